@@ -23,16 +23,22 @@ import (
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/core/internal/cluster"
 	"sigs.k8s.io/cluster-api/core/internal/clusterclass"
+	"sigs.k8s.io/cluster-api/core/internal/healthcheck"
 	"sigs.k8s.io/cluster-api/core/internal/machine"
 	"sigs.k8s.io/cluster-api/core/internal/machinedeployment"
 	"sigs.k8s.io/cluster-api/core/internal/machinepool"
 	"sigs.k8s.io/cluster-api/core/internal/machineset"
+	"sigs.k8s.io/cluster-api/core/internal/resourceset"
 	"sigs.k8s.io/cluster-api/core/internal/templates"
 	"sigs.k8s.io/cluster-api/core/internal/topology"
 	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/usage"
 	clusterhook "sigs.k8s.io/cluster-api/core/internal/webhook/cluster"
 	classhook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterclass"
+	resourcesethook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterresourceset"
+	bindinghook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterresourcesetbinding"
+	addresshook "sigs.k8s.io/cluster-api/core/internal/webhook/ipaddress"
+	claimhook "sigs.k8s.io/cluster-api/core/internal/webhook/ipaddressclaim"
 	machinehook "sigs.k8s.io/cluster-api/core/internal/webhook/machine"
 	deploymenthook "sigs.k8s.io/cluster-api/core/internal/webhook/machinedeployment"
 	healthcheckhook "sigs.k8s.io/cluster-api/core/internal/webhook/machinehealthcheck"
@@ -87,7 +93,7 @@ func NewComponent() manager.Component {
 	gates := feature.New(feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology, feature.RuntimeSDK, feature.MachineSetPreflightChecks)
 	return manager.Component{
 		Name:             "cluster-api-controller",
-		Purpose:          "The core provider of Cluster API: controllers and webhooks of Clusters, ClusterClasses, Machines, MachineSets, MachineDeployments and MachinePools.",
+		Purpose:          "The core provider of Cluster API: controllers and webhooks of Clusters, ClusterClasses, Machines, MachineSets, MachineDeployments, MachinePools and ClusterResourceSets.",
 		Namespace:        "capi-system",
 		LeaderElectionID: "controller-leader-election-capi",
 		AddToScheme: []func(*runtime.Scheme) error{
@@ -123,6 +129,7 @@ func (s *setup) all(ctx context.Context) error {
 	}
 	s.clusters = remote.New(remote.Options{
 		Secrets: s.mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: s.env.UserAgent, Cached: []remote.Cached{remote.Nodes()}, Policy: policy,
+		Management: s.mgr.GetConfig(),
 	})
 	if err := s.mgr.Add(s.clusters); err != nil {
 		return err
@@ -132,6 +139,11 @@ func (s *setup) all(ctx context.Context) error {
 	}
 	if s.gates.Enabled(feature.MachinePool) {
 		if err := s.pools(ctx); err != nil {
+			return err
+		}
+	}
+	if s.gates.Enabled(feature.ClusterResourceSet) {
+		if err := s.resourceSets(ctx); err != nil {
 			return err
 		}
 	}
@@ -159,6 +171,7 @@ func (s *setup) controllers(ctx context.Context) error {
 			Concurrency: s.flags.set, Filter: filter, Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks), Recent: s.recent,
 		}),
 		machinedeployment.Setup(ctx, s.mgr, machinedeployment.Options{Concurrency: s.flags.deployment, Filter: filter, Recent: s.recent}),
+		healthcheck.Setup(ctx, s.mgr, healthcheck.Options{Concurrency: s.flags.healthCheck, Filter: filter, Clusters: s.clusters}),
 	)
 }
 
@@ -168,20 +181,26 @@ func (s *setup) pools(ctx context.Context) error {
 	})
 }
 
+func (s *setup) resourceSets(ctx context.Context) error {
+	return resourceset.Setup(ctx, s.mgr, resourceset.Options{
+		Concurrency: s.flags.resourceSet, Filter: watch.Filter(s.env.WatchFilter), Namespace: s.env.WatchNamespace, Clusters: s.clusters,
+	})
+}
+
 func (s *setup) topology(ctx context.Context) error {
 	filter := watch.Filter(s.env.WatchFilter)
 	return errors.Join(
 		clusterclass.Setup(ctx, s.mgr, clusterclass.Options{Concurrency: s.flags.class, Filter: filter}),
 		topology.Setup(ctx, s.mgr, topology.Options{
-			Concurrency: s.flags.topology, Filter: filter, Unattended: unattended(), Recent: s.recent, Clusters: s.clusters,
+			Concurrency: s.flags.topology, Filter: filter, Recent: s.recent, Clusters: s.clusters,
 		}),
 		templates.Setup(ctx, s.mgr, templates.Options{Concurrency: 1, Filter: filter}),
 	)
 }
 
-// unattended lists what classes and topologies may use although this manager runs no controller for it.
+// unattended lists what classes may use although this manager does not implement it.
 func unattended() check.Unattended {
-	return check.Unattended{HealthChecks: true, Extensions: true}
+	return check.Unattended{Extensions: true}
 }
 
 func (s *setup) webhooks() error {
@@ -195,7 +214,6 @@ func (s *setup) webhooks() error {
 			},
 			ClusterTopology: s.gates.Enabled(feature.ClusterTopology),
 			MachinePool:     s.gates.Enabled(feature.MachinePool),
-			Unattended:      unattended(),
 		}),
 		classhook.SetupWithManager(s.mgr, classhook.Options{
 			Reader:          s.mgr.GetClient(),
@@ -208,5 +226,13 @@ func (s *setup) webhooks() error {
 		deploymenthook.Register(s.mgr),
 		poolhook.Webhook{Enabled: s.gates.Enabled(feature.MachinePool)}.Register(s.mgr),
 		healthcheckhook.Register(s.mgr),
+		s.ipamWebhooks(),
+		resourcesethook.Webhook{Enabled: s.gates.Enabled(feature.ClusterResourceSet)}.Register(s.mgr),
+		bindinghook.Webhook{Enabled: s.gates.Enabled(feature.ClusterResourceSet)}.Register(s.mgr),
 	)
+}
+
+// ipamWebhooks adds the webhooks of IPAddresses and IPAddressClaims, whose controllers are those of IPAM providers.
+func (s *setup) ipamWebhooks() error {
+	return errors.Join(claimhook.Register(s.mgr), addresshook.Webhook{Claims: s.mgr.GetClient()}.Register(s.mgr))
 }

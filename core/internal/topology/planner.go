@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/core/internal/topology/upgrade"
 	"sigs.k8s.io/cluster-api/provider/contract"
@@ -45,8 +44,6 @@ type Planner struct {
 	ListOptions func(cluster *clusterv1.Cluster) []client.ListOption
 	// PoolVersions reads the versions of Nodes. If it is nil, a MachinePool counts as upgraded as soon as its spec is.
 	PoolVersions PoolVersions
-	// Unattended is what this manager does not act on.
-	Unattended check.Unattended
 }
 
 // Labeled selects the objects of a Cluster's topology by their labels, for readers without indexes.
@@ -68,8 +65,6 @@ type Plan struct {
 	Deletions []*unstructured.Unstructured
 	// Versions has the versions of all parts, and what has to wait.
 	Versions upgrade.Plan
-	// Unattended are messages about objects that this manager does not act on.
-	Unattended []string
 	// Kinds has an object of each kind of the class's templates and the Cluster's objects. Kinds may repeat.
 	Kinds []*unstructured.Unstructured
 }

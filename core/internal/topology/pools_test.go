@@ -82,7 +82,9 @@ func TestFindUpgradingPool(t *testing.T) {
 
 func TestPoolEvents(t *testing.T) {
 	cluster := types.NamespacedName{Namespace: "default", Name: "c"}
-	pooled := func(n *corev1.Node) { n.Annotations = map[string]string{clusterv1.OwnerKindAnnotation: clusterv1.MachinePoolKind} }
+	pooled := func(n *corev1.Node) {
+		n.Annotations = map[string]string{clusterv1.OwnerKindAnnotation: clusterv1.MachinePoolKind}
+	}
 	if diff := cmp.Diff([]reconcile.Request{{NamespacedName: cluster}}, ofPoolNode(t.Context(), cluster, object.Node("n", pooled))); diff != "" {
 		t.Errorf("a Node of a pool, -want +got:\n%s", diff)
 	}

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
@@ -34,8 +33,6 @@ type Options struct {
 	// Clusters connects to workload clusters, for the versions of the Nodes of MachinePools. It must cache Nodes. If it is nil, a
 	// MachinePool counts as upgraded as soon as its spec is.
 	Clusters *remote.Clusters
-	// Unattended is what this manager does not act on, which conditions report.
-	Unattended check.Unattended
 }
 
 // controllerName is used in logs, metrics and events.
@@ -49,7 +46,6 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	outside := step.OutsideOf(mgr, controllerName, o.Filter)
 	outside.Recent = o.Recent
 	c := newController(outside, mgr.GetCache(), NewClasses(o.Extension))
-	c.Planner.Unattended = o.Unattended
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	if o.Clusters != nil {

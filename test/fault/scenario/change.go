@@ -194,14 +194,27 @@ func rotate(ctx context.Context, t Target, template string, use func(class map[s
 	return t.Client.Update(ctx, c)
 }
 
+// byAge returns the Machines of the control plane or the workers, the oldest first.
+func byAge(now history.State, controlPlane bool) []*unstructured.Unstructured {
+	machines, workers := Machines(now)
+	if !controlPlane {
+		machines = workers
+	}
+	slices.SortFunc(machines, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return machines
+}
+
 // MarkUnhealthy sets the conditions of a MachineHealthCheck on the oldest Machine, of the control plane or of the workers, so
 // that it is remediated.
 func MarkUnhealthy(controlPlane bool) Change {
 	return func(ctx context.Context, t Target) error {
-		machine := oldest(t.Start, controlPlane)
-		if machine == nil {
+		machines := byAge(t.Start, controlPlane)
+		if len(machines) == 0 {
 			return errors.New("no Machine exists")
 		}
+		machine := machines[0]
 		m := object(clusterAPI, "Machine", t.Namespace, machine.GetName())
 		if err := t.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 			return err
@@ -224,17 +237,4 @@ func MarkUnhealthy(controlPlane bool) Change {
 		}
 		return t.Client.Status().Update(ctx, m)
 	}
-}
-
-func oldest(now history.State, controlPlane bool) *unstructured.Unstructured {
-	machines, workers := Machines(now)
-	if !controlPlane {
-		machines = workers
-	}
-	if len(machines) == 0 {
-		return nil
-	}
-	return slices.MinFunc(machines, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), cmp.Compare(a.GetName(), b.GetName()))
-	})
 }

@@ -141,26 +141,6 @@ func rollouts() []Scenario {
 	}
 }
 
-func remediations() []Scenario {
-	controlPlane, workers := deployed(3, 1), deployed(1, 3)
-	return []Scenario{
-		{
-			Name: "remediate-control-plane", Before: &controlPlane, Change: []Change{MarkUnhealthy(true)},
-			Done: []Condition{Ready(controlPlane), noneUnhealthy},
-			Limits: Limits{
-				MaxControlPlanes: 3, MaxWorkers: 1, MinControlPlanes: 2, MinWorkers: 1, NewControlPlanes: 1,
-			},
-		},
-		{
-			Name: "remediate-worker", Before: &workers, Change: []Change{MarkUnhealthy(false)},
-			Done: []Condition{Ready(workers), noneUnhealthy},
-			Limits: Limits{
-				MaxControlPlanes: 1, MaxWorkers: 3, MinControlPlanes: 1, MinWorkers: 2, NewWorkers: 1,
-			},
-		},
-	}
-}
-
 func deletion(name string, s Size) Scenario {
 	return Scenario{
 		Name: name, Before: &s, Change: []Change{Delete}, Done: []Condition{Absent}, Deletes: true,

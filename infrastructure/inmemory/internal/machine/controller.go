@@ -115,6 +115,8 @@ type scope struct {
 	// running is the machine in the cloud, and data its parsed bootstrap data.
 	running cloud.Machine
 	data    bootstrap.Data
+	// externalEtcd is whether etcd does not run on the cluster's machines.
+	externalEtcd bool
 }
 
 func (s *scope) isControlPlane() bool {

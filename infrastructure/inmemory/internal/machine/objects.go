@@ -7,9 +7,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
@@ -19,8 +19,11 @@ import (
 
 const (
 	controlPlaneNodeLabel = "node-role.kubernetes.io/control-plane"
-	joinersGroup          = "system:bootstrappers:kubeadm:default-node-token"
-	corefile              = ".:53 {\n    errors\n    health\n    ready\n    kubernetes cluster.local in-addr.arpa ip6.arpa\n    forward . /etc/resolv.conf\n    cache 30\n}\n"
+	// kubeadmConfigName is the ConfigMap in which kubeadm stores its configuration, and clusterConfigurationKey its key.
+	kubeadmConfigName, clusterConfigurationKey = "kubeadm-config", "ClusterConfiguration"
+
+	joinersGroup = "system:bootstrappers:kubeadm:default-node-token"
+	corefile     = ".:53 {\n    errors\n    health\n    ready\n    kubernetes cluster.local in-addr.arpa ip6.arpa\n    forward . /etc/resolv.conf\n    cache 30\n}\n"
 )
 
 func nodeUID(obj *inmemoryv1.InMemoryMachine) types.UID { return cloud.UID(string(obj.UID), "node") }
@@ -39,7 +42,7 @@ func newNode(s *scope, at metav1.Time) *corev1.Node {
 		Status: corev1.NodeStatus{
 			Conditions: cloud.NodeConditions(at),
 			// kubectl describe computes the Pods' share of it.
-			Capacity: size(), Allocatable: size(),
+			Capacity: cloud.Capacity(), Allocatable: cloud.Capacity(),
 			Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: s.obj.Name}},
 			NodeInfo: corev1.NodeSystemInfo{
 				KubeletVersion: version, OperatingSystem: "linux", Architecture: "amd64",
@@ -47,19 +50,14 @@ func newNode(s *scope, at metav1.Time) *corev1.Node {
 			},
 		},
 	}
+	if zone := ptr.Deref(s.machine.Spec.FailureDomain, ""); zone != "" {
+		node.Labels[corev1.LabelTopologyZone] = zone // as the cloud provider of a real cloud does
+	}
 	if s.isControlPlane() {
 		node.Labels[controlPlaneNodeLabel] = ""
 		node.Spec.Taints = []corev1.Taint{{Key: controlPlaneNodeLabel, Effect: corev1.TaintEffectNoSchedule}}
 	}
 	return node
-}
-
-// size returns the capacity of all machines.
-func size() corev1.ResourceList {
-	return corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("4Gi"),
-		corev1.ResourceEphemeralStorage: resource.MustParse("20Gi"), corev1.ResourcePods: resource.MustParse("110"),
-	}
 }
 
 // newPod returns a static Pod of the control plane.
@@ -86,11 +84,12 @@ func newPod(s *scope, component string) *corev1.Pod {
 	}
 }
 
-// addons creates the objects that kubeadm creates in a new cluster.
+// addons creates the objects that kubeadm, and the API server itself, create in a new cluster.
 func (c *Controller) addons(_ context.Context, s *scope) (step.Result, error) {
 	version := ptr.Deref(s.machine.Spec.Version, "")
 	proxy, dns := newProxy(version), newDNS()
 	steps := []func() error{
+		func() error { _, err := cloud.Ensure(s.group, apiService(s)); return err },
 		func() error { _, err := cloud.Ensure(s.group, kubeadmConfig(s, version)); return err },
 		func() error { _, err := cloud.Ensure(s.group, nodeReader()); return err },
 		func() error { _, err := cloud.Ensure(s.group, nodeReaderBinding()); return err },
@@ -106,6 +105,19 @@ func (c *Controller) addons(_ context.Context, s *scope) (step.Result, error) {
 	return step.Done(), nil
 }
 
+// apiService returns the Service that every API server creates for itself. Its presence tells clients that the start has completed.
+func apiService(s *scope) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceDefault, Name: "kubernetes", Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
+		},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP, SessionAffinity: corev1.ServiceAffinityNone, ClusterIP: "10.96.0.1", ClusterIPs: []string{"10.96.0.1"},
+			Ports: []corev1.ServicePort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: 443, TargetPort: intstr.FromInt32(s.cluster.Spec.ControlPlaneEndpoint.Port)}},
+		},
+	}
+}
+
 func system(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}
 }
@@ -113,7 +125,13 @@ func system(name string) metav1.ObjectMeta {
 func kubeadmConfig(s *scope, version string) *corev1.ConfigMap {
 	config := fmt.Sprintf("apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nclusterName: %s\ncontrolPlaneEndpoint: %s\nkubernetesVersion: %s\n",
 		s.cluster.Name, s.cluster.Spec.ControlPlaneEndpoint.String(), version)
-	return &corev1.ConfigMap{ObjectMeta: system("kubeadm-config"), Data: map[string]string{"ClusterConfiguration": config}}
+	if s.externalEtcd {
+		config += "etcd:\n  external:\n    endpoints:\n"
+		for _, endpoint := range s.data.ExternalEtcd {
+			config += fmt.Sprintf("    - %q\n", endpoint)
+		}
+	}
+	return &corev1.ConfigMap{ObjectMeta: system(kubeadmConfigName), Data: map[string]string{clusterConfigurationKey: config}}
 }
 
 func nodeReader() *rbacv1.ClusterRole {
