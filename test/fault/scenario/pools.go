@@ -27,14 +27,24 @@ func pools() []Scenario {
 		rollout("pool-upgrade", pooled(1, 2), Upgrade, 1, 2, Upgraded),
 		rollout("pool-rotate", pooled(1, 2), RotatePool, 0, 2, poolRotated),
 		{
-			Name: "pool-remediate", Before: &three, Change: []Change{MarkUnhealthy(false)},
-			Done: []Condition{Ready(three), noneUnhealthy},
+			Name: "pool-remediate", Before: &three, Change: []Change{CheckPool, LosePower(false, 1)}, Done: []Condition{replaced(three)},
 			Limits: Limits{
 				MaxControlPlanes: 1, MaxWorkers: 3, MinControlPlanes: 1, MinWorkers: 2, NewWorkers: 1,
 			},
 		},
 		deletion("pool-delete", pooled(1, 2)),
 	}
+}
+
+// CheckPool creates a MachineHealthCheck for the Machines of the pool: topologies have none for pools.
+func CheckPool(ctx context.Context, t Target) error {
+	check := object(clusterAPI, "MachineHealthCheck", t.Namespace, "pool")
+	check.Object["spec"] = map[string]any{
+		"clusterName": ClusterName, "maxUnhealthy": "40%",
+		"selector":            map[string]any{"matchLabels": map[string]any{clusterv1.ClusterTopologyMachinePoolNameLabel: pooled(0, 0).topologyName()}},
+		"unhealthyConditions": []any{map[string]any{"type": "Ready", "status": "Unknown", "timeout": "1s"}},
+	}
+	return ignoreExists(t.Client.Create(ctx, check))
 }
 
 // SetPool gives the topology a MachinePool with replicas, in addition to other workers.
