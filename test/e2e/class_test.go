@@ -7,14 +7,16 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
-// TestClass takes a Cluster of v1.7's ClusterClass for Docker, unmodified, through its life: 1 to 3 control plane machines,
-// an upgrade to the next minor, the deletion of a worker with a PodDisruptionBudget, 3 to 1 control plane machines, deletion.
+// TestClass takes a Cluster of v1.7's ClusterClass for Docker, unmodified, with a MachineDeployment and a MachinePool, through its
+// life: 1 to 3 control plane machines, an upgrade to the next minor, the deletion of a worker with a PodDisruptionBudget, 3 to 1
+// control plane machines, deletion.
 // An application and the API server are asked all the time.
 func TestClass(t *testing.T) {
 	t.Parallel()
@@ -26,13 +28,13 @@ func TestClass(t *testing.T) {
 	}
 	w.Class(template)
 	cluster := w.Generated(template, "class", older, 1, 2)
-	cluster.Spec.Topology.Workers.MachinePools = nil // pools of a topology are not served yet
+	cluster.Spec.Topology.Workers.MachinePools[0].Replicas = ptr.To[int32](1) // as many machines as fit on one host
 
 	var c *journey.Subject
-	stage(t, "1 control plane machine and 2 workers", func() {
+	stage(t, "1 control plane machine, 2 workers and a pool of 1", func() {
 		c = subject(t, w, cluster)
 		network(t, c)
-		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(1), journey.Workers(2), journey.Version(older), c.WorkloadMatches)
+		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(1), journey.Workers(2), journey.Pools(1), journey.Version(older), c.WorkloadMatches)
 	})
 	kubectl(t, c, "--namespace", "kube-system", "rollout", "status", "deployment/coredns", "--timeout", "120s")
 	kubectl(t, c, "apply", "--filename", filepath.Join("testdata", "application.yaml"))
@@ -52,9 +54,9 @@ func TestClass(t *testing.T) {
 	consistent = c.EtcdIsConsistent(3, 4)
 	still := c.Always("an upgrade keeps the Cluster available", journey.AvailableControlPlane(2), journey.AvailableWorkers(1), journey.ControlPlaneFirst(newer))
 	before := c.Snapshot()
-	stage(t, "upgraded 3 control plane machines and 2 workers", func() {
+	stage(t, "upgraded 3 control plane machines, 2 workers and the pool", func() {
 		c.Change(journey.SetVersion(newer))
-		c.Eventually("the upgrade ends", journey.Ready, journey.ControlPlanes(3), journey.Workers(2), journey.Version(newer),
+		c.Eventually("the upgrade ends", journey.Ready, journey.ControlPlanes(3), journey.Workers(2), journey.Pools(1), journey.Version(newer),
 			journey.NewMachines(func(p *journey.Snapshot) []clusterv1.Machine { return p.Machines.Items }, before), c.WorkloadMatches)
 	})
 	still()
@@ -78,7 +80,7 @@ func TestClass(t *testing.T) {
 // replaceWorker deletes the Machine of a worker, and waits until another has replaced it.
 func replaceWorker(t *testing.T, c *journey.Subject) {
 	t.Helper()
-	victim := c.Snapshot().Workers()[0]
+	victim := c.Snapshot().Deployed()[0]
 	if err := c.Client.Delete(t.Context(), &victim); err != nil {
 		t.Fatal(err)
 	}

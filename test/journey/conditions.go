@@ -84,10 +84,10 @@ func ControlPlanes(n int) Condition {
 	}
 }
 
-// Workers is true when exactly n worker Machines exist, run, and are counted by the MachineDeployments.
+// Workers is true when exactly n worker Machines exist besides those of MachinePools, run, and are counted by the MachineDeployments.
 func Workers(n int) Condition {
 	return func(p *Snapshot) error {
-		if err := running(p.Workers(), n); err != nil {
+		if err := running(p.Deployed(), n); err != nil {
 			return fmt.Errorf("workers: %w", err)
 		}
 		var sum clusterv1.MachineDeploymentStatus

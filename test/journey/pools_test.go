@@ -23,50 +23,6 @@ const (
 	poolBootstrap      = "bootstrap.cluster.x-k8s.io/v1beta1"
 )
 
-// Pools is true when exactly n Machines of MachinePools exist and run, and the MachinePools count them.
-func Pools(n int) Condition {
-	return func(p *Snapshot) error {
-		if err := running(pooled(p), n); err != nil {
-			return fmt.Errorf("pools: %w", err)
-		}
-		var sum clusterv1.MachinePoolStatus
-		for i := range p.Pools.Items {
-			pool := &p.Pools.Items[i]
-			s := &pool.Status
-			switch {
-			case s.ObservedGeneration != pool.Generation:
-				return fmt.Errorf("generation %d of MachinePool %s is not observed", pool.Generation, pool.Name)
-			case s.GetTypedPhase() != clusterv1.MachinePoolPhaseRunning || !condition.IsTrue(pool, clusterv1.ReadyCondition):
-				return fmt.Errorf("MachinePool %s is %s", pool.Name, s.Phase)
-			case len(s.NodeRefs) != int(s.Replicas) || len(pool.Spec.ProviderIDList) != int(s.Replicas):
-				return fmt.Errorf("MachinePool %s has %d replicas, %d Nodes and %d provider IDs", pool.Name, s.Replicas, len(s.NodeRefs), len(pool.Spec.ProviderIDList))
-			}
-			sum.Replicas, sum.ReadyReplicas, sum.AvailableReplicas = sum.Replicas+s.Replicas, sum.ReadyReplicas+s.ReadyReplicas, sum.AvailableReplicas+s.AvailableReplicas
-			sum.UnavailableReplicas += s.UnavailableReplicas
-		}
-		want := clusterv1.MachinePoolStatus{Replicas: int32(n), ReadyReplicas: int32(n), AvailableReplicas: int32(n)}
-		if diff := cmp.Diff(want, sum); diff != "" {
-			return fmt.Errorf("status of MachinePools (-want +got):\n%s", diff)
-		}
-		return nil
-	}
-}
-
-// pooled returns the Machines of MachinePools, sorted by name.
-func pooled(p *Snapshot) []clusterv1.Machine {
-	return slices.DeleteFunc(p.Workers(), func(m clusterv1.Machine) bool { return m.Labels[clusterv1.MachinePoolNameLabel] == "" })
-}
-
-// AvailablePools is true while at least n Machines of MachinePools are available.
-func AvailablePools(n int) Condition {
-	return func(p *Snapshot) error {
-		if have := available(pooled(p)); have < n {
-			return fmt.Errorf("%d Machines of MachinePools are available, want at least %d", have, n)
-		}
-		return nil
-	}
-}
-
 // poolObjects returns a MachinePool with its bootstrap config and infrastructure, all of one name.
 func (c *Subject) poolObjects(name string, replicas int32) []client.Object {
 	bootstrap, infrastructure := object(poolBootstrap, "KubeadmConfig", c.Namespace, name), object(poolInfrastructure, "InMemoryMachinePool", c.Namespace, name)
@@ -110,13 +66,24 @@ func TestPoolLives(t *testing.T) {
 	c.changePool("workers", func(p *clusterv1.MachinePool) { p.Spec.Replicas = ptr.To[int32](2) })
 	c.Eventually("it is scaled down", Pools(2), c.WorkloadMatches)
 	still()
-	if err := SameMachines(pooled, first)(c.Snapshot()); err != nil {
+	if err := SameMachines((*Snapshot).Pooled, first)(c.Snapshot()); err != nil {
 		t.Errorf("the youngest Machines must go: %v", err)
 	}
 
 	still = c.Always("Machines are replaced one at a time", AvailablePools(2), AtMost(1, 3))
 	c.changePool("workers", func(p *clusterv1.MachinePool) { p.Spec.Template.Spec.Version = ptr.To("v1.30.6") })
-	c.Eventually("a new version replaces both Machines", Pools(2), NewMachines(pooled, first), c.WorkloadMatches)
+	c.Eventually("a new version replaces both Machines", Pools(2), NewMachines((*Snapshot).Pooled, first), c.WorkloadMatches)
+	still()
+
+	before := c.Snapshot()
+	still = c.Always("Machines are replaced one at a time", AvailablePools(2), AtMost(1, 3))
+	bootstrap := object(poolBootstrap, "KubeadmConfig", c.Namespace, "workers")
+	c.update(bootstrap, func() {
+		if err := unstructured.SetNestedStringSlice(bootstrap.Object, []string{"echo hello"}, "spec", "preKubeadmCommands"); err != nil {
+			t.Error(err)
+		}
+	})
+	c.Eventually("other bootstrap data replaces both Machines", Pools(2), NewMachines((*Snapshot).Pooled, before), c.WorkloadMatches)
 	still()
 
 	remediatePooled(t, c)
@@ -140,7 +107,7 @@ func checkPooledNodes(t *testing.T, c *Subject) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range pooled(c.Snapshot()) {
+	for _, m := range c.Snapshot().Pooled() {
 		i := slices.IndexFunc(nodes, func(n corev1.Node) bool { return n.Name == m.Name })
 		if i < 0 {
 			t.Fatalf("Machine %s has no Node", m.Name)
@@ -165,7 +132,7 @@ func checkDescribed(t *testing.T, c *Subject, pool string) {
 		t.Errorf("the tree must have the pool and its group of Machines: %s", r)
 	}
 	r = c.Tools.Clusterctl(t.Context(), "", "describe", "cluster", c.Name, "--namespace", c.Namespace, "--kubeconfig", c.Kubeconfig, "--grouping=false", "--echo")
-	for _, m := range pooled(c.Snapshot()) {
+	for _, m := range c.Snapshot().Pooled() {
 		if r.Failed || !strings.Contains(r.Out, "Machine/"+m.Name) || !strings.Contains(r.Out, "InMemoryMachine/"+m.Name) || !strings.Contains(r.Out, "InMemoryMachinePool/"+pool) {
 			t.Errorf("the tree must have the pool's objects and its Machines: %s", r)
 		}
@@ -176,7 +143,7 @@ func checkDescribed(t *testing.T, c *Subject, pool string) {
 func remediatePooled(t *testing.T, c *Subject) {
 	t.Helper()
 	before := c.Snapshot()
-	marked := pooled(before)[0]
+	marked := before.Pooled()[0]
 	still := c.Always("one Machine is replaced", AvailablePools(1), AtMost(1, 2))
 	m := marked.DeepCopy()
 	mark := condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "")
@@ -186,11 +153,11 @@ func remediatePooled(t *testing.T, c *Subject) {
 		t.Fatal(err)
 	}
 	c.Eventually("the marked Machine is replaced", Pools(2), c.WorkloadMatches, func(p *Snapshot) error {
-		now := identities(pooled(p))
+		now := identities(p.Pooled())
 		if _, exists := now[marked.Name]; exists {
 			return fmt.Errorf("Machine %s still exists", marked.Name)
 		}
-		if other := pooled(before)[1]; now[other.Name] != string(other.UID) {
+		if other := before.Pooled()[1]; now[other.Name] != string(other.UID) {
 			return fmt.Errorf("Machine %s is replaced, too", other.Name)
 		}
 		return nil
@@ -284,12 +251,12 @@ func TestPoolsOfClass(t *testing.T) {
 	c.Change(func(cluster *clusterv1.Cluster) {
 		cluster.Spec.Topology.Workers.MachinePools[2].Metadata.Annotations = nil
 	})
-	c.Eventually("the last pool is upgraded", Ready, Pools(4), Version(newer), NewMachines(pooled, before), c.WorkloadMatches)
+	c.Eventually("the last pool is upgraded", Ready, Pools(4), Version(newer), NewMachines((*Snapshot).Pooled, before), c.WorkloadMatches)
 
 	before = c.Snapshot()
 	still = c.Always("a rollout replaces Machines one at a time in each pool", AvailablePools(4), AtMost(2, 7))
 	c.Change(setVariable("startupDuration", "250ms"))
-	c.Eventually("a variable replaces all Machines", Ready, ControlPlanes(1), Pools(4), NewMachines(pooled, before), c.WorkloadMatches)
+	c.Eventually("a variable replaces all Machines", Ready, ControlPlanes(1), Pools(4), NewMachines((*Snapshot).Pooled, before), c.WorkloadMatches)
 	still()
 
 	c.Change(setPools(poolTopology("mp-0", 2, nil)))
@@ -306,12 +273,12 @@ func TestPoolsOfClass(t *testing.T) {
 
 // ofPool returns the Machines of a pool of the topology.
 func ofPool(p *Snapshot, name string) []clusterv1.Machine {
-	return slices.DeleteFunc(pooled(p), func(m clusterv1.Machine) bool { return m.Labels["pool"] != name })
+	return slices.DeleteFunc(p.Pooled(), func(m clusterv1.Machine) bool { return m.Labels["pool"] != name })
 }
 
 // pooledLabels is true when the Machines of pools have the labels of the topology.
 func pooledLabels(p *Snapshot) error {
-	for _, m := range pooled(p) {
+	for _, m := range p.Pooled() {
 		if !strings.Contains(m.Name, "-"+m.Labels["pool"]+"-") {
 			return fmt.Errorf("Machine %s has label pool=%s", m.Name, m.Labels["pool"])
 		}

@@ -2,7 +2,9 @@ package invariant
 
 import (
 	"fmt"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -40,7 +42,7 @@ func dependents(gone *unstructured.Unstructured, now history.State) []*unstructu
 		ofCluster := func(o *unstructured.Unstructured) bool {
 			return o.GetLabels()[clusterv1.ClusterNameLabel] == gone.GetName()
 		}
-		for _, kind := range []string{"InMemoryCluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "Machine", "InMemoryMachine"} {
+		for _, kind := range []string{"InMemoryCluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "MachinePool", "InMemoryMachinePool", "Machine", "InMemoryMachine"} {
 			add(kind, ofCluster)
 		}
 	case "InMemoryCluster", "KubeadmControlPlane":
@@ -54,6 +56,14 @@ func dependents(gone *unstructured.Unstructured, now history.State) []*unstructu
 		if cluster := now[history.Key{Kind: "Cluster", Name: scenario.ClusterName}]; cluster != nil && cluster.GetDeletionTimestamp() == nil {
 			add("Machine", owned)
 		}
+	case "MachinePool":
+		for _, kind := range []string{"InMemoryMachinePool", "KubeadmConfig", "Machine"} {
+			add(kind, owned)
+		}
+	case "InMemoryMachinePool":
+		add("InMemoryMachine", func(o *unstructured.Unstructured) bool { // A Machine controls it.
+			return slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == gone.GetUID() })
+		})
 	case "Machine":
 		add("InMemoryMachine", owned)
 		add("KubeadmConfig", owned)

@@ -27,13 +27,45 @@ func pools() []Scenario {
 		rollout("pool-upgrade", pooled(1, 2), Upgrade, 1, 2, Upgraded),
 		rollout("pool-rotate", pooled(1, 2), RotatePool, 0, 2, poolRotated),
 		{
-			Name: "pool-remediate", Before: &three, Change: []Change{MarkUnhealthy(false)},
-			Done: []Condition{Ready(three), noneUnhealthy},
+			Name: "pool-remediate", Before: &three, Change: []Change{CheckPool, LosePower(false, 1)}, Done: []Condition{replaced(three), poolHealthy(3)},
 			Limits: Limits{
 				MaxControlPlanes: 1, MaxWorkers: 3, MinControlPlanes: 1, MinWorkers: 2, NewWorkers: 1,
 			},
 		},
 		deletion("pool-delete", pooled(1, 2)),
+	}
+}
+
+// CheckPool creates a MachineHealthCheck for the Machines of the pool: topologies have none for pools.
+func CheckPool(ctx context.Context, t Target) error {
+	check := object(clusterAPI, "MachineHealthCheck", t.Namespace, "pool")
+	check.Object["spec"] = map[string]any{
+		"clusterName": ClusterName, "maxUnhealthy": "40%",
+		"selector":            map[string]any{"matchLabels": map[string]any{clusterv1.ClusterTopologyMachinePoolNameLabel: pooled(0, 0).topologyName()}},
+		"unhealthyConditions": []any{map[string]any{"type": "Ready", "status": "Unknown", "timeout": "1s"}},
+	}
+	return ignoreExists(t.Client.Create(ctx, check))
+}
+
+// poolHealthy is true when the health check of the pool has found that all of its Machines are healthy.
+func poolHealthy(n int) Condition {
+	return func(now history.State) error {
+		check := now[history.Key{Kind: "MachineHealthCheck", Name: "pool"}]
+		if check == nil {
+			return errors.New("the MachineHealthCheck does not exist")
+		}
+		for _, field := range []string{"expectedMachines", "currentHealthy"} {
+			if have := Number(check, "status", field); have != n {
+				return fmt.Errorf("status.%s of the MachineHealthCheck is %d, want %d", field, have, n)
+			}
+		}
+		_, workers := Machines(now)
+		for _, m := range workers {
+			if Status(m, string(clusterv1.MachineHealthCheckSucceededCondition)) != "True" {
+				return fmt.Errorf("machine %s is not checked yet", m.GetName())
+			}
+		}
+		return nil
 	}
 }
 

@@ -13,7 +13,8 @@
 //	join            once the control plane is initialized, all others get data that joins them
 //
 // Data is generated once: the name of the Secret is that of the config, and the token's is derived from the config's UID. Data of a
-// MachinePool is generated again with each new token, whose name is derived from that of the previous one. The Secret is written
+// MachinePool is generated again with each new token, whose name is derived from that of the previous one, and if its spec changes:
+// then the name of the Secret has a suffix that is derived from the spec. The Secret is written
 // before the config is ready. Caches may be stale and another leader may have acted, so irreversible
 // decisions depend on live reads: whether the control plane must be initialized, which Machine holds the
 // lock, which config owns the data's Secret, whether a machine has joined whose token has expired. No machine joins without a pinned

@@ -29,12 +29,12 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 		markReady(s.config, *name)
 		return step.Done(), nil
 	}
-	err := c.cached.Get(ctx, client.ObjectKeyFromObject(s.config), &corev1.Secret{})
+	err := c.cached.Get(ctx, s.secretKey(), &corev1.Secret{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return step.Done(), nil
 	case err != nil:
-		return step.Done(), fmt.Errorf("reading Secret %s: %w", s.config.Name, err)
+		return step.Done(), fmt.Errorf("reading Secret %s: %w", s.secretName(), err)
 	}
 	return c.occupied(ctx, s)
 }
@@ -46,6 +46,9 @@ func (c *Controller) finish(ctx context.Context, s *scope, generate func() ([]by
 		return step.Done(), c.failed(s, err)
 	}
 	secret := dataSecret(s, data)
+	if err := annotated(s, secret); err != nil {
+		return step.Done(), c.failed(s, err)
+	}
 	size := 0
 	for _, value := range secret.Data {
 		size += len(value)
@@ -62,24 +65,24 @@ func (c *Controller) store(ctx context.Context, s *scope, secret *corev1.Secret)
 	for range 2 {
 		err := c.CreateIn(ctx, nil, secret.DeepCopy())
 		if err == nil {
-			markReady(s.config, s.config.Name)
+			markReady(s.config, secret.Name)
 			return step.Done(), nil
 		}
 		if !apierrors.IsAlreadyExists(err) {
-			return step.Done(), c.failed(s, fmt.Errorf("creating Secret %s: %w", s.config.Name, refusal.Redacted(err)))
+			return step.Done(), c.failed(s, fmt.Errorf("creating Secret %s: %w", secret.Name, refusal.Redacted(err)))
 		}
 		if result, err := c.occupied(ctx, s); err != nil || result.Ends() || s.config.Status.Ready {
 			return result, err
 		}
 	}
-	return nameTaken(s, "another client keeps creating it"), nil
+	return nameTaken(s, secret.Name, "another client keeps creating it"), nil
 }
 
 // dataSecret returns the Secret with the data, in the format that infrastructure providers expect.
 func dataSecret(s *scope, data []byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.config.Namespace, Name: s.config.Name,
+			Namespace: s.config.Namespace, Name: s.secretName(),
 			Labels: map[string]string{clusterv1.ClusterNameLabel: s.cluster.Name},
 			OwnerReferences: []metav1.OwnerReference{
 				ownership.Reference(s.config, bootstrapv1.GroupVersion.WithKind(kubeadmConfigKind), true),
@@ -95,21 +98,21 @@ func dataSecret(s *scope, data []byte) *corev1.Secret {
 // Secret is kept; its deletion is not an event, so the config is reconciled again after a while.
 func (c *Controller) occupied(ctx context.Context, s *scope) (step.Result, error) {
 	secret := &corev1.Secret{}
-	err := c.Live.Get(ctx, client.ObjectKeyFromObject(s.config), secret)
+	err := c.Live.Get(ctx, s.secretKey(), secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return step.Done(), nil
 	case err != nil:
-		return step.Done(), fmt.Errorf("reading Secret %s: %w", s.config.Name, err)
+		return step.Done(), fmt.Errorf("reading Secret %s: %w", s.secretName(), err)
 	case secret.DeletionTimestamp != nil:
-		return nameTaken(s, "it is being deleted, but has a finalizer"), nil
+		return nameTaken(s, s.secretName(), "it is being deleted, but has a finalizer"), nil
 	case metav1.IsControlledBy(secret, s.config):
 		markReady(s.config, secret.Name)
 		return step.Done(), nil
 	case leftBehind(secret, s.config):
 		return c.clear(ctx, s, secret)
 	}
-	return nameTaken(s, "it does not belong to this KubeadmConfig; delete it, or use another name for the config"), nil
+	return nameTaken(s, s.secretName(), "it does not belong to this KubeadmConfig; delete it, or use another name for the config"), nil
 }
 
 // leftBehind reports whether a Secret belongs to a previous config of the same name, which the garbage collector has not
@@ -138,10 +141,10 @@ func (c *Controller) clear(ctx context.Context, s *scope, secret *corev1.Secret)
 }
 
 // nameTaken sets the condition for data that cannot be stored.
-func nameTaken(s *scope, why string) step.Result {
+func nameTaken(s *scope, name, why string) step.Result {
 	condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityWarning,
-		bootstrapv1.DataSecretGenerationFailedReason, "Secret %s/%s already exists: %s", s.config.Namespace, s.config.Name, why))
-	return step.WaitAtMost(backstop, "Secret "+s.config.Name+" to be deleted")
+		bootstrapv1.DataSecretGenerationFailedReason, "Secret %s/%s already exists: %s", s.config.Namespace, name, why))
+	return step.WaitAtMost(backstop, "Secret "+name+" to be deleted")
 }
 
 func markReady(config *bootstrapv1.KubeadmConfig, secret string) {

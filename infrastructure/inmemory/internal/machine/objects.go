@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -14,6 +15,7 @@ import (
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/machinepool"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -50,7 +52,7 @@ func newNode(s *scope, at metav1.Time) *corev1.Node {
 			},
 		},
 	}
-	if zone := ptr.Deref(s.machine.Spec.FailureDomain, ""); zone != "" {
+	if zone := cmp.Or(ptr.Deref(s.machine.Spec.FailureDomain, ""), s.obj.Annotations[machinepool.DomainAnnotation]); zone != "" {
 		node.Labels[corev1.LabelTopologyZone] = zone // as the cloud provider of a real cloud does
 	}
 	if s.isControlPlane() {

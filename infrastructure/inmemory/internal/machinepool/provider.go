@@ -18,8 +18,9 @@ import (
 // Annotations of pools and machines: see machinepool.Annotations.
 const (
 	ordinalAnnotation = "inmemorymachinepool.infrastructure.cluster.x-k8s.io/ordinal"
-	domainAnnotation  = "inmemorymachinepool.infrastructure.cluster.x-k8s.io/failure-domain"
-	dataAnnotation    = "inmemorymachinepool.infrastructure.cluster.x-k8s.io/bootstrap-data"
+	// DomainAnnotation is the failure domain of a machine.
+	DomainAnnotation = "inmemorymachinepool.infrastructure.cluster.x-k8s.io/failure-domain"
+	dataAnnotation   = "inmemorymachinepool.infrastructure.cluster.x-k8s.io/bootstrap-data"
 )
 
 // Provider returns the declaration of InMemoryMachinePools.
@@ -32,7 +33,7 @@ func Provider() machinepool.Provider[*inmemoryv1.InMemoryMachinePool, *inmemoryv
 		NewPools:    func() client.ObjectList { return &inmemoryv1.InMemoryMachinePoolList{} },
 		NewMachines: func() client.ObjectList { return &inmemoryv1.InMemoryMachineList{} },
 		Finalizer:   inmemoryv1.MachinePoolFinalizer,
-		Annotations: machinepool.Annotations{Ordinal: ordinalAnnotation, Domain: domainAnnotation, Data: dataAnnotation},
+		Annotations: machinepool.Annotations{Ordinal: ordinalAnnotation, Domain: DomainAnnotation, Data: dataAnnotation},
 		Fields: func(p *inmemoryv1.InMemoryMachinePool) machinepool.Fields {
 			return machinepool.Fields{
 				ProviderIDs: &p.Spec.ProviderIDList, MachineKind: &p.Status.InfrastructureMachineKind,

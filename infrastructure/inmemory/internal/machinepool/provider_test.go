@@ -115,7 +115,7 @@ func TestPool(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{
 				Name:        Provider().MachineName(pool, i),
 				Labels:      map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachinePoolNameLabel: "p"},
-				Annotations: map[string]string{ordinalAnnotation: fmt.Sprint(i), dataAnnotation: "data", domainAnnotation: []string{"a", "b"}[i]},
+				Annotations: map[string]string{ordinalAnnotation: fmt.Sprint(i), dataAnnotation: "data", DomainAnnotation: []string{"a", "b"}[i]},
 				OwnerReferences: []metav1.OwnerReference{
 					ownership.Reference(pool, inmemoryv1.GroupVersion.WithKind("InMemoryMachinePool"), false),
 				},
