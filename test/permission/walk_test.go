@@ -16,6 +16,7 @@ import (
 func (w *world) walk() {
 	w.t.Helper()
 	w.class()
+	deleteResourceSet := w.resourceSets()
 	size := scenario.Size{ControlPlanes: 1, Workers: 2}
 	w.do("create", scenario.Create(size))
 	w.waitFor("create", scenario.Ready(size))
@@ -45,6 +46,7 @@ func (w *world) walk() {
 	w.waitFor("scale down", scenario.Ready(small))
 	w.do("remove workers", editWorkers(func([]any) []any { return []any{} }))
 	w.waitFor("remove workers", noWorkers)
+	deleteResourceSet()
 	w.do("delete", scenario.Delete)
 	w.waitFor("delete", scenario.Absent)
 }

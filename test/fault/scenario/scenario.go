@@ -59,7 +59,7 @@ type Scenario struct {
 
 // All returns the scenarios.
 func All() []Scenario {
-	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions())
+	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), resourceSets())
 }
 
 // Fleet returns the scenario of every Cluster of a fleet: a second worker is added.
