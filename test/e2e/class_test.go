@@ -27,11 +27,11 @@ func TestClass(t *testing.T) {
 	w.Class(template)
 	cluster := w.Generated(template, "class", older, 1, 2)
 	cluster.Spec.Topology.Workers.MachinePools = nil // pools of a topology are not served yet
+	networkSet(t, w, cluster)
 
 	var c *journey.Subject
 	stage(t, "1 control plane machine and 2 workers", func() {
 		c = subject(t, w, cluster)
-		network(t, c)
 		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(1), journey.Workers(2), journey.Version(older), c.WorkloadMatches)
 	})
 	kubectl(t, c, "--namespace", "kube-system", "rollout", "status", "deployment/coredns", "--timeout", "120s")

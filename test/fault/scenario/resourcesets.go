@@ -114,3 +114,6 @@ func withoutSet(now history.State) error {
 	}
 	return nil
 }
+
+// ofResourceSets reports whether CreateResourceSets creates an object.
+func ofResourceSets(key history.Key) bool { return key.Name == onceSet || key.Name == reconcileSet }
