@@ -23,6 +23,7 @@ import (
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/core/internal/cluster"
 	"sigs.k8s.io/cluster-api/core/internal/clusterclass"
+	"sigs.k8s.io/cluster-api/core/internal/healthcheck"
 	"sigs.k8s.io/cluster-api/core/internal/machine"
 	"sigs.k8s.io/cluster-api/core/internal/machinedeployment"
 	"sigs.k8s.io/cluster-api/core/internal/machinepool"
@@ -36,6 +37,8 @@ import (
 	classhook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterclass"
 	resourcesethook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterresourceset"
 	bindinghook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterresourcesetbinding"
+	addresshook "sigs.k8s.io/cluster-api/core/internal/webhook/ipaddress"
+	claimhook "sigs.k8s.io/cluster-api/core/internal/webhook/ipaddressclaim"
 	machinehook "sigs.k8s.io/cluster-api/core/internal/webhook/machine"
 	deploymenthook "sigs.k8s.io/cluster-api/core/internal/webhook/machinedeployment"
 	healthcheckhook "sigs.k8s.io/cluster-api/core/internal/webhook/machinehealthcheck"
@@ -126,6 +129,7 @@ func (s *setup) all(ctx context.Context) error {
 	}
 	s.clusters = remote.New(remote.Options{
 		Secrets: s.mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: s.env.UserAgent, Cached: []remote.Cached{remote.Nodes()}, Policy: policy,
+		Management: s.mgr.GetConfig(),
 	})
 	if err := s.mgr.Add(s.clusters); err != nil {
 		return err
@@ -167,6 +171,7 @@ func (s *setup) controllers(ctx context.Context) error {
 			Concurrency: s.flags.set, Filter: filter, Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks), Recent: s.recent,
 		}),
 		machinedeployment.Setup(ctx, s.mgr, machinedeployment.Options{Concurrency: s.flags.deployment, Filter: filter, Recent: s.recent}),
+		healthcheck.Setup(ctx, s.mgr, healthcheck.Options{Concurrency: s.flags.healthCheck, Filter: filter, Clusters: s.clusters}),
 	)
 }
 
@@ -187,15 +192,15 @@ func (s *setup) topology(ctx context.Context) error {
 	return errors.Join(
 		clusterclass.Setup(ctx, s.mgr, clusterclass.Options{Concurrency: s.flags.class, Filter: filter}),
 		topology.Setup(ctx, s.mgr, topology.Options{
-			Concurrency: s.flags.topology, Filter: filter, Unattended: unattended(), Recent: s.recent,
+			Concurrency: s.flags.topology, Filter: filter, Recent: s.recent, Clusters: s.clusters,
 		}),
 		templates.Setup(ctx, s.mgr, templates.Options{Concurrency: 1, Filter: filter}),
 	)
 }
 
-// unattended lists what classes and topologies may use although this manager runs no controller for it.
+// unattended lists what classes may use although this manager does not implement it.
 func unattended() check.Unattended {
-	return check.Unattended{HealthChecks: true, Extensions: true}
+	return check.Unattended{Extensions: true}
 }
 
 func (s *setup) webhooks() error {
@@ -209,7 +214,6 @@ func (s *setup) webhooks() error {
 			},
 			ClusterTopology: s.gates.Enabled(feature.ClusterTopology),
 			MachinePool:     s.gates.Enabled(feature.MachinePool),
-			Unattended:      unattended(),
 		}),
 		classhook.SetupWithManager(s.mgr, classhook.Options{
 			Reader:          s.mgr.GetClient(),
@@ -222,7 +226,13 @@ func (s *setup) webhooks() error {
 		deploymenthook.Register(s.mgr),
 		poolhook.Webhook{Enabled: s.gates.Enabled(feature.MachinePool)}.Register(s.mgr),
 		healthcheckhook.Register(s.mgr),
+		s.ipamWebhooks(),
 		resourcesethook.Webhook{Enabled: s.gates.Enabled(feature.ClusterResourceSet)}.Register(s.mgr),
 		bindinghook.Webhook{Enabled: s.gates.Enabled(feature.ClusterResourceSet)}.Register(s.mgr),
 	)
+}
+
+// ipamWebhooks adds the webhooks of IPAddresses and IPAddressClaims, whose controllers are those of IPAM providers.
+func (s *setup) ipamWebhooks() error {
+	return errors.Join(claimhook.Register(s.mgr), addresshook.Webhook{Claims: s.mgr.GetClient()}.Register(s.mgr))
 }

@@ -67,7 +67,9 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	if err != nil {
 		return err
 	}
-	clusters := remote.New(remote.Options{Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Policy: policy})
+	clusters := remote.New(remote.Options{
+		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Policy: policy, Management: mgr.GetConfig(),
+	})
 	if err := mgr.Add(clusters); err != nil {
 		return err
 	}

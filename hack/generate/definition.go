@@ -21,14 +21,18 @@ type component struct {
 	contract string
 }
 
-// components lists every API group. Core's own kinds have no contract label, because core does not look them up by
-// contract.
+// components lists every API group; of a group with several components, those with a version first. Core's own kinds have no
+// contract label, because core does not look them up by contract.
 func components() []component {
-	const infrastructure = "infrastructure.cluster.x-k8s.io"
+	const (
+		infrastructure = "infrastructure.cluster.x-k8s.io"
+		ipam           = "ipam.cluster.x-k8s.io"
+	)
 	return []component{
 		{group: "cluster.x-k8s.io", dir: "config/core/crd"},
 		{group: "addons.cluster.x-k8s.io", dir: "config/core/crd"},
-		{group: "ipam.cluster.x-k8s.io", dir: "config/core/crd"},
+		{group: ipam, version: "v1alpha2", dir: "config/ipam-in-cluster/crd", contract: "v1alpha2"},
+		{group: ipam, dir: "config/core/crd"},
 		{group: "runtime.cluster.x-k8s.io", dir: "config/core/crd"},
 		{group: "bootstrap.cluster.x-k8s.io", dir: "config/bootstrap-kubeadm/crd", contract: "v1beta1"},
 		{group: "controlplane.cluster.x-k8s.io", dir: "config/control-plane-kubeadm/crd", contract: "v1beta1"},

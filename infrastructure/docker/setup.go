@@ -23,9 +23,10 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/events"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/job"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/machine"
-	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/machinepool"
+	pool "sigs.k8s.io/cluster-api/infrastructure/docker/internal/machinepool"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/webhook"
 	"sigs.k8s.io/cluster-api/provider/feature"
+	"sigs.k8s.io/cluster-api/provider/machinepool"
 	"sigs.k8s.io/cluster-api/provider/manager"
 	"sigs.k8s.io/cluster-api/provider/remote"
 	"sigs.k8s.io/cluster-api/provider/watch"
@@ -133,6 +134,7 @@ func (c controllers) machines(ctx context.Context, mgr ctrl.Manager) error {
 	}
 	clusters := remote.New(remote.Options{
 		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: c.env.UserAgent, Cached: []remote.Cached{remote.Nodes()}, Policy: policy,
+		Management: mgr.GetConfig(),
 	})
 	jobs := job.New(clock.RealClock{})
 	for _, runs := range []ctrlmanager.Runnable{clusters, jobs} {
@@ -151,5 +153,5 @@ func (c controllers) pools(ctx context.Context, mgr ctrl.Manager) error {
 	if !c.gates.Enabled(feature.MachinePool) {
 		return nil
 	}
-	return machinepool.Setup(ctx, mgr, machinepool.Options{Concurrency: c.flags.concurrency, Filter: c.filter})
+	return machinepool.Setup(ctx, mgr, pool.Provider(), machinepool.Options{Concurrency: c.flags.concurrency, Filter: c.filter})
 }

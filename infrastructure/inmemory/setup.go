@@ -30,23 +30,27 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cluster"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/machine"
+	pool "sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/machinepool"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/webhook"
+	"sigs.k8s.io/cluster-api/provider/feature"
+	"sigs.k8s.io/cluster-api/provider/machinepool"
 	"sigs.k8s.io/cluster-api/provider/manager"
 	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 // flags are the flags of this component.
 type flags struct {
-	clusters, machines int
-	dataDir            string
-	debugAddress       string
-	ports              string
-	storage            int64
+	clusters, machines, pools int
+	dataDir                   string
+	debugAddress              string
+	ports                     string
+	storage                   int64
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.clusters, "cluster-concurrency", 10, "Number of InMemoryClusters to process at the same time")
 	fs.IntVar(&f.machines, "machine-concurrency", 10, "Number of InMemoryMachines to process at the same time")
+	fs.IntVar(&f.pools, "machinepool-concurrency", 10, "Number of InMemoryMachinePools to process at the same time")
 	fs.StringVar(&f.debugAddress, "debug-address", "127.0.0.1:19000", "Address of an HTTP server with /listeners, which lists the addresses of workload API servers without authentication. Empty: disabled")
 	fs.StringVar(&f.ports, "api-server-ports", lab.DefaultPorts().String(), "Range of ports for the API servers of workload clusters. They only listen on the address in POD_IP, or on 127.0.0.1 if it is not set")
 	fs.Int64Var(&f.storage, "workload-storage-limit", cloud.DefaultLimit, "Maximum size of all objects of one workload cluster, in bytes, with an overhead of 1024 bytes per object")
@@ -66,23 +70,25 @@ func (f *flags) validate() error {
 // NewComponent returns the in-memory manager.
 func NewComponent() manager.Component {
 	f := &flags{}
+	gates := feature.New(feature.MachinePool)
 	return manager.Component{
 		Name:             "capim-manager",
 		Purpose:          "The in-memory infrastructure provider: simulates the machines of clusters, with API servers and etcd.",
 		Namespace:        "capim-system",
 		LeaderElectionID: "inmemory-controller-leader-election-capi",
 		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, inmemoryv1.AddToScheme},
+		FeatureGates:     gates,
 		AddFlags:         f.register,
 		Validate:         f.validate,
 		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
 		WebhookService:   "capim-webhook-service",
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
-			return setup(ctx, mgr, env, f)
+			return setup(ctx, mgr, env, f, gates.Enabled(feature.MachinePool))
 		},
 	}
 }
 
-func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags) error {
+func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags, pools bool) error {
 	observer, err := apiserver.NewMetrics(metrics.Registry)
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
@@ -119,9 +125,18 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	filter := watch.Filter(env.WatchFilter)
 	return errors.Join(
 		cluster.Setup(ctx, mgr, cluster.Options{Concurrency: f.clusters, Filter: filter, Lab: l}),
-		machine.Setup(ctx, mgr, machine.Options{Concurrency: f.machines, Filter: filter, Lab: l}),
+		machine.Setup(ctx, mgr, machine.Options{Concurrency: f.machines, Filter: filter, Lab: l, Pools: pools}),
+		setupPools(ctx, mgr, pools, machinepool.Options{Concurrency: f.pools, Filter: filter}),
 		webhook.Register(mgr),
 	)
+}
+
+// setupPools adds the controller of InMemoryMachinePools, if there are MachinePools.
+func setupPools(ctx context.Context, mgr ctrl.Manager, enabled bool, o machinepool.Options) error {
+	if !enabled {
+		return nil
+	}
+	return machinepool.Setup(ctx, mgr, pool.Provider(), o)
 }
 
 // sweep removes the data of deleted clusters when this process becomes the leader. An error only costs disk space until the

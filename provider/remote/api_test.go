@@ -51,13 +51,18 @@ type api struct {
 // firstRevision is that of an API which has not changed yet.
 const firstRevision = 100
 
-// newAPI starts an API server that is closed when the test ends.
+// newAPI starts an API server with a new CA that is closed when the test ends.
 func newAPI(t *testing.T, m mode, nodes ...corev1.Node) *api {
 	t.Helper()
 	ca, err := pki.NewCA("", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newAPIOf(t, ca, m, nodes...)
+}
+
+func newAPIOf(t *testing.T, ca *pki.CA, m mode, nodes ...corev1.Node) *api {
+	t.Helper()
 	pair, err := ca.Issue(pki.Request{IPs: []net.IP{net.IPv4(127, 0, 0, 1)}, Validity: time.Hour}, time.Now())
 	if err != nil {
 		t.Fatal(err)

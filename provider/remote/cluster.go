@@ -20,6 +20,8 @@ import (
 type Cluster struct {
 	// Client reads cached kinds from the cache, all others live, and writes.
 	client.Client
+	// Live reads from the API server, cached kinds, too.
+	Live client.Reader
 	// Config is for clients of other protocols. It must not be modified.
 	Config *rest.Config
 
@@ -45,6 +47,9 @@ func dial(ctx context.Context, kubeconfig []byte, o Options) (*Cluster, error) {
 	config.UserAgent = o.UserAgent
 	config.QPS = -1
 	config.Dial = dialer(config, o.dial)
+	if own := o.selfHosted(ctx, config); own != nil {
+		config = own
+	}
 	ended, end := context.WithCancelCause(ctx)
 	c := &Cluster{Config: config, Dialer: o.Policy.netDialer(config), end: end, ended: ended}
 	if err := c.open(o); err != nil {
@@ -77,6 +82,7 @@ func (c *Cluster) open(o Options) error {
 	if c.stores, err = newStores(o, mapper); err != nil {
 		return err
 	}
+	c.Live = live
 	c.Client = &readThrough{Client: live, cached: c.stores}
 	return c.fill(watching, o)
 }

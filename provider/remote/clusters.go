@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -54,6 +55,9 @@ type Options struct {
 	Clock  clock.WithTickerAndDelayedExecution
 	// Policy restricts what kubeconfigs may use.
 	Policy Policy
+	// Management is the connection of this process to the management cluster. A workload cluster that is the management cluster
+	// itself is connected at the same address. Nil: at the address in its kubeconfig, as all others.
+	Management *rest.Config
 
 	dial   dialFunc        // nil: what Policy allows
 	pool   *pool           // for the memory of all caches
@@ -290,13 +294,13 @@ func (c *Clusters) keepConnected(ctx context.Context, key types.NamespacedName, 
 	for ctx.Err() == nil {
 		since := c.options.Clock.Now()
 		connected, err := c.once(ctx, key, conn)
-		log.V(2).Info("Not connected to the workload cluster", "reason", fmt.Sprint(tidy(err)))
+		log.V(2).Info("Not connected to the workload cluster", "reason", fmt.Sprint(Tidy(err)))
 		if connected && c.options.Clock.Since(since) >= lastRetry {
 			delay = firstRetry
 		}
 		pause := delay
 		if IsRejected(err) {
-			log.Info("Not connecting to the workload cluster until its kubeconfig or the cluster changes", "reason", tidy(err).Error())
+			log.Info("Not connecting to the workload cluster until its kubeconfig or the cluster changes", "reason", Tidy(err).Error())
 			pause = rejectedRetry
 		}
 		select {
@@ -326,7 +330,7 @@ func (c *Clusters) once(ctx context.Context, key types.NamespacedName, conn *con
 		c.connected(key, cluster)
 		return cluster.wait()
 	}()
-	before := c.record(key, conn, nil, tidy(reason))
+	before := c.record(key, conn, nil, Tidy(reason))
 	// Rejections are reported in conditions; other failures are not, until the next call of Get.
 	if connected || IsRejected(reason) && !IsRejected(before) {
 		c.notify(key)

@@ -96,8 +96,8 @@ func (e *limitError) Error() string {
 // maxErrorText is the maximum length of connection errors, which end up in conditions.
 const maxErrorText = 300
 
-// tidy returns an error with a text that can be shown: short, and without the response of a server, which may not be an API server.
-func tidy(err error) error {
+// Tidy returns an error with a text that can be shown: short, and without the response of a server, which may not be an API server.
+func Tidy(err error) error {
 	if err == nil {
 		return nil
 	}

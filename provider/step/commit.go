@@ -107,6 +107,11 @@ func Transition(ctx context.Context, reason, format string, args ...any) {
 	announce(ctx, event{kind: corev1.EventTypeNormal, reason: reason, message: fmt.Sprintf(format, args...), status: true})
 }
 
+// WarningTransition is Transition with type Warning.
+func WarningTransition(ctx context.Context, reason, format string, args ...any) {
+	announce(ctx, event{kind: corev1.EventTypeWarning, reason: reason, message: fmt.Sprintf(format, args...), status: true})
+}
+
 func announce(ctx context.Context, e event) {
 	if r, ok := of(ctx); ok {
 		r.record(e)

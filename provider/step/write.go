@@ -107,6 +107,20 @@ func (o Outside) SetConditions(ctx context.Context, obj Object, conditions ...cl
 	return o.SaveConditions(ctx, obj, before)
 }
 
+// SaveConditionsIfUnchanged is SaveConditions for conditions that depend on the rest of the object: any change of the object since it was
+// read is a conflict (IsStale). Afterwards, obj has the new resource version.
+func (o Outside) SaveConditionsIfUnchanged(ctx context.Context, obj Object, before clusterv1.Conditions) error {
+	if conditionlist.Same(before, obj.GetConditions()) {
+		return nil
+	}
+	condition.Stamp(obj, before, o.Clock.Now())
+	written, err := o.patchConditions(ctx, obj, obj.GetResourceVersion(), obj.GetConditions())
+	if err == nil {
+		obj.SetResourceVersion(written)
+	}
+	return err
+}
+
 // SaveConditions is SetConditions for conditions that are already set on obj; before is what they were.
 func (o Outside) SaveConditions(ctx context.Context, obj Object, before clusterv1.Conditions) error {
 	if conditionlist.Same(before, obj.GetConditions()) {

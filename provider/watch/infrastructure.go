@@ -11,7 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// Infrastructure maps a Cluster or Machine to the infrastructure object that it references, if that has this kind.
+// Infrastructure maps a Cluster, Machine or MachinePool to the infrastructure object that it references, if that has this kind.
 func Infrastructure(kind string) handler.MapFunc {
 	return func(_ context.Context, obj client.Object) []reconcile.Request {
 		var name string
@@ -22,6 +22,10 @@ func Infrastructure(kind string) handler.MapFunc {
 			}
 		case *clusterv1.Machine:
 			if ref := o.Spec.InfrastructureRef; ref.Kind == kind {
+				name = ref.Name
+			}
+		case *clusterv1.MachinePool:
+			if ref := o.Spec.Template.Spec.InfrastructureRef; ref.Kind == kind {
 				name = ref.Name
 			}
 		}

@@ -8,14 +8,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
-// TestKilledControlPlane kills a control plane machine of a Cluster without a class, and remediates it. etcd keeps its quorum.
+// TestKilledControlPlane kills a control plane machine of a Cluster without a class. A MachineHealthCheck has it replaced. etcd keeps its
+// quorum.
 func TestKilledControlPlane(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
@@ -37,7 +39,7 @@ func TestKilledControlPlane(t *testing.T) {
 		c.Eventually("the Node is unhealthy", lacks(victim.Name, clusterv1.MachineNodeHealthyCondition))
 	})
 	stage(t, "replaced it", func() {
-		remediate(t, c, &victim)
+		checkHealth(t, c)
 		c.Eventually("the Machine is replaced", journey.Ready, journey.ControlPlanes(3), c.WorkloadMatches, func(p *journey.Snapshot) error {
 			for _, m := range p.ControlPlane() {
 				if m.Name == victim.Name {
@@ -81,20 +83,20 @@ func containerOf(m clusterv1.Machine) string {
 	return strings.TrimPrefix(*m.Spec.ProviderID, "docker:////")
 }
 
-// remediate marks a Machine like a health check does that found it unhealthy.
-func remediate(t *testing.T, c *journey.Subject, m *clusterv1.Machine) {
+// checkHealth creates a health check that replaces control plane Machines whose Node does not respond.
+func checkHealth(t *testing.T, c *journey.Subject) {
 	t.Helper()
-	if err := c.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
-		t.Fatal(err)
+	check := &clusterv1.MachineHealthCheck{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name},
+		Spec: clusterv1.MachineHealthCheckSpec{
+			ClusterName: c.Name, Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineControlPlaneLabel: ""}},
+			MaxUnhealthy: ptr.To(intstr.FromString("40%")),
+			UnhealthyConditions: []clusterv1.UnhealthyCondition{
+				{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Timeout: metav1.Duration{Duration: time.Second}},
+			},
+		},
 	}
-	before := m.DeepCopy()
-	unhealthy := condition.False(clusterv1.MachineHealthCheckSucceededCondition, clusterv1.ConditionSeverityWarning, clusterv1.UnhealthyNodeConditionReason, "the Node does not respond")
-	waiting := condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "")
-	for _, stated := range []clusterv1.Condition{unhealthy, waiting} {
-		stated.LastTransitionTime = metav1.Now()
-		condition.Set(m, stated)
-	}
-	if err := c.Client.Status().Patch(t.Context(), m, client.MergeFrom(before)); err != nil {
+	if err := c.Client.Create(t.Context(), check); err != nil {
 		t.Fatal(err)
 	}
 }

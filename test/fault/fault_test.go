@@ -16,7 +16,7 @@ import (
 
 // sampled returns the names of the scenarios of TestSample.
 func sampled() []string {
-	return []string{"create-1x1", "upgrade-1x1", "workers-down", "control-plane-down", "remediate-control-plane", "delete-1x1"}
+	return []string{"create-1x1", "upgrade-1x1", "workers-down", "control-plane-down", "remediate-control-plane", "dead-zone", "delete-1x1"}
 }
 
 // TestSample executes one run per kind of faults for some scenarios. `make fault` executes all runs.

@@ -27,7 +27,7 @@ func Absent(p *Snapshot) error {
 	if p.Cluster.Name != "" {
 		return errors.New("the Cluster still exists")
 	}
-	left := len(p.ControlPlanes.Items) + len(p.Deployments.Items) + len(p.Sets.Items) + len(p.Machines.Items)
+	left := len(p.ControlPlanes.Items) + len(p.Deployments.Items) + len(p.Sets.Items) + len(p.Pools.Items) + len(p.Machines.Items)
 	if left > 0 {
 		return fmt.Errorf("%d objects of the Cluster still exist", left)
 	}

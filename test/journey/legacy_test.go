@@ -33,7 +33,7 @@ func TestLegacyWorkloadCluster(t *testing.T) {
 		w.Applied(o)
 	}
 	cluster := w.Generated(w.Tools.ProjectTemplate(), "legacy", older, 1, 1)
-	createKeys(t, w, client.ObjectKeyFromObject(cluster))
+	createKeys(t, w, client.ObjectKeyFromObject(cluster), pki.RSA2048)
 	c := w.Subject(cluster)
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), Version(older))
 	c.emulates(t)
@@ -68,10 +68,10 @@ func (c *Subject) emulates(t *testing.T) {
 	}
 }
 
-// createKeys creates the Secrets with a cluster's keys, as users do who want RSA.
-func createKeys(t *testing.T, w *World, cluster client.ObjectKey) {
+// createKeys creates the Secrets with a cluster's keys, as users do who want other keys than generated ones.
+func createKeys(t *testing.T, w *World, cluster client.ObjectKey, algorithm pki.KeyAlgorithm) {
 	t.Helper()
-	keys := pki.NewKeys(pki.RSA2048)
+	keys := pki.NewKeys(algorithm)
 	for _, purpose := range []pki.Purpose{pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount} {
 		pair, err := keys.Generate(purpose, time.Now())
 		if err != nil {

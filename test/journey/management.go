@@ -38,7 +38,7 @@ const (
 func watched() []client.Object {
 	return []client.Object{
 		&clusterv1.Cluster{}, &controlplanev1.KubeadmControlPlane{}, &clusterv1.MachineDeployment{},
-		&clusterv1.MachineSet{}, &clusterv1.Machine{},
+		&clusterv1.MachineSet{}, &clusterv1.MachinePool{}, &clusterv1.Machine{},
 	}
 }
 

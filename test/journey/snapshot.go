@@ -21,11 +21,12 @@ type Snapshot struct {
 	ControlPlanes controlplanev1.KubeadmControlPlaneList
 	Deployments   clusterv1.MachineDeploymentList
 	Sets          clusterv1.MachineSetList
+	Pools         clusterv1.MachinePoolList
 	Machines      clusterv1.MachineList
 }
 
 func (p *Snapshot) lists() []client.ObjectList {
-	return []client.ObjectList{&p.ControlPlanes, &p.Deployments, &p.Sets, &p.Machines}
+	return []client.ObjectList{&p.ControlPlanes, &p.Deployments, &p.Sets, &p.Pools, &p.Machines}
 }
 
 // add adds an object while a Snapshot is built.
@@ -39,6 +40,8 @@ func (p *Snapshot) add(object client.Object) {
 		p.Deployments.Items = append(p.Deployments.Items, *o)
 	case *clusterv1.MachineSet:
 		p.Sets.Items = append(p.Sets.Items, *o)
+	case *clusterv1.MachinePool:
+		p.Pools.Items = append(p.Pools.Items, *o)
 	case *clusterv1.Machine:
 		p.Machines.Items = append(p.Machines.Items, *o)
 	}
@@ -109,6 +112,11 @@ func (p *Snapshot) String() string {
 	for _, m := range p.Sets.Items {
 		fmt.Fprintf(b, "MachineSet %s: %d of %v replicas, %d ready, version %v%s\n",
 			m.Name, m.Status.Replicas, value(m.Spec.Replicas), m.Status.ReadyReplicas, value(m.Spec.Template.Spec.Version), falseConditions(m.Status.Conditions))
+	}
+	for _, m := range p.Pools.Items {
+		s := m.Status
+		fmt.Fprintf(b, "MachinePool %s: phase %s, %d of %v replicas, %d ready, %d available, %d Nodes, version %v%s\n",
+			m.Name, s.Phase, s.Replicas, value(m.Spec.Replicas), s.ReadyReplicas, s.AvailableReplicas, len(s.NodeRefs), value(m.Spec.Template.Spec.Version), falseConditions(s.Conditions))
 	}
 	for _, m := range append(p.ControlPlane(), p.Workers()...) {
 		node := "none"

@@ -54,6 +54,26 @@ type thirdParty struct {
 
 // ThirdPartyProvider installs the provider and runs its controllers in the namespace until the test ends.
 func (w *World) ThirdPartyProvider() {
+	w.t.Helper()
+	w.installThirdParty()
+	w.startThirdParty(w.newThirdParty())
+}
+
+// startThirdParty runs the controllers until the test ends.
+func (w *World) startThirdParty(f *thirdParty, mgr ctrl.Manager) {
+	w.t.Helper()
+	for kind, do := range map[string]func(context.Context, *unstructured.Unstructured) error{
+		"FooCluster": f.cluster, "FooControlPlane": f.controlPlane, "FooConfig": f.config, "FooMachine": f.machine,
+	} {
+		if err := f.add(mgr, kind, do); err != nil {
+			w.t.Fatalf("starting the third-party provider: %v", err)
+		}
+	}
+	w.runUntilEnd(mgr)
+}
+
+// installThirdParty installs the CRDs, and grants the managers permissions for them.
+func (w *World) installThirdParty() {
 	t := w.t
 	t.Helper()
 	e := shared.server.Start(t)
@@ -68,49 +88,46 @@ func (w *World) ThirdPartyProvider() {
 	if err := w.Client.Create(t.Context(), role); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatalf("granting permissions to the managers: %v", err)
 	}
-	if err := w.runThirdParty(); err != nil {
-		t.Fatalf("starting the third-party provider: %v", err)
-	}
 }
 
-func (w *World) runThirdParty() error {
+// newThirdParty returns the provider, and a manager for its controllers. Its workload cluster is the management cluster.
+func (w *World) newThirdParty() (*thirdParty, ctrl.Manager) {
+	t := w.t
+	t.Helper()
 	address, err := url.Parse(w.Config.Host)
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	host, port, err := net.SplitHostPort(address.Host)
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	f := &thirdParty{namespace: w.Namespace, host: host}
 	if f.port, err = strconv.ParseInt(port, 10, 32); err != nil {
-		return err
+		t.Fatal(err)
 	}
 	if f.kubeconfig, err = os.ReadFile(w.Kubeconfig); err != nil {
-		return err
+		t.Fatal(err)
 	}
 	mgr, err := ctrl.NewManager(w.Config, ctrl.Options{
 		Scheme: w.Client.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{w.Namespace: {}}},
-		Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true, DisableFor: []client.Object{&corev1.Node{}}}},
+		Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true, DisableFor: []client.Object{&corev1.Node{}, &corev1.Secret{}}}},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {
-		return err
+		t.Fatalf("starting the third-party provider: %v", err)
 	}
 	f.Client = mgr.GetClient()
-	for kind, do := range map[string]func(context.Context, *unstructured.Unstructured) error{
-		"FooCluster": f.cluster, "FooControlPlane": f.controlPlane, "FooConfig": f.config, "FooMachine": f.machine,
-	} {
-		if err := f.add(mgr, kind, do); err != nil {
-			return err
-		}
-	}
+	return f, mgr
+}
+
+// runUntilEnd runs a manager until the test ends.
+func (w *World) runUntilEnd(mgr ctrl.Manager) {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = mgr.Start(ctx) }) // It ends with the context.
 	w.t.Cleanup(func() { stop(); running.Wait() })
-	return nil
 }
 
 // add runs do for every object of a kind with an owner, when it or the Cluster or Machine with its name changes.

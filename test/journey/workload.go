@@ -32,7 +32,7 @@ const answerTime = 5 * time.Second
 type Workload struct {
 	client client.Client
 	config *rest.Config
-	etcdCA *pki.CA
+	etcdCA *pki.CA // nil if etcd does not belong to the cluster
 	// simulated means that etcd has no address of its own.
 	simulated bool
 }
@@ -56,22 +56,24 @@ func (c *Subject) reach(ctx context.Context) (*Workload, error) {
 	if c.workload != nil {
 		return c.workload, nil
 	}
-	secrets := map[pki.Purpose]*corev1.Secret{pki.Kubeconfig: {}, pki.EtcdCA: {}}
-	for purpose, secret := range secrets {
-		if err := c.Client.Get(ctx, pki.SecretKey(c.Key(), purpose), secret); err != nil {
-			return nil, fmt.Errorf("connecting to the workload cluster: %w", err)
-		}
+	kubeconfig, etcd := &corev1.Secret{}, &corev1.Secret{}
+	if err := c.Client.Get(ctx, pki.SecretKey(c.Key(), pki.Kubeconfig), kubeconfig); err != nil {
+		return nil, fmt.Errorf("connecting to the workload cluster: %w", err)
 	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(secrets[pki.Kubeconfig].Data[pki.KubeconfigKey])
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig.Data[pki.KubeconfigKey])
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig of %s: %w", c.Name, err)
 	}
 	config.Timeout = answerTime
-	ca, err := pki.CAFrom(secrets[pki.EtcdCA])
-	if err != nil {
-		return nil, fmt.Errorf("etcd CA of %s: %w", c.Name, err)
+	w := &Workload{config: config, simulated: c.Tools.Infrastructure == inMemory}
+	switch err := c.Client.Get(ctx, pki.SecretKey(c.Key(), pki.EtcdCA), etcd); {
+	case err == nil:
+		if w.etcdCA, err = pki.CAFrom(etcd); err != nil {
+			return nil, fmt.Errorf("etcd CA of %s: %w", c.Name, err)
+		}
+	case client.IgnoreNotFound(err) != nil:
+		return nil, fmt.Errorf("connecting to the workload cluster: %w", err)
 	}
-	w := &Workload{config: config, etcdCA: ca, simulated: c.Tools.Infrastructure == inMemory}
 	if w.client, err = client.New(config, client.Options{Scheme: scheme.Scheme}); err != nil {
 		return nil, fmt.Errorf("connecting to the workload cluster: %w", err)
 	}
@@ -173,6 +175,18 @@ func (w *Workload) realMember(ctx context.Context, config *clientv3.Config, name
 // WorkloadMatches is a Condition: the workload cluster has exactly one healthy Node for each Machine, and one etcd member for
 // each control plane Machine, according to every member.
 func (c *Subject) WorkloadMatches(p *Snapshot) error {
+	if err := c.NodesMatch(p); err != nil {
+		return err
+	}
+	w, err := c.reach(c.t.Context())
+	if err != nil {
+		return err
+	}
+	return c.sameMembers(c.t.Context(), w, p)
+}
+
+// NodesMatch is WorkloadMatches without etcd, which may not belong to the cluster.
+func (c *Subject) NodesMatch(p *Snapshot) error {
 	ctx := c.t.Context()
 	w, err := c.reach(ctx)
 	if err != nil {
@@ -199,7 +213,7 @@ func (c *Subject) WorkloadMatches(p *Snapshot) error {
 	if diff := gocmp.Diff(want, have); diff != "" {
 		return fmt.Errorf("Nodes and their provider IDs (-Machines +workload cluster):\n%s", diff)
 	}
-	return c.sameMembers(ctx, w, p)
+	return nil
 }
 
 func (c *Subject) sameMembers(ctx context.Context, w *Workload, p *Snapshot) error {

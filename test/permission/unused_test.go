@@ -90,8 +90,7 @@ func compare(granted, used []managers.Grant, excused map[string]exception) []str
 // unused returns the grants that the walk does not use, by component, with the reasons.
 func unused() map[string]map[string]exception {
 	const (
-		owns  = "required for owner references with blockOwnerDeletion by the admission plugin OwnerReferencesPermissionEnforcement"
-		pools = "the class of the walk has no MachinePools"
+		owns = "required for owner references with blockOwnerDeletion by the admission plugin OwnerReferencesPermissionEnforcement"
 	)
 	dockerPools := exception{reason: "the walk of the Docker provider has no MachinePools", byChance: true}
 	rotates := exception{reason: "renewal of the webhook certificate, after months"}
@@ -105,11 +104,6 @@ func unused() map[string]map[string]exception {
 			"create secrets": {reason: "the kubeconfig of a Cluster without a control plane provider"},
 			"get clusterresourcesetbindings.addons.cluster.x-k8s.io": conflict,
 			"update secrets capi-system/capi-webhook-service-cert":   rotates,
-			"create machinepools.cluster.x-k8s.io":                   {reason: pools},
-			"delete machinepools.cluster.x-k8s.io":                   {reason: pools},
-			"patch machinepools.cluster.x-k8s.io":                    {reason: pools},
-			"get machinepools.cluster.x-k8s.io":                      {reason: pools},
-			"patch machinepools.cluster.x-k8s.io/status":             {reason: pools},
 			"update machinepools.cluster.x-k8s.io/finalizers":        {reason: owns},
 			"update clusters.cluster.x-k8s.io/finalizers":            {reason: owns},
 			"update machinedeployments.cluster.x-k8s.io/finalizers":  {reason: owns},
@@ -119,7 +113,7 @@ func unused() map[string]map[string]exception {
 		"bootstrap-kubeadm": {
 			"patch events":   repeats,
 			"delete secrets": {reason: "outdated bootstrap data that is not in use"},
-			"update secrets": {reason: "bootstrap data with a new token; " + pools},
+			"update secrets": {reason: "bootstrap data of MachinePools with a new token, after minutes"},
 			"get kubeadmconfigs.bootstrap.cluster.x-k8s.io":               conflict,
 			"get machines.cluster.x-k8s.io":                               conflict,
 			"get configmaps":                                              conflict,
@@ -140,9 +134,11 @@ func unused() map[string]map[string]exception {
 		},
 		"infrastructure-in-memory": {
 			"patch events": repeats,
-			"get inmemoryclusters.infrastructure.cluster.x-k8s.io":   conflict,
-			"get inmemorymachines.infrastructure.cluster.x-k8s.io":   conflict,
-			"update secrets capim-system/capim-webhook-service-cert": rotates,
+			"get inmemoryclusters.infrastructure.cluster.x-k8s.io":    conflict,
+			"get inmemorymachines.infrastructure.cluster.x-k8s.io":    conflict,
+			"delete inmemorymachines.infrastructure.cluster.x-k8s.io": {reason: "machines of pools without a Machine", byChance: true},
+			"patch machinepools.cluster.x-k8s.io":                     {reason: "replicas that the simulated cloud decides on"},
+			"update secrets capim-system/capim-webhook-service-cert":  rotates,
 		},
 		"infrastructure-docker": {
 			"patch events":                                                    repeats,

@@ -190,11 +190,15 @@ const (
 
 // Conditions and reasons of MachineHealthChecks.
 const (
-	// RemediationAllowedCondition is False while too many machines are unhealthy at once.
+	// RemediationAllowedCondition is False while too many machines are unhealthy at once, or their Nodes are unknown.
 	RemediationAllowedCondition ConditionType = "RemediationAllowed"
 
 	// TooManyUnhealthyReason means that the limit of the health check is exceeded.
 	TooManyUnhealthyReason = "TooManyUnhealthy"
+
+	// WorkloadClusterUnreachableReason means that the API server of the workload cluster does not answer, so that the Nodes are
+	// unknown. Only Machines with the annotation cluster.x-k8s.io/remediate-machine are remediated.
+	WorkloadClusterUnreachableReason = "WorkloadClusterUnreachable"
 )
 
 // Conditions and reasons of MachineSets, some also of control planes.

@@ -40,8 +40,7 @@ func (c *comparison) plan(ctx context.Context, class *clusterv1.ClusterClass, ve
 	plan := &Plan{
 		Class: class, Labels: desired.ClusterLabels(c.cluster), Versions: versions,
 		InfrastructureRef: infrastructure, ControlPlaneRef: controlPlane,
-		Kinds:      append(classKinds, c.want.InfrastructureCluster, c.want.ControlPlane),
-		Unattended: c.Unattended.Objects(c.want.HasHealthChecks()),
+		Kinds: append(classKinds, c.want.InfrastructureCluster, c.want.ControlPlane),
 	}
 	if plan.Stages, err = c.stages(ctx); err != nil {
 		return nil, err

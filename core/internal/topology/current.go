@@ -148,11 +148,9 @@ func (p *Planner) findUpgrading(ctx context.Context, cluster *clusterv1.Cluster,
 		if !w.Exists {
 			continue
 		}
-		versions, err := p.PoolVersions(ctx, cluster, current.MachinePools[w.TopologyName])
-		if err != nil {
-			return fmt.Errorf("reading the versions of the Nodes of MachinePool %s: %w", w.Object, err)
+		if err := p.findUpgradingPool(ctx, cluster, current.MachinePools[w.TopologyName], w); err != nil {
+			return err
 		}
-		w.Upgrading = slices.ContainsFunc(versions, func(v string) bool { return v != w.Version })
 	}
 	return nil
 }

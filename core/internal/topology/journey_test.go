@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
@@ -176,20 +175,6 @@ func TestClusterBeforeItsClass(t *testing.T) {
 	w.reconciledClass("later")
 	w.reconciled(c)
 	w.expect("objects once the class exists", 8, len(w.summary(c)))
-}
-
-func TestUnattendedFeaturesAreReported(t *testing.T) {
-	w := newWorld(t)
-	w.control.Planner.Unattended = check.Unattended{HealthChecks: true}
-	c := w.cluster("c")
-	w.created(c)
-	w.reconciled(c)
-	got := condition.Get(c, clusterv1.TopologyReconciledCondition)
-	want := "MachineHealthChecks are created, but this release does not remediate unhealthy Machines"
-	if got == nil || got.Status != "True" || got.Message != want {
-		t.Errorf("condition = %v, want True with %q", got, want)
-	}
-	w.expect("it is written once", []string(nil), w.reconciled(c))
 }
 
 func sortedByKind(all []string) []string {

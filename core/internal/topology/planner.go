@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/core/internal/topology/upgrade"
 	"sigs.k8s.io/cluster-api/provider/contract"
@@ -43,11 +42,8 @@ type Planner struct {
 	Classes *Classes
 	// ListOptions select the objects of a Cluster's topology: Labeled, or an index of Reader.
 	ListOptions func(cluster *clusterv1.Cluster) []client.ListOption
-	// PoolVersions returns the kubelet versions of the Nodes of a MachinePool. If it is nil, a MachinePool counts as
-	// upgraded as soon as its spec is.
-	PoolVersions func(ctx context.Context, cluster *clusterv1.Cluster, pool *clusterv1.MachinePool) ([]string, error)
-	// Unattended is what this manager does not act on.
-	Unattended check.Unattended
+	// PoolVersions reads the versions of Nodes. If it is nil, a MachinePool counts as upgraded as soon as its spec is.
+	PoolVersions PoolVersions
 }
 
 // Labeled selects the objects of a Cluster's topology by their labels, for readers without indexes.
@@ -69,8 +65,6 @@ type Plan struct {
 	Deletions []*unstructured.Unstructured
 	// Versions has the versions of all parts, and what has to wait.
 	Versions upgrade.Plan
-	// Unattended are messages about objects that this manager does not act on.
-	Unattended []string
 	// Kinds has an object of each kind of the class's templates and the Cluster's objects. Kinds may repeat.
 	Kinds []*unstructured.Unstructured
 }

@@ -3,7 +3,6 @@ package topology
 import (
 	"context"
 	"errors"
-	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
@@ -47,7 +46,5 @@ func reconciled(plan *Plan, err error) clusterv1.Condition {
 	if reason, message, waiting := plan.Versions.Waiting(); waiting {
 		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, reason, "%s", message)
 	}
-	done := condition.True(clusterv1.TopologyReconciledCondition)
-	done.Message = strings.Join(plan.Unattended, "; ")
-	return done
+	return condition.True(clusterv1.TopologyReconciledCondition)
 }

@@ -4,16 +4,17 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
+	"sigs.k8s.io/cluster-api/provider/remote"
 	"sigs.k8s.io/cluster-api/provider/ssa"
 	"sigs.k8s.io/cluster-api/provider/step"
 	"sigs.k8s.io/cluster-api/provider/watch"
@@ -29,10 +30,9 @@ type Options struct {
 	Recent *step.Recent
 	// Extension serves external patches. If it is nil, classes with external patches are errors.
 	Extension patches.Extension
-	// PoolVersions returns the kubelet versions of the Nodes of a MachinePool. It may be nil: see Planner.
-	PoolVersions func(ctx context.Context, cluster *clusterv1.Cluster, pool *clusterv1.MachinePool) ([]string, error)
-	// Unattended is what this manager does not act on, which conditions report.
-	Unattended check.Unattended
+	// Clusters connects to workload clusters, for the versions of the Nodes of MachinePools. It must cache Nodes. If it is nil, a
+	// MachinePool counts as upgraded as soon as its spec is.
+	Clusters *remote.Clusters
 }
 
 // controllerName is used in logs, metrics and events.
@@ -46,9 +46,14 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	outside := step.OutsideOf(mgr, controllerName, o.Filter)
 	outside.Recent = o.Recent
 	c := newController(outside, mgr.GetCache(), NewClasses(o.Extension))
-	c.Planner.PoolVersions, c.Planner.Unattended = o.PoolVersions, o.Unattended
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
+	if o.Clusters != nil {
+		c.Planner.PoolVersions = poolVersions(func(ctx context.Context, key types.NamespacedName) (client.Reader, error) {
+			return o.Clusters.Get(ctx, key)
+		})
+		declared.Watches = append(declared.Watches, step.From(o.Clusters.Source(workloadEvents(mgr.GetCache()))))
+	}
 	built, err := declared.Add(ctx, mgr, outside)
 	if err != nil {
 		return err
@@ -76,7 +81,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 		Watches: []step.Watch{
 			step.Mapped(&clusterv1.ClusterClass{}, ofClass(c.Cache)),
 			step.Mapped(&clusterv1.MachineDeployment{}, clusterOf, owned(), relevantObject()),
-			step.Mapped(&clusterv1.MachinePool{}, clusterOf, owned(), relevantObject()),
+			step.Mapped(&clusterv1.MachinePool{}, clusterOf, owned(), predicate.Or(relevantObject(), nodesChanged())),
 			step.Mapped(&clusterv1.MachineHealthCheck{}, clusterOf, owned(), relevantObject()),
 			step.Mapped(&clusterv1.Machine{}, clusterOf, owned(), watch.Deleted()),
 		},

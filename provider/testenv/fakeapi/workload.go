@@ -17,6 +17,8 @@ import (
 type Workload struct {
 	// Client is the client of users and of kubelets.
 	Client client.Client
+	// Cache is what controllers read without remote.Cluster.Live.
+	Cache *View
 	// Err is the error of connections, such as remote.ErrNotConnected. Nil: controllers are connected.
 	Err error
 	Faults
@@ -35,8 +37,8 @@ func (s *Server) NewWorkload(t testing.TB, objects ...client.Object) *Workload {
 	for field, values := range nodes.Indexes {
 		o.Indexes = append(o.Indexes, step.Index{Object: nodes.Object, Field: field, Values: values})
 	}
-	direct := New(t, o).direct
-	return &Workload{Client: direct, s: s, direct: direct}
+	in := New(t, o)
+	return &Workload{Client: in.direct, Cache: in.NewCache(), s: s, direct: in.direct}
 }
 
 // Get returns a connection, for any Cluster, or Err.
@@ -44,12 +46,13 @@ func (w *Workload) Get(context.Context, types.NamespacedName) (*remote.Cluster, 
 	if w.Err != nil {
 		return nil, w.Err
 	}
-	return &remote.Cluster{Client: w.ForController(), Config: &rest.Config{}}, nil
+	live := interceptor.NewClient(w.direct, reading(&w.Faults, w.note, w.direct, false))
+	return &remote.Cluster{Client: w.ForController(), Live: live, Config: &rest.Config{}}, nil
 }
 
 // ForController returns the client of connections.
 func (w *Workload) ForController() client.Client {
-	funcs, reads := writing(&w.Faults, w.note), reading(&w.Faults, w.note, w.direct, true)
+	funcs, reads := writing(&w.Faults, w.note), reading(&w.Faults, w.note, w.Cache, true)
 	funcs.Get, funcs.List = reads.Get, reads.List
 	return interceptor.NewClient(w.direct, funcs)
 }

@@ -179,11 +179,11 @@ func cached(manager string) []request.Kind {
 	resources := map[string][]string{
 		core: {
 			"clusters", "machines", "machinesets", "machinedeployments", "kubeadmcontrolplanes", "kubeadmconfigs", "inmemorymachines",
-			"inmemoryclusters", "inmemorymachinetemplates", "secrets", "",
+			"inmemoryclusters", "inmemorymachinetemplates", "machinepools", "inmemorymachinepools", "secrets", "",
 		},
-		bootstrap:    {"kubeadmconfigs", "machines", "clusters", "secrets", ""},
+		bootstrap:    {"kubeadmconfigs", "machines", "machinepools", "clusters", "secrets", ""},
 		controlPlane: {"kubeadmcontrolplanes", "machines", "clusters", "kubeadmconfigs", "inmemorymachines", "secrets", ""},
-		inMemory:     {"inmemoryclusters", "inmemorymachines", "machines", "clusters", ""},
+		inMemory:     {"inmemoryclusters", "inmemorymachines", "machines", "machinepools", "inmemorymachinepools", "clusters", ""},
 	}
 	var kinds []request.Kind
 	for _, resource := range resources[manager] {

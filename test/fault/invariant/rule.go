@@ -56,6 +56,7 @@ func Rules() []Rule {
 		{"never more Machines than replicas and surge", notTooMany},
 		{"never fewer available Machines than the strategy allows", enoughAvailable},
 		{"nothing is created twice", nothingCreatedTwice},
+		{"no Machine with power is remediated", onlyDeadRemediated},
 		{"nothing is deleted before its dependents", nothingOrphaned},
 		{"there is only one etcd cluster", oneEtcdCluster},
 		{"only one Machine initializes the cluster", oneInit},

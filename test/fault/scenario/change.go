@@ -86,12 +86,28 @@ func cluster(namespace string, s Size) *unstructured.Unstructured {
 		"topology": map[string]any{
 			"class": className, "version": firstVersion,
 			"controlPlane": map[string]any{"replicas": int64(s.ControlPlanes)},
-			"workers": map[string]any{"machineDeployments": []any{
-				map[string]any{"class": "default-worker", "name": "md-0", "replicas": int64(s.Workers)},
+			"workers": map[string]any{s.workers(): []any{
+				map[string]any{"class": "default-worker", "name": s.topologyName(), "replicas": int64(s.Workers)},
 			}},
 		},
 	}
 	return c
+}
+
+// workers returns the field of the topology with the workers.
+func (s Size) workers() string {
+	if s.Pool {
+		return "machinePools"
+	}
+	return "machineDeployments"
+}
+
+// topologyName returns the name of the workers in the topology.
+func (s Size) topologyName() string {
+	if s.Pool {
+		return "mp-0"
+	}
+	return "md-0"
 }
 
 // Delete deletes the Cluster.
@@ -102,14 +118,14 @@ func Delete(ctx context.Context, t Target) error {
 // Resize changes the replicas of the Cluster.
 func Resize(s Size) Change {
 	return editCluster(func(topology map[string]any) error {
-		deployments, _, err := unstructured.NestedSlice(topology, "workers", "machineDeployments")
-		if err != nil || len(deployments) != 1 {
-			return fmt.Errorf("the Cluster must have one MachineDeployment: %w", err)
+		all, _, err := unstructured.NestedSlice(topology, "workers", s.workers())
+		if err != nil || len(all) != 1 {
+			return fmt.Errorf("the Cluster must have one entry in workers.%s: %w", s.workers(), err)
 		}
 		return errors.Join(
 			unstructured.SetNestedField(topology, int64(s.ControlPlanes), "controlPlane", "replicas"),
-			unstructured.SetNestedField(deployments[0].(map[string]any), int64(s.Workers), "replicas"),
-			unstructured.SetNestedSlice(topology, deployments, "workers", "machineDeployments"),
+			unstructured.SetNestedField(all[0].(map[string]any), int64(s.Workers), "replicas"),
+			unstructured.SetNestedSlice(topology, all, "workers", s.workers()),
 		)
 	})
 }
@@ -178,14 +194,27 @@ func rotate(ctx context.Context, t Target, template string, use func(class map[s
 	return t.Client.Update(ctx, c)
 }
 
+// byAge returns the Machines of the control plane or the workers, the oldest first.
+func byAge(now history.State, controlPlane bool) []*unstructured.Unstructured {
+	machines, workers := Machines(now)
+	if !controlPlane {
+		machines = workers
+	}
+	slices.SortFunc(machines, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return machines
+}
+
 // MarkUnhealthy sets the conditions of a MachineHealthCheck on the oldest Machine, of the control plane or of the workers, so
 // that it is remediated.
 func MarkUnhealthy(controlPlane bool) Change {
 	return func(ctx context.Context, t Target) error {
-		machine := oldest(t.Start, controlPlane)
-		if machine == nil {
+		machines := byAge(t.Start, controlPlane)
+		if len(machines) == 0 {
 			return errors.New("no Machine exists")
 		}
+		machine := machines[0]
 		m := object(clusterAPI, "Machine", t.Namespace, machine.GetName())
 		if err := t.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 			return err
@@ -208,17 +237,4 @@ func MarkUnhealthy(controlPlane bool) Change {
 		}
 		return t.Client.Status().Update(ctx, m)
 	}
-}
-
-func oldest(now history.State, controlPlane bool) *unstructured.Unstructured {
-	machines, workers := Machines(now)
-	if !controlPlane {
-		machines = workers
-	}
-	if len(machines) == 0 {
-		return nil
-	}
-	return slices.MinFunc(machines, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), cmp.Compare(a.GetName(), b.GetName()))
-	})
 }

@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,7 +19,7 @@ func Ready(s Size) Condition {
 		if c == nil {
 			return errors.New("the Cluster does not exist")
 		}
-		for _, o := range append([]*unstructured.Unstructured{c}, append(now.Of("KubeadmControlPlane"), now.Of("MachineDeployment")...)...) {
+		for _, o := range slices.Concat([]*unstructured.Unstructured{c}, now.Of("KubeadmControlPlane"), now.Of("MachineDeployment"), now.Of("MachinePool")) {
 			if err := observed(o); err != nil {
 				return err
 			}
@@ -39,13 +40,21 @@ func Ready(s Size) Condition {
 	}
 }
 
-// counted checks the replica counters of the control plane and of MachineDeployments.
+// counted checks the replica counters of the control plane and of MachineDeployments or MachinePools.
 func counted(now history.State, s Size) error {
-	for kind, want := range map[string]int{"KubeadmControlPlane": s.ControlPlanes, "MachineDeployment": s.Workers} {
-		for _, o := range now.Of(kind) {
-			for _, field := range []string{"replicas", "updatedReplicas", "readyReplicas"} {
-				if have := Number(o, "status", field); have != want {
-					return fmt.Errorf("status.%s of %s %s is %d, want %d", field, kind, o.GetName(), have, want)
+	for _, part := range []struct {
+		kind   string
+		want   int
+		fields []string
+	}{
+		{"KubeadmControlPlane", s.ControlPlanes, []string{"replicas", "updatedReplicas", "readyReplicas"}},
+		{"MachineDeployment", s.Workers, []string{"replicas", "updatedReplicas", "readyReplicas"}},
+		{"MachinePool", s.Workers, []string{"replicas", "availableReplicas", "readyReplicas"}},
+	} {
+		for _, o := range now.Of(part.kind) {
+			for _, field := range part.fields {
+				if have := Number(o, "status", field); have != part.want {
+					return fmt.Errorf("status.%s of %s %s is %d, want %d", field, part.kind, o.GetName(), have, part.want)
 				}
 			}
 		}
@@ -55,7 +64,7 @@ func counted(now history.State, s Size) error {
 
 // Absent is true when the Cluster and all objects that its controllers created are deleted.
 func Absent(now history.State) error {
-	for _, kind := range []string{"Cluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "Machine", "KubeadmConfig", "InMemoryMachine", "InMemoryCluster"} {
+	for _, kind := range []string{"Cluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "MachinePool", "Machine", "KubeadmConfig", "InMemoryMachine", "InMemoryMachinePool", "InMemoryCluster"} {
 		if n := len(now.Of(kind)); n > 0 {
 			return fmt.Errorf("%d objects of kind %s still exist", n, kind)
 		}
@@ -127,6 +136,7 @@ func ClassReady(now history.State) error {
 func Upgraded(now history.State) error {
 	for kind, path := range map[string][]string{
 		"Machine": {"spec", "version"}, "KubeadmControlPlane": {"status", "version"}, "MachineDeployment": {"spec", "template", "spec", "version"},
+		"MachinePool": {"spec", "template", "spec", "version"},
 	} {
 		for _, o := range now.Of(kind) {
 			if v, _, _ := unstructured.NestedString(o.Object, path...); v != secondVersion {

@@ -13,7 +13,16 @@ import (
 const ClusterName = "c"
 
 // Size is the number of Machines of a Cluster.
-type Size struct{ ControlPlanes, Workers int }
+type Size struct {
+	ControlPlanes, Workers int
+	// Pool is set if the workers are those of a MachinePool instead of a MachineDeployment.
+	Pool bool
+}
+
+// deployed returns the size of a Cluster with a MachineDeployment.
+func deployed(controlPlanes, workers int) Size {
+	return Size{ControlPlanes: controlPlanes, Workers: workers}
+}
 
 // Limits hold in every state from the start of the change to the end. Machines that are being deleted do not count.
 type Limits struct {
@@ -59,12 +68,12 @@ type Scenario struct {
 
 // All returns the scenarios.
 func All() []Scenario {
-	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), resourceSets())
+	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), pools(), resourceSets())
 }
 
 // Fleet returns the scenario of every Cluster of a fleet: a second worker is added.
 func Fleet() Scenario {
-	return scaling("fleet", Size{1, 1}, Size{1, 2})
+	return scaling("fleet", deployed(1, 1), deployed(1, 2))
 }
 
 // Named returns the scenario with a name.
@@ -77,25 +86,26 @@ func Named(name string) (Scenario, bool) {
 	return Scenario{}, false
 }
 
-func creations() []Scenario {
-	create := func(name string, s Size) Scenario {
-		return Scenario{
-			Name: name, Change: []Change{Create(s)}, Done: []Condition{Ready(s)},
-			Limits: Limits{
-				MaxControlPlanes: s.ControlPlanes, MaxWorkers: s.Workers,
-				NewControlPlanes: s.ControlPlanes, NewWorkers: s.Workers,
-			},
-		}
+func creation(name string, s Size) Scenario {
+	return Scenario{
+		Name: name, Change: []Change{Create(s)}, Done: []Condition{Ready(s)},
+		Limits: Limits{
+			MaxControlPlanes: s.ControlPlanes, MaxWorkers: s.Workers,
+			NewControlPlanes: s.ControlPlanes, NewWorkers: s.Workers,
+		},
 	}
-	return []Scenario{create("create-1x1", Size{1, 1}), create("create-3x2", Size{3, 2})}
+}
+
+func creations() []Scenario {
+	return []Scenario{creation("create-1x1", deployed(1, 1)), creation("create-3x2", deployed(3, 2))}
 }
 
 func scalings() []Scenario {
 	return []Scenario{
-		scaling("control-plane-up", Size{1, 1}, Size{3, 1}),
-		scaling("control-plane-down", Size{3, 1}, Size{1, 1}),
-		scaling("workers-up", Size{1, 3}, Size{1, 6}),
-		scaling("workers-down", Size{1, 5}, Size{1, 2}),
+		scaling("control-plane-up", deployed(1, 1), deployed(3, 1)),
+		scaling("control-plane-down", deployed(3, 1), deployed(1, 1)),
+		scaling("workers-up", deployed(1, 3), deployed(1, 6)),
+		scaling("workers-down", deployed(1, 5), deployed(1, 2)),
 	}
 }
 
@@ -110,51 +120,34 @@ func scaling(name string, from, to Size) Scenario {
 	}
 }
 
-func rollouts() []Scenario {
-	roll := func(name string, s Size, change Change, controlPlanes, workers int, done ...Condition) Scenario {
-		return Scenario{
-			Name: name, Before: &s, Change: []Change{change}, Done: append(done, Ready(s)),
-			Limits: Limits{
-				MaxControlPlanes: s.ControlPlanes + min(controlPlanes, 1), MaxWorkers: s.Workers + min(workers, 1),
-				MinControlPlanes: s.ControlPlanes, MinWorkers: s.Workers,
-				NewControlPlanes: controlPlanes, NewWorkers: workers,
-			},
-		}
-	}
-	return []Scenario{
-		roll("upgrade-1x1", Size{1, 1}, Upgrade, 1, 1, Upgraded),
-		roll("upgrade-3x2", Size{3, 2}, Upgrade, 3, 2, Upgraded),
-		roll("rotate-workers", Size{1, 3}, RotateWorkers, 0, 3, Rotated("MachineDeployment")),
-		roll("rotate-control-plane", Size{3, 1}, RotateControlPlane, 3, 0, Rotated("KubeadmControlPlane")),
+// rollout replaces this many Machines, one at a time.
+func rollout(name string, s Size, change Change, controlPlanes, workers int, done ...Condition) Scenario {
+	return Scenario{
+		Name: name, Before: &s, Change: []Change{change}, Done: append(done, Ready(s)),
+		Limits: Limits{
+			MaxControlPlanes: s.ControlPlanes + min(controlPlanes, 1), MaxWorkers: s.Workers + min(workers, 1),
+			MinControlPlanes: s.ControlPlanes, MinWorkers: s.Workers,
+			NewControlPlanes: controlPlanes, NewWorkers: workers,
+		},
 	}
 }
 
-func remediations() []Scenario {
-	controlPlane, workers := Size{3, 1}, Size{1, 3}
+func rollouts() []Scenario {
 	return []Scenario{
-		{
-			Name: "remediate-control-plane", Before: &controlPlane, Change: []Change{MarkUnhealthy(true)},
-			Done: []Condition{Ready(controlPlane), noneUnhealthy},
-			Limits: Limits{
-				MaxControlPlanes: 3, MaxWorkers: 1, MinControlPlanes: 2, MinWorkers: 1, NewControlPlanes: 1,
-			},
-		},
-		{
-			Name: "remediate-worker", Before: &workers, Change: []Change{MarkUnhealthy(false)},
-			Done: []Condition{Ready(workers), noneUnhealthy},
-			Limits: Limits{
-				MaxControlPlanes: 1, MaxWorkers: 3, MinControlPlanes: 1, MinWorkers: 2, NewWorkers: 1,
-			},
-		},
+		rollout("upgrade-1x1", deployed(1, 1), Upgrade, 1, 1, Upgraded),
+		rollout("upgrade-3x2", deployed(3, 2), Upgrade, 3, 2, Upgraded),
+		rollout("rotate-workers", deployed(1, 3), RotateWorkers, 0, 3, Rotated("MachineDeployment")),
+		rollout("rotate-control-plane", deployed(3, 1), RotateControlPlane, 3, 0, Rotated("KubeadmControlPlane")),
+	}
+}
+
+func deletion(name string, s Size) Scenario {
+	return Scenario{
+		Name: name, Before: &s, Change: []Change{Delete}, Done: []Condition{Absent}, Deletes: true,
+		Limits: Limits{MaxControlPlanes: s.ControlPlanes, MaxWorkers: s.Workers},
 	}
 }
 
 func deletions() []Scenario {
-	remove := func(name string, s Size) Scenario {
-		return Scenario{
-			Name: name, Before: &s, Change: []Change{Delete}, Done: []Condition{Absent}, Deletes: true,
-			Limits: Limits{MaxControlPlanes: s.ControlPlanes, MaxWorkers: s.Workers},
-		}
-	}
-	return []Scenario{remove("delete-1x1", Size{1, 1}), remove("delete-3x2", Size{3, 2})}
+	return []Scenario{deletion("delete-1x1", deployed(1, 1)), deletion("delete-3x2", deployed(3, 2))}
 }

@@ -26,6 +26,21 @@ type InMemoryClusterSpec struct {
 	// controlPlaneEndpoint is the address of the control plane; set by the provider.
 	// +optional
 	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint"`
+
+	// failureDomains are the failure domains of the simulated cloud, by name. They are copied to the status.
+	// +optional
+	FailureDomains clusterv1.FailureDomains `json:"failureDomains,omitempty"`
+
+	// hostedControlPlane runs the control plane without machines, for control plane providers that host it themselves.
+	// +optional
+	HostedControlPlane *HostedControlPlane `json:"hostedControlPlane,omitempty"`
+}
+
+// HostedControlPlane is a control plane that does not run on machines of the cluster. Its API server has the CA in the Secret
+// `<cluster>-ca`, which the control plane provider creates.
+type HostedControlPlane struct {
+	// version is the Kubernetes version of the API server, such as `v1.31.2`.
+	Version string `json:"version"`
 }
 
 // APIEndpoint is the address of a control plane.
@@ -47,6 +62,14 @@ type InMemoryClusterStatus struct {
 	// owns a port that several have in their spec.
 	// +optional
 	Port int `json:"port,omitempty"`
+
+	// failureDomains are the failure domains in which machines can be placed, by name.
+	// +optional
+	FailureDomains clusterv1.FailureDomains `json:"failureDomains,omitempty"`
+
+	// hostedControlPlaneVersion is the version that the hosted control plane serves; empty if none is running.
+	// +optional
+	HostedControlPlaneVersion string `json:"hostedControlPlaneVersion,omitempty"`
 
 	// conditions are the current conditions: Ready equals ready.
 	// +optional

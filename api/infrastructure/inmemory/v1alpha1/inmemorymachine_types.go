@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -144,6 +145,14 @@ type InMemoryMachineTemplateResource struct {
 	Spec InMemoryMachineSpec `json:"spec"`
 }
 
+// InMemoryMachineTemplateStatus describes the machines of a template.
+type InMemoryMachineTemplateStatus struct {
+	// capacity is the capacity of every Node of these machines. The cluster autoscaler reads it to scale from zero. The provider
+	// sets it unless it is set.
+	// +optional
+	Capacity corev1.ResourceList `json:"capacity,omitempty"`
+}
+
 // InMemoryMachineTemplate is cloned into one InMemoryMachine per machine.
 //
 // +kubebuilder:object:root=true
@@ -155,6 +164,8 @@ type InMemoryMachineTemplate struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec InMemoryMachineTemplateSpec `json:"spec,omitempty"`
+	// +optional
+	Status InMemoryMachineTemplateStatus `json:"status,omitempty"`
 }
 
 // InMemoryMachineTemplateList is a list of InMemoryMachineTemplates.

@@ -16,6 +16,8 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&InMemoryClusterTemplate{}, &InMemoryClusterTemplateList{},
 		&InMemoryMachine{}, &InMemoryMachineList{},
 		&InMemoryMachineTemplate{}, &InMemoryMachineTemplateList{},
+		&InMemoryMachinePool{}, &InMemoryMachinePoolList{},
+		&InMemoryMachinePoolTemplate{}, &InMemoryMachinePoolTemplateList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/healthcheck/diagnosis"
 )
 
 // minStartupTimeout is the minimum of nodeStartupTimeout, unless it is 0, which disables the timeout.
@@ -22,13 +24,40 @@ func HealthCheck(c *clusterv1.MachineHealthCheckClass, namespace string, path *f
 	if t := c.NodeStartupTimeout; t != nil && t.Duration != 0 && t.Duration < minStartupTimeout {
 		errs = append(errs, field.Invalid(path.Child("nodeStartupTimeout"), t.Duration.String(), fmt.Sprintf("must be at least %s, or 0 to disable the timeout", minStartupTimeout)))
 	}
+	errs = append(errs, unhealthyConditions(c.UnhealthyConditions, path.Child("unhealthyConditions"))...)
 	if c.MaxUnhealthy != nil {
-		if _, err := intstr.GetScaledValueFromIntOrPercent(c.MaxUnhealthy, 0, false); err != nil {
+		limit, err := intstr.GetScaledValueFromIntOrPercent(c.MaxUnhealthy, 100, false)
+		switch {
+		case err != nil:
 			errs = append(errs, field.Invalid(path.Child("maxUnhealthy"), c.MaxUnhealthy.String(), "must be a number or a percentage"))
+		case limit < 0:
+			errs = append(errs, field.Invalid(path.Child("maxUnhealthy"), c.MaxUnhealthy.String(), "must not be negative"))
+		}
+	}
+	if r := c.UnhealthyRange; r != nil {
+		if _, err := diagnosis.ParseRange(*r); err != nil {
+			errs = append(errs, field.Invalid(path.Child("unhealthyRange"), *r, "must be two numbers in brackets, the first not greater than the second, such as [3-5]"))
 		}
 	}
 	if r := c.RemediationTemplate; r != nil && r.Namespace != "" && r.Namespace != namespace {
 		errs = append(errs, field.Invalid(path.Child("remediationTemplate", "namespace"), r.Namespace, fmt.Sprintf("must be %q, the namespace of the object that refers to it", namespace)))
+	}
+	return errs
+}
+
+// unhealthyConditions validates the Node conditions. The CRD limits type and status to non-empty strings.
+func unhealthyConditions(conditions []clusterv1.UnhealthyCondition, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, c := range conditions {
+		switch c.Status {
+		case corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown:
+		default:
+			errs = append(errs, field.NotSupported(path.Index(i).Child("status"), c.Status,
+				[]corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}))
+		}
+		if c.Timeout.Duration < 0 {
+			errs = append(errs, field.Invalid(path.Index(i).Child("timeout"), c.Timeout.Duration.String(), "must not be negative"))
+		}
 	}
 	return errs
 }

@@ -57,6 +57,14 @@ func MinorUpgrade(old, current string) bool {
 	return err == nil && (is.Major != was.Major || is.Minor != was.Minor)
 }
 
+// KubeletHasVersion reports whether a kubelet has a version. Not all distributions include build metadata in the version of kubelets.
+func KubeletHasVersion(kubelet, version string) bool {
+	kubelet, _, _ = strings.Cut(kubelet, "+")
+	version, _, _ = strings.Cut(version, "+")
+	order, err := contract.CompareVersions(kubelet, version)
+	return err == nil && order == 0
+}
+
 func parseBoth(old, current string) (was, is semver.Version, err error) {
 	if was, err = parse(old); err != nil {
 		return was, is, err

@@ -1,8 +1,6 @@
 package desired
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -67,12 +65,6 @@ type Objects struct {
 	// DeploymentsWaiting and PoolsWaiting are the topology names of MachineDeployments and MachinePools that cannot be created
 	// until an object with their name has been deleted.
 	DeploymentsWaiting, PoolsWaiting []string
-}
-
-// HasHealthChecks reports whether there is any MachineHealthCheck.
-func (o *Objects) HasHealthChecks() bool {
-	return o.ControlPlaneHealthCheck != nil ||
-		slices.ContainsFunc(o.MachineDeployments, func(md *MachineDeployment) bool { return md.HealthCheck != nil })
 }
 
 // MachineDeployment is a MachineDeployment with its templates and health check.

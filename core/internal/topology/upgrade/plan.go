@@ -42,6 +42,8 @@ type Workers struct {
 	Version string
 	// Upgrading reports whether any of its machines have another version than its spec.
 	Upgrading bool
+	// Unreachable reports whether Upgrading is assumed, because the versions of its machines cannot be read.
+	Unreachable bool
 	// Deferred and Hold report whether the topology has the annotations that defer upgrades: of these workers, or of these
 	// and all that follow.
 	Deferred, Hold bool
@@ -79,6 +81,8 @@ type Sequence struct {
 	// Upgrading are the names of objects that are being upgraded: some machines have another version than the spec, or
 	// the spec gets a new version now.
 	Upgrading []string
+	// Unreachable are those of Upgrading whose machines have unknown versions.
+	Unreachable []string
 }
 
 // Compute decides which version each part gets now.
@@ -86,6 +90,7 @@ func Compute(in Input) Plan {
 	p := Plan{Version: in.Version, controlPlane: in.ControlPlane}
 	p.MachineDeployments.Upgrading = upgrading(in.MachineDeployments)
 	p.MachinePools.Upgrading = upgrading(in.MachinePools)
+	p.MachinePools.Unreachable = upgrading(slices.DeleteFunc(slices.Clone(in.MachinePools), func(w Workers) bool { return !w.Unreachable }))
 	p.ControlPlane = p.controlPlaneVersion(in)
 	p.ControlPlanePending = p.ControlPlane != in.Version
 	starting := in.ControlPlane.Exists && p.ControlPlane != in.ControlPlane.Version

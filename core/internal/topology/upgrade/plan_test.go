@@ -62,7 +62,7 @@ func parse(t *testing.T, lines []string) Input {
 		case "cp":
 			in.ControlPlane = ControlPlane{Exists: true, Version: words[1], Provisioning: has("provisioning"), Upgrading: has("upgrading"), Scaling: has("scaling")}
 		case "md", "mp":
-			w := Workers{TopologyName: words[1], Upgrading: has("upgrading"), Deferred: has("defer"), Hold: has("hold")}
+			w := Workers{TopologyName: words[1], Upgrading: has("upgrading"), Unreachable: has("unreachable"), Deferred: has("defer"), Hold: has("hold")}
 			if words[2] != "none" {
 				w.Exists, w.Version, w.Object = true, words[2], "c-"+words[1]
 			}

@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -61,8 +62,14 @@ func (p Plan) inProgress() string {
 	if names := p.MachineDeployments.Upgrading; len(names) > 0 {
 		sentences = append(sentences, fmt.Sprintf("MachineDeployment(s) %s are upgrading", join(names)))
 	}
-	if names := p.MachinePools.Upgrading; len(names) > 0 {
-		sentences = append(sentences, fmt.Sprintf("MachinePool(s) %s are upgrading", join(names)))
+	unreachable := p.MachinePools.Unreachable
+	known := slices.DeleteFunc(slices.Clone(p.MachinePools.Upgrading), func(name string) bool { return slices.Contains(unreachable, name) })
+	if len(known) > 0 {
+		sentences = append(sentences, fmt.Sprintf("MachinePool(s) %s are upgrading", join(known)))
+	}
+	if len(unreachable) > 0 {
+		sentences = append(sentences, fmt.Sprintf("MachinePool(s) %s count as upgrading until the versions of their Nodes can be read: "+
+			"the workload cluster is unreachable", join(unreachable)))
 	}
 	if len(sentences) == 0 {
 		return ""

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 )
 
 // parse parses YAML into an API type. Unknown fields are errors.
@@ -101,7 +100,6 @@ func (w *world) webhook(t *testing.T) *Webhook {
 		Clock:           w.clock,
 		ClusterTopology: true,
 		MachinePool:     true,
-		Unattended:      check.Unattended{HealthChecks: true},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -108,7 +108,6 @@ func (w *Webhook) topology(ctx context.Context, old, cluster *clusterv1.Cluster,
 	if err != nil {
 		return nil, nil, err
 	}
-	warnings = append(warnings, w.options.Unattended.Topology(topology)...)
 	errs = append(errs, classErrs...)
 	if old == nil || len(errs) > 0 {
 		return warnings, errs, nil

@@ -63,15 +63,13 @@ spec:
 			})},
 			want: invalidPrefix + `spec.topology.variables[0].value: Invalid value: "string": variable "imageRepository": must be of type integer: "string"`},
 		{reason: "an unreconciled class does not block writes of other fields", classes: []client.Object{class(t, "a", unreconciled)}, old: of("", before), cluster: of(`a: b`, before)},
-		{reason: "unimplemented features are accepted with a warning, pools without one", cluster: of("", before+`, controlPlane: {machineHealthCheck: {enable: true}}, workers: {machinePools: [{class: p, name: p}]}`),
+		{reason: "health checks and pools are accepted", cluster: of("", before+`, controlPlane: {machineHealthCheck: {enable: true}}, workers: {machinePools: [{class: p, name: p}]}`),
 			classes: []client.Object{class(t, "a", func(c *clusterv1.ClusterClass) {
 				c.Spec.ControlPlane.MachineInfrastructure = &clusterv1.LocalObjectTemplate{}
 				c.Spec.ControlPlane.MachineHealthCheck = &clusterv1.MachineHealthCheckClass{}
 				c.Spec.Workers.MachinePools = []clusterv1.MachinePoolClass{{Class: "p"}}
 			})},
-			warnings: []string{
-				"spec.topology.controlPlane.machineHealthCheck: MachineHealthChecks are created, but this release does not remediate unhealthy Machines",
-			}},
+		},
 		{reason: "a deleted class does not block writes of other fields", old: of("", before), cluster: of(`a: b`, before)},
 		{reason: "a changed topology requires the class", old: of("", before), cluster: of("", `class: a, version: v1.30.1, `+repository),
 			want: invalidPrefix + `spec.topology.class: Invalid value: "a": the ClusterClass does not exist in namespace "default": create it first`},

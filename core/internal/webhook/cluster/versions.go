@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/ownership"
 )
@@ -136,15 +136,9 @@ func poolNotAtVersion(ctx context.Context, pool *clusterv1.MachinePool, version 
 		if err := workload.Get(ctx, client.ObjectKey{Name: pool.Status.NodeRefs[i].Name}, node); err != nil {
 			return "", fmt.Errorf("reading Node %s of MachinePool %s: %w", pool.Status.NodeRefs[i].Name, pool.Name, err)
 		}
-		if kubelet := node.Status.NodeInfo.KubeletVersion; differ(withoutBuild(kubelet), withoutBuild(version)) {
+		if kubelet := node.Status.NodeInfo.KubeletVersion; !check.KubeletHasVersion(kubelet, version) {
 			return fmt.Sprintf("MachinePool %s: Node %s has version %s", pool.Name, node.Name, kubelet), nil
 		}
 	}
 	return "", nil
-}
-
-// withoutBuild removes build metadata, which not all distributions include in the version of kubelets.
-func withoutBuild(version string) string {
-	bare, _, _ := strings.Cut(version, "+")
-	return bare
 }

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/core/internal/topology/memo"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/provider/admission"
@@ -37,8 +36,6 @@ type Options struct {
 	Clock clock.Clock
 	// ClusterTopology and MachinePool are the feature gates with these names.
 	ClusterTopology, MachinePool bool
-	// Unattended is what the manager does not act on: writing it yields a warning.
-	Unattended check.Unattended
 }
 
 // maxClasses is how many classes with compiled variables are cached.

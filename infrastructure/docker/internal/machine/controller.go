@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/job"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/node"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/machinepool"
 	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/remote"
 	"sigs.k8s.io/cluster-api/provider/step"
@@ -83,7 +84,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		})),
 	}
 	if o.Pools {
-		declared.Watches = append(declared.Watches, step.Mapped(&clusterv1.MachinePool{}, c.ofPool, poolBootstrapped()))
+		declared.Watches = append(declared.Watches, step.Mapped(&clusterv1.MachinePool{}, c.ofPool, machinepool.Bootstrapped()))
 	}
 	_, err := declared.Add(ctx, mgr, c.Outside)
 	return err

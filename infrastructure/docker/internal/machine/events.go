@@ -53,13 +53,6 @@ func bootstrapped() predicate.Predicate {
 	}))
 }
 
-// poolBootstrapped selects created MachinePools, and those whose bootstrap data becomes available.
-func poolBootstrapped() predicate.Predicate {
-	return predicate.Or(watch.Created(), watch.Updated(func(before, after *clusterv1.MachinePool) bool {
-		return before.Spec.Template.Spec.Bootstrap.DataSecretName == nil && after.Spec.Template.Spec.Bootstrap.DataSecretName != nil
-	}))
-}
-
 // ofPool returns the machines of a MachinePool that may wait for its bootstrap data.
 func (c *Controller) ofPool(ctx context.Context, obj client.Object) []reconcile.Request {
 	return watch.RequestsFor(ctx, c.Client, &dockerv1.DockerMachineList{}, unready, client.InNamespace(obj.GetNamespace()),

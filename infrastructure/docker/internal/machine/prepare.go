@@ -10,7 +10,7 @@ import (
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/identity"
 	"sigs.k8s.io/cluster-api/provider/condition"
-	"sigs.k8s.io/cluster-api/provider/ownership"
+	"sigs.k8s.io/cluster-api/provider/machinepool"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -31,20 +31,15 @@ func (c *Controller) prepare(_ context.Context, s *scope) (step.Result, error) {
 	return step.Done().KeepCondition(), nil
 }
 
-// bootstrapData returns the name of the Secret with the bootstrap data of a Machine, empty if it does not exist yet. The Machines of a
-// MachinePool have none of their own, but share the pool's current one.
+// bootstrapData returns the name of the Secret with the bootstrap data of a Machine, empty if it does not exist yet.
 func (c *Controller) bootstrapData(ctx context.Context, m *clusterv1.Machine) (string, error) {
-	if m == nil {
+	switch {
+	case m == nil:
 		return "", nil
+	case !c.pools:
+		return ptr.Deref(m.Spec.Bootstrap.DataSecretName, ""), nil
 	}
-	if own := m.Spec.Bootstrap.DataSecretName; own != nil || !c.pools {
-		return ptr.Deref(own, ""), nil
-	}
-	pool, err := ownership.MachinePoolOf(ctx, c.Client, m)
-	if err != nil || pool == nil {
-		return "", err
-	}
-	return ptr.Deref(pool.Spec.Template.Spec.Bootstrap.DataSecretName, ""), nil
+	return machinepool.BootstrapData(ctx, c.Client, m)
 }
 
 // claim writes the finalizer and the identity. That write fails if the object in the cache is stale, so the object is up to date

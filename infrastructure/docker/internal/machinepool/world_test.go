@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/machinepool"
 	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
 	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
@@ -87,8 +89,7 @@ func (w *world) interrupted(r fakeapi.Request, before bool) error {
 // restart starts a new process, whose cache is up to date.
 func (w *world) restart() {
 	w.dead, w.killAt, w.Cache = false, 0, w.NewCache()
-	c := &Controller{Outside: w.ForController()}
-	w.runner = c.declared().Runner(c.Outside)
+	w.runner = machinepool.New(Provider(), w.ForController()).Runner()
 }
 
 func (w *world) reconcile(t *testing.T) (ctrl.Result, error) {
@@ -144,7 +145,7 @@ func (w *world) machines(t *testing.T) string {
 		if obj.Status.Ready {
 			word += "r"
 		}
-		if (member{obj: &obj, machine: m}).deleting() {
+		if !obj.DeletionTimestamp.IsZero() || !m.DeletionTimestamp.IsZero() {
 			word += "d"
 		}
 		words = append(words, word)
@@ -197,7 +198,7 @@ func (w *world) adopt(t *testing.T, pool *clusterv1.MachinePool, obj *dockerv1.D
 		m.Spec.InfrastructureRef.Kind, m.Spec.InfrastructureRef.Name = "DockerMachine", obj.Name
 	})
 	w.try(t, w.Create(t.Context(), m))
-	n, _ := ordinal(obj)
+	n, _ := strconv.Atoi(obj.Annotations[ordinalAnnotation]) // Zero if another created it.
 	obj.CreationTimestamp = metav1.NewTime(object.Now().Add(time.Duration(n) * time.Minute))
 	obj.Finalizers = []string{dockerv1.MachineFinalizer}
 	obj.OwnerReferences = append(obj.OwnerReferences, ownership.Reference(m, clusterv1.GroupVersion.WithKind(clusterv1.MachineKind), true))

@@ -31,7 +31,7 @@ type Credentials struct {
 }
 
 // Endpoint is the endpoint of a workload cluster. It serves when it has credentials and at least one server on a living
-// machine; otherwise it closes incoming connections. It is safe for concurrent use.
+// machine, or a hosted one; otherwise it closes incoming connections. It is safe for concurrent use.
 type Endpoint struct {
 	group   *cloud.Group
 	server  *Server
@@ -41,6 +41,7 @@ type Endpoint struct {
 
 	mu       sync.RWMutex
 	closed   bool
+	hosted   string                      // the version of an API server that runs on no machine; empty: none
 	servers  map[string]string           // the version of each machine's API server
 	members  map[string]*tls.Certificate // by machine with an etcd member
 	identity *identity
@@ -87,12 +88,14 @@ func (e *Endpoint) Port() int {
 
 // Version returns the Kubernetes version that the cluster reports, such as v1.31.2. Requests are not balanced: the API
 // server on the oldest living machine handles all of them. During an upgrade that is an old one until the last old one is
-// gone.
+// gone. A hosted control plane takes precedence.
 func (e *Endpoint) Version() string {
 	e.mu.RLock()
-	servers := maps.Clone(e.servers)
+	servers, version := maps.Clone(e.servers), e.hosted
 	e.mu.RUnlock()
-	var version string
+	if version != "" {
+		return version
+	}
 	var since time.Time
 	for _, machine := range slices.Sorted(maps.Keys(servers)) {
 		m, err := e.group.Machine(machine)
@@ -135,6 +138,18 @@ func (e *Endpoint) SetCredentials(c Credentials) {
 	e.identity = next
 }
 
+// Host starts or upgrades an API server of this version that does not run on a machine, for a hosted control plane. An empty
+// version stops it.
+func (e *Endpoint) Host(version string) {
+	e.mu.Lock()
+	last := e.hosted != "" && version == "" && len(e.servers) == 0
+	e.hosted = version
+	e.mu.Unlock()
+	if last {
+		e.disconnect()
+	}
+}
+
 // StartServer adds an API server of this version on a machine. It is idempotent.
 func (e *Endpoint) StartServer(machine, version string) {
 	e.mu.Lock()
@@ -146,7 +161,7 @@ func (e *Endpoint) StartServer(machine, version string) {
 func (e *Endpoint) StopServer(machine string) {
 	e.mu.Lock()
 	delete(e.servers, machine)
-	last := len(e.servers) == 0
+	last := len(e.servers) == 0 && e.hosted == ""
 	e.mu.Unlock()
 	if last {
 		e.disconnect()
@@ -182,13 +197,16 @@ func (e *Endpoint) StopEtcd(machine string) {
 	delete(e.members, machine)
 }
 
-// Serves reports whether there are credentials and a server on a living machine.
+// Serves reports whether there are credentials, and a server on a living machine or a hosted one.
 func (e *Endpoint) Serves() bool {
 	dead := e.group.Faults().DeadMachines
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if e.closed || e.identity == nil {
 		return false
+	}
+	if e.hosted != "" {
+		return true
 	}
 	alive := len(e.servers)
 	for _, machine := range dead {

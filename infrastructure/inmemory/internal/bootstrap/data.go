@@ -25,6 +25,11 @@ const (
 	joinPath = "/run/kubeadm/kubeadm-join-config.yaml"
 	caPath   = "/etc/kubernetes/pki/ca.crt"
 
+	// These are for external etcd.
+	etcdCAPath        = "/etc/kubernetes/pki/etcd/ca.crt"
+	etcdClientPath    = "/etc/kubernetes/pki/apiserver-etcd-client.crt"
+	etcdClientKeyPath = "/etc/kubernetes/pki/apiserver-etcd-client.key"
+
 	// These are in Ignition documents.
 	ignitionConfigPath = "/etc/kubeadm.yml"
 	ignitionScriptPath = "/etc/kubeadm.sh"
@@ -63,6 +68,10 @@ type Data struct {
 	CAHashes []string `json:"caHashes,omitempty"`
 	// CAHash is the hash of the CA in the data, empty if there is none.
 	CAHash string `json:"caHash,omitempty"`
+	// ExternalEtcd are the endpoints of external etcd in the configuration of an initializing machine.
+	ExternalEtcd []string `json:"externalEtcd,omitempty"`
+	// EtcdClient is whether the data has the files for external etcd: its CA, and a client certificate with its key.
+	EtcdClient bool `json:"etcdClient,omitempty"`
 	// Problem is why cloud-init or kubeadm rejects the data.
 	Problem string `json:"problem,omitempty"`
 }
@@ -122,6 +131,25 @@ type configuration struct {
 		} `json:"bootstrapToken"`
 		File json.RawMessage `json:"file"`
 	} `json:"discovery"`
+	Etcd struct {
+		External *struct {
+			Endpoints []string `json:"endpoints"`
+		} `json:"external"`
+	} `json:"etcd"`
+}
+
+// externalEtcd returns the endpoints of external etcd.
+func (c *configuration) externalEtcd() []string {
+	if c == nil || c.Etcd.External == nil {
+		return nil
+	}
+	return c.Etcd.External.Endpoints
+}
+
+// UsesExternalEtcd reports whether a ClusterConfiguration of kubeadm in YAML has external etcd. Invalid YAML has not.
+func UsesExternalEtcd(text string) bool {
+	c := &configuration{}
+	return readYAML([]byte(text), c) == nil && c.Etcd.External != nil
 }
 
 // fromFiles returns what kubeadm does with its configuration, text, and the files of the machine.
@@ -131,8 +159,10 @@ func fromFiles(files map[string]string, text string, initializes bool) Data {
 		return Data{Problem: "kubeadm cannot parse its configuration: invalid YAML"}
 	}
 	d := Data{Action: Join, CAHash: hashOf(files[caPath])}
+	d.EtcdClient = files[etcdCAPath] != "" && files[etcdClientPath] != "" && files[etcdClientKeyPath] != ""
 	if initializes {
 		d.Action, d.ControlPlane = Init, true
+		d.ExternalEtcd = kinds["ClusterConfiguration"].externalEtcd()
 	} else {
 		d.readJoin(kinds["JoinConfiguration"])
 	}

@@ -4,7 +4,9 @@ import (
 	"hash/fnv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -101,6 +103,14 @@ type Machine struct {
 
 // ProviderID is the machine's provider ID on Nodes and Machines.
 func (m Machine) ProviderID() string { return "in-memory://" + m.Name }
+
+// Capacity returns the capacity of the Node of every machine.
+func Capacity() corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("4Gi"),
+		corev1.ResourceEphemeralStorage: resource.MustParse("20Gi"), corev1.ResourcePods: resource.MustParse("110"),
+	}
+}
 
 // EnsureMachine creates a machine unless one of this name exists, and returns it.
 func (g *Group) EnsureMachine(spec MachineSpec) (Machine, error) {

@@ -65,6 +65,7 @@ func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryCluster, *in
 		Scope:  step.Self[*inmemoryv1.InMemoryCluster],
 		Steps: []step.Step[*inmemoryv1.InMemoryCluster]{
 			step.When(ours, step.Do("open", c.open).Sets(clusterv1.ReadyCondition)),
+			step.When(ours, step.Do("host", c.host)),
 		},
 		Deletion: []step.Step[*inmemoryv1.InMemoryCluster]{
 			step.When(ours, step.Do("close", c.close)),
@@ -92,10 +93,7 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 		return step.Wait("a reference from its Cluster"), nil // The Cluster references another one.
 	}
 	key := client.ObjectKeyFromObject(cluster)
-	if at := cluster.Spec.ControlPlaneEndpoint; obj.Spec.ControlPlaneEndpoint.Port == 0 && at.Host == c.lab.Host {
-		// This object replaces another one, and the endpoint of a Cluster never changes.
-		obj.Spec.ControlPlaneEndpoint.Host, obj.Spec.ControlPlaneEndpoint.Port = at.Host, int(at.Port)
-	}
+	c.lab.Inherit(obj, cluster)
 	group, _, err := c.lab.Open(ctx, obj, key)
 	if err != nil {
 		failed := error(&step.Error{Reason: inmemoryv1.EndpointFailedReason, Err: err})
@@ -113,6 +111,7 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 	}
 	obj.Annotations[inmemoryv1.ListenerAnnotationName] = key.String()
 	obj.Status.Ready, obj.Status.Port = true, obj.Spec.ControlPlaneEndpoint.Port
+	obj.Status.FailureDomains = obj.Spec.FailureDomains
 	return step.Done(), nil
 }
 

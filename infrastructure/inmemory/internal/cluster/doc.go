@@ -4,6 +4,7 @@
 //
 //	open   the workload cluster exists and listens at spec.controlPlaneEndpoint, also after a restart, and has the faults of
 //	       the annotation
+//	host   the API server of a hosted control plane is running, if the spec requests one
 //	close  in deletion: the workload cluster is shut down
 //
 // Externally managed InMemoryClusters (annotation cluster.x-k8s.io/managed-by) are ignored.

@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
@@ -98,6 +99,14 @@ func (l *Lab) Open(ctx context.Context, c *inmemoryv1.InMemoryCluster, cluster t
 	}
 	c.Spec.ControlPlaneEndpoint.Host, c.Spec.ControlPlaneEndpoint.Port = l.Host, endpoint.Port()
 	return group, endpoint, nil
+}
+
+// Inherit sets the endpoint of the Cluster if the object has none: the user has set it there, or the object replaces another one. The
+// endpoint of a Cluster never changes.
+func (l *Lab) Inherit(c *inmemoryv1.InMemoryCluster, cluster *clusterv1.Cluster) {
+	if at := cluster.Spec.ControlPlaneEndpoint; c.Spec.ControlPlaneEndpoint.Port == 0 && at.Host == l.Host {
+		c.Spec.ControlPlaneEndpoint.Host, c.Spec.ControlPlaneEndpoint.Port = at.Host, int(at.Port)
+	}
 }
 
 // accept rejects endpoints that this provider must not open.

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -18,6 +19,8 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/lab"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/machinepool"
+	"sigs.k8s.io/cluster-api/provider/naming"
 	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
 	"sigs.k8s.io/cluster-api/provider/watch"
@@ -29,12 +32,15 @@ type Options struct {
 	// Filter selects the objects of this manager.
 	Filter watch.Filter
 	Lab    *lab.Lab
+	// Pools is whether MachinePools exist: their Machines use the pool's bootstrap data.
+	Pools bool
 }
 
 // Controller reconciles InMemoryMachines.
 type Controller struct {
 	step.Outside
-	lab *lab.Lab
+	lab   *lab.Lab
+	pools bool
 }
 
 // conditions declares the conditions that Ready summarizes. While a machine is starting, Ready has a step counter.
@@ -58,9 +64,12 @@ func conditions() condition.Kind {
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.OutsideOf(mgr, "inmemorymachine-controller", o.Filter), lab: o.Lab}
+	c := &Controller{Outside: step.OutsideOf(mgr, "inmemorymachine-controller", o.Filter), lab: o.Lab, pools: o.Pools}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
+	if o.Pools {
+		declared.Watches = append(declared.Watches, step.Mapped(&clusterv1.MachinePool{}, c.ofPool, machinepool.Bootstrapped()))
+	}
 	return step.Add(ctx, mgr, c.Outside, declared)
 }
 
@@ -99,11 +108,15 @@ type scope struct {
 	cluster  *clusterv1.Cluster
 	group    *cloud.Group
 	endpoint *apiserver.Endpoint
+	// secret is the name of the Secret with the bootstrap data; empty if it does not exist yet.
+	secret string
 	// dead is whether a fault takes the machine's power.
 	dead bool
 	// running is the machine in the cloud, and data its parsed bootstrap data.
 	running cloud.Machine
 	data    bootstrap.Data
+	// externalEtcd is whether etcd does not run on the cluster's machines.
+	externalEtcd bool
 }
 
 func (s *scope) isControlPlane() bool {
@@ -130,8 +143,22 @@ func (c *Controller) scope(ctx context.Context, obj *inmemoryv1.InMemoryMachine)
 		}
 	}
 	var err error
+	if s.secret, err = c.bootstrapData(ctx, s.machine); err != nil {
+		return nil, err
+	}
 	s.cluster, err = ownership.ClusterOf(ctx, c.Client, obj)
 	return s, err
+}
+
+// bootstrapData returns the name of the Secret with the bootstrap data of a Machine, empty if it does not exist yet.
+func (c *Controller) bootstrapData(ctx context.Context, m *clusterv1.Machine) (string, error) {
+	switch {
+	case m == nil:
+		return "", nil
+	case !c.pools:
+		return ptr.Deref(m.Spec.Bootstrap.DataSecretName, ""), nil
+	}
+	return machinepool.BootstrapData(ctx, c.Client, m)
 }
 
 func infrastructureOf(_ context.Context, obj client.Object) []reconcile.Request {
@@ -156,6 +183,12 @@ func opened() predicate.Predicate {
 		return !before.Status.Ready && after.Status.Ready ||
 			before.Annotations[inmemoryv1.FaultsAnnotation] != after.Annotations[inmemoryv1.FaultsAnnotation]
 	})
+}
+
+// ofPool returns the machines of a MachinePool that may wait for its bootstrap data.
+func (c *Controller) ofPool(ctx context.Context, obj client.Object) []reconcile.Request {
+	return watch.RequestsFor(ctx, c.Client, &inmemoryv1.InMemoryMachineList{}, func(m *inmemoryv1.InMemoryMachine) bool { return !m.Status.Ready },
+		client.InNamespace(obj.GetNamespace()), client.MatchingLabels{clusterv1.MachinePoolNameLabel: naming.LabelValue(obj.GetName())})
 }
 
 func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {

@@ -2,21 +2,18 @@ package machine
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
-	"net"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
-	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/bootstrap"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/certificates"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
 	"sigs.k8s.io/cluster-api/provider/condition"
@@ -24,7 +21,10 @@ import (
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
-// etcd starts the machine's etcd member.
+// errNoEtcdClient is why kubeadm fails: it checks that the files in its configuration exist.
+var errNoEtcdClient = errors.New("etcd is external, but the bootstrap data does not contain its CA and a client certificate with its key")
+
+// etcd starts the machine's etcd member, unless etcd is external: its endpoints are not contacted.
 func (c *Controller) etcd(ctx context.Context, s *scope) (step.Result, error) {
 	if gaveUp(s.obj, inmemoryv1.EtcdProvisionedCondition) {
 		return step.Stop(), nil
@@ -35,6 +35,15 @@ func (c *Controller) etcd(ctx context.Context, s *scope) (step.Result, error) {
 	}
 	if remaining > 0 {
 		return starting(remaining, "etcd")
+	}
+	if s.externalEtcd, err = c.externalEtcd(ctx, s); err != nil {
+		return step.Done(), err
+	}
+	if s.externalEtcd {
+		if s.data.Action != bootstrap.Unknown && !s.data.EtcdClient {
+			return c.kubeadmFails(s, inmemoryv1.EtcdProvisionedCondition, errNoEtcdClient)
+		}
+		return step.Done(), nil
 	}
 	machine := etcd.Machine{Name: s.obj.Name, UID: s.obj.UID}
 	if err := c.member(s, machine); err != nil {
@@ -47,12 +56,12 @@ func (c *Controller) etcd(ctx context.Context, s *scope) (step.Result, error) {
 		return step.Done(), err
 	}
 	if !s.endpoint.HasEtcd(s.obj.Name) {
-		ca, err := c.authority(ctx, s, pki.EtcdCA)
+		ca, err := c.issuer().CA(ctx, client.ObjectKeyFromObject(s.cluster), pki.EtcdCA)
 		if err != nil {
 			return step.Done(), err
 		}
 		name := "etcd-" + s.obj.Name
-		serving, err := c.serving(ca, name, s, name)
+		serving, err := c.issuer().Serving(ca, s.endpoint, name, name)
 		if err != nil {
 			return step.Done(), err
 		}
@@ -106,7 +115,7 @@ func (c *Controller) apiServer(ctx context.Context, s *scope) (step.Result, erro
 	if remaining > 0 {
 		return starting(remaining, "the API server")
 	}
-	if err := c.credentials(ctx, s); err != nil {
+	if err := c.issuer().ForAPIServer(ctx, client.ObjectKeyFromObject(s.cluster), s.endpoint, !s.externalEtcd); err != nil {
 		return step.Done(), err
 	}
 	for _, component := range []string{"kube-apiserver", "kube-scheduler", "kube-controller-manager"} {
@@ -118,51 +127,28 @@ func (c *Controller) apiServer(ctx context.Context, s *scope) (step.Result, erro
 	return step.Done(), nil
 }
 
-// credentials sets the certificates of the cluster's endpoint, once per process.
-func (c *Controller) credentials(ctx context.Context, s *scope) error {
-	if s.endpoint.HasCredentials() {
-		return nil
+// externalEtcd reports whether the cluster's etcd does not run on its machines. kubeadm init knows from its configuration, kubeadm join
+// from what kubeadm init has stored in the cluster. After a restart that may be lost; then the CA of etcd has no key if etcd is external.
+func (c *Controller) externalEtcd(ctx context.Context, s *scope) (bool, error) {
+	if len(s.data.ExternalEtcd) > 0 {
+		return true, nil
 	}
-	ca, err := c.authority(ctx, s, pki.ClusterCA)
+	stored, err := cloud.Get[corev1.ConfigMap](s.group, metav1.NamespaceSystem, kubeadmConfigName)
+	switch {
+	case err == nil && s.data.Action != bootstrap.Init:
+		return bootstrap.UsesExternalEtcd(stored.Data[clusterConfigurationKey]), nil
+	case client.IgnoreNotFound(err) != nil:
+		return false, err
+	case !s.running.Restored:
+		return false, nil
+	}
+	ca, err := c.issuer().CA(ctx, client.ObjectKeyFromObject(s.cluster), pki.EtcdCA)
 	if err != nil {
-		return err
+		return false, err
 	}
-	etcdCA, err := c.authority(ctx, s, pki.EtcdCA)
-	if err != nil {
-		return err
-	}
-	serving, err := c.serving(ca, "kube-apiserver", s, "kubernetes", "kubernetes.default", "kubernetes.default.svc")
-	if err != nil {
-		return err
-	}
-	credentials := apiserver.Credentials{Serving: serving, Authority: ca.Certificate, ClientCAs: x509.NewCertPool(), EtcdClientCAs: x509.NewCertPool()}
-	credentials.ClientCAs.AddCert(ca.Certificate)
-	credentials.EtcdClientCAs.AddCert(etcdCA.Certificate)
-	s.endpoint.SetCredentials(credentials)
-	return nil
+	return ca.Key == nil, nil
 }
 
-func (c *Controller) authority(ctx context.Context, s *scope, purpose pki.Purpose) (*pki.CA, error) {
-	secret := &corev1.Secret{}
-	key := pki.SecretKey(types.NamespacedName{Namespace: s.cluster.Namespace, Name: s.cluster.Name}, purpose)
-	// The manager's client reads from the API server what is not in the cache: a Secret that a user created may lack the label.
-	if err := c.Client.Get(ctx, key, secret); err != nil {
-		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
-	}
-	return pki.CAFrom(secret)
-}
-
-func (c *Controller) serving(ca *pki.CA, name string, s *scope, dns ...string) (tls.Certificate, error) {
-	ips := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
-	host, _, err := net.SplitHostPort(s.endpoint.Address())
-	if ip := net.ParseIP(host); err == nil && ip != nil {
-		ips = append(ips, ip)
-	}
-	pair, err := ca.Issue(pki.Request{
-		CommonName: name, DNSNames: append(dns, "localhost"), IPs: ips, Validity: 10 * 365 * 24 * time.Hour,
-	}, c.Clock.Now())
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.X509KeyPair(pair.Certificate, pair.Key)
+func (c *Controller) issuer() certificates.Issuer {
+	return certificates.Issuer{Secrets: c.Client, Clock: c.Clock}
 }

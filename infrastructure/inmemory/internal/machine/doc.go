@@ -8,7 +8,7 @@
 //	prepare    waits for the cluster's infrastructure and for bootstrap data
 //	vm         the machine is running; it has a provider ID and is ready
 //	node       its Node exists, if kubeadm would have succeeded
-//	etcd       control plane: the etcd member is running
+//	etcd       control plane: the etcd member is running, unless etcd is external
 //	api-server control plane: the API server, scheduler and controller manager are running
 //	addons     control plane: the objects that kubeadm and the API server create exist
 //	remove     in deletion: the simulated machine is deleted

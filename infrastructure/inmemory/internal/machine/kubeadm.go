@@ -42,7 +42,7 @@ func cameUp(s *scope) bool {
 // cached. Later changes of the Secret have no effect.
 func (c *Controller) userData(ctx context.Context, s *scope) (string, error) {
 	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: s.machine.Namespace, Name: *s.machine.Spec.Bootstrap.DataSecretName}
+	key := client.ObjectKey{Namespace: s.machine.Namespace, Name: s.secret}
 	if err := c.Client.Get(ctx, key, secret); err != nil {
 		return "", fmt.Errorf("reading bootstrap data Secret %s: %w", key, err)
 	}

@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -20,8 +19,11 @@ import (
 
 const (
 	controlPlaneNodeLabel = "node-role.kubernetes.io/control-plane"
-	joinersGroup          = "system:bootstrappers:kubeadm:default-node-token"
-	corefile              = ".:53 {\n    errors\n    health\n    ready\n    kubernetes cluster.local in-addr.arpa ip6.arpa\n    forward . /etc/resolv.conf\n    cache 30\n}\n"
+	// kubeadmConfigName is the ConfigMap in which kubeadm stores its configuration, and clusterConfigurationKey its key.
+	kubeadmConfigName, clusterConfigurationKey = "kubeadm-config", "ClusterConfiguration"
+
+	joinersGroup = "system:bootstrappers:kubeadm:default-node-token"
+	corefile     = ".:53 {\n    errors\n    health\n    ready\n    kubernetes cluster.local in-addr.arpa ip6.arpa\n    forward . /etc/resolv.conf\n    cache 30\n}\n"
 )
 
 func nodeUID(obj *inmemoryv1.InMemoryMachine) types.UID { return cloud.UID(string(obj.UID), "node") }
@@ -40,7 +42,7 @@ func newNode(s *scope, at metav1.Time) *corev1.Node {
 		Status: corev1.NodeStatus{
 			Conditions: cloud.NodeConditions(at),
 			// kubectl describe computes the Pods' share of it.
-			Capacity: size(), Allocatable: size(),
+			Capacity: cloud.Capacity(), Allocatable: cloud.Capacity(),
 			Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: s.obj.Name}},
 			NodeInfo: corev1.NodeSystemInfo{
 				KubeletVersion: version, OperatingSystem: "linux", Architecture: "amd64",
@@ -48,19 +50,14 @@ func newNode(s *scope, at metav1.Time) *corev1.Node {
 			},
 		},
 	}
+	if zone := ptr.Deref(s.machine.Spec.FailureDomain, ""); zone != "" {
+		node.Labels[corev1.LabelTopologyZone] = zone // as the cloud provider of a real cloud does
+	}
 	if s.isControlPlane() {
 		node.Labels[controlPlaneNodeLabel] = ""
 		node.Spec.Taints = []corev1.Taint{{Key: controlPlaneNodeLabel, Effect: corev1.TaintEffectNoSchedule}}
 	}
 	return node
-}
-
-// size returns the capacity of all machines.
-func size() corev1.ResourceList {
-	return corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("4Gi"),
-		corev1.ResourceEphemeralStorage: resource.MustParse("20Gi"), corev1.ResourcePods: resource.MustParse("110"),
-	}
 }
 
 // newPod returns a static Pod of the control plane.
@@ -128,7 +125,13 @@ func system(name string) metav1.ObjectMeta {
 func kubeadmConfig(s *scope, version string) *corev1.ConfigMap {
 	config := fmt.Sprintf("apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nclusterName: %s\ncontrolPlaneEndpoint: %s\nkubernetesVersion: %s\n",
 		s.cluster.Name, s.cluster.Spec.ControlPlaneEndpoint.String(), version)
-	return &corev1.ConfigMap{ObjectMeta: system("kubeadm-config"), Data: map[string]string{"ClusterConfiguration": config}}
+	if s.externalEtcd {
+		config += "etcd:\n  external:\n    endpoints:\n"
+		for _, endpoint := range s.data.ExternalEtcd {
+			config += fmt.Sprintf("    - %q\n", endpoint)
+		}
+	}
+	return &corev1.ConfigMap{ObjectMeta: system(kubeadmConfigName), Data: map[string]string{clusterConfigurationKey: config}}
 }
 
 func nodeReader() *rbacv1.ClusterRole {

@@ -31,7 +31,7 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error)
 	switch {
 	case !s.cluster.Status.InfrastructureReady || s.cluster.Spec.InfrastructureRef == nil:
 		return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Because(inmemoryv1.WaitingForClusterInfrastructureReason), nil
-	case s.machine.Spec.Bootstrap.DataSecretName != nil:
+	case s.secret != "":
 	case !s.isControlPlane() && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition):
 		return step.Wait("the control plane to be initialized").Because(inmemoryv1.WaitingControlPlaneInitializedReason), nil
 	default:
@@ -48,6 +48,7 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error)
 	// The cloud may not have the faults of the annotation yet. The controller of the InMemoryCluster reports invalid ones.
 	faults, err := lab.Faults(infrastructure)
 	s.dead = err == nil && slices.Contains(faults.DeadMachines, s.obj.Name)
+	c.lab.Inherit(infrastructure, s.cluster) // nobody else does if it is externally managed
 	s.group, s.endpoint, err = c.lab.Open(ctx, infrastructure, client.ObjectKeyFromObject(s.cluster))
 	return step.Done().KeepCondition(), err
 }

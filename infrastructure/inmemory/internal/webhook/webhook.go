@@ -1,17 +1,20 @@
 // Package webhook serves the admission webhooks of the in-memory kinds. It validates what the schemas do not: durations must
-// not be negative, jitters must be numbers, and faults must be valid.
+// not be negative, jitters must be numbers, and faults, versions and names of failure domains must be valid. It sets the capacity in
+// the status of InMemoryMachineTemplates.
 package webhook
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/version"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
@@ -20,58 +23,71 @@ import (
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorycluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemoryclusters,versions=v1alpha1,name=validation.inmemorycluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorymachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemorymachines,versions=v1alpha1,name=validation.inmemorymachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorymachinepool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemorymachinepools,versions=v1alpha1,name=validation.inmemorymachinepool.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorymachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemorymachinetemplates,versions=v1alpha1,name=validation.inmemorymachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorymachinepooltemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemorymachinepooltemplates,versions=v1alpha1,name=validation.inmemorymachinepooltemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+
+// +kubebuilder:webhook:verbs=create;update,path=/mutate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorymachinetemplate,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemorymachinetemplates,versions=v1alpha1,name=default.inmemorymachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 
 // Register registers the webhooks.
 func Register(mgr ctrl.Manager) error {
-	clusters := validator[*inmemoryv1.InMemoryCluster]{kind: "InMemoryCluster", check: validateFaults}
-	if err := hooks.Register(mgr, &inmemoryv1.InMemoryCluster{}, nil, clusters); err != nil {
-		return err
-	}
-	machines := validator[*inmemoryv1.InMemoryMachine]{kind: "InMemoryMachine", check: func(m *inmemoryv1.InMemoryMachine) field.ErrorList {
-		return validate(m.Spec.Behaviour, field.NewPath("spec", "behaviour"))
-	}}
-	if err := hooks.Register(mgr, &inmemoryv1.InMemoryMachine{}, nil, machines); err != nil {
-		return err
-	}
-	templates := validator[*inmemoryv1.InMemoryMachineTemplate]{kind: "InMemoryMachineTemplate", check: func(t *inmemoryv1.InMemoryMachineTemplate) field.ErrorList {
-		return validate(t.Spec.Template.Spec.Behaviour, field.NewPath("spec", "template", "spec", "behaviour"))
-	}}
-	return hooks.Register(mgr, &inmemoryv1.InMemoryMachineTemplate{}, nil, templates)
+	kind := inmemoryv1.GroupVersion.WithKind
+	return errors.Join(
+		hooks.Register(mgr, &inmemoryv1.InMemoryCluster{}, nil, hooks.Check(kind("InMemoryCluster"), checkCluster)),
+		hooks.Register(mgr, &inmemoryv1.InMemoryMachine{}, nil, hooks.Check(kind("InMemoryMachine"), checkMachine)),
+		hooks.Register(mgr, &inmemoryv1.InMemoryMachineTemplate{}, capacity{}, hooks.Check(kind("InMemoryMachineTemplate"), checkTemplate)),
+		hooks.Register(mgr, &inmemoryv1.InMemoryMachinePool{}, nil, hooks.Check(kind("InMemoryMachinePool"), checkPool)),
+		hooks.Register(mgr, &inmemoryv1.InMemoryMachinePoolTemplate{}, nil, hooks.Check(kind("InMemoryMachinePoolTemplate"), checkPoolTemplate)),
+	)
 }
 
-type validator[T client.Object] struct {
-	kind  string
-	check func(T) field.ErrorList
-}
+// capacity sets the capacity of the machines of a template. The kind has no status subresource, so that this takes no controller and
+// no request.
+type capacity struct{}
 
-// ValidateCreate implements Validator.
-func (v validator[T]) ValidateCreate(_ context.Context, obj T) (admission.Warnings, error) {
-	all := v.check(obj)
-	if len(all) == 0 {
-		return nil, nil
-	}
-	return nil, apierrors.NewInvalid(inmemoryv1.GroupVersion.WithKind(v.kind).GroupKind(), obj.GetName(), all)
-}
-
-// ValidateUpdate implements Validator.
-func (v validator[T]) ValidateUpdate(ctx context.Context, _, obj T) (admission.Warnings, error) {
-	return v.ValidateCreate(ctx, obj)
-}
-
-// ValidateDelete implements Validator.
-func (validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
-
-func validateFaults(c *inmemoryv1.InMemoryCluster) field.ErrorList {
-	text, found := c.Annotations[inmemoryv1.FaultsAnnotation]
-	if !found {
-		return nil
-	}
-	if _, err := cloud.ParseFaults(text); err != nil {
-		return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(inmemoryv1.FaultsAnnotation), text, err.Error())}
+// Default implements Defaulter. A capacity that is set, for tests of the cluster autoscaler, is kept.
+func (capacity) Default(_ context.Context, t *inmemoryv1.InMemoryMachineTemplate) error {
+	if t.Status.Capacity == nil {
+		t.Status.Capacity = cloud.Capacity()
 	}
 	return nil
 }
+
+func checkMachine(_ context.Context, _, m *inmemoryv1.InMemoryMachine) field.ErrorList {
+	return validate(m.Spec.Behaviour, field.NewPath("spec", "behaviour"))
+}
+
+func checkTemplate(_ context.Context, _, t *inmemoryv1.InMemoryMachineTemplate) field.ErrorList {
+	return validate(t.Spec.Template.Spec.Behaviour, field.NewPath("spec", "template", "spec", "behaviour"))
+}
+
+func checkCluster(_ context.Context, _, c *inmemoryv1.InMemoryCluster) field.ErrorList {
+	var all field.ErrorList
+	if text, found := c.Annotations[inmemoryv1.FaultsAnnotation]; found {
+		if _, err := cloud.ParseFaults(text); err != nil {
+			all = append(all, field.Invalid(field.NewPath("metadata", "annotations").Key(inmemoryv1.FaultsAnnotation), text, err.Error()))
+		}
+	}
+	spec := field.NewPath("spec")
+	if hosted := c.Spec.HostedControlPlane; hosted != nil {
+		if _, err := version.ParseSemantic(hosted.Version); err != nil {
+			all = append(all, field.Invalid(spec.Child("hostedControlPlane", "version"), hosted.Version, "must be a version such as v1.31.2"))
+		}
+	}
+	domains := spec.Child("failureDomains")
+	if len(c.Spec.FailureDomains) > maxFailureDomains {
+		all = append(all, field.TooMany(domains, len(c.Spec.FailureDomains), maxFailureDomains))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Spec.FailureDomains)) {
+		for _, problem := range validation.IsValidLabelValue(name) {
+			all = append(all, field.Invalid(domains.Key(name), name, "must be a valid label value, because Nodes have it as their zone: "+problem))
+		}
+	}
+	return all
+}
+
+// maxFailureDomains is the maximum number of failure domains: the status of the Cluster repeats them.
+const maxFailureDomains = 100
 
 func validate(b *inmemoryv1.InMemoryMachineBehaviour, path *field.Path) field.ErrorList {
 	if b == nil {

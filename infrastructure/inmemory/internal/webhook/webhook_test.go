@@ -1,16 +1,22 @@
 package webhook
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
+	hooks "sigs.k8s.io/cluster-api/provider/admission"
 )
 
 func TestValidate(t *testing.T) {
@@ -55,9 +61,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestErrorHasKindAndField(t *testing.T) {
-	v := validator[*inmemoryv1.InMemoryMachine]{kind: "InMemoryMachine", check: func(m *inmemoryv1.InMemoryMachine) field.ErrorList {
-		return validate(m.Spec.Behaviour, field.NewPath("spec", "behaviour"))
-	}}
+	v := hooks.Check(inmemoryv1.GroupVersion.WithKind("InMemoryMachine"), checkMachine)
 	m := &inmemoryv1.InMemoryMachine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
 	if _, err := v.ValidateUpdate(t.Context(), nil, m); err != nil {
 		t.Errorf("a machine without behaviour is valid: %v", err)
@@ -69,24 +73,62 @@ func TestErrorHasKindAndField(t *testing.T) {
 	}
 }
 
-func TestValidateFaults(t *testing.T) {
+func TestValidateCluster(t *testing.T) {
+	faults := func(text string) inmemoryv1.InMemoryCluster {
+		return inmemoryv1.InMemoryCluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{inmemoryv1.FaultsAnnotation: text}}}
+	}
+	hosted := func(version string) inmemoryv1.InMemoryCluster {
+		return inmemoryv1.InMemoryCluster{Spec: inmemoryv1.InMemoryClusterSpec{HostedControlPlane: &inmemoryv1.HostedControlPlane{Version: version}}}
+	}
+	domains := func(names ...string) inmemoryv1.InMemoryCluster {
+		c := inmemoryv1.InMemoryCluster{Spec: inmemoryv1.InMemoryClusterSpec{FailureDomains: clusterv1.FailureDomains{}}}
+		for _, name := range names {
+			c.Spec.FailureDomains[name] = clusterv1.FailureDomainSpec{}
+		}
+		return c
+	}
+	var many []string
+	for i := range maxFailureDomains + 1 {
+		many = append(many, fmt.Sprint(i))
+	}
 	for _, test := range []struct {
-		reason      string
-		annotations map[string]string
-		want        []string
+		reason  string
+		cluster inmemoryv1.InMemoryCluster
+		want    []string
 	}{
-		{"no faults", nil, nil},
-		{"valid faults", map[string]string{inmemoryv1.FaultsAnnotation: `{"latency": "1s"}`}, nil},
-		{
-			"a misspelled fault", map[string]string{inmemoryv1.FaultsAnnotation: `{"latencyy": "1s"}`},
-			[]string{"metadata.annotations[" + inmemoryv1.FaultsAnnotation + "]"},
-		},
+		{"nothing is required", inmemoryv1.InMemoryCluster{}, nil},
+		{"valid faults", faults(`{"latency": "1s"}`), nil},
+		{"a misspelled fault", faults(`{"latencyy": "1s"}`), []string{"metadata.annotations[" + inmemoryv1.FaultsAnnotation + "]"}},
+		{"a hosted control plane", hosted("v1.31.2"), nil},
+		{"a hosted control plane without version", hosted(""), []string{"spec.hostedControlPlane.version"}},
+		{"a hosted control plane with half a version", hosted("v1.31"), []string{"spec.hostedControlPlane.version"}},
+		{"failure domains", domains("a", "rack-1.b"), nil},
+		{"a failure domain that Nodes cannot have as a label", domains("a", "rack 1"), []string{"spec.failureDomains[rack 1]"}},
+		{"too many failure domains", domains(many...), []string{"spec.failureDomains"}},
 	} {
 		var got []string
-		for _, e := range validateFaults(&inmemoryv1.InMemoryCluster{ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations}}) {
+		for _, e := range checkCluster(t.Context(), nil, &test.cluster) {
 			got = append(got, e.Field)
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s, -want +got:\n%s", test.reason, diff)
+		}
+	}
+}
+
+func TestCapacity(t *testing.T) {
+	for _, test := range []struct {
+		reason    string
+		set, want corev1.ResourceList
+	}{
+		{"it is that of all machines", nil, cloud.Capacity()},
+		{"a capacity that is set is kept", corev1.ResourceList{"cpu": resource.MustParse("64")}, corev1.ResourceList{"cpu": resource.MustParse("64")}},
+	} {
+		template := &inmemoryv1.InMemoryMachineTemplate{Status: inmemoryv1.InMemoryMachineTemplateStatus{Capacity: test.set}}
+		if err := (capacity{}).Default(t.Context(), template); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(test.want, template.Status.Capacity); diff != "" {
 			t.Errorf("%s, -want +got:\n%s", test.reason, diff)
 		}
 	}

@@ -1,0 +1,144 @@
+package healthcheck
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/healthcheck/diagnosis"
+	"sigs.k8s.io/cluster-api/provider/ownership"
+	"sigs.k8s.io/cluster-api/provider/remote"
+	"sigs.k8s.io/cluster-api/provider/step"
+)
+
+const (
+	// staleBackstop bounds the wait for a stale cache. Usually an event comes first.
+	staleBackstop = 10 * time.Second
+	// unansweredBackstop is the delay before Nodes are read again from an API server that did not answer although it is connected. If the
+	// connection breaks, an event comes first; if the API server answers again, there is none.
+	unansweredBackstop = 15 * time.Second
+	// nodesPage is the number of Nodes that are read with one request: Nodes with many images have some 50 KiB, and responses are limited.
+	nodesPage = 100
+	// maxPages limits the number of requests: workload clusters are not trusted.
+	maxPages = 1000
+)
+
+// confirm diagnoses the Machines again from the API servers, if the plan begins or ends a remediation. What follows acts on that result.
+func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error) {
+	if !c.acts(s) {
+		return step.Done(), nil
+	}
+	check, cluster, err := c.liveOwners(ctx, s)
+	if err != nil {
+		return step.Done(), err
+	}
+	if check == nil {
+		s.plan = nil
+		return step.WaitAtMost(staleBackstop, "the cache to catch up with the MachineHealthCheck and its Cluster"), nil
+	}
+	list := &clusterv1.MachineList{}
+	if err := c.Live.List(ctx, list, ownership.InCluster(check.Namespace, check.Spec.ClusterName)); err != nil {
+		s.plan = nil
+		return step.Done(), fmt.Errorf("listing the Machines of the Cluster in the API server: %w", err)
+	}
+	targets, err := targetsOf(check, list)
+	if err != nil {
+		s.plan = nil
+		return step.Done(), err
+	}
+	in := diagnosis.Input{Check: check, Cluster: cluster, Targets: targets}
+	result := step.Done()
+	if s.unreachable == nil && diagnosis.Initialized(cluster) {
+		if in.Nodes, err = c.liveNodes(ctx, s); err != nil {
+			s.unreachable = err
+			result = step.Again(unansweredBackstop)
+		}
+	}
+	in.Now = c.Clock.Now()
+	if s.plan, err = diagnosis.New(in); err != nil {
+		s.plan = nil
+		return step.Done(), step.Terminal(err)
+	}
+	if next := c.wake(s); result.After() == 0 {
+		result = next
+	}
+	return result, nil
+}
+
+// acts reports whether the plan begins or ends a remediation.
+func (c *Controller) acts(s *scope) bool {
+	return slices.ContainsFunc(s.plan.Marks(), func(m diagnosis.Mark) bool { return !m.First }) || s.requestsChange()
+}
+
+// liveOwners returns the check and its Cluster from the API server; nil if one of them is paused, being deleted, or another object than
+// the cached one. A Cluster that is being moved is paused.
+func (c *Controller) liveOwners(ctx context.Context, s *scope) (*clusterv1.MachineHealthCheck, *clusterv1.Cluster, error) {
+	check, cluster := &clusterv1.MachineHealthCheck{}, &clusterv1.Cluster{}
+	for _, read := range [][2]client.Object{{s.check, check}, {s.cluster, cluster}} {
+		cached, live := read[0], read[1]
+		err := c.Live.Get(ctx, client.ObjectKeyFromObject(cached), live)
+		if apierrors.IsNotFound(err) {
+			return nil, nil, nil
+		}
+		if err != nil {
+			s.plan = nil
+			return nil, nil, fmt.Errorf("reading %T %s from the API server: %w", live, cached.GetName(), err)
+		}
+		if _, paused := live.GetAnnotations()[clusterv1.PausedAnnotation]; paused || live.GetUID() != cached.GetUID() || !live.GetDeletionTimestamp().IsZero() {
+			return nil, nil, nil
+		}
+	}
+	if cluster.Spec.Paused || check.Spec.ClusterName != cluster.Name {
+		return nil, nil, nil
+	}
+	return check, cluster, nil
+}
+
+// liveNodes returns all Nodes of the workload cluster from its API server. Only their names and conditions are kept.
+func (c *Controller) liveNodes(ctx context.Context, s *scope) (map[string]*corev1.Node, error) {
+	workload, err := c.workloads.Get(ctx, s.key())
+	if err != nil {
+		return nil, err
+	}
+	nodes := map[string]*corev1.Node{}
+	next := ""
+	for range maxPages {
+		list := &corev1.NodeList{}
+		if err := workload.Live.List(ctx, list, client.Limit(nodesPage), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("listing the Nodes in the API server of the workload cluster: %w", remote.Tidy(err))
+		}
+		for i := range list.Items {
+			node := &corev1.Node{Status: corev1.NodeStatus{Conditions: list.Items[i].Status.Conditions}}
+			node.Name = list.Items[i].Name
+			nodes[node.Name] = node
+		}
+		if next = list.Continue; next == "" {
+			return nodes, nil
+		}
+	}
+	return nil, errors.New("the API server of the workload cluster returns an infinite list of Nodes")
+}
+
+// targetsOf returns the Machines of a list that a check selects, in the order of their names.
+func targetsOf(h *clusterv1.MachineHealthCheck, list *clusterv1.MachineList) ([]*clusterv1.Machine, error) {
+	selects, err := diagnosis.Selector(h)
+	if err != nil {
+		return nil, step.Terminal(fmt.Errorf("invalid spec.selector: %w", err))
+	}
+	var out []*clusterv1.Machine
+	for i := range list.Items {
+		if m := &list.Items[i]; selects(m) {
+			out = append(out, m)
+		}
+	}
+	slices.SortFunc(out, func(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}

@@ -1,0 +1,53 @@
+package diagnosis
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Limit is the range of the number of unhealthy Machines in which remediation is allowed, both ends included.
+type Limit struct {
+	Min, Max int
+	// Field is the field of the spec that sets it, with its value.
+	Field string
+}
+
+// LimitOf returns the limit of a check for a number of targets. spec.unhealthyRange takes precedence over spec.maxUnhealthy.
+func LimitOf(spec *clusterv1.MachineHealthCheckSpec, expected int) (Limit, error) {
+	if spec.UnhealthyRange != nil {
+		return ParseRange(*spec.UnhealthyRange)
+	}
+	value := spec.MaxUnhealthy
+	if value == nil {
+		return Limit{Max: expected, Field: "maxUnhealthy 100%"}, nil
+	}
+	limit, err := intstr.GetScaledValueFromIntOrPercent(value, expected, false)
+	if err != nil {
+		return Limit{}, fmt.Errorf("invalid spec.maxUnhealthy %q: %w", value.String(), err)
+	}
+	return Limit{Max: max(0, limit), Field: "maxUnhealthy " + value.String()}, nil
+}
+
+// ParseRange parses a spec.unhealthyRange, such as "[3-5]".
+func ParseRange(text string) (Limit, error) {
+	inner, opened := strings.CutPrefix(text, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	from, to, separated := strings.Cut(inner, "-")
+	low, errLow := strconv.Atoi(from)
+	high, errHigh := strconv.Atoi(to)
+	if !opened || !closed || !separated || errLow != nil || errHigh != nil {
+		return Limit{}, fmt.Errorf("invalid spec.unhealthyRange %q: must be two numbers, such as [3-5]", text)
+	}
+	if low < 0 || low > high {
+		return Limit{}, fmt.Errorf("invalid spec.unhealthyRange %q: the first number must not be greater than the second", text)
+	}
+	return Limit{Min: low, Max: high, Field: "unhealthyRange " + text}, nil
+}
+
+// Allows reports whether Machines may be remediated while a number of Machines is unhealthy.
+func (l Limit) Allows(unhealthy int) bool { return l.Min <= unhealthy && unhealthy <= l.Max }

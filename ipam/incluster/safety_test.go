@@ -1,0 +1,224 @@
+package incluster
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
+)
+
+var errKilled = errors.New("killed")
+
+// freeze makes a process keep its cache from now on.
+func (p *process) freeze() {
+	p.cache.Freeze(&inclusterv1.InClusterIPPoolList{}, &ipamv1.IPAddressClaimList{}, &ipamv1.IPAddressList{})
+}
+
+// TestSuspended suspends a process at every one of its requests, before and after the API server executes it, while another process
+// with a fresh or a stale cache does all that there is to do, claims are deleted, replaced and created; then it resumes. No address is
+// ever allocated to two claims, and in the end every claim has one.
+func TestSuspended(t *testing.T) {
+	for _, meanwhile := range []struct {
+		reason string
+		do     func(w *world)
+	}{
+		{reason: "nothing else happens", do: func(*world) {}},
+		{reason: "a claim is deleted, and another one created", do: func(w *world) { w.release("a"); w.claim("x") }},
+		{reason: "a claim is deleted, and created again", do: func(w *world) { w.release("a"); w.settle(w.processes[1]); w.claim("a") }},
+		{reason: "another claim is created", do: func(w *world) { w.claim("0") }},
+	} {
+		for _, stale := range []bool{false, true} {
+			for _, after := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, stale %t, after the request %t", meanwhile.reason, stale, after), func(t *testing.T) {
+					suspendedEverywhere(t, meanwhile.do, stale, after)
+				})
+			}
+		}
+	}
+}
+
+func suspendedEverywhere(t *testing.T, meanwhile func(*world), stale, after bool) {
+	for at := 0; ; at++ {
+		w := newWorld(t, 4)
+		other := w.start()
+		w.claim("a")
+		w.claim("b")
+		if stale {
+			// The other process does not know the allocation of b.
+			testenv.Must(t, w.processes[0].reconcilePool(t.Context()), other.reconcilePool(t.Context()))
+			other.freeze()
+		}
+		count := 0
+		suspend := func() {
+			count++
+			if count != at+1 {
+				return
+			}
+			w.Before, w.After = nil, nil
+			meanwhile(w)
+			w.settle(other)
+			if stale {
+				other.cache.Thaw()
+			}
+			w.settle(other)
+		}
+		if after {
+			w.After = func(_ fakeapi.Request, err error) error { suspend(); return err }
+		} else {
+			w.Before = func(fakeapi.Request) error { suspend(); return nil }
+		}
+		w.settle(w.processes[0])
+		done := w.Before == nil && w.After == nil
+		w.Before, w.After = nil, nil
+		if d := w.duplicates(); len(d) > 0 {
+			t.Fatalf("suspended at request %d: %v\n%v", at, d, w.Writes)
+		}
+		w.settle(w.processes[0])
+		w.settle(other)
+		w.checkAll(fmt.Sprintf("suspended at request %d", at))
+		if !done {
+			return // There is no such request.
+		}
+	}
+}
+
+// checkAll checks the end of a history: every claim has its address, and the numbers are right.
+func (w *world) checkAll(when string) {
+	w.t.Helper()
+	claims, size := len(w.claims()), int(w.pool().Status.Addresses.Total)
+	if d := w.duplicates(); len(d) > 0 {
+		w.t.Fatalf("%s: %v", when, d)
+	}
+	if got, want := len(w.allocated()), min(claims, size); got != want {
+		w.t.Fatalf("%s: %d of %d claims have an address: %v", when, got, want, w.allocated())
+	}
+	if got, want := len(w.addresses()), min(claims, size); got != want {
+		w.t.Fatalf("%s: %d IPAddresses, want %d", when, got, want)
+	}
+	want := inclusterv1.InClusterIPPoolStatusIPAddresses{Total: int64(size), Used: int64(min(claims, size)), Free: int64(size - min(claims, size))}
+	if diff := cmp.Diff(want, *w.pool().Status.Addresses); diff != "" {
+		w.t.Fatalf("%s: numbers (-want +got):\n%s", when, diff)
+	}
+}
+
+// history is a random history of three processes, users and faults.
+type history struct {
+	*world
+	random *rand.Rand
+	log    []string
+	// depth is the number of suspended processes.
+	depth int
+	// busy are the objects that each process is working on: a process has one worker for an object.
+	busy map[string]bool
+}
+
+// work runs a reconcile of an object, unless the process is suspended in one.
+func (h *history) work(p *process, object string, reconcile func() error) {
+	key := fmt.Sprintf("%p %s", p, object)
+	if h.busy[key] {
+		return
+	}
+	h.busy[key] = true
+	defer delete(h.busy, key)
+	_ = reconcile() // Faults are errors.
+}
+
+// act does one random thing.
+func (h *history) act() {
+	p := h.processes[h.random.IntN(len(h.processes))]
+	name := fmt.Sprintf("c%d", h.random.IntN(6))
+	what := ""
+	switch n := h.random.IntN(20); {
+	case n < 6:
+		what = "pool"
+		h.work(p, what, func() error { return p.reconcilePool(h.t.Context()) })
+	case n < 14:
+		what = "claim " + name
+		h.work(p, what, func() error { return p.reconcileClaim(h.t.Context(), name) })
+	case n < 16:
+		what = "create " + name
+		exists := false
+		for _, c := range h.claims() {
+			exists = exists || c.Name == name
+		}
+		if !exists {
+			h.claim(name)
+		}
+	case n < 17:
+		what = "delete " + name
+		h.release(name)
+	case n < 18:
+		what = "freeze"
+		p.freeze()
+	default:
+		what = "thaw"
+		p.cache.Thaw()
+		h.Clock.Step(1e9)
+	}
+	h.log = append(h.log, fmt.Sprintf("%*s%s", h.depth, "", what))
+}
+
+// install makes requests fail, loses their responses, and suspends their process while others go on.
+func (h *history) install() {
+	interrupt := func() bool {
+		if h.random.IntN(40) > 0 || h.depth > 1 {
+			return false
+		}
+		h.depth++
+		for range h.random.IntN(10) {
+			h.act()
+		}
+		h.depth--
+		return h.random.IntN(3) == 0
+	}
+	h.Before = func(fakeapi.Request) error {
+		if interrupt() {
+			return errKilled
+		}
+		return nil
+	}
+	h.After = func(r fakeapi.Request, err error) error {
+		if r.IsWrite() {
+			if d := h.duplicates(); len(d) > 0 {
+				h.t.Fatalf("after %s: %v\n%v\n%v", r, d, h.Writes, h.log)
+			}
+		}
+		if interrupt() {
+			return errKilled
+		}
+		return err
+	}
+}
+
+// TestHistories runs random histories of three processes with stale caches that are killed and suspended at any request, while users
+// create and delete claims. No address is ever allocated to two claims, and in the end every claim has one.
+func TestHistories(t *testing.T) {
+	count := 150
+	if testing.Short() {
+		count = 20
+	}
+	for seed := range count {
+		h := &history{world: newWorld(t, 2+seed%5), random: rand.New(rand.NewPCG(uint64(seed), 1)), busy: map[string]bool{}} //nolint:gosec // reproducible histories
+		h.start()
+		h.start()
+		h.install()
+		for range 60 {
+			h.act()
+		}
+		h.Before, h.After = nil, nil
+		for range 3 {
+			for _, p := range h.processes {
+				p.cache.Thaw()
+				h.settle(p)
+			}
+		}
+		h.checkAll(fmt.Sprintf("history %d", seed))
+	}
+}

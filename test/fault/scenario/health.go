@@ -1,0 +1,130 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/test/fault/history"
+)
+
+// remediations are the scenarios in which machines lose power, and health checks find them.
+func remediations() []Scenario {
+	lose := func(name string, s Size, controlPlane bool, n int, done Condition, limits Limits) Scenario {
+		return Scenario{Name: name, Before: &s, Change: []Change{CheckHealth, LosePower(controlPlane, n)}, Done: []Condition{done}, Limits: limits}
+	}
+	return []Scenario{
+		lose("remediate-control-plane", deployed(3, 1), true, 1, replaced(deployed(3, 1)), Limits{
+			MaxControlPlanes: 3, MaxWorkers: 1, MinControlPlanes: 2, MinWorkers: 1, NewControlPlanes: 1,
+		}),
+		lose("remediate-worker", deployed(1, 3), false, 1, replaced(deployed(1, 3)), Limits{
+			MaxControlPlanes: 1, MaxWorkers: 3, MinControlPlanes: 1, MinWorkers: 2, NewWorkers: 1,
+		}),
+		lose("remediate-two-workers", deployed(1, 5), false, 2, replaced(deployed(1, 5)), Limits{
+			MaxControlPlanes: 1, MaxWorkers: 5, MinControlPlanes: 1, MinWorkers: 3, NewWorkers: 2,
+		}),
+		lose("dead-zone", deployed(1, 5), false, 3, restricted(3), Limits{
+			MaxControlPlanes: 1, MaxWorkers: 5, MinControlPlanes: 1, MinWorkers: 5,
+		}),
+	}
+}
+
+// CheckHealth makes the health checks of the topology find machines without power at once, and remediate at most 40 % of them.
+func CheckHealth(ctx context.Context, t Target) error {
+	check := func() map[string]any {
+		return map[string]any{"maxUnhealthy": "40%", "unhealthyConditions": []any{map[string]any{"type": "Ready", "status": "Unknown", "timeout": "1s"}}}
+	}
+	return editCluster(func(topology map[string]any) error {
+		deployments, _, err := unstructured.NestedSlice(topology, "workers", "machineDeployments")
+		if err != nil || len(deployments) != 1 {
+			return fmt.Errorf("the Cluster must have one MachineDeployment: %w", err)
+		}
+		return errors.Join(
+			unstructured.SetNestedMap(topology, check(), "controlPlane", "machineHealthCheck"),
+			unstructured.SetNestedMap(deployments[0].(map[string]any), check(), "machineHealthCheck"),
+			unstructured.SetNestedSlice(topology, deployments, "workers", "machineDeployments"),
+		)
+	})(ctx, t)
+}
+
+// LosePower takes the power of the oldest machines of the control plane or of the workers.
+func LosePower(controlPlane bool, n int) Change {
+	return func(ctx context.Context, t Target) error {
+		machines := byAge(t.Start, controlPlane)
+		if len(machines) < n {
+			return fmt.Errorf("there are only %d Machines", len(machines))
+		}
+		var names []string
+		for _, m := range machines[:n] {
+			names = append(names, m.GetName())
+		}
+		faults, err := json.Marshal(map[string]any{"deadMachines": names})
+		if err != nil {
+			return err
+		}
+		all := t.Start.Of("InMemoryCluster")
+		if len(all) != 1 {
+			return fmt.Errorf("%d objects of kind InMemoryCluster exist, want 1", len(all))
+		}
+		infrastructure := object(infrastructureAPI, "InMemoryCluster", t.Namespace, all[0].GetName())
+		raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{inmemoryv1.FaultsAnnotation: string(faults)}}})
+		if err != nil {
+			return err
+		}
+		return t.Client.Patch(ctx, infrastructure, client.RawPatch("application/merge-patch+json", raw))
+	}
+}
+
+// Powerless returns the names of the machines without power.
+func Powerless(now history.State) []string {
+	var names []string
+	for _, c := range now.Of("InMemoryCluster") {
+		var faults struct {
+			DeadMachines []string `json:"deadMachines"`
+		}
+		if json.Unmarshal([]byte(c.GetAnnotations()[inmemoryv1.FaultsAnnotation]), &faults) == nil {
+			names = append(names, faults.DeadMachines...)
+		}
+	}
+	return names
+}
+
+// replaced is true when the machines without power are replaced, and the Cluster is ready.
+func replaced(s Size) Condition {
+	return func(now history.State) error {
+		for _, m := range now.Of("Machine") {
+			if slices.Contains(Powerless(now), m.GetName()) {
+				return fmt.Errorf("machine %s still exists", m.GetName())
+			}
+		}
+		return Ready(s)(now)
+	}
+}
+
+// restricted is true when a number of Machines is found unhealthy, and their health check reports that it remediates none.
+func restricted(machines int) Condition {
+	return func(now history.State) error {
+		found := 0
+		for _, m := range now.Of("Machine") {
+			if Status(m, string(clusterv1.MachineHealthCheckSucceededCondition)) == "False" {
+				found++
+			}
+		}
+		if found != machines {
+			return fmt.Errorf("%d Machines are found unhealthy, want %d", found, machines)
+		}
+		for _, h := range now.Of("MachineHealthCheck") {
+			if Status(h, string(clusterv1.RemediationAllowedCondition)) == "False" {
+				return nil
+			}
+		}
+		return errors.New("no MachineHealthCheck reports that remediation is not allowed")
+	}
+}

@@ -1,0 +1,101 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/test/fault/history"
+)
+
+// pooled returns the size of a Cluster with a MachinePool.
+func pooled(controlPlanes, workers int) Size {
+	return Size{ControlPlanes: controlPlanes, Workers: workers, Pool: true}
+}
+
+// pools returns the scenarios of MachinePools. Their machines are replaced one at a time, like those of MachineDeployments.
+func pools() []Scenario {
+	three := pooled(1, 3)
+	return []Scenario{
+		creation("pool-create", pooled(1, 2)),
+		scaling("pool-up", pooled(1, 2), pooled(1, 4)),
+		scaling("pool-down", pooled(1, 4), pooled(1, 2)),
+		rollout("pool-upgrade", pooled(1, 2), Upgrade, 1, 2, Upgraded),
+		rollout("pool-rotate", pooled(1, 2), RotatePool, 0, 2, poolRotated),
+		{
+			Name: "pool-remediate", Before: &three, Change: []Change{MarkUnhealthy(false)},
+			Done: []Condition{Ready(three), noneUnhealthy},
+			Limits: Limits{
+				MaxControlPlanes: 1, MaxWorkers: 3, MinControlPlanes: 1, MinWorkers: 2, NewWorkers: 1,
+			},
+		},
+		deletion("pool-delete", pooled(1, 2)),
+	}
+}
+
+// SetPool gives the topology a MachinePool with replicas, in addition to other workers.
+func SetPool(replicas int) Change {
+	return editCluster(func(topology map[string]any) error {
+		s := pooled(0, replicas)
+		return unstructured.SetNestedSlice(topology, []any{
+			map[string]any{"class": "default-worker", "name": s.topologyName(), "replicas": int64(replicas)},
+		}, "workers", s.workers())
+	})
+}
+
+// PoolReady is true when the only MachinePool has this many ready replicas.
+func PoolReady(replicas int) Condition {
+	return func(now history.State) error {
+		all := now.Of("MachinePool")
+		if len(all) != 1 {
+			return fmt.Errorf("%d MachinePools exist, want 1", len(all))
+		}
+		if ready, have := Number(all[0], "status", "readyReplicas"), Number(all[0], "status", "replicas"); ready != replicas || have != replicas {
+			return fmt.Errorf("%d of %d replicas of MachinePool %s are ready, want %d", ready, have, all[0].GetName(), replicas)
+		}
+		return observed(all[0])
+	}
+}
+
+// RotatePool changes the class to another infrastructure template for MachinePools.
+func RotatePool(ctx context.Context, t Target) error {
+	next := object(infrastructureAPI, "InMemoryMachinePoolTemplate", t.Namespace, "in-memory-default-worker"+rotatedSuffix)
+	next.Object["spec"] = map[string]any{"template": map[string]any{"spec": map[string]any{"template": map[string]any{
+		"behaviour": map[string]any{"vm": map[string]any{"provisioning": map[string]any{"startupDuration": "1ms"}}},
+	}}}}
+	if err := ignoreExists(t.Client.Create(ctx, next)); err != nil {
+		return err
+	}
+	c := object(clusterAPI, "ClusterClass", t.Namespace, className)
+	if err := t.Client.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
+		return err
+	}
+	classes, _, err := unstructured.NestedSlice(c.Object, "spec", "workers", "machinePools")
+	if err != nil || len(classes) != 1 {
+		return fmt.Errorf("the class must have one class of MachinePools: %w", err)
+	}
+	if err := errors.Join(
+		unstructured.SetNestedField(classes[0].(map[string]any), next.GetName(), "template", "infrastructure", "ref", "name"),
+		unstructured.SetNestedSlice(c.Object, classes, "spec", "workers", "machinePools"),
+	); err != nil {
+		return err
+	}
+	return t.Client.Update(ctx, c)
+}
+
+// poolRotated is true when all workers have the behaviour of the second template.
+func poolRotated(now history.State) error {
+	for _, m := range now.Of("InMemoryMachine") {
+		if _, controlPlane := m.GetLabels()[clusterv1.MachineControlPlaneLabel]; controlPlane {
+			continue
+		}
+		if _, rotated, _ := unstructured.NestedMap(m.Object, "spec", "behaviour"); !rotated {
+			return fmt.Errorf("machine %s is not replaced yet", m.GetName())
+		}
+	}
+	return nil
+}
