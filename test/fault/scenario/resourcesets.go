@@ -21,7 +21,7 @@ const (
 
 // resourceSets returns the scenarios with ClusterResourceSets.
 func resourceSets() []Scenario {
-	size := Size{1, 1}
+	size := deployed(1, 1)
 	apply := func(name string, changes []Change, done ...Condition) Scenario {
 		return Scenario{
 			Name: name, Before: &size, Change: changes, Done: append(done, Ready(size)),
