@@ -82,8 +82,7 @@ func notStated() map[string]string {
 			DetectedUnhealthy MachineMarkedUnhealthy RemediationRestricted RemediationAllowed TooManyUnhealthy
 			ExternalRemediationTemplateAvailable ExternalRemediationTemplateNotFound ExternalRemediationRequestAvailable
 			ExternalRemediationRequestCreationFailed`,
-		"ClusterResourceSets have no controller yet": `ApplyFailed ClusterMatchFailed RemoteClusterClientFailed ResourcesApplied RetrievingResourceFailed WrongSecretType`,
-		"runtime hooks are not called yet":           `LifecycleHookBlocking Discovered DiscoveryFailed`,
+		"runtime hooks are not called yet": `LifecycleHookBlocking Discovered DiscoveryFailed`,
 		"a terminal failure, which providers report and controllers copy": `InsufficientResources UnsupportedChange CreateError
 			UpdateError DeleteError JoinClusterTimeoutError`,
 	} {
@@ -100,9 +99,7 @@ func TestFinalizersAndTaintsAreComplete(t *testing.T) {
 	for _, value := range wellKnown() {
 		pinned[value] = true
 	}
-	later := map[string]string{
-		"addons.cluster.x-k8s.io": "ClusterResourceSets have no controller yet",
-	}
+	later := map[string]string{}
 	names := regexp.MustCompile(`[a-z.]+x-k8s\.io(?:/[a-z-]+)?`)
 	found := names.FindAllString(sheet(t, "labels-annotations-finalizers.md", "3. ", "5. "), -1)
 	if len(found) < 10 {

@@ -45,6 +45,7 @@ func wellKnown() []string {
 		"machineset.topology.cluster.x-k8s.io", "kubeadm.controlplane.cluster.x-k8s.io",
 		"inmemorycluster.infrastructure.cluster.x-k8s.io", "inmemorymachine.infrastructure.cluster.x-k8s.io",
 		"dockercluster.infrastructure.cluster.x-k8s.io", "dockermachinepool.infrastructure.cluster.x-k8s.io",
+		"addons.cluster.x-k8s.io",
 		// Taints.
 		"node.cluster.x-k8s.io/uninitialized", "node.cluster.x-k8s.io/outdated-revision",
 	}
@@ -53,6 +54,7 @@ func wellKnown() []string {
 // reasons returns the types and reasons of conditions, and the reasons of events, of the kinds that have controllers.
 func reasons() []string {
 	return strings.Fields(`
+		ResourcesApplied ClusterMatchFailed WrongSecretType RetrievingResourceFailed RemoteClusterClientFailed ApplyFailed
 		InfrastructureReady ControlPlaneReady ControlPlaneInitialized TopologyReconciled WaitingForInfrastructure
 		WaitingForControlPlane WaitingForControlPlaneProviderInitialized MissingNodeRef Deleting Deleted TopologyReconcileFailed
 		ClusterClassNotReconciled ControlPlaneUpgradePending MachineDeploymentsUpgradePending MachineDeploymentsCreatePending

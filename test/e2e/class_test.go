@@ -29,11 +29,11 @@ func TestClass(t *testing.T) {
 	w.Class(template)
 	cluster := w.Generated(template, "class", older, 1, 2)
 	cluster.Spec.Topology.Workers.MachinePools[0].Replicas = ptr.To[int32](1) // as many machines as fit on one host
+	networkSet(t, w, cluster)
 
 	var c *journey.Subject
 	stage(t, "1 control plane machine, 2 workers and a pool of 1", func() {
 		c = subject(t, w, cluster)
-		network(t, c)
 		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(1), journey.Workers(2), journey.Pools(1), journey.Version(older), c.WorkloadMatches)
 	})
 	kubectl(t, c, "--namespace", "kube-system", "rollout", "status", "deployment/coredns", "--timeout", "120s")

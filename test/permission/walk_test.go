@@ -16,6 +16,7 @@ import (
 func (w *world) walk() {
 	w.t.Helper()
 	w.class()
+	deleteResourceSet := w.resourceSets()
 	size := scenario.Size{ControlPlanes: 1, Workers: 2}
 	w.do("create", scenario.Create(size))
 	w.waitFor("create", scenario.Ready(size))
@@ -49,6 +50,7 @@ func (w *world) walk() {
 	w.waitFor("add a pool", scenario.PoolReady(2))
 	w.do("scale the pool down", scenario.SetPool(1))
 	w.waitFor("scale the pool down", scenario.PoolReady(1))
+	deleteResourceSet()
 	w.do("delete", scenario.Delete)
 	w.waitFor("delete", scenario.Absent)
 }

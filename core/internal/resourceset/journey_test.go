@@ -299,3 +299,32 @@ func hashOf(c *corev1.ConfigMap) string {
 	}
 	return manifest.Hash(data)
 }
+
+// TestCustomResources: objects and the definition of their kind are in two ConfigMaps of a set, in the wrong order within one of them.
+func TestCustomResources(t *testing.T) {
+	j := newJourney(t)
+	group := j.namespace + ".example.com"
+	widget := func(name string) string {
+		return fmt.Sprintf("apiVersion: %s/v1\nkind: Widget\nmetadata: {name: %s, namespace: %s}\n", group, name, j.namespace)
+	}
+	definition := strings.ReplaceAll(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.GROUP}
+spec:
+  group: GROUP
+  scope: Namespaced
+  names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`, "GROUP", group)
+	first, second := j.manifest("a", "", ""), j.manifest("b", "", "")
+	first.Data = map[string]string{"a": widget("one") + "---\n" + definition}
+	second.Data = map[string]string{"a": widget("two")}
+	j.create(first, second)
+	j.set("s", "Reconcile", inConfigMap("a"), inConfigMap("b"))
+	j.cluster("c", j.kubeconfig)
+	j.records("all are applied", "c s ConfigMap/a=true", "c s ConfigMap/b=true")
+	if got := j.writes.Take()["patch clusterresourcesetbindings"]; got != 1 {
+		t.Errorf("the binding is patched %d times: the kind is not waited for", got)
+	}
+}

@@ -8,6 +8,7 @@ package content
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,7 +82,8 @@ func (r *Reader) Cached(ctx context.Context, namespace string, ref addonsv1.Reso
 // Find returns the metadata, or an UnavailableError. What is not cached is read from the API server.
 func (r *Reader) Find(ctx context.Context, namespace string, ref addonsv1.ResourceRef) (*metav1.PartialObjectMetadata, error) {
 	m, err := r.Cached(ctx, namespace, ref)
-	if _, missing := err.(*UnavailableError); !missing { //nolint:errorlint // Cached returns it as it is.
+	var missing *UnavailableError
+	if !errors.As(err, &missing) {
 		return m, err
 	}
 	obj, _, err := r.get(ctx, namespace, ref)

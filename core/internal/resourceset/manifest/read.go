@@ -85,8 +85,10 @@ func Read(data map[string][]byte) (objects []Object, problems []error) {
 type reader struct {
 	// bytes and objects are how much may still be read.
 	bytes, objects int
-	read           []Object
-	problems       []error
+	// full is set once there were too many objects.
+	full     bool
+	read     []Object
+	problems []error
 }
 
 func (r *reader) fail(at Place, format string, args ...any) {
@@ -220,9 +222,10 @@ func (r *reader) object(o Object) {
 	case !hasMetadata || o.GetName() == "":
 		r.fail(o.Place, "metadata.name must be a string; metadata.generateName is not supported")
 	case r.objects == 0:
-		if len(r.problems) == 0 || !strings.HasPrefix(r.problems[len(r.problems)-1].(*Problem).What, "there are more") {
+		if !r.full {
 			r.fail(o.Place, "there are more than %d objects: use several ConfigMaps or Secrets", maxObjects)
 		}
+		r.full = true
 	default:
 		r.objects--
 		r.read = append(r.read, o)

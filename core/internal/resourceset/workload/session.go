@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/core/internal/resourceset/manifest"
@@ -121,7 +123,9 @@ func (s *Session) place(o *unstructured.Unstructured) error {
 }
 
 // unserved reports whether an error can mean that a new kind is not served yet.
-func unserved(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
+func unserved(err error) bool {
+	return meta.IsNoMatchError(err) || slices.ContainsFunc(each(err), apierrors.IsNotFound)
+}
 
 // define records the kind that a CustomResourceDefinition defines.
 func (s *Session) define(o *unstructured.Unstructured) {
@@ -135,16 +139,29 @@ func (s *Session) define(o *unstructured.Unstructured) {
 
 // shown returns an error in a form that may be shown. It counts requests without a response.
 func (s *Session) shown(err error) error {
-	var status apierrors.APIStatus
-	switch {
-	case meta.IsNoMatchError(err):
+	noMatch := true
+	for _, one := range each(err) {
+		var status apierrors.APIStatus
+		if errors.As(one, &status) {
+			s.silent = 0
+			return refusal.Redacted(one)
+		}
+		noMatch = noMatch && meta.IsNoMatchError(one)
+	}
+	if noMatch {
 		return errNotServed
-	case errors.As(err, &status):
-		s.silent = 0
-		return refusal.Redacted(err)
 	}
 	s.silent++
 	return ErrSilent
+}
+
+// each returns the errors that an aggregate consists of: RESTMappers return one if discovery fails.
+func each(err error) []error {
+	var many utilerrors.Aggregate
+	if errors.As(err, &many) {
+		return many.Errors()
+	}
+	return []error{err}
 }
 
 // create creates an object, unless it exists.

@@ -11,9 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/provider/testenv"
@@ -29,11 +31,11 @@ func TestErrorsAreRedacted(t *testing.T) {
 		reason string
 		err    error
 		want   string
-		silent bool
 	}{
 		{reason: "a webhook quotes the object", err: apierrors.NewForbidden(resource, "s", errors.New("data: "+password)), want: "the API server answered 403 Forbidden"},
 		{reason: "validation quotes a value", err: apierrors.NewBadRequest(password), want: "the API server answered 400 Bad Request"},
 		{reason: "the API server fails", err: apierrors.NewInternalError(errors.New(password)), want: "the API server answered 500 Internal Server Error"},
+		{reason: "discovery fails", err: utilerrors.NewAggregate([]error{&meta.NoKindMatchError{}, apierrors.NewServiceUnavailable(password)}), want: "the API server answered 503 Service Unavailable"},
 		{reason: "a request times out", err: fmt.Errorf("Post https://host/%s: %w", password, context.DeadlineExceeded), want: ErrSilent.Error()},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
