@@ -16,7 +16,9 @@ import (
 type component struct {
 	// Label is the provider label, which also names the folder in a repository.
 	Label string `json:"label"`
-	// Type is the provider type: core, bootstrap, control-plane or infrastructure.
+	// Source is the component's folder of code, whose webhooks have the markers of webhook manifests.
+	Source string `json:"source"`
+	// Type is the provider type: core, bootstrap, control-plane, infrastructure or ipam.
 	Type      string `json:"type"`
 	Namespace string `json:"namespace"`
 	// Prefix is the name prefix of every object of the component.
@@ -78,7 +80,7 @@ func (c component) File() string { return cmp.Or(c.ComponentsFile, c.Type+"-comp
 
 // isDefault reports whether the component is installed by default. The manifests of all default components are also in
 // one file.
-func (c component) isDefault() bool { return c.Type != "infrastructure" }
+func (c component) isDefault() bool { return c.Type != "infrastructure" && c.Type != "ipam" }
 
 // ProviderType is the type as in clusterctl's configuration.
 func (c component) ProviderType() string {
@@ -87,5 +89,6 @@ func (c component) ProviderType() string {
 		"bootstrap":      "BootstrapProvider",
 		"control-plane":  "ControlPlaneProvider",
 		"infrastructure": "InfrastructureProvider",
+		"ipam":           "IPAMProvider",
 	}[c.Type]
 }
