@@ -92,6 +92,8 @@ func unused() map[string]map[string]exception {
 	const (
 		owns  = "required for owner references with blockOwnerDeletion by the admission plugin OwnerReferencesPermissionEnforcement"
 		pools = "the class of the walk has no MachinePools"
+		// A cache that starts with the first IPAddress.
+		addresses = "the walk has no IPAddresses"
 	)
 	dockerPools := exception{reason: "the walk of the Docker provider has no MachinePools", byChance: true}
 	rotates := exception{reason: "renewal of the webhook certificate, after months"}
@@ -110,6 +112,8 @@ func unused() map[string]map[string]exception {
 			"get machinepools.cluster.x-k8s.io":                     {reason: pools},
 			"patch machinepools.cluster.x-k8s.io/status":            {reason: pools},
 			"update machinepools.cluster.x-k8s.io/finalizers":       {reason: owns},
+			"list ipaddressclaims.ipam.cluster.x-k8s.io":            {reason: addresses},
+			"watch ipaddressclaims.ipam.cluster.x-k8s.io":           {reason: addresses},
 			"update clusters.cluster.x-k8s.io/finalizers":           {reason: owns},
 			"update machinedeployments.cluster.x-k8s.io/finalizers": {reason: owns},
 			"update machines.cluster.x-k8s.io/finalizers":           {reason: owns},
@@ -142,6 +146,15 @@ func unused() map[string]map[string]exception {
 			"get inmemoryclusters.infrastructure.cluster.x-k8s.io":   conflict,
 			"get inmemorymachines.infrastructure.cluster.x-k8s.io":   conflict,
 			"update secrets capim-system/capim-webhook-service-cert": rotates,
+		},
+		"ipam-in-cluster": {
+			"patch events":                                                                         repeats,
+			"get ipaddresses.ipam.cluster.x-k8s.io":                                                conflict,
+			"get ipaddressclaims.ipam.cluster.x-k8s.io":                                            conflict,
+			"get inclusterippools.ipam.cluster.x-k8s.io":                                           conflict,
+			"get globalinclusterippools.ipam.cluster.x-k8s.io":                                     conflict,
+			"update ipaddressclaims.ipam.cluster.x-k8s.io/finalizers":                              {reason: owns},
+			"update secrets capi-ipam-in-cluster-system/capi-ipam-in-cluster-webhook-service-cert": rotates,
 		},
 		"infrastructure-docker": {
 			"patch events":                                                    repeats,
