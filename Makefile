@@ -8,7 +8,7 @@ export CGO_ENABLED = 0
 PACKAGE  = sigs.k8s.io/cluster-api/provider/version
 # Without symbol tables and debug information; stack traces and profiles do not need them.
 LDFLAGS  = -s -w -X $(PACKAGE).gitVersion=$(VERSION)
-MANAGERS = cluster-api-controller kubeadm-bootstrap-controller kubeadm-control-plane-controller capim-manager capd-manager
+MANAGERS = $(shell sed -n 's/^image: //p' config/*/component.yaml)
 
 .PHONY: help
 help: ## Show this list.

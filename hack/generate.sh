@@ -7,8 +7,8 @@ go run ./cmd/generate ..
 # Webhook manifests, from the markers next to the webhooks.
 go build -o ../bin/controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen
 cd ..
-for component in core:core bootstrap/kubeadm:bootstrap-kubeadm controlplane/kubeadm:control-plane-kubeadm infrastructure/inmemory:infrastructure-in-memory infrastructure/docker:infrastructure-docker; do
-  bin/controller-gen webhook "paths=./${component%%:*}/internal/webhook/..." "output:webhook:artifacts:config=config/${component##*:}/webhook"
+for component in config/*/component.yaml; do
+  bin/controller-gen webhook "paths=./$(sed -n 's/^source: //p' "$component")/internal/webhook/..." "output:webhook:artifacts:config=$(dirname "$component")/webhook"
 done
 CONTROLLER_GEN=$PWD/bin/controller-gen examples/provider-hosts/generate.sh
 

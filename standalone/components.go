@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/core"
 	"sigs.k8s.io/cluster-api/infrastructure/docker"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
+	"sigs.k8s.io/cluster-api/ipam/incluster"
 	"sigs.k8s.io/cluster-api/provider/manager"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
@@ -24,6 +25,7 @@ func Components() map[string]host.Program {
 		kubeadmcontrolplane.NewComponent,
 		inmemory.NewComponent,
 		docker.NewComponent,
+		incluster.NewComponent,
 	)
 }
 

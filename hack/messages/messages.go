@@ -39,24 +39,28 @@ type program struct {
 	rest bool
 }
 
-// programs lists the commands that are released.
-func programs() []program {
-	return []program{
-		{name: "clusterctl", module: ".", pkg: "./cmd/clusterctl"},
-		{name: "cluster-api-controller", module: ".", pkg: "./cmd/cluster-api-controller"},
-		{name: "kubeadm-bootstrap-controller", module: ".", pkg: "./cmd/kubeadm-bootstrap-controller"},
-		{name: "kubeadm-control-plane-controller", module: ".", pkg: "./cmd/kubeadm-control-plane-controller"},
-		{name: "capim-manager", module: ".", pkg: "./cmd/capim-manager"},
-		{name: "capd-manager", module: ".", pkg: "./cmd/capd-manager"},
-		{name: "capi", module: "standalone", pkg: "./cmd/capi", rest: true},
+// programs lists the commands that are released: those of the root module, then the one that links most of them.
+func programs(root string) ([]program, error) {
+	commands, err := os.ReadDir(filepath.Join(root, "cmd"))
+	if err != nil {
+		return nil, err
 	}
+	var all []program
+	for _, c := range commands {
+		all = append(all, program{name: c.Name(), module: ".", pkg: "./cmd/" + c.Name()})
+	}
+	return append(all, program{name: "capi", module: "standalone", pkg: "./cmd/capi", rest: true}), nil
 }
 
 // Write writes the messages of every program, and returns the paths, relative to root, of the files that changed.
 func Write(root string) ([]string, error) {
+	released, err := programs(root)
+	if err != nil {
+		return nil, err
+	}
 	home := map[string]string{}
 	collected := map[string][]Message{}
-	for _, p := range programs() {
+	for _, p := range released {
 		pkgs, err := load(filepath.Join(root, p.module), p.pkg)
 		if err != nil {
 			return nil, fmt.Errorf("load %s: %w", p.name, err)
@@ -72,7 +76,7 @@ func Write(root string) ([]string, error) {
 		}
 	}
 	files := map[string][]byte{shared: []byte("# Messages of packages that several programs link. Written by make generate.\n")}
-	for _, p := range programs() {
+	for _, p := range released {
 		files[p.name] = fmt.Appendf(nil, "# Messages of %s; see shared.txt for more. Written by make generate.\n", p.name)
 	}
 	for _, path := range slices.Sorted(keys(collected)) {

@@ -179,6 +179,36 @@ func TestDeletionOfAPool(t *testing.T) {
 	}
 }
 
+// TestRemovedByForce checks that a claim gets an address again if a user removes its IPAddress and the finalizer, and that an IPAddress
+// is deleted if a user removes its claim and the finalizer.
+func TestRemovedByForce(t *testing.T) {
+	w := newWorld(t, 3)
+	p := w.processes[0]
+	for _, name := range []string{"a", "b"} {
+		w.claim(name)
+	}
+	w.settle(p)
+	for _, a := range w.addresses() {
+		if a.Name == "a" {
+			a.Finalizers = nil
+			testenv.Must(t, w.Update(t.Context(), &a), w.Delete(t.Context(), &a))
+		}
+	}
+	removed := w.read("b")
+	removed.Finalizers = nil
+	testenv.Must(t, w.Update(t.Context(), removed), w.Delete(t.Context(), removed))
+	w.settle(p)
+	if diff := cmp.Diff([]string{"a=10.0.0.1"}, w.allocated()); diff != "" {
+		t.Errorf("allocated (-want +got):\n%s", diff)
+	}
+	if left := w.addresses(); len(left) != 1 {
+		t.Errorf("IPAddresses = %v", left)
+	}
+	if diff := cmp.Diff(inclusterv1.InClusterIPPoolStatusIPAddresses{Total: 3, Free: 2, Used: 1}, *w.pool().Status.Addresses); diff != "" {
+		t.Errorf("numbers (-want +got):\n%s", diff)
+	}
+}
+
 // TestSpecialClaims checks claims that get no address, and what they get once the reason is gone.
 func TestSpecialClaims(t *testing.T) {
 	foreign := func(c *ipamv1.IPAddressClaim) {
@@ -197,10 +227,16 @@ func TestSpecialClaims(t *testing.T) {
 		{reason: "a pool of another provider", change: foreign},
 		{reason: "a kind of another provider", change: func(c *ipamv1.IPAddressClaim) { c.Spec.PoolRef.Kind = "Other" }},
 		{reason: "a paused claim", change: func(c *ipamv1.IPAddressClaim) { c.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""} }},
-		{reason: "a claim of a paused Cluster", change: func(c *ipamv1.IPAddressClaim) { c.Labels = map[string]string{"cluster.x-k8s.io/cluster-name": "paused"} }},
+		{reason: "a claim of a paused Cluster", change: func(c *ipamv1.IPAddressClaim) {
+			c.Labels = map[string]string{"cluster.x-k8s.io/cluster-name": "paused"}
+		}},
 		{
 			reason: "a missing pool", change: func(c *ipamv1.IPAddressClaim) { c.Spec.PoolRef.Name = "q" },
 			want: "False PoolNotReady Waiting for InClusterIPPool q to exist",
+		},
+		{
+			reason: "a paused pool", pool: func(p *inclusterv1.InClusterIPPool) { p.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""} },
+			want: "False PoolNotReady Waiting for InClusterIPPool p to be resumed, because it is paused",
 		},
 		{
 			reason: "a pool with an invalid spec", pool: func(p *inclusterv1.InClusterIPPool) { p.Spec.Addresses = []string{"none"} },

@@ -45,12 +45,13 @@ func NewComponent() manager.Component {
 		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
 		WebhookService:   "capi-ipam-in-cluster-webhook-service",
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
-			return setup(ctx, mgr, env, f)
+			return errors.Join(controllers(ctx, mgr, env, f), webhook.Register(mgr))
 		},
 	}
 }
 
-func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags) error {
+// controllers adds the controllers, and the indexes that they and the webhooks use.
+func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags) error {
 	for _, i := range poolref.Indexes() {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, i.Object, i.Field, i.Values); err != nil {
 			return fmt.Errorf("indexing %T by %s: %w", i.Object, i.Field, err)
@@ -60,6 +61,5 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	return errors.Join(
 		pool.Setup(ctx, mgr, pool.Options{Concurrency: f.pools, Filter: filter, Writer: uuid.NewString()}),
 		claim.Setup(ctx, mgr, claim.Options{Concurrency: f.claims, Filter: filter}),
-		webhook.Register(mgr),
 	)
 }

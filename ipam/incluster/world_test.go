@@ -124,22 +124,31 @@ func (p *process) reconcileClaim(ctx context.Context, name string) error {
 // settle runs all controllers of a process until nothing changes, and fails if that takes too long.
 func (w *world) settle(p *process) {
 	w.t.Helper()
-	for range 30 {
+	if !w.run(p, 40) {
+		w.t.Fatalf("the controllers do not settle: %v", w.Writes[max(0, len(w.Writes)-20):])
+	}
+}
+
+// run runs all controllers of a process until nothing changes, or for a number of rounds. It reports whether nothing changes.
+func (w *world) run(p *process, rounds int) bool {
+	w.t.Helper()
+	quiet := 0
+	for range rounds {
 		before := len(w.Writes)
-		if err := p.reconcilePool(w.t.Context()); err != nil {
-			w.t.Logf("pool: %v", err)
-		}
+		// Errors are retried in the next round.
+		_ = p.reconcilePool(w.t.Context())
 		for _, c := range w.claims() {
-			if err := p.reconcileClaim(w.t.Context(), c.Name); err != nil {
-				w.t.Logf("claim %s: %v", c.Name, err)
-			}
+			_ = p.reconcileClaim(w.t.Context(), c.Name)
 		}
-		if len(w.Writes) == before {
-			return
+		if quiet++; len(w.Writes) > before {
+			quiet = 0
+		}
+		if quiet == 2 {
+			return true
 		}
 		w.Clock.Step(2 * time.Minute) // After every wait.
 	}
-	w.t.Fatalf("the controllers do not settle: %v", w.Writes[max(0, len(w.Writes)-20):])
+	return false
 }
 
 func (w *world) claims() []ipamv1.IPAddressClaim {

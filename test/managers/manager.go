@@ -39,6 +39,11 @@ func Docker() Program {
 	return Program{Name: "capd-manager", Component: "infrastructure-docker", Gates: "ClusterTopology=true"}
 }
 
+// IPAM returns the manager of the in-cluster IPAM provider.
+func IPAM() Program {
+	return Program{Name: "capi-ipam-in-cluster-controller", Component: "ipam-in-cluster"}
+}
+
 // Manager is a program with its configuration. It can be started again after it has exited, with the same ports.
 type Manager struct {
 	Program

@@ -91,6 +91,8 @@ func compare(granted, used []managers.Grant, excused map[string]exception) []str
 func unused() map[string]map[string]exception {
 	const (
 		owns = "required for owner references with blockOwnerDeletion by the admission plugin OwnerReferencesPermissionEnforcement"
+		// A cache that starts with the first IPAddress.
+		addresses = "the walk has no IPAddresses"
 	)
 	dockerPools := exception{reason: "the walk of the Docker provider has no MachinePools", byChance: true}
 	rotates := exception{reason: "renewal of the webhook certificate, after months"}
@@ -109,6 +111,8 @@ func unused() map[string]map[string]exception {
 			"update machinedeployments.cluster.x-k8s.io/finalizers":  {reason: owns},
 			"update machines.cluster.x-k8s.io/finalizers":            {reason: owns},
 			"update machinesets.cluster.x-k8s.io/finalizers":         {reason: owns},
+			"list ipaddressclaims.ipam.cluster.x-k8s.io":             {reason: addresses},
+			"watch ipaddressclaims.ipam.cluster.x-k8s.io":            {reason: addresses},
 		},
 		"bootstrap-kubeadm": {
 			"patch events":   repeats,
@@ -139,6 +143,15 @@ func unused() map[string]map[string]exception {
 			"delete inmemorymachines.infrastructure.cluster.x-k8s.io": {reason: "machines of pools without a Machine", byChance: true},
 			"patch machinepools.cluster.x-k8s.io":                     {reason: "replicas that the simulated cloud decides on"},
 			"update secrets capim-system/capim-webhook-service-cert":  rotates,
+		},
+		"ipam-in-cluster": {
+			"patch events":                                                                         repeats,
+			"get ipaddresses.ipam.cluster.x-k8s.io":                                                conflict,
+			"get ipaddressclaims.ipam.cluster.x-k8s.io":                                            conflict,
+			"get inclusterippools.ipam.cluster.x-k8s.io":                                           conflict,
+			"get globalinclusterippools.ipam.cluster.x-k8s.io":                                     conflict,
+			"update ipaddressclaims.ipam.cluster.x-k8s.io/finalizers":                              {reason: owns},
+			"update secrets capi-ipam-in-cluster-system/capi-ipam-in-cluster-webhook-service-cert": rotates,
 		},
 		"infrastructure-docker": {
 			"patch events":                                                    repeats,

@@ -3,17 +3,19 @@ package program_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/hack/artifact/program"
 )
 
 const root = "../../.."
 
-// TestAll compares the programs with the folders of their main packages, and with the Makefile.
+// TestAll compares the programs with the folders of their main packages, and the managers with the images of the components.
 func TestAll(t *testing.T) {
 	found := map[string]bool{}
 	for _, dir := range []string{"cmd", filepath.Join("standalone", "cmd")} {
@@ -32,13 +34,34 @@ func TestAll(t *testing.T) {
 	if diff := cmp.Diff(found, listed); diff != "" {
 		t.Errorf("-programs of the repository +programs of a release:\n%s", diff)
 	}
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if diff := cmp.Diff(images(t), slices.Sorted(slices.Values(program.Managers()))); diff != "" {
+		t.Errorf("-images of components +managers:\n%s", diff)
+	}
+}
+
+// images returns the images of all components, sorted.
+func images(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, "config", "*", "component.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if line := "MANAGERS = " + strings.Join(program.Managers(), " ") + "\n"; !strings.Contains(string(makefile), line) {
-		t.Errorf("the Makefile has no line %q", line)
+	var names []string
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var component struct {
+			Image string `json:"image"`
+		}
+		if err := yaml.Unmarshal(content, &component); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		names = append(names, component.Image)
 	}
+	slices.Sort(names)
+	return names
 }
 
 func TestParsePlatform(t *testing.T) {

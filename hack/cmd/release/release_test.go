@@ -61,6 +61,7 @@ func TestAssets(t *testing.T) {
 		"cluster-api-components.yaml":                          {"bootstrap-kubeadm", "cluster-api", "control-plane-kubeadm"},
 		"infrastructure-components-in-memory-development.yaml": {"infrastructure-in-memory"},
 		"infrastructure-components-development.yaml":           {"infrastructure-docker"},
+		"ipam-components.yaml":                                 {"ipam-in-cluster"},
 		"cluster-template-development.yaml":                    nil, "clusterclass-quick-start.yaml": nil,
 		"cluster-template-machine-pool.yaml": nil,
 		"metadata.yaml":                      nil, "cluster-template.yaml": nil, "cluster-template-in-memory-development.yaml": nil,

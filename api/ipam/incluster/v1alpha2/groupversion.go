@@ -29,12 +29,10 @@ const (
 
 // Reasons of the condition Ready of IPAddressClaims and pools.
 const (
-	// PoolNotReadyReason: the pool of a claim does not exist, is being deleted, or its spec is invalid.
+	// PoolNotReadyReason: the pool of a claim does not exist, is paused, is being deleted, or its spec is invalid.
 	PoolNotReadyReason = "PoolNotReady"
 	// PoolExhaustedReason: the pool of a claim has no free address.
 	PoolExhaustedReason = "PoolExhausted"
-	// WaitingForAddressReason: the pool has not allocated an address yet.
-	WaitingForAddressReason = "WaitingForAddress"
 	// AllocationFailedReason: the IPAddress of a claim cannot be created.
 	AllocationFailedReason = "AllocationFailed"
 	// PoolInUseReason: a pool is being deleted, and has allocated addresses.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -51,7 +52,11 @@ func ClaimOf(a *ipamv1.IPAddress) types.UID {
 // Release deletes an address. It returns false if the finalizer of another controller keeps it.
 func Release(ctx context.Context, outside step.Outside, a *ipamv1.IPAddress) (released bool, err error) {
 	// The finalizer first: after that, its deletion is complete in one request.
-	if err := outside.Patch(ctx, a, func() { controllerutil.RemoveFinalizer(a, inclusterv1.AddressFinalizer) }); err != nil {
+	err = outside.Patch(ctx, a, func() { controllerutil.RemoveFinalizer(a, inclusterv1.AddressFinalizer) })
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
 		return false, fmt.Errorf("removing the finalizer of IPAddress %s/%s: %w", a.Namespace, a.Name, err)
 	}
 	if a.DeletionTimestamp.IsZero() {

@@ -68,8 +68,8 @@ func (c *Controller) create(ctx context.Context, s *scope) (step.Result, error) 
 			Because(inclusterv1.PoolNotReadyReason).Severity(clusterv1.ConditionSeverityWarning), nil
 	case isExhausted(s.pool):
 		return step.Wait("a free address of " + s.key.String()).Because(inclusterv1.PoolExhaustedReason).Severity(clusterv1.ConditionSeverityWarning), nil
-	default:
-		return step.Wait("an address of " + s.key.String()).Because(inclusterv1.WaitingForAddressReason), nil
+	default: // It takes moments, so it is not worth a write.
+		return step.Wait("an address of " + s.key.String()).KeepCondition(), nil
 	}
 	// It need not be in the cache: an attempt to create it again fails.
 	err := c.CreateIn(ctx, nil, address.New(s.claim, s.key, s.pool, reserved.Address))
@@ -79,7 +79,9 @@ func (c *Controller) create(ctx context.Context, s *scope) (step.Result, error) 
 	return step.Done(), err
 }
 
-func failed(err error) error { return &step.Error{Reason: inclusterv1.AllocationFailedReason, Err: err} }
+func failed(err error) error {
+	return &step.Error{Reason: inclusterv1.AllocationFailedReason, Err: err}
+}
 
 func reservation(p poolref.Pool, claim *ipamv1.IPAddressClaim) (inclusterv1.Reservation, bool) {
 	items := ptr.Deref(p.PoolStatus().Reservations, inclusterv1.Reservations{}).Items

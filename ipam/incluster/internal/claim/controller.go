@@ -117,10 +117,17 @@ func pool(_ context.Context, s *scope) (step.Result, error) {
 	switch {
 	case s.pool == nil:
 		return waiting(s.key.String() + " to exist")
+	case isPaused(s.pool):
+		return waiting(s.key.String() + " to be resumed, because it is paused")
 	case condition.IsFalse(s.pool, clusterv1.ReadyCondition) && s.pool.GetDeletionTimestamp().IsZero():
 		return waiting("the spec of " + s.key.String() + " to be valid")
 	}
 	return step.Done(), nil
+}
+
+func isPaused(p poolref.Pool) bool {
+	_, paused := p.GetAnnotations()[clusterv1.PausedAnnotation]
+	return paused
 }
 
 // adopt adds the finalizer before an address is reserved.

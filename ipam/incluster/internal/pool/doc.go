@@ -7,9 +7,8 @@
 //	sweep     IPAddresses whose claim does not exist are deleted
 //	allocate  claims that wait have a reservation in status.reservations, the lowest free addresses first come first served, and
 //	          status.ipAddresses has the numbers; done reservations are dropped with the next change
+//	sweep
 //	drain     in deletion: the finalizer is removed when the pool has neither IPAddresses nor reservations
-//
-// In deletion, sweep comes first.
 //
 // An address is never allocated twice, even if two processes reconcile a pool, or a cache is stale, or a process is killed:
 //

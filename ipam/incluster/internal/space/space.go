@@ -128,7 +128,7 @@ func (p *parser) gateway(path *field.Path) {
 		return
 	}
 	gateway, err := netip.ParseAddr(p.spec.Gateway)
-	if err != nil || gateway.Zone() != "" {
+	if err != nil || gateway.Zone() != "" || gateway.Is4In6() {
 		p.invalid(path, p.spec.Gateway, "must be an IPv4 or IPv6 address, such as 10.0.0.1 or fd00::1")
 		return
 	}
@@ -196,6 +196,8 @@ func parseRange(text string) (netipx.IPRange, error) {
 		return r, errors.New("must not have a zone")
 	case err != nil:
 		return r, errors.New("must be an address such as 10.0.0.5, a range such as 10.0.0.10-10.0.0.50, or a CIDR block such as 10.0.1.0/24")
+	case r.From().Is4In6() || r.To().Is4In6():
+		return r, errors.New("must be written as an IPv4 address: it is one that is mapped to IPv6")
 	case r.From().BitLen() != r.To().BitLen():
 		return r, errors.New("must have two addresses of one IP family")
 	case !r.IsValid():

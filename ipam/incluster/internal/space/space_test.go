@@ -97,6 +97,7 @@ func TestInvalid(t *testing.T) {
 		{reason: "a range backwards", spec: spec(24, "10.0.0.9-10.0.0.1"), want: []string{`spec.addresses[0]: Invalid value: "10.0.0.9-10.0.0.1": must begin with the lower address`}},
 		{reason: "a range over families", spec: spec(24, "10.0.0.9-fd00::1"), want: []string{`spec.addresses[0]: Invalid value: "10.0.0.9-fd00::1": must have two addresses of one IP family`}},
 		{reason: "a zone", spec: spec(64, "fe80::1%eth0"), want: []string{`spec.addresses[0]: Invalid value: "fe80::1%eth0": must not have a zone`}},
+		{reason: "an IPv4 address in IPv6", spec: spec(64, "::ffff:10.0.0.1"), want: []string{`spec.addresses[0]: Invalid value: "::ffff:10.0.0.1": must be written as an IPv4 address: it is one that is mapped to IPv6`}},
 		{reason: "two families", spec: spec(24, "10.0.0.1", "fd00::1"), want: []string{`spec.addresses[1]: Invalid value: "fd00::1": must be IPv4 like 10.0.0.1: create one pool for each IP family`}},
 		{reason: "an invalid exclusion", spec: with(spec(24, "10.0.0.1"), func(s *inclusterv1.InClusterIPPoolSpec) { s.ExcludedAddresses = []string{"x", "fd00::1"} }),
 			want: []string{`spec.excludedAddresses[0]: Invalid value: "x"` + form, `spec.excludedAddresses[1]: Invalid value: "fd00::1": must be IPv4 like 10.0.0.1: create one pool for each IP family`}},

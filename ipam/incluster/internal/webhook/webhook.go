@@ -69,8 +69,8 @@ func (v validator[T]) ValidateUpdate(ctx context.Context, old, pool T) (admissio
 	if err != nil || len(lost) == 0 {
 		return nil, err
 	}
-	return nil, v.invalid(pool, field.ErrorList{field.Forbidden(field.NewPath("spec"), fmt.Sprintf(
-		"%d addresses in use would no longer be in the pool: %s; delete their IPAddressClaims first", len(lost), list(lost)))})
+	return nil, v.invalid(pool, field.ErrorList{field.Forbidden(field.NewPath("spec"),
+		"addresses in use cannot be removed: "+list(lost)+": delete their IPAddressClaims first")})
 }
 
 // ValidateDelete implements Validator. The finalizer delays the deletion of pools in use.
@@ -111,7 +111,7 @@ func list(addresses []netip.Addr) string {
 		texts = append(texts, a.String())
 	}
 	if len(addresses) > namedAddresses {
-		texts = append(texts, "...")
+		texts = append(texts, fmt.Sprintf("and %d more", len(addresses)-namedAddresses))
 	}
 	return strings.Join(texts, ", ")
 }
