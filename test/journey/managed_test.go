@@ -21,6 +21,11 @@ const managed = clusterv1.ManagedByAnnotation + ": terraform"
 // managedHost is the only host on which API servers of in-memory clusters listen under capi.
 const managedHost = "127.0.0.1"
 
+// managedServer returns the URL of an API server at a port.
+func managedServer(port int) string {
+	return "https://" + net.JoinHostPort(managedHost, strconv.Itoa(port))
+}
+
 // freePort returns a port that nothing listens on, in the range of the in-memory provider's API servers.
 func freePort(t *testing.T) int {
 	t.Helper()

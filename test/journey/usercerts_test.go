@@ -76,7 +76,7 @@ func TestSecretsOfUsers(t *testing.T) {
 			key := client.ObjectKey{Namespace: w.Namespace, Name: "c"}
 			port := freePort(t)
 			createKeys(t, w, key, algorithm)
-			w.userKubeconfig(key, fmt.Sprintf("https://%s:%d", managedHost, port))
+			w.userKubeconfig(key, managedServer(port))
 			// Users may forget the label.
 			forgotten := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: pki.SecretName("c", pki.FrontProxyCA)}}
 			w.update(forgotten, func() { delete(forgotten.Labels, clusterv1.ClusterNameLabel) })
