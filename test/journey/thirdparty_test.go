@@ -93,18 +93,6 @@ spec:
       jsonPatches: [{op: add, path: /spec/template/spec/disks/-, valueFrom: {template: "gb: {{ .gb }}"}}]
 `
 
-// applyText applies YAML documents.
-func (w *World) applyText(text string) {
-	w.t.Helper()
-	objects, err := parseObjects(text)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, o := range objects {
-		w.Applied(o)
-	}
-}
-
 // provisioned is true when the Cluster's status has what the third-party provider reports.
 func provisioned(p *Snapshot) error {
 	s := p.Cluster.Status
