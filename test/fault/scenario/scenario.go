@@ -63,7 +63,7 @@ type Scenario struct {
 
 // All returns the scenarios.
 func All() []Scenario {
-	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), externalEtcd())
+	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), externalEtcd(), marked())
 }
 
 // Fleet returns the scenario of every Cluster of a fleet: a second worker is added.
