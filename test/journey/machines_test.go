@@ -57,7 +57,7 @@ func TestControlPlaneMachineOfTheUser(t *testing.T) {
 			key := client.ObjectKey{Namespace: w.Namespace, Name: "c"}
 			spec, before := "{}", map[string]ownSecret{}
 			if own {
-				port := freePort(t)
+				port := w.freePort()
 				createKeys(t, w, key, pki.ECDSA)
 				w.userKubeconfig(key, managedServer(port))
 				spec, before = fmt.Sprintf("{controlPlaneEndpoint: {host: %s, port: %d}}", managedHost, port), w.secrets(key)

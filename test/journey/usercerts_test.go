@@ -74,7 +74,7 @@ func TestSecretsOfUsers(t *testing.T) {
 			t.Parallel()
 			w := shared.World(t)
 			key := client.ObjectKey{Namespace: w.Namespace, Name: "c"}
-			port := freePort(t)
+			port := w.freePort()
 			createKeys(t, w, key, algorithm)
 			w.userKubeconfig(key, managedServer(port))
 			// Users may forget the label.
