@@ -126,7 +126,7 @@ func TestExternallyManagedInfrastructure(t *testing.T) {
 			if have := c.Snapshot().Cluster.Spec.ControlPlaneEndpoint; have.Host != managedHost || have.Port != int32(port) {
 				t.Errorf("the Cluster has endpoint %s, want port %d", have.String(), port)
 			}
-			c.Eventually("the provider leaves its object alone", c.untouched(set))
+			c.Eventually("the provider ignores its object", c.untouched(set))
 			c.Gone()
 		})
 	}

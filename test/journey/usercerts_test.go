@@ -29,15 +29,15 @@ func (w *World) userKubeconfig(cluster client.ObjectKey, server string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	pair, err := ca.Issue(pki.Request{CommonName: "somebody", Organizations: []string{"system:masters"}, Validity: 24 * time.Hour}, time.Now())
+	pair, err := ca.Issue(pki.Request{CommonName: "alice", Organizations: []string{"system:masters"}, Validity: 24 * time.Hour}, time.Now())
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	config := clientcmdapi.NewConfig()
-	config.Clusters["theirs"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: secret.Data[pki.CertificateKey]}
-	config.AuthInfos["somebody"] = &clientcmdapi.AuthInfo{ClientCertificateData: pair.Certificate, ClientKeyData: pair.Key}
-	config.Contexts["theirs"] = &clientcmdapi.Context{Cluster: "theirs", AuthInfo: "somebody"}
-	config.CurrentContext = "theirs"
+	config.Clusters["own"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: secret.Data[pki.CertificateKey]}
+	config.AuthInfos["alice"] = &clientcmdapi.AuthInfo{ClientCertificateData: pair.Certificate, ClientKeyData: pair.Key}
+	config.Contexts["own"] = &clientcmdapi.Context{Cluster: "own", AuthInfo: "alice"}
+	config.CurrentContext = "own"
 	text, err := clientcmd.Write(*config)
 	if err != nil {
 		w.t.Fatal(err)
