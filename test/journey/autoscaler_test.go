@@ -114,12 +114,12 @@ func (c *Subject) scaleDown(g *nodeGroup, machine clusterv1.Machine, left int) {
 func TestAutoscalerOfATopology(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
+	a := w.Autoscaler()
 	cluster := NewCluster("c", w.Class(w.Tools.ProjectTemplate())).Build()
 	md := &cluster.Spec.Topology.Workers.MachineDeployments[0]
 	md.Replicas, md.Metadata.Annotations = nil, limits("0", "3")
 	c := w.Subject(cluster)
 	c.Eventually("the Cluster becomes ready without workers", Ready, ControlPlanes(1), Workers(0), c.WorkloadMatches)
-	a := w.Autoscaler()
 	name := c.Snapshot().Deployments.Items[0].Name
 	g := c.waitForGroup(a, name, 0, 0)
 	c.pend("one", "two", "three", "four", "five")

@@ -81,19 +81,47 @@ func TestExternalEtcd(t *testing.T) {
 	c.plane(func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Replicas = ptr.To[int32](3) })
 	c.Eventually("the control plane is scaled up", Ready, ControlPlanes(3), c.NodesMatch, c.withoutEtcd)
 	before := c.Snapshot()
-	c.plane(func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Version = newer })
-	c.Eventually("the control plane is upgraded", Ready, ControlPlanes(3), NewMachines((*Snapshot).ControlPlane, before), c.NodesMatch, c.withoutEtcd)
+	c.markUnhealthy(before.ControlPlane()[0])
+	c.Eventually("the unhealthy Machine is replaced", Ready, ControlPlanes(3), c.NodesMatch, c.withoutEtcd, func(p *Snapshot) error {
+		if _, left := identities(p.ControlPlane())[before.ControlPlane()[0].Name]; left {
+			return fmt.Errorf("Machine %s is left", before.ControlPlane()[0].Name)
+		}
+		return nil
+	})
+	before = c.Snapshot()
+	c.plane(func(k *controlplanev1.KubeadmControlPlane) {
+		k.Spec.Version = newer
+		etcd := k.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External
+		etcd.Endpoints = append(etcd.Endpoints, "https://etcd-2.example.com:2379")
+	})
+	c.Eventually("the control plane is upgraded, with another endpoint of etcd", Ready, ControlPlanes(3), NewMachines((*Snapshot).ControlPlane, before), c.NodesMatch, c.withoutEtcd)
 	c.plane(func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Replicas = ptr.To[int32](1) })
 	c.Eventually("the control plane is scaled down", Ready, ControlPlanes(1), c.NodesMatch, c.withoutEtcd)
 	still()
-	if config := c.kubeadmConfig(); !strings.Contains(config, "https://etcd.example.com:2379") || strings.Contains(config, "local:") {
-		t.Errorf("kubeadm's configuration in the cluster must keep external etcd: %s", config)
+	if config := c.kubeadmConfig(); !strings.Contains(config, "https://etcd-2.example.com:2379") || strings.Contains(config, "local:") {
+		t.Errorf("kubeadm's configuration in the cluster must have the endpoints of external etcd: %s", config)
 	}
 	c.Gone()
 	for _, purpose := range []pki.Purpose{pki.EtcdCA, pki.APIServerEtcdClient} {
 		if err := w.Client.Get(t.Context(), pki.SecretKey(c.Key(), purpose), &corev1.Secret{}); err != nil {
 			t.Errorf("the user's Secret must be kept: %v", err)
 		}
+	}
+}
+
+// markUnhealthy marks a Machine for remediation, as a MachineHealthCheck does.
+func (c *Subject) markUnhealthy(m clusterv1.Machine) {
+	c.t.Helper()
+	before := m.DeepCopy()
+	for _, mark := range []clusterv1.Condition{
+		condition.False(clusterv1.MachineHealthCheckSucceededCondition, clusterv1.ConditionSeverityWarning, clusterv1.UnhealthyNodeConditionReason, ""),
+		condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, ""),
+	} {
+		mark.LastTransitionTime = metav1.Now()
+		condition.Set(&m, mark)
+	}
+	if err := c.Client.Status().Patch(c.t.Context(), &m, client.MergeFrom(before)); err != nil {
+		c.t.Fatalf("marking Machine %s: %v", m.Name, err)
 	}
 }
 

@@ -100,6 +100,10 @@ func TestHostedControlPlane(t *testing.T) {
 	c := w.Plain(hostedCluster + fmt.Sprintf(plainWorkers, 2))
 	c.Eventually("the Cluster becomes ready", Ready, Workers(2), Version(older), c.serves(older), c.NodesMatch)
 
+	r := w.Tools.Clusterctl(t.Context(), "", "describe", "cluster", "c", "--namespace", w.Namespace, "--kubeconfig", w.Kubeconfig)
+	if r.Failed || !strings.Contains(r.Out, "FooControlPlane/c") {
+		t.Errorf("clusterctl must show the control plane: %s", r)
+	}
 	leaving, staying := c.Snapshot().Workers()[0], c.Snapshot().Workers()[1]
 	release := c.blockDrain(leaving.Status.NodeRef.Name)
 	w.update(&leaving, func() { metav1.SetMetaDataAnnotation(&leaving.ObjectMeta, clusterv1.DeleteMachineAnnotation, "") })

@@ -21,20 +21,26 @@ const managed = clusterv1.ManagedByAnnotation + ": terraform"
 // managedHost is the only host on which API servers of in-memory clusters listen under capi.
 const managedHost = "127.0.0.1"
 
-// freePort returns a port that nothing listens on, in the range of the in-memory provider's API servers.
-func freePort(t *testing.T) int {
-	t.Helper()
-	for port := 24000; port > 23000; port-- {
+// managedServer returns the URL of an API server at a port.
+func managedServer(port int) string {
+	return "https://" + net.JoinHostPort(managedHost, strconv.Itoa(port))
+}
+
+// freePort returns a port that nothing listens on, in the range of the in-memory provider's API servers. No other test gets it.
+func (w *World) freePort() int {
+	w.t.Helper()
+	for range 1000 {
+		port := 24000 - int(w.ports.Add(1))
 		listener, err := net.Listen("tcp", net.JoinHostPort(managedHost, strconv.Itoa(port)))
 		if err != nil {
 			continue
 		}
 		if err := listener.Close(); err != nil {
-			t.Fatal(err)
+			w.t.Fatal(err)
 		}
 		return port
 	}
-	t.Fatal("no port is free")
+	w.t.Fatal("no port is free")
 	return 0
 }
 
@@ -102,7 +108,7 @@ func TestExternallyManagedInfrastructure(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			t.Parallel()
 			w := shared.World(t)
-			port := freePort(t)
+			port := w.freePort()
 			cluster := Plain{ControlPlanes: 1, Workers: 1, Annotations: managed}
 			set := port
 			if tc.byUser {
@@ -120,7 +126,7 @@ func TestExternallyManagedInfrastructure(t *testing.T) {
 			if have := c.Snapshot().Cluster.Spec.ControlPlaneEndpoint; have.Host != managedHost || have.Port != int32(port) {
 				t.Errorf("the Cluster has endpoint %s, want port %d", have.String(), port)
 			}
-			c.Eventually("the provider leaves its object alone", c.untouched(set))
+			c.Eventually("the provider ignores its object", c.untouched(set))
 			c.Gone()
 		})
 	}
@@ -151,7 +157,7 @@ func TestExternallyManagedInfrastructureOfAClass(t *testing.T) {
 		}
 		return nil
 	})
-	port := freePort(t)
+	port := w.freePort()
 	w.provision(c.Snapshot().Cluster.Spec.InfrastructureRef.Name, port)
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), inDomain("outside"), c.WorkloadMatches, c.untouched(port))
 	c.Change(func(cluster *clusterv1.Cluster) {

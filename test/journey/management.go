@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,6 +63,7 @@ type Management struct {
 
 	cache   cache.Cache
 	changes changes
+	ports   atomic.Int32 // how many ports tests have reserved
 }
 
 // connect returns a Management that watches the cluster until the context ends.

@@ -98,6 +98,18 @@ func parseObjects(text string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
+// applyText applies YAML documents.
+func (w *World) applyText(text string) {
+	w.t.Helper()
+	objects, err := parseObjects(text)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, o := range objects {
+		w.Applied(o)
+	}
+}
+
 // object returns an empty object for reading or deleting.
 func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}

@@ -29,15 +29,15 @@ func (w *World) userKubeconfig(cluster client.ObjectKey, server string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	pair, err := ca.Issue(pki.Request{CommonName: "somebody", Organizations: []string{"system:masters"}, Validity: 24 * time.Hour}, time.Now())
+	pair, err := ca.Issue(pki.Request{CommonName: "alice", Organizations: []string{"system:masters"}, Validity: 24 * time.Hour}, time.Now())
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	config := clientcmdapi.NewConfig()
-	config.Clusters["theirs"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: secret.Data[pki.CertificateKey]}
-	config.AuthInfos["somebody"] = &clientcmdapi.AuthInfo{ClientCertificateData: pair.Certificate, ClientKeyData: pair.Key}
-	config.Contexts["theirs"] = &clientcmdapi.Context{Cluster: "theirs", AuthInfo: "somebody"}
-	config.CurrentContext = "theirs"
+	config.Clusters["own"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: secret.Data[pki.CertificateKey]}
+	config.AuthInfos["alice"] = &clientcmdapi.AuthInfo{ClientCertificateData: pair.Certificate, ClientKeyData: pair.Key}
+	config.Contexts["own"] = &clientcmdapi.Context{Cluster: "own", AuthInfo: "alice"}
+	config.CurrentContext = "own"
 	text, err := clientcmd.Write(*config)
 	if err != nil {
 		w.t.Fatal(err)
@@ -74,9 +74,9 @@ func TestSecretsOfUsers(t *testing.T) {
 			t.Parallel()
 			w := shared.World(t)
 			key := client.ObjectKey{Namespace: w.Namespace, Name: "c"}
-			port := freePort(t)
+			port := w.freePort()
 			createKeys(t, w, key, algorithm)
-			w.userKubeconfig(key, fmt.Sprintf("https://%s:%d", managedHost, port))
+			w.userKubeconfig(key, managedServer(port))
 			// Users may forget the label.
 			forgotten := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: pki.SecretName("c", pki.FrontProxyCA)}}
 			w.update(forgotten, func() { delete(forgotten.Labels, clusterv1.ClusterNameLabel) })

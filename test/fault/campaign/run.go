@@ -175,6 +175,17 @@ func (r *Runner) prepare(ctx context.Context, result *Result) (history.Timeline,
 	if err := r.waitFor(ctx, result.Namespace, classQuietPeriod, scenario.ClassReady); err != nil {
 		return nil, err
 	}
+	if result.Scenario.Prepare != nil {
+		if err := result.Scenario.Prepare(ctx, r.target(result.Namespace)); err != nil {
+			return nil, err
+		}
+		if err := r.World.Recorder.Complete(ctx, result.Namespace); err != nil {
+			return nil, err
+		}
+		if err := r.waitFor(ctx, result.Namespace, classQuietPeriod, scenario.ClassReady); err != nil {
+			return nil, err
+		}
+	}
 	result.class, _ = r.World.Recorder.Now(result.Namespace)
 	if size := result.Scenario.Before; size != nil {
 		if err := scenario.Create(*size)(ctx, r.target(result.Namespace)); err != nil {

@@ -54,6 +54,10 @@ type Condition func(history.State) error
 type Scenario struct {
 	// Name selects it on the command line.
 	Name string
+	// Prepare, if set, is made without faults before the Cluster exists.
+	Prepare Change
+	// ExternalEtcd is set if etcd is not on the Cluster's machines.
+	ExternalEtcd bool
 	// Before is the size of the Cluster at the start. Nil: it does not exist.
 	Before *Size
 	// Change has the changes, which are made one immediately after another.
@@ -68,7 +72,7 @@ type Scenario struct {
 
 // All returns the scenarios.
 func All() []Scenario {
-	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), pools(), resourceSets())
+	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), pools(), resourceSets(), externalEtcd(), marked())
 }
 
 // Fleet returns the scenario of every Cluster of a fleet: a second worker is added.

@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -128,10 +129,9 @@ func kubeadmConfig(s *scope, version string) *corev1.ConfigMap {
 	config := fmt.Sprintf("apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nclusterName: %s\ncontrolPlaneEndpoint: %s\nkubernetesVersion: %s\n",
 		s.cluster.Name, s.cluster.Spec.ControlPlaneEndpoint.String(), version)
 	if s.externalEtcd {
-		config += "etcd:\n  external:\n    endpoints:\n"
-		for _, endpoint := range s.data.ExternalEtcd {
-			config += fmt.Sprintf("    - %q\n", endpoint)
-		}
+		// The endpoints are unknown after a restart without journals. JSON is YAML, too.
+		endpoints, _ := json.Marshal(s.data.ExternalEtcd) // Strings always encode.
+		config += "etcd:\n  external:\n    endpoints: " + string(endpoints) + "\n"
 	}
 	return &corev1.ConfigMap{ObjectMeta: system(kubeadmConfigName), Data: map[string]string{clusterConfigurationKey: config}}
 }

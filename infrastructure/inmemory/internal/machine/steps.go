@@ -48,7 +48,7 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error)
 	// The cloud may not have the faults of the annotation yet. The controller of the InMemoryCluster reports invalid ones.
 	faults, err := lab.Faults(infrastructure)
 	s.dead = err == nil && slices.Contains(faults.DeadMachines, s.obj.Name)
-	c.lab.Inherit(infrastructure, s.cluster) // nobody else does if it is externally managed
+	c.lab.Inherit(infrastructure, s.cluster) // The controller of InMemoryClusters ignores externally managed ones.
 	s.group, s.endpoint, err = c.lab.Open(ctx, infrastructure, client.ObjectKeyFromObject(s.cluster))
 	return step.Done().KeepCondition(), err
 }
