@@ -131,7 +131,6 @@ func notActedOn() map[string]string {
 		roles, conversion = "a label of ClusterRoles, in config/", "no conversion exists"
 		hooks             = "runtime hooks are not called yet"
 		move              = "read by clusterctl move, which does not exist yet"
-		health            = "MachineHealthChecks have no controller yet"
 	)
 	return map[string]string{
 		"cluster.x-k8s.io/aggregate-to-manager": roles, "kubeadm.controlplane.cluster.x-k8s.io/aggregate-to-manager": roles,
@@ -141,7 +140,6 @@ func notActedOn() map[string]string {
 		"runtime.cluster.x-k8s.io/pending-hooks":         hooks,
 		"runtime.cluster.x-k8s.io/ok-to-delete":          hooks,
 		"clusterctl.cluster.x-k8s.io/move":               move, "clusterctl.cluster.x-k8s.io/move-hierarchy": move,
-		"cluster.x-k8s.io/skip-remediation": health, "cluster.x-k8s.io/remediate-machine": health,
 	}
 }
 
