@@ -40,6 +40,7 @@ func wellKnown() []string {
 		"controlplane.cluster.x-k8s.io/remediation-in-progress", "controlplane.cluster.x-k8s.io/remediation-for",
 		"inmemorycluster.infrastructure.cluster.x-k8s.io/listener",
 		"cert-manager.clusterctl.cluster.x-k8s.io/version", "cluster.x-k8s.io/replicas-managed-by",
+		"cluster.x-k8s.io/skip-remediation", "cluster.x-k8s.io/remediate-machine",
 		// Finalizers.
 		"cluster.cluster.x-k8s.io", "machine.cluster.x-k8s.io", "machinepool.cluster.x-k8s.io", "machinedeployment.topology.cluster.x-k8s.io",
 		"machineset.topology.cluster.x-k8s.io", "kubeadm.controlplane.cluster.x-k8s.io",
@@ -62,6 +63,9 @@ func reasons() []string {
 		DrainingSucceeded Draining DrainingFailed VolumeDetachSucceeded WaitingForVolumeDetach HealthCheckSucceeded
 		OwnerRemediated WaitingForRemediation
 		RemediationInProgress RemediationFailed
+		HasRemediateMachineAnnotation MachineHasFailure NodeStartupTimeout UnhealthyNode DetectedUnhealthy MachineMarkedUnhealthy
+		RemediationRestricted RemediationAllowed TooManyUnhealthy ExternalRemediationTemplateAvailable ExternalRemediationTemplateNotFound
+		ExternalRemediationRequestAvailable ExternalRemediationRequestCreationFailed
 		APIServerPodHealthy ControllerManagerPodHealthy SchedulerPodHealthy EtcdPodHealthy PodProvisioning PodMissing PodFailed
 		PodInspectionFailed EtcdMemberHealthy EtcdMemberUnhealthy MemberInspectionFailed
 		MachinesCreated PreflightCheckFailed BootstrapTemplateCloningFailed InfrastructureTemplateCloningFailed MachineCreationFailed
