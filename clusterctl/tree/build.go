@@ -23,6 +23,9 @@ func Build(cluster types.NamespacedName, objects *Objects, o Options) *Node {
 	if o.ResourceSets {
 		root.Children = append(root.Children, b.resourceSets()...)
 	}
+	if o.HealthChecks {
+		root.Children = append(root.Children, b.healthChecks()...)
+	}
 	root.Children = append(root.Children, b.controlPlane()...)
 	root.Children = append(root.Children, b.workers()...)
 	root.sort()

@@ -14,12 +14,13 @@ import (
 
 // The kinds of a tree, besides those of providers.
 var (
-	ClusterKind           = clusterv1.GroupVersion.WithKind("Cluster")
-	MachineKind           = clusterv1.GroupVersion.WithKind("Machine")
-	MachineSetKind        = clusterv1.GroupVersion.WithKind("MachineSet")
-	MachineDeploymentKind = clusterv1.GroupVersion.WithKind("MachineDeployment")
-	MachinePoolKind       = clusterv1.GroupVersion.WithKind("MachinePool")
-	bindingKind           = addonsv1.GroupVersion.WithKind("ClusterResourceSetBinding")
+	ClusterKind            = clusterv1.GroupVersion.WithKind("Cluster")
+	MachineKind            = clusterv1.GroupVersion.WithKind("Machine")
+	MachineSetKind         = clusterv1.GroupVersion.WithKind("MachineSet")
+	MachineDeploymentKind  = clusterv1.GroupVersion.WithKind("MachineDeployment")
+	MachinePoolKind        = clusterv1.GroupVersion.WithKind("MachinePool")
+	MachineHealthCheckKind = clusterv1.GroupVersion.WithKind("MachineHealthCheck")
+	bindingKind            = addonsv1.GroupVersion.WithKind("ClusterResourceSetBinding")
 )
 
 // Objects is a set of objects by kind and name, regardless of their version.

@@ -18,8 +18,8 @@ type Selection struct {
 type Options struct {
 	// ShowConditions lists kinds, as Kind or Kind/name, whose conditions are all shown; "all" means every object's.
 	ShowConditions []string
-	// MachineSets, ResourceSets and Templates add objects of these kinds.
-	MachineSets, ResourceSets, Templates bool
+	// MachineSets, ResourceSets, HealthChecks and Templates add objects of these kinds.
+	MachineSets, ResourceSets, HealthChecks, Templates bool
 	// Echo also shows infrastructure and bootstrap objects with the state of their parent.
 	Echo bool
 	// Grouping shows Machines in the same state as one line.
@@ -33,6 +33,9 @@ func Selections(cluster types.NamespacedName, known *Objects, o Options) []Selec
 	s.one(reference{kind: ClusterKind, name: cluster}, true)
 	for _, kind := range []schema.GroupVersionKind{MachineKind, MachineSetKind, MachineDeploymentKind, MachinePoolKind} {
 		s.labeled(reference{kind: kind, name: cluster}, true)
+	}
+	if o.HealthChecks {
+		s.labeled(reference{kind: MachineHealthCheckKind, name: cluster}, true)
 	}
 	if o.ResourceSets {
 		s.one(reference{kind: bindingKind, name: cluster}, true)

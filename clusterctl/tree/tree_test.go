@@ -44,6 +44,20 @@ func TestTree(t *testing.T) {
 			),
 			options: Options{Grouping: true},
 		},
+		"Health checks": {
+			reason: "MachineHealthChecks show what they check, or why they remediate nothing; Machines show why they are unhealthy.",
+			objects: with(base(),
+				newObject(coreVersion, "MachineHealthCheck", "c1-cp").condition("RemediationAllowed", "True", "", "", "", time.Minute).
+					set(int64(3), "status", "expectedMachines").set(int64(3), "status", "currentHealthy").set("40%", "spec", "maxUnhealthy").
+					set([]any{map[string]any{"type": "Ready", "status": "Unknown", "timeout": "5m0s"}}, "spec", "unhealthyConditions"),
+				newObject(coreVersion, "MachineHealthCheck", "c1-md-1").
+					condition("RemediationAllowed", "False", "Warning", "TooManyUnhealthy", "2 of 3 Machines are not healthy", time.Minute),
+				newObject(coreVersion, "MachineHealthCheck", "own"),
+				newObject(coreVersion, "Machine", "c1-md-1-b").owned("MachineSet", "c1-md-1").
+					condition("Ready", "False", "Warning", "UnhealthyNode", "Condition Ready of Node b has been Unknown for more than 5m0s", time.Minute),
+			),
+			options: Options{Grouping: true, HealthChecks: true},
+		},
 		"Ungrouped and echoed": {
 			reason:  "Every object is shown.",
 			objects: with(base(), newObject(coreVersion, "Machine", "c1-cp-2").label(clusterv1.MachineControlPlaneLabel).deleting()),

@@ -54,6 +54,7 @@ type options struct {
 	root, check, keep, only string
 	update                  bool
 	clusters, scale, detail int
+	health, workers         int
 	idle, profiles          time.Duration
 }
 
@@ -65,6 +66,8 @@ func parse(args []string) (options, error) {
 	flags.BoolVar(&o.update, "update", false, "update the baseline file instead of failing")
 	flags.IntVar(&o.clusters, "clusters", 50, "number of clusters in the row that creates many at once")
 	flags.IntVar(&o.scale, "scale", 0, "instead of the table, create this many clusters, a hundred at a time, and print the cost of each hundred")
+	flags.IntVar(&o.health, "health", 0, "instead of the table, create this many clusters, take the power of a tenth of the workers of each at once, and print the cost of their replacement")
+	flags.IntVar(&o.workers, "workers", 99, "number of workers of each cluster, with --health")
 	flags.IntVar(&o.detail, "detail", 0, "number of most frequent requests to print for each row")
 	flags.StringVar(&o.keep, "keep", "", "folder for data and logs. Defaults to a temporary one")
 	flags.StringVar(&o.only, "only", "", "run only rows whose name contains this text")
@@ -84,9 +87,12 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer func() { _ = w.stop() }() // Errors no longer affect the results.
 	var rows []row
-	if o.scale > 0 {
+	switch {
+	case o.health > 0:
+		err = w.health(ctx, os.Stdout, o.health, o.workers)
+	case o.scale > 0:
 		err = w.scale(ctx, os.Stdout, o.scale)
-	} else {
+	default:
 		rows, err = w.rows(ctx, o)
 		printTable(os.Stdout, rows)
 	}

@@ -78,10 +78,6 @@ func notReasons() map[string]bool {
 func notStated() map[string]string {
 	out := map[string]string{}
 	for reason, values := range map[string]string{
-		"MachineHealthChecks have no controller yet": `HasRemediateMachineAnnotation MachineHasFailure NodeStartupTimeout UnhealthyNode
-			DetectedUnhealthy MachineMarkedUnhealthy RemediationRestricted RemediationAllowed TooManyUnhealthy
-			ExternalRemediationTemplateAvailable ExternalRemediationTemplateNotFound ExternalRemediationRequestAvailable
-			ExternalRemediationRequestCreationFailed`,
 		"runtime hooks are not called yet": `LifecycleHookBlocking Discovered DiscoveryFailed`,
 		"a terminal failure, which providers report and controllers copy": `InsufficientResources UnsupportedChange CreateError
 			UpdateError DeleteError JoinClusterTimeoutError`,

@@ -40,6 +40,7 @@ func wellKnown() []string {
 		"controlplane.cluster.x-k8s.io/remediation-in-progress", "controlplane.cluster.x-k8s.io/remediation-for",
 		"inmemorycluster.infrastructure.cluster.x-k8s.io/listener",
 		"cert-manager.clusterctl.cluster.x-k8s.io/version", "cluster.x-k8s.io/replicas-managed-by",
+		"cluster.x-k8s.io/skip-remediation", "cluster.x-k8s.io/remediate-machine",
 		// Finalizers.
 		"cluster.cluster.x-k8s.io", "machine.cluster.x-k8s.io", "machinepool.cluster.x-k8s.io", "machinedeployment.topology.cluster.x-k8s.io",
 		"machineset.topology.cluster.x-k8s.io", "kubeadm.controlplane.cluster.x-k8s.io",
@@ -64,6 +65,9 @@ func reasons() []string {
 		DrainingSucceeded Draining DrainingFailed VolumeDetachSucceeded WaitingForVolumeDetach HealthCheckSucceeded
 		OwnerRemediated WaitingForRemediation
 		RemediationInProgress RemediationFailed
+		HasRemediateMachineAnnotation MachineHasFailure NodeStartupTimeout UnhealthyNode DetectedUnhealthy MachineMarkedUnhealthy
+		RemediationRestricted RemediationAllowed TooManyUnhealthy ExternalRemediationTemplateAvailable ExternalRemediationTemplateNotFound
+		ExternalRemediationRequestAvailable ExternalRemediationRequestCreationFailed
 		APIServerPodHealthy ControllerManagerPodHealthy SchedulerPodHealthy EtcdPodHealthy PodProvisioning PodMissing PodFailed
 		PodInspectionFailed EtcdMemberHealthy EtcdMemberUnhealthy MemberInspectionFailed
 		MachinesCreated PreflightCheckFailed BootstrapTemplateCloningFailed InfrastructureTemplateCloningFailed MachineCreationFailed
@@ -133,7 +137,6 @@ func notActedOn() map[string]string {
 		roles, conversion = "a label of ClusterRoles, in config/", "no conversion exists"
 		hooks             = "runtime hooks are not called yet"
 		move              = "read by clusterctl move, which does not exist yet"
-		health            = "MachineHealthChecks have no controller yet"
 	)
 	return map[string]string{
 		"cluster.x-k8s.io/aggregate-to-manager": roles, "kubeadm.controlplane.cluster.x-k8s.io/aggregate-to-manager": roles,
@@ -143,7 +146,6 @@ func notActedOn() map[string]string {
 		"runtime.cluster.x-k8s.io/pending-hooks":         hooks,
 		"runtime.cluster.x-k8s.io/ok-to-delete":          hooks,
 		"clusterctl.cluster.x-k8s.io/move":               move, "clusterctl.cluster.x-k8s.io/move-hierarchy": move,
-		"cluster.x-k8s.io/skip-remediation": health, "cluster.x-k8s.io/remediate-machine": health,
 	}
 }
 

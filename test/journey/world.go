@@ -39,18 +39,6 @@ func (w *World) Applied(objects ...client.Object) {
 	}
 }
 
-// applyText applies YAML documents.
-func (w *World) applyText(text string) {
-	w.t.Helper()
-	objects, err := parseObjects(text)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, o := range objects {
-		w.Applied(o)
-	}
-}
-
 func (w *World) apply(ctx context.Context, o client.Object) error {
 	err := w.Client.Create(ctx, o)
 	if apierrors.IsAlreadyExists(err) {

@@ -24,9 +24,10 @@ func (w *world) walk() {
 	size = scenario.Size{ControlPlanes: 3, Workers: 3}
 	w.do("scale up", scenario.Resize(size))
 	w.waitFor("scale up", scenario.Ready(size))
+	w.do("health checks", scenario.CheckHealth)
 	for _, controlPlane := range []bool{true, false} {
 		before := w.machines()
-		w.do(fmt.Sprintf("remediation (control plane: %t)", controlPlane), scenario.MarkUnhealthy(controlPlane))
+		w.do(fmt.Sprintf("remediation (control plane: %t)", controlPlane), scenario.LosePower(controlPlane, 1))
 		w.waitFor("remediation", both(changed(before), scenario.Ready(size)))
 	}
 	w.do("label", label("shelf", "top"))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,8 +28,8 @@ const (
 	unansweredBackstop = 15 * time.Second
 	// nodesPage is the number of Nodes that are read with one request: Nodes with many images have some 50 KiB, and responses are limited.
 	nodesPage = 100
-	// maxPages limits the number of requests: workload clusters are not trusted.
-	maxPages = 1000
+	// nodesTimeout is the timeout for reading all Nodes. Workload clusters are not trusted: they may answer slowly, and without end.
+	nodesTimeout = 5 * time.Second
 )
 
 // confirm diagnoses the Machines again from the API servers, if the plan begins or ends a remediation. What follows acts on that result.
@@ -57,7 +58,7 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 	in := diagnosis.Input{Check: check, Cluster: cluster, Targets: targets}
 	result := step.Done()
 	if s.unreachable == nil && diagnosis.Initialized(cluster) {
-		if in.Nodes, err = c.liveNodes(ctx, s); err != nil {
+		if in.Nodes, err = c.liveNodes(ctx, s, targets); err != nil {
 			s.unreachable = err
 			result = step.Again(unansweredBackstop)
 		}
@@ -79,7 +80,7 @@ func (c *Controller) acts(s *scope) bool {
 }
 
 // liveOwners returns the check and its Cluster from the API server; nil if one of them is paused, being deleted, or another object than
-// the cached one. A Cluster that is being moved is paused.
+// the cached one, or if the check has another template. A Cluster that is being moved is paused.
 func (c *Controller) liveOwners(ctx context.Context, s *scope) (*clusterv1.MachineHealthCheck, *clusterv1.Cluster, error) {
 	check, cluster := &clusterv1.MachineHealthCheck{}, &clusterv1.Cluster{}
 	for _, read := range [][2]client.Object{{s.check, check}, {s.cluster, cluster}} {
@@ -96,35 +97,58 @@ func (c *Controller) liveOwners(ctx context.Context, s *scope) (*clusterv1.Machi
 			return nil, nil, nil
 		}
 	}
-	if cluster.Spec.Paused || check.Spec.ClusterName != cluster.Name {
+	sameTemplate := equality.Semantic.DeepEqual(check.Spec.RemediationTemplate, s.check.Spec.RemediationTemplate)
+	if cluster.Spec.Paused || check.Spec.ClusterName != cluster.Name || !sameTemplate {
 		return nil, nil, nil
 	}
 	return check, cluster, nil
 }
 
-// liveNodes returns all Nodes of the workload cluster from its API server. Only their names and conditions are kept.
-func (c *Controller) liveNodes(ctx context.Context, s *scope) (map[string]*corev1.Node, error) {
+// errNotAnswering is the error of a workload cluster that did not answer the last time, while another such cluster is queried.
+var errNotAnswering = errors.New("the API server of the workload cluster did not answer in time")
+
+// liveNodes returns the Nodes of Machines from the API server of the workload cluster. Of the clusters that did not answer the last time,
+// only one is queried at a time, so that they do not keep all workers busy.
+func (c *Controller) liveNodes(ctx context.Context, s *scope, targets []*clusterv1.Machine) (map[string]*corev1.Node, error) {
 	workload, err := c.workloads.Get(ctx, s.key())
 	if err != nil {
 		return nil, err
 	}
+	done, allowed := c.suspects.begin(s.key())
+	if !allowed {
+		return nil, errNotAnswering
+	}
+	ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
+	defer cancel()
+	nodes, err := listNodes(ctx, workload.Live, s.check, targets)
+	done(err == nil)
+	return nodes, err
+}
+
+// listNodes lists all Nodes, and keeps those of Machines, with the conditions that a check depends on.
+func listNodes(ctx context.Context, from client.Reader, h *clusterv1.MachineHealthCheck, targets []*clusterv1.Machine) (map[string]*corev1.Node, error) {
+	wanted := map[string]bool{}
+	for _, m := range targets {
+		if m.Status.NodeRef != nil {
+			wanted[m.Status.NodeRef.Name] = true
+		}
+	}
 	nodes := map[string]*corev1.Node{}
 	next := ""
-	for range maxPages {
+	for {
 		list := &corev1.NodeList{}
-		if err := workload.Live.List(ctx, list, client.Limit(nodesPage), client.Continue(next)); err != nil {
+		if err := from.List(ctx, list, client.Limit(nodesPage), client.Continue(next)); err != nil {
 			return nil, fmt.Errorf("listing the Nodes in the API server of the workload cluster: %w", remote.Tidy(err))
 		}
 		for i := range list.Items {
-			node := &corev1.Node{Status: corev1.NodeStatus{Conditions: list.Items[i].Status.Conditions}}
-			node.Name = list.Items[i].Name
-			nodes[node.Name] = node
+			if name := list.Items[i].Name; wanted[name] {
+				nodes[name] = diagnosis.Relevant(h, &list.Items[i])
+			}
 		}
 		if next = list.Continue; next == "" {
 			return nodes, nil
 		}
 	}
-	return nil, errors.New("the API server of the workload cluster returns an infinite list of Nodes")
 }
 
 // targetsOf returns the Machines of a list that a check selects, in the order of their names.

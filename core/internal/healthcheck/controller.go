@@ -42,6 +42,7 @@ type Controller struct {
 	external     external.Reader
 	requestKinds *external.Watcher
 	memory       *memory
+	suspects     *suspects
 	// visibilityTimeout is how long to wait until the cache has the marked Machines.
 	visibilityTimeout time.Duration
 }
@@ -71,7 +72,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // newController returns a Controller without watches of requests.
 func newController(outside step.Outside, workloads Workloads) *Controller {
 	return &Controller{
-		Outside: outside, workloads: workloads, memory: newMemory(), visibilityTimeout: visibilityTimeout,
+		Outside: outside, workloads: workloads, memory: newMemory(), suspects: newSuspects(), visibilityTimeout: visibilityTimeout,
 		external: external.Reader{Client: outside.Client, Versions: contract.APIVersions{Reader: outside.Client}},
 	}
 }

@@ -56,13 +56,15 @@ func machineChanges() predicate.Predicate {
 			(before.Status.NodeRef == nil) != (after.Status.NodeRef == nil) ||
 			(before.Status.FailureReason == nil) != (after.Status.FailureReason == nil) ||
 			(before.Status.FailureMessage == nil) != (after.Status.FailureMessage == nil) ||
-			markChanged(before, after)
+			conditionChanged(before, after)
 	}))
 }
 
-// markChanged reports whether a condition changed that the controller or the owner of the Machine sets for remediation.
-func markChanged(before, after *clusterv1.Machine) bool {
-	for _, t := range []clusterv1.ConditionType{clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition} {
+// conditionChanged reports whether a condition changed that marks depend on.
+func conditionChanged(before, after *clusterv1.Machine) bool {
+	for _, t := range []clusterv1.ConditionType{
+		clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition, clusterv1.MachineNodeHealthyCondition,
+	} {
 		was, is := condition.Get(before, t), condition.Get(after, t)
 		if (was == nil) != (is == nil) || was != nil && was.Status != is.Status {
 			return true

@@ -69,7 +69,7 @@ func restored(h *clusterv1.MachineHealthCheck, t clusterv1.ConditionType) {
 
 // requestsChange reports whether requests are to be created or deleted.
 func (s *scope) requestsChange() bool {
-	if s.template == nil {
+	if s.template == nil || !s.plan.External {
 		return false
 	}
 	for _, m := range s.plan.Remediable() {
@@ -94,7 +94,7 @@ func (s *scope) finished() []*unstructured.Unstructured {
 // request creates a request for each Machine that is to be remediated, and deletes those of Machines that have recovered. One that fails
 // does not stop the others.
 func (c *Controller) request(ctx context.Context, s *scope) (step.Result, error) {
-	if s.template == nil {
+	if s.template == nil || !s.plan.External {
 		return step.Done(), nil
 	}
 	var failed, errs []error

@@ -142,6 +142,24 @@ func TestRequestFails(t *testing.T) {
 	}
 }
 
+// TestTemplateIsRemoved checks that a stale cache of the check does not lead to requests that the check does not make any more.
+func TestTemplateIsRemoved(t *testing.T) {
+	w := newWorld(t, check("100%", externally), running("a")...)
+	testenv.Must(t, w.Create(t.Context(), template()))
+	w.begin()
+	w.becomes(corev1.ConditionUnknown, time.Hour, "a")
+	w.Cache.Freeze(&clusterv1.MachineHealthCheckList{})
+	h := w.health()
+	h.Spec.RemediationTemplate = nil
+	testenv.Must(t, w.Update(t.Context(), h))
+	after, err := w.reconcile(w.check)
+	testenv.Must(t, err)
+	equal(t, "next reconcile", staleBackstop, after)
+	if w.requestFor("a") != nil {
+		t.Error("there must be no request")
+	}
+}
+
 // TestObjectsOfOthersAreNotDeleted checks that a recovery deletes only what the Machine owns.
 func TestObjectsOfOthersAreNotDeleted(t *testing.T) {
 	w := newWorld(t, check("100%", externally), running("a")...)

@@ -36,7 +36,7 @@ func Ready(s Size) Condition {
 		if err := running(workers, s.Workers); err != nil {
 			return fmt.Errorf("workers: %w", err)
 		}
-		return counted(now, s)
+		return errors.Join(counted(now, s), checked(now, s.ControlPlanes+s.Workers, 0))
 	}
 }
 
@@ -112,6 +112,19 @@ func Status(o *unstructured.Unstructured, kind string) string {
 		if condition["type"] == kind {
 			status, _ := condition["status"].(string)
 			return status
+		}
+	}
+	return ""
+}
+
+// Message returns the message of a condition, or "".
+func Message(o *unstructured.Unstructured, kind string) string {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		if condition["type"] == kind {
+			message, _ := condition["message"].(string)
+			return message
 		}
 	}
 	return ""

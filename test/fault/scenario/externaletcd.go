@@ -19,7 +19,7 @@ const (
 
 // externalEtcd returns scenarios of Clusters whose etcd is not on their machines.
 func externalEtcd() []Scenario {
-	s := Size{3, 1}
+	s := deployed(3, 1)
 	return []Scenario{
 		{
 			Name: "create-external-etcd", Prepare: UseExternalEtcd, ExternalEtcd: true,

@@ -30,7 +30,7 @@ func remediations() []Scenario {
 		lose("remediate-two-workers", deployed(1, 5), false, 2, replaced(deployed(1, 5)), Limits{
 			MaxControlPlanes: 1, MaxWorkers: 5, MinControlPlanes: 1, MinWorkers: 3, NewWorkers: 2,
 		}),
-		lose("dead-zone", deployed(1, 5), false, 3, restricted(3), Limits{
+		lose("dead-zone", deployed(1, 5), false, 3, restricted(deployed(1, 5), 3), Limits{
 			MaxControlPlanes: 1, MaxWorkers: 5, MinControlPlanes: 1, MinWorkers: 5,
 		}),
 	}
@@ -108,23 +108,48 @@ func replaced(s Size) Condition {
 	}
 }
 
-// restricted is true when a number of Machines is found unhealthy, and their health check reports that it remediates none.
-func restricted(machines int) Condition {
+// restricted is true when a number of workers is found unhealthy, their health check reports that it remediates none, and their owners
+// have noticed the failure.
+func restricted(s Size, unhealthy int) Condition {
 	return func(now history.State) error {
-		found := 0
-		for _, m := range now.Of("Machine") {
-			if Status(m, string(clusterv1.MachineHealthCheckSucceededCondition)) == "False" {
-				found++
+		for _, kind := range []string{"MachineDeployment", "MachineSet"} {
+			for _, o := range now.Of(kind) {
+				message := fmt.Sprintf("%d of %d completed", s.Workers-unhealthy, s.Workers)
+				if ready := Number(o, "status", "readyReplicas"); ready != s.Workers-unhealthy {
+					return fmt.Errorf("%d replicas of %s %s are ready", ready, kind, o.GetName())
+				}
+				if text := Message(o, string(clusterv1.MachinesReadyCondition)); kind == "MachineSet" && text != message {
+					return fmt.Errorf("condition MachinesReady of %s %s is %q, want %q", kind, o.GetName(), text, message)
+				}
 			}
 		}
-		if found != machines {
-			return fmt.Errorf("%d Machines are found unhealthy, want %d", found, machines)
-		}
-		for _, h := range now.Of("MachineHealthCheck") {
-			if Status(h, string(clusterv1.RemediationAllowedCondition)) == "False" {
-				return nil
-			}
-		}
-		return errors.New("no MachineHealthCheck reports that remediation is not allowed")
+		return checked(now, s.ControlPlanes+s.Workers, unhealthy)
 	}
+}
+
+// checked returns an error if the health checks do not count these Machines, or the Machines' conditions differ from that. Both are
+// written some seconds late.
+func checked(now history.State, machines, unhealthy int) error {
+	found := map[string]int{}
+	for _, m := range now.Of("Machine") {
+		found[Status(m, string(clusterv1.MachineHealthCheckSucceededCondition))]++
+	}
+	if found["False"] != unhealthy || found["True"] != machines-unhealthy {
+		return fmt.Errorf("%d Machines are found unhealthy and %d healthy, want %d of %d", found["False"], found["True"], unhealthy, machines)
+	}
+	expected, healthy, blocked := 0, 0, 0
+	for _, h := range now.Of("MachineHealthCheck") {
+		expected += Number(h, "status", "expectedMachines")
+		healthy += Number(h, "status", "currentHealthy")
+		if Status(h, string(clusterv1.RemediationAllowedCondition)) == "False" {
+			blocked++
+		}
+	}
+	if expected != machines || healthy != machines-unhealthy {
+		return fmt.Errorf("the health checks count %d of %d healthy Machines, want %d of %d", healthy, expected, machines-unhealthy, machines)
+	}
+	if (blocked > 0) != (unhealthy > 0) {
+		return fmt.Errorf("%d health checks do not allow remediation", blocked)
+	}
+	return nil
 }

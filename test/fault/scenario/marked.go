@@ -17,7 +17,7 @@ import (
 // marked returns the scenario of the cluster autoscaler: it marks the Machine of an empty Node, and lowers the number of replicas
 // immediately. No other Machine may be deleted, because their Nodes are in use.
 func marked() []Scenario {
-	from, to := Size{1, 3}, Size{1, 2}
+	from, to := deployed(1, 3), deployed(1, 2)
 	return []Scenario{{
 		Name: "marked-worker-down", Before: &from, Change: []Change{MarkForDeletion, Resize(to)}, Done: []Condition{Ready(to), noneMarked},
 		Limits: Limits{MaxControlPlanes: 1, MaxWorkers: 3, MinControlPlanes: 1, MinWorkers: 2},

@@ -79,6 +79,7 @@ func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGr
 	flags.StringVar(conditions, "show-conditions", "", "Comma-separated `list` of objects, as Kind or Kind/name, to show all conditions of; use all for every object")
 	flags.BoolVar(&opts.Tree.MachineSets, "show-machinesets", false, "Show MachineSets")
 	flags.BoolVar(&opts.Tree.ResourceSets, "show-resourcesets", false, "Show ClusterResourceSets")
+	flags.BoolVar(&opts.Tree.HealthChecks, "show-healthchecks", false, "Show MachineHealthChecks, and whether they allow remediation")
 	flags.BoolVar(&opts.Tree.Templates, "show-templates", false, "Show the templates that Machines are made from")
 	flags.BoolVar(&opts.Tree.Echo, "echo", false, "Also show infrastructure and bootstrap objects that are ready or in the same state as their Machine")
 	flags.BoolVar(&opts.Tree.Grouping, "grouping", true, "Group Machines in the same state")

@@ -35,10 +35,10 @@ func TestFlags(t *testing.T) {
 		"Defaults": {"Grouping is on, all else off.", []string{"c1"}, inputs{Name: "c1", Tree: tree.Options{Grouping: true}}},
 		"Every flag": {
 			"Each flag has its option.",
-			[]string{"c1", "--kubeconfig", "k", "--kubeconfig-context", "x", "-n", "ns", "--show-conditions", "Machine,Cluster/c1", "--show-machinesets", "--show-resourcesets", "--show-templates", "--echo", "--grouping=false", "-c"},
+			[]string{"c1", "--kubeconfig", "k", "--kubeconfig-context", "x", "-n", "ns", "--show-conditions", "Machine,Cluster/c1", "--show-machinesets", "--show-resourcesets", "--show-healthchecks", "--show-templates", "--echo", "--grouping=false", "-c"},
 			inputs{
 				Name: "c1", Namespace: "ns", Color: true, Kubeconfig: management.Kubeconfig{Path: "k", Context: "x"},
-				Tree: tree.Options{ShowConditions: []string{"Machine", "Cluster/c1"}, MachineSets: true, ResourceSets: true, Templates: true, Echo: true},
+				Tree: tree.Options{ShowConditions: []string{"Machine", "Cluster/c1"}, MachineSets: true, ResourceSets: true, HealthChecks: true, Templates: true, Echo: true},
 			},
 		},
 		"Deprecated": {"The old flag still works.", []string{"c1", "--disable-grouping"}, inputs{Name: "c1"}},

@@ -153,6 +153,20 @@ func (in *Input) held(found Finding) Finding {
 	return found
 }
 
+// Relevant returns a Node with the name and the conditions that a check depends on.
+func Relevant(check *clusterv1.MachineHealthCheck, node *corev1.Node) *corev1.Node {
+	out := &corev1.Node{}
+	out.Name = node.Name
+	for _, bad := range check.Spec.UnhealthyConditions {
+		if c := conditionOf(node, bad.Type); c != nil && conditionOf(out, bad.Type) == nil {
+			out.Status.Conditions = append(out.Status.Conditions, corev1.NodeCondition{
+				Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime,
+			})
+		}
+	}
+	return out
+}
+
 func conditionOf(node *corev1.Node, t corev1.NodeConditionType) *corev1.NodeCondition {
 	for i := range node.Status.Conditions {
 		if node.Status.Conditions[i].Type == t {

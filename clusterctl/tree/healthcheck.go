@@ -1,0 +1,57 @@
+package tree
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// healthChecks returns the MachineHealthChecks of the Cluster, those of its class included. They have no condition Ready: whether they
+// allow remediation is shown in its place, and otherwise what they check.
+func (b *builder) healthChecks() []*Node {
+	group := virtual("MachineHealthChecks")
+	for _, u := range b.objects.Of(MachineHealthCheckKind, b.name) {
+		node := b.objectNode(u, "")
+		node.Ready = ConditionOf(u, string(clusterv1.RemediationAllowedCondition))
+		if node.Ready == nil {
+			node.Ready = &Condition{}
+		}
+		if node.Ready.Message == "" {
+			node.Ready.Message = checks(u)
+		}
+		group.Children = append(group.Children, node)
+	}
+	if len(group.Children) == 0 {
+		return nil
+	}
+	return []*Node{group}
+}
+
+// checks describes a MachineHealthCheck: "2 of 3 healthy, maxUnhealthy 40%, Ready=Unknown 5m0s".
+func checks(u *unstructured.Unstructured) string {
+	at := func(path ...string) any {
+		value, _, _ := unstructured.NestedFieldNoCopy(u.Object, path...)
+		return value
+	}
+	number := func(path ...string) string {
+		return cmp.Or(strings.ReplaceAll(fmt.Sprint(at(path...)), "<nil>", ""), "0")
+	}
+	parts := []string{number("status", "currentHealthy") + " of " + number("status", "expectedMachines") + " healthy"}
+	for _, field := range []string{"unhealthyRange", "maxUnhealthy"} {
+		if limit := at("spec", field); limit != nil {
+			parts = append(parts, fmt.Sprintf("%s %v", field, limit))
+			break
+		}
+	}
+	conditions, _ := at("spec", "unhealthyConditions").([]any)
+	for _, c := range conditions {
+		if one, ok := c.(map[string]any); ok {
+			parts = append(parts, fmt.Sprintf("%v=%v %v", one["type"], one["status"], one["timeout"]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
