@@ -75,6 +75,7 @@ func suspendedEverywhere(t *testing.T, meanwhile func(*world), stale int, after 
 			w.Before = func(r fakeapi.Request) error { suspend(r); return nil }
 		}
 		w.settle(w.processes[0])
+		w.collect()
 		done := w.Before == nil && w.After == nil
 		w.Before, w.After = nil, nil
 		if d := w.duplicates(); len(d) > 0 {
@@ -199,6 +200,9 @@ func (h *history) act() {
 		kind := kinds()[h.random.IntN(len(kinds()))]
 		what = fmt.Sprintf("freeze %T", kind)
 		p.cache.Freeze(kind)
+	case n < 19:
+		what = "collect garbage"
+		h.collect()
 	default:
 		what = "thaw"
 		p.cache.Thaw()
@@ -255,6 +259,7 @@ func TestHistories(t *testing.T) {
 			h.act()
 		}
 		h.Before, h.After = nil, nil
+		h.collect()
 		for range 3 {
 			for _, p := range h.processes {
 				p.cache.Thaw()
