@@ -197,6 +197,7 @@ func TestRemovedByForce(t *testing.T) {
 	removed := w.read("b")
 	removed.Finalizers = nil
 	testenv.Must(t, w.Update(t.Context(), removed), w.Delete(t.Context(), removed))
+	w.collect()
 	w.settle(p)
 	if diff := cmp.Diff([]string{"a=10.0.0.1"}, w.allocated()); diff != "" {
 		t.Errorf("allocated (-want +got):\n%s", diff)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
@@ -75,6 +74,7 @@ func suspendedEverywhere(t *testing.T, meanwhile func(*world), stale int, after 
 			w.Before = func(r fakeapi.Request) error { suspend(r); return nil }
 		}
 		w.settle(w.processes[0])
+		w.collect()
 		done := w.Before == nil && w.After == nil
 		w.Before, w.After = nil, nil
 		if d := w.duplicates(); len(d) > 0 {
@@ -199,6 +199,9 @@ func (h *history) act() {
 		kind := kinds()[h.random.IntN(len(kinds()))]
 		what = fmt.Sprintf("freeze %T", kind)
 		p.cache.Freeze(kind)
+	case n < 19:
+		what = "collect garbage"
+		h.collect()
 	default:
 		what = "thaw"
 		p.cache.Thaw()
@@ -255,6 +258,7 @@ func TestHistories(t *testing.T) {
 			h.act()
 		}
 		h.Before, h.After = nil, nil
+		h.collect()
 		for range 3 {
 			for _, p := range h.processes {
 				p.cache.Thaw()

@@ -151,6 +151,21 @@ func (w *world) run(p *process, rounds int) bool {
 	return false
 }
 
+// collect does what the garbage collector does for IPAddresses of which one owner exists: it removes references to claims that do not.
+func (w *world) collect() {
+	w.t.Helper()
+	exists := map[types.UID]bool{}
+	for _, c := range w.claims() {
+		exists[c.UID] = true
+	}
+	for _, a := range w.addresses() {
+		if uid := address.ClaimOf(&a); uid != "" && !exists[uid] {
+			a.OwnerReferences = slices.DeleteFunc(a.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == uid })
+			testenv.Must(w.t, w.Update(w.t.Context(), &a))
+		}
+	}
+}
+
 func (w *world) claims() []ipamv1.IPAddressClaim {
 	w.t.Helper()
 	list := &ipamv1.IPAddressClaimList{}

@@ -49,6 +49,21 @@ func ClaimOf(a *ipamv1.IPAddress) types.UID {
 	return owner.UID
 }
 
+// IsOurs reports whether this provider created an address, also if the garbage collector has removed the reference to its claim, which
+// it does for a claim that does not exist, because the pool is an owner, too.
+func IsOurs(a *ipamv1.IPAddress) bool {
+	return ClaimOf(a) != "" || controllerutil.ContainsFinalizer(a, inclusterv1.AddressFinalizer)
+}
+
+// Belongs reports whether an address was created for a claim. Without a reference to a claim, which a user may have removed, it is
+// that of the claim whose status references it.
+func Belongs(a *ipamv1.IPAddress, claim *ipamv1.IPAddressClaim) bool {
+	if uid := ClaimOf(a); uid != "" {
+		return uid == claim.UID
+	}
+	return IsOurs(a) && claim.Status.AddressRef.Name == a.Name
+}
+
 // Release deletes an address. It returns false if the finalizer of another controller keeps it.
 func Release(ctx context.Context, outside step.Outside, a *ipamv1.IPAddress) (released bool, err error) {
 	// The finalizer first: after that, its deletion is complete in one request.

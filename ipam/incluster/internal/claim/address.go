@@ -29,9 +29,9 @@ func (c *Controller) address(ctx context.Context, s *scope) (step.Result, error)
 		if result, err := c.create(ctx, s); err != nil || result.Ends() {
 			return result, err
 		}
-	case address.ClaimOf(existing) == "":
+	case !address.IsOurs(existing):
 		return step.Done(), step.Terminal(failed(fmt.Errorf("IPAddress %s already exists, and was not created for this claim: delete it", existing.Name)))
-	case address.ClaimOf(existing) != s.claim.UID:
+	case !address.Belongs(existing, s.claim):
 		return step.Wait(fmt.Sprintf("IPAddress %s of a previous IPAddressClaim to be deleted", existing.Name)).
 			Because(inclusterv1.AllocationFailedReason).Severity(clusterv1.ConditionSeverityWarning), nil
 	}

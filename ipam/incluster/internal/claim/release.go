@@ -20,7 +20,7 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 	if err != nil {
 		return step.Done(), err
 	}
-	if existing != nil && address.ClaimOf(existing) == s.claim.UID {
+	if existing != nil && address.Belongs(existing, s.claim) {
 		released, err := address.Release(ctx, c.Outside, existing)
 		if err != nil {
 			return step.Done(), err
