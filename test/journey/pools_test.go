@@ -231,7 +231,7 @@ func TestPoolsOfClass(t *testing.T) {
 	w := shared.World(t)
 	template := w.Tools.ProjectTemplate()
 	w.Class(template)
-	template.Cluster = strings.TrimSuffix(template.Cluster, ".yaml") + "-machine-pool.yaml"
+	template.Cluster = strings.TrimSuffix(template.Cluster, ".yaml") + "-in-memory-machine-pool.yaml"
 	c := w.Subject(w.Generated(template, "pools", older, 1, 1))
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Pools(1), Version(older), c.WorkloadMatches)
 

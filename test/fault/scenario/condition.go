@@ -202,16 +202,6 @@ func ofTemplate(now history.State, kind string, m *unstructured.Unstructured) er
 	return nil
 }
 
-// noneUnhealthy is true when no Machine has to be remediated.
-func noneUnhealthy(now history.State) error {
-	for _, m := range now.Of("Machine") {
-		if Status(m, string(clusterv1.MachineHealthCheckSucceededCondition)) == "False" {
-			return fmt.Errorf("machine %s still exists", m.GetName())
-		}
-	}
-	return nil
-}
-
 // Only is true when only Events, objects that existed before the Cluster, and objects that the user created are left.
 func Only(before history.State) Condition {
 	return func(now history.State) error {
