@@ -29,13 +29,13 @@ func resourceSets() []Scenario {
 		}
 	}
 	deletes := Scenario{
-		Name: "resource-sets-delete-cluster", Before: &size, Change: []Change{CreateResourceSets, Delete}, Deletes: true,
+		Name: "resource-sets-delete-cluster", Before: &size, Change: []Change{CreateResourceSets, resourceSetsApplied, Delete}, Deletes: true,
 		Limits: Limits{MaxControlPlanes: 1, MaxWorkers: 1},
 		Done:   []Condition{Absent, Bound()},
 	}
 	return []Scenario{
 		apply("resource-sets-apply", []Change{CreateResourceSets}, Bound(onceSet+" ConfigMap", onceSet+" Secret", reconcileSet+" ConfigMap")),
-		apply("resource-sets-delete", []Change{CreateResourceSets, DeleteResourceSet}, Bound(onceSet+" ConfigMap", onceSet+" Secret"), withoutSet),
+		apply("resource-sets-delete", []Change{CreateResourceSets, resourceSetsApplied, DeleteResourceSet}, Bound(onceSet+" ConfigMap", onceSet+" Secret"), withoutSet),
 		deletes,
 	}
 }
@@ -69,6 +69,23 @@ func CreateResourceSets(ctx context.Context, t Target) error {
 		}
 		if err := ignoreExists(t.Client.Create(ctx, set)); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// resourceSetsApplied fails, and is retried, until the conditions of both ClusterResourceSets are True and their ConfigMaps have owners.
+// Otherwise it would depend on timing whether the ConfigMap of one that is deleted is collected as garbage.
+func resourceSetsApplied(ctx context.Context, t Target) error {
+	for _, name := range []string{onceSet, reconcileSet} {
+		set, config := object(addonsAPI, "ClusterResourceSet", t.Namespace, name), object("v1", "ConfigMap", t.Namespace, name)
+		for _, o := range []*unstructured.Unstructured{set, config} {
+			if err := t.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+				return err
+			}
+		}
+		if Status(set, "ResourcesApplied") != "True" || len(config.GetOwnerReferences()) == 0 {
+			return fmt.Errorf("ClusterResourceSet %s is not applied", name)
 		}
 	}
 	return nil

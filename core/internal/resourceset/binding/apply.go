@@ -33,8 +33,7 @@ func (c *Controller) apply(ctx context.Context, s *scope) (step.Result, error) {
 			failures[w.set] = others(last.Failures, w.set)
 		}
 		read, err := c.contents.Read(ctx, w.set.Namespace, w.ref)
-		var missing *content.UnavailableError
-		if errors.As(err, &missing) {
+		if _, missing := errors.AsType[*content.UnavailableError](err); missing {
 			continue
 		}
 		if err != nil {

@@ -217,3 +217,16 @@ func TestSilentCluster(t *testing.T) {
 		t.Errorf("outcome = %+v", last)
 	}
 }
+
+// TestAppliedAgain: deleting the binding applies everything again, also what failed for good.
+func TestAppliedAgain(t *testing.T) {
+	w := newWorld(t, set("s", once, inConfigMap("bad"), inConfigMap("m")), configMap("bad", "- broken"), configMap("m", yaml("x")))
+	w.run("c")
+	want := []string{"s ConfigMap/bad=false", "s ConfigMap/m=true"}
+	testenv.Must(t, w.Server.Delete(t.Context(), w.binding("c")), w.workloads["c"].Client.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "x"}}))
+	w.run("c")
+	if diff := cmp.Diff(want, w.state("c")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	testenv.Must(t, w.workloads["c"].Client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "x"}, &corev1.ConfigMap{}))
+}

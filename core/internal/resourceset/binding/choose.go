@@ -42,8 +42,7 @@ func (c *Controller) pending(ctx context.Context, s *scope, set *addonsv1.Cluste
 		return false, nil
 	}
 	hash, err := c.contents.Hash(ctx, set.Namespace, ref)
-	var missing *content.UnavailableError
-	if errors.As(err, &missing) {
+	if _, missing := errors.AsType[*content.UnavailableError](err); missing {
 		return false, nil // The condition of the ClusterResourceSet reports it, and its creation is an event.
 	}
 	if err != nil || !outdated(record, hash) {
@@ -51,8 +50,8 @@ func (c *Controller) pending(ctx context.Context, s *scope, set *addonsv1.Cluste
 	}
 	last, _ := c.ledger.Of(s.key(), set.Name)
 	failure, failed := last.Failures[ref]
-	if !failed || failure.Hash != hash {
-		return true, nil
+	if !failed || failure.Hash != hash || record == nil {
+		return true, nil // Without a record, the failure is that of a binding or ClusterResourceSet that was deleted.
 	}
 	if failure.Next.IsZero() {
 		return false, nil

@@ -82,8 +82,7 @@ func (r *Reader) Cached(ctx context.Context, namespace string, ref addonsv1.Reso
 // Find returns the metadata, or an UnavailableError. What is not cached is read from the API server.
 func (r *Reader) Find(ctx context.Context, namespace string, ref addonsv1.ResourceRef) (*metav1.PartialObjectMetadata, error) {
 	m, err := r.Cached(ctx, namespace, ref)
-	var missing *UnavailableError
-	if !errors.As(err, &missing) {
+	if _, missing := errors.AsType[*UnavailableError](err); !missing {
 		return m, err
 	}
 	obj, _, err := r.get(ctx, namespace, ref)

@@ -63,14 +63,14 @@ func (o Object) Describe() string {
 	return fmt.Sprintf("%s (%s)", o.Place, condition.Brief(distribution.Describe(o.Unstructured)))
 }
 
-// Problem is why a document, or the rest of the values, cannot be read. It does not quote the document, which may have secrets.
-type Problem struct {
+// UnreadableError is why a document, or the rest of the values, cannot be read. It does not quote the document, which may have secrets.
+type UnreadableError struct {
 	Place
 	What string
 }
 
 // Error implements error.
-func (p *Problem) Error() string { return fmt.Sprintf("%s: %s", p.Place, p.What) }
+func (p *UnreadableError) Error() string { return fmt.Sprintf("%s: %s", p.Place, p.What) }
 
 // Read returns the objects of all values, in the order in which they are to be applied, and the problems of documents that have none.
 func Read(data map[string][]byte) (objects []Object, problems []error) {
@@ -92,7 +92,7 @@ type reader struct {
 }
 
 func (r *reader) fail(at Place, format string, args ...any) {
-	r.problems = append(r.problems, &Problem{Place: at, What: fmt.Sprintf(format, args...)})
+	r.problems = append(r.problems, &UnreadableError{Place: at, What: fmt.Sprintf(format, args...)})
 }
 
 func (r *reader) key(key string, value []byte) {
@@ -168,8 +168,7 @@ func (r *reader) convert(document []byte) ([]byte, error) {
 
 // reason describes the error of a document, without the text of YAML libraries, which quote the document.
 func reason(err error) string {
-	var big *expansion.TooBigError
-	if errors.As(err, &big) {
+	if _, big := errors.AsType[*expansion.TooBigError](err); big {
 		return fmt.Sprintf("the documents have more than %d bytes with YAML aliases expanded", maxBytes)
 	}
 	if line := regexp.MustCompile(`yaml: (?:unmarshal errors:\s+)?line (\d{1,7}):`).FindStringSubmatch(err.Error()); line != nil {

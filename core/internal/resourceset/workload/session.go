@@ -157,8 +157,7 @@ func (s *Session) shown(err error) error {
 
 // each returns the errors that an aggregate consists of: RESTMappers return one if discovery fails.
 func each(err error) []error {
-	var many utilerrors.Aggregate
-	if errors.As(err, &many) {
+	if many, ok := errors.AsType[utilerrors.Aggregate](err); ok {
 		return many.Errors()
 	}
 	return []error{err}
