@@ -32,10 +32,10 @@ func Selections(cluster types.NamespacedName, known *Objects, o Options) []Selec
 	s := selections{seen: map[Selection]bool{}}
 	s.one(reference{kind: ClusterKind, name: cluster}, true)
 	for _, kind := range []schema.GroupVersionKind{MachineKind, MachineSetKind, MachineDeploymentKind, MachinePoolKind} {
-		s.labeled(reference{kind: kind, name: cluster}, true)
+		s.labeled(reference{kind: kind, name: cluster})
 	}
 	if o.HealthChecks {
-		s.labeled(reference{kind: MachineHealthCheckKind, name: cluster}, true)
+		s.labeled(reference{kind: MachineHealthCheckKind, name: cluster})
 	}
 	if o.ResourceSets {
 		s.one(reference{kind: bindingKind, name: cluster}, true)
@@ -44,7 +44,7 @@ func Selections(cluster types.NamespacedName, known *Objects, o Options) []Selec
 	s.one(referenceOf(c, clusterInfrastructure...))
 	s.one(referenceOf(c, clusterControlPlane...))
 	for _, r := range references(cluster, known, o) {
-		s.labeled(r, true)
+		s.labeled(r)
 	}
 	return s.list
 }
@@ -55,7 +55,7 @@ func Missing(cluster types.NamespacedName, known *Objects, o Options) []Selectio
 	s := selections{seen: map[Selection]bool{}}
 	for _, r := range references(cluster, known, o) {
 		if !r.leaving && known.Get(r.kind.GroupKind(), r.name) == nil {
-			s.labeled(r, true)
+			s.labeled(r)
 		}
 	}
 	return s.list
@@ -98,10 +98,8 @@ func (s *selections) one(r reference, ok bool) {
 	}
 }
 
-func (s *selections) labeled(r reference, ok bool) {
-	if ok {
-		s.add(Selection{Kind: r.kind, Namespace: r.name.Namespace})
-	}
+func (s *selections) labeled(r reference) {
+	s.add(Selection{Kind: r.kind, Namespace: r.name.Namespace})
 }
 
 func (s *selections) add(selection Selection) {

@@ -84,4 +84,4 @@ func (s *scope) names() []string {
 }
 
 // count converts a number of Machines.
-func count(n int) int32 { return int32(max(0, n)) } //nolint:gosec // far below the limit
+func count(n int) int32 { return int32(max(0, n)) }

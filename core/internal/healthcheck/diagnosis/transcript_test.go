@@ -55,7 +55,7 @@ func (s *story) run(text string) {
 	s.Helper()
 	var expected, got []string
 	reading := false
-	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		switch {
 		case line == "":
 			reading = false
