@@ -8,14 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/test/fault/history"
 )
 
@@ -204,37 +202,4 @@ func byAge(now history.State, controlPlane bool) []*unstructured.Unstructured {
 		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	return machines
-}
-
-// MarkUnhealthy sets the conditions of a MachineHealthCheck on the oldest Machine, of the control plane or of the workers, so
-// that it is remediated.
-func MarkUnhealthy(controlPlane bool) Change {
-	return func(ctx context.Context, t Target) error {
-		machines := byAge(t.Start, controlPlane)
-		if len(machines) == 0 {
-			return errors.New("no Machine exists")
-		}
-		machine := machines[0]
-		m := object(clusterAPI, "Machine", t.Namespace, machine.GetName())
-		if err := t.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
-			return err
-		}
-		conditions, _, err := unstructured.NestedSlice(m.Object, "status", "conditions")
-		if err != nil {
-			return err
-		}
-		for kind, reason := range map[string]string{
-			string(clusterv1.MachineHealthCheckSucceededCondition): "UnhealthyNode",
-			string(clusterv1.MachineOwnerRemediatedCondition):      "WaitingForRemediation",
-		} {
-			conditions = append(conditions, map[string]any{
-				"type": kind, "status": "False", "reason": reason, "severity": "Warning", "message": "marked unhealthy by the fault harness",
-				"lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
-			})
-		}
-		if err := unstructured.SetNestedSlice(m.Object, conditions, "status", "conditions"); err != nil {
-			return err
-		}
-		return t.Client.Status().Update(ctx, m)
-	}
 }
