@@ -78,6 +78,9 @@ func TestMistakesAreRejected(t *testing.T) {
 	w := shared.World(t)
 	c := w.Subject(NewCluster("right", w.Class(w.Tools.ProjectTemplate())).Workers(1).Build())
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
+	// Health checks write some seconds late.
+	c.Eventually("the health checks have counted all Machines", unmarked,
+		c.check(workerCheck, allowance("", 1, 1)), c.check(planeCheck, allowance("", 1, 1)))
 	before := w.Versions()
 	for _, tc := range mistakes(c.Snapshot()) {
 		t.Run(tc.reason, func(t *testing.T) {
