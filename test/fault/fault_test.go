@@ -37,7 +37,7 @@ func TestSample(t *testing.T) {
 		Root: root, Dir: t.TempDir(), Scenarios: scenarios, Families: campaign.Families(),
 		Most: 1, Seed: 1, Batch: 10, Rest: 3 * time.Second, Out: out,
 	}
-	results, err := c.Run(t.Context())
+	results, err := inWorlds(t.Context(), c, 2)
 	violations, _ := report.Print(out, results)
 	t.Log("\n" + out.String())
 	if err != nil || violations > 0 {

@@ -63,8 +63,8 @@ func TestAssets(t *testing.T) {
 		"infrastructure-components-development.yaml":           {"infrastructure-docker"},
 		"ipam-components.yaml":                                 {"ipam-in-cluster"},
 		"cluster-template-development.yaml":                    nil, "clusterclass-quick-start.yaml": nil,
-		"cluster-template-machine-pool.yaml": nil,
-		"metadata.yaml":                      nil, "cluster-template.yaml": nil, "cluster-template-in-memory-development.yaml": nil,
+		"cluster-template-machine-pool.yaml": nil, "cluster-template-in-memory-machine-pool.yaml": nil,
+		"metadata.yaml": nil, "cluster-template.yaml": nil, "cluster-template-in-memory-development.yaml": nil,
 		"clusterclass-in-memory.yaml": nil, "clusterclass-in-memory-quick-start.yaml": nil, "crd-metrics-config.yaml": nil,
 	}
 	files, err := os.ReadDir(assets)
