@@ -62,7 +62,7 @@ func TestExternalEtcd(t *testing.T) {
 		host = single(t, w, "etcd-host", "{}")
 		host.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(1), host.WorkloadMatches)
 	})
-	providesEtcd(t, w, host, "etcd-guest")
+	secrets := providesEtcd(t, w, host, "etcd-guest")
 	stage(t, "1 control plane machine with external etcd", func() {
 		c = single(t, w, "etcd-guest", fmt.Sprintf(`{apiServer: {extraArgs: {etcd-prefix: /guest}}, etcd: {external: {endpoints: ["https://%s"],
       caFile: /etc/kubernetes/pki/etcd/ca.crt, certFile: /etc/kubernetes/pki/apiserver-etcd-client.crt, keyFile: /etc/kubernetes/pki/apiserver-etcd-client.key}}}`,
@@ -90,6 +90,11 @@ func TestExternalEtcd(t *testing.T) {
 		t.Errorf("etcd has members %q, %v: the control plane must not change them", members, err)
 	}
 	gone(t, c)
+	for _, secret := range secrets { // they belong to the user
+		if err := w.Client.Delete(t.Context(), secret); err != nil {
+			t.Error(err)
+		}
+	}
 	gone(t, host)
 }
 
@@ -110,8 +115,8 @@ func etcdOf(t *testing.T, c *journey.Subject) string {
 }
 
 // providesEtcd creates the Secrets of external etcd for a Cluster: the CA of the other one's etcd without key, and a client
-// certificate.
-func providesEtcd(t *testing.T, w *journey.World, host *journey.Subject, name string) {
+// certificate. It returns them.
+func providesEtcd(t *testing.T, w *journey.World, host *journey.Subject, name string) []client.Object {
 	t.Helper()
 	secret := &corev1.Secret{}
 	if err := w.Client.Get(t.Context(), pki.SecretKey(host.Key(), pki.EtcdCA), secret); err != nil {
@@ -126,7 +131,10 @@ func providesEtcd(t *testing.T, w *journey.World, host *journey.Subject, name st
 		t.Fatal(err)
 	}
 	key := client.ObjectKey{Namespace: w.Namespace, Name: name}
-	w.Applied(
+	secrets := []client.Object{
 		pki.NewSecret(key, pki.EtcdCA, map[string][]byte{pki.CertificateKey: secret.Data[pki.CertificateKey]}, nil),
-		pki.NewSecret(key, pki.APIServerEtcdClient, certificate.Data(), nil))
+		pki.NewSecret(key, pki.APIServerEtcdClient, certificate.Data(), nil),
+	}
+	w.Applied(secrets...)
+	return secrets
 }
