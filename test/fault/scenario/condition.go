@@ -36,7 +36,7 @@ func Ready(s Size) Condition {
 		if err := running(workers, s.Workers); err != nil {
 			return fmt.Errorf("workers: %w", err)
 		}
-		return errors.Join(counted(now, s), checked(now, s.ControlPlanes+s.Workers, 0))
+		return errors.Join(counted(now, s), checked(now, checkedMachines(now, s), 0))
 	}
 }
 

@@ -127,6 +127,14 @@ func restricted(s Size, unhealthy int) Condition {
 	}
 }
 
+// checkedMachines returns the number of Machines with a health check: topologies have none for MachinePools.
+func checkedMachines(now history.State, s Size) int {
+	if s.Pool && now[history.Key{Kind: "MachineHealthCheck", Name: poolCheck}] == nil {
+		return s.ControlPlanes
+	}
+	return s.ControlPlanes + s.Workers
+}
+
 // checked returns an error if the health checks do not count these Machines, or the Machines' conditions differ from that. Both are
 // written some seconds late.
 func checked(now history.State, machines, unhealthy int) error {
@@ -139,6 +147,9 @@ func checked(now history.State, machines, unhealthy int) error {
 	}
 	expected, healthy, blocked := 0, 0, 0
 	for _, h := range now.Of("MachineHealthCheck") {
+		if err := current(now, h); err != nil {
+			return err
+		}
 		expected += Number(h, "status", "expectedMachines")
 		healthy += Number(h, "status", "currentHealthy")
 		if Status(h, string(clusterv1.RemediationAllowedCondition)) == "False" {
@@ -150,6 +161,20 @@ func checked(now history.State, machines, unhealthy int) error {
 	}
 	if (blocked > 0) != (unhealthy > 0) {
 		return fmt.Errorf("%d health checks do not allow remediation", blocked)
+	}
+	return nil
+}
+
+// current returns an error if a target in the status of a health check no longer exists: the status is written some seconds late.
+func current(now history.State, h *unstructured.Unstructured) error {
+	targets, _, err := unstructured.NestedStringSlice(h.Object, "status", "targets")
+	if err != nil {
+		return err
+	}
+	for _, name := range targets {
+		if now[history.Key{Kind: "Machine", Name: name}] == nil {
+			return fmt.Errorf("MachineHealthCheck %s has target %s, which no longer exists", h.GetName(), name)
+		}
 	}
 	return nil
 }

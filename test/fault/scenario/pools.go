@@ -36,9 +36,12 @@ func pools() []Scenario {
 	}
 }
 
+// poolCheck is the name of the health check of the pool.
+const poolCheck = "pool"
+
 // CheckPool creates a MachineHealthCheck for the Machines of the pool: topologies have none for pools.
 func CheckPool(ctx context.Context, t Target) error {
-	check := object(clusterAPI, "MachineHealthCheck", t.Namespace, "pool")
+	check := object(clusterAPI, "MachineHealthCheck", t.Namespace, poolCheck)
 	check.Object["spec"] = map[string]any{
 		"clusterName": ClusterName, "maxUnhealthy": "40%",
 		"selector":            map[string]any{"matchLabels": map[string]any{clusterv1.ClusterTopologyMachinePoolNameLabel: pooled(0, 0).topologyName()}},
@@ -50,7 +53,7 @@ func CheckPool(ctx context.Context, t Target) error {
 // poolHealthy is true when the health check of the pool has found that all of its Machines are healthy.
 func poolHealthy(n int) Condition {
 	return func(now history.State) error {
-		check := now[history.Key{Kind: "MachineHealthCheck", Name: "pool"}]
+		check := now[history.Key{Kind: "MachineHealthCheck", Name: poolCheck}]
 		if check == nil {
 			return errors.New("the MachineHealthCheck does not exist")
 		}
