@@ -145,5 +145,5 @@ func (s *scope[P, M]) plan() plan {
 			outdated: s.outdated(m), marked: m.marked(), deleting: m.deleting(),
 		})
 	}
-	return next(s.replicas(), all)
+	return next(s.replicas(), s.incomplete() != "", all)
 }
