@@ -165,7 +165,11 @@ func (s *scope[P, M]) newMachine() M {
 	obj.SetOwnerReferences([]metav1.OwnerReference{ownership.Reference(s.obj, s.provider.Pool, false)})
 	annotate(obj, names.Ordinal, strconv.Itoa(next))
 	annotate(obj, names.Data, ptr.Deref(s.pool.Spec.Template.Spec.Bootstrap.DataSecretName, ""))
-	annotate(obj, names.Domain, s.emptiestDomain())
+	if domain := s.emptiestDomain(); s.provider.Domain != nil {
+		*s.provider.Domain(obj) = domain
+	} else {
+		annotate(obj, names.Domain, domain)
+	}
 	return obj
 }
 
@@ -187,7 +191,7 @@ func (s *scope[P, M]) emptiestDomain() string {
 	has := map[string]int{}
 	for _, m := range s.members {
 		if !m.deleting() {
-			has[m.Object.GetAnnotations()[s.provider.Annotations.Domain]]++
+			has[s.provider.domainOf(m.Object)]++
 		}
 	}
 	best := ""
