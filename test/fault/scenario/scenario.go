@@ -17,6 +17,8 @@ type Size struct {
 	ControlPlanes, Workers int
 	// Pool is set if the workers are those of a MachinePool instead of a MachineDeployment.
 	Pool bool
+	// Hosted is set if the control plane has no Machines: ControlPlanes is 0.
+	Hosted bool
 }
 
 // deployed returns the size of a Cluster with a MachineDeployment.
@@ -56,6 +58,8 @@ type Scenario struct {
 	Name string
 	// Prepare, if set, is made without faults before the Cluster exists.
 	Prepare Change
+	// Provider, if set, is called with every new state of the namespace, without faults, as a controller of somebody else.
+	Provider func(ctx context.Context, t Target, now history.State) error
 	// ExternalEtcd is set if etcd is not on the Cluster's machines.
 	ExternalEtcd bool
 	// Before is the size of the Cluster at the start. Nil: it does not exist.
@@ -72,7 +76,7 @@ type Scenario struct {
 
 // All returns the scenarios.
 func All() []Scenario {
-	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), pools(), resourceSets(), externalEtcd(), marked())
+	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), pools(), resourceSets(), externalEtcd(), hosted(), failureDomains(), marked())
 }
 
 // Fleet returns the scenario of every Cluster of a fleet: a second worker is added.
