@@ -85,7 +85,7 @@ func cluster(namespace string, s Size) *unstructured.Unstructured {
 	c.Object["spec"] = map[string]any{
 		"clusterNetwork": map[string]any{"services": blocks("10.128.0.0/12"), "pods": blocks("192.168.0.0/16"), "serviceDomain": "cluster.local"},
 		"topology": map[string]any{
-			"class": className, "version": firstVersion,
+			"class": s.class(), "version": firstVersion,
 			"controlPlane": s.controlPlane(),
 			"workers": map[string]any{s.workers(): []any{
 				map[string]any{"class": "default-worker", "name": s.topologyName(), "replicas": int64(s.Workers)},
@@ -93,6 +93,14 @@ func cluster(namespace string, s Size) *unstructured.Unstructured {
 		},
 	}
 	return c
+}
+
+// class returns the name of the class.
+func (s Size) class() string {
+	if s.Hosted {
+		return hostedClass
+	}
+	return className
 }
 
 // controlPlane returns the control plane of the topology. One without Machines has no replicas.
@@ -193,11 +201,15 @@ func rotate(ctx context.Context, t Target, template string, use func(class map[s
 	if err := ignoreExists(t.Client.Create(ctx, next)); err != nil {
 		return err
 	}
+	return editClass(ctx, t, func(class map[string]any) error { return use(class, next.GetName()) })
+}
+
+func editClass(ctx context.Context, t Target, edit func(class map[string]any) error) error {
 	c := object(clusterAPI, "ClusterClass", t.Namespace, className)
 	if err := t.Client.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
 		return err
 	}
-	if err := use(c.Object, next.GetName()); err != nil {
+	if err := edit(c.Object); err != nil {
 		return err
 	}
 	return t.Client.Update(ctx, c)

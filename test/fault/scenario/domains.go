@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/test/fault/history"
 )
@@ -38,14 +37,9 @@ func UseFailureDomains(ctx context.Context, t Target) error {
 	if err := t.Client.Create(ctx, template); err != nil {
 		return err
 	}
-	class := object(clusterAPI, "ClusterClass", t.Namespace, className)
-	if err := t.Client.Get(ctx, client.ObjectKeyFromObject(class), class); err != nil {
-		return err
-	}
-	if err := unstructured.SetNestedField(class.Object, template.GetName(), "spec", "infrastructure", "ref", "name"); err != nil {
-		return err
-	}
-	return t.Client.Update(ctx, class)
+	return editClass(ctx, t, func(class map[string]any) error {
+		return unstructured.SetNestedField(class, template.GetName(), "spec", "infrastructure", "ref", "name")
+	})
 }
 
 // spread is true when the control plane has one Machine in each zone.

@@ -21,6 +21,8 @@ import (
 const (
 	hostedAPI  = "controlplane.cluster.x-k8s.io/v1alpha1"
 	hostedKind = "HostedControlPlane"
+	// hostedClass is the name of the class, a copy of the other one.
+	hostedClass = "hosted"
 )
 
 //go:embed hosted.yaml
@@ -48,7 +50,7 @@ func hosted() []Scenario {
 
 func hostedSize(workers int) Size { return Size{Workers: workers, Hosted: true} }
 
-// UseHostedControlPlanes changes the class: its control planes have no Machines.
+// UseHostedControlPlanes creates a class whose control planes have no Machines: the kind of a class cannot be changed.
 func UseHostedControlPlanes(ctx context.Context, t Target) error {
 	template := object(hostedAPI, hostedKind+clusterv1.TemplateSuffix, t.Namespace, "hosted")
 	template.Object["spec"] = map[string]any{"template": map[string]any{"spec": map[string]any{}}}
@@ -63,7 +65,9 @@ func UseHostedControlPlanes(ctx context.Context, t Target) error {
 	if err := unstructured.SetNestedMap(class.Object, map[string]any{"ref": ref}, "spec", "controlPlane"); err != nil {
 		return err
 	}
-	return t.Client.Update(ctx, class)
+	next := object(clusterAPI, "ClusterClass", t.Namespace, hostedClass)
+	next.Object["spec"] = class.Object["spec"]
+	return t.Client.Create(ctx, next)
 }
 
 // HostControlPlane does what the contract asks of a provider of control planes without Machines: it creates CA and kubeconfig, lets the
@@ -100,11 +104,7 @@ func (p *hosting) create(ctx context.Context, purpose pki.Purpose, data map[stri
 }
 
 func (p *hosting) createCA(ctx context.Context) error {
-	ca, err := pki.NewCA(pki.ECDSA, time.Now())
-	if err != nil {
-		return err
-	}
-	pair, err := ca.PEM()
+	_, pair, err := newCA()
 	if err != nil {
 		return err
 	}

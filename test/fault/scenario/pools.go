@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/test/fault/history"
@@ -105,21 +104,16 @@ func RotatePool(ctx context.Context, t Target) error {
 	if err := ignoreExists(t.Client.Create(ctx, next)); err != nil {
 		return err
 	}
-	c := object(clusterAPI, "ClusterClass", t.Namespace, className)
-	if err := t.Client.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
-		return err
-	}
-	classes, _, err := unstructured.NestedSlice(c.Object, "spec", "workers", "machinePools")
-	if err != nil || len(classes) != 1 {
-		return fmt.Errorf("the class must have one class of MachinePools: %w", err)
-	}
-	if err := errors.Join(
-		unstructured.SetNestedField(classes[0].(map[string]any), next.GetName(), "template", "infrastructure", "ref", "name"),
-		unstructured.SetNestedSlice(c.Object, classes, "spec", "workers", "machinePools"),
-	); err != nil {
-		return err
-	}
-	return t.Client.Update(ctx, c)
+	return editClass(ctx, t, func(class map[string]any) error {
+		classes, _, err := unstructured.NestedSlice(class, "spec", "workers", "machinePools")
+		if err != nil || len(classes) != 1 {
+			return fmt.Errorf("the class must have one class of MachinePools: %w", err)
+		}
+		return errors.Join(
+			unstructured.SetNestedField(classes[0].(map[string]any), next.GetName(), "template", "infrastructure", "ref", "name"),
+			unstructured.SetNestedSlice(class, classes, "spec", "workers", "machinePools"),
+		)
+	})
 }
 
 // poolRotated is true when all workers have the behaviour of the second template.
