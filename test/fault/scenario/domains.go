@@ -32,14 +32,7 @@ func UseFailureDomains(ctx context.Context, t Target) error {
 	for _, name := range zones() {
 		domains[name] = map[string]any{"controlPlane": true}
 	}
-	template := object(infrastructureAPI, "InMemoryClusterTemplate", t.Namespace, "zones")
-	template.Object["spec"] = map[string]any{"template": map[string]any{"spec": map[string]any{"failureDomains": domains}}}
-	if err := t.Client.Create(ctx, template); err != nil {
-		return err
-	}
-	return editClass(ctx, t, func(class map[string]any) error {
-		return unstructured.SetNestedField(class, template.GetName(), "spec", "infrastructure", "ref", "name")
-	})
+	return useInfrastructure(ctx, t, "zones", map[string]any{"spec": map[string]any{"failureDomains": domains}})
 }
 
 // spread is true when the control plane has one Machine in each zone.

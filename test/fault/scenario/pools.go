@@ -19,7 +19,10 @@ func pooled(controlPlanes, workers int) Size {
 // pools returns the scenarios of MachinePools. Their machines are replaced one at a time, like those of MachineDeployments.
 func pools() []Scenario {
 	three := pooled(1, 3)
+	versioned := rollout("pool-versioned", pooled(1, 2), Upgrade, 1, 2, Upgraded)
+	versioned.Prepare = UseVersionedPools
 	return []Scenario{
+		versioned,
 		creation("pool-create", pooled(1, 2)),
 		scaling("pool-up", pooled(1, 2), pooled(1, 4)),
 		scaling("pool-down", pooled(1, 4), pooled(1, 2)),
@@ -33,6 +36,30 @@ func pools() []Scenario {
 		},
 		deletion("pool-delete", pooled(1, 2)),
 	}
+}
+
+// UseVersionedPools changes the class: bootstrap data and infrastructure of its pools depend on their version. An upgrade changes three
+// objects of a pool, and must replace each machine once.
+func UseVersionedPools(ctx context.Context, t Target) error {
+	definition := func(apiVersion, kind, path, template string) any {
+		return map[string]any{
+			"selector": map[string]any{
+				"apiVersion": apiVersion, "kind": kind, "matchResources": map[string]any{"machinePoolClass": map[string]any{"names": []any{"*"}}},
+			},
+			"jsonPatches": []any{map[string]any{"op": "add", "path": path, "valueFrom": map[string]any{"template": template}}},
+		}
+	}
+	return editClass(ctx, t, func(class map[string]any) error {
+		patches, _, err := unstructured.NestedSlice(class, "spec", "patches")
+		if err != nil {
+			return err
+		}
+		return unstructured.SetNestedSlice(class, append(patches, map[string]any{"name": "version", "definitions": []any{
+			definition("bootstrap.cluster.x-k8s.io/v1beta1", "KubeadmConfigTemplate", "/spec/template/spec/preKubeadmCommands", "[echo {{ .builtin.machinePool.version }}]"),
+			definition(infrastructureAPI, "InMemoryMachinePoolTemplate", "/spec/template/spec/template/behaviour",
+				`{vm: {provisioning: {startupDuration: {{ if eq .builtin.machinePool.version "`+firstVersion+`" }}1ms{{ else }}2ms{{ end }}}}}`),
+		}}), "spec", "patches")
+	})
 }
 
 // poolCheck is the name of the health check of the pool.

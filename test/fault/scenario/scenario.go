@@ -76,7 +76,7 @@ type Scenario struct {
 
 // All returns the scenarios.
 func All() []Scenario {
-	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), pools(), resourceSets(), externalEtcd(), hosted(), failureDomains(), marked())
+	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), pools(), resourceSets(), externalEtcd(), hosted(), managed(), failureDomains(), marked())
 }
 
 // Fleet returns the scenario of every Cluster of a fleet: a second worker is added.
