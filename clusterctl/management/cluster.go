@@ -51,6 +51,8 @@ type Cluster struct {
 	Host string
 	// Versions returns the API server's version.
 	Versions discovery.ServerVersionInterface
+	// Resources lists the API server's kinds.
+	Resources discovery.ServerResourcesInterface
 }
 
 // Scheme returns the types known to the Client of a Cluster; all others work as unstructured objects.
@@ -89,7 +91,7 @@ func Connect(k Kubeconfig, userAgent string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to %s: %w", config.Host, err)
 	}
-	return &Cluster{Client: c, Namespace: namespace, Host: config.Host, Versions: versions}, nil
+	return &Cluster{Client: c, Namespace: namespace, Host: config.Host, Versions: versions, Resources: versions}, nil
 }
 
 // ReadBackoff is the backoff of the first request; it gives up after about twenty seconds.
