@@ -1,0 +1,135 @@
+// Package plan is the command `clusterctl upgrade plan`: it shows the versions that installed providers can be upgraded to.
+package plan
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"sigs.k8s.io/cluster-api/clusterctl/catalog"
+	"sigs.k8s.io/cluster-api/clusterctl/certmanager"
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/config"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
+	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+)
+
+// Options are the inputs of the command.
+type Options struct {
+	IO         *iostreams.Streams
+	Config     func(context.Context) (*config.Config, error)
+	Store      func(context.Context) (*repository.Store, error)
+	Connect    func(management.Kubeconfig) (*management.Cluster, error)
+	Kubeconfig management.Kubeconfig
+}
+
+// NewCmd returns the command. runF, if not nil, is run instead.
+func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{IO: f.IO, Config: f.Config, Store: f.Store, Connect: f.Connect}
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Provide a list of recommended target versions for upgrading Cluster API providers in a management cluster",
+		Long: `List, for each contract, the latest versions that the providers of a management cluster can be upgraded to.
+
+Pre-releases are not proposed. Nothing is changed.`,
+		Example: `  # Show the versions that the providers can be upgraded to
+  clusterctl upgrade plan`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
+	return cmd
+}
+
+func run(ctx context.Context, opts *Options) error {
+	conf, err := opts.Config(ctx)
+	if err != nil {
+		return err
+	}
+	store, err := opts.Store(ctx)
+	if err != nil {
+		return err
+	}
+	m, err := opts.Connect(opts.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	if err := m.CheckContract(ctx); err != nil {
+		return err
+	}
+	opts.IO.Infof("Checking cert-manager version...")
+	version, err := certmanager.Installed(ctx, m.Client)
+	if err != nil {
+		return err
+	}
+	opts.IO.Infof("Checking new release availability...")
+	installed, err := inventory.Read(ctx, m.Client)
+	if err != nil {
+		return err
+	}
+	releases, err := upgrade.Read(ctx, &catalog.Catalog{Config: conf, Store: store}, installed)
+	if err != nil {
+		return err
+	}
+	plans, err := upgrade.Plans(installed, releases)
+	if err != nil {
+		return err
+	}
+	printCertManager(opts.IO.Out, version, conf.CertManager.Version)
+	for _, p := range plans {
+		if err := printPlan(opts.IO.Out, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printCertManager prints what happens to a cert-manager that clusterctl manages; installed is "" if there is none.
+func printCertManager(w io.Writer, installed, wanted string) {
+	switch {
+	case installed == "":
+	case certmanager.Outdated(installed, wanted):
+		fmt.Fprintf(w, "Cert-Manager will be upgraded from %q to %q\n", installed, wanted)
+	default:
+		fmt.Fprintln(w, "Cert-Manager is already up to date")
+	}
+}
+
+func printPlan(out io.Writer, p upgrade.Plan) error {
+	fmt.Fprintf(out, "\nManagement group: %s/%s, latest release available for the %s API Version of Cluster API (contract):\n\n",
+		p.Core.Namespace, p.Core.Name, p.Contract)
+	w := tabwriter.NewWriter(out, 10, 4, 3, ' ', 0)
+	fmt.Fprintln(w, "NAME\tNAMESPACE\tTYPE\tCURRENT VERSION\tNEXT VERSION")
+	for _, item := range p.Items {
+		next := item.Next
+		if next == "" {
+			next = "Already up to date"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", item.Installed.Name, item.Installed.Namespace, item.Installed.Type, item.Installed.Version, next)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	switch {
+	case p.UpToDate():
+		fmt.Fprintf(out, "\nYou are already up to date!\n")
+	case p.Contract != distribution.Contract:
+		fmt.Fprintf(out, "\nThe current version of clusterctl could not upgrade to %s contract (only %s supported).\n", p.Contract, distribution.Contract)
+	default:
+		fmt.Fprintf(out, "\nYou can now apply the upgrade by executing the following command:\n\n   clusterctl upgrade apply --contract %s\n", p.Contract)
+	}
+	return nil
+}
