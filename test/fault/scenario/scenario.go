@@ -56,6 +56,8 @@ type Scenario struct {
 	Name string
 	// Prepare, if set, is made without faults before the Cluster exists.
 	Prepare Change
+	// IPAM is set if the change is one of pools of addresses. Such a scenario has no Cluster.
+	IPAM bool
 	// ExternalEtcd is set if etcd is not on the Cluster's machines.
 	ExternalEtcd bool
 	// Before is the size of the Cluster at the start. Nil: it does not exist.
@@ -72,7 +74,7 @@ type Scenario struct {
 
 // All returns the scenarios.
 func All() []Scenario {
-	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), pools(), resourceSets(), externalEtcd(), marked())
+	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), pools(), resourceSets(), externalEtcd(), marked(), addresses())
 }
 
 // Fleet returns the scenario of every Cluster of a fleet: a second worker is added.
