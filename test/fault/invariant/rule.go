@@ -63,6 +63,7 @@ func Rules() []Rule {
 		{"no machine is deleted before its etcd member is removed", membersRemovedFirst},
 		{"etcd always has a quorum", alwaysQuorum},
 		{"finally, etcd has one member for each control plane Machine", finalMembers},
+		{"no address is allocated to two claims", addressesOnce},
 		{"no confidential content in Events, statuses and annotations", noConfidentialContent},
 		{"the final state is that of the baseline run", sameFinalState},
 	}

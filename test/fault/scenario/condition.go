@@ -212,7 +212,7 @@ func Only(before history.State) Condition {
 	return func(now history.State) error {
 		for key, o := range now {
 			old := before[key]
-			if key.Kind == "Event" || old != nil && old.GetUID() == o.GetUID() || strings.HasSuffix(key.Name, rotatedSuffix) || ofResourceSets(key) {
+			if key.Kind == "Event" || old != nil && old.GetUID() == o.GetUID() || strings.HasSuffix(key.Name, rotatedSuffix) || ofResourceSets(key) || ofIPAM(key) {
 				continue
 			}
 			return fmt.Errorf("%s %s still exists", key.Kind, key.Name)

@@ -60,6 +60,8 @@ type Scenario struct {
 	Prepare Change
 	// Provider, if set, is called with every new state of the namespace, without faults, as a controller of somebody else.
 	Provider func(ctx context.Context, t Target, now history.State) error
+	// IPAM is set if the change is one of pools of addresses. Such a scenario has no Cluster.
+	IPAM bool
 	// ExternalEtcd is set if etcd is not on the Cluster's machines.
 	ExternalEtcd bool
 	// Before is the size of the Cluster at the start. Nil: it does not exist.
@@ -76,7 +78,8 @@ type Scenario struct {
 
 // All returns the scenarios.
 func All() []Scenario {
-	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), pools(), resourceSets(), externalEtcd(), hosted(), managed(), failureDomains(), marked())
+	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), pools(), resourceSets(), externalEtcd(),
+		hosted(), managed(), failureDomains(), marked(), addresses())
 }
 
 // Fleet returns the scenario of every Cluster of a fleet: a second worker is added.

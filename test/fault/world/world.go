@@ -32,6 +32,8 @@ type Options struct {
 	Ports string
 	// Standby starts two replicas, with leader election, of every manager that supports it.
 	Standby bool
+	// IPAM starts the manager of the IPAM provider, too.
+	IPAM bool
 }
 
 // World is an API server and its managers.
@@ -64,7 +66,11 @@ func Start(ctx context.Context, o Options) (*World, error) {
 }
 
 func (w *World) start(ctx context.Context) error {
-	for _, p := range managers.Programs() {
+	programs := managers.Programs()
+	if w.options.IPAM {
+		programs = append(programs, managers.IPAM())
+	}
+	for _, p := range programs {
 		if err := w.program(ctx, p); err != nil {
 			return err
 		}
