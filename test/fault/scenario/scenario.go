@@ -42,6 +42,8 @@ type Target struct {
 	Client client.Client
 	// Namespace is the run's own.
 	Namespace string
+	// LastPort is the last port on which API servers of workload clusters may listen.
+	LastPort int
 	// Start is the state of the namespace before the change.
 	Start history.State
 }
