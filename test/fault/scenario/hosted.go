@@ -30,11 +30,6 @@ const (
 //go:embed hosted.yaml
 var hostedDefinitions []byte
 
-// Definitions returns the CRDs of kinds that are not ours.
-func Definitions() ([]*unstructured.Unstructured, error) {
-	return parse("hosted.yaml", hostedDefinitions)
-}
-
 // hosted returns the scenarios of Clusters whose control plane has no Machines: HostControlPlane is its provider.
 func hosted() []Scenario {
 	one, two := hostedSize(1), hostedSize(2)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/test/fault/history"
@@ -80,8 +81,18 @@ type Scenario struct {
 
 // All returns the scenarios.
 func All() []Scenario {
-	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), pools(), resourceSets(), externalEtcd(),
-		hosted(), managed(), failureDomains(), marked(), addresses())
+	return slices.Concat(creations(), scalings(), rollouts(), remediations(), externalRemediations(), deletions(), pools(), resourceSets(),
+		externalEtcd(), hosted(), managed(), failureDomains(), marked(), addresses())
+}
+
+// Definitions returns the CRDs of kinds that are not ours.
+func Definitions() ([]*unstructured.Unstructured, error) {
+	hosted, err := parse("hosted.yaml", hostedDefinitions)
+	if err != nil {
+		return nil, err
+	}
+	repairs, err := parse("repair.yaml", repairDefinitions)
+	return append(hosted, repairs...), err
 }
 
 // Fleet returns the scenario of every Cluster of a fleet: a second worker is added.
