@@ -286,7 +286,7 @@ func TestRefused(t *testing.T) {
 	testenv.Must(t, w.sides[1].Create(ctx, other))
 	refuse("An active Cluster of the target is not replaced.", nil, "already has Cluster refused/a1", "not paused")
 	testenv.Must(t, w.sides[1].Delete(ctx, other))
-	if err := w.move(&wire{limit: 60}); err == nil {
+	if err := w.move(&wire{limit: 110}); err == nil {
 		t.Fatal("the move was not interrupted")
 	}
 	_, err := (&wire{limit: -1}).run(t, w.name, w.envs[1], w.envs[0], nil)
