@@ -57,16 +57,20 @@ func Explain(in Input) Report {
 		Cluster: Object{Kind: tree.ClusterKind.Kind, Namespace: in.Cluster.Namespace, Name: in.Cluster.Name},
 		Summary: v.summary(), Unread: in.Unread,
 	}
-	seen := map[Object]bool{}
+	seen, above := map[Object]bool{}, map[Object]bool{}
 	for _, rule := range rules() {
 		if v.deleting() && !rule.deletion {
 			continue
 		}
 		for _, c := range rule.find(v) {
-			// Of several findings about one object, the first explains the others.
-			if !seen[c.Object] {
-				r.Causes = append(r.Causes, c)
-				seen[c.Object] = true
+			// Of several findings about one object, the first explains the others. What its owners wait for is a consequence.
+			if seen[c.Object] || c.State == Progressing && above[c.Object] {
+				continue
+			}
+			r.Causes = append(r.Causes, c)
+			seen[c.Object] = true
+			for _, link := range c.Chain {
+				above[link.Object] = true
 			}
 		}
 	}
@@ -82,6 +86,9 @@ func (v *view) cause(reason string, state State, u *unstructured.Unstructured, c
 	cause := Cause{
 		Reason: reason, State: state, Object: objectOf(u), Message: strings.Join(strings.Fields(message), " "),
 		Since: since(c), Chain: v.chain(u),
+	}
+	if last := &cause.Chain[len(cause.Chain)-1]; c != nil && c.Type != string(clusterv1.ReadyCondition) {
+		last.State = strings.TrimPrefix(last.State+", "+conditionState(c), ", ")
 	}
 	cause.Events = v.eventsOf(cause.Object)
 	return cause
@@ -129,14 +136,19 @@ func stateOf(u *unstructured.Unstructured) string {
 	if ready == nil {
 		return strings.Join(parts, ", ")
 	}
-	state := "Ready=" + ready.Status
-	if ready.Reason != "" {
-		state += " " + ready.Reason
+	return strings.Join(append(parts, conditionState(ready)), ", ")
+}
+
+// conditionState describes a condition: "Ready=False ScalingUp: Scaling up to 3 replicas".
+func conditionState(c *tree.Condition) string {
+	state := c.Type + "=" + c.Status
+	if c.Reason != "" {
+		state += " " + c.Reason
 	}
-	if ready.Message != "" {
-		state += ": " + strings.Join(strings.Fields(ready.Message), " ")
+	if c.Message != "" {
+		state += ": " + strings.Join(strings.Fields(c.Message), " ")
 	}
-	return strings.Join(append(parts, state), ", ")
+	return state
 }
 
 // eventsOf returns the newest warnings about an object.

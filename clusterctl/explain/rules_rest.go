@@ -95,12 +95,24 @@ func (v *view) resourceSets() []Cause {
 		if set == nil {
 			continue
 		}
-		if c := failing(set, addonsv1.ResourcesAppliedCondition); c != nil {
+		// What cannot be applied may concern other Clusters; what cannot be read concerns all.
+		ownFailure := unapplied(entry)
+		if c := failing(set, addonsv1.ResourcesAppliedCondition); c != nil &&
+			(ownFailure || c.Reason == addonsv1.RetrievingResourceFailedReason || c.Reason == addonsv1.WrongSecretTypeReason) {
 			list = append(list, v.cause("ResourcesNotApplied", Blocked, set, c, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
 				do(fmt.Sprintf("Correct what the message names; see `kubectl describe clusterresourceset %s -n %s`", key.Name, key.Namespace)))
 		}
 	}
 	return list
+}
+
+// unapplied reports whether a resource of a binding's entry is not applied.
+func unapplied(entry map[string]any) bool {
+	resources, _ := entry["resources"].([]any)
+	return slices.ContainsFunc(resources, func(r any) bool {
+		resource, ok := r.(map[string]any)
+		return ok && resource["applied"] != true
+	})
 }
 
 // stale finds objects that no controller reconciles, or whose spec no controller has reconciled.
