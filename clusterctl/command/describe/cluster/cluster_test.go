@@ -76,7 +76,7 @@ func TestRun(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(u).Build()
 	streams, buffers := iostreams.Test()
 	opts := &Options{
-		IO: streams, ClusterName: "c1", Clock: clocktesting.NewFakePassiveClock(time.Date(2030, 1, 2, 12, 0, 5, 0, time.UTC)),
+		IO: streams, ClusterName: "c1", Clock: clocktesting.NewFakeClock(time.Date(2030, 1, 2, 12, 0, 5, 0, time.UTC)),
 		Connect: func(management.Kubeconfig) (*management.Cluster, error) {
 			return &management.Cluster{Client: c, Namespace: "default", Host: "https://mgmt"}, nil
 		},
