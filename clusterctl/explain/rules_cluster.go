@@ -167,7 +167,7 @@ func (v *view) topology() []Cause {
 			do(fmt.Sprintf("Correct what the message names in ClusterClass %s, its templates or spec.topology of the Cluster; it is retried by itself", key.Name)))
 	case clusterv1.TopologyReconciledClusterClassNotReconciledReason:
 		list = append(list, v.cause("ClassNotReconciled", Blocked, v.cluster, c, c.Message).
-			do(fmt.Sprintf("See `kubectl get clusterclass %s -n %s -o yaml`: status.observedGeneration must reach metadata.generation", key.Name, key.Namespace)))
+			do(fmt.Sprintf("Correct what the message names; otherwise the class is being reconciled: see `kubectl describe clusterclass %s -n %s`", key.Name, key.Namespace)))
 	case clusterv1.TopologyReconciledHookBlockingReason:
 		list = append(list, v.cause("LifecycleHook", Blocked, v.cluster, c, c.Message).
 			do("The runtime extension decides when to go on: see its log, and `kubectl get extensionconfigs`"))

@@ -144,7 +144,7 @@ func TestMissingTemplate(t *testing.T) {
 		w.Applied(o)
 	}
 	c := w.Subject(NewCluster("wrong", "in-memory").Workers(1).Build())
-	c.Eventually("the missing template is reported", topologyFails(missing), c.Explains("TopologyFailed Cluster", missing))
+	c.Eventually("the missing template is reported", topologyFails(missing), c.Explains("ClassNotReconciled Cluster", missing))
 	p := c.Snapshot()
 	if n := len(p.ControlPlanes.Items) + len(p.Deployments.Items) + len(p.Machines.Items); n > 0 || p.Cluster.Spec.InfrastructureRef != nil {
 		t.Errorf("objects were created from an incomplete class:\n%s", p)
