@@ -64,9 +64,11 @@ func (v *view) providers() []Cause {
 }
 
 func (v *view) unavailable(d *appsv1.Deployment) Cause {
+	action := fmt.Sprintf("See why its Pods do not run: `kubectl describe pods -n %s -l %s=%s`", d.Namespace, providerLabel, d.Labels[providerLabel])
 	message := fmt.Sprintf("no Pod of provider %s is available, so nothing reconciles its kinds", d.Labels[providerLabel])
 	if d.Spec.Replicas != nil && *d.Spec.Replicas == 0 {
 		message = fmt.Sprintf("provider %s is scaled to 0 replicas, so nothing reconciles its kinds", d.Labels[providerLabel])
+		action = fmt.Sprintf("Scale it up: `kubectl scale deployment %s -n %s --replicas 1`", d.Name, d.Namespace)
 	}
 	c := Cause{
 		Reason: "ProviderUnavailable", State: Blocked, Object: Object{Kind: "Deployment", Namespace: d.Namespace, Name: d.Name},
@@ -85,7 +87,7 @@ func (v *view) unavailable(d *appsv1.Deployment) Cause {
 		message += ": " + why
 	}
 	c.Message = message
-	return c.do(fmt.Sprintf("See why its Pods do not run: `kubectl describe pods -n %s -l %s=%s`", d.Namespace, providerLabel, d.Labels[providerLabel]))
+	return c.do(action)
 }
 
 // podProblem returns why a container of a Deployment's Pods does not run.
@@ -194,7 +196,7 @@ func (v *view) finalizers() []Cause {
 		list = append(list, v.cause("ForeignFinalizer", Blocked, u, nil, fmt.Sprintf("its deletion waits for the program that removes finalizer %s", strings.Join(foreign, ", "))).
 			from(u.GetDeletionTimestamp()).
 			do(fmt.Sprintf("Find the program that sets %s, and see why it does not remove it", strings.Join(foreign, ", ")),
-				fmt.Sprintf("Only if that program is gone for ever, remove the finalizer: `kubectl edit %s -n %s`", resource(u), u.GetNamespace())))
+				fmt.Sprintf("Only if that program no longer exists, remove the finalizer: `kubectl edit %s -n %s`", resource(u), u.GetNamespace())))
 	}
 	return list
 }

@@ -142,7 +142,7 @@ func (v *view) deletions() []Cause {
 		if m.GetDeletionTimestamp() == nil {
 			continue
 		}
-		if c := v.deletion(m); c != nil {
+		if c := v.deletion(m); c != nil && c.State == Blocked {
 			list = append(list, *c)
 		}
 	}
@@ -211,7 +211,7 @@ func (v *view) hooks(m *unstructured.Unstructured, c *tree.Condition, prefix str
 	}
 	cause := v.cause("DeletionHook", Blocked, m, c, "its deletion waits until annotation "+strings.Join(list, ", ")+" is removed by the program that set it").
 		do("Find the program that sets the annotation, and see why it does not remove it",
-			fmt.Sprintf("Only if that program is gone, remove it: `kubectl annotate machine %s -n %s %s-`", m.GetName(), m.GetNamespace(), strings.Fields(list[0])[0]))
+			fmt.Sprintf("Only if that program no longer exists, remove it: `kubectl annotate machine %s -n %s %s-`", m.GetName(), m.GetNamespace(), strings.Fields(list[0])[0]))
 	return &cause
 }
 

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -198,10 +199,20 @@ func (v *view) provisioning() []Cause {
 	return list
 }
 
-// leaving finds objects that are being deleted: those of Machines first, the Cluster last.
+// leaving finds Nodes that are being drained, and objects that are being deleted: those of Machines first, the Cluster last.
 func (v *view) leaving() []Cause {
 	var list []Cause
-	for _, u := range v.tree {
+	for _, m := range v.machines {
+		if m.GetDeletionTimestamp() == nil {
+			continue
+		}
+		if c := v.deletion(m); c != nil {
+			list = append(list, *c)
+		}
+	}
+	objects := slices.Clone(v.tree)
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return cmp.Compare(len(v.chain(b)), len(v.chain(a))) })
+	for _, u := range objects {
 		if u.GetDeletionTimestamp() == nil || v.holdsDeletion(u) {
 			continue
 		}
