@@ -104,13 +104,11 @@ func (v *view) unreachable() *tree.Condition {
 		}
 	}
 	plane := v.controlPlane()
-	for t, reason := range map[clusterv1.ConditionType]string{
-		controlplanev1.ControlPlaneComponentsHealthyCondition: controlplanev1.ControlPlaneComponentsInspectionFailedReason,
-		controlplanev1.EtcdClusterHealthyCondition:            controlplanev1.EtcdClusterInspectionFailedReason,
-	} {
-		if c := failing(plane, t); c != nil && c.Reason == reason {
-			return c
-		}
+	if c := failing(plane, controlplanev1.ControlPlaneComponentsHealthyCondition); c != nil && c.Reason == controlplanev1.ControlPlaneComponentsInspectionFailedReason {
+		return c
+	}
+	if c := failing(plane, controlplanev1.EtcdClusterHealthyCondition); c != nil && c.Reason == controlplanev1.EtcdClusterInspectionFailedReason {
+		return c
 	}
 	var first *tree.Condition
 	for _, m := range v.machines {
