@@ -93,6 +93,8 @@ func (r *Runner) run(ctx context.Context, result *Result, baseline []string) err
 		Recorder: r.World.Recorder, Namespace: result.Namespace, Cluster: scenario.ClusterName, Exists: r.exists(result.Namespace),
 	})
 	defer etcd.Stop()
+	stop := r.provide(ctx, result)
+	defer stop()
 	before, err := r.prepare(ctx, result)
 	if err != nil {
 		return fmt.Errorf("preparing: %w", err)

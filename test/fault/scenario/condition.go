@@ -136,13 +136,18 @@ func Number(o *unstructured.Unstructured, path ...string) int {
 	return int(n)
 }
 
-// ClassReady is true when the class is reconciled.
+// ClassReady is true when all classes are reconciled, and there is one.
 func ClassReady(now history.State) error {
 	classes := now.Of("ClusterClass")
-	if len(classes) != 1 {
-		return fmt.Errorf("%d ClusterClasses exist, want 1", len(classes))
+	if len(classes) == 0 {
+		return errors.New("no ClusterClass exists")
 	}
-	return observed(classes[0])
+	for _, c := range classes {
+		if err := observed(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Upgraded is true when all Machines and their owners have the second version.

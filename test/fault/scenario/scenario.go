@@ -17,6 +17,8 @@ type Size struct {
 	ControlPlanes, Workers int
 	// Pool is set if the workers are those of a MachinePool instead of a MachineDeployment.
 	Pool bool
+	// Hosted is set if the control plane has no Machines: ControlPlanes is 0.
+	Hosted bool
 }
 
 // deployed returns the size of a Cluster with a MachineDeployment.
@@ -58,6 +60,8 @@ type Scenario struct {
 	Prepare Change
 	// IPAM is set if the change is one of pools of addresses. Such a scenario has no Cluster.
 	IPAM bool
+	// Provider, if set, is called with every new state of the namespace, without faults, as a controller of somebody else.
+	Provider func(ctx context.Context, t Target, now history.State) error
 	// ExternalEtcd is set if etcd is not on the Cluster's machines.
 	ExternalEtcd bool
 	// Before is the size of the Cluster at the start. Nil: it does not exist.
@@ -74,7 +78,7 @@ type Scenario struct {
 
 // All returns the scenarios.
 func All() []Scenario {
-	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), pools(), resourceSets(), externalEtcd(), marked(), addresses())
+	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), pools(), resourceSets(), externalEtcd(), hosted(), managed(), failureDomains(), marked(), addresses())
 }
 
 // Fleet returns the scenario of every Cluster of a fleet: a second worker is added.

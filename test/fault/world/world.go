@@ -75,10 +75,18 @@ func (w *World) start(ctx context.Context) error {
 			return err
 		}
 	}
+	definitions, err := scenario.Definitions()
+	if err != nil {
+		return err
+	}
+	for _, o := range definitions {
+		if err := w.Client.Create(ctx, o); err != nil {
+			return fmt.Errorf("creating %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
 	if err := w.AwaitDefinitions(ctx); err != nil {
 		return fmt.Errorf("waiting for the API server to serve all kinds: %w", err)
 	}
-	var err error
 	w.Recorder, err = history.Record(ctx, w.Config)
 	return err
 }

@@ -115,12 +115,12 @@ func TestPool(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{
 				Name:        Provider().MachineName(pool, i),
 				Labels:      map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachinePoolNameLabel: "p"},
-				Annotations: map[string]string{ordinalAnnotation: fmt.Sprint(i), dataAnnotation: "data", DomainAnnotation: []string{"a", "b"}[i]},
+				Annotations: map[string]string{ordinalAnnotation: fmt.Sprint(i), dataAnnotation: "data"},
 				OwnerReferences: []metav1.OwnerReference{
 					ownership.Reference(pool, inmemoryv1.GroupVersion.WithKind("InMemoryMachinePool"), false),
 				},
 			},
-			Spec: inmemoryv1.InMemoryMachineSpec{Behaviour: startsIn(time.Minute)},
+			Spec: inmemoryv1.InMemoryMachineSpec{FailureDomain: []string{"a", "b"}[i], Behaviour: startsIn(time.Minute)},
 		}
 		have := inmemoryv1.InMemoryMachine{ObjectMeta: metav1.ObjectMeta{Name: m.Name, Labels: m.Labels, Annotations: m.Annotations, OwnerReferences: m.OwnerReferences}, Spec: m.Spec}
 		if diff := cmp.Diff(want, have); diff != "" || !strings.HasPrefix(m.Name, "p-") {
