@@ -133,6 +133,8 @@ func kubeadmMistakes() []mistake {
 		{"an unknown format", file, config("{format: toml}"), []string{"spec.format", "toml", "cloud-config"}},
 		{"external etcd without a key", file, plane("{external: {endpoints: ['https://10.0.0.5:2379'], caFile: ca, certFile: c}}"), []string{"etcd.external.keyFile", "Required"}},
 		{"external etcd without endpoints", file, plane("{external: {caFile: ca, certFile: c, keyFile: k}}"), []string{"etcd.external.endpoints", "Required"}},
+		{"a member of external etcd that is no URL", file, plane("{external: {endpoints: ['10.0.0.5:2379'], caFile: ca, certFile: c, keyFile: k}}"),
+			[]string{"spec.kubeadmConfigSpec.clusterConfiguration.etcd.external.endpoints[0]", "such as https://"}},
 		{"external and local etcd", file, plane("{local: {}, " + external + "}"), []string{"spec.kubeadmConfigSpec.clusterConfiguration.etcd.local", "cannot have both"}},
 	}
 }
