@@ -20,7 +20,7 @@ func pool(change ...func(*clusterv1.MachinePool)) *clusterv1.MachinePool {
 			Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
 				ClusterName: "c", Version: ptr.To("v1.30.0"),
 				Bootstrap:         clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{Kind: "KubeadmConfig", Name: "p", Namespace: "n"}},
-				InfrastructureRef: corev1.ObjectReference{Kind: "DockerMachinePool", Name: "p", Namespace: "n"},
+				InfrastructureRef: corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "DockerMachinePool", Name: "p", Namespace: "n"},
 			}},
 		},
 	}
