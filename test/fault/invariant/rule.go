@@ -57,6 +57,7 @@ func Rules() []Rule {
 		{"never fewer available Machines than the strategy allows", enoughAvailable},
 		{"nothing is created twice", nothingCreatedTwice},
 		{"no Machine with power is remediated", onlyDeadRemediated},
+		{"no Machine is remediated while its cluster does not respond", nothingRemediatedBlindly},
 		{"nothing is deleted before its dependents", nothingOrphaned},
 		{"there is only one etcd cluster", oneEtcdCluster},
 		{"only one Machine initializes the cluster", oneInit},

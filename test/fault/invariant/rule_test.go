@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/test/fault/history"
 	"sigs.k8s.io/cluster-api/test/fault/members"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
@@ -122,6 +123,12 @@ func TestRules(t *testing.T) {
 			s.event(watch.Added, object("InMemoryMachine", "w1", worker(1)))
 			s.event(watch.Modified, deleting(worker(1)))
 			s.event(watch.Deleted, deleting(worker(1)))
+		}},
+		{reason: "a Machine is deleted while its cluster does not respond", want: []string{"no Machine is remediated while its cluster does not respond"}, change: func(s *builder) {
+			infrastructure := object("InMemoryCluster", "c", nil)
+			infrastructure.SetAnnotations(map[string]string{inmemoryv1.FaultsAnnotation: `{"unresponsive":true}`})
+			s.event(watch.Added, infrastructure)
+			s.event(watch.Modified, deleting(worker(1)))
 		}},
 	}
 	for _, test := range tests {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,6 +45,8 @@ type World struct {
 	Recorder *history.Recorder
 	// Scripts has the faults to inject.
 	Scripts *script.Set
+	// LastPort is the last port on which API servers of workload clusters may listen.
+	LastPort int
 
 	options  Options
 	managers []*manager
@@ -74,6 +78,11 @@ func (w *World) start(ctx context.Context) error {
 		if err := w.program(ctx, p); err != nil {
 			return err
 		}
+	}
+	_, last, _ := strings.Cut(w.options.Ports, "-")
+	var err error
+	if w.LastPort, err = strconv.Atoi(last); err != nil {
+		return fmt.Errorf("ports %q: %w", w.options.Ports, err)
 	}
 	definitions, err := scenario.Definitions()
 	if err != nil {
