@@ -33,7 +33,18 @@ func AddKubeconfig(cmd *cobra.Command, k *management.Kubeconfig, persistent bool
 	}
 	flags.StringVar(&k.Path, "kubeconfig", "", "Kubeconfig `file` of the management cluster. Defaults to the one that kubectl uses")
 	flags.StringVar(&k.Context, "kubeconfig-context", "", "The kubeconfig `context` to use. Defaults to the current context")
-	register(cmd, "kubeconfig-context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	completeContexts(cmd, "kubeconfig-context", k)
+}
+
+// AddTarget adds --to-kubeconfig and --to-kubeconfig-context, the cluster that a command writes to.
+func AddTarget(cmd *cobra.Command, k *management.Kubeconfig) {
+	cmd.Flags().StringVar(&k.Path, "to-kubeconfig", "", "Kubeconfig `file` of the target management cluster")
+	cmd.Flags().StringVar(&k.Context, "to-kubeconfig-context", "", "The kubeconfig `context` of the target. Defaults to the current context")
+	completeContexts(cmd, "to-kubeconfig-context", k)
+}
+
+func completeContexts(cmd *cobra.Command, flag string, k *management.Kubeconfig) {
+	register(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		contexts, err := management.Kubeconfig{Path: k.Path}.Contexts()
 		return names(contexts, err)
 	})
