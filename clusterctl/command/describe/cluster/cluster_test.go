@@ -173,7 +173,10 @@ func TestWatchEnds(t *testing.T) {
 	u.SetGroupVersionKind(tree.ClusterKind)
 	u.SetNamespace("default")
 	u.SetName("c1")
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(u).Build()
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(tree.ClusterKind, meta.RESTScopeNamespace)
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(u).WithRESTMapper(mapper).
+		WithIndex(u.DeepCopy(), "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).Build()
 	streams, buffers := iostreams.Test()
 	out := &notifying{Writer: streams.Out, written: make(chan struct{}, 100)}
 	streams.Out = out
@@ -181,9 +184,13 @@ func TestWatchEnds(t *testing.T) {
 		Connect: func(management.Kubeconfig) (*management.Cluster, error) {
 			return &management.Cluster{Client: c, Namespace: "default"}, nil
 		}}
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() { done <- run(t.Context(), opts) }()
-	<-out.written // The Cluster is shown.
+	select {
+	case <-out.written: // The Cluster is shown.
+	case err := <-done:
+		t.Fatalf("watching ended: %v", err)
+	}
 	if err := c.Delete(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}

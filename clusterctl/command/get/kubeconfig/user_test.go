@@ -29,7 +29,7 @@ var (
 // secrets returns the Secrets of a cluster. Without key, its CA cannot issue certificates.
 func secrets(t *testing.T, key bool) (ca *pki.CA, list []client.Object) {
 	t.Helper()
-	ca, err := pki.NewCA(pki.ECDSAP256, now)
+	ca, err := pki.NewCA(pki.ECDSA, now)
 	if err != nil {
 		t.Fatal(err)
 	}
