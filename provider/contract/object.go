@@ -44,6 +44,13 @@ func (o Object) Conditions() (clusterv1.Conditions, error) {
 	return conditions, err
 }
 
+// ObservedGeneration returns status.observedGeneration, which is not part of the contract: found is false if it is absent, or not a
+// number.
+func (o Object) ObservedGeneration() (generation int64, found bool) {
+	generation, found, err := field[int64](o, "status", "observedGeneration")
+	return generation, found && err == nil
+}
+
 // ref returns the object reference at path; nil if absent.
 func (o Object) ref(path ...string) (*corev1.ObjectReference, error) {
 	ref, ok, err := structured[corev1.ObjectReference](o, path...)

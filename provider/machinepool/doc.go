@@ -18,6 +18,9 @@
 // What to create and to delete is a pure function of the pool and its machines (plan.go). If that has to change anything according
 // to the cache, it is decided again on what the API server has: a stale cache never leads to a machine too many or too few.
 //
+// A change of a MachinePool may be one of several objects, which are written one after another: with revisions (revision.go), machines are
+// replaced when all of them are there, and only once.
+//
 // An infrastructure machine is never created twice: names derive from the pool's UID and an ordinal, which is not used again.
 //
 // What does not belong here: how a machine is made, and pools whose machines are not objects.

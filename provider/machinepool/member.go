@@ -78,6 +78,14 @@ func (a Annotations) ordinal(obj client.Object) (n int, ok bool) {
 	return n, err == nil && n >= 0
 }
 
+// domainOf returns the failure domain of a machine; empty if it has none.
+func (p *Provider[P, M]) domainOf(m M) string {
+	if p.Domain != nil {
+		return *p.Domain(m)
+	}
+	return m.GetAnnotations()[p.Annotations.Domain]
+}
+
 // outdated returns why a machine must be replaced; empty if it is up to date.
 func (s *scope[P, M]) outdated(m Member[M]) string {
 	template := &s.pool.Spec.Template.Spec
@@ -95,7 +103,7 @@ func (s *scope[P, M]) outdated(m Member[M]) string {
 	if have != "" && want != "" && have != want {
 		return fmt.Sprintf("its bootstrap data is in Secret %s instead of %s", have, want)
 	}
-	domain := m.Object.GetAnnotations()[s.provider.Annotations.Domain]
+	domain := s.provider.domainOf(m.Object)
 	if domains := s.pool.Spec.FailureDomains; domain != "" && len(domains) > 0 && !slices.Contains(domains, domain) {
 		return fmt.Sprintf("the pool does not have its failure domain %q", domain)
 	}
@@ -145,5 +153,5 @@ func (s *scope[P, M]) plan() plan {
 			outdated: s.outdated(m), marked: m.marked(), deleting: m.deleting(),
 		})
 	}
-	return next(s.replicas(), all)
+	return next(s.replicas(), s.incomplete() != "", all)
 }

@@ -36,12 +36,13 @@ type plan struct {
 
 func (p plan) none() bool { return p.create == 0 && len(p.delete) == 0 }
 
-// next returns the next changes towards replicas machines that are up to date.
+// next returns the next changes towards replicas machines that are up to date. With hold, no machine is replaced: those that are
+// missing are created, and those that are too many deleted, outdated ones first.
 //
 // Outdated machines are replaced one at a time: one is only deleted if enough others are available, or if it is not available itself, but
 // all replacements are. So a failure that affects all machines, such as one of the network, stops the rollout. Machines that never joined
 // are not missed. Machines whose deletion has started still count for the surge, so that a pool that cannot delete them does not grow.
-func next(replicas int, all []instance) plan {
+func next(replicas int, hold bool, all []instance) plan {
 	var staying []instance
 	available, current, pending := 0, 0, 0
 	for _, i := range all {
@@ -59,6 +60,9 @@ func next(replicas int, all []instance) plan {
 			}
 		}
 	}
+	if hold {
+		current = len(staying)
+	}
 	out := plan{create: max(0, min(replicas-current, replicas+surge-len(all)))}
 	slices.SortFunc(staying, before)
 	excess := len(staying) - replicas
@@ -68,7 +72,7 @@ func next(replicas int, all []instance) plan {
 			left--
 		}
 		switch {
-		case i.outdated != "" && !i.joined:
+		case i.outdated != "" && !i.joined && !hold:
 			// It is not missed.
 		case excess <= 0:
 			return out

@@ -67,7 +67,32 @@ func TestNext(t *testing.T) {
 		{"scaling to zero does not wait for replacements", 0, "a:ro b:ro", plan{delete: []string{"b", "a"}}},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, next(tt.replicas, describe(tt.all)), cmp.AllowUnexported(plan{})); diff != "" {
+			if diff := cmp.Diff(tt.want, next(tt.replicas, false, describe(tt.all)), cmp.AllowUnexported(plan{})); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestNextWhileHeld replaces nothing while a change is incomplete, but scales.
+func TestNextWhileHeld(t *testing.T) {
+	for _, tt := range []struct {
+		reason   string
+		replicas int
+		all      string
+		want     plan
+	}{
+		{"no rollout begins", 2, "a:ro b:ro", plan{}},
+		{"machines that never joined are not replaced either", 2, "a:o b:ro", plan{}},
+		{"a rollout does not continue", 2, "a:ro b:", plan{}},
+		{"its surplus goes once the replacement is available", 2, "a:ro b:ro c:r", plan{delete: []string{"b"}}},
+		{"but not before", 2, "a:ro b:ro c:", plan{}},
+		{"missing machines are created", 3, "a:ro b:ro", plan{create: 1}},
+		{"also those that were remediated", 2, "a:ro b:rod", plan{create: 1}},
+		{"scaling down removes outdated machines first", 1, "a:ro b:r", plan{delete: []string{"a"}}},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, next(tt.replicas, true, describe(tt.all)), cmp.AllowUnexported(plan{})); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -110,7 +135,7 @@ func converge(t *testing.T, replicas int, from string, eager bool) {
 	}
 	available := func(i instance) bool { return i.available && !i.deleting }
 	for round := range 40 {
-		p := next(replicas, all)
+		p := next(replicas, false, all)
 		before, marked := count(available), 0
 		for i := range all {
 			for _, name := range p.delete {

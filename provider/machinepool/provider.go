@@ -28,6 +28,8 @@ type Provider[P, M step.Object] struct {
 	// Replicas returns how many machines the infrastructure wants the pool to have, if replicas are managed externally. Nil, or a
 	// nil result: as many as there are.
 	Replicas func(pool P) *int32
+	// Domain returns the field of a machine with its failure domain, spec.failureDomain in the contract. Nil: it is in the annotation.
+	Domain func(m M) *string
 	// Claim sets other fields of a pool, before it has machines. May be nil.
 	Claim func(pool P, cluster *clusterv1.Cluster)
 	// Report sets other fields of the status. May be nil.
@@ -54,7 +56,7 @@ type Annotations struct {
 	// Ordinal is the ordinal that the name of a machine derives from. On a pool, it is the ordinal of the next one: ordinals are not
 	// used again, because a Node may outlive its machine.
 	Ordinal string
-	// Domain is the failure domain of a machine.
+	// Domain is the failure domain of a machine. Empty: Provider.Domain has it.
 	Domain string
 	// Data is the name of the Secret with the bootstrap data that a machine was created with.
 	Data string

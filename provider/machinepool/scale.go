@@ -25,6 +25,9 @@ const staleBackstop = 10 * time.Second
 // the API server, and it is decided again. That costs four or five reads for each change, and none otherwise.
 func (c *Controller[P, M]) scale(ctx context.Context, s *scope[P, M]) (step.Result, error) {
 	if s.plan().none() && len(s.stranded()) == 0 {
+		if s.held() {
+			return step.Wait(s.incomplete() + " before machines are replaced").KeepCondition(), nil
+		}
 		return step.Done(), nil
 	}
 	upToDate, err := c.confirm(ctx, s)
@@ -77,9 +80,12 @@ func (c *Controller[P, M]) confirm(ctx context.Context, s *scope[P, M]) (upToDat
 		}
 	}
 	_, paused := obj.GetAnnotations()[clusterv1.PausedAnnotation]
-	ordinal := c.provider.Annotations.Ordinal
+	same := func(annotation string) bool {
+		return obj.GetAnnotations()[annotation] == s.obj.GetAnnotations()[annotation]
+	}
 	if cluster.Spec.Paused || paused || !obj.GetDeletionTimestamp().IsZero() || !c.provider.SameTemplate(obj, s.obj) ||
-		obj.GetAnnotations()[ordinal] != s.obj.GetAnnotations()[ordinal] || c.provider.Replicas != nil && !ptr.Equal(c.provider.Replicas(obj), c.provider.Replicas(s.obj)) {
+		!same(c.provider.Annotations.Ordinal) || !same(clusterv1.MachinePoolRevisionAnnotation) ||
+		c.provider.Replicas != nil && !ptr.Equal(c.provider.Replicas(obj), c.provider.Replicas(s.obj)) {
 		return false, nil
 	}
 	members, err := c.membersOf(ctx, c.Live, s.obj)
@@ -159,7 +165,11 @@ func (s *scope[P, M]) newMachine() M {
 	obj.SetOwnerReferences([]metav1.OwnerReference{ownership.Reference(s.obj, s.provider.Pool, false)})
 	annotate(obj, names.Ordinal, strconv.Itoa(next))
 	annotate(obj, names.Data, ptr.Deref(s.pool.Spec.Template.Spec.Bootstrap.DataSecretName, ""))
-	annotate(obj, names.Domain, s.emptiestDomain())
+	if domain := s.emptiestDomain(); s.provider.Domain != nil {
+		*s.provider.Domain(obj) = domain
+	} else {
+		annotate(obj, names.Domain, domain)
+	}
 	return obj
 }
 
@@ -181,7 +191,7 @@ func (s *scope[P, M]) emptiestDomain() string {
 	has := map[string]int{}
 	for _, m := range s.members {
 		if !m.deleting() {
-			has[m.Object.GetAnnotations()[s.provider.Annotations.Domain]]++
+			has[s.provider.domainOf(m.Object)]++
 		}
 	}
 	best := ""

@@ -147,7 +147,7 @@ func (c *commit[T]) all(ctx context.Context) error {
 	if err := c.metadata(ctx); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if c.object.GetDeletionTimestamp() != nil && len(c.object.GetFinalizers()) == 0 {
+	if released(c.object) {
 		return nil
 	}
 	c.observe() // The write may have changed the generation.

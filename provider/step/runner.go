@@ -122,7 +122,7 @@ func (r *Runner[T]) behind(ctx context.Context, obj T) (time.Duration, error) {
 	if !waiting {
 		return 0, nil
 	}
-	if shows(obj.GetResourceVersion(), wanted.version) {
+	if wanted.shownBy(obj) {
 		r.written.forget(key)
 		return 0, nil
 	}
@@ -134,7 +134,9 @@ func (r *Runner[T]) behind(ctx context.Context, obj T) (time.Duration, error) {
 	err := r.Live.Get(ctx, key, live)
 	switch {
 	case apierrors.IsNotFound(err): // The cache will catch up.
-		live.SetResourceVersion(wanted.version)
+		pause := min(2*wanted.pause, staleLimit)
+		r.written.rememberGone(key, obj.GetUID(), pause, now)
+		return pause, nil
 	case err != nil:
 		return 0, fmt.Errorf("reading %s, which is stale in the cache: %w", key, err)
 	case live.GetResourceVersion() == obj.GetResourceVersion():
@@ -170,10 +172,17 @@ func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
 		commit.emit()
 	}
 	r.transitions.observe(ctrl.LoggerFrom(ctx), client.ObjectKeyFromObject(obj), steps)
-	if commit.wrote {
-		r.written.remember(client.ObjectKeyFromObject(obj), commit.latest.GetResourceVersion(), staleBackstop, r.Clock.Now())
+	if key := client.ObjectKeyFromObject(obj); commit.wrote && released(commit.latest) {
+		r.written.rememberGone(key, commit.latest.GetUID(), staleBackstop, r.Clock.Now())
+	} else if commit.wrote {
+		r.written.remember(key, commit.latest.GetResourceVersion(), staleBackstop, r.Clock.Now())
 	}
 	return result.soonest(Again(commit.waits)), errors.Join(err, saved)
+}
+
+// released reports whether an object is deleted, and has no finalizer that keeps it: then it does not exist any more.
+func released(obj client.Object) bool {
+	return obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0
 }
 
 // delay returns the function that decides how long a status patch is delayed; nil if it is not.

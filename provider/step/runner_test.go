@@ -259,6 +259,45 @@ func TestOwnWriteNotYetInCache(t *testing.T) {
 	}
 }
 
+// TestDeletedObjectStillInCache: the write that removes the last finalizer is not repeated while the cache still has the object. Its
+// response has the version from before.
+func TestDeletedObjectStillInCache(t *testing.T) {
+	m := machine()
+	m.UID, m.Finalizers, m.DeletionTimestamp = "deleted", []string{clusterv1.MachineFinalizer}, &metav1.Time{Time: now}
+	w := newWorld(t, func(_ context.Context, m *clusterv1.Machine) (Result, error) {
+		m.Finalizers = nil
+		return Done(), nil
+	}, m)
+	clock := testclock.NewFakePassiveClock(now)
+	w.runner.Clock, w.runner.observed = clock, nil
+	cached := w.machine(t)
+	w.runner.Client = interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+			cached.DeepCopyInto(into.(*clusterv1.Machine))
+			return nil
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
+			err := c.Patch(ctx, obj, p, o...)
+			obj.SetResourceVersion(cached.ResourceVersion)
+			return err
+		},
+	})
+	for _, at := range []time.Duration{0, staleBackstop / 2, staleBackstop, time.Minute} {
+		clock.SetTime(now.Add(at))
+		if after := w.mustReconcile(t); (after > 0) != (at > 0) {
+			t.Errorf("after %s: requeued after %s", at, after)
+		}
+		if len(w.writes) != 1 {
+			t.Fatalf("after %s: %q, want one write", at, w.writes)
+		}
+	}
+	cached.UID = "created again"
+	w.mustReconcile(t)
+	if len(w.writes) != 2 {
+		t.Errorf("an object that was created again is not reconciled: %q", w.writes)
+	}
+}
+
 func TestLiveReadsBackOff(t *testing.T) {
 	live := machine()
 	live.ResourceVersion = "1001"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const (
@@ -15,8 +16,8 @@ const (
 	staleLimit    = time.Minute
 )
 
-// versions remembers, per object, the resource version of our last write, which must be in the cache before the next reconcile.
-// It is only a hint, and confirmed by a live read after staleBackstop: after a restore of etcd, the version may never appear.
+// versions remembers, per object, the resource version of our last write, which must be in the cache before the next reconcile, or
+// that our last write deleted the object: it removed the last finalizer. It is only a hint, and confirmed by a live read after staleBackstop: after a restore of etcd, the version may never appear.
 type versions struct {
 	mu       sync.Mutex
 	awaiting map[types.NamespacedName]awaited
@@ -25,6 +26,9 @@ type versions struct {
 // awaited is the version to wait for, of one object.
 type awaited struct {
 	version string
+	// gone is the UID of an object that our last write deleted; empty if it did not. The response to such a write has the version of
+	// the object before it, so that no version shows the deletion.
+	gone types.UID
 	// confirm is when to read from the API server; pause is the delay until the next such read if the cache is behind.
 	confirm time.Time
 	pause   time.Duration
@@ -42,18 +46,35 @@ func (v *versions) remember(key types.NamespacedName, version string, pause time
 	if version == "" {
 		return
 	}
+	v.await(key, awaited{version: version, confirm: now.Add(pause), pause: pause})
+}
+
+// rememberGone makes the next reconcile wait until an object with this UID is no longer in the cache.
+func (v *versions) rememberGone(key types.NamespacedName, uid types.UID, pause time.Duration, now time.Time) {
+	v.await(key, awaited{gone: uid, confirm: now.Add(pause), pause: pause})
+}
+
+func (v *versions) await(key types.NamespacedName, a awaited) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.awaiting == nil {
 		v.awaiting = map[types.NamespacedName]awaited{}
 	}
-	v.awaiting[key] = awaited{version: version, confirm: now.Add(pause), pause: pause}
+	v.awaiting[key] = a
 }
 
 func (v *versions) forget(key types.NamespacedName) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.awaiting, key)
+}
+
+// shownBy reports whether the cached object is what to wait for, or newer.
+func (a awaited) shownBy(cached client.Object) bool {
+	if a.gone != "" {
+		return cached.GetUID() != a.gone
+	}
+	return shows(cached.GetResourceVersion(), a.version)
 }
 
 // shows reports whether a cached version is the wanted one or newer. Versions that are not numbers have no order: unless equal,

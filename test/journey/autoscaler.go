@@ -141,7 +141,7 @@ type nodeGroup struct {
 
 // group returns a node group by the name of its object, after the autoscaler has seen it.
 func (a *Autoscaler) group(name string) (*nodeGroup, error) {
-	for _, kind := range []string{"machinedeployments", "machinesets"} {
+	for _, kind := range []string{"machinedeployments", "machinesets", "machinepools"} {
 		for _, o := range a.list(kind) {
 			annotations := o.GetAnnotations()
 			least, hasLeast := annotations[clusterv1.AutoscalerMinSizeAnnotation]
@@ -171,16 +171,19 @@ func owner(o client.Object, kind string) string {
 
 // machines returns the Machines of the group.
 func (g *nodeGroup) machines() []*unstructured.Unstructured {
-	sets := []string{g.GetName()}
-	if g.GetKind() == "MachineDeployment" {
-		sets = nil
+	kind, owners := "MachineSet", []string{g.GetName()}
+	switch g.GetKind() {
+	case clusterv1.MachinePoolKind:
+		kind = clusterv1.MachinePoolKind
+	case "MachineDeployment":
+		owners = nil
 		for _, set := range g.autoscaler.list("machinesets") {
 			if owner(set, "MachineDeployment") == g.GetName() {
-				sets = append(sets, set.GetName())
+				owners = append(owners, set.GetName())
 			}
 		}
 	}
-	return slices.DeleteFunc(g.autoscaler.list("machines"), func(m *unstructured.Unstructured) bool { return !slices.Contains(sets, owner(m, "MachineSet")) })
+	return slices.DeleteFunc(g.autoscaler.list("machines"), func(m *unstructured.Unstructured) bool { return !slices.Contains(owners, owner(m, kind)) })
 }
 
 // instances returns the provider IDs of the group. Machines that failed permanently before they had one are listed by name, so that

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -193,4 +194,57 @@ func TestAutoscalerOfAMachineSet(t *testing.T) {
 		c.scaleDown(c.waitForGroup(a, "set", int64(left+1), left+1), c.Snapshot().Workers()[left], left)
 	}
 	c.Delete()
+}
+
+// TestAutoscalerOfAMachinePool scales a MachinePool of a topology, and lets the infrastructure take over the number of replicas.
+func TestAutoscalerOfAMachinePool(t *testing.T) {
+	t.Parallel()
+	w := shared.World(t)
+	a := w.Autoscaler()
+	cluster := NewCluster("c", w.Class(w.Tools.ProjectTemplate())).Build()
+	pool := poolTopology("mp-0", 0, limits("1", "3"))
+	pool.Replicas = nil
+	for name, value := range map[string]string{"cpu": "1", "memory": "4Gi"} {
+		pool.Metadata.Annotations[capacityPrefix+name] = value // An infrastructure pool reports no capacity.
+	}
+	setPools(pool)(cluster)
+	c := w.Subject(cluster)
+	c.Eventually("the pool starts with one Machine", Ready, ControlPlanes(1), Pools(1), c.WorkloadMatches)
+	name := c.Snapshot().Pools.Items[0].Name
+	c.pend("one", "two")
+	c.scaleUp(c.waitForGroup(a, name, 1, 1))
+	c.Eventually("two pending Pods need two more Nodes", Ready, Pools(3), c.WorkloadMatches)
+	before := c.Snapshot()
+	c.Change(SetVersion(newer))
+	c.Eventually("an upgrade keeps the number of replicas", Ready, Pools(3), Version(newer), NewMachines((*Snapshot).Pooled, before), c.WorkloadMatches)
+	for left := 2; left >= 1; left-- {
+		workers := c.Snapshot().Pooled()
+		c.scaleDown(c.waitForGroup(a, name, int64(left+1), left+1), workers[len(workers)/2], left)
+	}
+	if err := c.waitForGroup(a, name, 1, 1).resize(t.Context(), func(int32) int32 { return 0 }); err == nil {
+		t.Error("the autoscaler must not go below the limit")
+	}
+
+	infrastructure := object(poolInfrastructure, "InMemoryMachinePool", c.Namespace, c.Snapshot().Pools.Items[0].Spec.Template.Spec.InfrastructureRef.Name)
+	c.update(infrastructure, func() {
+		if err := unstructured.SetNestedField(infrastructure.Object, int64(2), "spec", "replicas"); err != nil {
+			t.Error(err)
+		}
+	})
+	c.Change(func(cluster *clusterv1.Cluster) {
+		cluster.Spec.Topology.Workers.MachinePools[0].Metadata.Annotations = map[string]string{clusterv1.ReplicasManagedByAnnotation: "the-cloud"}
+	})
+	c.Eventually("the infrastructure decides on the number", Ready, Pools(2), c.WorkloadMatches, func(p *Snapshot) error {
+		if have := p.Pools.Items[0].Spec.Replicas; have == nil || *have != 2 {
+			return fmt.Errorf("spec.replicas of the MachinePool is %v", value(have))
+		}
+		return nil
+	})
+	c.Eventually("the pool is no node group any more", func(*Snapshot) error {
+		if _, err := a.group(name); err == nil {
+			return fmt.Errorf("the autoscaler still has node group %s", name)
+		}
+		return nil
+	})
+	c.Gone()
 }

@@ -17,26 +17,6 @@ import (
 	"sigs.k8s.io/cluster-api/provider/condition"
 )
 
-const hostedCluster = `
-apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1
-kind: InMemoryCluster
-metadata: {name: c}
-spec: {}
----
-apiVersion: thirdparty.example.com/v1beta1
-kind: FooControlPlane
-metadata: {name: c}
-spec: {version: v1.30.5}
----
-apiVersion: cluster.x-k8s.io/v1beta1
-kind: Cluster
-metadata: {name: c}
-spec:
-  infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: InMemoryCluster, name: c}
-  controlPlaneRef: {apiVersion: thirdparty.example.com/v1beta1, kind: FooControlPlane, name: c}
----
-`
-
 const hostedClass = `
 apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1
 kind: InMemoryClusterTemplate
@@ -97,7 +77,7 @@ func TestHostedControlPlane(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
 	w.HostedControlPlaneProvider()
-	c := w.Plain(hostedCluster + fmt.Sprintf(plainWorkers, 2))
+	c := w.Plain(Plain{ControlPlane: hostedPlane, Workers: 2}.String())
 	c.Eventually("the Cluster becomes ready", Ready, Workers(2), Version(older), c.serves(older), c.NodesMatch)
 
 	r := w.Tools.Clusterctl(t.Context(), "", "describe", "cluster", "c", "--namespace", w.Namespace, "--kubeconfig", w.Kubeconfig)

@@ -12,40 +12,6 @@ import (
 	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
-// ownMachine is a Cluster without a control plane object, whose only control plane Machine the user creates.
-const ownMachine = `
-apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1
-kind: InMemoryCluster
-metadata: {name: c}
-spec: %s
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1
-kind: InMemoryMachine
-metadata: {name: first}
-spec: {}
----
-apiVersion: bootstrap.cluster.x-k8s.io/v1beta1
-kind: KubeadmConfig
-metadata: {name: first}
-spec: {clusterConfiguration: {}, initConfiguration: {}}
----
-apiVersion: cluster.x-k8s.io/v1beta1
-kind: Cluster
-metadata: {name: c}
-spec:
-  infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: InMemoryCluster, name: c}
----
-apiVersion: cluster.x-k8s.io/v1beta1
-kind: Machine
-metadata: {name: first, labels: {cluster.x-k8s.io/control-plane: "", cluster.x-k8s.io/cluster-name: c}}
-spec:
-  clusterName: c
-  version: v1.30.5
-  bootstrap: {configRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfig, name: first}}
-  infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: InMemoryMachine, name: first}
----
-`
-
 // TestControlPlaneMachineOfTheUser creates a Cluster without a control plane object. The bootstrap provider creates the CAs, and the
 // core provider the kubeconfig, unless the user has.
 func TestControlPlaneMachineOfTheUser(t *testing.T) {
@@ -55,14 +21,14 @@ func TestControlPlaneMachineOfTheUser(t *testing.T) {
 			t.Parallel()
 			w := shared.World(t)
 			key := client.ObjectKey{Namespace: w.Namespace, Name: "c"}
-			spec, before := "{}", map[string]ownSecret{}
+			cluster, before := Plain{ControlPlane: ownMachine, Workers: 1}, map[string]ownSecret{}
 			if own {
 				port := w.freePort()
 				createKeys(t, w, key, pki.ECDSA)
 				w.userKubeconfig(key, managedServer(port))
-				spec, before = fmt.Sprintf("{controlPlaneEndpoint: {host: %s, port: %d}}", managedHost, port), w.secrets(key)
+				cluster.Infrastructure, before = fmt.Sprintf("controlPlaneEndpoint: {host: %s, port: %d}", managedHost, port), w.secrets(key)
 			}
-			c := w.Plain(fmt.Sprintf(ownMachine, spec) + fmt.Sprintf(plainWorkers, 1))
+			c := w.Plain(cluster.String())
 			c.Eventually("the Machines run", Workers(1), c.WorkloadMatches, func(p *Snapshot) error { return running(p.ControlPlane(), 1) })
 			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: pki.SecretName("c", pki.Kubeconfig)}}
 			w.read(secret)

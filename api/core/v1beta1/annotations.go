@@ -13,6 +13,20 @@ const (
 	// "false".
 	ReplicasManagedByAnnotation = "cluster.x-k8s.io/replicas-managed-by"
 
+	// MachinePoolRevisionAnnotation is a revision of the bootstrap config or of the infrastructure object of a MachinePool, as set by
+	// the client that changes them, such as the topology controller. It is not part of Cluster API v1.7.
+	MachinePoolRevisionAnnotation = "cluster.x-k8s.io/pool-revision"
+
+	// MachinePoolBootstrapRevisionAnnotation and MachinePoolInfrastructureRevisionAnnotation on a MachinePool are the revisions of
+	// its bootstrap config and of its infrastructure object that its spec belongs to. Until both objects have these revisions, and
+	// the bootstrap data is that of this revision, no machine is replaced: so changes of three objects replace each machine once.
+	MachinePoolBootstrapRevisionAnnotation      = "cluster.x-k8s.io/pool-bootstrap-revision"
+	MachinePoolInfrastructureRevisionAnnotation = "cluster.x-k8s.io/pool-infrastructure-revision"
+
+	// MachinePoolDataRevisionAnnotation on a MachinePool is the revision of the bootstrap config that the Secret in
+	// spec.template.spec.bootstrap.dataSecretName was generated from. The MachinePool controller sets it together with the name.
+	MachinePoolDataRevisionAnnotation = "cluster.x-k8s.io/pool-data-revision"
+
 	// AutoscalerMinSizeAnnotation is the autoscaler's minimum number of replicas; used for defaulting.
 	AutoscalerMinSizeAnnotation = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
 

@@ -5,6 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/pause"
+	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/restart"
+	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/resume"
+	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/undo"
 	"sigs.k8s.io/cluster-api/clusterctl/command/config/repositories"
 	createcluster "sigs.k8s.io/cluster-api/clusterctl/command/create/cluster"
 	deletecluster "sigs.k8s.io/cluster-api/clusterctl/command/delete/cluster"
@@ -35,6 +39,20 @@ func unknown(cmd *cobra.Command, args []string) error {
 		proposal = fmt.Sprintf("did you mean %q? Otherwise ", cmd.SuggestionsFor(args[0])[0])
 	}
 	return fmt.Errorf("unknown command %q for %q: %ssee `%s --help`", args[0], cmd.CommandPath(), proposal, cmd.CommandPath())
+}
+
+func newAlpha(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:     "alpha",
+		Short:   "Commands for features in alpha",
+		Long:    "Commands for features in alpha, whose flags and output may change.",
+		Example: "  # Replace the Machines of a MachineDeployment\n  clusterctl alpha rollout restart machinedeployment/my-md-0",
+	}, verb(&cobra.Command{
+		Use:     "rollout SUBCOMMAND",
+		Short:   "Manage the rollout of a cluster-api resource",
+		Long:    "Restart, pause, resume and undo the rollouts of MachineDeployments and KubeadmControlPlanes.",
+		Example: "  # Roll a MachineDeployment back to the previous revision\n  clusterctl alpha rollout undo machinedeployment/my-md-0",
+	}, restart.NewCmd(f, nil), pause.NewCmd(f, nil), resume.NewCmd(f, nil), undo.NewCmd(f, nil)))
 }
 
 func newConfig(f *factory.Factory) *cobra.Command {

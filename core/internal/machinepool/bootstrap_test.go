@@ -1,6 +1,7 @@
 package machinepool
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,6 +72,50 @@ func TestBootstrap(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestDataRevision records the revision of the bootstrap data together with its name, and only if the data is that of the config's
+// current spec.
+func TestDataRevision(t *testing.T) {
+	const had = "1"
+	recorded := func(p *clusterv1.MachinePool) {
+		p.Annotations = map[string]string{clusterv1.MachinePoolBootstrapRevisionAnnotation: "2", clusterv1.MachinePoolDataRevisionAnnotation: had}
+	}
+	status := func(more fields) fields {
+		out := fields{"ready": true, "dataSecretName": "new"}
+		maps.Copy(out, more)
+		return out
+	}
+	ready := func(status string) []any { return []any{map[string]any{"type": "Ready", "status": status}} }
+	for reason, tc := range map[string]struct {
+		status fields // of the config; nil: the pool has none
+		want   string
+	}{
+		"the data is that of the spec":                           {status(fields{"observedGeneration": int64(2)}), "2"},
+		"its condition says so, too":                             {status(fields{"observedGeneration": int64(2), "conditions": ready("True")}), "2"},
+		"a provider that does not report generations is trusted": {status(nil), "2"},
+		"the spec is not observed yet":                           {status(fields{"observedGeneration": int64(1)}), had},
+		"the data cannot be generated":                           {status(fields{"observedGeneration": int64(2), "conditions": ready("False")}), had},
+		"there is no data yet":                                   {fields{"observedGeneration": int64(2)}, had},
+		"data of a user belongs to every revision":               {nil, "2"},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			config := provided(configKind, fields{"status": tc.status})
+			config.SetAnnotations(map[string]string{clusterv1.MachinePoolRevisionAnnotation: "2"})
+			config.SetGeneration(2)
+			p := pool(recorded)
+			if tc.status == nil {
+				p.Spec.Template.Spec.Bootstrap = clusterv1.Bootstrap{DataSecretName: ptr.To("mine")}
+			}
+			w := newWorld(t, config)
+			if _, err := w.step(t, "bootstrap", &scope{pool: p, cluster: build.Cluster()}); err != nil {
+				t.Fatal(err)
+			}
+			if got := p.Annotations[clusterv1.MachinePoolDataRevisionAnnotation]; got != tc.want {
+				t.Errorf("revision %q, want %q", got, tc.want)
 			}
 		})
 	}

@@ -99,8 +99,9 @@ func (c *Controller) awaitVisible(ctx context.Context, created []*clusterv1.Mach
 	}
 }
 
-// current reports whether, according to the API server, neither the Cluster nor the pool is paused, being deleted or replaced. A
-// Cluster that is being moved is paused, and its objects disappear one after another.
+// current reports whether, according to the API server, neither the Cluster nor the pool is paused, being deleted or replaced, and the
+// spec of the pool, which has the version of new Machines, is the cached one. A Cluster that is being moved is paused, and its objects
+// disappear one after another.
 func (c *Controller) current(ctx context.Context, s *scope) (bool, error) {
 	cluster, pool := &clusterv1.Cluster{}, &clusterv1.MachinePool{}
 	for _, read := range [][2]client.Object{{s.cluster, cluster}, {s.pool, pool}} {
@@ -116,7 +117,7 @@ func (c *Controller) current(ctx context.Context, s *scope) (bool, error) {
 			return false, nil
 		}
 	}
-	return !cluster.Spec.Paused, nil
+	return !cluster.Spec.Paused && pool.Generation == s.pool.Generation, nil
 }
 
 // live returns a reader of referenced objects that reads from the API server.

@@ -93,6 +93,8 @@ func (r *Runner) run(ctx context.Context, result *Result, baseline []string) err
 		Recorder: r.World.Recorder, Namespace: result.Namespace, Cluster: scenario.ClusterName, Exists: r.exists(result.Namespace),
 	})
 	defer etcd.Stop()
+	stop := r.provide(ctx, result)
+	defer stop()
 	before, err := r.prepare(ctx, result)
 	if err != nil {
 		return fmt.Errorf("preparing: %w", err)
@@ -201,7 +203,7 @@ func (r *Runner) prepare(ctx context.Context, result *Result) (history.Timeline,
 
 func (r *Runner) target(namespace string) scenario.Target {
 	now, _ := r.World.Recorder.Now(namespace)
-	return scenario.Target{Client: r.World.Client, Namespace: namespace, Start: now}
+	return scenario.Target{Client: r.World.Client, Namespace: namespace, LastPort: r.World.LastPort, Start: now}
 }
 
 // change executes the scenario. It retries as a user does, for example when a webhook is down.

@@ -31,16 +31,19 @@ const (
 var class []byte
 
 // Class returns the ClusterClass of all runs and its templates.
-func Class() ([]*unstructured.Unstructured, error) {
+func Class() ([]*unstructured.Unstructured, error) { return parse("class.yaml", class) }
+
+// parse returns the objects in a file.
+func parse(name string, content []byte) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
-	for document := range bytes.SplitSeq(class, []byte("\n---\n")) {
+	for document := range bytes.SplitSeq(content, []byte("\n---\n")) {
 		text, err := yaml.YAMLToJSON(document)
 		if err != nil {
-			return nil, fmt.Errorf("class.yaml: %w", err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		o := &unstructured.Unstructured{}
 		if err := o.UnmarshalJSON(text); err != nil {
-			return nil, fmt.Errorf("class.yaml: %w", err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		all = append(all, o)
 	}
@@ -82,14 +85,30 @@ func cluster(namespace string, s Size) *unstructured.Unstructured {
 	c.Object["spec"] = map[string]any{
 		"clusterNetwork": map[string]any{"services": blocks("10.128.0.0/12"), "pods": blocks("192.168.0.0/16"), "serviceDomain": "cluster.local"},
 		"topology": map[string]any{
-			"class": className, "version": firstVersion,
-			"controlPlane": map[string]any{"replicas": int64(s.ControlPlanes)},
+			"class": s.class(), "version": firstVersion,
+			"controlPlane": s.controlPlane(),
 			"workers": map[string]any{s.workers(): []any{
 				map[string]any{"class": "default-worker", "name": s.topologyName(), "replicas": int64(s.Workers)},
 			}},
 		},
 	}
 	return c
+}
+
+// class returns the name of the class.
+func (s Size) class() string {
+	if s.Hosted {
+		return hostedClass
+	}
+	return className
+}
+
+// controlPlane returns the control plane of the topology. One without Machines has no replicas.
+func (s Size) controlPlane() map[string]any {
+	if s.Hosted {
+		return map[string]any{}
+	}
+	return map[string]any{"replicas": int64(s.ControlPlanes)}
 }
 
 // workers returns the field of the topology with the workers.
@@ -121,7 +140,7 @@ func Resize(s Size) Change {
 			return fmt.Errorf("the Cluster must have one entry in workers.%s: %w", s.workers(), err)
 		}
 		return errors.Join(
-			unstructured.SetNestedField(topology, int64(s.ControlPlanes), "controlPlane", "replicas"),
+			unstructured.SetNestedMap(topology, s.controlPlane(), "controlPlane"),
 			unstructured.SetNestedField(all[0].(map[string]any), int64(s.Workers), "replicas"),
 			unstructured.SetNestedSlice(topology, all, "workers", s.workers()),
 		)
@@ -182,11 +201,15 @@ func rotate(ctx context.Context, t Target, template string, use func(class map[s
 	if err := ignoreExists(t.Client.Create(ctx, next)); err != nil {
 		return err
 	}
+	return editClass(ctx, t, func(class map[string]any) error { return use(class, next.GetName()) })
+}
+
+func editClass(ctx context.Context, t Target, edit func(class map[string]any) error) error {
 	c := object(clusterAPI, "ClusterClass", t.Namespace, className)
 	if err := t.Client.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
 		return err
 	}
-	if err := use(c.Object, next.GetName()); err != nil {
+	if err := edit(c.Object); err != nil {
 		return err
 	}
 	return t.Client.Update(ctx, c)

@@ -38,11 +38,7 @@ func externalEtcd() []Scenario {
 
 // UseExternalEtcd creates the Secrets of external etcd, and changes the class so that its Clusters use it.
 func UseExternalEtcd(ctx context.Context, t Target) error {
-	ca, err := pki.NewCA(pki.ECDSA, time.Now())
-	if err != nil {
-		return err
-	}
-	pair, err := ca.PEM()
+	ca, pair, err := newCA()
 	if err != nil {
 		return err
 	}
@@ -74,12 +70,17 @@ func changeControlPlane(ctx context.Context, t Target, external map[string]any) 
 	if err := t.Client.Create(ctx, next); err != nil {
 		return err
 	}
-	class := object(clusterAPI, "ClusterClass", t.Namespace, className)
-	if err := t.Client.Get(ctx, client.ObjectKeyFromObject(class), class); err != nil {
-		return err
+	return editClass(ctx, t, func(class map[string]any) error {
+		return unstructured.SetNestedField(class, next.GetName(), "spec", "controlPlane", "ref", "name")
+	})
+}
+
+// newCA returns a new CA, also encoded.
+func newCA() (*pki.CA, pki.Pair, error) {
+	ca, err := pki.NewCA(pki.ECDSA, time.Now())
+	if err != nil {
+		return nil, pki.Pair{}, err
 	}
-	if err := unstructured.SetNestedField(class.Object, next.GetName(), "spec", "controlPlane", "ref", "name"); err != nil {
-		return err
-	}
-	return t.Client.Update(ctx, class)
+	pair, err := ca.PEM()
+	return ca, pair, err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/test/fault/history"
@@ -20,7 +19,10 @@ func pooled(controlPlanes, workers int) Size {
 // pools returns the scenarios of MachinePools. Their machines are replaced one at a time, like those of MachineDeployments.
 func pools() []Scenario {
 	three := pooled(1, 3)
+	versioned := rollout("pool-versioned", pooled(1, 2), Upgrade, 1, 2, Upgraded)
+	versioned.Prepare = UseVersionedPools
 	return []Scenario{
+		versioned,
 		creation("pool-create", pooled(1, 2)),
 		scaling("pool-up", pooled(1, 2), pooled(1, 4)),
 		scaling("pool-down", pooled(1, 4), pooled(1, 2)),
@@ -34,6 +36,30 @@ func pools() []Scenario {
 		},
 		deletion("pool-delete", pooled(1, 2)),
 	}
+}
+
+// UseVersionedPools changes the class: bootstrap data and infrastructure of its pools depend on their version. An upgrade changes three
+// objects of a pool, and must replace each machine once.
+func UseVersionedPools(ctx context.Context, t Target) error {
+	definition := func(apiVersion, kind, path, template string) any {
+		return map[string]any{
+			"selector": map[string]any{
+				"apiVersion": apiVersion, "kind": kind, "matchResources": map[string]any{"machinePoolClass": map[string]any{"names": []any{"*"}}},
+			},
+			"jsonPatches": []any{map[string]any{"op": "add", "path": path, "valueFrom": map[string]any{"template": template}}},
+		}
+	}
+	return editClass(ctx, t, func(class map[string]any) error {
+		patches, _, err := unstructured.NestedSlice(class, "spec", "patches")
+		if err != nil {
+			return err
+		}
+		return unstructured.SetNestedSlice(class, append(patches, map[string]any{"name": "version", "definitions": []any{
+			definition("bootstrap.cluster.x-k8s.io/v1beta1", "KubeadmConfigTemplate", "/spec/template/spec/preKubeadmCommands", "[echo {{ .builtin.machinePool.version }}]"),
+			definition(infrastructureAPI, "InMemoryMachinePoolTemplate", "/spec/template/spec/template",
+				`{behaviour: {vm: {provisioning: {startupDuration: {{ if eq .builtin.machinePool.version "`+firstVersion+`" }}1ms{{ else }}2ms{{ end }}}}}}`),
+		}}), "spec", "patches")
+	})
 }
 
 // poolCheck is the name of the health check of the pool.
@@ -105,21 +131,16 @@ func RotatePool(ctx context.Context, t Target) error {
 	if err := ignoreExists(t.Client.Create(ctx, next)); err != nil {
 		return err
 	}
-	c := object(clusterAPI, "ClusterClass", t.Namespace, className)
-	if err := t.Client.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
-		return err
-	}
-	classes, _, err := unstructured.NestedSlice(c.Object, "spec", "workers", "machinePools")
-	if err != nil || len(classes) != 1 {
-		return fmt.Errorf("the class must have one class of MachinePools: %w", err)
-	}
-	if err := errors.Join(
-		unstructured.SetNestedField(classes[0].(map[string]any), next.GetName(), "template", "infrastructure", "ref", "name"),
-		unstructured.SetNestedSlice(c.Object, classes, "spec", "workers", "machinePools"),
-	); err != nil {
-		return err
-	}
-	return t.Client.Update(ctx, c)
+	return editClass(ctx, t, func(class map[string]any) error {
+		classes, _, err := unstructured.NestedSlice(class, "spec", "workers", "machinePools")
+		if err != nil || len(classes) != 1 {
+			return fmt.Errorf("the class must have one class of MachinePools: %w", err)
+		}
+		return errors.Join(
+			unstructured.SetNestedField(classes[0].(map[string]any), next.GetName(), "template", "infrastructure", "ref", "name"),
+			unstructured.SetNestedSlice(class, classes, "spec", "workers", "machinePools"),
+		)
+	})
 }
 
 // poolRotated is true when all workers have the behaviour of the second template.

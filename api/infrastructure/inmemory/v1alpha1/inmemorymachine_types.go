@@ -16,6 +16,11 @@ type InMemoryMachineSpec struct {
 	// +optional
 	ProviderID *string `json:"providerID,omitempty"`
 
+	// failureDomain is the failure domain that the machine is in, if its provider chose one: that of the Machine has precedence.
+	// InMemoryMachinePools set it, and the Machine gets it.
+	// +optional
+	FailureDomain string `json:"failureDomain,omitempty"`
+
 	// behaviour of the simulation; when unset, everything starts immediately.
 	// +optional
 	Behaviour *InMemoryMachineBehaviour `json:"behaviour,omitempty"`

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +11,8 @@ import (
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/provider/remote"
 	"sigs.k8s.io/cluster-api/provider/testenv"
-	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
 )
 
 // newChangedPool returns a pool with data, the spec of whose config was changed afterwards.
@@ -121,35 +120,25 @@ func TestPoolOfEarlierData(t *testing.T) {
 
 // TestPoolSpecChangeIsInterrupted kills the process after every request, with and without a stale cache.
 func TestPoolSpecChangeIsInterrupted(t *testing.T) {
-	killed := errors.New("killed")
-	for stop := 1; ; stop++ {
-		w := newChangedPool(t)
-		left := stop
-		kill := func(r fakeapi.Request, err error) error {
-			if r.Cached && r.Kind != "Secret" {
-				return err
-			}
-			if left--; left == 0 {
-				return killed
-			}
-			return err
-		}
-		w.After, w.workload.After = kill, kill
-		_, err := w.reconcile(t, "p")
-		w.After, w.workload.After = nil, nil
-		if err == nil && left > 0 {
-			if stop < 5 {
-				t.Errorf("a change has only %d requests", stop)
-			}
-			return
-		}
-		w.Cache = w.NewCache()
-		w.startPools()
-		for range 2 {
-			w.mustReconcile(t, "p")
-		}
+	killedAfterEach(t, func() *world { return newChangedPool(t) }, func(*world, int) {}, func(w *world, stop int) {
 		if names, tokens := w.secrets(t), w.tokens(t); len(names) != 2 || names[0] != "p" || !strings.HasPrefix(names[1], "*p-") || len(tokens) != 2 {
 			t.Errorf("killed after request %d: Secrets %q, %d tokens", stop, names, len(tokens))
 		}
+	})
+}
+
+// TestPoolSpecChangeWithoutConnection reports that the data is not that of the spec: it needs a token.
+func TestPoolSpecChangeWithoutConnection(t *testing.T) {
+	w := newChangedPool(t)
+	w.workload.Err = remote.ErrNotConnected
+	w.mustReconcile(t, "p")
+	const waits = "False Info WaitingForControlPlaneAvailable"
+	if config := w.config(t, "p"); states(config)[bootstrapv1.DataSecretAvailableCondition] != waits || !config.Status.Ready || *config.Status.DataSecretName != "p" {
+		t.Errorf("status %+v, want the previous data, and %s", config.Status, waits)
+	}
+	w.workload.Err = nil
+	w.mustReconcile(t, "p")
+	if config := w.config(t, "p"); states(config)[bootstrapv1.DataSecretAvailableCondition] != "True" || *config.Status.DataSecretName == "p" {
+		t.Errorf("status %+v, want new data", config.Status)
 	}
 }

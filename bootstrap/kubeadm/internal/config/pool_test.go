@@ -252,21 +252,20 @@ func TestPoolTokenChain(t *testing.T) {
 	}
 }
 
-// TestPoolRotationIsInterrupted kills the process after every request, with and without a stale cache: machines can join with the data
-// at any time, and one more token is enough.
-func TestPoolRotationIsInterrupted(t *testing.T) {
-	killed := errors.New("killed")
+// killedAfterEach reconciles the pool of a new world, and kills the process after its first request; then of another one, after its
+// second request, and so on. killed is called at once, restarted after two reconciles of a new process with a cache that is up to date.
+func killedAfterEach(t *testing.T, start func() *world, killed, restarted func(w *world, stop int)) {
+	t.Helper()
+	const least = 5 // requests
 	for stop := 1; ; stop++ {
-		w := newPoolWorld(t, initialized(newCluster()), newPool(1), poolConfig(bootstrapv1.KubeadmConfigSpec{}))
-		w.mustReconcile(t, "p")
-		w.Clock.SetTime(now.Add(ttl/2 + time.Second))
+		w := start()
 		left := stop
 		kill := func(r fakeapi.Request, err error) error {
 			if r.Cached && r.Kind != "Secret" {
 				return err
 			}
 			if left--; left == 0 {
-				return killed
+				return errors.New("killed")
 			}
 			return err
 		}
@@ -274,23 +273,39 @@ func TestPoolRotationIsInterrupted(t *testing.T) {
 		_, err := w.reconcile(t, "p")
 		w.After, w.workload.After = nil, nil
 		if err == nil && left > 0 {
-			if stop < 5 {
-				t.Errorf("a rotation has only %d requests", stop)
+			if stop < least {
+				t.Errorf("there are only %d requests", stop)
 			}
 			return
 		}
-		if !w.usable(t) {
-			t.Errorf("killed after request %d: the data has no valid token", stop)
-		}
+		killed(w, stop)
 		w.Cache = w.NewCache()
 		w.startPools()
 		for range 2 {
 			w.mustReconcile(t, "p")
 		}
+		restarted(w, stop)
+	}
+}
+
+// TestPoolRotationIsInterrupted kills the process after every request, with and without a stale cache: machines can join with the data
+// at any time, and one more token is enough.
+func TestPoolRotationIsInterrupted(t *testing.T) {
+	start := func() *world {
+		w := newPoolWorld(t, initialized(newCluster()), newPool(1), poolConfig(bootstrapv1.KubeadmConfigSpec{}))
+		w.mustReconcile(t, "p")
+		w.Clock.SetTime(now.Add(ttl/2 + time.Second))
+		return w
+	}
+	killedAfterEach(t, start, func(w *world, stop int) {
+		if !w.usable(t) {
+			t.Errorf("killed after request %d: the data has no valid token", stop)
+		}
+	}, func(w *world, stop int) {
 		if tokens := w.tokens(t); len(tokens) != 2 || !w.usable(t) {
 			t.Errorf("killed after request %d: there are %d tokens, want 2", stop, len(tokens))
 		}
-	}
+	})
 }
 
 // TestPoolRotationWithStaleCache does not see its own rotation: the next one continues the chain, and does not overwrite the data with

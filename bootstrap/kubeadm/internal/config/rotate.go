@@ -44,6 +44,9 @@ func (c *Controller) poolToken(ctx context.Context, s *scope) (step.Result, erro
 	}
 	workload, err := c.workloads.Get(ctx, s.key())
 	if remote.IsNotConnected(err) {
+		if changed {
+			return awaitControlPlane(s, backstop, err.Error()), nil // The data is that of the previous spec.
+		}
 		return step.WaitAtMost(backstop, err.Error()), nil // as in token
 	}
 	if err != nil {

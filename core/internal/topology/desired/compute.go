@@ -27,7 +27,15 @@ func Compute(ctx context.Context, in Input) (*Objects, error) {
 			return nil, err
 		}
 	}
-	return c.objects, in.Blueprint.Engine.Apply(ctx, &c.patch)
+	if err := in.Blueprint.Engine.Apply(ctx, &c.patch); err != nil {
+		return nil, err
+	}
+	for _, mp := range c.objects.MachinePools {
+		if err := mp.setRevisions(); err != nil {
+			return nil, err
+		}
+	}
+	return c.objects, nil
 }
 
 type computation struct {

@@ -16,7 +16,6 @@ import (
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
-	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/machinepool"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -53,7 +52,7 @@ func newNode(s *scope, at metav1.Time) *corev1.Node {
 			},
 		},
 	}
-	if zone := cmp.Or(ptr.Deref(s.machine.Spec.FailureDomain, ""), s.obj.Annotations[machinepool.DomainAnnotation]); zone != "" {
+	if zone := cmp.Or(ptr.Deref(s.machine.Spec.FailureDomain, ""), s.obj.Spec.FailureDomain); zone != "" {
 		node.Labels[corev1.LabelTopologyZone] = zone // as the cloud provider of a real cloud does
 	}
 	if s.isControlPlane() {

@@ -13,7 +13,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
-	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/machinepool"
 	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
@@ -26,7 +25,7 @@ func TestMachineOfPool(t *testing.T) {
 	owner.Spec.Bootstrap.DataSecretName = nil
 	owner.OwnerReferences = []metav1.OwnerReference{ownership.Reference(pool, clusterv1.GroupVersion.WithKind(clusterv1.MachinePoolKind), true)}
 	obj.Labels[clusterv1.MachinePoolNameLabel] = "p"
-	obj.Annotations = map[string]string{machinepool.DomainAnnotation: "a"}
+	obj.Spec.FailureDomain = "a"
 	w := newWorld(t, append(objects, pool, newCluster(), newInfra())...)
 	c := &Controller{Outside: w.ForController(), lab: w.lab, pools: true}
 	w.runner = c.declared().Runner(c.Outside)

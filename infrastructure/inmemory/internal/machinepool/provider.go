@@ -18,9 +18,7 @@ import (
 // Annotations of pools and machines: see machinepool.Annotations.
 const (
 	ordinalAnnotation = "inmemorymachinepool.infrastructure.cluster.x-k8s.io/ordinal"
-	// DomainAnnotation is the failure domain of a machine.
-	DomainAnnotation = "inmemorymachinepool.infrastructure.cluster.x-k8s.io/failure-domain"
-	dataAnnotation   = "inmemorymachinepool.infrastructure.cluster.x-k8s.io/bootstrap-data"
+	dataAnnotation    = "inmemorymachinepool.infrastructure.cluster.x-k8s.io/bootstrap-data"
 )
 
 // Provider returns the declaration of InMemoryMachinePools.
@@ -33,13 +31,14 @@ func Provider() machinepool.Provider[*inmemoryv1.InMemoryMachinePool, *inmemoryv
 		NewPools:    func() client.ObjectList { return &inmemoryv1.InMemoryMachinePoolList{} },
 		NewMachines: func() client.ObjectList { return &inmemoryv1.InMemoryMachineList{} },
 		Finalizer:   inmemoryv1.MachinePoolFinalizer,
-		Annotations: machinepool.Annotations{Ordinal: ordinalAnnotation, Domain: DomainAnnotation, Data: dataAnnotation},
+		Annotations: machinepool.Annotations{Ordinal: ordinalAnnotation, Data: dataAnnotation},
 		Fields: func(p *inmemoryv1.InMemoryMachinePool) machinepool.Fields {
 			return machinepool.Fields{
 				ProviderIDs: &p.Spec.ProviderIDList, MachineKind: &p.Status.InfrastructureMachineKind,
 				Replicas: &p.Status.Replicas, Ready: &p.Status.Ready, ObservedGeneration: &p.Status.ObservedGeneration,
 			}
 		},
+		Domain:   func(m *inmemoryv1.InMemoryMachine) *string { return &m.Spec.FailureDomain },
 		Replicas: func(p *inmemoryv1.InMemoryMachinePool) *int32 { return p.Spec.Replicas },
 		MachineName: func(p *inmemoryv1.InMemoryMachinePool, ordinal int) string {
 			return naming.WithSuffix(p.Name, naming.Suffix(string(p.UID), strconv.Itoa(ordinal)))
