@@ -17,6 +17,7 @@ import (
 	generatecluster "sigs.k8s.io/cluster-api/clusterctl/command/generate/cluster"
 	"sigs.k8s.io/cluster-api/clusterctl/command/generate/provider"
 	"sigs.k8s.io/cluster-api/clusterctl/command/generate/yaml"
+	"sigs.k8s.io/cluster-api/clusterctl/command/get/clusters"
 	"sigs.k8s.io/cluster-api/clusterctl/command/get/kubeconfig"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 )
@@ -115,5 +116,5 @@ func newGet(f *factory.Factory) *cobra.Command {
 		Short:   "Get info from a management or a workload cluster",
 		Long:    "Get information from a management or a workload cluster.",
 		Example: "  # Get the kubeconfig of a workload cluster\n  clusterctl get kubeconfig my-cluster",
-	}, kubeconfig.NewCmd(f, nil))
+	}, clusters.NewCmd(f, nil), kubeconfig.NewCmd(f, nil))
 }

@@ -88,10 +88,15 @@ func describe(o *unstructured.Unstructured, names map[types.UID]string) string {
 // content returns a part of an object as JSON, without what differs from run to run.
 func content(o *unstructured.Unstructured, part string) string {
 	value := o.Object[part]
-	if fields, ok := value.(map[string]any); ok && o.GetKind() == "KubeadmConfig" {
-		// Any Machine may be the one that initialized the cluster.
+	// Any Machine may be the one that initialized the cluster, any claim the first to get an address; and reservations that are done are
+	// dropped with the next change.
+	differing := map[string][]string{
+		"KubeadmConfig": {"clusterConfiguration", "initConfiguration", "joinConfiguration"},
+		"IPAddress":     {"address"}, "InClusterIPPool": {"reservations"},
+	}[o.GetKind()]
+	if fields, ok := value.(map[string]any); ok {
 		value = maps.Clone(fields)
-		for _, key := range []string{"clusterConfiguration", "initConfiguration", "joinConfiguration"} {
+		for _, key := range differing {
 			delete(value.(map[string]any), key)
 		}
 	}

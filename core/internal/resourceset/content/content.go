@@ -10,10 +10,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -96,6 +98,31 @@ func (r *Reader) Find(ctx context.Context, namespace string, ref addonsv1.Resour
 	m.SetResourceVersion(obj.GetResourceVersion())
 	m.SetOwnerReferences(obj.GetOwnerReferences())
 	return m, nil
+}
+
+// Owned returns the cached metadata of the ConfigMaps and Secrets of a namespace that have an owner. It may be modified.
+func (r *Reader) Owned(ctx context.Context, namespace string, owner types.UID) ([]*metav1.PartialObjectMetadata, error) {
+	var owned []*metav1.PartialObjectMetadata
+	for _, kind := range []addonsv1.ClusterResourceSetResourceKind{addonsv1.ConfigMapClusterResourceSetResourceKind, addonsv1.SecretClusterResourceSetResourceKind} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(kind) + "List"))
+		if err := r.cached.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing the metadata of %ss: %w", kind, err)
+		}
+		for i := range list.Items {
+			if slices.ContainsFunc(list.Items[i].OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner }) {
+				m := list.Items[i].DeepCopy()
+				m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(kind))) // Caches may drop it.
+				owned = append(owned, m)
+			}
+		}
+	}
+	return owned, nil
+}
+
+// Ref returns how ClusterResourceSets refer to the object with this metadata.
+func Ref(m *metav1.PartialObjectMetadata) addonsv1.ResourceRef {
+	return addonsv1.ResourceRef{Kind: m.Kind, Name: m.Name}
 }
 
 // Hash returns the hash of the content, or an UnavailableError. It only reads from the API server if the content may have changed.

@@ -73,9 +73,10 @@ func (w Webhook) validate(old, p *clusterv1.MachinePool) field.ErrorList {
 		}
 		return field.ErrorList{field.Forbidden(spec, "MachinePools require the feature gate MachinePool")}
 	}
+	errs := numbers(p, spec)
 	path := spec.Child("template")
 	template := &p.Spec.Template.Spec
-	errs := rules.Version(template.Version, path.Child("spec", "version"))
+	errs = append(errs, rules.Version(template.Version, path.Child("spec", "version"))...)
 	errs = append(errs, check.Metadata(&p.Spec.Template.ObjectMeta, path.Child("metadata"))...)
 	if template.Bootstrap.ConfigRef == nil && template.Bootstrap.DataSecretName == nil {
 		errs = append(errs, field.Required(path.Child("spec", "bootstrap"), "either configRef or dataSecretName must be set"))
@@ -84,6 +85,24 @@ func (w Webhook) validate(old, p *clusterv1.MachinePool) field.ErrorList {
 	errs = append(errs, rules.Namespace(&template.InfrastructureRef, p.Namespace, path.Child("spec", "infrastructureRef"))...)
 	if old != nil {
 		errs = append(errs, rules.ClusterName(old.Spec.ClusterName, p.Spec.ClusterName)...)
+	}
+	return errs
+}
+
+// numbers validates the numbers of a spec, which the schema does not limit. They are not validated while the MachinePool is being deleted,
+// so that finalizers can be removed.
+func numbers(p *clusterv1.MachinePool, spec *field.Path) field.ErrorList {
+	if !p.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, one := range []struct {
+		name  string
+		value *int32
+	}{{"replicas", p.Spec.Replicas}, {"minReadySeconds", p.Spec.MinReadySeconds}} {
+		if one.value != nil && *one.value < 0 {
+			errs = append(errs, field.Invalid(spec.Child(one.name), *one.value, "must not be negative"))
+		}
 	}
 	return errs
 }

@@ -96,6 +96,11 @@ func TestValidate(t *testing.T) {
 			want: prefix + `spec.template.spec.version: Invalid value: "v1": must be a Kubernetes version with a leading "v", such as v1.30.2`},
 		"Labels": {reason: "the label is invalid", in: template(func(m *clusterv1.MachineTemplateSpec) { m.Labels = map[string]string{"a": "b c"} }),
 			want: prefix + `spec.template.metadata.labels: Invalid value: "b c": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
+		"Replicas": {reason: "no number of Machines is negative", in: pool(func(p *clusterv1.MachinePool) { p.Spec.Replicas = ptr.To(int32(-1)) }),
+			want: prefix + "spec.replicas: Invalid value: -1: must not be negative"},
+		"Ready": {reason: "no time is negative", in: pool(func(p *clusterv1.MachinePool) { p.Spec.MinReadySeconds = ptr.To(int32(-1)) }),
+			want: prefix + "spec.minReadySeconds: Invalid value: -1: must not be negative"},
+		"NegativeDeleting": {reason: "finalizers can be removed", old: pool(deleting), in: pool(deleting, func(p *clusterv1.MachinePool) { p.Spec.Replicas = ptr.To(int32(-1)) })},
 		"Cluster": {reason: "the Cluster cannot be changed", old: pool(), in: pool(func(p *clusterv1.MachinePool) { p.Spec.ClusterName = "d" }),
 			want: prefix + "spec.clusterName: Forbidden: cannot be changed: create a new object for the other Cluster"},
 	} {

@@ -50,7 +50,7 @@ func (c *Controller) poolEvents(kind string) handler.EventHandler {
 
 // reasonToWait returns what determines the condition of claims that wait.
 func reasonToWait(p poolref.Pool) any {
-	return [4]bool{isExhausted(p), isPaused(p), condition.IsFalse(p, clusterv1.ReadyCondition), p.GetDeletionTimestamp().IsZero()}
+	return [5]bool{isExhausted(p), isBusy(p), isPaused(p), condition.IsFalse(p, clusterv1.ReadyCondition), p.GetDeletionTimestamp().IsZero()}
 }
 
 // newlyReserved returns the claims that have a reservation only after a change.
