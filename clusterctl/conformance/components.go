@@ -25,11 +25,14 @@ func (c *checker) components(names []string) error {
 	if file == "" {
 		return nil
 	}
+	before := len(c.findings)
 	list, _, err := c.documents(file, chapterComponents)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(list) == 0 {
+	case len(list) == 0 && len(c.findings) > before:
+		return nil
+	case len(list) == 0:
 		c.add(Error, file, 0, chapterComponents, "there is no object")
 		return nil
 	}

@@ -170,7 +170,7 @@ func (m mistakes) others() []mistake {
 		{"A generated provider must be known.", []string{"generate", "provider", "--addon", "toy"}, []string{"use --infrastructure toy"}},
 		{"The formats of repositories are listed.", []string{"config", "repositories", "-o", "json"}, []string{"--output"}},
 		{"A file to generate from must exist.", []string{"generate", "yaml", "--from", m.missing}, []string{m.missing}},
-		{"A shell is required.", []string{"completion"}, []string{"clusterctl completion"}},
-		{"The shell must be known.", []string{"completion", "csh"}, []string{"csh"}},
+		{"A shell is required.", []string{"completion"}, []string{"a shell is required: use one of bash, zsh, fish; see `clusterctl completion --help`"}},
+		{"The shell must be known.", []string{"completion", "csh"}, []string{`shell "csh" is not supported: use one of bash, zsh, fish`}},
 	}
 }
