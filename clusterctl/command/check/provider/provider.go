@@ -93,10 +93,10 @@ func run(opts *Options) error {
 		counts[f.Severity]++
 	}
 	if counts[conformance.Error] > 0 {
-		return fmt.Errorf("the provider does not meet the contract: %d errors and %d warnings: correct the errors, and run the command again", counts[conformance.Error], counts[conformance.Warning])
+		return fmt.Errorf("the provider does not meet the contract (errors: %d, warnings: %d): correct the errors, and run the command again", counts[conformance.Error], counts[conformance.Warning])
 	}
 	if opts.Output == "text" {
-		opts.IO.Infof("The provider meets the contract: 0 errors and %d warnings", counts[conformance.Warning])
+		opts.IO.Infof("The provider meets the contract (warnings: %d)", counts[conformance.Warning])
 	}
 	return nil
 }
