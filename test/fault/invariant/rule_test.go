@@ -61,6 +61,16 @@ func deleting(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return o
 }
 
+// allocated adds a claim, which it returns, and its IPAddress, which has the same address for all claims.
+func (s *builder) allocated(name string) *unstructured.Unstructured {
+	claim := object("IPAddressClaim", name, nil)
+	s.event(watch.Added, claim)
+	address := object("IPAddress", name, claim)
+	address.Object["spec"] = map[string]any{"address": "10.0.0.1", "poolRef": map[string]any{"name": "p"}}
+	s.event(watch.Added, address)
+	return claim
+}
+
 // TestRules checks that each rule can be violated, independently of the others.
 func TestRules(t *testing.T) {
 	set := object("MachineSet", "s", nil)
@@ -102,25 +112,12 @@ func TestRules(t *testing.T) {
 			s.event(watch.Deleted, cluster)
 		}},
 		{reason: "two claims have an address", want: []string{"no address is allocated to two claims"}, change: func(s *builder) {
-			for _, name := range []string{"a", "b"} {
-				claim := object("IPAddressClaim", name, nil)
-				s.event(watch.Added, claim)
-				address := object("IPAddress", name, claim)
-				address.Object["spec"] = map[string]any{"address": "10.0.0.1", "poolRef": map[string]any{"name": "p"}}
-				s.event(watch.Added, address)
-			}
+			s.allocated("a")
+			s.allocated("b")
 		}},
 		{reason: "a claim has the address of one that is deleted", change: func(s *builder) {
-			for _, name := range []string{"a", "b"} {
-				claim := object("IPAddressClaim", name, nil)
-				s.event(watch.Added, claim)
-				address := object("IPAddress", name, claim)
-				address.Object["spec"] = map[string]any{"address": "10.0.0.1", "poolRef": map[string]any{"name": "p"}}
-				s.event(watch.Added, address)
-				if name == "a" {
-					s.event(watch.Deleted, claim)
-				}
-			}
+			s.event(watch.Deleted, s.allocated("a"))
+			s.allocated("b")
 		}},
 		{reason: "a Machine is deleted before its infrastructure", want: []string{"nothing is deleted before its dependents"}, change: func(s *builder) {
 			s.event(watch.Added, object("InMemoryMachine", "w1", worker(1)))

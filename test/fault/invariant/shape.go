@@ -100,11 +100,27 @@ func content(o *unstructured.Unstructured, part string) string {
 			delete(value.(map[string]any), key)
 		}
 	}
-	text, err := json.Marshal(stripped(value))
+	text, err := json.Marshal(sorted(stripped(value)))
 	if err != nil {
 		return err.Error()
 	}
 	return strings.ReplaceAll(anonymous(string(text)), `"`+o.GetNamespace()+`"`, `"*"`)
+}
+
+// sorted sorts the entries of a ClusterResourceSetBinding: each ClusterResourceSet adds its own when it is applied first.
+func sorted(value any) any {
+	fields, _ := value.(map[string]any)
+	entries, ok := fields["bindings"].([]any)
+	if !ok {
+		return value
+	}
+	name := func(entry any) string {
+		e, _ := entry.(map[string]any)
+		text, _ := e["clusterResourceSetName"].(string)
+		return text
+	}
+	slices.SortFunc(entries, func(a, b any) int { return strings.Compare(name(a), name(b)) }) // A copy.
+	return value
 }
 
 // stripped removes conditions, which describe adds separately, UIDs, ports and times, and zero values: whether a counter that

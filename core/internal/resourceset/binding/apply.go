@@ -37,7 +37,7 @@ func (c *Controller) apply(ctx context.Context, s *scope) (step.Result, error) {
 			last, _ := c.ledger.Of(s.key(), w.set.Name)
 			failures[w.set] = others(last.Failures, w.set)
 		}
-		read, err := c.contents.Read(ctx, w.set.Namespace, w.ref)
+		read, err := c.read(ctx, w)
 		if _, missing := errors.AsType[*content.UnavailableError](err); missing {
 			continue
 		}
@@ -63,6 +63,14 @@ func (c *Controller) apply(ctx context.Context, s *scope) (step.Result, error) {
 	}
 	c.note(s, session, failures)
 	return step.Done(), nil
+}
+
+// read reads a ConfigMap or Secret. What is applied only once must be the latest version.
+func (c *Controller) read(ctx context.Context, w work) (content.Content, error) {
+	if w.set.Spec.Strategy == string(addonsv1.ClusterResourceSetStrategyReconcile) {
+		return c.contents.Recent(ctx, w.set.Namespace, w.ref)
+	}
+	return c.contents.Read(ctx, w.set.Namespace, w.ref)
 }
 
 // others copies the failures of ConfigMaps and Secrets that are still in a ClusterResourceSet.

@@ -73,7 +73,7 @@ func (w Webhook) validate(old, p *clusterv1.MachinePool) field.ErrorList {
 		}
 		return field.ErrorList{field.Forbidden(spec, "MachinePools require the feature gate MachinePool")}
 	}
-	errs := numbers(p, spec)
+	errs := required(p, spec)
 	path := spec.Child("template")
 	template := &p.Spec.Template.Spec
 	errs = append(errs, rules.Version(template.Version, path.Child("spec", "version"))...)
@@ -89,13 +89,16 @@ func (w Webhook) validate(old, p *clusterv1.MachinePool) field.ErrorList {
 	return errs
 }
 
-// numbers validates the numbers of a spec, which the schema does not limit. They are not validated while the MachinePool is being deleted,
-// so that finalizers can be removed.
-func numbers(p *clusterv1.MachinePool, spec *field.Path) field.ErrorList {
+// required validates what the schema does not: numbers, and that there is an infrastructure, because the schema sees the default of its
+// namespace. It is not validated while the MachinePool is being deleted, so that finalizers can be removed.
+func required(p *clusterv1.MachinePool, spec *field.Path) field.ErrorList {
 	if !p.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	var errs field.ErrorList
+	if ref := p.Spec.Template.Spec.InfrastructureRef; ref.APIVersion == "" || ref.Kind == "" || ref.Name == "" {
+		errs = append(errs, field.Required(spec.Child("template", "spec", "infrastructureRef"), "must reference an infrastructure machine pool, with apiVersion, kind and name"))
+	}
 	for _, one := range []struct {
 		name  string
 		value *int32

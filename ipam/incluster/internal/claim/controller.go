@@ -45,7 +45,7 @@ func (c *Controller) Declared() step.Controller[*ipamv1.IPAddressClaim, *scope] 
 	return step.Controller[*ipamv1.IPAddressClaim, *scope]{
 		Name:   "ipaddressclaim",
 		New:    func() *ipamv1.IPAddressClaim { return &ipamv1.IPAddressClaim{} },
-		Events: predicate.NewPredicateFuncs(isOurs),
+		Events: predicate.And(predicate.NewPredicateFuncs(isOurs), changes()),
 		Watches: []step.Watch{
 			step.Mapped(&ipamv1.IPAddress{}, named),
 			step.Handled(&inclusterv1.InClusterIPPool{}, c.poolEvents(inclusterv1.InClusterIPPoolKind)),
