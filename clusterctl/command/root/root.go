@@ -77,7 +77,7 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 		}},
 		{groupDebug, "Troubleshooting and Debugging Commands:", []*cobra.Command{newDescribe(f), explain.NewCmd(f, nil)}},
 		{groupOther, "Other Commands:", []*cobra.Command{
-			newAlpha(f), newConfig(f), completion.NewCmd(f, nil), version.NewCmd(f, nil),
+			newAlpha(f), newCheck(f), newConfig(f), completion.NewCmd(f, nil), version.NewCmd(f, nil),
 		}},
 	} {
 		if len(group.commands) == 0 {

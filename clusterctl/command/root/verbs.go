@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/restart"
 	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/resume"
 	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/undo"
+	checkprovider "sigs.k8s.io/cluster-api/clusterctl/command/check/provider"
 	"sigs.k8s.io/cluster-api/clusterctl/command/config/repositories"
 	createcluster "sigs.k8s.io/cluster-api/clusterctl/command/create/cluster"
 	deletecluster "sigs.k8s.io/cluster-api/clusterctl/command/delete/cluster"
@@ -54,6 +55,15 @@ func newAlpha(f *factory.Factory) *cobra.Command {
 		Long:    "Restart, pause, resume and undo the rollouts of MachineDeployments and KubeadmControlPlanes.",
 		Example: "  # Roll a MachineDeployment back to the previous revision\n  clusterctl alpha rollout undo machinedeployment/my-md-0",
 	}, restart.NewCmd(f, nil), pause.NewCmd(f, nil), resume.NewCmd(f, nil), undo.NewCmd(f, nil)))
+}
+
+func newCheck(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:     "check",
+		Short:   "Check releases of providers",
+		Long:    "Check releases of providers against the contract, before they are published.",
+		Example: "  # Check a release in a local repository\n  clusterctl check provider ~/local-repository/infrastructure-aws/v2.4.0",
+	}, checkprovider.NewCmd(f, nil))
 }
 
 func newConfig(f *factory.Factory) *cobra.Command {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -95,7 +94,7 @@ func Ended(h Holder) bool {
 	if h.Host != self.Host || h.Processes == "" || h.Processes != self.Processes {
 		return false
 	}
-	return errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
+	return !isRunning(h.PID)
 }
 
 // Hold waits for the Lease, runs the function while it is held, and deletes the Lease. The context of the function is canceled
