@@ -136,7 +136,6 @@ func notActedOn() map[string]string {
 	const (
 		roles, conversion = "a label of ClusterRoles, in config/", "no conversion exists"
 		hooks             = "runtime hooks are not called yet"
-		move              = "read by clusterctl move, which does not exist yet"
 	)
 	return map[string]string{
 		"cluster.x-k8s.io/aggregate-to-manager": roles, "kubeadm.controlplane.cluster.x-k8s.io/aggregate-to-manager": roles,
@@ -145,7 +144,6 @@ func notActedOn() map[string]string {
 		"runtime.cluster.x-k8s.io/inject-ca-from-secret": hooks,
 		"runtime.cluster.x-k8s.io/pending-hooks":         hooks,
 		"runtime.cluster.x-k8s.io/ok-to-delete":          hooks,
-		"clusterctl.cluster.x-k8s.io/move":               move, "clusterctl.cluster.x-k8s.io/move-hierarchy": move,
 	}
 }
 
