@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -166,10 +167,9 @@ func TestMistakes(t *testing.T) {
 
 // TestWatchEnds checks that watching ends with the Cluster, and fails if there is none.
 func TestWatchEnds(t *testing.T) {
-	scheme, err := management.Scheme()
-	if err != nil {
-		t.Fatal(err)
-	}
+	scheme := runtime.NewScheme() // The fake sends events with the types of its scheme.
+	scheme.AddKnownTypeWithName(tree.ClusterKind, &unstructured.Unstructured{})
+	scheme.AddKnownTypeWithName(tree.ClusterKind.GroupVersion().WithKind("ClusterList"), &unstructured.UnstructuredList{})
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(tree.ClusterKind)
 	u.SetNamespace("default")
