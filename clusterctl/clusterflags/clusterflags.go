@@ -19,7 +19,9 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/internal/distribution"
 )
 
 // completionTimeout bounds how long shell completion waits for a cluster.
@@ -33,7 +35,18 @@ func AddKubeconfig(cmd *cobra.Command, k *management.Kubeconfig, persistent bool
 	}
 	flags.StringVar(&k.Path, "kubeconfig", "", "Kubeconfig `file` of the management cluster. Defaults to the one that kubectl uses")
 	flags.StringVar(&k.Context, "kubeconfig-context", "", "The kubeconfig `context` to use. Defaults to the current context")
-	register(cmd, "kubeconfig-context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	completeContexts(cmd, "kubeconfig-context", k)
+}
+
+// AddTarget adds --to-kubeconfig and --to-kubeconfig-context, the cluster that a command writes to.
+func AddTarget(cmd *cobra.Command, k *management.Kubeconfig) {
+	cmd.Flags().StringVar(&k.Path, "to-kubeconfig", "", "Kubeconfig `file` of the target management cluster")
+	cmd.Flags().StringVar(&k.Context, "to-kubeconfig-context", "", "The kubeconfig `context` of the target. Defaults to the current context")
+	completeContexts(cmd, "to-kubeconfig-context", k)
+}
+
+func completeContexts(cmd *cobra.Command, flag string, k *management.Kubeconfig) {
+	register(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		contexts, err := management.Kubeconfig{Path: k.Path}.Contexts()
 		return names(contexts, err)
 	})
@@ -155,5 +168,21 @@ func register(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
 		// Cannot fail: the flag has been added before.
 		panic(err)
+	}
+}
+
+// AddProviders adds the flags that select providers, with their completion. form is how a provider is written, for example
+// "name:version".
+func AddProviders(cmd *cobra.Command, f *factory.Factory, s *install.Selection, form string) {
+	flags := cmd.Flags()
+	flags.StringVar(&s.Core, "core", "", "Core `provider`, as "+form)
+	flags.StringSliceVarP(&s.Infrastructure, "infrastructure", "i", nil, "Comma-separated infrastructure `providers`, as "+form)
+	flags.StringSliceVarP(&s.Bootstrap, "bootstrap", "b", nil, "Bootstrap `providers`")
+	flags.StringSliceVarP(&s.ControlPlane, "control-plane", "c", nil, "Control plane `providers`")
+	flags.StringSliceVar(&s.IPAM, "ipam", nil, "IPAM `providers`")
+	flags.StringSliceVar(&s.RuntimeExtension, "runtime-extension", nil, "Runtime extension `providers`")
+	flags.StringSliceVar(&s.Addon, "addon", nil, "Add-on `providers`")
+	for _, t := range distribution.Types() {
+		CompleteProviders(cmd, f, distribution.Word(t), t)
 	}
 }

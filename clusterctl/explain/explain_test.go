@@ -103,7 +103,7 @@ func changed(t *testing.T, changes string) Input {
 		t.Fatal(err)
 	}
 	w := &world{t: t, in: Input{
-		Cluster: testCluster, Now: testTime, ProviderOf: map[schema.GroupKind]string{}, NoKind: map[schema.GroupKind]bool{},
+		Cluster: testCluster, Now: testTime, ClassRead: true, ProviderOf: map[schema.GroupKind]string{}, NoKind: map[schema.GroupKind]bool{},
 	}}
 	for document := range strings.SplitSeq(string(raw), "\n---\n") {
 		u := &unstructured.Unstructured{}

@@ -38,6 +38,8 @@ type Input struct {
 	ProviderOf map[schema.GroupKind]string
 	// NoKind lists kinds that the API server does not serve.
 	NoKind map[schema.GroupKind]bool
+	// ClassRead is set if the ClusterClass could be read: it does not exist if it is not among the objects.
+	ClassRead bool
 	// Events are warnings in the Cluster's namespace.
 	Events []corev1.Event
 	// Unread is copied into the Report.

@@ -114,7 +114,7 @@ func (v *view) podProblem(d *appsv1.Deployment) string {
 // missing finds references to objects that do not exist, and to kinds that are not installed.
 func (v *view) missing() []Cause {
 	var list []Cause
-	if class := text(v.cluster, "spec", "topology", "class"); class != "" && v.NoKind != nil {
+	if class := text(v.cluster, "spec", "topology", "class"); class != "" && v.ClassRead {
 		key := v.Cluster
 		key.Name = class
 		if v.Objects.Get(ClassKind.GroupKind(), key) == nil {

@@ -96,3 +96,8 @@ func distinct(items []Item) ([]Item, error) {
 	}
 	return list, nil
 }
+
+// Empty reports whether no provider is selected.
+func (s Selection) Empty() bool {
+	return s.Core == "" && len(slices.Concat(s.Bootstrap, s.ControlPlane, s.Infrastructure, s.IPAM, s.RuntimeExtension, s.Addon)) == 0
+}

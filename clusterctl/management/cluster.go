@@ -54,6 +54,8 @@ type Cluster struct {
 	Versions discovery.ServerVersionInterface
 	// Config is what Client connects with.
 	Config *rest.Config
+	// Resources lists the API server's kinds.
+	Resources discovery.ServerResourcesInterface
 }
 
 // Scheme returns the types known to the Client of a Cluster; all others work as unstructured objects.
@@ -97,7 +99,7 @@ func New(config *rest.Config, namespace string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to %s: %w", config.Host, err)
 	}
-	return &Cluster{Client: c, Namespace: namespace, Host: config.Host, Versions: versions, Config: config}, nil
+	return &Cluster{Client: c, Namespace: namespace, Host: config.Host, Versions: versions, Resources: versions, Config: config}, nil
 }
 
 // Unlimited returns a connection without a client-side rate limit, for commands that make thousands of requests and limit

@@ -44,9 +44,9 @@ func TestWide(t *testing.T) {
 	n := &Node{Kind: "Machine", Name: "m", Version: "v1.31.0", NodeName: "node-m", Created: testTime.Add(-time.Hour), Ready: &Condition{Status: "True"},
 		Conditions: []Condition{{Type: "NodeHealthy", Status: "True"}}}
 	want := []string{
-		"NAME                      REPLICAS  VERSION  NODE    AGE  READY  SEVERITY  REASON  SINCE  MESSAGE",
-		"Machine/m                           v1.31.0  node-m  60m  True",
-		"            └─NodeHealthy                                 True",
+		"NAME                       REPLICAS  VERSION  NODE    AGE  READY  SEVERITY  REASON  SINCE  MESSAGE",
+		"Machine/m                            v1.31.0  node-m  60m  True",
+		"            └─NodeHealthy                                  True",
 	}
 	if diff := cmp.Diff(want, Lines(n, Style{Now: testTime, Wide: true})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

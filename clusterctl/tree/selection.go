@@ -98,8 +98,8 @@ type Reference struct {
 	Name types.NamespacedName
 }
 
-// References returns the references of the Cluster, its control plane, Machines, MachinePools, MachineSets and MachineDeployments,
-// whether the referenced objects are known or not.
+// References returns the references of the Cluster, its control plane, Machines, MachinePools and MachineDeployments, whether
+// the referenced objects are known or not.
 func References(cluster types.NamespacedName, known *Objects) []Reference {
 	var list []Reference
 	add := func(from *unstructured.Unstructured, paths ...[]string) {

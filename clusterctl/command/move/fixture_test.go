@@ -185,7 +185,7 @@ func (f *fixture) create(clusters ...string) {
 func (f *fixture) apply(text string) {
 	f.t.Helper()
 	var pending []*unstructured.Unstructured
-	for _, document := range strings.Split(text, "---\n") {
+	for document := range strings.SplitSeq(text, "---\n") {
 		o := &unstructured.Unstructured{}
 		testenv.Must(f.t, yaml.Unmarshal([]byte(document), &o.Object))
 		o.SetNamespace(f.namespace)

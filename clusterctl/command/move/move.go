@@ -84,8 +84,7 @@ GitOps tools must not create or change the objects meanwhile: suspend them.`,
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.From, false)
 	flags := cmd.Flags()
-	flags.StringVar(&opts.To.Path, "to-kubeconfig", "", "Kubeconfig `file` of the target management cluster")
-	flags.StringVar(&opts.To.Context, "to-kubeconfig-context", "", "The kubeconfig `context` of the target. Defaults to the current context")
+	clusterflags.AddTarget(cmd, &opts.To)
 	clusterflags.AddNamespace(cmd, f, &opts.From, &opts.Namespace)
 	flags.Lookup("namespace").Usage = "The `namespace` whose objects are moved. Defaults to the kubeconfig's current namespace"
 	flags.BoolVar(&opts.DryRun, "dry-run", false, "Print the objects that would be moved, without writing anything")

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/command/config/repositories"
 	createcluster "sigs.k8s.io/cluster-api/clusterctl/command/create/cluster"
 	deletecluster "sigs.k8s.io/cluster-api/clusterctl/command/delete/cluster"
+	deleteprovider "sigs.k8s.io/cluster-api/clusterctl/command/delete/provider"
 	describecluster "sigs.k8s.io/cluster-api/clusterctl/command/describe/cluster"
 	generatecluster "sigs.k8s.io/cluster-api/clusterctl/command/generate/cluster"
 	"sigs.k8s.io/cluster-api/clusterctl/command/generate/provider"
@@ -84,12 +85,10 @@ func newCreate(f *factory.Factory) *cobra.Command {
 }
 
 func newDelete(f *factory.Factory) *cobra.Command {
-	return verb(&cobra.Command{
-		Use:     "delete",
-		Short:   "Delete workload clusters",
-		Long:    "Delete workload clusters and everything that belongs to them.",
-		Example: "  # Delete a workload cluster and its machines\n  clusterctl delete cluster my-cluster",
-	}, deletecluster.NewCmd(f, nil))
+	cmd := deleteprovider.NewCmd(f, nil)
+	cmd.Args = unknown
+	cmd.AddCommand(deletecluster.NewCmd(f, nil))
+	return cmd
 }
 
 func newDescribe(f *factory.Factory) *cobra.Command {

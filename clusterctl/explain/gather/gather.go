@@ -177,7 +177,8 @@ func (r *reader) class(ctx context.Context) error {
 	if err == nil {
 		r.in.Objects.Add(class)
 	}
-	return r.note("the ClusterClass", err)
+	r.in.ClassRead = err == nil || apierrors.IsNotFound(err)
+	return r.note("ClusterClasses", err)
 }
 
 // unknownKinds finds referenced kinds that the API server does not serve.

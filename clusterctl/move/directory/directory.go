@@ -6,6 +6,7 @@ package directory
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -40,12 +41,9 @@ func Write(path string, o *unstructured.Unstructured) error {
 		return fmt.Errorf("cannot write %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
 	_, err = file.Write(append(content, '\n'))
-	for _, next := range []func() error{
-		file.Sync, file.Close, func() error { return os.Rename(file.Name(), filepath.Join(path, name(o))) },
-	} {
-		if err == nil {
-			err = next()
-		}
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), filepath.Join(path, name(o)))
 	}
 	if err != nil {
 		_ = os.Remove(file.Name())

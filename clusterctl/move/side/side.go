@@ -73,8 +73,7 @@ func denied(err error) bool {
 
 // transient reports whether the same request may succeed later.
 func transient(err error) bool {
-	var connection *management.ConnectionError
-	if errors.As(err, &connection) {
+	if connection, ok := errors.AsType[*management.ConnectionError](err); ok {
 		return !connection.Permanent()
 	}
 	// A webhook that does not respond is an internal error.

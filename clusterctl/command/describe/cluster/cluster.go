@@ -133,7 +133,7 @@ func run(ctx context.Context, opts *Options) error {
 		name.Namespace = m.Namespace
 	}
 	if opts.Watch {
-		return watch(ctx, opts, m, name)
+		return follow(ctx, opts, m, name)
 	}
 	objects, err := snapshot.Read(ctx, m.Client, name, opts.Tree)
 	if meta.IsNoMatchError(err) {
@@ -171,8 +171,8 @@ func write(opts *Options, root *tree.Node) error {
 	return err
 }
 
-// watch shows the tree until the Cluster and its objects are deleted, or the context ends: that is how users stop it.
-func watch(ctx context.Context, opts *Options, m *management.Cluster, name types.NamespacedName) error {
+// follow shows the tree until the Cluster and its objects are deleted, or the context ends: that is how users stop it.
+func follow(ctx context.Context, opts *Options, m *management.Cluster, name types.NamespacedName) error {
 	watchCtx, stop := context.WithCancel(ctx)
 	watcher := snapshot.Watch(watchCtx, m.Client, name, opts.Tree)
 	defer watcher.Wait()

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -173,17 +174,32 @@ func TestWatchEnds(t *testing.T) {
 	u.SetGroupVersionKind(tree.ClusterKind)
 	u.SetNamespace("default")
 	u.SetName("c1")
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(u).Build()
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(tree.ClusterKind, meta.RESTScopeNamespace)
+	watched := make(chan struct{}, 100) // The fake does not repeat events from before a watch.
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(u).WithRESTMapper(mapper).
+		WithIndex(u.DeepCopy(), "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
+		WithInterceptorFuncs(interceptor.Funcs{Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+			w, err := c.Watch(ctx, list, opts...)
+			watched <- struct{}{}
+			return w, err
+		}}).Build()
 	streams, buffers := iostreams.Test()
-	out := &notifying{Writer: streams.Out, written: make(chan struct{}, 100)}
-	streams.Out = out
 	opts := &Options{IO: streams, ClusterName: "c1", Watch: true, Clock: clock.RealClock{},
 		Connect: func(management.Kubeconfig) (*management.Cluster, error) {
 			return &management.Cluster{Client: c, Namespace: "default"}, nil
 		}}
-	done := make(chan error)
+	out := &notifying{Writer: streams.Out, written: make(chan struct{}, 100)}
+	streams.Out = out
+	done := make(chan error, 1)
 	go func() { done <- run(t.Context(), opts) }()
-	<-out.written // The Cluster is shown.
+	for _, event := range []<-chan struct{}{watched, out.written} {
+		select {
+		case <-event:
+		case err := <-done:
+			t.Fatalf("watching ended: %v", err)
+		}
+	}
 	if err := c.Delete(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}

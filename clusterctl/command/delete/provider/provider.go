@@ -1,0 +1,85 @@
+// Package provider is the command `clusterctl delete` itself: it deletes providers from a management cluster.
+//
+// Workload clusters are deleted by its subcommand, package cluster.
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/install"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+)
+
+// Options are the inputs of the command.
+type Options struct {
+	IO         *iostreams.Streams
+	Connect    func(management.Kubeconfig) (*management.Cluster, error)
+	Kubeconfig management.Kubeconfig
+	Selection  install.Selection
+	// All selects all installed providers, instead of Selection.
+	All bool
+	// IncludeNamespace and IncludeCRDs delete what is kept otherwise.
+	IncludeNamespace, IncludeCRDs bool
+}
+
+// NewCmd returns the command. runF, if not nil, is run instead.
+func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{IO: f.IO, Connect: f.Connect}
+	cmd := &cobra.Command{
+		Use:   "delete",
+		Short: "Delete one or more providers from the management cluster, or a workload cluster",
+		Long: `Delete one or more providers from the management cluster, or, with the subcommand cluster, a workload cluster.
+
+A provider's namespace and its CustomResourceDefinitions are kept, and with them all Clusters, Machines and other
+objects, unless --include-namespace and --include-crd are set. Without their providers nobody reconciles these
+objects: delete workload clusters first, or move them, or install the providers again.
+
+The command can safely be run again after an interruption.`,
+		Example: `  # Delete a workload cluster and its machines
+  clusterctl delete cluster my-cluster
+
+  # Delete an infrastructure provider, but keep its namespace and its CustomResourceDefinitions
+  clusterctl delete --infrastructure aws
+
+  # Delete a provider if it has this version
+  clusterctl delete --infrastructure aws:v2.4.0
+
+  # Delete a provider with its namespace and its CustomResourceDefinitions
+  clusterctl delete --infrastructure aws --include-namespace --include-crd
+
+  # Delete all providers
+  clusterctl delete --all`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := opts.validate(); err != nil {
+				return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())
+			}
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
+	clusterflags.AddProviders(cmd, f, &opts.Selection, "name or name:version")
+	cmd.Flags().BoolVar(&opts.All, "all", false, "Delete all providers")
+	cmd.Flags().BoolVar(&opts.IncludeNamespace, "include-namespace", false, "Delete the providers' namespaces, too, with everything in them")
+	cmd.Flags().BoolVar(&opts.IncludeCRDs, "include-crd", false, "Delete the providers' CustomResourceDefinitions, too. There must be no objects of their kinds")
+	return cmd
+}
+
+func (o *Options) validate() error {
+	switch {
+	case o.All && !o.Selection.Empty():
+		return errors.New("--all deletes all providers: omit the flags of providers, or --all")
+	case !o.All && o.Selection.Empty():
+		return errors.New("no provider is selected: set --infrastructure or another type of provider, or --all; to delete a workload cluster, use `clusterctl delete cluster`")
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/clusterctl/install"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/progress"
+	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/internal/distribution/installed"
+	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
+	"sigs.k8s.io/cluster-api/internal/distribution/removal"
+)
+
+// doomed is a provider and what is deleted with it.
+type doomed struct {
+	entry   clusterctlv1.Provider
+	objects []unstructured.Unstructured
+}
+
+func run(ctx context.Context, opts *Options) error {
+	m, err := opts.Connect(opts.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	providers, err := plan(ctx, opts, m)
+	if err != nil {
+		return err
+	}
+	if len(providers) == 0 {
+		opts.IO.Infof("No provider is installed")
+		return nil
+	}
+	var names []string
+	for i := range providers {
+		names = append(names, providers[i].entry.Name)
+	}
+	board := progress.New(opts.IO.Err, opts.IO.ErrColumns(), names...)
+	for _, p := range providers {
+		board.Set(p.entry.Name, fmt.Sprintf("%s: deleting %d objects", p.entry.Version, len(p.objects)))
+		err := removal.Delete(ctx, m.Client, p.objects)
+		if err == nil {
+			// The inventory last: after an interruption, the same command finds the provider again.
+			err = client.IgnoreNotFound(m.Client.Delete(ctx, &p.entry))
+		}
+		if err != nil {
+			board.Set(p.entry.Name, "failed")
+			return fmt.Errorf("%s %s is partially deleted; run the same command again to continue: %w", p.entry.Name, p.entry.Version, err)
+		}
+		board.Set(p.entry.Name, p.entry.Version+": deleted")
+	}
+	return nil
+}
+
+// plan checks everything, and returns the providers to delete: the core provider last, whose webhooks others may call.
+func plan(ctx context.Context, opts *Options, m *management.Cluster) ([]doomed, error) {
+	have, err := inventory.Read(ctx, m.Client)
+	if err != nil {
+		return nil, err
+	}
+	if len(have) == 0 {
+		// After --all there is nothing to delete; a cluster that never was a management cluster is a mistake.
+		return nil, m.CheckContract(ctx)
+	}
+	entries, err := selected(have, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkNamespaces(have, entries, opts); err != nil {
+		return nil, err
+	}
+	found, err := (&installed.Finder{Client: m.Client, Resources: m.Resources}).Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var providers []doomed
+	var all []unstructured.Unstructured
+	for _, entry := range slices.Backward(entries) {
+		objects := removal.Select(&entry, found[entry.ManifestLabel()], removal.Options{
+			Namespace: opts.IncludeNamespace, CRDs: opts.IncludeCRDs,
+			Shared: len(have.Of(entry.GetProviderType(), entry.ProviderName)) > 1,
+		})
+		providers = append(providers, doomed{entry: entry, objects: objects})
+		all = append(all, objects...)
+	}
+	if err := removal.Used(ctx, m.Client, all); err != nil {
+		return nil, fmt.Errorf("--include-crd: %w", err)
+	}
+	return providers, nil
+}
+
+// selected returns the inventory's entries of the selected providers, in install order.
+func selected(have inventory.Inventory, opts *Options) (inventory.Inventory, error) {
+	if opts.All {
+		return have, nil
+	}
+	items, err := opts.Selection.Items(false)
+	if err != nil {
+		return nil, err
+	}
+	var entries inventory.Inventory
+	for _, item := range items {
+		entry, err := find(have, item)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, *entry)
+	}
+	return entries, nil
+}
+
+// find returns the entry of an item.
+func find(have inventory.Inventory, item install.Item) (*clusterctlv1.Provider, error) {
+	list := have.Of(item.Type, item.Ref.Name)
+	switch {
+	case len(list) == 0:
+		return nil, fmt.Errorf("--%s: %s is not installed: see `kubectl get providers -A`", distribution.Word(item.Type), item.Label())
+	case len(list) > 1:
+		return nil, fmt.Errorf("--%s: %s is installed in %d namespaces, among them %s and %s, and a management cluster can have one: delete one of them with kubectl, with its Provider object",
+			distribution.Word(item.Type), item.Label(), len(list), list[0].Namespace, list[1].Namespace)
+	case item.Ref.Version != "" && item.Ref.Version != list[0].Version:
+		return nil, fmt.Errorf("--%s: %s is installed in version %s, not %s: correct or omit the version",
+			distribution.Word(item.Type), item.Label(), list[0].Version, item.Ref.Version)
+	}
+	return &list[0], nil
+}
+
+// checkNamespaces protects providers that are to stay in the namespace of one that is deleted with it.
+func checkNamespaces(have, entries inventory.Inventory, opts *Options) error {
+	if !opts.IncludeNamespace {
+		return nil
+	}
+	for _, entry := range entries {
+		for _, other := range have {
+			stays := !slices.ContainsFunc(entries, func(e clusterctlv1.Provider) bool { return e.UID == other.UID })
+			if stays && other.Namespace == entry.Namespace {
+				return fmt.Errorf("--include-namespace: namespace %s of %s has %s, too: delete both, or omit --include-namespace",
+					entry.Namespace, entry.Name, other.Name)
+			}
+		}
+	}
+	return nil
+}

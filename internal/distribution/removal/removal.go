@@ -1,0 +1,176 @@
+// Package removal deletes providers from a management cluster.
+//
+// It keeps what users would lose: the Namespace and the CustomResourceDefinitions, unless they are included. Which objects a
+// provider has is found by package installed.
+package removal
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/distribution/installed"
+	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+)
+
+const (
+	// parallelDeletes is how many objects of one rank are deleted concurrently.
+	parallelDeletes = 8
+	// gonePoll and goneTimeout are for CustomResourceDefinitions, which the API server deletes in the background.
+	gonePoll    = 100 * time.Millisecond
+	goneTimeout = time.Minute
+)
+
+// Options are what is deleted in addition.
+type Options struct {
+	// Namespace includes the provider's Namespace, with everything in it.
+	Namespace bool
+	// CRDs includes the provider's CustomResourceDefinitions, with all objects of their kinds. See Used.
+	CRDs bool
+	// Shared is set if the provider is installed in another namespace, too: then cluster-scoped objects are kept unless their
+	// name starts with this provider's namespace. Webhook configurations are deleted regardless.
+	Shared bool
+}
+
+// Select returns the objects of a provider to delete, in the order in which they must be deleted: webhook configurations
+// first, so that none calls a provider that is gone, and the Namespace last. objects are those with the provider's labels.
+func Select(p *clusterctlv1.Provider, objects []unstructured.Unstructured, o Options) []unstructured.Unstructured {
+	var selected []unstructured.Unstructured
+	for i := range objects {
+		if o.includes(p, &objects[i]) {
+			selected = append(selected, objects[i])
+		}
+	}
+	slices.SortStableFunc(selected, func(a, b unstructured.Unstructured) int {
+		return cmp.Compare(manifest.Rank(b.GetKind()), manifest.Rank(a.GetKind()))
+	})
+	return selected
+}
+
+func (o Options) includes(p *clusterctlv1.Provider, object *unstructured.Unstructured) bool {
+	switch kind := object.GetKind(); {
+	case object.GetNamespace() != "":
+		return object.GetNamespace() == p.Namespace && !o.Namespace
+	case kind == "Namespace":
+		return object.GetName() == p.Namespace && o.Namespace
+	case kind == manifest.KindCRD:
+		return o.CRDs
+	case kind == "ValidatingWebhookConfiguration" || kind == "MutatingWebhookConfiguration":
+		return true
+	default:
+		return !o.Shared || strings.HasPrefix(object.GetName(), p.Namespace+"-")
+	}
+}
+
+// Used returns an error if there are objects of the kinds that CRDs define, which would be deleted with the CRDs. Objects
+// that a provider brought itself, which have the label of providers, do not count. Other objects than CRDs are ignored.
+func Used(ctx context.Context, c client.Reader, objects []unstructured.Unstructured) error {
+	own, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: clusterv1.ProviderNameLabel, Operator: metav1.LabelSelectorOpDoesNotExist},
+	}})
+	if err != nil {
+		return err
+	}
+	found := make([]string, len(objects))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelDeletes)
+	for i := range objects {
+		if objects[i].GetKind() != manifest.KindCRD {
+			continue
+		}
+		group.Go(func() error {
+			kind := installed.Defines(&objects[i])
+			list := &metav1.PartialObjectMetadataList{}
+			list.SetGroupVersionKind(kind.WithVersion(storageVersion(&objects[i])))
+			list.Kind += "List"
+			err := c.List(ctx, list, client.MatchingLabelsSelector{Selector: own}, client.Limit(1))
+			if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+				return nil // The CRD is being deleted.
+			}
+			if err != nil {
+				return fmt.Errorf("cannot check whether there are objects of kind %s: %w", kind, err)
+			}
+			if len(list.Items) > 0 {
+				found[i] = fmt.Sprintf("%s %s", kind.Kind, client.ObjectKeyFromObject(&list.Items[0]))
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if found = slices.DeleteFunc(found, func(s string) bool { return s == "" }); len(found) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the CustomResourceDefinitions cannot be deleted, because there are objects of their kinds, for example %s: delete these first, or keep the CustomResourceDefinitions",
+		strings.Join(found, ", "))
+}
+
+// storageVersion is the version that needs no conversion, which may not work any more.
+func storageVersion(crd *unstructured.Unstructured) string {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, item := range versions {
+		if v, ok := item.(map[string]any); ok && v["storage"] == true {
+			name, _ := v["name"].(string)
+			return name
+		}
+	}
+	return ""
+}
+
+// Delete deletes the objects in their order, those of the same kind concurrently, and waits until CRDs are gone. Objects
+// that do not exist are not an error.
+func Delete(ctx context.Context, c client.Client, objects []unstructured.Unstructured) error {
+	for start := 0; start < len(objects); {
+		end := start + 1
+		for end < len(objects) && objects[end].GetKind() == objects[start].GetKind() {
+			end++
+		}
+		group, groupCtx := errgroup.WithContext(ctx)
+		group.SetLimit(parallelDeletes)
+		for i := start; i < end; i++ {
+			group.Go(func() error { return deleteOne(groupCtx, c, &objects[i]) })
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		start = end
+	}
+	return nil
+}
+
+func deleteOne(ctx context.Context, c client.Client, o *unstructured.Unstructured) error {
+	err := c.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot delete %s: %w", manifest.Describe(o), err)
+	}
+	if o.GetKind() != manifest.KindCRD {
+		return nil
+	}
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(o.GroupVersionKind())
+	err = wait.PollUntilContextTimeout(ctx, gonePoll, goneTimeout, true, func(ctx context.Context) (bool, error) {
+		err := c.Get(ctx, client.ObjectKeyFromObject(o), live)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+	if err != nil {
+		return fmt.Errorf("%s is being deleted, but objects of its kind remain: see their finalizers: %w", manifest.Describe(o), err)
+	}
+	return nil
+}
