@@ -78,8 +78,12 @@ func newCluster(t *testing.T) *cluster {
 			if c.left == 0 {
 				return errKilled
 			}
+			kind, err := w.GroupVersionKindFor(o)
+			if err != nil {
+				return err
+			}
 			c.left--
-			c.deleted = append(c.deleted, o.GetObjectKind().GroupVersionKind().Kind+" "+o.GetName())
+			c.deleted = append(c.deleted, kind.Kind+" "+o.GetName())
 			return w.Delete(ctx, o, opts...)
 		},
 	}).Build()
@@ -106,7 +110,7 @@ func TestCompletesAfterKill(t *testing.T) {
 	if diff := cmp.Diff(want, undisturbed.deleted); diff != "" {
 		t.Fatalf("the order of deletions: -want +got:\n%s", diff)
 	}
-	for n := range len(want) {
+	for n := range want {
 		c := newCluster(t)
 		c.left = n
 		if err := c.run(o); !errors.Is(err, errKilled) || !strings.Contains(err.Error(), "run the same command again") {
