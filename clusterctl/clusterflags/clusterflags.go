@@ -5,12 +5,15 @@ package clusterflags
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
@@ -32,7 +35,18 @@ func AddKubeconfig(cmd *cobra.Command, k *management.Kubeconfig, persistent bool
 	}
 	flags.StringVar(&k.Path, "kubeconfig", "", "Kubeconfig `file` of the management cluster. Defaults to the one that kubectl uses")
 	flags.StringVar(&k.Context, "kubeconfig-context", "", "The kubeconfig `context` to use. Defaults to the current context")
-	register(cmd, "kubeconfig-context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	completeContexts(cmd, "kubeconfig-context", k)
+}
+
+// AddTarget adds --to-kubeconfig and --to-kubeconfig-context, the cluster that a command writes to.
+func AddTarget(cmd *cobra.Command, k *management.Kubeconfig) {
+	cmd.Flags().StringVar(&k.Path, "to-kubeconfig", "", "Kubeconfig `file` of the target management cluster")
+	cmd.Flags().StringVar(&k.Context, "to-kubeconfig-context", "", "The kubeconfig `context` of the target. Defaults to the current context")
+	completeContexts(cmd, "to-kubeconfig-context", k)
+}
+
+func completeContexts(cmd *cobra.Command, flag string, k *management.Kubeconfig) {
+	register(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		contexts, err := management.Kubeconfig{Path: k.Path}.Contexts()
 		return names(contexts, err)
 	})
@@ -58,14 +72,31 @@ func ClusterNames(f *factory.Factory, k *management.Kubeconfig, namespace *strin
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ns := *namespace
-		if ns == "" {
-			var err error
-			if ns, err = k.Namespace(); err != nil {
-				return names(nil, err)
+		return listNamespaced(cmd.Context(), f, k, *namespace, clusterv1.GroupVersion.String(), "ClusterList")
+	}
+}
+
+// Resources returns a completion function for arguments of the form type/name; kinds maps types to the objects that
+// complete them, and namespace points to the value of the command's namespace flag.
+func Resources(f *factory.Factory, k *management.Kubeconfig, namespace *string, kinds map[string]schema.GroupVersionKind) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		word, _, named := strings.Cut(strings.ToLower(typed), "/")
+		if !named {
+			var prefixes []string
+			for _, t := range slices.Sorted(maps.Keys(kinds)) {
+				prefixes = append(prefixes, t+"/")
 			}
+			return prefixes, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		}
-		return list(cmd.Context(), f, *k, clusterv1.GroupVersion.String(), "ClusterList", client.InNamespace(ns))
+		kind, ok := kinds[word]
+		if !ok {
+			return names(nil, nil)
+		}
+		found, directive := listNamespaced(cmd.Context(), f, k, *namespace, kind.GroupVersion().String(), kind.Kind+"List")
+		for i, name := range found {
+			found[i] = word + "/" + name
+		}
+		return found, directive
 	}
 }
 
@@ -96,6 +127,17 @@ func CompleteProviders(cmd *cobra.Command, f *factory.Factory, flag string, t cl
 		}
 		return names(known, nil)
 	})
+}
+
+// listNamespaced lists the objects of a namespace, or of the kubeconfig's current one.
+func listNamespaced(ctx context.Context, f *factory.Factory, k *management.Kubeconfig, namespace, apiVersion, kind string) ([]string, cobra.ShellCompDirective) {
+	if namespace == "" {
+		var err error
+		if namespace, err = k.Namespace(); err != nil {
+			return names(nil, err)
+		}
+	}
+	return list(ctx, f, *k, apiVersion, kind, client.InNamespace(namespace))
 }
 
 func list(ctx context.Context, f *factory.Factory, k management.Kubeconfig, apiVersion, kind string, opts ...client.ListOption) ([]string, cobra.ShellCompDirective) {

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/distribution"
 )
@@ -51,6 +52,8 @@ type Cluster struct {
 	Host string
 	// Versions returns the API server's version.
 	Versions discovery.ServerVersionInterface
+	// Config is what Client connects with.
+	Config *rest.Config
 	// Resources lists the API server's kinds.
 	Resources discovery.ServerResourcesInterface
 }
@@ -58,7 +61,7 @@ type Cluster struct {
 // Scheme returns the types known to the Client of a Cluster; all others work as unstructured objects.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterctlv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterctlv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	return scheme, nil
@@ -75,10 +78,15 @@ func Connect(k Kubeconfig, userAgent string) (*Cluster, error) {
 		return nil, err
 	}
 	config.QPS, config.Burst, config.Timeout, config.UserAgent = qps, burst, timeout, userAgent
-	// clusterctl's users cannot act on deprecation warnings about providers' kinds.
-	config.WarningHandler = rest.NoWarnings{}
 	host := config.Host
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return explaining{RoundTripper: next, host: host} })
+	return New(config, namespace)
+}
+
+// New prepares a connection with a configuration that is not changed later. namespace is that of the kubeconfig's context.
+func New(config *rest.Config, namespace string) (*Cluster, error) {
+	// clusterctl's users cannot act on deprecation warnings about providers' kinds.
+	config.WarningHandler = rest.NoWarnings{}
 	scheme, err := Scheme()
 	if err != nil {
 		return nil, err
@@ -91,7 +99,15 @@ func Connect(k Kubeconfig, userAgent string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to %s: %w", config.Host, err)
 	}
-	return &Cluster{Client: c, Namespace: namespace, Host: config.Host, Versions: versions, Resources: versions}, nil
+	return &Cluster{Client: c, Namespace: namespace, Host: config.Host, Versions: versions, Resources: versions, Config: config}, nil
+}
+
+// Unlimited returns a connection without a client-side rate limit, for commands that make thousands of requests and limit
+// how many are in flight: API priority and fairness of the API server sets their pace.
+func (c *Cluster) Unlimited() (*Cluster, error) {
+	config := rest.CopyConfig(c.Config)
+	config.QPS, config.RateLimiter = -1, nil
+	return New(config, c.Namespace)
 }
 
 // ReadBackoff is the backoff of the first request; it gives up after about twenty seconds.

@@ -31,6 +31,8 @@ func sameState(a, b *Condition) bool {
 type Node struct {
 	// Kind is empty for a node that only groups others.
 	Kind, Name string
+	// APIVersion and Namespace are empty for a node without object.
+	APIVersion, Namespace string
 	// MetaName is the role of the object for its parent, such as ControlPlane; may be empty.
 	MetaName string
 	// Group holds the names of the objects that the node stands for; empty for a node that stands for one or none.
@@ -41,7 +43,11 @@ type Node struct {
 	Conditions []Condition
 	// Deleting is set if the object is being deleted.
 	Deleting bool
-	Children []*Node
+	// Replicas is nil for kinds without replicas; Version and NodeName are empty, and Created is zero, if unknown.
+	Replicas          *DocumentReplicas
+	Version, NodeName string
+	Created           time.Time
+	Children          []*Node
 
 	first bool // comes before its siblings
 	alone bool // must not be grouped
@@ -83,7 +89,12 @@ func virtual(name string) *Node { return &Node{Name: name} }
 
 // objectNode returns the node of an object.
 func (b *builder) objectNode(u *unstructured.Unstructured, metaName string) *Node {
-	n := &Node{Kind: u.GetKind(), Name: u.GetName(), MetaName: metaName, Deleting: u.GetDeletionTimestamp() != nil}
+	created := u.GetCreationTimestamp()
+	n := &Node{
+		Kind: u.GetKind(), Name: u.GetName(), APIVersion: u.GetAPIVersion(), Namespace: u.GetNamespace(), MetaName: metaName,
+		Deleting: u.GetDeletionTimestamp() != nil, Created: created.Time, Replicas: replicasOf(u),
+		Version: versionOf(u), NodeName: at[string](u, "status", "nodeRef", "name"),
+	}
 	shown, byName := b.showConditions(n)
 	n.alone = byName
 	for _, c := range Conditions(u) {
@@ -95,6 +106,25 @@ func (b *builder) objectNode(u *unstructured.Unstructured, metaName string) *Nod
 		}
 	}
 	return n
+}
+
+func replicasOf(u *unstructured.Unstructured) *DocumentReplicas {
+	if _, found, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "replicas"); !found {
+		return nil
+	}
+	return &DocumentReplicas{Ready: at[int64](u, "status", "readyReplicas"), Desired: at[int64](u, "spec", "replicas")}
+}
+
+// versionOf returns the desired Kubernetes version of an object.
+func versionOf(u *unstructured.Unstructured) string {
+	return cmp.Or(at[string](u, "spec", "topology", "version"), at[string](u, "spec", "version"), at[string](u, "spec", "template", "spec", "version"))
+}
+
+// at returns the value of a field, or the zero value if there is none of that type.
+func at[T any](u *unstructured.Unstructured, path ...string) T {
+	field, _, _ := unstructured.NestedFieldNoCopy(u.Object, path...)
+	value, _ := field.(T)
+	return value
 }
 
 // showConditions reports whether to show all conditions of an object, and whether the user requested this object or kind:

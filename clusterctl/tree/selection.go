@@ -1,6 +1,8 @@
 package tree
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -83,6 +85,40 @@ func references(cluster types.NamespacedName, known *Objects, o Options) []refer
 		for _, d := range known.Of(MachineDeploymentKind, cluster) {
 			add(d, templateInfrastructure, templateBootstrap)
 		}
+	}
+	return list
+}
+
+// Reference is a reference from one object of a Cluster to another.
+type Reference struct {
+	From *unstructured.Unstructured
+	// Path is the field of the reference, such as spec.infrastructureRef.
+	Path string
+	Kind schema.GroupVersionKind
+	Name types.NamespacedName
+}
+
+// References returns the references of the Cluster, its control plane, Machines, MachinePools and MachineDeployments, whether
+// the referenced objects are known or not.
+func References(cluster types.NamespacedName, known *Objects) []Reference {
+	var list []Reference
+	add := func(from *unstructured.Unstructured, paths ...[]string) {
+		for _, path := range paths {
+			if r, ok := referenceOf(from, path...); ok {
+				list = append(list, Reference{From: from, Path: strings.Join(path, "."), Kind: r.kind, Name: r.name})
+			}
+		}
+	}
+	c := known.Cluster(cluster)
+	add(c, clusterInfrastructure, clusterControlPlane)
+	add(known.Resolve(c, clusterControlPlane...), planeInfrastructure)
+	for _, kind := range []schema.GroupVersionKind{MachineDeploymentKind, MachinePoolKind} {
+		for _, u := range known.Of(kind, cluster) {
+			add(u, templateInfrastructure, templateBootstrap)
+		}
+	}
+	for _, m := range known.Of(MachineKind, cluster) {
+		add(m, machineInfrastructure, machineBootstrap)
 	}
 	return list
 }

@@ -1,7 +1,9 @@
 package tree
 
 import (
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -25,6 +27,8 @@ type Style struct {
 	Color bool
 	// Now is the current time, for ages.
 	Now time.Time
+	// Wide adds columns, and shows whole messages.
+	Wide bool
 }
 
 // Write writes a tree as a table.
@@ -36,7 +40,11 @@ func Write(w io.Writer, root *Node, s Style) error {
 // Lines returns the lines of the table, starting with the heading.
 func Lines(root *Node, s Style) []string {
 	t := &table{Style: s, palette: newPalette(s.Color)}
-	t.add(cell{text: "NAME"}, cell{text: "READY"}, cell{text: "SEVERITY"}, cell{text: "REASON"}, cell{text: "SINCE"}, cell{text: "MESSAGE"})
+	heading := []cell{{text: "NAME"}}
+	if s.Wide {
+		heading = append(heading, cell{text: "REPLICAS"}, cell{text: "VERSION"}, cell{text: "NODE"}, cell{text: "AGE"})
+	}
+	t.add(append(heading, cell{text: "READY"}, cell{text: "SEVERITY"}, cell{text: "REASON"}, cell{text: "SINCE"}, cell{text: "MESSAGE"})...)
 	t.node(root, "", "")
 	return t.lines()
 }
@@ -56,7 +64,7 @@ func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
 
 // node adds the rows of a node: prefix precedes its own name, below the names of its descendants.
 func (t *table) node(n *Node, prefix, below string) {
-	t.add(append([]cell{t.name(n, prefix)}, t.condition(n.Ready, len(n.Group) > 0)...)...)
+	t.add(slices.Concat([]cell{t.name(n, prefix)}, t.details(n), t.condition(n.Ready, len(n.Group) > 0))...)
 	pipe := "  "
 	if len(n.Children) > 0 {
 		pipe = "│ "
@@ -65,7 +73,7 @@ func (t *table) node(n *Node, prefix, below string) {
 		c := &n.Conditions[i]
 		glyph := below + pipe + conditionIndent + branch(i, len(n.Conditions))
 		name := cell{glyph + c.Type, glyph + t.palette.cyan(c.Type)}
-		t.add(append([]cell{name}, t.condition(c, false)...)...)
+		t.add(slices.Concat([]cell{name}, t.details(nil), t.condition(c, false))...)
 	}
 	for i, child := range n.Children {
 		next := "│ "
@@ -74,6 +82,25 @@ func (t *table) node(n *Node, prefix, below string) {
 		}
 		t.node(child, below+branch(i, len(n.Children)), below+next)
 	}
+}
+
+// details returns the cells of the additional columns, empty ones for nil.
+func (t *table) details(n *Node) []cell {
+	if !t.Wide {
+		return nil
+	}
+	cells := make([]cell, 4)
+	if n == nil {
+		return cells
+	}
+	if r := n.Replicas; r != nil {
+		cells[0].text = fmt.Sprintf("%d/%d", r.Ready, r.Desired)
+	}
+	cells[1].text, cells[2].text = n.Version, n.NodeName
+	if !n.Created.IsZero() {
+		cells[3].text = duration.HumanDuration(t.Now.Sub(n.Created))
+	}
+	return cells
 }
 
 func branch(i, n int) string {
@@ -110,7 +137,10 @@ func (t *table) condition(c *Condition, group bool) []cell {
 	if !c.Since.IsZero() {
 		since = duration.HumanDuration(t.Now.Sub(c.Since))
 	}
-	message := oneLine(c.Message)
+	message := strings.Join(strings.Fields(c.Message), " ")
+	if !t.Wide {
+		message = oneLine(message)
+	}
 	paintMessage := paint
 	if group {
 		paintMessage = t.palette.gray
@@ -121,9 +151,8 @@ func (t *table) condition(c *Condition, group bool) []cell {
 	}
 }
 
-// oneLine shortens a message for a table.
+// oneLine shortens a message, which has no line breaks, for a table.
 func oneLine(message string) string {
-	message = strings.Join(strings.Fields(message), " ")
 	if r := []rune(message); len(r) > maxMessage {
 		return string(r[:maxMessage]) + " ..."
 	}

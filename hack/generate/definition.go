@@ -69,7 +69,7 @@ type definition struct {
 	content []byte
 }
 
-// definitionOf completes a raw definition: it sets labels and corrects the schema. It returns nil for kinds that are not
+// definitionOf completes a raw definition: it sets the contract label and corrects the schema. It returns nil for kinds that are not
 // served.
 func definitionOf(raw []byte) (*definition, error) {
 	d := &apiextensionsv1.CustomResourceDefinition{}
@@ -85,7 +85,10 @@ func definitionOf(raw []byte) (*definition, error) {
 	}
 	d.Annotations = nil
 	if c.contract != "" {
-		d.Labels = map[string]string{contractLabel: c.contract}
+		if d.Labels == nil {
+			d.Labels = map[string]string{}
+		}
+		d.Labels[contractLabel] = c.contract
 	}
 	for i := range d.Spec.Versions {
 		v := &d.Spec.Versions[i]

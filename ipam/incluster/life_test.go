@@ -1,8 +1,10 @@
 package incluster
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -14,6 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	"sigs.k8s.io/cluster-api/ipam/incluster/internal/ledger"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
@@ -283,5 +286,68 @@ func TestSpecialClaims(t *testing.T) {
 				t.Errorf("the claim is not deleted: %v", w.claims())
 			}
 		})
+	}
+}
+
+// TestReleasesAreCounted checks that the numbers after releases are written once a second, and immediately if the pool was exhausted.
+func TestReleasesAreCounted(t *testing.T) {
+	released := func(w *world, names ...string) []string {
+		w.Writes = nil
+		for _, name := range names {
+			w.release(name)
+			_ = w.processes[0].reconcileClaim(t.Context(), name)
+		}
+		_ = w.processes[0].reconcilePool(t.Context())
+		return slices.DeleteFunc(w.Writes, func(s string) bool { return s != "patch InClusterIPPool/status p" })
+	}
+	w := newWorld(t, 9)
+	for _, name := range []string{"a", "b", "c"} {
+		w.claim(name)
+	}
+	w.settle(w.processes[0])
+	for _, tc := range []struct {
+		reason string
+		names  []string
+		after  time.Duration
+		want   int
+	}{
+		{reason: "the first release", names: []string{"a"}},
+		{reason: "another one half a second later", names: []string{"b"}, after: 500 * time.Millisecond},
+		{reason: "a second after the first", after: 500 * time.Millisecond, want: 1},
+		{reason: "the next release begins another second", names: []string{"c"}, after: 10 * time.Second},
+	} {
+		w.Clock.Step(tc.after)
+		if got := released(w, tc.names...); len(got) != tc.want {
+			t.Errorf("%s: %d writes, want %d", tc.reason, len(got), tc.want)
+		}
+	}
+	w.settle(w.processes[0])
+	w.checkAll("in the end")
+
+	w = newWorld(t, 1)
+	w.claim("a")
+	w.settle(w.processes[0])
+	if got := released(w, "a"); len(got) != 1 {
+		t.Errorf("after the release of the last address: %d writes, want 1", len(got))
+	}
+}
+
+// TestBusyPool checks the condition of a claim whose pool has as many reservations as it may have, and that it gets an address later.
+func TestBusyPool(t *testing.T) {
+	w := newWorld(t, 3, func(p *inclusterv1.InClusterIPPool) {
+		stuck := inclusterv1.Reservation{Address: "10.0.0.1", Namespace: "other", Name: "stuck", UID: "stuck"}
+		p.Status.Reservations = &inclusterv1.Reservations{Sequence: 1, Writer: "other", Items: slices.Repeat([]inclusterv1.Reservation{stuck}, ledger.Total)}
+	})
+	w.claim("a")
+	for range 2 {
+		_ = w.processes[0].reconcileClaim(t.Context(), "a")
+		w.Clock.Step(time.Minute) // After the delay of the first status.
+	}
+	if got, want := state(w.read("a")), "False PoolBusy Waiting for the IPAddresses of 2048 other IPAddressClaims of InClusterIPPool p to be created"; got != want {
+		t.Errorf("condition = %q, want %q", got, want)
+	}
+	w.settle(w.processes[0]) // The other claims do not exist any more.
+	if diff := cmp.Diff([]string{"a=10.0.0.1"}, w.allocated()); diff != "" {
+		t.Errorf("allocated (-want +got):\n%s", diff)
 	}
 }

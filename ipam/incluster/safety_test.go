@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
@@ -152,6 +155,56 @@ func TestAnotherProcessesAddress(t *testing.T) {
 	}
 	if d := w.duplicates(); len(d) > 0 {
 		t.Error(d)
+	}
+}
+
+// TestRevertedReservations checks that a process does not write reservations that it computed before others were made and dropped again,
+// although the list is the same as before: only the sequence differs.
+func TestRevertedReservations(t *testing.T) {
+	w := newWorld(t, 4)
+	p, other := w.processes[0], w.start()
+	w.claim("a")
+	w.blockAddresses("a") // Its reservation stays.
+	w.run(other, 4)
+	before := *w.pool().Status.Reservations
+	w.claim("b")
+	_ = p.reconcileClaim(t.Context(), "b")
+	w.Before = func(r fakeapi.Request) error {
+		if r.String() != "patch InClusterIPPool/status p" {
+			return nil
+		}
+		w.blockAddresses("a")
+		w.run(other, 4)
+		w.release("b")
+		w.run(other, 4)
+		w.Before = nil
+		after := *w.pool().Status.Reservations
+		if diff := cmp.Diff(before, after, cmpopts.IgnoreFields(inclusterv1.Reservations{}, "Sequence")); diff != "" || after.Sequence == before.Sequence {
+			t.Errorf("the test requires the same reservations with another sequence, not %d and %d (-want +got):\n%s", before.Sequence, after.Sequence, diff)
+		}
+		before = after
+		return nil
+	}
+	_ = p.reconcilePool(t.Context()) // It is retried.
+	if w.Before != nil {
+		t.Error("the process did not write reservations")
+	}
+	if diff := cmp.Diff(before, *w.pool().Status.Reservations); diff != "" {
+		t.Errorf("reservations of before were written (-want +got):\n%s", diff)
+	}
+	w.Before = nil
+	w.settle(p)
+	w.settle(other)
+	w.checkAll("in the end")
+}
+
+// blockAddresses makes the API server reject the IPAddress of a claim.
+func (w *world) blockAddresses(claim string) {
+	w.Before = func(r fakeapi.Request) error {
+		if r.String() == "create IPAddress "+claim {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "ipaddresses"}, claim, errors.New("exceeded quota"))
+		}
+		return nil
 	}
 }
 

@@ -71,7 +71,11 @@ func TestManyClaims(t *testing.T) {
 		}
 		return nil
 	})
-	t.Logf("all were released after %s with these writes: %v", time.Since(begun), writes.Take())
+	took, wrote := time.Since(begun), writes.Take()
+	t.Logf("all were released after %s with these writes: %v", took, wrote)
+	if n, limit := wrote["patch inclusterippools/status"], 5+2*int(took.Seconds()); n > limit {
+		t.Errorf("%d writes of the pool for releases, want at most %d", n, limit)
+	}
 	testenv.Must(t, c.Delete(t.Context(), pool))
 }
 

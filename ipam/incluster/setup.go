@@ -17,6 +17,7 @@ import (
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	"sigs.k8s.io/cluster-api/ipam/incluster/internal/claim"
+	"sigs.k8s.io/cluster-api/ipam/incluster/internal/orphan"
 	"sigs.k8s.io/cluster-api/ipam/incluster/internal/pool"
 	"sigs.k8s.io/cluster-api/ipam/incluster/internal/poolref"
 	"sigs.k8s.io/cluster-api/ipam/incluster/internal/webhook"
@@ -61,5 +62,6 @@ func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment,
 	return errors.Join(
 		pool.Setup(ctx, mgr, pool.Options{Concurrency: f.pools, Filter: filter, Writer: uuid.NewString()}),
 		claim.Setup(ctx, mgr, claim.Options{Concurrency: f.claims, Filter: filter}),
+		orphan.Setup(mgr),
 	)
 }

@@ -3,7 +3,9 @@ package condition
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -27,7 +29,7 @@ func True(t clusterv1.ConditionType) clusterv1.Condition {
 }
 
 // False returns a condition with status False. The message must be deterministic, without timestamps or random order, so that
-// setting it again changes nothing.
+// setting it again changes nothing. The local ports in errors of connections are removed from it.
 func False(t clusterv1.ConditionType, severity clusterv1.ConditionSeverity, reason, format string, args ...any) clusterv1.Condition {
 	return clusterv1.Condition{
 		Type: t, Status: corev1.ConditionFalse, Severity: severity, Reason: reason, Message: sprintf(format, args),
@@ -43,7 +45,19 @@ func sprintf(format string, args []any) string {
 	if len(args) == 0 {
 		return format
 	}
-	return fmt.Sprintf(format, args...)
+	return withoutPorts(fmt.Sprintf(format, args...))
+}
+
+// localAddress is the local end of a connection in the text of a net.OpError.
+var localAddress = regexp.MustCompile(`\b((?:read|write) (?:tcp|udp)[46]? )[^\s>]+->`)
+
+// withoutPorts removes the local addresses from the text of errors. Their ports differ from attempt to attempt: each failure would write
+// the condition again, and the event of that write would start the next attempt.
+func withoutPorts(text string) string {
+	if !strings.Contains(text, "->") {
+		return text
+	}
+	return localAddress.ReplaceAllString(text, "$1")
 }
 
 // Get returns a copy of the condition of this type, or nil if the object does not have it.

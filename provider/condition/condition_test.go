@@ -1,6 +1,9 @@
 package condition_test
 
 import (
+	"errors"
+	"fmt"
+	"net"
 	"testing"
 	"time"
 
@@ -200,5 +203,17 @@ func TestGetIsACopy(t *testing.T) {
 	condition.Get(on, infra).Status = corev1.ConditionFalse
 	if !condition.IsTrue(on, infra) {
 		t.Error("changing what Get returned changed the object")
+	}
+}
+
+// TestMessageWithoutLocalPorts: the same failure has the same message, whatever port the connection was made from.
+func TestMessageWithoutLocalPorts(t *testing.T) {
+	err := fmt.Errorf("listing Nodes: %w", &net.OpError{
+		Op: "read", Net: "tcp", Err: errors.New("connection reset by peer"),
+		Source: &net.TCPAddr{IP: net.IPv6loopback, Port: 40123}, Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 6443},
+	})
+	got := condition.False(clusterv1.ReadyCondition, clusterv1.ConditionSeverityWarning, "Failed", "%v; a -> b", err).Message
+	if want := "listing Nodes: read tcp 10.0.0.1:6443: connection reset by peer; a -> b"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -55,6 +55,36 @@ func (k *Keys) Kubeconfig(cluster, server string, ca *CA, now time.Time) ([]byte
 	return clientcmd.Write(config)
 }
 
+// UserKubeconfig returns a kubeconfig for a user with a new client certificate, for the cluster of the current context of another
+// kubeconfig, such as the admin's. The certificate must end before that of the CA, which must have its key. The CA has to be one that
+// the API server trusts for clients.
+func UserKubeconfig(admin []byte, ca *CA, r Request, now time.Time) ([]byte, error) {
+	config, err := LoadKubeconfig(admin)
+	if err != nil {
+		return nil, err
+	}
+	context := config.Contexts[config.CurrentContext]
+	if context == nil || config.Clusters[context.Cluster] == nil {
+		return nil, fmt.Errorf("the kubeconfig has no context %q with a cluster, its current context", config.CurrentContext)
+	}
+	if end := now.Add(r.Validity); end.After(ca.Certificate.NotAfter) {
+		return nil, fmt.Errorf("the certificate would be valid until %s, longer than the CA, which expires on %s: use a shorter validity",
+			end.UTC().Format(time.RFC3339), ca.Certificate.NotAfter.UTC().Format(time.RFC3339))
+	}
+	r.Algorithm = AlgorithmOf(ca.Certificate)
+	client, err := ca.Issue(r, now)
+	if err != nil {
+		return nil, err
+	}
+	name := r.CommonName + "@" + context.Cluster
+	return clientcmd.Write(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{context.Cluster: config.Clusters[context.Cluster]},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{r.CommonName: {ClientCertificateData: client.Certificate, ClientKeyData: client.Key}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: context.Cluster, AuthInfo: r.CommonName}},
+		CurrentContext: name,
+	})
+}
+
 // KubeconfigExpiry returns when the client certificate of a kubeconfig's current context expires. Zero: it does
 // not authenticate with a certificate.
 func KubeconfigExpiry(kubeconfig []byte) (time.Time, error) {

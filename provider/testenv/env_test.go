@@ -11,8 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,6 +74,25 @@ func TestNamespacesAreApart(t *testing.T) {
 		if err := e.Client.Get(t.Context(), client.ObjectKey{Name: name}, &corev1.Namespace{}); err != nil {
 			t.Errorf("namespace %s: %v", name, err)
 		}
+	}
+}
+
+// TestResponseOfTheLastFinalizer checks what package step relies on: the response to the patch that removes the last finalizer of a
+// deleted object has no finalizers, and the resource version from before, so that versions do not show that the object is gone.
+func TestResponseOfTheLastFinalizer(t *testing.T) {
+	e := server.Start(t)
+	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace(t), Name: "deleted", Finalizers: []string{"env.test/finalizer"}}}
+	Must(t, e.Client.Create(t.Context(), o))
+	Must(t, e.Client.Delete(t.Context(), o))
+	Must(t, e.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o))
+	before := o.ResourceVersion
+	patch := `{"metadata": {"finalizers": null, "resourceVersion": "` + before + `"}}`
+	Must(t, e.Client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))))
+	if o.DeletionTimestamp == nil || len(o.Finalizers) > 0 || o.ResourceVersion != before {
+		t.Errorf("the response is %+v, want version %s", o.ObjectMeta, before)
+	}
+	if err := e.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+		t.Errorf("reading the object: %v", err)
 	}
 }
 

@@ -38,9 +38,15 @@ type Server struct {
 }
 
 // Main runs the tests of a package, stops the server if any of them started it, and exits the process.
-func (s *Server) Main(m *testing.M) {
+func (s *Server) Main(m *testing.M) { Main(m, s) }
+
+// Main is Server.Main for tests that need several servers.
+func Main(m *testing.M, servers ...*Server) {
 	code := m.Run()
-	if s.process != nil {
+	for _, s := range servers {
+		if s.process == nil {
+			continue
+		}
 		if err := s.process.stop(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = max(code, 1)

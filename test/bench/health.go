@@ -20,7 +20,7 @@ import (
 const (
 	// checkTimeout is how long a Node must be Unknown.
 	checkTimeout = 5 * time.Second
-	// failing is the reciprocal of the share of workers that lose power.
+	// failing is the reciprocal of the share of Machines, all of them workers, that lose power.
 	failing = 10
 )
 
@@ -59,7 +59,7 @@ func (w *world) health(ctx context.Context, out io.Writer, clusters, workers int
 		return err
 	}
 	begun := time.Now()
-	if err := o.begin(ctx, workers/failing); err != nil {
+	if err := o.begin(ctx, (1+workers)/failing); err != nil {
 		return err
 	}
 	if err := w.await(ctx, func() (string, bool) { return o.observe(time.Since(begun), clusters-1, workers) }); err != nil {

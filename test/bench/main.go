@@ -55,6 +55,8 @@ type options struct {
 	update                  bool
 	clusters, scale, detail int
 	health, workers         int
+	resourceSets            int
+	describe                int
 	idle, profiles          time.Duration
 }
 
@@ -67,7 +69,9 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.clusters, "clusters", 50, "number of clusters in the row that creates many at once")
 	flags.IntVar(&o.scale, "scale", 0, "instead of the table, create this many clusters, a hundred at a time, and print the cost of each hundred")
 	flags.IntVar(&o.health, "health", 0, "instead of the table, create this many clusters, take the power of a tenth of the workers of each at once, and print the cost of their replacement")
+	flags.IntVar(&o.describe, "describe", 0, "instead of the table, create a cluster with this many Machines, and print what the commands cost that read it")
 	flags.IntVar(&o.workers, "workers", 99, "number of workers of each cluster, with --health")
+	flags.IntVar(&o.resourceSets, "resource-sets", 0, "instead of the table, create this many clusters, and print what a ClusterResourceSet for all of them costs")
 	flags.IntVar(&o.detail, "detail", 0, "number of most frequent requests to print for each row")
 	flags.StringVar(&o.keep, "keep", "", "folder for data and logs. Defaults to a temporary one")
 	flags.StringVar(&o.only, "only", "", "run only rows whose name contains this text")
@@ -90,6 +94,10 @@ func run(ctx context.Context, args []string) error {
 	switch {
 	case o.health > 0:
 		err = w.health(ctx, os.Stdout, o.health, o.workers)
+	case o.resourceSets > 0:
+		err = w.resourceSets(ctx, os.Stdout, o.resourceSets)
+	case o.describe > 0:
+		err = w.describe(ctx, os.Stdout, o.describe)
 	case o.scale > 0:
 		err = w.scale(ctx, os.Stdout, o.scale)
 	default:

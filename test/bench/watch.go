@@ -33,10 +33,11 @@ func (w *world) watch(ctx context.Context) error {
 		return err
 	}
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(c, 0)
-	of := func(resource string) objects {
-		return objects{factory.ForResource(schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta1", Resource: resource}).Informer().GetStore()}
+	of := func(group, resource string) objects {
+		return objects{factory.ForResource(schema.GroupVersionResource{Group: group, Version: "v1beta1", Resource: resource}).Informer().GetStore()}
 	}
-	w.clusters, w.machines = of("clusters"), of("machines")
+	w.clusters, w.machines = of("cluster.x-k8s.io", "clusters"), of("cluster.x-k8s.io", "machines")
+	w.bindings = of("addons.cluster.x-k8s.io", "clusterresourcesetbindings")
 	factory.Start(ctx.Done())
 	for resource, synced := range factory.WaitForCacheSync(ctx.Done()) {
 		if !synced {

@@ -19,6 +19,8 @@ type world struct {
 	*managers.Server
 	managers           []*managers.Manager
 	clusters, machines objects
+	// bindings are the ClusterResourceSetBindings.
+	bindings objects
 }
 
 // startWorld starts everything and creates the ClusterClass.

@@ -78,7 +78,7 @@ func notReasons() map[string]bool {
 func notStated() map[string]string {
 	out := map[string]string{}
 	for reason, values := range map[string]string{
-		"runtime hooks are not called yet": `LifecycleHookBlocking Discovered DiscoveryFailed`,
+		"runtime hooks are not called yet": `Discovered DiscoveryFailed`,
 		"a terminal failure, which providers report and controllers copy": `InsufficientResources UnsupportedChange CreateError
 			UpdateError DeleteError JoinClusterTimeoutError`,
 	} {

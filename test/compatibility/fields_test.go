@@ -36,6 +36,7 @@ func notServed() map[kindKey]string {
 func ourOwn() map[kindKey]map[string]string {
 	const swap = "Machines copy the Node's system info, and current Nodes report swap; without the field, the copy would always differ"
 	const zones = "the contract of infrastructure clusters has failure domains; without the field, a cluster has none"
+	const zone = "the contract of infrastructure machines has a failure domain; without the field, machines of pools are in none, and are not replaced for it"
 	const hosted = "control planes without machines need an API server; without the field, none runs"
 	return map[kindKey]map[string]string{
 		{"Machine", "cluster.x-k8s.io/v1beta1"}: {
@@ -53,8 +54,12 @@ func ourOwn() map[kindKey]map[string]string {
 			"spec.template.spec.failureDomains":     zones,
 			"spec.template.spec.hostedControlPlane": hosted,
 		},
+		{"InMemoryMachine", "infrastructure.cluster.x-k8s.io/v1alpha1"}: {
+			"spec.failureDomain": zone,
+		},
 		{"InMemoryMachineTemplate", "infrastructure.cluster.x-k8s.io/v1alpha1"}: {
-			"status": "the capacity of machines, for scaling from zero; the contract of infrastructure templates has it",
+			"spec.template.spec.failureDomain": zone,
+			"status":                           "the capacity of machines, for scaling from zero; the contract of infrastructure templates has it",
 		},
 	}
 }

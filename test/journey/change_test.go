@@ -204,6 +204,7 @@ func TestPausedCluster(t *testing.T) {
 		c.Change(setPaused(true))
 		c.Change(SetWorkers(3))
 		paused := c.versions()
+		c.Eventually("the pause is explained", c.Explains("Paused Cluster"))
 		// While another Cluster is reconciled, this one would have been, too.
 		other.Change(SetWorkers(1))
 		other.Eventually("the other Cluster is scaled up", Ready, Workers(1), other.WorkloadMatches)

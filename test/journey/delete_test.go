@@ -29,6 +29,8 @@ type blocker struct {
 	// waitsFor is the condition that is False, with its reason in why. Empty: the Machine is deleted without waiting.
 	waitsFor clusterv1.ConditionType
 	why      string
+	// cause is the reason that clusterctl explain reports.
+	cause string
 	// cordoned is set if the Node is cordoned while the Machine waits.
 	cordoned bool
 }
@@ -46,16 +48,16 @@ func blockers() []blocker {
 	soon := &metav1.Duration{Duration: time.Second}
 	return []blocker{
 		{reason: "no blocker"},
-		{reason: "a disruption budget", protected: true, waitsFor: clusterv1.DrainingSucceededCondition, why: clusterv1.DrainingReason, cordoned: true},
+		{reason: "a disruption budget", protected: true, waitsFor: clusterv1.DrainingSucceededCondition, why: clusterv1.DrainingReason, cause: "DrainBlocked", cordoned: true},
 		{reason: "the Node is not drained", protected: true, machine: annotated(clusterv1.ExcludeNodeDrainingAnnotation)},
 		{reason: "draining times out", protected: true, machine: func(m *clusterv1.Machine) { m.Spec.NodeDrainTimeout = soon }},
-		{reason: "a volume", attached: true, waitsFor: clusterv1.VolumeDetachSucceededCondition, why: clusterv1.WaitingForVolumeDetachReason, cordoned: true},
+		{reason: "a volume", attached: true, waitsFor: clusterv1.VolumeDetachSucceededCondition, why: clusterv1.WaitingForVolumeDetachReason, cause: "VolumesAttached", cordoned: true},
 		{reason: "volumes are ignored", attached: true, machine: annotated(clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation)},
 		{reason: "detaching times out", attached: true, machine: func(m *clusterv1.Machine) { m.Spec.NodeVolumeDetachTimeout = soon }},
-		{reason: "a pre-drain hook", machine: annotated(preDrain), waitsFor: clusterv1.PreDrainDeleteHookSucceededCondition, why: clusterv1.WaitingExternalHookReason},
+		{reason: "a pre-drain hook", machine: annotated(preDrain), waitsFor: clusterv1.PreDrainDeleteHookSucceededCondition, why: clusterv1.WaitingExternalHookReason, cause: "DeletionHook"},
 		{
 			reason: "a pre-terminate hook", machine: annotated(preTerminate),
-			waitsFor: clusterv1.PreTerminateDeleteHookSucceededCondition, why: clusterv1.WaitingExternalHookReason, cordoned: true,
+			waitsFor: clusterv1.PreTerminateDeleteHookSucceededCondition, why: clusterv1.WaitingExternalHookReason, cause: "DeletionHook", cordoned: true,
 		},
 	}
 }
@@ -86,6 +88,7 @@ func TestMachineDeletionWaits(t *testing.T) {
 		}
 		return errors.Join(errs...)
 	})
+	c.Eventually("what each Machine waits for is explained", c.ExplainsAll(causes(all, workers)...))
 	for i, h := range all {
 		if h.waitsFor != "" {
 			c.release(h, &workers[i])
@@ -94,6 +97,17 @@ func TestMachineDeletionWaits(t *testing.T) {
 	c.Eventually("all are replaced", Ready, ControlPlanes(1), Workers(len(all)), NewMachines((*Snapshot).Workers, before),
 		SameMachines((*Snapshot).ControlPlane, before), c.WorkloadMatches)
 	c.Gone()
+}
+
+// causes returns what `clusterctl explain` reports about blocked Machines.
+func causes(all []blocker, workers []clusterv1.Machine) []string {
+	var list []string
+	for i, h := range all {
+		if h.waitsFor != "" {
+			list = append(list, h.cause+" Machine/"+workers[i].Name)
+		}
+	}
+	return list
 }
 
 // block sets up a blocker for a Machine and its Node.

@@ -156,7 +156,8 @@ func TestMissingSecretsOfUsers(t *testing.T) {
 		t.Parallel()
 		w := shared.World(t)
 		c := w.Plain(Plain{ControlPlanes: 1, ClusterConfiguration: externalEtcd}.String())
-		c.Eventually("the missing Secret is named", complains("c-etcd", "does not exist"))
+		c.Eventually("the missing Secret is named", complains("c-etcd", "does not exist"),
+			c.Explains("CertificatesUnavailable KubeadmControlPlane", "c-etcd", "does not exist"))
 		w.etcdSecrets("c")
 		c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), c.NodesMatch, c.withoutEtcd)
 		c.Delete()
@@ -166,7 +167,7 @@ func TestMissingSecretsOfUsers(t *testing.T) {
 		w := shared.World(t)
 		w.etcdSecrets("c")
 		c := w.Plain(Plain{ControlPlanes: 1}.String())
-		c.Eventually("the missing key is named", complains("c-etcd", pki.PrivateKeyKey))
+		c.Eventually("the missing key is named", complains("c-etcd", pki.PrivateKeyKey), c.Explains("CertificatesUnavailable KubeadmControlPlane", "c-etcd"))
 		c.Delete()
 	})
 }

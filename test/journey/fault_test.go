@@ -37,6 +37,7 @@ func TestMachinesLosePower(t *testing.T) {
 		machineCondition(worker, clusterv1.MachineNodeHealthyCondition, corev1.ConditionUnknown),
 		machineCondition(newest, controlplanev1.MachineEtcdMemberHealthyCondition, corev1.ConditionFalse),
 		machineCondition(newest, controlplanev1.MachineAPIServerPodHealthyCondition, corev1.ConditionUnknown), readyControlPlanes(2))
+	c.Eventually("the cause is explained", c.Explains("NodeUnhealthy Machine/"+newest), c.ExplainsAll("NodeUnhealthy Machine/"+worker))
 	c.Change(SetControlPlanes(1))
 	c.Eventually("the control plane is not scaled down", func(p *Snapshot) error {
 		return controlPlaneCondition(p, controlplanev1.ResizedCondition, controlplanev1.ScalingDownReason, "")
@@ -98,6 +99,7 @@ func TestControlPlaneIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.update(&machines[0], func() { delete(machines[0].Annotations, controlplanev1.PreTerminateHookCleanupAnnotation) })
+	c.Eventually("the pause is explained", c.Explains("Paused KubeadmControlPlane/"+plane.Name))
 	c.Eventually("the Machine is deleted", func(p *Snapshot) error {
 		if n := len(p.ControlPlane()); n != 0 {
 			return fmt.Errorf("%d control plane Machines", n)
@@ -107,7 +109,7 @@ func TestControlPlaneIsLost(t *testing.T) {
 	c.update(plane, func() { delete(plane.Annotations, clusterv1.PausedAnnotation) })
 	c.Eventually("the control plane reports the loss", func(p *Snapshot) error {
 		return controlPlaneCondition(p, controlplanev1.MachinesCreatedCondition, controlplanev1.MachineGenerationFailedReason, "All Machines of the control plane are gone")
-	})
+	}, c.Explains("MachinesNotCreated KubeadmControlPlane", "All Machines of the control plane are gone"))
 	still()
 	c.Gone()
 }

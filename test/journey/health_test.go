@@ -194,7 +194,8 @@ func TestDeadZone(t *testing.T) {
 	c.inject(dead(workers[0], workers[1]))
 	c.Eventually("remediation is restricted", c.check(workerCheck, allowance(clusterv1.TooManyUnhealthyReason, 1, 3)),
 		machineCondition(workers[0].Name, clusterv1.MachineHealthCheckSucceededCondition, corev1.ConditionFalse),
-		machineCondition(workers[1].Name, clusterv1.MachineHealthCheckSucceededCondition, corev1.ConditionFalse))
+		machineCondition(workers[1].Name, clusterv1.MachineHealthCheckSucceededCondition, corev1.ConditionFalse),
+		c.Explains("RemediationRestricted MachineHealthCheck", "2 of 3"), c.ExplainsAll("NodeUnhealthy Machine/"+workers[0].Name))
 	still()
 	still = c.Always("only the dead Machine is replaced", kept(workers[1], workers[2]), AtMost(1, 4))
 	c.inject(dead(workers[0]))
@@ -225,7 +226,7 @@ func TestUnreachableWorkloadCluster(t *testing.T) {
 			return fmt.Errorf("condition %+v", got)
 		}
 		return nil
-	}))
+	}), c.Explains("WorkloadClusterUnreachable Cluster"))
 	still()
 	still = c.Always("only the dead Machine is replaced", kept(workers[1], workers[2]), AtMost(1, 4))
 	c.inject(dead(workers[0]))
@@ -270,7 +271,8 @@ func TestRecoveryBeforeRemediation(t *testing.T) {
 	still := c.Always("no Machine is replaced", SameMachines((*Snapshot).Workers, before))
 	c.update(set, func() { metav1.SetMetaDataAnnotation(&set.ObjectMeta, clusterv1.PausedAnnotation, "") })
 	c.inject(dead(worker))
-	c.Eventually("the Machine is marked", machineCondition(worker.Name, clusterv1.MachineOwnerRemediatedCondition, corev1.ConditionFalse))
+	c.Eventually("the Machine is marked", machineCondition(worker.Name, clusterv1.MachineOwnerRemediatedCondition, corev1.ConditionFalse),
+		c.Explains("Paused MachineSet/"+set.Name))
 	c.faults("")
 	c.Eventually("the mark is removed", unmarked)
 	c.update(set, func() { delete(set.Annotations, clusterv1.PausedAnnotation) })
@@ -302,6 +304,7 @@ func TestNodeNeverJoins(t *testing.T) {
 	})
 	c.inject(dead(second))
 	still := c.Always("the first Machine is kept", kept(first))
+	c.Eventually("the Machine without Node is explained", c.ExplainsAll("NodeNotJoined Machine/"+second.Name))
 	c.Eventually("the second Machine is replaced", without(second.Name), Ready, Workers(2))
 	still()
 	c.Gone()

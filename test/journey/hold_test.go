@@ -34,11 +34,13 @@ func TestUpgradesAreHeldBack(t *testing.T) {
 	c.Change(SetVersion(newer))
 	c.Eventually("the others are upgraded", ControlPlanes(1), Workers(4), ofVersions(older, newer, older, older),
 		reconciled(clusterv1.TopologyReconciledMachineDeploymentsUpgradeDeferredReason))
+	c.Eventually("the hold is explained", c.Explains("UpgradeHeld Cluster", "md-2"))
 	still()
 
 	still = c.Always("the deferred MachineDeployment is not upgraded", olderOnly("md-0"))
 	c.Change(withoutAnnotations(2))
 	c.Eventually("the sequence continues", Workers(4), ofVersions(older, newer, newer, newer))
+	c.Eventually("the deferred upgrade is explained", c.Explains("UpgradeDeferred Cluster", "md-0"))
 	still()
 
 	c.Change(withoutAnnotations(0))

@@ -120,7 +120,7 @@ func TestExternallyManagedInfrastructure(t *testing.T) {
 					return fmt.Errorf("status %+v", p.Cluster.Status)
 				}
 				return nil
-			})
+			}, c.Explains("ExternallyManaged InMemoryCluster/c"))
 			w.provision("c", set)
 			c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), inDomain("outside"), c.WorkloadMatches)
 			if have := c.Snapshot().Cluster.Spec.ControlPlaneEndpoint; have.Host != managedHost || have.Port != int32(port) {

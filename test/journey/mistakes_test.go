@@ -121,7 +121,7 @@ func TestClassComesLater(t *testing.T) {
 		t.Fatalf("want a warning that contains the class: %s", r)
 	}
 	c := &Subject{World: w, Name: "early"}
-	c.Eventually("the Cluster reports what it waits for", topologyFails("in-memory"))
+	c.Eventually("the Cluster reports what it waits for", topologyFails("in-memory"), c.Explains("MissingObject Cluster", "ClusterClass in-memory"))
 	w.Class(w.Tools.ProjectTemplate())
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), c.WorkloadMatches)
 	c.Delete()
@@ -144,7 +144,7 @@ func TestMissingTemplate(t *testing.T) {
 		w.Applied(o)
 	}
 	c := w.Subject(NewCluster("wrong", "in-memory").Workers(1).Build())
-	c.Eventually("the missing template is reported", topologyFails(missing))
+	c.Eventually("the missing template is reported", topologyFails(missing), c.Explains("ClassNotReconciled Cluster", missing))
 	p := c.Snapshot()
 	if n := len(p.ControlPlanes.Items) + len(p.Deployments.Items) + len(p.Machines.Items); n > 0 || p.Cluster.Spec.InfrastructureRef != nil {
 		t.Errorf("objects were created from an incomplete class:\n%s", p)

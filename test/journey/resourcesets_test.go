@@ -167,12 +167,13 @@ func TestResourceSets(t *testing.T) {
 		c.applied("network", "False", "ApplyFailed", "1 Cluster: sets: ConfigMap network, key 1.yaml, document 1: must be an object"),
 		c.applied("scaler", "False", "RetrievingResourceFailed", "Secret later does not exist"))
 	c.describesSets("network", "scaler")
+	c.Eventually("both failures are explained", c.ExplainsAll("ResourcesNotApplied ClusterResourceSet/network", "ResourcesNotApplied ClusterResourceSet/scaler"))
 
 	w.Applied(manifests("network", w.podNetwork(), configMapOf("mark", "a: two")))
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "later"}, Type: "addons.cluster.x-k8s.io/resource-set"}
 	w.Applied(secret)
 	c.Eventually("both are repaired", c.applied("network", "True", ""), c.applied("scaler", "True", ""),
-		c.bound("network ConfigMap/network=true", "scaler ConfigMap/mark=true", "scaler ConfigMap/scaler=true", "scaler Secret/later=true"))
+		c.bound("network ConfigMap/network=true", "scaler ConfigMap/mark=true", "scaler ConfigMap/scaler=true", "scaler Secret/later=true"), c.ExplainsNothing)
 	c.changedByUsers()
 
 	c.unlabeled()

@@ -192,7 +192,7 @@ func TestThirdPartyProvider(t *testing.T) {
 			return fmt.Errorf("the Machine's status is %+v", s)
 		}
 		return nil
-	})
+	}, c.Explains("Failed Machine/"+staying.Name, "out of metal"))
 	c.Delete()
 }
 

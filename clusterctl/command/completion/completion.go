@@ -56,11 +56,15 @@ contexts, namespaces, clusters and providers.`,
 
 func shells() []string { return []string{"bash", "zsh", "fish"} }
 
-func oneShell(_ *cobra.Command, args []string) error {
-	if len(args) == 1 && slices.Contains(shells(), args[0]) {
-		return nil
+func oneShell(cmd *cobra.Command, args []string) error {
+	known := strings.Join(shells(), ", ")
+	switch {
+	case len(args) == 0:
+		return fmt.Errorf("a shell is required: use one of %s; see `%s --help`", known, cmd.CommandPath())
+	case len(args) > 1 || !slices.Contains(shells(), args[0]):
+		return fmt.Errorf("shell %q is not supported: use one of %s", strings.Join(args, " "), known)
 	}
-	return fmt.Errorf("specify one of the shells %s instead of %q", strings.Join(shells(), ", "), strings.Join(args, " "))
+	return nil
 }
 
 func run(_ context.Context, opts *Options) error {

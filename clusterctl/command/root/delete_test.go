@@ -12,7 +12,7 @@ import (
 // before.
 func TestDeleteProviders(t *testing.T) {
 	c := newCLI(t)
-	j := &journey{cli: c.with("TOY_TOKEN", "secret-token"), Env: server.Start(t)}
+	j := &journey{cli: c.with("TOY_TOKEN", "secret-token"), Env: deletes.Start(t)}
 	t.Setenv("KUBECONFIG", j.Kubeconfig)
 	j.fails("Nothing was ever installed.", []string{"delete", "--all"}, "not a management cluster")
 	j.works("init", "-i", "toy:v1.0.0")

@@ -16,9 +16,10 @@ import (
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-var server testenv.Server
+// server is the management cluster of TestJourney, and deletes that of TestDeleteProviders: both begin with an empty cluster.
+var server, deletes testenv.Server
 
-func TestMain(m *testing.M) { server.Main(m) }
+func TestMain(m *testing.M) { testenv.Main(m, &server, &deletes) }
 
 // journey is a user's way with one management cluster.
 type journey struct {

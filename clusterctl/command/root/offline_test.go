@@ -196,67 +196,6 @@ func writeKubeconfig(t *testing.T, path, server string) {
 	}
 }
 
-func TestMistakes(t *testing.T) {
-	c := newCLI(t)
-	dir := t.TempDir()
-	broken, closed := filepath.Join(dir, "broken"), filepath.Join(dir, "closed")
-	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	writeKubeconfig(t, closed, "https://127.0.0.1:1")
-	generate := func(args ...string) []string { return append([]string{"generate", "cluster", "c1"}, args...) }
-	tests := map[string]struct {
-		reason string
-		args   []string
-		texts  []string
-	}{
-		"Command":       {"An unknown command is named.", []string{"frobnicate"}, []string{`unknown command "frobnicate"`}},
-		"Similar":       {"A similar command is suggested.", []string{"inti"}, []string{`unknown command "inti" for "clusterctl": did you mean "init"? Otherwise see `}},
-		"SubCommand":    {"The error names an unknown subcommand.", []string{"generate", "x"}, []string{`unknown command "x" for "clusterctl generate"`}},
-		"SubSimilar":    {"A similar subcommand is suggested.", []string{"get", "kubeconfg", "c1"}, []string{`did you mean "kubeconfig"?`, "see `clusterctl get --help`"}},
-		"Number":        {"An invalid number is an error without jargon.", []string{"generate", "cluster", "c1", "--worker-machine-count", "many"}, []string{`--worker-machine-count is "many": it must be an integer: see`}},
-		"Bool":          {"What is neither true nor false is said in words.", []string{"delete", "cluster", "c1", "--wait=maybe"}, []string{`--wait is "maybe": it must be true or false: see`}},
-		"Flag":          {"An unknown flag leads to help.", []string{"init", "--x"}, []string{"unknown flag: --x: see `clusterctl init --help`"}},
-		"NoName":        {"A missing name is an error.", []string{"generate", "cluster"}, []string{"the cluster name is required"}},
-		"Variable":      {"The error names a template's missing variables, and how to set them.", generate("-i", "toy:v1.0.0"), []string{"required variable KUBERNETES_VERSION", "environment", "configuration file"}},
-		"Flavor":        {"The flavors there are are listed.", generate("-i", "toy:v1.0.0", "-f", "huge"), []string{`infrastructure-toy v1.0.0 has no template of flavor "huge"`, "choose one of small"}},
-		"Provider":      {"A similar provider is suggested.", generate("-i", "toys:v1.0.0"), []string{`did you mean "toy"?`}},
-		"ProviderType":  {"The flag of the right type is proposed.", generate("-i", "kubeadm:v1.0.0"), []string{"use --bootstrap kubeadm"}},
-		"Version":       {"An invalid version is an error.", generate("-i", "toy:latest"), []string{`version "latest" is not a semantic version`}},
-		"NoVersion":     {"The error lists the existing versions.", generate("-i", "toy:v9.9.9"), []string{"infrastructure-toy has no version v9.9.9; the latest versions are v1.1.0, v1.0.0"}},
-		"Kubernetes":    {"The error names the flag.", generate("-i", "toy:v1.0.0", "--kubernetes-version", "one"), []string{"--kubernetes-version", `version "one"`}},
-		"Count":         {"Flag and bound are named.", generate("-i", "toy:v1.0.0", "--control-plane-machine-count", "0"), []string{"--control-plane-machine-count", `is "0": it must be an integer, at least 1`}},
-		"ClusterName":   {"An invalid name is rejected.", []string{"generate", "cluster", "C_1", "-i", "toy:v1.0.0"}, []string{`invalid cluster name "C_1"`}},
-		"Namespace":     {"An invalid namespace is rejected.", generate("-i", "toy:v1.0.0", "-n", "N_1"), []string{`invalid target namespace "N_1"`}},
-		"Sources":       {"Two sources are mutually exclusive.", generate("-i", "toy:v1.0.0", "--from", "x"), []string{"--infrastructure/--flavor and --from are mutually exclusive"}},
-		"File":          {"The error names a missing file.", generate("--from", filepath.Join(dir, "none.yaml")), []string{"cannot read the template from --from", "none.yaml"}},
-		"HTTP":          {"Unencrypted sources are refused.", generate("--from", "http://x.example/t.yaml"), []string{"use https"}},
-		"NoKubeconfig":  {"Without a kubeconfig the error shows an alternative.", generate(), []string{"--infrastructure {name}:{version} works without a management cluster", "no kubeconfig"}},
-		"Kubeconfig":    {"The error names an invalid kubeconfig.", []string{"get", "kubeconfig", "c1", "--kubeconfig", broken}, []string{"cannot read the kubeconfig " + broken, "--kubeconfig"}},
-		"Context":       {"The error lists the existing contexts.", []string{"get", "kubeconfig", "c1", "--kubeconfig", closed, "--kubeconfig-context", "two"}, []string{`has no context "two"`, "choose one of one"}},
-		"Refused":       {"The error names an unresponsive API server.", []string{"get", "kubeconfig", "c1", "--kubeconfig", closed}, []string{"127.0.0.1:1", "connection refused"}},
-		"ConfigMissing": {"A specified configuration must exist.", []string{"version", "--config", filepath.Join(dir, "none")}, []string{"cannot read the clusterctl configuration", "none"}},
-		"ConfigBroken":  {"The error names an invalid configuration.", []string{"version", "--config", broken}, []string{"invalid clusterctl configuration " + broken}},
-		"Output":        {"The formats there are are listed.", []string{"version", "-o", "xml"}, []string{`--output "xml" is not supported: use short, yaml or json`}},
-		"NoFlag":        {"One provider must be named.", []string{"generate", "provider"}, []string{"at least one of the flags"}},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			local := &cli{t: t, env: c.env}
-			local.fails(tc.reason, tc.args, tc.texts...)
-		})
-	}
-	if r := c.with("CLUSTERCTL_LOG_LEVEL", "loud").run("version"); !r.Failed || !strings.Contains(r.Err, `CLUSTERCTL_LOG_LEVEL is "loud"`) {
-		t.Errorf("a log level that is not a number must be rejected, got %+v", r)
-	}
-	if r := c.with("CLUSTERCTL_LOG_LEVEL", "5").run("version"); !strings.Contains(r.Err, "Using configuration") {
-		t.Errorf("the variable sets the verbosity like -v, got %+v", r)
-	}
-	if r := c.run("-v", "5", "version", "-o", "xml"); !strings.Contains(r.Err, "\n  *errors.errorString: --output") && !strings.Contains(r.Err, "\n  *fmt") {
-		t.Errorf("from -v 5 on errors are shown in detail, got:\n%s", r.Err)
-	}
-}
-
 func TestFindPlugin(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"clusterctl-foo", "clusterctl-init", "clusterctl-generate-cluster", "clusterctl-help"} {

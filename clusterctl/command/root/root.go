@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"sigs.k8s.io/cluster-api/clusterctl/command/completion"
+	"sigs.k8s.io/cluster-api/clusterctl/command/explain"
 	"sigs.k8s.io/cluster-api/clusterctl/command/initialize"
+	"sigs.k8s.io/cluster-api/clusterctl/command/move"
 	"sigs.k8s.io/cluster-api/clusterctl/command/version"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
@@ -71,11 +73,11 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 		commands  []*cobra.Command
 	}{
 		{groupManagement, "Cluster Management Commands:", []*cobra.Command{
-			initialize.NewCmd(f, nil), newGenerate(f), newCreate(f), newGet(f), newDelete(f),
+			initialize.NewCmd(f, nil), newGenerate(f), newCreate(f), newGet(f), move.NewCmd(f, nil), newDelete(f),
 		}},
-		{groupDebug, "Troubleshooting and Debugging Commands:", []*cobra.Command{newDescribe(f)}},
+		{groupDebug, "Troubleshooting and Debugging Commands:", []*cobra.Command{newDescribe(f), explain.NewCmd(f, nil)}},
 		{groupOther, "Other Commands:", []*cobra.Command{
-			newConfig(f), completion.NewCmd(f, nil), version.NewCmd(f, nil),
+			newAlpha(f), newCheck(f), newConfig(f), completion.NewCmd(f, nil), version.NewCmd(f, nil),
 		}},
 	} {
 		if len(group.commands) == 0 {

@@ -5,6 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/pause"
+	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/restart"
+	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/resume"
+	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/undo"
+	checkprovider "sigs.k8s.io/cluster-api/clusterctl/command/check/provider"
 	"sigs.k8s.io/cluster-api/clusterctl/command/config/repositories"
 	createcluster "sigs.k8s.io/cluster-api/clusterctl/command/create/cluster"
 	deletecluster "sigs.k8s.io/cluster-api/clusterctl/command/delete/cluster"
@@ -13,6 +18,7 @@ import (
 	generatecluster "sigs.k8s.io/cluster-api/clusterctl/command/generate/cluster"
 	"sigs.k8s.io/cluster-api/clusterctl/command/generate/provider"
 	"sigs.k8s.io/cluster-api/clusterctl/command/generate/yaml"
+	"sigs.k8s.io/cluster-api/clusterctl/command/get/clusters"
 	"sigs.k8s.io/cluster-api/clusterctl/command/get/kubeconfig"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 )
@@ -35,6 +41,29 @@ func unknown(cmd *cobra.Command, args []string) error {
 		proposal = fmt.Sprintf("did you mean %q? Otherwise ", cmd.SuggestionsFor(args[0])[0])
 	}
 	return fmt.Errorf("unknown command %q for %q: %ssee `%s --help`", args[0], cmd.CommandPath(), proposal, cmd.CommandPath())
+}
+
+func newAlpha(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:     "alpha",
+		Short:   "Commands for features in alpha",
+		Long:    "Commands for features in alpha, whose flags and output may change.",
+		Example: "  # Replace the Machines of a MachineDeployment\n  clusterctl alpha rollout restart machinedeployment/my-md-0",
+	}, verb(&cobra.Command{
+		Use:     "rollout SUBCOMMAND",
+		Short:   "Manage the rollout of a cluster-api resource",
+		Long:    "Restart, pause, resume and undo the rollouts of MachineDeployments and KubeadmControlPlanes.",
+		Example: "  # Roll a MachineDeployment back to the previous revision\n  clusterctl alpha rollout undo machinedeployment/my-md-0",
+	}, restart.NewCmd(f, nil), pause.NewCmd(f, nil), resume.NewCmd(f, nil), undo.NewCmd(f, nil)))
+}
+
+func newCheck(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:     "check",
+		Short:   "Check releases of providers",
+		Long:    "Check releases of providers against the contract, before they are published.",
+		Example: "  # Check a release in a local repository\n  clusterctl check provider ~/local-repository/infrastructure-aws/v2.4.0",
+	}, checkprovider.NewCmd(f, nil))
 }
 
 func newConfig(f *factory.Factory) *cobra.Command {
@@ -86,5 +115,5 @@ func newGet(f *factory.Factory) *cobra.Command {
 		Short:   "Get info from a management or a workload cluster",
 		Long:    "Get information from a management or a workload cluster.",
 		Example: "  # Get the kubeconfig of a workload cluster\n  clusterctl get kubeconfig my-cluster",
-	}, kubeconfig.NewCmd(f, nil))
+	}, clusters.NewCmd(f, nil), kubeconfig.NewCmd(f, nil))
 }

@@ -39,6 +39,8 @@ type Follower struct {
 	Cluster types.NamespacedName
 	Options tree.Options
 	Clock   clock.Clock
+	// Wide adds columns.
+	Wide bool
 
 	waiting []string
 	drawn   time.Time
@@ -85,7 +87,7 @@ func (f *Follower) show(objects *tree.Objects) time.Duration {
 		return wait
 	}
 	f.drawn = now
-	lines := tree.Lines(tree.Build(f.Cluster, objects, f.Options), tree.Style{Color: f.Screen.Color, Now: now})
+	lines := tree.Lines(tree.Build(f.Cluster, objects, f.Options), tree.Style{Color: f.Screen.Color, Now: now, Wide: f.Wide})
 	if len(f.waiting) > 0 {
 		lines = append(lines, "", "Waiting for "+f.waiting[0])
 	}

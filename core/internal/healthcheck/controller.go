@@ -97,7 +97,11 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineHealthCheck, *
 		},
 		Report:     []step.Step[*scope]{step.Do("status", c.status)},
 		ErrorEvent: "ReconcileError",
-		Observed:   func(h *clusterv1.MachineHealthCheck, g int64) { h.Status.ObservedGeneration = g },
+		Observed: func(h *clusterv1.MachineHealthCheck, g int64) {
+			if reported(h) { // While the first counters are held back, this is no reason for a write.
+				h.Status.ObservedGeneration = g
+			}
+		},
 		// While a cluster is being created, most first results change within moments.
 		Progress: &step.Progress{
 			First:     []string{"expectedMachines", "currentHealthy", "remediationsAllowed", "targets"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,6 +67,38 @@ func TestFailedNodeIsRemediatedExactlyOnTime(t *testing.T) {
 	equal(t, "live reads", []string{"get MachineHealthCheck h", "get Cluster c", "list Machine", "list Node"}, w.LiveReads)
 	equal(t, "writes", []string{"patch MachineHealthCheck/status h", "patch Machine/status a"}, w.Writes)
 	equal(t, "status", "2/3, 0 allowed, True", w.status())
+}
+
+// TestStartingClusterCostsOneStatusWrite checks that the counters of a new check are held back while Machines start, and that no event
+// reports too few healthy ones.
+func TestStartingClusterCostsOneStatusWrite(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*world)
+		want   string
+	}{
+		"Starting": {reason: "The status is written when the time is over.", change: func(w *world) { w.Clock.Step(startDelay) }, want: "1/2, 0 allowed, False TooManyUnhealthy"},
+		"Joined": {reason: "It is written when all have joined.", change: func(w *world) {
+			testenv.Must(w, w.workload.Client.Create(w.Context(), node("b", corev1.ConditionTrue, 0)))
+			w.change("b", func(m *clusterv1.Machine) { m.Status.NodeRef = running("b")[0].Status.NodeRef })
+		}, want: "2/2, 0 allowed, True"},
+		"Failed": {reason: "It is written when one fails.", change: func(w *world) { w.becomes(corev1.ConditionUnknown, time.Minute, "a") }, want: "0/2, 0 allowed, False TooManyUnhealthy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fresh := check("40%", func(h *clusterv1.MachineHealthCheck) { h.CreationTimestamp = metav1.NewTime(now) })
+			starting := running("b")[0]
+			starting.CreationTimestamp, starting.Status.NodeRef = metav1.NewTime(now), nil
+			w := newWorld(t, fresh, running("a")[0], starting)
+			w.settled()
+			equal(t, "writes", []string{"patch Machine/status a"}, w.Writes)
+			equal(t, "status", "0/0, 0 allowed", w.status())
+			equal(t, "observed generation", int64(0), w.health().Status.ObservedGeneration)
+			equal(t, "events", nil, w.Events())
+			tc.change(w)
+			w.settled()
+			equal(t, tc.reason, tc.want, w.status())
+		})
+	}
 }
 
 // TestTooManyUnhealthy checks that a dead zone is recorded, not remediated, and announced once.

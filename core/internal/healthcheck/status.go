@@ -20,6 +20,10 @@ const maxTargets = 1000
 // users read them.
 const countersDelay = 5 * time.Second
 
+// startDelay is how long after the creation of a check its first counters are held back while Machines start: of a new cluster, they
+// would be written once per Machine, and report that too few are healthy.
+const startDelay = 30 * time.Second
+
 // status reports the plan. Counters of Machines that start or fail one after another are written together.
 func (c *Controller) status(ctx context.Context, s *scope) (step.Result, error) {
 	if s.plan == nil {
@@ -30,6 +34,9 @@ func (c *Controller) status(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Done(), nil
 	}
 	h := s.check
+	if left := h.CreationTimestamp.Add(startDelay).Sub(c.Clock.Now()); left > 0 && left <= startDelay && !reported(h) && s.plan.Beginning() {
+		return step.Again(left), nil
+	}
 	before := h.DeepCopy()
 	h.Status.ExpectedMachines = count(s.plan.Expected)
 	h.Status.CurrentHealthy = count(s.plan.Healthy)
@@ -54,6 +61,11 @@ func (c *Controller) status(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Again(left), nil
 	}
 	return step.Done(), nil
+}
+
+// reported reports whether the check has counters.
+func reported(h *clusterv1.MachineHealthCheck) bool {
+	return condition.Get(h, clusterv1.RemediationAllowedCondition) != nil
 }
 
 // reportUnreachable sets condition RemediationAllowed while the Nodes are unknown, once: the reason changes with every attempt to connect.

@@ -234,6 +234,26 @@ func TestStaleCacheOfMachines(t *testing.T) {
 	}
 }
 
+// TestStaleCacheOfThePool waits for the cache to have the version of the pool before it creates a Machine: one of the previous version
+// would be replaced at once.
+func TestStaleCacheOfThePool(t *testing.T) {
+	w := newStale(t)
+	w.api.Cache.Freeze(&clusterv1.MachinePoolList{})
+	change(w, &clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "p"}}, func(p *clusterv1.MachinePool) {
+		p.Spec.Template.Spec.Version = ptr.To("v1.31.9")
+	})
+	w.infraMachine("w-1")
+	w.mustReconcile()
+	if names := w.names(); len(names) > 0 {
+		t.Fatalf("Machines %q were created from a stale MachinePool", names)
+	}
+	w.restart()
+	w.mustReconcile()
+	if version := ptr.Deref(w.machine("w-1").Spec.Version, ""); version != "v1.31.9" {
+		t.Errorf("the Machine has version %q", version)
+	}
+}
+
 func TestDeleteMachines(t *testing.T) {
 	gone := func(w *stale) { testenv.Must(w, w.Delete(w.Context(), w.infra("w-1"))) }
 	marked := condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "")

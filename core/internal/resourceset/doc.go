@@ -4,7 +4,8 @@
 // The steps, in order, and what each guarantees:
 //
 //	adopt      the finalizer is in the API server before anything is applied
-//	resources  the ConfigMaps and Secrets have the ClusterResourceSet as owner; those that are missing or of a wrong type are known
+//	resources  the ConfigMaps and Secrets in the spec, and no others, have the ClusterResourceSet as owner; those that are missing or of
+//	           a wrong type are known
 //	clusters   the selected Clusters and their bindings are known; bindings of Clusters that no longer exist are deleted
 //	report     the condition states what could not be applied
 //

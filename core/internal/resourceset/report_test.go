@@ -2,10 +2,12 @@ package resourceset
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/resourceset/binding"
 	"sigs.k8s.io/cluster-api/core/internal/resourceset/outcome"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
@@ -141,5 +144,54 @@ func TestResources(t *testing.T) {
 	}
 	if ours.Controller != nil || len(w.set().Finalizers) != 1 {
 		t.Errorf("owner %v, finalizers %v", ours, w.set().Finalizers)
+	}
+}
+
+// TestResourcesThatLeft compares the owners of ConfigMaps and Secrets after a change of the spec, and all requests.
+func TestResourcesThatLeft(t *testing.T) {
+	ours, other := binding.Owner(set()), metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}
+	kind := addonsv1.ClusterResourceSetSecretType
+	left := secret("left", kind)
+	left.OwnerReferences = []metav1.OwnerReference{ours}
+	for _, tc := range []struct {
+		reason string
+		// live is what the spec has in the API server; the cache has the spec with only ConfigMap m.
+		live   []addonsv1.ResourceRef
+		writes []string
+		stale  bool
+	}{
+		{
+			reason: "they left", live: []addonsv1.ResourceRef{inConfigMap("m")},
+			writes: []string{"patch ConfigMap left", "patch Secret left", "patch ClusterResourceSet/status s"},
+		},
+		{reason: "the cache is stale: they were added", live: []addonsv1.ResourceRef{inConfigMap("m"), inConfigMap("left"), inSecret("left")}, stale: true},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			w := newWorld(t, set(), configMap("m", ours), configMap("left", other, ours), configMap("foreign", other), left.DeepCopy())
+			w.Cache.Freeze(&addonsv1.ClusterResourceSetList{})
+			if tc.stale {
+				changed := w.set()
+				changed.Spec.Resources, changed.Generation = tc.live, 2
+				testenv.Must(t, w.Update(t.Context(), changed))
+				w.Writes = nil
+			}
+			if _, err := w.reconcile(); err != nil { // It is retried if the cache is stale.
+				t.Error(err)
+			}
+			if diff := cmp.Diff(tc.writes, slices.DeleteFunc(w.Writes, func(s string) bool { return tc.stale && strings.Contains(s, "/status") })); diff != "" {
+				t.Errorf("writes, -want +got:\n%s", diff)
+			}
+			config, confidential := configMap("left"), secret("left", kind)
+			testenv.Must(t, w.Server.Get(t.Context(), client.ObjectKeyFromObject(config), config))
+			testenv.Must(t, w.Server.Get(t.Context(), client.ObjectKeyFromObject(confidential), confidential))
+			got := [][]metav1.OwnerReference{config.OwnerReferences, confidential.OwnerReferences}
+			want := [][]metav1.OwnerReference{{other}, nil}
+			if tc.stale {
+				want = [][]metav1.OwnerReference{{other, ours}, {ours}}
+			}
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("owners, -want +got:\n%s", diff)
+			}
+		})
 	}
 }

@@ -1,15 +1,20 @@
 package repository
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -27,6 +32,9 @@ type fetcher struct {
 	token    string
 	interval time.Duration
 	timeout  time.Duration
+	now      func() time.Time
+	// limit is the size of the largest accepted response in bytes.
+	limit int64
 
 	mu    sync.Mutex
 	cache map[string]*answer
@@ -41,9 +49,17 @@ type answer struct {
 }
 
 func newFetcher(o Options) *fetcher {
-	f := &fetcher{http: o.HTTP, token: o.GitHubToken, interval: o.RetryInterval, timeout: o.RetryTimeout, cache: map[string]*answer{}}
-	if f.http == nil {
-		f.http = &http.Client{Timeout: defaultTimeout}
+	f := &fetcher{
+		http: &http.Client{Timeout: defaultTimeout}, token: o.GitHubToken, interval: o.RetryInterval, timeout: o.RetryTimeout,
+		now: o.Now, limit: maxDownload, cache: map[string]*answer{},
+	}
+	if o.HTTP != nil {
+		c := *o.HTTP
+		f.http = &c
+	}
+	f.http.CheckRedirect = checkRedirect
+	if f.now == nil {
+		f.now = time.Now
 	}
 	if f.interval == 0 {
 		f.interval = defaultRetryInterval
@@ -95,18 +111,28 @@ func (f *fetcher) retry(ctx context.Context, r request) ([]byte, http.Header, er
 	var body []byte
 	var header http.Header
 	var last error
+	attempts := 0
 	err := wait.PollUntilContextTimeout(ctx, f.interval, f.timeout, true, func(ctx context.Context) (bool, error) {
-		var again bool
-		body, header, again, last = f.once(ctx, r)
+		b, h, again, err := f.once(ctx, r)
+		if err != nil && ctx.Err() != nil && last != nil {
+			// The end of the retries interrupted this attempt: the errors before say more.
+			return false, last
+		}
+		attempts++
+		body, header, last = b, h, err
 		if last != nil && !again {
 			return false, last
 		}
 		return last == nil, nil
 	})
-	if last != nil && err != nil && ctx.Err() == nil {
+	switch {
+	case err == nil || last == nil || ctx.Err() != nil:
+		return body, header, err
+	case attempts > 1:
+		return nil, nil, fmt.Errorf("%w (after %d attempts)", last, attempts)
+	default:
 		return nil, nil, last
 	}
-	return body, header, err
 }
 
 // once makes one attempt; again reports whether a retry may succeed.
@@ -124,38 +150,92 @@ func (f *fetcher) once(ctx context.Context, r request) (body []byte, header http
 	resp, err := f.http.Do(req)
 	if err != nil {
 		var dns *net.DNSError
-		return nil, nil, !(errors.As(err, &dns) && dns.IsNotFound), err
+		permanent := errors.As(err, &dns) && dns.IsNotFound || errors.Is(err, errRedirects)
+		return nil, nil, !permanent, err
 	}
 	defer resp.Body.Close()
-	if again, err := statusError(resp, r); err != nil {
+	if again, err := f.statusError(resp, r); err != nil {
 		return nil, nil, again, err
 	}
-	body, err = io.ReadAll(io.LimitReader(resp.Body, maxDownload+1))
+	body, again, err = f.read(resp, r)
 	if err != nil {
-		return nil, nil, true, fmt.Errorf("GET %s: %w", r.url, err)
-	}
-	if len(body) > maxDownload {
-		return nil, nil, false, fmt.Errorf("GET %s: the file is larger than %d MiB", r.url, maxDownload>>20)
+		return nil, nil, again, err
 	}
 	return body, resp.Header, false, nil
 }
 
-func statusError(resp *http.Response, r request) (again bool, err error) {
+// read reads the body of a successful response.
+func (f *fetcher) read(resp *http.Response, r request) (body []byte, again bool, err error) {
+	body, err = io.ReadAll(io.LimitReader(resp.Body, f.limit+1))
+	switch {
+	case err != nil:
+		return nil, true, &url.Error{Op: "GET", URL: r.url, Err: fmt.Errorf("the download ended after %d bytes: %w", len(body), err)}
+	case int64(len(body)) > f.limit:
+		return nil, false, fmt.Errorf("GET %s: the file is larger than %s: the URL is not that of a provider's file", r.url, resource.NewQuantity(f.limit, resource.BinarySI))
+	case isHTML(body):
+		return nil, false, fmt.Errorf("GET %s: the server responded with an HTML page instead of the file: check the URL, and whether a proxy or a login page is in between", r.url)
+	default:
+		return body, false, nil
+	}
+}
+
+// isHTML reports whether a file is a web page, such as the login page of a proxy. YAML and JSON do not start with a tag.
+func isHTML(body []byte) bool {
+	start := bytes.ToLower(bytes.TrimSpace(body[:min(len(body), 512)]))
+	return bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html"))
+}
+
+// maxRedirects is how many redirects one request follows; GitHub's downloads have two.
+const maxRedirects = 10
+
+var errRedirects = errors.New("too many redirects: check the URL, and whether a proxy or a login page is in between")
+
+func checkRedirect(_ *http.Request, via []*http.Request) error {
+	if len(via) >= maxRedirects {
+		return errRedirects
+	}
+	return nil
+}
+
+func (f *fetcher) statusError(resp *http.Response, r request) (again bool, err error) {
+	failed := func(remedy string) error { return fmt.Errorf("GET %s: %s: %s", r.url, resp.Status, remedy) }
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK:
 		return false, nil
 	case code == http.StatusNotFound || code == http.StatusGone:
 		return false, fmt.Errorf("GET %s: %s: %w", r.url, resp.Status, ErrNotFound)
 	case r.github && (code == http.StatusForbidden || code == http.StatusTooManyRequests) && rateLimited(resp):
-		return false, fmt.Errorf("GET %s: %s: the rate limit of GitHub's API is exceeded: set GITHUB_TOKEN to a personal access token, or wait", r.url, resp.Status)
+		return false, failed(f.rateLimit(resp))
 	case r.github && code == http.StatusUnauthorized:
-		return false, fmt.Errorf("GET %s: %s: check the value of GITHUB_TOKEN", r.url, resp.Status)
+		return false, failed("check the value of GITHUB_TOKEN")
+	case r.github && code == http.StatusForbidden:
+		return false, failed("check that GITHUB_TOKEN is set and allows reading the repository")
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		return false, failed("the server requires credentials, which clusterctl does not have: download the files into a local repository instead")
+	case code >= http.StatusInternalServerError || code == http.StatusTooManyRequests:
+		return true, failed("the server is overloaded or down: try again later")
 	default:
-		return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests, fmt.Errorf("GET %s: %s", r.url, resp.Status)
+		return false, failed("unexpected response: check the URL")
 	}
 }
 
 func rateLimited(resp *http.Response) bool {
 	return resp.Header.Get("X-RateLimit-Remaining") == "0" || resp.Header.Get("Retry-After") != "" ||
 		resp.StatusCode == http.StatusTooManyRequests
+}
+
+// rateLimit explains a rejection by one of GitHub's limits: the primary one, of requests per hour, is much higher with a
+// token and names the time when it ends; the secondary one, of bursts, only names a delay.
+func (f *fetcher) rateLimit(resp *http.Response) string {
+	until := "wait"
+	if reset, err := strconv.ParseInt(resp.Header.Get("X-RateLimit-Reset"), 10, 64); err == nil && resp.Header.Get("X-RateLimit-Remaining") == "0" {
+		end := time.Unix(reset, 0)
+		until = fmt.Sprintf("wait until %s (%s)", end.UTC().Format(time.RFC3339), duration.HumanDuration(max(0, end.Sub(f.now()))))
+	} else if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+		return fmt.Sprintf("the rate limit of GitHub's API for bursts of requests is exceeded: wait %s, and run fewer commands at once", time.Duration(seconds)*time.Second)
+	}
+	if f.token != "" {
+		return "the rate limit of GitHub's API for the token in GITHUB_TOKEN is exceeded: " + until + ", or use another token"
+	}
+	return "the rate limit of GitHub's API is exceeded: set GITHUB_TOKEN to a personal access token, or " + until
 }

@@ -2,6 +2,8 @@ package repository
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,6 +38,8 @@ type githubRelease struct {
 type githubAsset struct {
 	ID   int64  `json:"id"`
 	Name string `json:"name"`
+	// Digest has the form sha256:{hex}; old assets have none.
+	Digest string `json:"digest"`
 }
 
 // openGitHub reads a URL of the form https://github.com/{owner}/{repository}/releases/{latest|version}/{file}.
@@ -109,11 +113,23 @@ func (g *github) File(ctx context.Context, version, name string) ([]byte, error)
 	}
 	for _, asset := range release.Assets {
 		if asset.Name == name {
-			raw, _, err := g.fetch.get(ctx, request{url: g.api(fmt.Sprintf("releases/assets/%d", asset.ID)), accept: acceptContent, github: true})
-			return raw, err
+			return g.asset(ctx, asset)
 		}
 	}
 	return nil, fmt.Errorf("release %s of %s/%s has no file %s: %w", version, g.owner, g.name, name, ErrNotFound)
+}
+
+// asset downloads a file, and verifies its digest if GitHub has one.
+func (g *github) asset(ctx context.Context, asset githubAsset) ([]byte, error) {
+	raw, _, err := g.fetch.get(ctx, request{url: g.api(fmt.Sprintf("releases/assets/%d", asset.ID)), accept: acceptContent, github: true})
+	if err != nil {
+		return nil, err
+	}
+	want, known := strings.CutPrefix(asset.Digest, "sha256:")
+	if sum := sha256.Sum256(raw); known && hex.EncodeToString(sum[:]) != want {
+		return nil, fmt.Errorf("the download of %s has the SHA-256 checksum %x, but GitHub has recorded %s: run the command again; if the error persists, check whether a proxy changes downloads", asset.Name, sum, want)
+	}
+	return raw, nil
 }
 
 // Files lists the assets of a release.

@@ -24,6 +24,8 @@ type Options struct {
 	GitHub, GitHubAPI string
 	// RetryInterval and RetryTimeout bound retries of failed requests; zero means every 10s for 1m.
 	RetryInterval, RetryTimeout time.Duration
+	// Now returns the time, for messages about rate limits; nil means time.Now.
+	Now func() time.Time
 	// OverridesFolder holds files that override published ones; empty means none.
 	OverridesFolder string
 }

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -154,14 +155,30 @@ func (v *View) List(ctx context.Context, list client.ObjectList, opts ...client.
 	// The fake applies selectors and indexes. The converter is faster than the default.
 	b := fake.NewClientBuilder().WithScheme(v.scheme).WithTypeConverters(managedfields.NewDeducedTypeConverter())
 	for _, obj := range all {
-		if obj != nil {
-			b.WithObjects(copyOf(obj))
+		if obj == nil {
+			continue
 		}
+		if obj, err = v.typed(obj, kind); err != nil {
+			return err
+		}
+		b.WithObjects(obj)
 	}
 	for _, i := range v.indexes {
 		b.WithIndex(i.Object, i.Field, i.Values)
 	}
 	return b.Build().List(ctx, list, opts...)
+}
+
+// typed returns a copy of an object of a kind: the fake does not accept metadata alone, but lists it.
+func (v *View) typed(obj client.Object, kind schema.GroupVersionKind) (client.Object, error) {
+	if _, partial := obj.(*metav1.PartialObjectMetadata); !partial {
+		return copyOf(obj), nil
+	}
+	whole, err := v.scheme.New(kind)
+	if err != nil {
+		return nil, err
+	}
+	return whole.(client.Object), convert(obj, whole.(client.Object), kind)
 }
 
 // objects returns the objects of the kind of list, which is not changed.

@@ -111,6 +111,11 @@ const longShare = 12
 
 // stale returns a fault that makes a cache stale at a write: a cache of the manager that writes, or of another one.
 func stale(write script.Record, random *rand.Rand) script.Fault {
+	if write.Manager == ipam { // It is alone, and does not read Machines.
+		f := at(write, pick(random, script.Freeze, script.Delay, script.Cut, script.Gone, script.Travel, script.TravelRestart))
+		f.On = pick(random, cached(ipam)...)
+		return lasting(f, random)
+	}
 	f := at(write, pick(random, script.Freeze, script.Touch, script.Sicken, script.Delay, script.Cut, script.Gone, script.Travel, script.TravelRestart))
 	f.On = pick(random, cached(write.Manager)...)
 	if f.Do != script.TravelRestart && random.IntN(2) == 0 {
@@ -119,6 +124,11 @@ func stale(write script.Record, random *rand.Rand) script.Fault {
 	if f.Do == script.Touch || f.Do == script.Sicken || random.IntN(3) == 0 {
 		f.On.Resource = "machines" // Most decisions depend on them.
 	}
+	return lasting(f, random)
+}
+
+// lasting sets how long a cache is stale.
+func lasting(f script.Fault, random *rand.Rand) script.Fault {
 	f.For = time.Duration(1+random.IntN(4)) * time.Second
 	if random.IntN(longShare) == 0 {
 		f.For = time.Minute
@@ -135,6 +145,10 @@ func stale(write script.Record, random *rand.Rand) script.Fault {
 func partitioned(write script.Record, random *rand.Rand) script.Fault {
 	f := at(write, pick(random, script.Unreachable, script.Blind, script.Hang))
 	f.For = time.Duration(2+random.IntN(8)) * time.Second
+	if write.Manager == ipam { // There is no workload cluster.
+		f.On = pick(random, request.Kind{Manager: ipam}, request.Kind{Manager: ipam, Verb: world.Admission}, request.Kind{Manager: core, Verb: world.Admission})
+		return f
+	}
 	switch random.IntN(6) {
 	case 0:
 		f.On = request.Kind{Workload: true, Manager: controlPlane, Verb: "connect"}
@@ -170,6 +184,7 @@ const (
 	bootstrap    = "kubeadm-bootstrap-controller"
 	controlPlane = "kubeadm-control-plane-controller"
 	inMemory     = "capim-manager"
+	ipam         = "capi-ipam-in-cluster-controller"
 )
 
 func managers() []string { return []string{core, bootstrap, controlPlane, inMemory} }
@@ -183,6 +198,7 @@ func cached(manager string) []request.Kind {
 		},
 		bootstrap:    {"kubeadmconfigs", "machines", "machinepools", "clusters", "secrets", ""},
 		controlPlane: {"kubeadmcontrolplanes", "machines", "clusters", "kubeadmconfigs", "inmemorymachines", "secrets", ""},
+		ipam:         {"inclusterippools", "ipaddressclaims", "ipaddresses", ""},
 		inMemory:     {"inmemoryclusters", "inmemorymachines", "machines", "machinepools", "inmemorymachinepools", "clusters", ""},
 	}
 	var kinds []request.Kind

@@ -203,7 +203,7 @@ func (r *Runner) prepare(ctx context.Context, result *Result) (history.Timeline,
 
 func (r *Runner) target(namespace string) scenario.Target {
 	now, _ := r.World.Recorder.Now(namespace)
-	return scenario.Target{Client: r.World.Client, Namespace: namespace, Start: now}
+	return scenario.Target{Client: r.World.Client, Namespace: namespace, LastPort: r.World.LastPort, Start: now}
 }
 
 // change executes the scenario. It retries as a user does, for example when a webhook is down.

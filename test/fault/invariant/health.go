@@ -19,3 +19,18 @@ func onlyDeadRemediated(r Run) []Violation {
 		return &Violation{Detail: fmt.Sprintf("Machine %s is to be remediated, but has power", e.Object.GetName())}
 	})
 }
+
+// nothingRemediatedBlindly checks that no Machine is deleted or marked for remediation while the workload cluster does not respond.
+func nothingRemediatedBlindly(r Run) []Violation {
+	if r.Scenario.Deletes {
+		return nil
+	}
+	return r.play(func(e history.Event, now history.State) *Violation {
+		m := e.Object
+		if m.GetKind() != "Machine" || !scenario.Unresponsive(now) ||
+			m.GetDeletionTimestamp() == nil && scenario.Status(m, string(clusterv1.MachineOwnerRemediatedCondition)) != "False" {
+			return nil
+		}
+		return &Violation{Detail: fmt.Sprintf("Machine %s is remediated while its cluster does not respond", m.GetName())}
+	})
+}

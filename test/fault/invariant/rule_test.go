@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/test/fault/history"
 	"sigs.k8s.io/cluster-api/test/fault/members"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
@@ -60,6 +61,16 @@ func deleting(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return o
 }
 
+// allocated adds a claim, which it returns, and its IPAddress, which has the same address for all claims.
+func (s *builder) allocated(name string) *unstructured.Unstructured {
+	claim := object("IPAddressClaim", name, nil)
+	s.event(watch.Added, claim)
+	address := object("IPAddress", name, claim)
+	address.Object["spec"] = map[string]any{"address": "10.0.0.1", "poolRef": map[string]any{"name": "p"}}
+	s.event(watch.Added, address)
+	return claim
+}
+
 // TestRules checks that each rule can be violated, independently of the others.
 func TestRules(t *testing.T) {
 	set := object("MachineSet", "s", nil)
@@ -100,10 +111,24 @@ func TestRules(t *testing.T) {
 		{reason: "a Cluster is deleted before its Machines", want: []string{"nothing is deleted before its dependents"}, change: func(s *builder) {
 			s.event(watch.Deleted, cluster)
 		}},
+		{reason: "two claims have an address", want: []string{"no address is allocated to two claims"}, change: func(s *builder) {
+			s.allocated("a")
+			s.allocated("b")
+		}},
+		{reason: "a claim has the address of one that is deleted", change: func(s *builder) {
+			s.event(watch.Deleted, s.allocated("a"))
+			s.allocated("b")
+		}},
 		{reason: "a Machine is deleted before its infrastructure", want: []string{"nothing is deleted before its dependents"}, change: func(s *builder) {
 			s.event(watch.Added, object("InMemoryMachine", "w1", worker(1)))
 			s.event(watch.Modified, deleting(worker(1)))
 			s.event(watch.Deleted, deleting(worker(1)))
+		}},
+		{reason: "a Machine is deleted while its cluster does not respond", want: []string{"no Machine is remediated while its cluster does not respond"}, change: func(s *builder) {
+			infrastructure := object("InMemoryCluster", "c", nil)
+			infrastructure.SetAnnotations(map[string]string{inmemoryv1.FaultsAnnotation: `{"unresponsive":true}`})
+			s.event(watch.Added, infrastructure)
+			s.event(watch.Modified, deleting(worker(1)))
 		}},
 	}
 	for _, test := range tests {

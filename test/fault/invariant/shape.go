@@ -88,18 +88,39 @@ func describe(o *unstructured.Unstructured, names map[types.UID]string) string {
 // content returns a part of an object as JSON, without what differs from run to run.
 func content(o *unstructured.Unstructured, part string) string {
 	value := o.Object[part]
-	if fields, ok := value.(map[string]any); ok && o.GetKind() == "KubeadmConfig" {
-		// Any Machine may be the one that initialized the cluster.
+	// Any Machine may be the one that initialized the cluster, any claim the first to get an address; and reservations that are done are
+	// dropped with the next change.
+	differing := map[string][]string{
+		"KubeadmConfig": {"clusterConfiguration", "initConfiguration", "joinConfiguration"},
+		"IPAddress":     {"address"}, "InClusterIPPool": {"reservations"},
+	}[o.GetKind()]
+	if fields, ok := value.(map[string]any); ok {
 		value = maps.Clone(fields)
-		for _, key := range []string{"clusterConfiguration", "initConfiguration", "joinConfiguration"} {
+		for _, key := range differing {
 			delete(value.(map[string]any), key)
 		}
 	}
-	text, err := json.Marshal(stripped(value))
+	text, err := json.Marshal(sorted(stripped(value)))
 	if err != nil {
 		return err.Error()
 	}
 	return strings.ReplaceAll(anonymous(string(text)), `"`+o.GetNamespace()+`"`, `"*"`)
+}
+
+// sorted sorts the entries of a ClusterResourceSetBinding: each ClusterResourceSet adds its own when it is applied first.
+func sorted(value any) any {
+	fields, _ := value.(map[string]any)
+	entries, ok := fields["bindings"].([]any)
+	if !ok {
+		return value
+	}
+	name := func(entry any) string {
+		e, _ := entry.(map[string]any)
+		text, _ := e["clusterResourceSetName"].(string)
+		return text
+	}
+	slices.SortFunc(entries, func(a, b any) int { return strings.Compare(name(a), name(b)) }) // A copy.
+	return value
 }
 
 // stripped removes conditions, which describe adds separately, UIDs, ports and times, and zero values: whether a counter that

@@ -105,26 +105,23 @@ func running(machines []*unstructured.Unstructured, n int) error {
 }
 
 // Status returns the status of a condition, or "".
-func Status(o *unstructured.Unstructured, kind string) string {
-	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	for _, c := range conditions {
-		condition, _ := c.(map[string]any)
-		if condition["type"] == kind {
-			status, _ := condition["status"].(string)
-			return status
-		}
-	}
-	return ""
-}
+func Status(o *unstructured.Unstructured, kind string) string { return ofCondition(o, kind, "status") }
+
+// Reason returns the reason of a condition, or "".
+func Reason(o *unstructured.Unstructured, kind string) string { return ofCondition(o, kind, "reason") }
 
 // Message returns the message of a condition, or "".
 func Message(o *unstructured.Unstructured, kind string) string {
+	return ofCondition(o, kind, "message")
+}
+
+func ofCondition(o *unstructured.Unstructured, kind, field string) string {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, c := range conditions {
 		condition, _ := c.(map[string]any)
 		if condition["type"] == kind {
-			message, _ := condition["message"].(string)
-			return message
+			value, _ := condition[field].(string)
+			return value
 		}
 	}
 	return ""
@@ -212,7 +209,7 @@ func Only(before history.State) Condition {
 	return func(now history.State) error {
 		for key, o := range now {
 			old := before[key]
-			if key.Kind == "Event" || old != nil && old.GetUID() == o.GetUID() || strings.HasSuffix(key.Name, rotatedSuffix) || ofResourceSets(key) {
+			if key.Kind == "Event" || old != nil && old.GetUID() == o.GetUID() || strings.HasSuffix(key.Name, rotatedSuffix) || ofResourceSets(key) || ofIPAM(key) {
 				continue
 			}
 			return fmt.Errorf("%s %s still exists", key.Kind, key.Name)

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -17,6 +19,7 @@ import (
 
 // remediations are the scenarios in which machines lose power, and health checks find them.
 func remediations() []Scenario {
+	cut := deployed(1, 3)
 	lose := func(name string, s Size, controlPlane bool, n int, done Condition, limits Limits) Scenario {
 		return Scenario{Name: name, Before: &s, Change: []Change{CheckHealth, LosePower(controlPlane, n)}, Done: []Condition{done}, Limits: limits}
 	}
@@ -33,13 +36,25 @@ func remediations() []Scenario {
 		lose("dead-zone", deployed(1, 5), false, 3, restricted(deployed(1, 5), 3), Limits{
 			MaxControlPlanes: 1, MaxWorkers: 5, MinControlPlanes: 1, MinWorkers: 5,
 		}),
+		{
+			Name: "remediate-unreachable", Before: &cut, Change: []Change{CheckHealth, losePower(false, 1, faults{Unresponsive: true})},
+			Done: []Condition{replaced(cut)}, Provider: Reconnect,
+			Limits: Limits{MaxControlPlanes: 1, MaxWorkers: 3, MinControlPlanes: 1, MinWorkers: 2, NewWorkers: 1},
+		},
 	}
 }
 
 // CheckHealth makes the health checks of the topology find machines without power at once, and remediate at most 40 % of them.
 func CheckHealth(ctx context.Context, t Target) error {
+	return checkHealth(nil)(ctx, t)
+}
+
+// checkHealth is CheckHealth with other fields in addition.
+func checkHealth(fields map[string]any) Change {
 	check := func() map[string]any {
-		return map[string]any{"maxUnhealthy": "40%", "unhealthyConditions": []any{map[string]any{"type": "Ready", "status": "Unknown", "timeout": "1s"}}}
+		out := map[string]any{"maxUnhealthy": "40%", "unhealthyConditions": []any{map[string]any{"type": "Ready", "status": "Unknown", "timeout": "1s"}}}
+		maps.Copy(out, runtime.DeepCopyJSON(fields))
+		return out
 	}
 	return editCluster(func(topology map[string]any) error {
 		deployments, _, err := unstructured.NestedSlice(topology, "workers", "machineDeployments")
@@ -51,49 +66,82 @@ func CheckHealth(ctx context.Context, t Target) error {
 			unstructured.SetNestedMap(deployments[0].(map[string]any), check(), "machineHealthCheck"),
 			unstructured.SetNestedSlice(topology, deployments, "workers", "machineDeployments"),
 		)
-	})(ctx, t)
+	})
+}
+
+// faults are the faults of an InMemoryCluster.
+type faults struct {
+	DeadMachines []string `json:"deadMachines,omitempty"`
+	Unresponsive bool     `json:"unresponsive,omitempty"`
 }
 
 // LosePower takes the power of the oldest machines of the control plane or of the workers.
 func LosePower(controlPlane bool, n int) Change {
+	return losePower(controlPlane, n, faults{})
+}
+
+// losePower is LosePower with other faults at the same time.
+func losePower(controlPlane bool, n int, others faults) Change {
 	return func(ctx context.Context, t Target) error {
 		machines := byAge(t.Start, controlPlane)
 		if len(machines) < n {
 			return fmt.Errorf("there are only %d Machines", len(machines))
 		}
-		var names []string
+		all := others
 		for _, m := range machines[:n] {
-			names = append(names, m.GetName())
+			all.DeadMachines = append(all.DeadMachines, m.GetName())
 		}
-		faults, err := json.Marshal(map[string]any{"deadMachines": names})
-		if err != nil {
-			return err
-		}
-		all := t.Start.Of("InMemoryCluster")
-		if len(all) != 1 {
-			return fmt.Errorf("%d objects of kind InMemoryCluster exist, want 1", len(all))
-		}
-		infrastructure := object(infrastructureAPI, "InMemoryCluster", t.Namespace, all[0].GetName())
-		raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{inmemoryv1.FaultsAnnotation: string(faults)}}})
-		if err != nil {
-			return err
-		}
-		return t.Client.Patch(ctx, infrastructure, client.RawPatch("application/merge-patch+json", raw))
+		return inject(ctx, t, t.Start, all)
 	}
 }
 
-// Powerless returns the names of the machines without power.
-func Powerless(now history.State) []string {
-	var names []string
+// inject replaces the faults of the InMemoryCluster.
+func inject(ctx context.Context, t Target, now history.State, f faults) error {
+	all := now.Of("InMemoryCluster")
+	if len(all) != 1 {
+		return fmt.Errorf("%d objects of kind InMemoryCluster exist, want 1", len(all))
+	}
+	value, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	infrastructure := object(infrastructureAPI, "InMemoryCluster", t.Namespace, all[0].GetName())
+	infrastructure.SetAnnotations(map[string]string{inmemoryv1.FaultsAnnotation: string(value)})
+	return t.Client.Patch(ctx, infrastructure, client.Merge)
+}
+
+// injected returns the faults of the InMemoryCluster.
+func injected(now history.State) faults {
+	var all faults
 	for _, c := range now.Of("InMemoryCluster") {
-		var faults struct {
-			DeadMachines []string `json:"deadMachines"`
-		}
-		if json.Unmarshal([]byte(c.GetAnnotations()[inmemoryv1.FaultsAnnotation]), &faults) == nil {
-			names = append(names, faults.DeadMachines...)
+		var f faults
+		if json.Unmarshal([]byte(c.GetAnnotations()[inmemoryv1.FaultsAnnotation]), &f) == nil {
+			all.DeadMachines = append(all.DeadMachines, f.DeadMachines...)
+			all.Unresponsive = all.Unresponsive || f.Unresponsive
 		}
 	}
-	return names
+	return all
+}
+
+// Powerless returns the names of the machines without power.
+func Powerless(now history.State) []string { return injected(now).DeadMachines }
+
+// Unresponsive reports whether the workload cluster does not respond.
+func Unresponsive(now history.State) bool { return injected(now).Unresponsive }
+
+// Reconnect makes the workload cluster respond again, once all health checks report that it does not.
+func Reconnect(ctx context.Context, t Target, now history.State) error {
+	f := injected(now)
+	if !f.Unresponsive {
+		return nil
+	}
+	for _, h := range now.Of("MachineHealthCheck") {
+		if Reason(h, string(clusterv1.RemediationAllowedCondition)) != clusterv1.WorkloadClusterUnreachableReason {
+			return nil
+		}
+	}
+	f.Unresponsive = false
+	return inject(ctx, t, now, f)
 }
 
 // replaced is true when the machines without power are replaced, and the Cluster is ready.

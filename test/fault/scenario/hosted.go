@@ -4,6 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"net"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,11 +29,6 @@ const (
 
 //go:embed hosted.yaml
 var hostedDefinitions []byte
-
-// Definitions returns the CRDs of kinds that are not ours.
-func Definitions() ([]*unstructured.Unstructured, error) {
-	return parse("hosted.yaml", hostedDefinitions)
-}
 
 // hosted returns the scenarios of Clusters whose control plane has no Machines: HostControlPlane is its provider.
 func hosted() []Scenario {
@@ -82,7 +79,7 @@ func HostControlPlane(ctx context.Context, t Target, now history.State) error {
 	if host == "" {
 		return nil
 	}
-	p := &hosting{Target: t, plane: planes[0], server: fmt.Sprintf("https://%s:%d", host, Number(cluster, "spec", "controlPlaneEndpoint", "port"))}
+	p := &hosting{Target: t, plane: planes[0], server: "https://" + net.JoinHostPort(host, strconv.Itoa(Number(cluster, "spec", "controlPlaneEndpoint", "port")))}
 	if ca := now[history.Key{Kind: "Secret", Name: pki.SecretName(ClusterName, pki.ClusterCA)}]; ca == nil {
 		return p.createCA(ctx)
 	} else if now[history.Key{Kind: "Secret", Name: pki.SecretName(ClusterName, pki.Kubeconfig)}] == nil {

@@ -3,9 +3,9 @@ package scenario
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/fnv"
 	"net"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,7 +56,7 @@ func ManageInfrastructure(ctx context.Context, t Target, now history.State) erro
 	}
 	change := object(infrastructureAPI, all[0].GetKind(), t.Namespace, all[0].GetName())
 	if host, _, _ := unstructured.NestedString(all[0].Object, "spec", "controlPlaneEndpoint", "host"); host == "" {
-		port, err := freePort(ctx, string(all[0].GetUID()))
+		port, err := freePort(ctx, t.LastPort, string(all[0].GetUID()))
 		if err != nil {
 			return err
 		}
@@ -73,16 +73,16 @@ func ManageInfrastructure(ctx context.Context, t Target, now history.State) erro
 // loopback is the host of the API servers of workload clusters.
 const loopback = "127.0.0.1"
 
-// freePort returns a port that nothing listens on. It depends on a unique text, and is neither one that the in-memory provider
-// allocates nor one of outgoing connections: managers must get it again when they are restarted.
-func freePort(ctx context.Context, unique string) (int, error) {
-	const first, ports = 10000, 9000
+// freePort returns a port that nothing listens on, and that depends on a unique text. It is one of the last ports that the in-memory
+// provider may use, which allocates the first ones.
+func freePort(ctx context.Context, last int, unique string) (int, error) {
+	const ports = 300
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(unique)) // It never fails.
 	start := int(h.Sum32() % ports)
 	for i := range ports {
-		port := first + (start+i)%ports
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf("%s:%d", loopback, port))
+		port := last - (start+i)%ports
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
 		if err == nil {
 			return port, listener.Close()
 		}

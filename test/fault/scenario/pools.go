@@ -56,8 +56,8 @@ func UseVersionedPools(ctx context.Context, t Target) error {
 		}
 		return unstructured.SetNestedSlice(class, append(patches, map[string]any{"name": "version", "definitions": []any{
 			definition("bootstrap.cluster.x-k8s.io/v1beta1", "KubeadmConfigTemplate", "/spec/template/spec/preKubeadmCommands", "[echo {{ .builtin.machinePool.version }}]"),
-			definition(infrastructureAPI, "InMemoryMachinePoolTemplate", "/spec/template/spec/template/behaviour",
-				`{vm: {provisioning: {startupDuration: {{ if eq .builtin.machinePool.version "`+firstVersion+`" }}1ms{{ else }}2ms{{ end }}}}}`),
+			definition(infrastructureAPI, "InMemoryMachinePoolTemplate", "/spec/template/spec/template",
+				`{behaviour: {vm: {provisioning: {startupDuration: {{ if eq .builtin.machinePool.version "`+firstVersion+`" }}1ms{{ else }}2ms{{ end }}}}}}`),
 		}}), "spec", "patches")
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/test/fault/history"
@@ -42,6 +43,8 @@ type Target struct {
 	Client client.Client
 	// Namespace is the run's own.
 	Namespace string
+	// LastPort is the last port on which API servers of workload clusters may listen.
+	LastPort int
 	// Start is the state of the namespace before the change.
 	Start history.State
 }
@@ -60,6 +63,8 @@ type Scenario struct {
 	Prepare Change
 	// Provider, if set, is called with every new state of the namespace, without faults, as a controller of somebody else.
 	Provider func(ctx context.Context, t Target, now history.State) error
+	// IPAM is set if the change is one of pools of addresses. Such a scenario has no Cluster.
+	IPAM bool
 	// ExternalEtcd is set if etcd is not on the Cluster's machines.
 	ExternalEtcd bool
 	// Before is the size of the Cluster at the start. Nil: it does not exist.
@@ -76,7 +81,18 @@ type Scenario struct {
 
 // All returns the scenarios.
 func All() []Scenario {
-	return slices.Concat(creations(), scalings(), rollouts(), remediations(), deletions(), pools(), resourceSets(), externalEtcd(), hosted(), managed(), failureDomains(), marked())
+	return slices.Concat(creations(), scalings(), rollouts(), remediations(), externalRemediations(), deletions(), pools(), resourceSets(),
+		externalEtcd(), hosted(), managed(), failureDomains(), marked(), addresses())
+}
+
+// Definitions returns the CRDs of kinds that are not ours.
+func Definitions() ([]*unstructured.Unstructured, error) {
+	hosted, err := parse("hosted.yaml", hostedDefinitions)
+	if err != nil {
+		return nil, err
+	}
+	repairs, err := parse("repair.yaml", repairDefinitions)
+	return append(hosted, repairs...), err
 }
 
 // Fleet returns the scenario of every Cluster of a fleet: a second worker is added.

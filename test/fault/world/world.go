@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +34,8 @@ type Options struct {
 	Ports string
 	// Standby starts two replicas, with leader election, of every manager that supports it.
 	Standby bool
+	// IPAM starts the manager of the IPAM provider, too.
+	IPAM bool
 }
 
 // World is an API server and its managers.
@@ -41,6 +45,8 @@ type World struct {
 	Recorder *history.Recorder
 	// Scripts has the faults to inject.
 	Scripts *script.Set
+	// LastPort is the last port on which API servers of workload clusters may listen.
+	LastPort int
 
 	options  Options
 	managers []*manager
@@ -64,10 +70,19 @@ func Start(ctx context.Context, o Options) (*World, error) {
 }
 
 func (w *World) start(ctx context.Context) error {
-	for _, p := range managers.Programs() {
+	programs := managers.Programs()
+	if w.options.IPAM {
+		programs = append(programs, managers.IPAM())
+	}
+	for _, p := range programs {
 		if err := w.program(ctx, p); err != nil {
 			return err
 		}
+	}
+	_, last, _ := strings.Cut(w.options.Ports, "-")
+	var err error
+	if w.LastPort, err = strconv.Atoi(last); err != nil {
+		return fmt.Errorf("ports %q: %w", w.options.Ports, err)
 	}
 	definitions, err := scenario.Definitions()
 	if err != nil {

@@ -33,6 +33,9 @@ const (
 	PoolNotReadyReason = "PoolNotReady"
 	// PoolExhaustedReason: the pool of a claim has no free address.
 	PoolExhaustedReason = "PoolExhausted"
+	// PoolBusyReason: the pool of a claim has reserved addresses for so many other claims, whose IPAddresses do not exist yet, that it
+	// cannot reserve more. Their conditions say why, for example because of quotas.
+	PoolBusyReason = "PoolBusy"
 	// AllocationFailedReason: the IPAddress of a claim cannot be created.
 	AllocationFailedReason = "AllocationFailed"
 	// PoolInUseReason: a pool is being deleted, and has allocated addresses.

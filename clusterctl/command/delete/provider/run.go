@@ -138,7 +138,9 @@ func checkNamespaces(have, entries inventory.Inventory, opts *Options) error {
 	}
 	for _, entry := range entries {
 		for _, other := range have {
-			stays := !slices.ContainsFunc(entries, func(e clusterctlv1.Provider) bool { return e.UID == other.UID })
+			stays := !slices.ContainsFunc(entries, func(e clusterctlv1.Provider) bool {
+				return client.ObjectKeyFromObject(&e) == client.ObjectKeyFromObject(&other)
+			})
 			if stays && other.Namespace == entry.Namespace {
 				return fmt.Errorf("--include-namespace: namespace %s of %s has %s, too: delete both, or omit --include-namespace",
 					entry.Namespace, entry.Name, other.Name)

@@ -3,6 +3,8 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,12 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
+	"sigs.k8s.io/cluster-api/clusterctl/tree/live"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
 )
 
@@ -23,11 +27,15 @@ import (
 type Options struct {
 	IO          *iostreams.Streams
 	Connect     func(management.Kubeconfig) (*management.Cluster, error)
-	Clock       clock.PassiveClock
+	Clock       clock.Clock
 	Kubeconfig  management.Kubeconfig
 	Namespace   string
 	ClusterName string
 	Tree        tree.Options
+	// Output is empty for a table, or wide, json or yaml.
+	Output string
+	// Watch shows the tree until the cluster is deleted, or the command is interrupted.
+	Watch bool
 }
 
 // NewCmd returns the command. runF, if not nil, is run instead.
@@ -51,7 +59,14 @@ Machine are only shown if their state differs from the Machine's.`,
   clusterctl describe cluster my-cluster --show-conditions all
 
   # Show every Machine, with its infrastructure and bootstrap objects
-  clusterctl describe cluster my-cluster --grouping=false --echo`,
+  clusterctl describe cluster my-cluster --grouping=false --echo
+
+  # Follow a rollout
+  clusterctl describe cluster my-cluster --watch
+
+  # Show versions, Nodes, replicas and whole messages, or the tree for programs
+  clusterctl describe cluster my-cluster --output wide
+  clusterctl describe cluster my-cluster --output json --show-conditions all`,
 		Args: clusterflags.OneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.ClusterName = args[0]
@@ -61,6 +76,9 @@ Machine are only shown if their state differs from the Machine's.`,
 			}
 			if cmd.Flags().Changed("color") {
 				opts.IO.SetOutColor(color)
+			}
+			if err := checkOutput(opts); err != nil {
+				return err
 			}
 			if runF != nil {
 				return runF(cmd.Context(), opts)
@@ -84,9 +102,25 @@ func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGr
 	flags.BoolVar(&opts.Tree.Echo, "echo", false, "Also show infrastructure and bootstrap objects that are ready or in the same state as their Machine")
 	flags.BoolVar(&opts.Tree.Grouping, "grouping", true, "Group Machines in the same state")
 	flags.BoolVar(disableGrouping, "disable-grouping", false, "The same as --grouping=false")
+	flags.StringVarP(&opts.Output, "output", "o", "", "Output `format`: wide, json or yaml. Defaults to a table")
+	flags.BoolVarP(&opts.Watch, "watch", "w", false, "Show changes until the cluster is deleted, or until interrupted")
 	flags.BoolVarP(color, "color", "c", false, "Use colors. Defaults to true if the output is a terminal")
 	// Cannot fail: the flag has just been added.
 	_ = flags.MarkDeprecated("disable-grouping", "use --grouping=false instead")
+}
+
+func checkOutput(opts *Options) error {
+	switch opts.Output {
+	case "", "wide":
+		return nil
+	case "json", "yaml":
+		if opts.Watch {
+			return fmt.Errorf("--watch cannot be used with --output %s: use a table, or run the command repeatedly", opts.Output)
+		}
+		return nil
+	default:
+		return fmt.Errorf("--output %q is not supported: use wide, json or yaml", opts.Output)
+	}
 }
 
 func run(ctx context.Context, opts *Options) error {
@@ -97,6 +131,9 @@ func run(ctx context.Context, opts *Options) error {
 	name := types.NamespacedName{Namespace: opts.Namespace, Name: opts.ClusterName}
 	if name.Namespace == "" {
 		name.Namespace = m.Namespace
+	}
+	if opts.Watch {
+		return follow(ctx, opts, m, name)
 	}
 	objects, err := snapshot.Read(ctx, m.Client, name, opts.Tree)
 	if meta.IsNoMatchError(err) {
@@ -111,5 +148,57 @@ func run(ctx context.Context, opts *Options) error {
 		return management.NoCluster(name)
 	}
 	root := tree.Build(name, objects, opts.Tree)
-	return tree.Write(opts.IO.Out, root, tree.Style{Color: opts.IO.OutColor(), Now: opts.Clock.Now()})
+	return write(opts, root)
+}
+
+// write prints the tree in the requested format.
+func write(opts *Options, root *tree.Node) error {
+	var raw []byte
+	var err error
+	switch opts.Output {
+	case "json":
+		raw, err = json.MarshalIndent(tree.NewDocument(root), "", "  ")
+		raw = append(raw, '\n')
+	case "yaml":
+		raw, err = yaml.Marshal(tree.NewDocument(root))
+	default:
+		return tree.Write(opts.IO.Out, root, tree.Style{Color: opts.IO.OutColor(), Now: opts.Clock.Now(), Wide: opts.Output == "wide"})
+	}
+	if err != nil {
+		return err
+	}
+	_, err = opts.IO.Out.Write(raw)
+	return err
+}
+
+// follow shows the tree until the Cluster and its objects are deleted, or the context ends: that is how users stop it.
+func follow(ctx context.Context, opts *Options, m *management.Cluster, name types.NamespacedName) error {
+	watchCtx, stop := context.WithCancel(ctx)
+	watcher := snapshot.Watch(watchCtx, m.Client, name, opts.Tree)
+	defer watcher.Wait()
+	defer stop()
+	f := &live.Follower{
+		Screen: live.Screen{W: opts.IO.Out, Terminal: opts.IO.OutTerminal() && opts.IO.ErrTerminal(), Color: opts.IO.OutColor(), Size: opts.IO.ErrSize},
+		Source: watcher, Cluster: name, Options: opts.Tree, Clock: opts.Clock, Wide: opts.Output == "wide",
+	}
+	found := false
+	err := f.Follow(watchCtx, func(objects *tree.Objects) ([]string, error) {
+		switch {
+		case objects.Cluster(name) != nil:
+			found = true
+		case !found:
+			return nil, management.NoCluster(name)
+		case len(objects.All()) == 0:
+			return nil, nil
+		}
+		return []string{"changes, until interrupted"}, nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return err
+	}
+	opts.IO.Infof("Cluster %s is deleted", name)
+	return nil
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -76,7 +80,7 @@ func TestRun(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(u).Build()
 	streams, buffers := iostreams.Test()
 	opts := &Options{
-		IO: streams, ClusterName: "c1", Clock: clocktesting.NewFakePassiveClock(time.Date(2030, 1, 2, 12, 0, 5, 0, time.UTC)),
+		IO: streams, ClusterName: "c1", Clock: clocktesting.NewFakeClock(time.Date(2030, 1, 2, 12, 0, 5, 0, time.UTC)),
 		Connect: func(management.Kubeconfig) (*management.Cluster, error) {
 			return &management.Cluster{Client: c, Namespace: "default", Host: "https://mgmt"}, nil
 		},
@@ -106,4 +110,114 @@ func TestRun(t *testing.T) {
 	if err := run(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "run `clusterctl init` first") {
 		t.Errorf("want what to do about a cluster that is no management cluster, got %v", err)
 	}
+}
+
+func TestOutputs(t *testing.T) {
+	scheme, err := management.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"topology": map[string]any{"version": "v1.31.0"}}}}
+	u.SetGroupVersionKind(tree.ClusterKind)
+	u.SetNamespace("default")
+	u.SetName("c1")
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(u).Build()
+	for output, want := range map[string]string{
+		"json": "{\n  \"apiVersion\": \"cluster.x-k8s.io/v1beta1\",\n  \"kind\": \"Cluster\",\n  \"namespace\": \"default\",\n  \"name\": \"c1\",\n  \"version\": \"v1.31.0\"\n}\n",
+		"yaml": "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nname: c1\nnamespace: default\nversion: v1.31.0\n",
+		"wide": "NAME        REPLICAS  VERSION  NODE  AGE  READY  SEVERITY  REASON  SINCE  MESSAGE\nCluster/c1            v1.31.0\n",
+	} {
+		t.Run(output, func(t *testing.T) {
+			streams, buffers := iostreams.Test()
+			opts := &Options{IO: streams, ClusterName: "c1", Output: output, Clock: clocktesting.NewFakeClock(time.Time{}),
+				Connect: func(management.Kubeconfig) (*management.Cluster, error) {
+					return &management.Cluster{Client: c, Namespace: "default"}, nil
+				}}
+			if err := run(t.Context(), opts); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, buffers.Out.String()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		{"an unknown format", []string{"c1", "-o", "tree"}, `--output "tree" is not supported: use wide, json or yaml`},
+		{"watching JSON", []string{"c1", "-w", "-o", "json"}, "--watch cannot be used with --output json"},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			streams, _ := iostreams.Test()
+			cmd := NewCmd(factory.New(streams, func(string) (string, bool) { return "", false }, nil), nil)
+			cmd.SetArgs(tc.args)
+			cmd.SetOut(streams.Out)
+			cmd.SetErr(streams.Err)
+			if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestWatchEnds checks that watching ends with the Cluster, and fails if there is none.
+func TestWatchEnds(t *testing.T) {
+	scheme := runtime.NewScheme() // The fake sends events with the types of its scheme.
+	scheme.AddKnownTypeWithName(tree.ClusterKind, &unstructured.Unstructured{})
+	scheme.AddKnownTypeWithName(tree.ClusterKind.GroupVersion().WithKind("ClusterList"), &unstructured.UnstructuredList{})
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(tree.ClusterKind)
+	u.SetNamespace("default")
+	u.SetName("c1")
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(tree.ClusterKind, meta.RESTScopeNamespace)
+	watched := make(chan struct{}, 100) // The fake does not repeat events from before a watch.
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(u).WithRESTMapper(mapper).
+		WithIndex(u.DeepCopy(), "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
+		WithInterceptorFuncs(interceptor.Funcs{Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+			w, err := c.Watch(ctx, list, opts...)
+			watched <- struct{}{}
+			return w, err
+		}}).Build()
+	streams, buffers := iostreams.Test()
+	opts := &Options{IO: streams, ClusterName: "c1", Watch: true, Clock: clock.RealClock{},
+		Connect: func(management.Kubeconfig) (*management.Cluster, error) {
+			return &management.Cluster{Client: c, Namespace: "default"}, nil
+		}}
+	out := &notifying{Writer: streams.Out, written: make(chan struct{}, 100)}
+	streams.Out = out
+	done := make(chan error, 1)
+	go func() { done <- run(t.Context(), opts) }()
+	for _, event := range []<-chan struct{}{watched, out.written} {
+		select {
+		case <-event:
+		case err := <-done:
+			t.Fatalf("watching ended: %v", err)
+		}
+	}
+	if err := c.Delete(t.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil || !strings.Contains(buffers.Err.String(), "Cluster default/c1 is deleted") {
+		t.Errorf("error %v, messages: %s", err, buffers.Err)
+	}
+	if err := run(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "cluster default/c1 not found") {
+		t.Errorf("error %v, want that the Cluster is not found", err)
+	}
+}
+
+// notifying notifies of writes.
+type notifying struct {
+	io.Writer
+	written chan struct{}
+}
+
+func (n *notifying) Write(p []byte) (int, error) {
+	defer func() { n.written <- struct{}{} }()
+	return n.Writer.Write(p)
 }

@@ -96,6 +96,9 @@ func (w controlPlanes) validate(kcp *controlplanev1.KubeadmControlPlane) field.E
 	all = append(all, validateStrategy(s.RolloutStrategy, s.Replicas, path.Child("rolloutStrategy"))...)
 	config := path.Child("kubeadmConfigSpec")
 	all = append(all, validateClusterConfiguration(s.KubeadmConfigSpec.ClusterConfiguration, config.Child("clusterConfiguration"))...)
+	if c := s.KubeadmConfigSpec.ClusterConfiguration; c != nil && kcp.DeletionTimestamp.IsZero() {
+		all = append(all, validateExternalEtcd(c.Etcd.External, config.Child("clusterConfiguration", "etcd", "external"))...)
+	}
 	return append(all, kubeadm.ValidateConfigSpec(&s.KubeadmConfigSpec, config, w.ignition)...)
 }
 

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"fmt"
+	"net/url"
 	"regexp"
 
 	"github.com/blang/semver/v4"
@@ -75,6 +76,27 @@ func validateClusterConfiguration(c *bootstrapv1.ClusterConfiguration, path *fie
 	}
 	if local != nil && local.ImageTag != "" && !isTag(local.ImageTag) {
 		all = append(all, field.Invalid(etcd.Child("imageTag"), local.ImageTag, "is not a valid image tag"))
+	}
+	return all
+}
+
+// validateExternalEtcd validates the endpoints of external etcd as kubeadm does on the machines. Those of templates may be placeholders,
+// which patches of a ClusterClass replace.
+func validateExternalEtcd(external *bootstrapv1.ExternalEtcd, path *field.Path) field.ErrorList {
+	if external == nil {
+		return nil
+	}
+	const example = "such as https://10.0.0.5:2379"
+	if len(external.Endpoints) == 0 {
+		return field.ErrorList{field.Required(path.Child("endpoints"), "must be the URLs of the members, "+example)}
+	}
+	unencrypted := external.CAFile == "" && external.CertFile == "" && external.KeyFile == ""
+	var all field.ErrorList
+	for i, endpoint := range external.Endpoints {
+		u, err := url.Parse(endpoint)
+		if err != nil || u.Hostname() == "" || u.Scheme != "https" && (u.Scheme != "http" || !unencrypted) {
+			all = append(all, field.Invalid(path.Child("endpoints").Index(i), endpoint, "must be a URL with https, "+example))
+		}
 	}
 	return all
 }

@@ -124,6 +124,20 @@ func TestValidateCreate(t *testing.T) {
 		{"two kinds of etcd", func(s *spec) {
 			s.KubeadmConfigSpec.ClusterConfiguration.Etcd = bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{}, External: external}
 		}, []string{"spec.kubeadmConfigSpec.clusterConfiguration.etcd.local"}},
+		{"external etcd without members", func(s *spec) {
+			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = &bootstrapv1.ExternalEtcd{}
+		}, []string{"spec.kubeadmConfigSpec.clusterConfiguration.etcd.external.endpoints"}},
+		{"members of external etcd that are no URLs", func(s *spec) {
+			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = &bootstrapv1.ExternalEtcd{
+				Endpoints: []string{"https://10.0.0.5:2379", "10.0.0.6:2379", "etcd", "http://10.0.0.7:2379", "https://:2379"}, CAFile: "ca",
+			}
+		}, []string{
+			"spec.kubeadmConfigSpec.clusterConfiguration.etcd.external.endpoints[1]", "spec.kubeadmConfigSpec.clusterConfiguration.etcd.external.endpoints[2]",
+			"spec.kubeadmConfigSpec.clusterConfiguration.etcd.external.endpoints[3]", "spec.kubeadmConfigSpec.clusterConfiguration.etcd.external.endpoints[4]",
+		}},
+		{"external etcd without TLS", func(s *spec) {
+			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = &bootstrapv1.ExternalEtcd{Endpoints: []string{"http://10.0.0.7:2379"}}
+		}, nil},
 		{"tags", func(s *spec) {
 			c := s.KubeadmConfigSpec.ClusterConfiguration
 			c.DNS.ImageTag = "latest"

@@ -67,6 +67,11 @@ func (p *Plan) RemediationsAllowed() int {
 	return p.Limit.Max - p.Unhealthy()
 }
 
+// Beginning reports whether Machines have not joined yet, and none has a failure.
+func (p *Plan) Beginning() bool {
+	return len(p.with(Starting))+len(p.with(Unknown)) > 0 && len(p.with(Unhealthy))+len(p.with(Failing))+len(p.with(Recovering)) == 0
+}
+
 // Next returns when the next finding changes if nothing else does; zero if none does.
 func (p *Plan) Next() time.Time {
 	var next time.Time

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
@@ -11,6 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/resourceset/manifest"
 	"sigs.k8s.io/cluster-api/core/internal/resourceset/outcome"
 	"sigs.k8s.io/cluster-api/core/internal/resourceset/workload"
+	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -21,6 +24,8 @@ const (
 	lastRetry  = 10 * time.Minute
 	// maxProblems is the maximum number of problems that are kept of a ConfigMap or Secret.
 	maxProblems = 5
+	// maxEvent is the maximum size of the problems in an event, in bytes. Events with more than 1024 bytes are rejected.
+	maxEvent = 500
 )
 
 // apply applies what is to be applied, and remembers the results.
@@ -32,7 +37,7 @@ func (c *Controller) apply(ctx context.Context, s *scope) (step.Result, error) {
 			last, _ := c.ledger.Of(s.key(), w.set.Name)
 			failures[w.set] = others(last.Failures, w.set)
 		}
-		read, err := c.contents.Read(ctx, w.set.Namespace, w.ref)
+		read, err := c.read(ctx, w)
 		if _, missing := errors.AsType[*content.UnavailableError](err); missing {
 			continue
 		}
@@ -52,11 +57,20 @@ func (c *Controller) apply(ctx context.Context, s *scope) (step.Result, error) {
 		})
 		delete(failures[w.set], w.ref)
 		if len(problems) > 0 {
+			c.warn(ctx, s, w, read.Hash, problems)
 			failures[w.set][w.ref] = c.failure(s, w, read.Hash, problems, retry)
 		}
 	}
 	c.note(s, session, failures)
 	return step.Done(), nil
+}
+
+// read reads a ConfigMap or Secret. What is applied only once must be the latest version.
+func (c *Controller) read(ctx context.Context, w work) (content.Content, error) {
+	if w.set.Spec.Strategy == string(addonsv1.ClusterResourceSetStrategyReconcile) {
+		return c.contents.Recent(ctx, w.set.Namespace, w.ref)
+	}
+	return c.contents.Read(ctx, w.set.Namespace, w.ref)
 }
 
 // others copies the failures of ConfigMaps and Secrets that are still in a ClusterResourceSet.
@@ -106,6 +120,20 @@ func (c *Controller) failure(s *scope, w work, hash string, problems []string, r
 		s.retryAt(f.Next)
 	}
 	return f
+}
+
+// warn sends an event about a failed attempt, unless the previous one failed alike. After a restart, a failure that the binding records
+// counts as that of the previous process.
+func (c *Controller) warn(ctx context.Context, s *scope, w work, hash string, problems []string) {
+	last, known := c.ledger.Of(s.key(), w.set.Name)
+	if before, failed := last.Failures[w.ref]; failed && slices.Equal(before.Problems, problems) {
+		return
+	}
+	if record := RecordOf(s.binding, w.set.Name, w.ref); !known && record != nil && !record.Applied && record.Hash == hash {
+		return
+	}
+	step.Warning(ctx, addonsv1.ApplyFailedReason, "Cannot apply %s %s of ClusterResourceSet %s: %s", w.ref.Kind, w.ref.Name, w.set.Name,
+		condition.Truncate(strings.Join(problems, ", "), maxEvent))
 }
 
 // note records the Outcomes of all ClusterResourceSets.

@@ -3,6 +3,7 @@ package binding
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -175,6 +176,43 @@ func TestFailures(t *testing.T) {
 	w.run("c")
 	if diff := cmp.Diff([]string{"s ConfigMap/bad=true", "s ConfigMap/good=true"}, w.state("c")); diff != "" {
 		t.Errorf("fixed, -want +got:\n%s", diff)
+	}
+}
+
+// TestEventsOfFailures: there is one event for each failure that differs from the previous one, without the messages of API servers,
+// and none after a restart for what the binding records.
+func TestEventsOfFailures(t *testing.T) {
+	w := newWorld(t, set("s", once, inConfigMap("m")), configMap("m", yaml("x")))
+	code := http.StatusForbidden
+	w.workloads["c"].Before = func(r fakeapi.Request) error {
+		if r.Name != "x" || code == http.StatusOK {
+			return nil
+		}
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: int32(code), Message: "hunter2"}}
+	}
+	rejected := func(status string) []string {
+		return []string{"Warning ApplyFailed Cannot apply ConfigMap m of ClusterResourceSet s: key 0.yaml, document 1 (ConfigMap x): the API server answered " + status}
+	}
+	for _, tc := range []struct {
+		reason string
+		before func()
+		want   []string
+	}{
+		{reason: "the first failure", want: rejected("403 Forbidden")},
+		{reason: "the same again"},
+		{reason: "another one", before: func() { code = http.StatusConflict }, want: rejected("409 Conflict")},
+		{reason: "after a restart", before: func() { w.restart() }},
+		{reason: "another one after a restart", before: func() { code = http.StatusForbidden }, want: rejected("403 Forbidden")},
+		{reason: "success", before: func() { code = http.StatusOK }},
+	} {
+		if tc.before != nil {
+			tc.before()
+		}
+		w.Clock.Step(lastRetry)
+		_, _ = w.reconcile("c") // The condition reports failures.
+		if diff := cmp.Diff(tc.want, w.Events()); diff != "" {
+			t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+		}
 	}
 }
 

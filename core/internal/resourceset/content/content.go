@@ -10,10 +10,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,8 +23,12 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/resourceset/manifest"
 )
 
-// remembered is the number of hashes that a Reader remembers, some hundred bytes for each. Forgetting one costs a read.
-const remembered = 4096
+const (
+	// remembered is the number of hashes that a Reader remembers, some hundred bytes for each. Forgetting one costs a read.
+	remembered = 4096
+	// kept is the number of contents that a Reader keeps, at most 1 MiB for each.
+	kept = 8
+)
 
 // UnavailableError means that a ConfigMap or Secret has no manifests.
 type UnavailableError struct {
@@ -50,13 +56,20 @@ type Reader struct {
 	// cached has the metadata of ConfigMaps, and of Secrets of the documented type; live reads from the API server.
 	cached, live client.Reader
 	hashes       *lru.Cache // of hashed, by UID
+	recent       *lru.Cache // of versioned, by UID
+}
+
+// versioned is the content of a version of an object.
+type versioned struct {
+	Content
+	version string
 }
 
 type hashed struct{ version, hash string }
 
 // NewReader returns a Reader. cached has the metadata of ConfigMaps, and of Secrets of the documented type.
 func NewReader(cached, live client.Reader) *Reader {
-	return &Reader{cached: cached, live: live, hashes: lru.New(remembered)}
+	return &Reader{cached: cached, live: live, hashes: lru.New(remembered), recent: lru.New(kept)}
 }
 
 // Metadata returns empty metadata of the kind of ref.
@@ -98,6 +111,31 @@ func (r *Reader) Find(ctx context.Context, namespace string, ref addonsv1.Resour
 	return m, nil
 }
 
+// Owned returns the cached metadata of the ConfigMaps and Secrets of a namespace that have an owner. It may be modified.
+func (r *Reader) Owned(ctx context.Context, namespace string, owner types.UID) ([]*metav1.PartialObjectMetadata, error) {
+	var owned []*metav1.PartialObjectMetadata
+	for _, kind := range []addonsv1.ClusterResourceSetResourceKind{addonsv1.ConfigMapClusterResourceSetResourceKind, addonsv1.SecretClusterResourceSetResourceKind} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(kind) + "List"))
+		if err := r.cached.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing the metadata of %ss: %w", kind, err)
+		}
+		for i := range list.Items {
+			if slices.ContainsFunc(list.Items[i].OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner }) {
+				m := list.Items[i].DeepCopy()
+				m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(kind))) // Caches may drop it.
+				owned = append(owned, m)
+			}
+		}
+	}
+	return owned, nil
+}
+
+// Ref returns how ClusterResourceSets refer to the object with this metadata.
+func Ref(m *metav1.PartialObjectMetadata) addonsv1.ResourceRef {
+	return addonsv1.ResourceRef{Kind: m.Kind, Name: m.Name}
+}
+
 // Hash returns the hash of the content, or an UnavailableError. It only reads from the API server if the content may have changed.
 func (r *Reader) Hash(ctx context.Context, namespace string, ref addonsv1.ResourceRef) (string, error) {
 	m, err := r.Cached(ctx, namespace, ref)
@@ -111,6 +149,17 @@ func (r *Reader) Hash(ctx context.Context, namespace string, ref addonsv1.Resour
 	return c.Hash, err
 }
 
+// Recent is Read for contents that are read again when they change: when one changes, many Clusters need it at the same time, and share
+// what was read of the version in the cache. It must not be modified.
+func (r *Reader) Recent(ctx context.Context, namespace string, ref addonsv1.ResourceRef) (Content, error) {
+	if m, err := r.Cached(ctx, namespace, ref); err == nil {
+		if known, ok := r.recent.Get(m.GetUID()); ok && known.(versioned).version == m.GetResourceVersion() {
+			return known.(versioned).Content, nil
+		}
+	}
+	return r.Read(ctx, namespace, ref)
+}
+
 // Read returns the content, or an UnavailableError.
 func (r *Reader) Read(ctx context.Context, namespace string, ref addonsv1.ResourceRef) (Content, error) {
 	obj, data, err := r.get(ctx, namespace, ref)
@@ -119,6 +168,7 @@ func (r *Reader) Read(ctx context.Context, namespace string, ref addonsv1.Resour
 	}
 	c := Content{Data: data, Hash: manifest.Hash(data)}
 	r.hashes.Add(obj.GetUID(), hashed{version: obj.GetResourceVersion(), hash: c.Hash})
+	r.recent.Add(obj.GetUID(), versioned{Content: c, version: obj.GetResourceVersion()})
 	return c, nil
 }
 

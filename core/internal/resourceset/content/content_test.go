@@ -85,3 +85,39 @@ func TestHash(t *testing.T) {
 		}
 	}
 }
+
+// TestRecent reads each version once, unless too many others were read since.
+func TestRecent(t *testing.T) {
+	s := fakeapi.New(t, fakeapi.Options{Objects: []client.Object{configMap(map[string]string{"a": "one"})}})
+	outside := s.ForController()
+	r := NewReader(outside.Client, outside.Live)
+	for i, value := range []string{"one", "one", "two", "two"} {
+		current := configMap(nil)
+		testenv.Must(t, s.Get(t.Context(), client.ObjectKeyFromObject(current), current))
+		if current.Data["a"] != value {
+			current.Data["a"] = value
+			testenv.Must(t, s.Update(t.Context(), current))
+		}
+		got, err := r.Recent(t.Context(), "default", ref("ConfigMap"))
+		data := map[string][]byte{"a": []byte(value)}
+		if diff := cmp.Diff(Content{Data: data, Hash: manifest.Hash(data)}, got); diff != "" || err != nil {
+			t.Errorf("%v, -want +got:\n%s", err, diff)
+		}
+		if want := i/2 + 1; len(s.LiveReads) != want {
+			t.Errorf("%d reads after %d calls, want %d", len(s.LiveReads), i+1, want)
+		}
+	}
+	for i := range kept {
+		r.recent.Add(i, versioned{})
+	}
+	_, err := r.Recent(t.Context(), "default", ref("ConfigMap"))
+	testenv.Must(t, err)
+	if len(s.LiveReads) != 3 {
+		t.Errorf("%d reads after others, want 3", len(s.LiveReads))
+	}
+	s.Cache.Hide(configMap(nil))
+	testenv.Must(t, s.Delete(t.Context(), configMap(nil)))
+	if _, err := r.Recent(t.Context(), "default", ref("ConfigMap")); err == nil {
+		t.Error("a ConfigMap that does not exist was read")
+	}
+}

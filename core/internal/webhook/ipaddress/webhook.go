@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/webhook/ipaddressclaim"
@@ -32,40 +31,18 @@ type Webhook struct {
 
 // Register adds the webhook to a manager.
 func (w Webhook) Register(mgr ctrl.Manager) error {
-	return hooks.Register(mgr, &ipamv1.IPAddress{}, nil, w)
+	return hooks.Register(mgr, &ipamv1.IPAddress{}, nil, w.validator())
 }
 
-// ValidateCreate implements Validator.
-func (w Webhook) ValidateCreate(ctx context.Context, address *ipamv1.IPAddress) (admission.Warnings, error) {
-	errs := validate(&address.Spec, field.NewPath("spec"))
-	mismatch, err := w.validateClaim(ctx, address)
-	if err != nil {
-		return nil, err
+func (w Webhook) validator() hooks.Validator[*ipamv1.IPAddress] {
+	return hooks.Fixed[*ipamv1.IPAddress]{
+		Kind: ipamv1.GroupVersion.WithKind(ipamv1.IPAddressKind), Instead: "delete the IPAddressClaim and create another one",
+		Spec: func(address *ipamv1.IPAddress) any { return address.Spec },
+		Wrong: func(ctx context.Context, address *ipamv1.IPAddress) (field.ErrorList, error) {
+			mismatch, err := w.validateClaim(ctx, address)
+			return append(validate(&address.Spec, field.NewPath("spec")), mismatch...), err
+		},
 	}
-	return nil, invalid(address, append(errs, mismatch...))
-}
-
-// ValidateUpdate implements Validator. A spec that does not change is not validated again, so that finalizers of addresses that are
-// invalid can be removed.
-func (Webhook) ValidateUpdate(_ context.Context, old, address *ipamv1.IPAddress) (admission.Warnings, error) {
-	if equality.Semantic.DeepEqual(old.Spec, address.Spec) {
-		return nil, nil
-	}
-	return nil, invalid(address, field.ErrorList{
-		field.Forbidden(field.NewPath("spec"), "cannot be changed: delete the IPAddressClaim and create another one"),
-	})
-}
-
-// ValidateDelete implements Validator.
-func (Webhook) ValidateDelete(context.Context, *ipamv1.IPAddress) (admission.Warnings, error) {
-	return nil, nil
-}
-
-func invalid(address *ipamv1.IPAddress, errs field.ErrorList) error {
-	if len(errs) == 0 {
-		return nil
-	}
-	return apierrors.NewInvalid(ipamv1.GroupVersion.WithKind(ipamv1.IPAddressKind).GroupKind(), address.Name, errs)
 }
 
 func validate(spec *ipamv1.IPAddressSpec, path *field.Path) field.ErrorList {

@@ -74,7 +74,7 @@ func TestValidate(t *testing.T) {
 		{reason: "metadata of an invalid address can change", old: with(at("none", 99)), new: finalized},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
-			w := Webhook{Claims: claims(t)}
+			w := Webhook{Claims: claims(t)}.validator()
 			_, err := w.ValidateCreate(t.Context(), tc.new)
 			if tc.old != nil {
 				_, err = w.ValidateUpdate(t.Context(), tc.old, tc.new)
@@ -107,7 +107,7 @@ func (failing) Get(context.Context, client.ObjectKey, client.Object, ...client.G
 }
 
 func TestUnreadableClaim(t *testing.T) {
-	_, err := Webhook{Claims: failing{}}.ValidateCreate(t.Context(), with())
+	_, err := Webhook{Claims: failing{}}.validator().ValidateCreate(t.Context(), with())
 	if err == nil || err.Error() != "reading IPAddressClaim n/c: no cache" {
 		t.Errorf("got %v", err)
 	}

@@ -5,12 +5,9 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	hooks "sigs.k8s.io/cluster-api/provider/admission"
@@ -21,37 +18,17 @@ import (
 
 // Register adds the webhook to a manager.
 func Register(mgr ctrl.Manager) error {
-	return hooks.Register(mgr, &ipamv1.IPAddressClaim{}, nil, webhook{})
+	return hooks.Register(mgr, &ipamv1.IPAddressClaim{}, nil, validator())
 }
 
-type webhook struct{}
-
-// ValidateCreate implements Validator.
-func (webhook) ValidateCreate(_ context.Context, claim *ipamv1.IPAddressClaim) (admission.Warnings, error) {
-	return nil, invalid(claim, PoolRef(claim.Spec.PoolRef, field.NewPath("spec", "poolRef")))
-}
-
-// ValidateUpdate implements Validator. A spec that does not change is not validated again, so that finalizers of claims that are
-// invalid can be removed.
-func (webhook) ValidateUpdate(_ context.Context, old, claim *ipamv1.IPAddressClaim) (admission.Warnings, error) {
-	if equality.Semantic.DeepEqual(old.Spec, claim.Spec) {
-		return nil, nil
+func validator() hooks.Validator[*ipamv1.IPAddressClaim] {
+	return hooks.Fixed[*ipamv1.IPAddressClaim]{
+		Kind: ipamv1.GroupVersion.WithKind(ipamv1.IPAddressClaimKind), Instead: "create another IPAddressClaim",
+		Spec: func(claim *ipamv1.IPAddressClaim) any { return claim.Spec },
+		Wrong: func(_ context.Context, claim *ipamv1.IPAddressClaim) (field.ErrorList, error) {
+			return PoolRef(claim.Spec.PoolRef, field.NewPath("spec", "poolRef")), nil
+		},
 	}
-	return nil, invalid(claim, field.ErrorList{
-		field.Forbidden(field.NewPath("spec"), "cannot be changed: create another IPAddressClaim"),
-	})
-}
-
-// ValidateDelete implements Validator.
-func (webhook) ValidateDelete(context.Context, *ipamv1.IPAddressClaim) (admission.Warnings, error) {
-	return nil, nil
-}
-
-func invalid(claim *ipamv1.IPAddressClaim, errs field.ErrorList) error {
-	if len(errs) == 0 {
-		return nil
-	}
-	return apierrors.NewInvalid(ipamv1.GroupVersion.WithKind(ipamv1.IPAddressClaimKind).GroupKind(), claim.Name, errs)
 }
 
 // PoolRef validates a reference to a pool.

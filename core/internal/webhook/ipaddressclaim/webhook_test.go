@@ -38,9 +38,9 @@ func TestValidate(t *testing.T) {
 		{reason: "metadata of an invalid claim can change", old: claim("", "K", "p"), claim: finalized},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
-			_, err := webhook{}.ValidateCreate(t.Context(), tc.claim)
+			_, err := validator().ValidateCreate(t.Context(), tc.claim)
 			if tc.old != nil {
-				_, err = webhook{}.ValidateUpdate(t.Context(), tc.old, tc.claim)
+				_, err = validator().ValidateUpdate(t.Context(), tc.old, tc.claim)
 			}
 			got := ""
 			if err != nil {

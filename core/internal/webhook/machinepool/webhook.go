@@ -73,9 +73,10 @@ func (w Webhook) validate(old, p *clusterv1.MachinePool) field.ErrorList {
 		}
 		return field.ErrorList{field.Forbidden(spec, "MachinePools require the feature gate MachinePool")}
 	}
+	errs := required(p, spec)
 	path := spec.Child("template")
 	template := &p.Spec.Template.Spec
-	errs := rules.Version(template.Version, path.Child("spec", "version"))
+	errs = append(errs, rules.Version(template.Version, path.Child("spec", "version"))...)
 	errs = append(errs, check.Metadata(&p.Spec.Template.ObjectMeta, path.Child("metadata"))...)
 	if template.Bootstrap.ConfigRef == nil && template.Bootstrap.DataSecretName == nil {
 		errs = append(errs, field.Required(path.Child("spec", "bootstrap"), "either configRef or dataSecretName must be set"))
@@ -84,6 +85,27 @@ func (w Webhook) validate(old, p *clusterv1.MachinePool) field.ErrorList {
 	errs = append(errs, rules.Namespace(&template.InfrastructureRef, p.Namespace, path.Child("spec", "infrastructureRef"))...)
 	if old != nil {
 		errs = append(errs, rules.ClusterName(old.Spec.ClusterName, p.Spec.ClusterName)...)
+	}
+	return errs
+}
+
+// required validates what the schema does not: numbers, and that there is an infrastructure, because the schema sees the default of its
+// namespace. It is not validated while the MachinePool is being deleted, so that finalizers can be removed.
+func required(p *clusterv1.MachinePool, spec *field.Path) field.ErrorList {
+	if !p.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	var errs field.ErrorList
+	if ref := p.Spec.Template.Spec.InfrastructureRef; ref.APIVersion == "" || ref.Kind == "" || ref.Name == "" {
+		errs = append(errs, field.Required(spec.Child("template", "spec", "infrastructureRef"), "must reference an infrastructure machine pool, with apiVersion, kind and name"))
+	}
+	for _, one := range []struct {
+		name  string
+		value *int32
+	}{{"replicas", p.Spec.Replicas}, {"minReadySeconds", p.Spec.MinReadySeconds}} {
+		if one.value != nil && *one.value < 0 {
+			errs = append(errs, field.Invalid(spec.Child(one.name), *one.value, "must not be negative"))
+		}
 	}
 	return errs
 }

@@ -20,7 +20,7 @@ func pool(change ...func(*clusterv1.MachinePool)) *clusterv1.MachinePool {
 			Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
 				ClusterName: "c", Version: ptr.To("v1.30.0"),
 				Bootstrap:         clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{Kind: "KubeadmConfig", Name: "p", Namespace: "n"}},
-				InfrastructureRef: corev1.ObjectReference{Kind: "DockerMachinePool", Name: "p", Namespace: "n"},
+				InfrastructureRef: corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "DockerMachinePool", Name: "p", Namespace: "n"},
 			}},
 		},
 	}
@@ -96,6 +96,13 @@ func TestValidate(t *testing.T) {
 			want: prefix + `spec.template.spec.version: Invalid value: "v1": must be a Kubernetes version with a leading "v", such as v1.30.2`},
 		"Labels": {reason: "the label is invalid", in: template(func(m *clusterv1.MachineTemplateSpec) { m.Labels = map[string]string{"a": "b c"} }),
 			want: prefix + `spec.template.metadata.labels: Invalid value: "b c": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
+		"NoInfra": {reason: "machines need infrastructure", in: template(func(m *clusterv1.MachineTemplateSpec) { m.Spec.InfrastructureRef.Name = "" }),
+			want: prefix + "spec.template.spec.infrastructureRef: Required value: must reference an infrastructure machine pool, with apiVersion, kind and name"},
+		"Replicas": {reason: "no number of Machines is negative", in: pool(func(p *clusterv1.MachinePool) { p.Spec.Replicas = ptr.To(int32(-1)) }),
+			want: prefix + "spec.replicas: Invalid value: -1: must not be negative"},
+		"Ready": {reason: "no time is negative", in: pool(func(p *clusterv1.MachinePool) { p.Spec.MinReadySeconds = ptr.To(int32(-1)) }),
+			want: prefix + "spec.minReadySeconds: Invalid value: -1: must not be negative"},
+		"NegativeDeleting": {reason: "finalizers can be removed", old: pool(deleting), in: pool(deleting, func(p *clusterv1.MachinePool) { p.Spec.Replicas = ptr.To(int32(-1)) })},
 		"Cluster": {reason: "the Cluster cannot be changed", old: pool(), in: pool(func(p *clusterv1.MachinePool) { p.Spec.ClusterName = "d" }),
 			want: prefix + "spec.clusterName: Forbidden: cannot be changed: create a new object for the other Cluster"},
 	} {

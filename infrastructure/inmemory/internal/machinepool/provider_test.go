@@ -2,6 +2,7 @@ package machinepool
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -142,6 +143,51 @@ func TestPool(t *testing.T) {
 	w.reconcile(t)
 	if now := len(w.Writes) + len(w.LiveReads); now != requests {
 		t.Errorf("a pool that is ready costs %d requests", now-requests)
+	}
+}
+
+// TestRolloutWaitsForAllObjects changes the three objects of a pool one after another: nothing is replaced until all have the same
+// revision, and each machine only once.
+func TestRolloutWaitsForAllObjects(t *testing.T) {
+	w := newWorld(t, 1)
+	w.reconcile(t)
+	w.join(t)
+	annotate := func(obj client.Object, values map[string]string, change func()) {
+		t.Helper()
+		read(t, w, obj)
+		change()
+		annotations := obj.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		maps.Copy(annotations, values)
+		obj.SetAnnotations(annotations)
+		testenv.Must(t, w.Update(t.Context(), obj))
+		w.reconcile(t)
+	}
+	owner, pool := &clusterv1.MachinePool{}, &inmemoryv1.InMemoryMachinePool{}
+	for _, one := range []struct {
+		after    string
+		change   func()
+		machines int
+	}{
+		{"the infrastructure has changed", func() {
+			annotate(pool, map[string]string{clusterv1.MachinePoolRevisionAnnotation: "2"}, func() { pool.Spec.Template.Behaviour = startsIn(time.Second) })
+		}, 1},
+		{"the MachinePool has changed", func() {
+			revisions := map[string]string{clusterv1.MachinePoolInfrastructureRevisionAnnotation: "2", clusterv1.MachinePoolBootstrapRevisionAnnotation: "3"}
+			annotate(owner, revisions, func() { owner.Spec.Template.Spec.Version = ptr.To("v1.31.1") })
+		}, 1},
+		{"the pool is scaled up", func() { annotate(owner, nil, func() { owner.Spec.Replicas = ptr.To[int32](2) }) }, 2},
+		{"the bootstrap data has changed", func() {
+			annotate(owner, map[string]string{clusterv1.MachinePoolDataRevisionAnnotation: "3"}, func() { owner.Spec.Template.Spec.Bootstrap.DataSecretName = ptr.To("other") })
+		}, 3},
+	} {
+		one.change()
+		if n := len(w.machines(t)); n != one.machines {
+			t.Errorf("after %s: %d machines, want %d", one.after, n, one.machines)
+		}
+		w.join(t)
 	}
 }
 

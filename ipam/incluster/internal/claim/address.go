@@ -14,6 +14,7 @@ import (
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	"sigs.k8s.io/cluster-api/ipam/incluster/internal/address"
+	"sigs.k8s.io/cluster-api/ipam/incluster/internal/ledger"
 	"sigs.k8s.io/cluster-api/ipam/incluster/internal/poolref"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
@@ -68,6 +69,9 @@ func (c *Controller) create(ctx context.Context, s *scope) (step.Result, error) 
 			Because(inclusterv1.PoolNotReadyReason).Severity(clusterv1.ConditionSeverityWarning), nil
 	case isExhausted(s.pool):
 		return step.Wait("a free address of " + s.key.String()).Because(inclusterv1.PoolExhaustedReason).Severity(clusterv1.ConditionSeverityWarning), nil
+	case isBusy(s.pool):
+		return step.Wait(fmt.Sprintf("the IPAddresses of %d other IPAddressClaims of %s to be created", ledger.Total, s.key)).
+			Because(inclusterv1.PoolBusyReason).Severity(clusterv1.ConditionSeverityWarning), nil
 	default: // It takes moments, so it is not worth a write.
 		return step.Wait("an address of " + s.key.String()).KeepCondition(), nil
 	}
@@ -96,4 +100,9 @@ func reservation(p poolref.Pool, claim *ipamv1.IPAddressClaim) (inclusterv1.Rese
 func isExhausted(p poolref.Pool) bool {
 	counts := p.PoolStatus().Addresses
 	return counts != nil && counts.Free <= 0
+}
+
+// isBusy reports whether a pool has as many reservations as it may have.
+func isBusy(p poolref.Pool) bool {
+	return len(ptr.Deref(p.PoolStatus().Reservations, inclusterv1.Reservations{}).Items) >= ledger.Total
 }

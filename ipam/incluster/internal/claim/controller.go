@@ -3,12 +3,14 @@ package claim
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
@@ -43,7 +45,7 @@ func (c *Controller) Declared() step.Controller[*ipamv1.IPAddressClaim, *scope] 
 	return step.Controller[*ipamv1.IPAddressClaim, *scope]{
 		Name:   "ipaddressclaim",
 		New:    func() *ipamv1.IPAddressClaim { return &ipamv1.IPAddressClaim{} },
-		Events: predicate.NewPredicateFuncs(isOurs),
+		Events: predicate.And(predicate.NewPredicateFuncs(isOurs), changes()),
 		Watches: []step.Watch{
 			step.Mapped(&ipamv1.IPAddress{}, named),
 			step.Handled(&inclusterv1.InClusterIPPool{}, c.poolEvents(inclusterv1.InClusterIPPoolKind)),
@@ -130,8 +132,12 @@ func isPaused(p poolref.Pool) bool {
 	return paused
 }
 
-// adopt adds the finalizer before an address is reserved.
+// adopt adds the finalizer before an address is reserved. A claim that no machine owns gets the label with which clusterctl moves it with
+// its IPAddress: the pool is moved, and its addresses must not be allocated to others then.
 func adopt(_ context.Context, s *scope) (step.Result, error) {
+	if len(s.claim.OwnerReferences) == 0 {
+		metav1.SetMetaDataLabel(&s.claim.ObjectMeta, clusterctlv1.ClusterctlMoveHierarchyLabel, "")
+	}
 	controllerutil.AddFinalizer(s.claim, inclusterv1.ClaimFinalizer)
 	return step.Checkpoint(), nil
 }

@@ -3,6 +3,7 @@ package claim
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
@@ -10,15 +11,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	"sigs.k8s.io/cluster-api/ipam/incluster/internal/poolref"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/watch"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// changes drops updates of conditions alone. They are this controller's, and errors may differ each time, for example by port numbers: every
+// failure would trigger the next one immediately, and the backoff would soon be minutes.
+func changes() predicate.Predicate {
+	read := func(c *ipamv1.IPAddressClaim) any {
+		meta := c.ObjectMeta
+		meta.ResourceVersion, meta.ManagedFields = "", nil
+		return []any{meta, c.Status.AddressRef}
+	}
+	return predicate.Or(watch.Created(), watch.Deleted(), watch.Resynced(), watch.Updated(func(before, after *ipamv1.IPAddressClaim) bool {
+		return !equality.Semantic.DeepEqual(read(before), read(after))
+	}))
+}
 
 // poolEvents enqueues the claims that an event of a pool concerns: those with a new reservation, or all that wait if the reason to wait
 // changes.
@@ -50,7 +67,7 @@ func (c *Controller) poolEvents(kind string) handler.EventHandler {
 
 // reasonToWait returns what determines the condition of claims that wait.
 func reasonToWait(p poolref.Pool) any {
-	return [4]bool{isExhausted(p), isPaused(p), condition.IsFalse(p, clusterv1.ReadyCondition), p.GetDeletionTimestamp().IsZero()}
+	return [5]bool{isExhausted(p), isBusy(p), isPaused(p), condition.IsFalse(p, clusterv1.ReadyCondition), p.GetDeletionTimestamp().IsZero()}
 }
 
 // newlyReserved returns the claims that have a reservation only after a change.

@@ -14,9 +14,13 @@ import (
 	"sigs.k8s.io/cluster-api/ipam/incluster/internal/space"
 )
 
-// Limit is the number of reservations of one namespace at a time. It bounds the size of a pool's status, also if a namespace does
-// not allow IPAddresses, by a quota for example, so that its reservations stay; and one namespace cannot block the others.
-const Limit = 256
+const (
+	// Limit is the number of reservations of one namespace at a time, because a namespace may not allow IPAddresses, by a quota for
+	// example, so that its reservations stay: it must not block the others.
+	Limit = 256
+	// Total is the number of reservations of a pool at a time. With the longest names they are 0.9 MiB, and API servers accept 1.5.
+	Total = 2048
+)
 
 // Ledger is what is known of the addresses of a pool.
 type Ledger struct {
@@ -115,7 +119,7 @@ func (l *Ledger) Assign(s space.Space, waiting []*ipamv1.IPAddressClaim) int {
 	}
 	var chosen []*ipamv1.IPAddressClaim
 	for _, c := range waiting {
-		if room[c.Namespace] > 0 {
+		if room[c.Namespace] > 0 && len(l.open)+len(chosen) < Total {
 			room[c.Namespace]--
 			chosen = append(chosen, c)
 		}

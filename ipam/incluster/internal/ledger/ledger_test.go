@@ -1,7 +1,10 @@
 package ledger
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,6 +146,32 @@ func TestLimit(t *testing.T) {
 		if got := next.Assign(s, next.Waiting(claims)); got != tc.want {
 			t.Errorf("%d more reservations after %d are done, want %d", got, tc.done, tc.want)
 		}
+	}
+}
+
+// TestTotal checks that the reservations of all namespaces are bounded, and that the oldest claims get them.
+func TestTotal(t *testing.T) {
+	var claims []ipamv1.IPAddressClaim
+	for i := range Total + 100 {
+		claims = append(claims, claim(fmt.Sprintf("n-%d", i%100), fmt.Sprintf("c-%d", i), 10000-i))
+	}
+	l, s := New(nil), pool(t, "10.0.0.0/16")
+	if got := l.Assign(s, l.Waiting(claims)); got != Total {
+		t.Fatalf("%d reservations, want %d", got, Total)
+	}
+	if r := l.Open()[Total-1]; r.Name != claims[Total-1].Name {
+		t.Errorf("the last reservation is that of %s", r.Name)
+	}
+	if got := l.Assign(s, l.Waiting(claims)); got != 0 {
+		t.Errorf("%d more reservations", got)
+	}
+	longest := inclusterv1.Reservation{
+		Address: "2001:0db8:0000:0000:0000:0000:0000:0001", Namespace: strings.Repeat("n", 63), Name: strings.Repeat("n", 253),
+		UID: "00000000-0000-0000-0000-000000000000",
+	}
+	text, err := json.Marshal(inclusterv1.Reservations{Items: slices.Repeat([]inclusterv1.Reservation{longest}, Total)})
+	if err != nil || len(text) > 1<<20 {
+		t.Errorf("the largest status has %d bytes, %v", len(text), err)
 	}
 }
 

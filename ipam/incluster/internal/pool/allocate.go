@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -32,9 +33,16 @@ func (c *Controller[T]) allocate(ctx context.Context, s *scope[T]) (step.Result,
 		return step.Done(), err
 	}
 	status, counts := s.pool.PoolStatus(), l.Counts(addresses)
-	if given == 0 && status.Addresses != nil && *status.Addresses == counts {
-		return step.Done(), nil // Not worth a write only to drop reservations that are done.
+	if given == 0 && status.Addresses != nil {
+		if *status.Addresses == counts {
+			c.setRecount(s, nil)
+			return step.Done(), nil // Not worth a write only to drop reservations that are done.
+		}
+		if left := c.recountIn(s, *status.Addresses, counts); left > 0 {
+			return step.Again(left), nil
+		}
 	}
+	c.setRecount(s, nil)
 	status.Addresses = &counts
 	before := ptr.Deref(status.Reservations, inclusterv1.Reservations{})
 	if !slices.Equal(before.Items, l.Open()) {
@@ -77,6 +85,37 @@ func (c *Controller[T]) assign(ctx context.Context, s *scope[T], l *ledger.Ledge
 		waiting = l.Waiting(s.claims)
 	}
 	return l.Assign(addresses, waiting), nil
+}
+
+// countDelay is how long new numbers of addresses are held back, so that many releases are one write: no claim waits for them, and only
+// users read them.
+const countDelay = time.Second
+
+// recountIn returns after how long new numbers are to be written. Numbers that claims read, because the pool was exhausted or is now,
+// and those of another spec are written immediately.
+func (c *Controller[T]) recountIn(s *scope[T], before, after inclusterv1.InClusterIPPoolStatusIPAddresses) time.Duration {
+	if before.Total != after.Total || (before.Free <= 0) != (after.Free <= 0) {
+		return 0
+	}
+	now := c.Clock.Now()
+	c.mu.Lock()
+	due, waits := c.recounts[s.pool.GetUID()]
+	c.mu.Unlock()
+	if !waits {
+		due = now.Add(countDelay)
+		c.setRecount(s, &due)
+	}
+	return due.Sub(now)
+}
+
+func (c *Controller[T]) setRecount(s *scope[T], due *time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if due == nil {
+		delete(c.recounts, s.pool.GetUID())
+	} else {
+		c.recounts[s.pool.GetUID()] = *due
+	}
 }
 
 // isComplete reports whether every address of the pool is in the cache or reserved: this process made all changes of the reservations

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,6 +43,8 @@ type Controller[T poolref.Pool] struct {
 	mu sync.Mutex
 	// complete are the pools of which the cache had all IPAddresses when this process last read those in the API server.
 	complete map[types.UID]bool
+	// recounts are when the new numbers of addresses of pools are due to be written.
+	recounts map[types.UID]time.Time
 }
 
 // Setup adds the controllers of both kinds to a manager. The indexes of poolref must exist.
@@ -57,7 +60,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 // NewController returns a Controller of a kind of pools.
 func NewController[T poolref.Pool](outside step.Outside, kind, writer string, fresh func() T) *Controller[T] {
-	return &Controller[T]{Outside: outside, kind: kind, writer: writer, fresh: fresh, complete: map[types.UID]bool{}}
+	return &Controller[T]{Outside: outside, kind: kind, writer: writer, fresh: fresh, complete: map[types.UID]bool{}, recounts: map[types.UID]time.Time{}}
 }
 
 // Declared returns the declaration of the controller.

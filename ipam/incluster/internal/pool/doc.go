@@ -6,7 +6,8 @@
 //	protect   the pool has its finalizer
 //	sweep     IPAddresses whose claim does not exist are deleted
 //	allocate  claims that wait have a reservation in status.reservations, the lowest free addresses first come first served, and
-//	          status.ipAddresses has the numbers; done reservations are dropped with the next change
+//	          status.ipAddresses has the numbers, those of mere releases a second later; done reservations are dropped with the next
+//	          change
 //	sweep
 //	drain     in deletion: the finalizer is removed when the pool has neither IPAddresses nor reservations
 //

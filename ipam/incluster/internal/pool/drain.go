@@ -32,6 +32,7 @@ func (c *Controller[T]) drain(ctx context.Context, s *scope[T]) (step.Result, er
 		return step.Wait(fmt.Sprintf("the IPAddresses of the pool to be released (%d left): delete their IPAddressClaims", used)).Because(inclusterv1.PoolInUseReason), nil
 	}
 	c.setComplete(s, false)
+	c.setRecount(s, nil)
 	controllerutil.RemoveFinalizer(s.pool, inclusterv1.PoolFinalizer)
 	return step.Stop(), nil
 }

@@ -1,0 +1,90 @@
+package explain
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"sigs.k8s.io/cluster-api/clusterctl/explain"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
+)
+
+func TestRun(t *testing.T) {
+	scheme, err := management.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"paused": true}}}
+	u.SetGroupVersionKind(tree.ClusterKind)
+	u.SetNamespace("ns")
+	u.SetName("c1")
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(u).
+		WithIndex(&corev1.Event{}, "type", func(o client.Object) []string { return []string{o.(*corev1.Event).Type} }).Build()
+	for _, output := range []string{"text", "json"} {
+		t.Run(output, func(t *testing.T) {
+			streams, buffers := iostreams.Test()
+			opts := &Options{
+				IO: streams, ClusterName: "c1", Output: output, Clock: clocktesting.NewFakePassiveClock(time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)),
+				Connect: func(management.Kubeconfig) (*management.Cluster, error) {
+					return &management.Cluster{Client: c, Namespace: "ns"}, nil
+				},
+			}
+			if err := run(t.Context(), opts); err != nil {
+				t.Fatal(err)
+			}
+			if output == "text" {
+				if want := "Cluster ns/c1 waits for Cluster/c1: the Cluster is paused"; !strings.HasPrefix(buffers.Out.String(), want) {
+					t.Errorf("want %q, got:\n%s", want, buffers.Out)
+				}
+				return
+			}
+			report := explain.Report{}
+			if err := json.Unmarshal(buffers.Out.Bytes(), &report); err != nil || report.Healthy || report.Causes[0].Reason != "Paused" {
+				t.Errorf("report %+v, error %v", report, err)
+			}
+		})
+	}
+	streams, _ := iostreams.Test()
+	opts := &Options{IO: streams, ClusterName: "none", Clock: clocktesting.NewFakePassiveClock(time.Time{}),
+		Connect: func(management.Kubeconfig) (*management.Cluster, error) {
+			return &management.Cluster{Client: c, Namespace: "ns"}, nil
+		}}
+	if err := run(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "cluster ns/none not found") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	tests := []struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		{"no name", nil, "the cluster name is required"},
+		{"two names", []string{"a", "b"}, "expected one cluster name, got 2 (a, b)"},
+		{"the words of describe", []string{"cluster", "c1"}, "expected one cluster name, got 2 (cluster, c1)"},
+		{"an unknown format", []string{"c1", "-o", "yaml"}, `--output "yaml" is not supported: use text or json`},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			streams, _ := iostreams.Test()
+			cmd := NewCmd(factory.New(streams, func(string) (string, bool) { return "", false }, nil), nil)
+			cmd.SetArgs(tc.args)
+			cmd.SetOut(streams.Out)
+			cmd.SetErr(streams.Err)
+			if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,244 @@
+// Package move is the command `clusterctl move`.
+//
+// What it does is in package clusterctl/move.
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/move"
+	"sigs.k8s.io/cluster-api/clusterctl/move/directory"
+	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
+	"sigs.k8s.io/cluster-api/clusterctl/move/lock"
+	"sigs.k8s.io/cluster-api/clusterctl/move/side"
+)
+
+// Options are the inputs of the command.
+type Options struct {
+	IO      *iostreams.Streams
+	Connect func(management.Kubeconfig) (*management.Cluster, error)
+	Clock   clock.PassiveClock
+	// Backoff is for requests that fail for reasons that pass, BlockBackoff for objects that block the move.
+	Backoff, BlockBackoff wait.Backoff
+	// Self and Ended are of the Lease; see package lock.
+	Self  lock.Holder
+	Ended func(lock.Holder) bool
+
+	From, To      management.Kubeconfig
+	Namespace     string
+	ToDirectory   string
+	FromDirectory string
+	DryRun        bool
+	Cancel        bool
+}
+
+// NewCmd returns the command. runF, if not nil, is run instead.
+func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{
+		IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}, Backoff: side.Backoff(), BlockBackoff: move.BlockBackoff(),
+		Self: lock.Self(), Ended: lock.Ended,
+	}
+	cmd := &cobra.Command{
+		Use:   "move",
+		Short: "Move Cluster API objects and all dependencies between management clusters",
+		Long: `Move Cluster API objects and all their dependencies between management clusters.
+
+The target cluster needs the same providers as the source, in the same version or a newer one: see
+` + "`clusterctl init`" + `. Clusters are paused during the move, and keep running.
+
+A move can be interrupted at any time: run the same command again to continue. Until it starts to remove
+objects from the source, --cancel gives up: it deletes what was copied, and resumes the Clusters in the source.
+
+GitOps tools must not create or change the objects meanwhile: suspend them.`,
+		Example: `  # Move the objects of the current namespace
+  clusterctl move --to-kubeconfig target.kubeconfig
+
+  # Move the objects of another namespace, and show first what would be moved
+  clusterctl move --to-kubeconfig target.kubeconfig --namespace foo --dry-run
+  clusterctl move --to-kubeconfig target.kubeconfig --namespace foo
+
+  # Write the objects to a directory, and create them in a cluster
+  clusterctl move --to-directory /backup
+  clusterctl move --from-directory /backup --to-kubeconfig target.kubeconfig`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := opts.validate(); err != nil {
+				return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())
+			}
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	clusterflags.AddKubeconfig(cmd, &opts.From, false)
+	flags := cmd.Flags()
+	clusterflags.AddTarget(cmd, &opts.To)
+	clusterflags.AddNamespace(cmd, f, &opts.From, &opts.Namespace)
+	flags.Lookup("namespace").Usage = "The `namespace` whose objects are moved. Defaults to the kubeconfig's current namespace"
+	flags.BoolVar(&opts.DryRun, "dry-run", false, "Print the objects that would be moved, without writing anything")
+	flags.StringVar(&opts.ToDirectory, "to-directory", "", "Write the objects to this existing `directory`. They stay in the source")
+	flags.StringVar(&opts.FromDirectory, "from-directory", "", "Create the objects of a `directory` written with --to-directory")
+	flags.BoolVar(&opts.Cancel, "cancel", false, "Give up an interrupted move that has not started to remove objects")
+	cmd.MarkFlagsMutuallyExclusive("to-directory", "to-kubeconfig")
+	cmd.MarkFlagsMutuallyExclusive("from-directory", "to-directory")
+	cmd.MarkFlagsMutuallyExclusive("from-directory", "kubeconfig")
+	cmd.MarkFlagsMutuallyExclusive("cancel", "dry-run")
+	cmd.MarkFlagsMutuallyExclusive("cancel", "from-directory")
+	return cmd
+}
+
+func (o *Options) validate() error {
+	if o.To.Path == "" && o.To.Context == "" && o.ToDirectory == "" && o.FromDirectory == "" && !o.DryRun {
+		return errors.New("no target: set --to-kubeconfig, --to-directory or --from-directory")
+	}
+	return nil
+}
+
+func run(ctx context.Context, opts *Options) error {
+	show := newShow(opts.IO, opts.Clock)
+	m := &move.Mover{Progress: show, BlockBackoff: opts.BlockBackoff, NewID: move.NewID}
+	if opts.FromDirectory != "" {
+		return fromDirectory(ctx, opts, m)
+	}
+	source, err := connect(ctx, opts, opts.From, "source")
+	if err != nil {
+		return err
+	}
+	m.Source = opts.side(source, "source")
+	if m.Namespace = opts.Namespace; m.Namespace == "" {
+		m.Namespace = source.Namespace
+	}
+	if opts.DryRun {
+		return dryRun(ctx, opts, m)
+	}
+	m.Lock = &lock.Lock{Config: source.Config, Namespace: m.Namespace, Self: opts.Self, Ended: opts.Ended, Waiting: func(holder string) {
+		opts.IO.Infof("Waiting for another clusterctl that moves objects of namespace %s: %s", m.Namespace, holder)
+	}}
+	action := m.ToCluster
+	if opts.ToDirectory != "" {
+		if err := directory.Check(opts.ToDirectory); err != nil {
+			return err
+		}
+		if m.Directory, err = filepath.Abs(opts.ToDirectory); err != nil {
+			return fmt.Errorf("cannot use directory %s: %w", opts.ToDirectory, err)
+		}
+		action = m.ToDirectory
+	} else {
+		target, err := connect(ctx, opts, opts.To, "target")
+		if err != nil {
+			return err
+		}
+		m.Target = opts.side(target, "target")
+	}
+	if opts.Cancel {
+		action = m.Cancel
+	}
+	return conclude(opts, show, m.Namespace, action(ctx))
+}
+
+// conclude reports the result.
+func conclude(opts *Options, show *show, namespace string, err error) error {
+	switch {
+	case errors.Is(err, move.ErrNothing):
+		opts.IO.Infof("There is nothing to move in namespace %s", namespace)
+		return nil
+	case err != nil:
+		return err
+	case opts.Cancel:
+		opts.IO.Infof("The move of namespace %s is canceled", namespace)
+	default:
+		opts.IO.Infof("Moved namespace %s in %s", namespace, show.elapsed())
+	}
+	return nil
+}
+
+// connect connects to a management cluster, at the pace of its API server.
+func connect(ctx context.Context, opts *Options, k management.Kubeconfig, name string) (*management.Cluster, error) {
+	limited, err := opts.Connect(k)
+	if err != nil {
+		return nil, err
+	}
+	c, err := limited.Unlimited()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.CheckContract(ctx); err != nil {
+		return nil, fmt.Errorf("the %s cluster: %w", name, err)
+	}
+	return c, nil
+}
+
+func (o *Options) side(c *management.Cluster, name string) *side.Side {
+	return &side.Side{Client: c.Client, Name: name, Host: c.Host, Backoff: o.Backoff}
+}
+
+func fromDirectory(ctx context.Context, opts *Options, m *move.Mover) error {
+	if err := directory.Check(opts.FromDirectory); err != nil {
+		return err
+	}
+	m.Directory = opts.FromDirectory
+	if opts.DryRun {
+		objects, err := directory.Read(opts.FromDirectory)
+		for _, o := range objects {
+			fmt.Fprintf(opts.IO.Out, "create %s %s\n", o.GetKind(), qualified(o.GetNamespace(), o.GetName()))
+		}
+		return err
+	}
+	target, err := connect(ctx, opts, opts.To, "target")
+	if err != nil {
+		return err
+	}
+	m.Target = opts.side(target, "target")
+	err = m.FromDirectory(ctx)
+	if errors.Is(err, move.ErrNothing) {
+		opts.IO.Infof("There are no objects in %s", opts.FromDirectory)
+		return nil
+	}
+	return err
+}
+
+// dryRun prints the objects that would be moved, in the order in which they would be created.
+func dryRun(ctx context.Context, opts *Options, m *move.Mover) error {
+	g, err := m.DryRun(ctx)
+	if errors.Is(err, move.ErrNothing) {
+		opts.IO.Infof("There is nothing to move in namespace %s", m.Namespace)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, n := range g.Nodes {
+		fmt.Fprintf(opts.IO.Out, "%s %s %s\n", verb(opts, n), n.Kind.Kind, qualified(n.GetNamespace(), n.GetName()))
+	}
+	return nil
+}
+
+func verb(opts *Options, n *graph.Node) string {
+	switch {
+	case opts.ToDirectory != "":
+		return "write"
+	case n.Global:
+		return "copy"
+	default:
+		return "move"
+	}
+}
+
+func qualified(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}

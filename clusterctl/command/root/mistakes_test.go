@@ -1,0 +1,176 @@
+package root
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mistake is a wrong usage, and what its one error must contain.
+type mistake struct {
+	reason string
+	args   []string
+	texts  []string
+}
+
+// mistakes are the files that wrong usages refer to.
+type mistakes struct {
+	// broken is a malformed file, closed a kubeconfig of an API server that does not respond, missing a file that does not exist.
+	broken, closed, missing string
+}
+
+// TestMistakes runs every command in wrong ways. Each must fail with one error, which says what to do, without usage text.
+// Mistakes of new commands go into a method of their own, or into the tests of the command's package.
+func TestMistakes(t *testing.T) {
+	c := newCLI(t)
+	dir := t.TempDir()
+	m := mistakes{broken: filepath.Join(dir, "broken"), closed: filepath.Join(dir, "closed"), missing: filepath.Join(dir, "none")}
+	if err := os.WriteFile(m.broken, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	writeKubeconfig(t, m.closed, "https://127.0.0.1:1")
+	for _, table := range [][]mistake{m.general(), m.templates(), m.connections(), m.rollouts(), m.releases(), m.others()} {
+		for _, tc := range table {
+			t.Run(tc.reason, func(t *testing.T) {
+				local := &cli{t: t, env: c.env}
+				local.fails(tc.reason, tc.args, tc.texts...)
+			})
+		}
+	}
+}
+
+func TestVerbosity(t *testing.T) {
+	c := newCLI(t)
+	if r := c.with("CLUSTERCTL_LOG_LEVEL", "loud").run("version"); !r.Failed || !strings.Contains(r.Err, `CLUSTERCTL_LOG_LEVEL is "loud"`) {
+		t.Errorf("a log level that is not a number must be rejected, got %+v", r)
+	}
+	if r := c.with("CLUSTERCTL_LOG_LEVEL", "5").run("version"); !strings.Contains(r.Err, "Using configuration") {
+		t.Errorf("the variable sets the verbosity like -v, got %+v", r)
+	}
+	if r := c.run("-v", "5", "version", "-o", "xml"); !strings.Contains(r.Err, "\n  *errors.errorString: --output") && !strings.Contains(r.Err, "\n  *fmt") {
+		t.Errorf("from -v 5 on errors are shown in detail, got:\n%s", r.Err)
+	}
+}
+
+func generate(args ...string) []string { return append([]string{"generate", "cluster", "c1"}, args...) }
+
+// general has mistakes that do not depend on a command.
+func (m mistakes) general() []mistake {
+	return []mistake{
+		{"An unknown command is named.", []string{"frobnicate"}, []string{`unknown command "frobnicate"`}},
+		{"A similar command is suggested.", []string{"inti"}, []string{`unknown command "inti" for "clusterctl": did you mean "init"? Otherwise see `}},
+		{"The error names an unknown subcommand.", []string{"generate", "x"}, []string{`unknown command "x" for "clusterctl generate"`}},
+		{"A similar subcommand is suggested.", []string{"get", "kubeconfg", "c1"}, []string{`did you mean "kubeconfig"?`, "see `clusterctl get --help`"}},
+		{"What is neither true nor false is said in words.", []string{"delete", "cluster", "c1", "--wait=maybe"}, []string{`--wait is "maybe": it must be true or false: see`}},
+		{"An unknown flag leads to help.", []string{"init", "--x"}, []string{"unknown flag: --x: see `clusterctl init --help`"}},
+		{"A specified configuration must exist.", []string{"version", "--config", m.missing}, []string{"cannot read the clusterctl configuration", "none"}},
+		{"The error names an invalid configuration.", []string{"version", "--config", m.broken}, []string{"invalid clusterctl configuration " + m.broken}},
+		{"The formats there are are listed.", []string{"version", "-o", "xml"}, []string{`--output "xml" is not supported: use short, yaml or json`}},
+		{"One provider must be named.", []string{"generate", "provider"}, []string{"at least one of the flags"}},
+		{"A verb without noun has its own unknown ones.", []string{"describe", "machine", "m1"}, []string{`unknown command "machine" for "clusterctl describe"`, "clusterctl describe --help"}},
+		{"Deep commands are suggested, too.", []string{"alpha", "rollout", "restrat"}, []string{`did you mean "restart"?`, "clusterctl alpha rollout --help"}},
+		{"An unknown shorthand leads to help.", []string{"version", "-x"}, []string{"unknown shorthand flag: 'x' in -x: see `clusterctl version --help`"}},
+		{"A flag without its value leads to help.", []string{"init", "--core"}, []string{"flag needs an argument: --core: see `clusterctl init --help`"}},
+		{"The verbosity is a number.", []string{"version", "-v", "high"}, []string{`--v is "high": it must be an integer`}},
+		{"A configuration is a file.", []string{"config", "repositories", "--config", "."}, []string{"cannot read the clusterctl configuration"}},
+		{"A configuration is not downloaded in plain text from nowhere.", []string{"config", "repositories", "--config", "https://127.0.0.1:1/c.yaml"}, []string{"127.0.0.1:1"}},
+	}
+}
+
+// templates has mistakes of `generate cluster`.
+func (m mistakes) templates() []mistake {
+	return []mistake{
+		{"An invalid number is an error without jargon.", []string{"generate", "cluster", "c1", "--worker-machine-count", "many"}, []string{`--worker-machine-count is "many": it must be an integer: see`}},
+		{"A missing name is an error.", []string{"generate", "cluster"}, []string{"the cluster name is required"}},
+		{"The error names a template's missing variables, and how to set them.", generate("-i", "toy:v1.0.0"), []string{"required variable KUBERNETES_VERSION", "environment", "configuration file"}},
+		{"The flavors there are are listed.", generate("-i", "toy:v1.0.0", "-f", "huge"), []string{`infrastructure-toy v1.0.0 has no template of flavor "huge"`, "choose one of small"}},
+		{"A similar provider is suggested.", generate("-i", "toys:v1.0.0"), []string{`did you mean "toy"?`}},
+		{"The flag of the right type is proposed.", generate("-i", "kubeadm:v1.0.0"), []string{"use --bootstrap kubeadm"}},
+		{"An invalid version is an error.", generate("-i", "toy:latest"), []string{`version "latest" is not a semantic version`}},
+		{"The error lists the existing versions.", generate("-i", "toy:v9.9.9"), []string{"infrastructure-toy has no version v9.9.9; the latest versions are v1.1.0, v1.0.0"}},
+		{"The error names the flag.", generate("-i", "toy:v1.0.0", "--kubernetes-version", "one"), []string{"--kubernetes-version", `version "one"`}},
+		{"Flag and bound are named.", generate("-i", "toy:v1.0.0", "--control-plane-machine-count", "0"), []string{"--control-plane-machine-count", `is "0": it must be an integer, at least 1`}},
+		{"An invalid name is rejected.", []string{"generate", "cluster", "C_1", "-i", "toy:v1.0.0"}, []string{`invalid cluster name "C_1"`}},
+		{"An invalid namespace is rejected.", generate("-i", "toy:v1.0.0", "-n", "N_1"), []string{`invalid target namespace "N_1"`}},
+		{"Two sources are mutually exclusive.", generate("-i", "toy:v1.0.0", "--from", "x"), []string{"--infrastructure/--flavor and --from are mutually exclusive"}},
+		{"The error names a missing file.", generate("--from", m.missing), []string{"cannot read the template from --from", "none"}},
+		{"Unencrypted sources are refused.", generate("--from", "http://x.example/t.yaml"), []string{"use https"}},
+		{"Without a kubeconfig the error shows an alternative.", generate(), []string{"--infrastructure {name}:{version} works without a management cluster", "no kubeconfig"}},
+		{"Two names are one too many.", []string{"generate", "cluster", "c1", "c2"}, []string{"expected one cluster name, got 2 (c1, c2)"}},
+		{"The number of workers has a bound, too.", generate("-i", "toy:v1.0.0", "--worker-machine-count", "-1"), []string{"--worker-machine-count", "at least 0"}},
+		{"A ConfigMap excludes other sources.", generate("--from-config-map", "x", "--from", "y"), []string{"mutually exclusive"}},
+		{"A ConfigMap is in a cluster.", generate("--from-config-map", "x"), []string{"no kubeconfig"}},
+		{"A folder is no template.", generate("--from", "/"), []string{"cannot read the template from --from"}},
+		{"The result cannot be written to a folder.", generate("-i", "toy:v1.0.0", "--kubernetes-version", "v1.29.0", "--write-to", "/"), []string{"cannot write the result"}},
+		{"A provider with an empty version.", generate("-i", "toy:"), []string{`provider "toy:"`}},
+		{"A provider without name.", generate("-i", ":v1.0.0"), []string{"is not a provider name; use name or name:version"}},
+	}
+}
+
+// connections has mistakes of commands that connect to a management cluster.
+func (m mistakes) connections() []mistake {
+	return []mistake{
+		{"The error names an invalid kubeconfig.", []string{"get", "kubeconfig", "c1", "--kubeconfig", m.broken}, []string{"cannot read the kubeconfig " + m.broken, "--kubeconfig"}},
+		{"The error lists the existing contexts.", []string{"get", "kubeconfig", "c1", "--kubeconfig", m.closed, "--kubeconfig-context", "two"}, []string{`has no context "two"`, "choose one of one"}},
+		{"The error names an unresponsive API server.", []string{"get", "kubeconfig", "c1", "--kubeconfig", m.closed}, []string{"127.0.0.1:1", "connection refused"}},
+		{"Two names are one too many.", []string{"get", "kubeconfig", "c1", "c2"}, []string{"expected one cluster name, got 2 (c1, c2)"}},
+		{"A name is required to get a kubeconfig.", []string{"get", "kubeconfig"}, []string{"the cluster name is required: see `clusterctl get kubeconfig --help`"}},
+		{"A name is required to describe a cluster.", []string{"describe", "cluster"}, []string{"the cluster name is required: see `clusterctl describe cluster --help`"}},
+		{"A name is required to delete a cluster.", []string{"delete", "cluster"}, []string{"the cluster name is required: see `clusterctl delete cluster --help`"}},
+		{"A name is required to create a cluster.", []string{"create", "cluster"}, []string{"the cluster name is required: see `clusterctl create cluster --help`"}},
+		{"Describing needs an API server that responds.", []string{"describe", "cluster", "c1", "--kubeconfig", m.closed}, []string{"127.0.0.1:1: connection refused: check that it is running"}},
+		{"Deleting needs an API server that responds.", []string{"delete", "cluster", "c1", "--kubeconfig", m.closed}, []string{"127.0.0.1:1: connection refused: check that it is running"}},
+		{"Describing needs a kubeconfig.", []string{"describe", "cluster", "c1", "--kubeconfig", m.missing}, []string{m.missing}},
+		{"Deleting needs a kubeconfig.", []string{"delete", "cluster", "c1", "--kubeconfig", m.missing}, []string{m.missing}},
+		{"A timeout is a duration.", []string{"delete", "cluster", "c1", "--timeout", "5"}, []string{"--timeout"}},
+		{"A timeout is positive.", []string{"delete", "cluster", "c1", "--timeout", "-1s"}, []string{"--timeout is -1s: it must be positive"}},
+		{"Waiting and not waiting are exclusive.", []string{"delete", "cluster", "c1", "--wait", "--no-wait"}, []string{"[no-wait wait]"}},
+		{"init needs a kubeconfig.", []string{"init", "-i", "toy", "--kubeconfig", m.missing}, []string{m.missing}},
+	}
+}
+
+// rollouts has mistakes of `alpha rollout`.
+func (m mistakes) rollouts() []mistake {
+	return []mistake{
+		{"A resource is required.", []string{"alpha", "rollout", "restart"}, []string{"a resource is required, for example machinedeployment/my-md-0: see `clusterctl alpha rollout restart --help`"}},
+		{"A resource has a type.", []string{"alpha", "rollout", "pause", "md-0"}, []string{`resource "md-0" does not have the form type/name: use machinedeployment/{name} or kubeadmcontrolplane/{name}`}},
+		{"A resource has a name.", []string{"alpha", "rollout", "resume", "machinedeployment/"}, []string{"does not have the form type/name"}},
+		{"Types have no short names.", []string{"alpha", "rollout", "restart", "md/md-0"}, []string{`has the type "md", which is not supported: use machinedeployment/{name}`}},
+		{"A kubectl reference is not a type.", []string{"alpha", "rollout", "restart", "machinedeployment.cluster.x-k8s.io/a"}, []string{"which is not supported"}},
+		{"All resources are checked first.", []string{"alpha", "rollout", "restart", "machinedeployment/a", "b"}, []string{`resource "b" does not have`}},
+		{"Control planes cannot be undone.", []string{"alpha", "rollout", "undo", "kubeadmcontrolplane/a"}, []string{`has the type "kubeadmcontrolplane", which is not supported: use machinedeployment/{name}`}},
+		{"A revision is a number.", []string{"alpha", "rollout", "undo", "machinedeployment/a", "--to-revision", "last"}, []string{`--to-revision is "last": it must be an integer`}},
+		{"Only undo has revisions.", []string{"alpha", "rollout", "restart", "machinedeployment/a", "--to-revision", "1"}, []string{"unknown flag: --to-revision: see `clusterctl alpha rollout restart --help`"}},
+		{"Rollouts need an API server that responds.", []string{"alpha", "rollout", "restart", "machinedeployment/a", "--kubeconfig", m.closed}, []string{"connection refused: check that it is running"}},
+	}
+}
+
+// releases has mistakes of `check provider`.
+func (m mistakes) releases() []mistake {
+	return []mistake{
+		{"A folder is required.", []string{"check", "provider"}, []string{"the folder of a release is required: see `clusterctl check provider --help`"}},
+		{"The folder must exist.", []string{"check", "provider", m.missing}, []string{"cannot read the release", m.missing}},
+		{"A file is not a release.", []string{"check", "provider", m.broken}, []string{"set the folder that holds all files of the release"}},
+		{"A release has a version.", []string{"check", "provider", "testdata/repository/infrastructure-toy"}, []string{"rename the folder, or use --version"}},
+		{"A release has a provider.", []string{"check", "provider", "testdata/repository/cert-manager/v1.14.4"}, []string{`"cert-manager" is not a provider label, for example infrastructure-aws: rename the parent folder, or use --provider`}},
+		{"The version must be one.", []string{"check", "provider", "testdata", "--version", "new"}, []string{`version "new" is not a semantic version`}},
+		{"The formats of findings are listed.", []string{"check", "provider", "testdata", "-o", "xml"}, []string{`--output "xml" is not supported: use text or json`}},
+	}
+}
+
+// others has mistakes of the other commands.
+func (m mistakes) others() []mistake {
+	return []mistake{
+		{"init takes providers by flags.", []string{"init", "aws"}, []string{"clusterctl init"}},
+		{"Images of unknown providers cannot be listed.", []string{"init", "list-images", "-i", "toys"}, []string{`did you mean "toy"?`}},
+		{"The core provider cannot be skipped.", []string{"init", "list-images", "--core", "-"}, []string{"--core"}},
+		{"One provider at a time is generated.", []string{"generate", "provider", "-i", "toy", "-b", "kubeadm"}, []string{"[bootstrap infrastructure]"}},
+		{"Generating needs the values of all variables.", []string{"generate", "provider", "-i", "toy"}, []string{"required variable TOY_TOKEN", "set it in the environment"}},
+		{"A generated provider must be known.", []string{"generate", "provider", "--addon", "toy"}, []string{"use --infrastructure toy"}},
+		{"The formats of repositories are listed.", []string{"config", "repositories", "-o", "json"}, []string{"--output"}},
+		{"A file to generate from must exist.", []string{"generate", "yaml", "--from", m.missing}, []string{m.missing}},
+		{"A shell is required.", []string{"completion"}, []string{"a shell is required: use one of bash, zsh, fish; see `clusterctl completion --help`"}},
+		{"The shell must be known.", []string{"completion", "csh"}, []string{`shell "csh" is not supported: use one of bash, zsh, fish`}},
+	}
+}

@@ -1,0 +1,149 @@
+package conformance
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/internal/distribution"
+)
+
+// Severity is the weight of a Finding.
+type Severity string
+
+// The severities.
+const (
+	// Error is a violation of what the contract requires.
+	Error Severity = "error"
+	// Warning is a deviation from what the contract recommends.
+	Warning Severity = "warning"
+)
+
+// The chapters of the contract, the sources of the rules.
+const (
+	chapterRepository = "provider repositories"
+	chapterMetadata   = "metadata YAML"
+	chapterComponents = "components YAML"
+	chapterTemplates  = "workload cluster templates"
+	chapterClasses    = "ClusterClass definitions"
+	chapterCRDs       = "rules for provider CRDs"
+	chapterRBAC       = "RBAC aggregation"
+)
+
+// Finding is one violation of the contract.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	// File is the path of the file, or of the folder that lacks one.
+	File string `json:"file"`
+	// Line starts at 1; 0 means the whole file.
+	Line int `json:"line,omitempty"`
+	// Rule is the chapter of the contract that has the rule.
+	Rule string `json:"rule"`
+	// Message says what is wrong, and how to correct it.
+	Message string `json:"message"`
+}
+
+// String formats the finding like a compiler.
+func (f Finding) String() string {
+	position := f.File
+	if f.Line > 0 {
+		position = fmt.Sprintf("%s:%d", f.File, f.Line)
+	}
+	return fmt.Sprintf("%s: %s: %s (%s)", position, f.Severity, f.Message, f.Rule)
+}
+
+// Release is a folder with the files of one version of a provider.
+type Release struct {
+	// Folder holds the files.
+	Folder string
+	// Provider is the provider's type and name.
+	Provider distribution.Provider
+	// Version is a semantic version.
+	Version string
+}
+
+// Open returns the Release in a folder of a local repository, whose path ends with {manifest label}/{version}. label and
+// version, unless empty, are used instead of the names of the folders.
+func Open(folder, label, version string) (*Release, error) {
+	absolute, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(absolute)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the release: %w", err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file: set the folder that holds all files of the release", folder)
+	}
+	r := &Release{Folder: filepath.Clean(folder), Version: cmp.Or(version, filepath.Base(absolute))}
+	if _, err := distribution.ParseVersion(r.Version); err != nil {
+		return nil, fmt.Errorf("cannot determine the version of the release in %s: %w: rename the folder, or use --version", folder, err)
+	}
+	label = cmp.Or(label, filepath.Base(filepath.Dir(absolute)))
+	if r.Provider, err = parseLabel(label); err != nil {
+		return nil, fmt.Errorf("cannot determine the provider of the release in %s: %w: rename the parent folder, or use --provider", folder, err)
+	}
+	return r, nil
+}
+
+// parseLabel returns the provider with a manifest label.
+func parseLabel(label string) (distribution.Provider, error) {
+	if label == clusterctlv1.ClusterAPIProviderName {
+		return distribution.Provider{Name: label, Type: clusterctlv1.CoreProviderType}, nil
+	}
+	for _, t := range distribution.Types() {
+		name, found := strings.CutPrefix(label, distribution.Word(t)+"-")
+		p := distribution.Provider{Name: name, Type: t}
+		if found && t != clusterctlv1.CoreProviderType && p.Validate() == nil {
+			return p, nil
+		}
+	}
+	return distribution.Provider{}, fmt.Errorf("%q is not a provider label, for example infrastructure-aws", label)
+}
+
+// checker collects findings.
+type checker struct {
+	*Release
+	findings []Finding
+}
+
+func (c *checker) add(s Severity, file string, line int, rule, format string, args ...any) {
+	c.findings = append(c.findings, Finding{Severity: s, File: filepath.Join(c.Folder, file), Line: line, Rule: rule, Message: fmt.Sprintf(format, args...)})
+}
+
+// Check returns the findings, sorted by file and line. The error is that of reading the folder.
+func (r *Release) Check() ([]Finding, error) {
+	c := &checker{Release: r}
+	entries, err := os.ReadDir(r.Folder)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the release: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if err := errors.Join(c.metadata(), c.components(names), c.templates(names)); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(c.findings, func(a, b Finding) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
+	return c.findings, nil
+}
+
+// read returns a file of the release, nil if it does not exist.
+func (c *checker) read(name string) ([]byte, error) {
+	raw, err := os.ReadFile(filepath.Join(c.Folder, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the release: %w", err)
+	}
+	return append([]byte{}, raw...), nil
+}

@@ -1,0 +1,51 @@
+package conformance
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+)
+
+// metadata checks metadata.yaml.
+func (c *checker) metadata() error {
+	const file = repository.MetadataFile
+	raw, err := c.read(file)
+	if err != nil {
+		return err
+	}
+	if raw == nil {
+		c.add(Error, "", 0, chapterRepository, "%s is missing: it maps release series to contracts", file)
+		return nil
+	}
+	m := &clusterctlv1.Metadata{}
+	if err := yaml.Unmarshal(raw, m); err != nil {
+		c.add(Error, file, 0, chapterMetadata, "not valid: %v", err)
+		return nil
+	}
+	if want := clusterctlv1.GroupVersion.String(); m.APIVersion != want || m.Kind != clusterctlv1.MetadataKind {
+		c.add(Error, file, 1, chapterMetadata, "apiVersion and kind are %q and %q: they must be %s and %s", m.APIVersion, m.Kind, want, clusterctlv1.MetadataKind)
+	}
+	seen := map[string]bool{}
+	for _, s := range m.ReleaseSeries {
+		name := fmt.Sprintf("%d.%d", s.Major, s.Minor)
+		if seen[name] {
+			c.add(Error, file, 0, chapterMetadata, "release series %s is listed twice", name)
+		}
+		seen[name] = true
+	}
+	v, err := distribution.ParseVersion(c.Version)
+	if err != nil {
+		return err
+	}
+	switch series := m.GetReleaseSeriesForVersion(v.Major, v.Minor); {
+	case series == nil:
+		c.add(Error, file, 0, chapterMetadata, "releaseSeries has no entry for version %s: add major %d, minor %d with its contract", c.Version, v.Major, v.Minor)
+	case series.Contract != distribution.Contract:
+		c.add(Error, file, 0, chapterMetadata, "release series %d.%d has contract %q: only %s is supported", v.Major, v.Minor, series.Contract, distribution.Contract)
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
+)
+
+// maxEvents is how many warnings a cause has.
+const maxEvents = 3
+
+// rule finds one sort of cause.
+type rule struct {
+	name string
+	find func(*view) []Cause
+	// deletion: the rule also applies while the Cluster is being deleted.
+	deletion bool
+}
+
+// rules are in the order in which causes have consequences; doc.go describes them.
+func rules() []rule {
+	return []rule{
+		{"paused", (*view).paused, true},
+		{"providers", (*view).providers, true},
+		{"missing", (*view).missing, false},
+		{"topology", (*view).topology, true},
+		{"finalizers", (*view).finalizers, true},
+		{"failures", (*view).failures, false},
+		{"infrastructure", (*view).infrastructure, false},
+		{"certificates", (*view).certificates, false},
+		{"addresses", (*view).addresses, false},
+		{"machines", (*view).machineProblems, false},
+		{"connection", (*view).connection, true},
+		{"deletions", (*view).deletions, true},
+		{"restricted", (*view).restricted, false},
+		{"unhealthy", (*view).unhealthy, false},
+		{"upgrades", (*view).upgrades, false},
+		{"replicas", (*view).replicas, false},
+		{"resourceSets", (*view).resourceSets, false},
+		{"stale", (*view).stale, true},
+		{"progress", (*view).progress, true},
+	}
+}
+
+// Explain returns what the Cluster waits for. The Cluster must be among the objects.
+func Explain(in Input) Report {
+	v := newView(in)
+	r := Report{
+		Cluster: Object{Kind: tree.ClusterKind.Kind, Namespace: in.Cluster.Namespace, Name: in.Cluster.Name},
+		Summary: v.summary(), Unread: in.Unread,
+	}
+	seen, above := map[Object]bool{}, map[Object]bool{}
+	for _, rule := range rules() {
+		if v.deleting() && !rule.deletion {
+			continue
+		}
+		for _, c := range rule.find(v) {
+			// Of several findings about one object, the first explains the others. What its owners wait for is a consequence.
+			if seen[c.Object] || c.State == Progressing && above[c.Object] {
+				continue
+			}
+			r.Causes = append(r.Causes, c)
+			seen[c.Object] = true
+			for _, link := range c.Chain {
+				above[link.Object] = true
+			}
+		}
+	}
+	if len(r.Causes) == 0 {
+		r.Causes = v.other()
+	}
+	r.Healthy = len(r.Causes) == 0
+	return r
+}
+
+// cause returns a Cause of an object; c, which may be nil, is the condition that shows it.
+func (v *view) cause(reason string, state State, u *unstructured.Unstructured, c *tree.Condition, message string) Cause {
+	cause := Cause{
+		Reason: reason, State: state, Object: objectOf(u), Message: strings.Join(strings.Fields(message), " "),
+		Since: since(c), Chain: v.chain(u),
+	}
+	if last := &cause.Chain[len(cause.Chain)-1]; c != nil && c.Type != string(clusterv1.ReadyCondition) {
+		last.State = strings.TrimPrefix(last.State+", "+conditionState(c), ", ")
+	}
+	cause.Events = v.eventsOf(cause.Object)
+	return cause
+}
+
+// do adds actions.
+func (c Cause) do(actions ...string) Cause {
+	c.Actions = append(c.Actions, actions...)
+	return c
+}
+
+// from sets since when the cause exists.
+func (c Cause) from(t *metav1.Time) Cause {
+	if t != nil && !t.IsZero() {
+		c.Since = t
+	}
+	return c
+}
+
+// chain returns the path from the Cluster to an object.
+func (v *view) chain(u *unstructured.Unstructured) []Link {
+	var links []Link
+	for steps := 0; u != nil && steps < 10; steps++ { // Owner references may form a circle.
+		links = append(links, Link{Object: objectOf(u), State: stateOf(u)})
+		if u == v.cluster {
+			break
+		}
+		next := v.parents[u]
+		if next == nil {
+			next = v.cluster
+		}
+		u = next
+	}
+	slices.Reverse(links)
+	return links
+}
+
+// stateOf describes the readiness of an object.
+func stateOf(u *unstructured.Unstructured) string {
+	var parts []string
+	if t := u.GetDeletionTimestamp(); t != nil {
+		parts = append(parts, "deleting since "+t.UTC().Format("2006-01-02 15:04:05"))
+	}
+	ready := tree.ConditionOf(u, string(clusterv1.ReadyCondition))
+	if ready == nil {
+		return strings.Join(parts, ", ")
+	}
+	return strings.Join(append(parts, conditionState(ready)), ", ")
+}
+
+// conditionState describes a condition: "Ready=False ScalingUp: Scaling up to 3 replicas".
+func conditionState(c *tree.Condition) string {
+	state := c.Type + "=" + c.Status
+	if c.Reason != "" {
+		state += " " + c.Reason
+	}
+	if c.Message != "" {
+		state += ": " + strings.Join(strings.Fields(c.Message), " ")
+	}
+	return state
+}
+
+// eventsOf returns the newest warnings about an object.
+func (v *view) eventsOf(o Object) []Event {
+	var list []Event
+	for i := range v.Events {
+		e := &v.Events[i]
+		if e.InvolvedObject.Kind != o.Kind || e.InvolvedObject.Name != o.Name || e.Type != corev1.EventTypeWarning {
+			continue
+		}
+		at := e.LastTimestamp
+		if at.IsZero() {
+			at = metav1.Time{Time: e.EventTime.Time}
+		}
+		if at.IsZero() {
+			at = e.CreationTimestamp
+		}
+		list = append(list, Event{Time: at, Object: o, Reason: e.Reason, Message: strings.Join(strings.Fields(e.Message), " "), Count: e.Count})
+	}
+	slices.SortFunc(list, func(a, b Event) int {
+		return cmp.Or(b.Time.Compare(a.Time.Time), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
+	})
+	return list[:min(len(list), maxEvents)]
+}
+
+// summary counts the Machines that are ready.
+func (v *view) summary() string {
+	plane := v.controlPlane()
+	counts := ""
+	if plane != nil && number(plane, "spec", "replicas") > 0 {
+		counts = fmt.Sprintf("%d of %d control plane Machines and ", number(plane, "status", "readyReplicas"), number(plane, "spec", "replicas"))
+	}
+	var ready, desired int64
+	for _, kind := range workerKinds() {
+		for _, u := range v.Objects.Of(kind, v.Cluster) {
+			if kind == tree.MachineSetKind && v.ownerOf(u) != nil {
+				continue
+			}
+			ready += number(u, "status", "readyReplicas")
+			desired += number(u, "spec", "replicas")
+		}
+	}
+	return fmt.Sprintf("%s%d of %d workers are ready", counts, ready, desired)
+}

@@ -1,0 +1,280 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
+)
+
+const (
+	// providerLabel has the provider's name on everything that it installs.
+	providerLabel = "cluster.x-k8s.io/provider"
+	// grace is how long objects may take until controllers have created what they refer to, or reconciled them.
+	grace = time.Minute
+)
+
+// paused finds the Cluster if it is paused, and otherwise paused objects.
+func (v *view) paused() []Cause {
+	var list []Cause
+	if isTrue(v.cluster, "spec", "paused") {
+		return append(list, v.cause("Paused", Blocked, v.cluster, nil, "the Cluster is paused: no controller reconciles its objects").
+			do(fmt.Sprintf("Resume it, if nothing else depends on the pause, such as a move: `kubectl patch cluster %s -n %s --type merge -p '{\"spec\":{\"paused\":false}}'`",
+				v.Cluster.Name, v.Cluster.Namespace)))
+	}
+	for _, u := range v.tree {
+		if _, ok := u.GetAnnotations()[clusterv1.PausedAnnotation]; !ok {
+			continue
+		}
+		list = append(list, v.cause("Paused", Blocked, u, nil, fmt.Sprintf("annotation %s pauses it: its controller does not reconcile it", clusterv1.PausedAnnotation)).
+			do(fmt.Sprintf("Resume it: `kubectl annotate %s -n %s %s-`", resource(u), u.GetNamespace(), clusterv1.PausedAnnotation)))
+	}
+	return list
+}
+
+// resource returns what kubectl calls an object, with its group, since kinds of several providers may have one name.
+func resource(u *unstructured.Unstructured) string {
+	gvk := u.GroupVersionKind()
+	return strings.ToLower(gvk.Kind) + "." + gvk.Group + "/" + u.GetName()
+}
+
+// providers finds Deployments of the Cluster's providers that are not available.
+func (v *view) providers() []Cause {
+	used := map[string]bool{}
+	for _, u := range v.tree {
+		used[v.ProviderOf[u.GroupVersionKind().GroupKind()]] = true
+	}
+	var list []Cause
+	for i := range v.Providers {
+		d := &v.Providers[i]
+		if !used[d.Labels[providerLabel]] || d.Status.AvailableReplicas > 0 {
+			continue
+		}
+		list = append(list, v.unavailable(d))
+	}
+	return list
+}
+
+func (v *view) unavailable(d *appsv1.Deployment) Cause {
+	action := fmt.Sprintf("See why its Pods do not run: `kubectl describe pods -n %s -l %s=%s`", d.Namespace, providerLabel, d.Labels[providerLabel])
+	message := fmt.Sprintf("no Pod of provider %s is available, so nothing reconciles its kinds", d.Labels[providerLabel])
+	if d.Spec.Replicas != nil && *d.Spec.Replicas == 0 {
+		message = fmt.Sprintf("provider %s is scaled to 0 replicas, so nothing reconciles its kinds", d.Labels[providerLabel])
+		action = fmt.Sprintf("Scale it up: `kubectl scale deployment %s -n %s --replicas 1`", d.Name, d.Namespace)
+	}
+	c := Cause{
+		Reason: "ProviderUnavailable", State: Blocked, Object: Object{Kind: "Deployment", Namespace: d.Namespace, Name: d.Name},
+	}
+	if v.cluster != nil {
+		c.Chain = v.chain(v.cluster)
+	}
+	c.Chain = append(c.Chain, Link{Object: c.Object, State: fmt.Sprintf("%d replicas available", d.Status.AvailableReplicas)})
+	for _, condition := range d.Status.Conditions {
+		if condition.Type == appsv1.DeploymentAvailable && condition.Status == corev1.ConditionFalse {
+			c = c.from(&condition.LastTransitionTime)
+			message += ": " + condition.Message
+		}
+	}
+	if why := v.podProblem(d); why != "" {
+		message += ": " + why
+	}
+	c.Message = message
+	return c.do(action)
+}
+
+// podProblem returns why a container of a Deployment's Pods does not run.
+func (v *view) podProblem(d *appsv1.Deployment) string {
+	for i := range v.Pods {
+		p := &v.Pods[i]
+		if p.Namespace != d.Namespace || p.Labels[providerLabel] != d.Labels[providerLabel] {
+			continue
+		}
+		for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+			if w := s.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+				return fmt.Sprintf("container %s of Pod %s with image %s: %s %s", s.Name, p.Name, s.Image, w.Reason, w.Message)
+			}
+		}
+		for _, condition := range p.Status.Conditions {
+			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+				return fmt.Sprintf("Pod %s cannot be scheduled: %s", p.Name, condition.Message)
+			}
+		}
+	}
+	return ""
+}
+
+// missing finds references to objects that do not exist, and to kinds that are not installed.
+func (v *view) missing() []Cause {
+	var list []Cause
+	if class := text(v.cluster, "spec", "topology", "class"); class != "" && v.ClassRead {
+		key := v.Cluster
+		key.Name = class
+		if v.Objects.Get(ClassKind.GroupKind(), key) == nil {
+			list = append(list, v.cause("MissingObject", Blocked, v.cluster, failing(v.cluster, clusterv1.TopologyReconciledCondition),
+				fmt.Sprintf("spec.topology.class: ClusterClass %s does not exist in namespace %s", class, v.Cluster.Namespace)).
+				do(fmt.Sprintf("Create ClusterClass %s, or set spec.topology.class to one of `kubectl get clusterclasses -n %s`", class, v.Cluster.Namespace)))
+		}
+	}
+	for _, r := range tree.References(v.Cluster, v.Objects) {
+		kind := r.Kind.GroupKind()
+		if r.From.GetDeletionTimestamp() != nil || v.Objects.Get(kind, r.Name) != nil {
+			continue
+		}
+		where := fmt.Sprintf("%s: %s %s", r.Path, r.Kind.Kind, r.Name.Name)
+		switch {
+		case v.NoKind[kind]:
+			list = append(list, v.cause("MissingKind", Blocked, r.From, nil, where+fmt.Sprintf(" has a kind that is not installed (%s)", kind)).
+				do("Install its provider with `clusterctl init`; see `clusterctl config repositories` for the known providers"))
+		case v.age(r.From) > grace:
+			list = append(list, v.cause("MissingObject", Blocked, r.From, readiness(r.From), where+" does not exist").
+				do(fmt.Sprintf("Create it again, or replace the reference in %s", objectOf(r.From))))
+		}
+	}
+	return list
+}
+
+// readiness returns the condition Ready if it is not True.
+func readiness(u *unstructured.Unstructured) *tree.Condition {
+	return failing(u, clusterv1.ReadyCondition)
+}
+
+// topology finds why the class is not applied, and hooks that block.
+func (v *view) topology() []Cause {
+	var list []Cause
+	key := v.Cluster
+	key.Name = text(v.cluster, "spec", "topology", "class")
+	if class := v.Objects.Get(ClassKind.GroupKind(), key); class != nil {
+		for _, t := range []clusterv1.ConditionType{clusterv1.ClusterClassVariablesReconciledCondition, clusterv1.ClusterClassRefVersionsUpToDateCondition} {
+			if c := failing(class, t); severe(c) && c.Reason != clusterv1.ClusterClassOutdatedRefVersionsReason {
+				list = append(list, v.cause("ClassInvalid", Blocked, class, c, c.Message).
+					do(fmt.Sprintf("Correct the class: `kubectl describe clusterclass %s -n %s`", key.Name, key.Namespace)))
+			}
+		}
+	}
+	c := failing(v.cluster, clusterv1.TopologyReconciledCondition)
+	if c == nil {
+		return list
+	}
+	switch c.Reason {
+	case clusterv1.TopologyReconcileFailedReason:
+		list = append(list, v.cause("TopologyFailed", Blocked, v.cluster, c, c.Message).
+			do(fmt.Sprintf("Correct what the message names in ClusterClass %s, its templates or spec.topology of the Cluster; it is retried by itself", key.Name)))
+	case clusterv1.TopologyReconciledClusterClassNotReconciledReason:
+		list = append(list, v.cause("ClassNotReconciled", Blocked, v.cluster, c, c.Message).
+			do(fmt.Sprintf("Correct what the message names; otherwise the class is being reconciled: see `kubectl describe clusterclass %s -n %s`", key.Name, key.Namespace)))
+	case clusterv1.TopologyReconciledHookBlockingReason:
+		list = append(list, v.cause("LifecycleHook", Blocked, v.cluster, c, c.Message).
+			do("The runtime extension decides when to go on: see its log, and `kubectl get extensionconfigs`"))
+	}
+	return list
+}
+
+// finalizers finds objects whose deletion waits for finalizers of programs other than Cluster API's providers.
+func (v *view) finalizers() []Cause {
+	var list []Cause
+	for _, u := range v.tree {
+		if u.GetDeletionTimestamp() == nil {
+			continue
+		}
+		var foreign []string
+		for _, f := range u.GetFinalizers() {
+			if !ours(f, u.GroupVersionKind().Group) {
+				foreign = append(foreign, f)
+			}
+		}
+		if len(foreign) == 0 {
+			continue
+		}
+		list = append(list, v.cause("ForeignFinalizer", Blocked, u, nil, fmt.Sprintf("its deletion waits for the program that removes finalizer %s", strings.Join(foreign, ", "))).
+			from(u.GetDeletionTimestamp()).
+			do(fmt.Sprintf("Find the program that sets %s, and see why it does not remove it", strings.Join(foreign, ", ")),
+				fmt.Sprintf("Only if that program no longer exists, remove the finalizer: `kubectl edit %s -n %s`", resource(u), u.GetNamespace())))
+	}
+	return list
+}
+
+// ours reports whether a finalizer is one of Cluster API, of the provider of a kind, or of the API server.
+func ours(finalizer, group string) bool {
+	domain, _, _ := strings.Cut(finalizer, "/")
+	return domain == clusterv1.GroupVersion.Group || strings.HasSuffix(domain, "."+clusterv1.GroupVersion.Group) ||
+		domain == group || strings.HasSuffix(domain, "."+group) || strings.HasSuffix(group, "."+domain) ||
+		finalizer == "foregroundDeletion" || finalizer == "orphan"
+}
+
+// failures finds terminal failures: no controller leaves them.
+func (v *view) failures() []Cause {
+	var list []Cause
+	objects := []*unstructured.Unstructured{v.cluster, v.controlPlane()}
+	for _, kind := range []schema.GroupVersionKind{tree.MachineSetKind, tree.MachinePoolKind} {
+		objects = append(objects, v.Objects.Of(kind, v.Cluster)...)
+	}
+	for _, u := range append(objects, v.machines...) {
+		reason, message := text(u, "status", "failureReason"), text(u, "status", "failureMessage")
+		if reason == "" && message == "" || u.GetDeletionTimestamp() != nil {
+			continue
+		}
+		c := v.cause("Failed", Blocked, u, readiness(u), "failed permanently: "+strings.TrimPrefix(reason+": "+message, ": "))
+		switch {
+		case u.GetKind() != tree.MachineKind.Kind:
+			c = c.do("Correct the cause, then remove status.failureReason and status.failureMessage")
+		case v.parents[u] != nil:
+			c = c.do(fmt.Sprintf("Let it be replaced: `kubectl delete machine %s -n %s`, or have a MachineHealthCheck do it", u.GetName(), u.GetNamespace()))
+		default:
+			c = c.do("It has no owner that replaces it: delete it and create another one")
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// infrastructure finds why the infrastructure of the Cluster is not ready.
+func (v *view) infrastructure() []Cause {
+	u := v.resolve(v.cluster, "spec", "infrastructureRef")
+	if u == nil || isTrue(v.cluster, "status", "infrastructureReady") && readiness(u) == nil {
+		return nil
+	}
+	c := readiness(u)
+	state := Progressing
+	if severe(c) {
+		state = Blocked
+	}
+	if manager, ok := u.GetAnnotations()[clusterv1.ManagedByAnnotation]; ok && !isTrue(u, "status", "ready") {
+		by := "another program"
+		if manager != "" {
+			by = fmt.Sprintf("%q", manager)
+		}
+		return []Cause{v.cause("ExternallyManaged", Blocked, u, c, fmt.Sprintf("%s manages this infrastructure (annotation %s), and has not reported that it is ready", by, clusterv1.ManagedByAnnotation)).
+			do("The program sets spec.controlPlaneEndpoint, and then status.ready: see its log")}
+	}
+	if c == nil && isTrue(u, "status", "ready") {
+		return nil // The Cluster has not been reconciled since.
+	}
+	if c == nil && v.age(u) < grace {
+		return []Cause{v.cause("InfrastructureProvisioning", Progressing, u, nil, "the infrastructure of the cluster is being provisioned")}
+	}
+	message := "no controller reports on the infrastructure of the cluster: it has no condition, and status.ready is not true"
+	if c != nil {
+		message = strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
+	} else {
+		state = Blocked
+	}
+	return []Cause{v.cause("InfrastructureNotReady", state, u, c, message).
+		do(fmt.Sprintf("See `kubectl describe %s -n %s`, and the log of provider %s", resource(u), u.GetNamespace(), v.provider(u)))}
+}
+
+// provider returns the provider of an object's kind, for messages.
+func (v *view) provider(u *unstructured.Unstructured) string {
+	gk := u.GroupVersionKind().GroupKind()
+	if p := v.ProviderOf[gk]; p != "" {
+		return p
+	}
+	return gk.Group
+}

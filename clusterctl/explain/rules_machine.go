@@ -1,0 +1,277 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
+)
+
+// certificates finds why the control plane cannot create Machines.
+func (v *view) certificates() []Cause {
+	plane := v.controlPlane()
+	if plane == nil || plane.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	var list []Cause
+	if c := failing(plane, controlplanev1.CertificatesAvailableCondition); c != nil {
+		list = append(list, v.cause("CertificatesUnavailable", Blocked, plane, c, c.Message).
+			do(fmt.Sprintf("Create or correct the Secret: the Secrets of the cluster are `kubectl get secrets -n %s -l %s=%s`",
+				v.Cluster.Namespace, clusterv1.ClusterNameLabel, v.Cluster.Name)))
+	}
+	if c := failing(plane, controlplanev1.MachinesCreatedCondition); severe(c) {
+		list = append(list, v.cause("MachinesNotCreated", Blocked, plane, c, c.Message).
+			do(fmt.Sprintf("Correct what the message names; it is retried by itself. See `kubectl describe %s -n %s`", resource(plane), v.Cluster.Namespace)))
+	}
+	return list
+}
+
+// addresses finds claims of the Cluster's machines that have no address.
+func (v *view) addresses() []Cause {
+	var list []Cause
+	for _, u := range v.tree {
+		if u.GetKind() != ClaimKind.Kind || text(u, "status", "addressRef", "name") != "" || u.GetDeletionTimestamp() != nil {
+			continue
+		}
+		pool := text(u, "spec", "poolRef", "kind") + " " + text(u, "spec", "poolRef", "name")
+		c := readiness(u)
+		message, state := "waits for an address of "+pool, Progressing
+		if c != nil {
+			message += ": " + strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
+			state = Blocked
+		} else if v.age(u) > grace {
+			message += ", and no IPAM provider has reported on it"
+			state = Blocked
+		}
+		list = append(list, v.cause("AddressNotAllocated", state, u, c, message).
+			do(fmt.Sprintf("See `kubectl describe %s -n %s`; add addresses to the pool, or delete claims that are not needed",
+				strings.ToLower(text(u, "spec", "poolRef", "kind"))+"/"+text(u, "spec", "poolRef", "name"), u.GetNamespace())))
+	}
+	return list
+}
+
+// machineProblems finds Machines whose infrastructure or bootstrap data cannot be provisioned.
+func (v *view) machineProblems() []Cause {
+	var list []Cause
+	for _, m := range slices.Concat(v.machines, v.Objects.Of(tree.MachinePoolKind, v.Cluster)) {
+		if m.GetDeletionTimestamp() != nil || text(m, "status", "failureReason") != "" || text(m, "status", "failureMessage") != "" {
+			continue
+		}
+		infrastructure, bootstrap := v.infrastructureOf(m), v.bootstrapOf(m)
+		if m.GetKind() == tree.MachinePoolKind.Kind {
+			infrastructure = v.resolve(m, "spec", "template", "spec", "infrastructureRef")
+			bootstrap = v.resolve(m, "spec", "template", "spec", "bootstrap", "configRef")
+		}
+		if c := readiness(bootstrap); severe(c) {
+			list = append(list, v.cause("BootstrapFailed", Blocked, bootstrap, c, "the bootstrap data cannot be generated: "+strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
+				do(fmt.Sprintf("See `kubectl describe %s -n %s`", resource(bootstrap), bootstrap.GetNamespace())))
+		}
+		if c := readiness(infrastructure); severe(c) {
+			list = append(list, v.cause("MachineInfrastructureFailed", Blocked, infrastructure, c, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
+				do(fmt.Sprintf("See `kubectl describe %s -n %s`, and the log of provider %s", resource(infrastructure), infrastructure.GetNamespace(), v.provider(infrastructure))))
+		}
+	}
+	return list
+}
+
+// connection finds a workload cluster that the managers cannot reach.
+func (v *view) connection() []Cause {
+	if c := tree.ConditionOf(v.orEmpty(v.cluster), string(clusterv1.ControlPlaneInitializedCondition)); c == nil || c.Status != "True" {
+		return nil
+	}
+	c := v.unreachable()
+	if c == nil {
+		return nil
+	}
+	endpoint := fmt.Sprintf("%s:%d", text(v.cluster, "spec", "controlPlaneEndpoint", "host"), number(v.cluster, "spec", "controlPlaneEndpoint", "port"))
+	return []Cause{v.cause("WorkloadClusterUnreachable", Blocked, v.cluster, c,
+		fmt.Sprintf("the API server of the workload cluster at %s does not respond to the managers: %s", endpoint, c.Message)).
+		do(fmt.Sprintf("Check that it responds: `clusterctl get kubeconfig %[1]s -n %[2]s > %[1]s.kubeconfig && kubectl --kubeconfig %[1]s.kubeconfig get --raw /readyz`", v.Cluster.Name, v.Cluster.Namespace),
+			"If it responds to you and not to the managers, check networks and proxies between the management cluster and the endpoint",
+			"If it does not respond, check the load balancer and the machines of the control plane: API servers do not work without etcd quorum")}
+}
+
+// unreachable returns the condition that reports that the workload cluster does not respond, or nil.
+func (v *view) unreachable() *tree.Condition {
+	for _, h := range v.Objects.Of(tree.MachineHealthCheckKind, v.Cluster) {
+		if c := failing(h, clusterv1.RemediationAllowedCondition); c != nil && c.Reason == clusterv1.WorkloadClusterUnreachableReason {
+			return c
+		}
+	}
+	plane := v.controlPlane()
+	if c := failing(plane, controlplanev1.ControlPlaneComponentsHealthyCondition); c != nil && c.Reason == controlplanev1.ControlPlaneComponentsInspectionFailedReason {
+		return c
+	}
+	if c := failing(plane, controlplanev1.EtcdClusterHealthyCondition); c != nil && c.Reason == controlplanev1.EtcdClusterInspectionFailedReason {
+		return c
+	}
+	var first *tree.Condition
+	for _, m := range v.machines {
+		if text(m, "status", "nodeRef", "name") == "" {
+			continue
+		}
+		c := failing(m, clusterv1.MachineNodeHealthyCondition)
+		if c == nil || c.Reason != clusterv1.NodeInspectionFailedReason {
+			return nil
+		}
+		if first == nil {
+			first = c
+		}
+	}
+	return first
+}
+
+func (*view) orEmpty(u *unstructured.Unstructured) *unstructured.Unstructured {
+	if u == nil {
+		return &unstructured.Unstructured{Object: map[string]any{}}
+	}
+	return u
+}
+
+// deletions finds what holds Machines that are being deleted.
+func (v *view) deletions() []Cause {
+	var list []Cause
+	for _, m := range v.machines {
+		if m.GetDeletionTimestamp() == nil {
+			continue
+		}
+		if c := v.deletion(m); c != nil && c.State == Blocked {
+			list = append(list, *c)
+		}
+	}
+	return list
+}
+
+// deletion returns what a Machine that is being deleted waits for, in the order of its controller; nil if that is only its
+// infrastructure.
+func (v *view) deletion(m *unstructured.Unstructured) *Cause {
+	if c := failing(m, clusterv1.PreDrainDeleteHookSucceededCondition); c != nil {
+		return v.hooks(m, c, clusterv1.PreDrainDeleteHookAnnotationPrefix)
+	}
+	if c := failing(m, clusterv1.DrainingSucceededCondition); c != nil && c.Message != "" {
+		if blocked := strings.Contains(c.Message, "cannot be evicted"); blocked || severe(c) {
+			cause := v.cause("DrainBlocked", Blocked, m, c, "the Node cannot be drained: "+c.Message).
+				do(fmt.Sprintf("In the workload cluster, see `kubectl get poddisruptionbudgets -A` and `kubectl get pods -A --field-selector spec.nodeName=%s`", text(m, "status", "nodeRef", "name")),
+					"Run more replicas of the application, or relax its PodDisruptionBudget",
+					fmt.Sprintf("To delete the Machine without draining: `kubectl annotate machine %s -n %s %s=`, or set spec.nodeDrainTimeout", m.GetName(), m.GetNamespace(), clusterv1.ExcludeNodeDrainingAnnotation))
+			return &cause
+		}
+		cause := v.cause("Draining", Progressing, m, c, c.Message)
+		return &cause
+	}
+	if c := failing(m, clusterv1.VolumeDetachSucceededCondition); c != nil {
+		cause := v.cause("VolumesAttached", Blocked, m, c, "volumes are attached to its Node: "+c.Message).
+			do(fmt.Sprintf("In the workload cluster, see `kubectl get volumeattachments`, and the Pods that use the volumes on Node %s", text(m, "status", "nodeRef", "name")),
+				fmt.Sprintf("To delete the Machine without waiting: `kubectl annotate machine %s -n %s %s=`, or set spec.nodeVolumeDetachTimeout", m.GetName(), m.GetNamespace(), clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation))
+		return &cause
+	}
+	if c := failing(m, clusterv1.PreTerminateDeleteHookSucceededCondition); c != nil {
+		return v.hooks(m, c, clusterv1.PreTerminateDeleteHookAnnotationPrefix)
+	}
+	if c := failing(m, clusterv1.MachineNodeHealthyCondition); c != nil && c.Reason == clusterv1.DeletionFailedReason {
+		cause := v.cause("NodeNotDeleted", Blocked, m, c, "its Node cannot be deleted: "+c.Message)
+		return &cause
+	}
+	return nil
+}
+
+// hooks returns the hooks of a Machine that hold its deletion: those of users before that of its control plane.
+func (v *view) hooks(m *unstructured.Unstructured, c *tree.Condition, prefix string) *Cause {
+	var list []string
+	etcd := false
+	for key, owner := range m.GetAnnotations() {
+		if !strings.HasPrefix(key, prefix) {
+			continue
+		}
+		if key == controlplanev1.PreTerminateHookCleanupAnnotation {
+			etcd = true
+			continue
+		}
+		if owner != "" {
+			key += " (owner " + owner + ")"
+		}
+		list = append(list, key)
+	}
+	slices.Sort(list)
+	if len(list) == 0 && etcd {
+		cause := v.cause("EtcdMemberHeld", Blocked, m, c, c.Message).
+			do("The Machine stays until its etcd member can be removed without losing the quorum: repair or replace the other control plane Machines first",
+				fmt.Sprintf("See the etcd members: `clusterctl describe cluster %s -n %s --show-conditions KubeadmControlPlane`", v.Cluster.Name, v.Cluster.Namespace))
+		return &cause
+	}
+	if len(list) == 0 {
+		return nil // The Machine has just been released.
+	}
+	cause := v.cause("DeletionHook", Blocked, m, c, "its deletion waits until annotation "+strings.Join(list, ", ")+" is removed by the program that set it").
+		do("Find the program that sets the annotation, and see why it does not remove it",
+			fmt.Sprintf("Only if that program no longer exists, remove it: `kubectl annotate machine %s -n %s %s-`", m.GetName(), m.GetNamespace(), strings.Fields(list[0])[0]))
+	return &cause
+}
+
+// restricted finds MachineHealthChecks that do not remediate.
+func (v *view) restricted() []Cause {
+	var list []Cause
+	for _, h := range v.Objects.Of(tree.MachineHealthCheckKind, v.Cluster) {
+		if c := failing(h, clusterv1.RemediationAllowedCondition); c != nil && c.Reason == clusterv1.TooManyUnhealthyReason {
+			list = append(list, v.cause("RemediationRestricted", Blocked, h, c, c.Message).
+				do("Find what the Machines that are not healthy have in common, such as a zone, a network or an image: `kubectl get machines -n "+v.Cluster.Namespace+"`",
+					fmt.Sprintf("To have some of them replaced regardless: `kubectl annotate machine NAME -n %s %s=`", v.Cluster.Namespace, clusterv1.RemediateMachineAnnotation)))
+		}
+		for _, t := range []clusterv1.ConditionType{clusterv1.ExternalRemediationTemplateAvailableCondition, clusterv1.ExternalRemediationRequestAvailableCondition} {
+			if c := failing(h, t); c != nil {
+				list = append(list, v.cause("RemediationTemplate", Blocked, h, c, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
+					do("Create the template of spec.remediationTemplate, and install its provider"))
+			}
+		}
+	}
+	return list
+}
+
+// unhealthy finds Machines whose remediation is stuck, and unhealthy Nodes, etcd members and control plane components.
+func (v *view) unhealthy() []Cause {
+	if v.unreachable() != nil {
+		return nil // What is known about Nodes is stale.
+	}
+	var list []Cause
+	for _, m := range v.machines {
+		if m.GetDeletionTimestamp() != nil || text(m, "status", "nodeRef", "name") == "" {
+			continue
+		}
+		if c := v.health(m); c != nil {
+			list = append(list, *c)
+		}
+	}
+	return list
+}
+
+// health returns what is wrong with a Machine that has a Node.
+func (v *view) health(m *unstructured.Unstructured) *Cause {
+	replace := fmt.Sprintf("To replace the Machine: `kubectl delete machine %s -n %s`", m.GetName(), m.GetNamespace())
+	node := fmt.Sprintf("In the workload cluster, see `kubectl describe node %s`", text(m, "status", "nodeRef", "name"))
+	if c := failing(m, clusterv1.MachineOwnerRemediatedCondition); c != nil && c.Message != "" {
+		cause := v.cause("RemediationBlocked", Blocked, m, c, "it is not healthy, and is not replaced: "+c.Message)
+		if check := failing(m, clusterv1.MachineHealthCheckSucceededCondition); check != nil {
+			cause.Message += ". " + strings.TrimSuffix(check.Reason+": "+check.Message, ": ")
+		}
+		cause = cause.do(node)
+		return &cause
+	}
+	if c := failing(m, clusterv1.MachineNodeHealthyCondition); c != nil {
+		cause := v.cause("NodeUnhealthy", Blocked, m, c, strings.TrimSuffix("its Node "+text(m, "status", "nodeRef", "name")+" is not healthy: "+c.Message, ": ")).do(node, replace)
+		return &cause
+	}
+	for _, t := range []clusterv1.ConditionType{controlplanev1.MachineEtcdMemberHealthyCondition, controlplanev1.MachineEtcdPodHealthyCondition,
+		controlplanev1.MachineAPIServerPodHealthyCondition, controlplanev1.MachineControllerManagerPodHealthyCondition, controlplanev1.MachineSchedulerPodHealthyCondition} {
+		if c := failing(m, t); severe(c) {
+			cause := v.cause("ControlPlaneUnhealthy", Blocked, m, c, fmt.Sprintf("%s: %s", c.Reason, c.Message)).
+				do(fmt.Sprintf("In the workload cluster, see `kubectl get pods -n kube-system --field-selector spec.nodeName=%s`", text(m, "status", "nodeRef", "name")), replace)
+			return &cause
+		}
+	}
+	return nil
+}

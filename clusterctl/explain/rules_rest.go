@@ -1,0 +1,248 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
+)
+
+// workerKinds are the kinds with replicas of workers.
+func workerKinds() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{tree.MachineDeploymentKind, tree.MachineSetKind, tree.MachinePoolKind}
+}
+
+// upgrades finds upgrades of a topology that do not go on.
+func (v *view) upgrades() []Cause {
+	c := failing(v.cluster, clusterv1.TopologyReconciledCondition)
+	if c == nil || !strings.HasSuffix(c.Reason, "Pending") && !strings.HasSuffix(c.Reason, "Deferred") {
+		return nil
+	}
+	cause := v.cause("UpgradePending", Progressing, v.cluster, c, c.Message)
+	held := v.held()
+	switch {
+	case len(held) > 0:
+		cause.Reason, cause.State = "UpgradeHeld", Blocked
+		cause.Message += "; held by " + strings.Join(held, ", ")
+		cause = cause.do("Remove the annotation from the topology of the Cluster to go on")
+	case strings.HasSuffix(c.Reason, "Deferred"):
+		cause.Reason, cause.State = "UpgradeDeferred", Blocked
+		cause = cause.do(fmt.Sprintf("Remove annotation %s from the topology of the Cluster to go on", clusterv1.ClusterTopologyDeferUpgradeAnnotation))
+	}
+	return []Cause{cause}
+}
+
+// held returns the parts of the topology with the annotation that holds the sequence of upgrades.
+func (v *view) held() []string {
+	var list []string
+	for _, group := range []string{"machineDeployments", "machinePools"} {
+		items, _, _ := unstructured.NestedSlice(v.cluster.Object, "spec", "topology", "workers", group)
+		for _, item := range items {
+			one, ok := item.(map[string]any)
+			if !ok {
+				continue
+			}
+			annotations, _, _ := unstructured.NestedStringMap(one, "metadata", "annotations")
+			if _, ok := annotations[clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation]; ok {
+				list = append(list, fmt.Sprintf("annotation %s of %s %v", clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation, group, one["name"]))
+			}
+		}
+	}
+	return list
+}
+
+// replicas finds MachineSets that cannot create Machines.
+func (v *view) replicas() []Cause {
+	var list []Cause
+	for _, u := range v.Objects.Of(tree.MachineSetKind, v.Cluster) {
+		c := failing(u, clusterv1.MachinesCreatedCondition)
+		if !severe(c) || u.GetDeletionTimestamp() != nil {
+			continue
+		}
+		reason, action := "MachinesNotCreated", "Correct what the message names; it is retried by itself"
+		if c.Reason == clusterv1.PreflightCheckFailedReason {
+			reason, action = "PreflightFailed", fmt.Sprintf(
+				"Wait until the control plane is stable, and keep versions within the version skew policy; to skip the checks, set annotation %s", clusterv1.MachineSetSkipPreflightChecksAnnotation)
+		}
+		list = append(list, v.cause(reason, Blocked, u, c, c.Message).do(action))
+	}
+	return list
+}
+
+// resourceSets finds ClusterResourceSets of the Cluster that cannot be applied.
+func (v *view) resourceSets() []Cause {
+	var list []Cause
+	binding := v.Objects.Get(addonsv1.GroupVersion.WithKind("ClusterResourceSetBinding").GroupKind(), v.Cluster)
+	if binding == nil {
+		return nil
+	}
+	items, _, _ := unstructured.NestedSlice(binding.Object, "spec", "bindings")
+	for _, item := range items {
+		entry, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		key := v.Cluster
+		key.Name, _ = entry["clusterResourceSetName"].(string)
+		set := v.Objects.Get(ResourceSetKind.GroupKind(), key)
+		if set == nil {
+			continue
+		}
+		// What cannot be applied may concern other Clusters; what cannot be read concerns all.
+		ownFailure := unapplied(entry)
+		if c := failing(set, addonsv1.ResourcesAppliedCondition); c != nil &&
+			(ownFailure || c.Reason == addonsv1.RetrievingResourceFailedReason || c.Reason == addonsv1.WrongSecretTypeReason) {
+			list = append(list, v.cause("ResourcesNotApplied", Blocked, set, c, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
+				do(fmt.Sprintf("Correct what the message names; see `kubectl describe clusterresourceset %s -n %s`", key.Name, key.Namespace)))
+		}
+	}
+	return list
+}
+
+// unapplied reports whether a resource of a binding's entry is not applied.
+func unapplied(entry map[string]any) bool {
+	resources, _ := entry["resources"].([]any)
+	return slices.ContainsFunc(resources, func(r any) bool {
+		resource, ok := r.(map[string]any)
+		return ok && resource["applied"] != true
+	})
+}
+
+// stale finds objects that no controller reconciles, or whose spec no controller has reconciled.
+func (v *view) stale() []Cause {
+	var list []Cause
+	for _, u := range v.tree {
+		observed, found, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+		status, _, _ := unstructured.NestedMap(u.Object, "status")
+		message := ""
+		switch {
+		case found && observed > 0 && observed < u.GetGeneration():
+			message = fmt.Sprintf("its controller has not reconciled the current spec: status.observedGeneration is %d, metadata.generation is %d", observed, u.GetGeneration())
+		case reconciled(u) && len(status) == 0 && v.age(u) > grace:
+			message = "no controller has reconciled it: it has no status"
+		default:
+			continue
+		}
+		list = append(list, v.cause("NotReconciled", Blocked, u, nil, message).
+			do(fmt.Sprintf("Check that provider %s runs: `kubectl get deployments -A -l %s`, and its log", v.provider(u), providerLabel)))
+	}
+	return list
+}
+
+// reconciled reports whether objects of this kind get a status from a controller.
+func reconciled(u *unstructured.Unstructured) bool {
+	kind := u.GetKind()
+	group := u.GroupVersionKind().Group
+	return strings.HasSuffix(group, "cluster.x-k8s.io") && !strings.HasSuffix(kind, "Template") && !strings.HasSuffix(kind, "Binding") && kind != "ClusterClass" && kind != "IPAddress"
+}
+
+// progress finds what takes its time.
+func (v *view) progress() []Cause {
+	list := slices.Concat(v.provisioning(), v.leaving())
+	if v.deleting() {
+		return list
+	}
+	plane := v.controlPlane()
+	for _, t := range []clusterv1.ConditionType{controlplanev1.MachinesSpecUpToDateCondition, controlplanev1.ResizedCondition} {
+		if c := failing(plane, t); c != nil {
+			list = append(list, v.cause(c.Reason, Progressing, plane, c, c.Message))
+		}
+	}
+	for _, kind := range workerKinds() {
+		for _, u := range v.Objects.Of(kind, v.Cluster) {
+			if c := readiness(u); c != nil && (kind != tree.MachineSetKind || v.ownerOf(u) == nil) {
+				list = append(list, v.cause(c.Reason, Progressing, u, c, c.Message))
+			}
+		}
+	}
+	return list
+}
+
+// provisioning finds Machines that have no Node yet.
+func (v *view) provisioning() []Cause {
+	var list []Cause
+	for _, m := range v.machines {
+		if m.GetDeletionTimestamp() != nil || text(m, "status", "nodeRef", "name") != "" {
+			continue
+		}
+		infrastructure, bootstrap := v.infrastructureOf(m), v.bootstrapOf(m)
+		c := failing(m, clusterv1.MachineNodeHealthyCondition)
+		switch {
+		case isTrue(m, "status", "infrastructureReady") && isTrue(m, "status", "bootstrapReady"):
+			list = append(list, v.cause("NodeNotJoined", Progressing, m, c, fmt.Sprintf("the machine %s is provisioned, and its Node has not joined the workload cluster", text(m, "spec", "providerID"))).
+				do("If it does not join within minutes, see the log of the bootstrap on the machine, such as /var/log/cloud-init-output.log",
+					"A Node is recognized by spec.providerID: a cloud controller manager may have to set it"))
+		case bootstrap != nil && !isTrue(m, "status", "bootstrapReady"):
+			c := readiness(bootstrap)
+			message := "the bootstrap data is not generated yet"
+			if c != nil {
+				message += ": " + strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
+			}
+			list = append(list, v.cause("BootstrapPending", Progressing, bootstrap, c, message))
+		case infrastructure != nil:
+			c := readiness(infrastructure)
+			message := "the machine is being provisioned"
+			if c != nil {
+				message += ": " + strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
+			}
+			list = append(list, v.cause("MachineProvisioning", Progressing, infrastructure, c, message))
+		}
+	}
+	return list
+}
+
+// leaving finds Nodes that are being drained, and objects that are being deleted: those of Machines first, the Cluster last.
+func (v *view) leaving() []Cause {
+	var list []Cause
+	for _, m := range v.machines {
+		if m.GetDeletionTimestamp() == nil {
+			continue
+		}
+		if c := v.deletion(m); c != nil {
+			list = append(list, *c)
+		}
+	}
+	objects := slices.Clone(v.tree)
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return cmp.Compare(len(v.chain(b)), len(v.chain(a))) })
+	for _, u := range objects {
+		if u.GetDeletionTimestamp() == nil || v.holdsDeletion(u) {
+			continue
+		}
+		list = append(list, v.cause("Deleting", Progressing, u, nil, "it is being deleted; finalizers: "+strings.Join(u.GetFinalizers(), ", ")).from(u.GetDeletionTimestamp()))
+	}
+	return list
+}
+
+// holdsDeletion reports whether another object that belongs to this one exists: it is deleted first.
+func (v *view) holdsDeletion(u *unstructured.Unstructured) bool {
+	for _, other := range v.tree {
+		if other != u && (v.parents[other] == u || u == v.cluster) && !strings.HasSuffix(other.GetKind(), "Template") {
+			return true
+		}
+	}
+	return false
+}
+
+// other is the last resort: the object at the end of the chain that is not ready.
+func (v *view) other() []Cause {
+	deepest, depth := (*unstructured.Unstructured)(nil), -1
+	for _, u := range v.tree {
+		if d := len(v.chain(u)); readiness(u) != nil && d > depth {
+			deepest, depth = u, d
+		}
+	}
+	if deepest == nil {
+		return nil
+	}
+	c := readiness(deepest)
+	return []Cause{v.cause("NotReady", Blocked, deepest, c, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
+		do(fmt.Sprintf("See `kubectl describe %s -n %s`", resource(deepest), deepest.GetNamespace()))}
+}

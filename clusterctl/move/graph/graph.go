@@ -1,0 +1,294 @@
+// Package graph decides which objects of a management cluster are moved, and in which order: a pure function of the objects
+// and the labels of their CRDs.
+//
+// It makes no requests; package discovery reads the objects.
+package graph
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+const (
+	coreGroup   = "cluster.x-k8s.io"
+	addonsGroup = "addons.cluster.x-k8s.io"
+)
+
+// Kinds with rules of their own.
+var (
+	cluster = schema.GroupKind{Group: coreGroup, Kind: "Cluster"}
+	class   = schema.GroupKind{Group: coreGroup, Kind: "ClusterClass"}
+	set     = schema.GroupKind{Group: addonsGroup, Kind: "ClusterResourceSet"}
+	binding = schema.GroupKind{Group: addonsGroup, Kind: "ClusterResourceSetBinding"}
+	secret  = schema.GroupKind{Kind: "Secret"}
+)
+
+// purposes are the last parts of the names of a Cluster's Secrets that may be user-provided, and have no owner then.
+var purposes = []string{"ca", "etcd", "proxy", "sa", "kubeconfig"}
+
+// Kind is a kind whose objects may be moved.
+type Kind struct {
+	schema.GroupVersionKind
+	// Namespaced is the scope of the kind.
+	Namespaced bool
+	// Move and Hierarchy report whether the CRD has the labels of these names, which apply to all its objects.
+	Move, Hierarchy bool
+}
+
+// Object is an object with its kind.
+type Object struct {
+	*unstructured.Unstructured
+	Kind Kind
+}
+
+// Key identifies an object in any cluster.
+type Key struct {
+	schema.GroupKind
+	types.NamespacedName
+}
+
+// String returns kind, namespace and name.
+func (k Key) String() string {
+	if k.Namespace == "" {
+		return k.Kind + " " + k.Name
+	}
+	return k.Kind + " " + k.NamespacedName.String()
+}
+
+// Key returns the object's key.
+func (o Object) Key() Key {
+	return Key{GroupKind: o.Kind.GroupKind(), NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}}
+}
+
+// Node is an object that is moved.
+type Node struct {
+	Object
+	// Global objects are created where they do not exist, but neither updated nor removed: cluster-scoped objects, and
+	// those that only belong to hierarchies of cluster-scoped objects.
+	Global bool
+	// Level is 0 for objects without owners among the moved objects, otherwise one more than the highest of an owner.
+	Level int
+}
+
+// Graph is the objects to move, sorted by level, kind and key.
+type Graph struct {
+	Nodes []*Node
+}
+
+// IsCluster reports whether the object is a Cluster.
+func (o Object) IsCluster() bool { return o.Kind.GroupKind() == cluster }
+
+// IsClass reports whether the object is a ClusterClass.
+func (o Object) IsClass() bool { return o.Kind.GroupKind() == class }
+
+// Levels returns the objects by level: owners first, so that their UIDs are known when their dependents are created.
+func (g *Graph) Levels() [][]*Node {
+	var levels [][]*Node
+	for _, n := range g.Nodes {
+		for len(levels) <= n.Level {
+			levels = append(levels, nil)
+		}
+		levels[n.Level] = append(levels[n.Level], n)
+	}
+	return levels
+}
+
+// Select returns the objects that the function selects, in the order of the graph.
+func (g *Graph) Select(selects func(*Node) bool) []*Node {
+	var found []*Node
+	for _, n := range g.Nodes {
+		if selects(n) {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+// vertex is an object during Build.
+type vertex struct {
+	Object
+	owners     []*vertex
+	dependents []*vertex
+	// namespaced and global report whether the object belongs to the hierarchy of a namespaced, a cluster-scoped root.
+	namespaced, global bool
+	forced             bool // moved even if it belongs to none
+	state              int
+	level              int
+}
+
+// States of a vertex while levels are computed.
+const (
+	unvisited = iota
+	visiting
+	visited
+)
+
+// Build selects and orders the objects to move. Moved are:
+//
+//   - Clusters, ClusterClasses, ClusterResourceSets, and objects with the label move-hierarchy, on them or on their CRD:
+//     the roots;
+//   - what is owned by roots, directly or indirectly, by owner references or by the rules of link;
+//   - objects with the label move, on them or on their CRD.
+//
+// Objects that own each other are an error.
+func Build(objects []Object) (*Graph, error) {
+	return build(objects, isRoot, func(o Object) bool { return o.Kind.Move || hasLabel(o, clusterctlv1.ClusterctlMoveLabel) })
+}
+
+// Below returns the objects that the function selects, and what belongs to them.
+func Below(objects []Object, root func(Object) bool) (*Graph, error) {
+	return build(objects, root, func(Object) bool { return false })
+}
+
+func build(objects []Object, root, forced func(Object) bool) (*Graph, error) {
+	vertices := make([]*vertex, len(objects))
+	for i, o := range objects {
+		vertices[i] = &vertex{Object: o, forced: forced(o)}
+	}
+	link(vertices)
+	for _, v := range vertices {
+		if root(v.Object) {
+			v.reach(v.Kind.Namespaced)
+		}
+	}
+	g := &Graph{}
+	for _, v := range vertices {
+		if !v.moved() {
+			continue
+		}
+		if err := v.rank(nil); err != nil {
+			return nil, err
+		}
+		g.Nodes = append(g.Nodes, &Node{Object: v.Object, Global: !v.Kind.Namespaced || v.global && !v.namespaced, Level: v.level})
+	}
+	slices.SortFunc(g.Nodes, func(a, b *Node) int {
+		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind),
+			cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return g, nil
+}
+
+func isRoot(o Object) bool {
+	switch o.Kind.GroupKind() {
+	case cluster, class, set:
+		return true
+	}
+	return o.Kind.Hierarchy || hasLabel(o, clusterctlv1.ClusterctlMoveHierarchyLabel)
+}
+
+func hasLabel(o Object, label string) bool {
+	_, ok := o.GetLabels()[label]
+	return ok
+}
+
+func (v *vertex) moved() bool {
+	return v.namespaced || v.global || v.forced
+}
+
+// reach marks everything below a root.
+func (v *vertex) reach(namespaced bool) {
+	mark := &v.global
+	if namespaced {
+		mark = &v.namespaced
+	}
+	if *mark {
+		return
+	}
+	*mark = true
+	for _, d := range v.dependents {
+		d.reach(namespaced)
+	}
+}
+
+// rank computes the level. path is how the vertex was reached, for the error about a cycle.
+func (v *vertex) rank(path []string) error {
+	path = append(slices.Clip(path), v.Key().String())
+	switch v.state {
+	case visited:
+		return nil
+	case visiting:
+		return fmt.Errorf("cannot order the objects to move, because some own each other: %s: correct their owner references", strings.Join(path, " is owned by "))
+	}
+	v.state = visiting
+	for _, o := range v.owners {
+		if !o.moved() {
+			continue
+		}
+		if err := o.rank(path); err != nil {
+			return err
+		}
+		v.level = max(v.level, o.level+1)
+	}
+	v.state = visited
+	return nil
+}
+
+// link connects objects with their owners: by owner references, and
+//
+//   - Secrets without owners with the Cluster whose name is before the last dash, if what follows is a purpose;
+//   - Clusters with their ClusterClass;
+//   - ClusterResourceSetBindings with their Cluster.
+func link(vertices []*vertex) {
+	byUID := map[types.UID]*vertex{}
+	byKey := map[Key]*vertex{}
+	for _, v := range vertices {
+		byUID[v.GetUID()] = v
+		byKey[v.Key()] = v
+	}
+	for _, v := range vertices {
+		for _, ref := range v.GetOwnerReferences() {
+			v.ownedBy(byUID[ref.UID])
+		}
+		v.ownedBy(byKey[softOwner(v.Object)])
+	}
+}
+
+func (v *vertex) ownedBy(owner *vertex) {
+	if owner == nil || slices.Contains(v.owners, owner) {
+		return
+	}
+	v.owners = append(v.owners, owner)
+	owner.dependents = append(owner.dependents, v)
+}
+
+// softOwner returns the owner that an object has without an owner reference; it may not exist.
+func softOwner(o Object) Key {
+	key := func(kind schema.GroupKind, name string) Key {
+		return Key{GroupKind: kind, NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}
+	}
+	switch o.Kind.GroupKind() {
+	case secret:
+		dash := strings.LastIndex(o.GetName(), "-")
+		if dash > 0 && len(o.GetOwnerReferences()) == 0 && slices.Contains(purposes, o.GetName()[dash+1:]) {
+			return key(cluster, o.GetName()[:dash])
+		}
+	case cluster:
+		if name, _, _ := unstructured.NestedString(o.Unstructured.Object, "spec", "topology", "class"); name != "" {
+			return key(class, name)
+		}
+	case binding:
+		if name, _, _ := unstructured.NestedString(o.Unstructured.Object, "spec", "clusterName"); name != "" {
+			return key(cluster, name)
+		}
+	}
+	return Key{}
+}
+
+// Paused reports whether a Cluster is paused by its spec, or another object by its annotation.
+func (o Object) Paused() bool {
+	if o.IsCluster() {
+		paused, _, _ := unstructured.NestedBool(o.Unstructured.Object, "spec", "paused")
+		return paused
+	}
+	_, ok := o.GetAnnotations()[clusterv1.PausedAnnotation]
+	return ok
+}

@@ -1,0 +1,199 @@
+// Package lock lets one clusterctl at a time move the objects of a namespace: it holds a Lease there.
+//
+// A Lease does not stop requests that are under way when it is lost. Every write of a move is safe to repeat, so that two
+// processes that overlap for a moment disturb, but do not harm each other.
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+)
+
+// Name is the name of the Lease.
+const Name = "clusterctl-move"
+
+// Durations of the Lease. A holder that does not respond, on another machine, delays its successor by duration.
+const (
+	duration = 15 * time.Second
+	renewal  = 10 * time.Second
+	retry    = time.Second
+)
+
+// ErrLost is the cause of a canceled context if the Lease was lost.
+var ErrLost = errors.New("the Lease of the move was lost: the source cluster was unreachable, or another clusterctl has taken over: run the same command again to continue")
+
+// Lock is a Lease to hold.
+type Lock struct {
+	Config    *rest.Config
+	Namespace string
+	// Self is the holder; see Self.
+	Self Holder
+	// Ended reports whether another holder is a process of this machine that has ended; see Ended.
+	Ended func(Holder) bool
+	// Waiting is called with the holder that is waited for.
+	Waiting func(holder string)
+}
+
+// Holder is a process.
+type Holder struct {
+	Host string
+	// Processes identifies the boot and the PID namespace; empty if unknown.
+	Processes string
+	PID       int
+}
+
+// Self returns this process.
+func Self() Holder {
+	h := Holder{PID: os.Getpid()}
+	// Without a name, processes are never considered to be on the same machine.
+	h.Host, _ = os.Hostname()
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return h
+	}
+	if ns, err := os.Readlink("/proc/self/ns/pid"); err == nil {
+		h.Processes = strings.TrimSpace(string(boot)) + "-" + strings.Trim(strings.TrimPrefix(ns, "pid:"), "[]")
+	}
+	return h
+}
+
+// String returns host, processes and PID, separated by underscores.
+func (h Holder) String() string { return fmt.Sprintf("%s_%s_%d", h.Host, h.Processes, h.PID) }
+
+func parse(identity string) Holder {
+	parts := strings.Split(identity, "_")
+	if len(parts) != 3 {
+		return Holder{Host: identity}
+	}
+	pid, err := strconv.Atoi(parts[2])
+	if err != nil {
+		return Holder{Host: identity}
+	}
+	return Holder{Host: parts[0], Processes: parts[1], PID: pid}
+}
+
+// Ended reports whether the holder is a process of this machine that has ended.
+func Ended(h Holder) bool {
+	self := Self()
+	if h.Host != self.Host || h.Processes == "" || h.Processes != self.Processes {
+		return false
+	}
+	return !isRunning(h.PID)
+}
+
+// Hold waits for the Lease, runs the function while it is held, and deletes the Lease. The context of the function is canceled
+// if the Lease is lost.
+func (l *Lock) Hold(ctx context.Context, run func(context.Context) error) error {
+	leases, err := coordinationclient.NewForConfig(l.Config)
+	if err != nil {
+		return err
+	}
+	if err := l.prepare(ctx, leases.Leases(l.Namespace)); err != nil {
+		return err
+	}
+	// The Lease is held until the function has returned, also if the command is interrupted.
+	holding, release := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.Discard()))
+	defer release()
+	stopWaiting := context.AfterFunc(ctx, release)
+	var result error
+	started, ended := make(chan struct{}), make(chan struct{})
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: Name}, Client: leases,
+			LockConfig: resourcelock.ResourceLockConfig{Identity: l.Self.String()},
+		},
+		LeaseDuration: duration, RenewDeadline: renewal, RetryPeriod: retry, ReleaseOnCancel: true, Name: Name,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leading context.Context) {
+				defer close(ended)
+				defer release()
+				stopWaiting()
+				close(started)
+				result = l.guarded(ctx, leading, run)
+			},
+			OnStoppedLeading: func() {},
+			OnNewLeader: func(identity string) {
+				if identity != l.Self.String() && identity != "" {
+					l.Waiting(describe(parse(identity)))
+				}
+			},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	elector.Run(holding)
+	select {
+	case <-started:
+		<-ended
+	default:
+		return context.Cause(ctx)
+	}
+	l.remove(ctx, leases.Leases(l.Namespace))
+	return result
+}
+
+// guarded runs the function until it returns, the command is interrupted, or the Lease is lost.
+func (l *Lock) guarded(ctx, leading context.Context, run func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(leading, func() { cancel(ErrLost) })()
+	return run(ctx)
+}
+
+// prepare checks that Leases can be used, and takes the Lease over from a process that has ended.
+func (l *Lock) prepare(ctx context.Context, leases coordinationclient.LeaseInterface) error {
+	lease, err := leases.Get(ctx, Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		// Leader election would repeat a forbidden request forever.
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: Name}}
+		if _, err := leases.Create(ctx, lease, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("cannot create Lease %s/%s in the source cluster: %w", l.Namespace, Name, err)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read Lease %s/%s of the source cluster: %w", l.Namespace, Name, err)
+	}
+	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+	if holder == "" || !l.Ended(parse(holder)) {
+		return nil
+	}
+	lease.Spec.HolderIdentity = ptr.To("")
+	if _, err := leases.Update(ctx, lease, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("cannot take over Lease %s/%s of the source cluster: %w", l.Namespace, Name, err)
+	}
+	return nil
+}
+
+// remove deletes the released Lease, unless another process has it. A leftover Lease is harmless, so that errors are ignored.
+func (l *Lock) remove(ctx context.Context, leases coordinationclient.LeaseInterface) {
+	lease, err := leases.Get(ctx, Name, metav1.GetOptions{})
+	if err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
+		return
+	}
+	_ = leases.Delete(ctx, Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion}})
+}
+
+func describe(h Holder) string {
+	if h.PID == 0 {
+		return h.Host
+	}
+	return fmt.Sprintf("process %d on %s", h.PID, h.Host)
+}

@@ -1,0 +1,83 @@
+// Package side is one side of a move: a connection that repeats requests that fail for reasons that pass.
+//
+// It does not know what a request does: all of them must be safe to repeat, also if the response was lost.
+package side
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+)
+
+// maxDenials is how often a request may be denied by a webhook: its cache may be behind earlier requests of the move by
+// seconds.
+const maxDenials = 6
+
+// Side is the source or the target.
+type Side struct {
+	client.Client
+	// Name is "source" or "target", for errors.
+	Name string
+	// Host is the URL of the API server, for errors.
+	Host string
+	// Backoff is for requests that fail for reasons that pass; see Backoff.
+	Backoff wait.Backoff
+}
+
+// Backoff gives up after about a minute, which is longer than the restart of an API server or of a webhook.
+func Backoff() wait.Backoff {
+	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Steps: 10, Jitter: 0.4}
+}
+
+// Do makes a request, and repeats it while it fails for reasons that pass. The error says what the request does, and in
+// which cluster.
+func (s *Side) Do(ctx context.Context, what string, request func(context.Context) error) error {
+	var last error
+	denials := 0
+	err := wait.ExponentialBackoffWithContext(ctx, s.Backoff, func(ctx context.Context) (bool, error) {
+		last = request(ctx)
+		if denied(last) {
+			denials++
+			return denials == maxDenials, nil
+		}
+		if last != nil && !transient(last) {
+			return false, last
+		}
+		return last == nil, nil
+	})
+	switch {
+	case err == nil && last == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case last != nil:
+		err = last
+	}
+	return fmt.Errorf("cannot %s in the %s cluster: %w", what, s.Name, err)
+}
+
+// denied reports whether a webhook denied the request.
+func denied(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "admission webhook") && strings.Contains(err.Error(), "denied the request")
+}
+
+// transient reports whether the same request may succeed later.
+func transient(err error) bool {
+	if connection, ok := errors.AsType[*management.ConnectionError](err); ok {
+		return !connection.Permanent()
+	}
+	// A webhook that does not respond is an internal error.
+	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err)
+}

@@ -1,0 +1,77 @@
+package overview
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
+)
+
+// Read returns the Clusters of a namespace, all if it is empty, with their control planes and workers. selector, which may be nil,
+// selects Clusters by their labels. It makes one list request per kind: Clusters, MachineDeployments, MachinePools, and the kinds of
+// control planes.
+func Read(ctx context.Context, c client.Reader, namespace string, selector labels.Selector) (*tree.Objects, error) {
+	r := &reader{Reader: c, namespace: namespace, objects: tree.NewObjects()}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return r.list(groupCtx, tree.ClusterKind, selector) })
+	for _, kind := range []schema.GroupVersionKind{tree.MachineDeploymentKind, tree.MachinePoolKind} {
+		group.Go(func() error { return r.list(groupCtx, kind, nil) })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, u := range r.objects.All() {
+		if u.GetKind() != tree.ClusterKind.Kind {
+			continue
+		}
+		version, _, _ := unstructured.NestedString(u.Object, "spec", "controlPlaneRef", "apiVersion")
+		kind, _, _ := unstructured.NestedString(u.Object, "spec", "controlPlaneRef", "kind")
+		if kind != "" {
+			kinds[schema.FromAPIVersionAndKind(version, kind)] = true
+		}
+	}
+	group, groupCtx = errgroup.WithContext(ctx)
+	for kind := range kinds {
+		group.Go(func() error { return r.list(groupCtx, kind, nil) })
+	}
+	return r.objects, group.Wait()
+}
+
+type reader struct {
+	client.Reader
+	namespace string
+	mu        sync.Mutex
+	objects   *tree.Objects
+}
+
+func (r *reader) list(ctx context.Context, kind schema.GroupVersionKind, selector labels.Selector) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	options := []client.ListOption{client.InNamespace(r.namespace)}
+	if selector != nil {
+		options = append(options, client.MatchingLabelsSelector{Selector: selector})
+	}
+	err := r.List(ctx, list, options...)
+	if (meta.IsNoMatchError(err) || apierrors.IsNotFound(err)) && kind != tree.ClusterKind {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot list objects of kind %s: %w", kind.Kind, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range list.Items {
+		r.objects.Add(&list.Items[i])
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package journey
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/cluster-api/clusterctl/explain"
+)
+
+// explained runs `clusterctl explain` for the Cluster.
+func (c *Subject) explained() (explain.Report, error) {
+	r := c.Tools.Clusterctl(c.t.Context(), "", "explain", c.Name, "--namespace", c.Namespace, "--kubeconfig", c.Kubeconfig, "--output", "json")
+	report := explain.Report{}
+	if r.Failed {
+		return report, fmt.Errorf("%s", r)
+	}
+	return report, json.Unmarshal([]byte(r.Out), &report)
+}
+
+// Explains is true when `clusterctl explain` reports this root cause, as "Reason Kind" or "Reason Kind/name", with these words in
+// its message.
+func (c *Subject) Explains(cause string, words ...string) Condition {
+	return func(*Snapshot) error {
+		report, err := c.explained()
+		if err != nil {
+			return err
+		}
+		if len(report.Causes) == 0 {
+			return fmt.Errorf("clusterctl explain finds nothing, want %s", cause)
+		}
+		return matches(&report.Causes[0], cause, words)
+	}
+}
+
+// ExplainsAll is true when `clusterctl explain` reports all these causes, in any order.
+func (c *Subject) ExplainsAll(causes ...string) Condition {
+	return func(*Snapshot) error {
+		report, err := c.explained()
+		if err != nil {
+			return err
+		}
+		for _, want := range causes {
+			found := false
+			for i := range report.Causes {
+				found = found || matches(&report.Causes[i], want, nil) == nil
+			}
+			if !found {
+				return fmt.Errorf("clusterctl explain does not report %s, but %+v", want, report.Causes)
+			}
+		}
+		return nil
+	}
+}
+
+// ExplainsNothing is true when `clusterctl explain` finds nothing wrong.
+func (c *Subject) ExplainsNothing(*Snapshot) error {
+	report, err := c.explained()
+	if err == nil && !report.Healthy {
+		err = fmt.Errorf("clusterctl explain reports %+v", report.Causes)
+	}
+	return err
+}
+
+// matches returns why a cause is not the wanted one. Its chain must lead from the Cluster to its object.
+func matches(have *explain.Cause, cause string, words []string) error {
+	reason, object, _ := strings.Cut(cause, " ")
+	if have.Reason != reason || have.Object.Kind != object && have.Object.String() != object {
+		return fmt.Errorf("clusterctl explain reports %s %s (%s), want %s", have.Reason, have.Object, have.Message, cause)
+	}
+	for _, word := range words {
+		if !strings.Contains(have.Message, word) {
+			return fmt.Errorf("clusterctl explain reports %q, want %q", have.Message, word)
+		}
+	}
+	if n := len(have.Chain); n == 0 || have.Chain[0].Object.Kind != "Cluster" || have.Chain[n-1].Object != have.Object {
+		return fmt.Errorf("the chain of %s is %+v", cause, have.Chain)
+	}
+	return nil
+}
