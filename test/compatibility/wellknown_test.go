@@ -19,7 +19,8 @@ func wellKnown() []string {
 		"cluster.x-k8s.io/control-plane", "cluster.x-k8s.io/control-plane-name", "cluster.x-k8s.io/set-name",
 		"cluster.x-k8s.io/deployment-name", "cluster.x-k8s.io/pool-name", "machine-template-hash", "topology.cluster.x-k8s.io/owned",
 		"topology.cluster.x-k8s.io/deployment-name", "topology.cluster.x-k8s.io/pool-name", "clusterctl.cluster.x-k8s.io",
-		"clusterctl.cluster.x-k8s.io/core", "clusterctl.cluster.x-k8s.io/move", "clusterctl.cluster.x-k8s.io/move-hierarchy", "docker.cluster.x-k8s.io/machine-pool",
+		"clusterctl.cluster.x-k8s.io/core", "clusterctl.cluster.x-k8s.io/move", "clusterctl.cluster.x-k8s.io/move-hierarchy",
+		"cluster.x-k8s.io/aggregate-to-manager", "cluster.x-k8s.io/v1beta1", "docker.cluster.x-k8s.io/machine-pool",
 		// Annotations.
 		"cluster.x-k8s.io/paused",
 		"cluster.x-k8s.io/delete-machine", "cluster.x-k8s.io/disable-machine-create", "cluster.x-k8s.io/managed-by",
@@ -138,12 +139,11 @@ func notActedOn() map[string]string {
 		hooks             = "runtime hooks are not called yet"
 	)
 	return map[string]string{
-		"cluster.x-k8s.io/aggregate-to-manager": roles, "kubeadm.controlplane.cluster.x-k8s.io/aggregate-to-manager": roles,
-		"cluster.x-k8s.io/v1beta1":                       "a label of definitions, in config/",
-		"cluster.x-k8s.io/conversion-data":               conversion,
-		"runtime.cluster.x-k8s.io/inject-ca-from-secret": hooks,
-		"runtime.cluster.x-k8s.io/pending-hooks":         hooks,
-		"runtime.cluster.x-k8s.io/ok-to-delete":          hooks,
+		"kubeadm.controlplane.cluster.x-k8s.io/aggregate-to-manager": roles,
+		"cluster.x-k8s.io/conversion-data":                           conversion,
+		"runtime.cluster.x-k8s.io/inject-ca-from-secret":             hooks,
+		"runtime.cluster.x-k8s.io/pending-hooks":                     hooks,
+		"runtime.cluster.x-k8s.io/ok-to-delete":                      hooks,
 	}
 }
 
