@@ -27,9 +27,10 @@ const (
 )
 
 // cameUp reports whether the machine was running before a restart of this process. An object without status, as after a move
-// to another management cluster, still has its provider ID.
+// to another management cluster, still has its provider ID, also if it has been reported meanwhile that it waits for its cluster.
 func cameUp(s *scope) bool {
-	if !condition.Has(s.obj, inmemoryv1.VMProvisionedCondition) {
+	vm := condition.Get(s.obj, inmemoryv1.VMProvisionedCondition)
+	if vm == nil || vm.Status != corev1.ConditionTrue && vm.Reason != inmemoryv1.WaitingForStartupTimeoutReason {
 		return s.obj.Spec.ProviderID != nil
 	}
 	if s.isControlPlane() {

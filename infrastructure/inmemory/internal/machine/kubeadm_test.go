@@ -19,6 +19,7 @@ import (
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/cloud"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory/internal/etcd"
+	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
@@ -302,24 +303,32 @@ func TestEmptyBootstrapData(t *testing.T) {
 
 // TestMachinesWhoseStatusIsLostAreRestored simulates a move to another management cluster, which loses status.
 func TestMachinesWhoseStatusIsLostAreRestored(t *testing.T) {
-	k := newKubeadmWorld(t, pki.ECDSA)
-	k.add(t, "cp1", true, k.initData())
-	k.reconcile(t, "cp1")
-	k.token(t, as)
-	k.add(t, "cp2", true, k.joinData(goodToken, pki.PublicKeyHash(k.ca.Certificate), true))
-	k.reconcile(t, "cp2")
-	before := snapshot(t, k.world)
-	for _, name := range []string{"cp1", "cp2"} {
-		obj := k.read(t, name)
-		obj.Status = inmemoryv1.InMemoryMachineStatus{}
-		must(t, k.Status().Update(t.Context(), obj))
-	}
-	k.restart(t)
-	for _, name := range []string{"cp2", "cp1"} {
-		k.reconcile(t, name)
-	}
-	if after := snapshot(t, k.world); len(after) != len(before) {
-		t.Errorf("before %v\nafter %v", before, after)
+	waits := condition.False(inmemoryv1.VMProvisionedCondition, clusterv1.ConditionSeverityInfo, inmemoryv1.WaitingForClusterInfrastructureReason, "")
+	for reason, conditions := range map[string]clusterv1.Conditions{
+		"the status is empty":                          nil,
+		"the first status says that the machine waits": {waits},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			k := newKubeadmWorld(t, pki.ECDSA)
+			k.add(t, "cp1", true, k.initData())
+			k.reconcile(t, "cp1")
+			k.token(t, as)
+			k.add(t, "cp2", true, k.joinData(goodToken, pki.PublicKeyHash(k.ca.Certificate), true))
+			k.reconcile(t, "cp2")
+			before := snapshot(t, k.world)
+			for _, name := range []string{"cp1", "cp2"} {
+				obj := k.read(t, name)
+				obj.Status = inmemoryv1.InMemoryMachineStatus{Conditions: conditions}
+				must(t, k.Status().Update(t.Context(), obj))
+			}
+			k.restart(t)
+			for _, name := range []string{"cp2", "cp1"} {
+				k.reconcile(t, name)
+			}
+			if after := snapshot(t, k.world); len(after) != len(before) {
+				t.Errorf("before %v\nafter %v", before, after)
+			}
+		})
 	}
 }
 
