@@ -60,7 +60,8 @@ func (w *Writer) Objects(ctx context.Context, objects []unstructured.Unstructure
 	return nil
 }
 
-// Object creates the object, or merges it into the existing one: fields it does not have are kept, lists are replaced. A
+// Object creates the object, or merges it into the existing one, unless that is being deleted: then it waits, and creates it again.
+// Fields that it does not have are kept, lists are replaced. A
 // CA bundle that a manager injected into the existing object is kept unless the object has its own. Nothing is written if
 // nothing changes.
 func (w *Writer) Object(ctx context.Context, o *unstructured.Unstructured) error {
@@ -83,14 +84,17 @@ func (w *Writer) Object(ctx context.Context, o *unstructured.Unstructured) error
 
 func (w *Writer) attempt(ctx context.Context, o *unstructured.Unstructured) error {
 	// A copy, because the client decodes the response into its argument.
-	err := w.Client.Create(ctx, o.DeepCopy())
-	if !apierrors.IsAlreadyExists(err) {
-		return err
+	exists := w.Client.Create(ctx, o.DeepCopy())
+	if !apierrors.IsAlreadyExists(exists) {
+		return exists
 	}
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(o.GroupVersionKind())
 	if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), live); err != nil {
 		return err
+	}
+	if live.GetDeletionTimestamp() != nil { // For example the namespace of a provider that was just deleted.
+		return fmt.Errorf("it is being deleted: %w", exists)
 	}
 	desired := o.DeepCopy()
 	unstructured.RemoveNestedField(desired.Object, "status")

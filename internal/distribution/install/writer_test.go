@@ -167,3 +167,31 @@ func TestObjectRetries(t *testing.T) {
 		})
 	}
 }
+
+// TestObjectBeingDeleted: an object that is being deleted is created again afterwards, not changed. One that stays is an error.
+func TestObjectBeingDeleted(t *testing.T) {
+	const config = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, finalizers: [x.io/y]}}"
+	for reason, stays := range map[string]bool{"it goes": false, "it stays": true} {
+		t.Run(reason, func(t *testing.T) {
+			live := parse(t, config)
+			c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(live).WithInterceptorFuncs(interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+					err := c.Get(ctx, key, o, opts...)
+					if err != nil || stays || o.GetDeletionTimestamp() == nil {
+						return err
+					}
+					released := o.DeepCopyObject().(client.Object)
+					released.SetFinalizers(nil)
+					return c.Update(ctx, released)
+				},
+			}).Build()
+			if err := c.Delete(t.Context(), live); err != nil {
+				t.Fatal(err)
+			}
+			err := (&Writer{Client: c, Backoff: quick()}).Object(t.Context(), parse(t, config))
+			if stays != (err != nil && strings.Contains(err.Error(), "cannot install ConfigMap ns/c: it is being deleted")) {
+				t.Errorf("Object(): %v", err)
+			}
+		})
+	}
+}
