@@ -94,24 +94,23 @@ func newServer(t *testing.T, objects ...client.Object) *server {
 		}
 	}
 	s := &server{}
-	record := func(verb, kind string) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.requests = append(s.requests, verb+" "+kind)
-	}
 	s.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).
 		WithIndex(&corev1.Event{}, "type", func(o client.Object) []string { return []string{o.(*corev1.Event).Type} }).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-				record("get", o.GetObjectKind().GroupVersionKind().Kind)
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.requests = append(s.requests, "get "+o.GetObjectKind().GroupVersionKind().Kind)
 				return c.Get(ctx, key, o, opts...)
 			},
 			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				s.mu.Lock() // The fake client adds unknown kinds to its scheme.
+				defer s.mu.Unlock()
 				kind, err := c.GroupVersionKindFor(list)
 				if err != nil {
 					return err
 				}
-				record("list", kind.Kind)
+				s.requests = append(s.requests, "list "+kind.Kind)
 				if kind.Kind == s.forbid {
 					return apierrors.NewForbidden(schema.GroupResource{Resource: kind.Kind}, "", nil)
 				}
