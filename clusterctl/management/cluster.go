@@ -10,6 +10,7 @@ import (
 
 	"github.com/blang/semver/v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -175,6 +176,17 @@ func (c *Cluster) CheckContract(ctx context.Context) error {
 		return fmt.Errorf("the management cluster at %s stores Clusters as %v, but this clusterctl only supports %s: use a clusterctl for that version", c.Host, v["name"], distribution.Contract)
 	}
 	return fmt.Errorf("the management cluster at %s has a CustomResourceDefinition %s without storage version", c.Host, clusterCRD)
+}
+
+// OrNotInitialized returns the error of a request for a kind of this project, or, if the cluster does not have the kind, why: no core
+// provider is installed, or one of another contract.
+func (c *Cluster) OrNotInitialized(ctx context.Context, err error) error {
+	if meta.IsNoMatchError(err) {
+		if contractErr := c.CheckContract(ctx); contractErr != nil {
+			return contractErr
+		}
+	}
+	return err
 }
 
 // explained wraps an error with a format for host and error, unless the error already names the host.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -76,12 +75,7 @@ func run(ctx context.Context, opts *Options) error {
 		name.Namespace = m.Namespace
 	}
 	input, err := gather.Read(ctx, m.Client, name, opts.Clock.Now())
-	if meta.IsNoMatchError(err) {
-		if contractErr := m.CheckContract(ctx); contractErr != nil {
-			return contractErr
-		}
-	}
-	if err != nil {
+	if err := m.OrNotInitialized(ctx, err); err != nil {
 		return err
 	}
 	if input.Objects.Cluster(name) == nil {

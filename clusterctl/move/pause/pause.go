@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,9 +24,6 @@ const (
 	KeepAnnotation = "clusterctl.cluster.x-k8s.io/move-keep-paused"
 )
 
-// parallel is how many objects are patched concurrently.
-const parallel = 24
-
 // By returns the ID of the move that paused the object; empty if none did.
 func By(o graph.Object) string { return o.GetAnnotations()[MoveAnnotation] }
 
@@ -43,7 +39,7 @@ func Pause(ctx context.Context, s *side.Side, nodes []*graph.Node, id string) (p
 			todo = append(todo, n)
 		}
 	}
-	return len(todo), each(ctx, todo, func(ctx context.Context, n *graph.Node) error {
+	return len(todo), side.Each(ctx, todo, func(ctx context.Context, n *graph.Node) error {
 		return patch(ctx, s, "pause", n, func(o graph.Object) map[string]any { return pauseChanges(o, id) })
 	})
 }
@@ -59,7 +55,7 @@ func Resume(ctx context.Context, s *side.Side, nodes []*graph.Node, id string) (
 			}
 		}
 		resumed += len(todo)
-		err := each(ctx, todo, func(ctx context.Context, n *graph.Node) error { return patch(ctx, s, "resume", n, resumeChanges) })
+		err := side.Each(ctx, todo, func(ctx context.Context, n *graph.Node) error { return patch(ctx, s, "resume", n, resumeChanges) })
 		if err != nil {
 			return resumed, err
 		}
@@ -125,13 +121,4 @@ func patch(ctx context.Context, s *side.Side, verb string, n *graph.Node, change
 			}
 		}
 	})
-}
-
-func each(ctx context.Context, nodes []*graph.Node, f func(context.Context, *graph.Node) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
-	for _, n := range nodes {
-		group.Go(func() error { return f(ctx, n) })
-	}
-	return group.Wait()
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -22,6 +23,19 @@ import (
 // maxDenials is how often a request may be denied by a webhook: its cache may be behind earlier requests of the move by
 // seconds.
 const maxDenials = 6
+
+// parallel is how many objects are written concurrently: the API server sets the pace.
+const parallel = 24
+
+// Each calls a function for every item, some concurrently, until one fails.
+func Each[T any](ctx context.Context, items []T, f func(context.Context, T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for _, item := range items {
+		group.Go(func() error { return f(ctx, item) })
+	}
+	return group.Wait()
+}
 
 // Side is the source or the target.
 type Side struct {

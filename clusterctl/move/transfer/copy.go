@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,20 +57,16 @@ func (c *Copier) Copy(ctx context.Context, g *graph.Graph) (written int, err err
 		return 0, err
 	}
 	for _, level := range g.Levels() {
-		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(Parallel)
-		for _, n := range level {
-			group.Go(func() error {
-				changed, err := c.One(ctx, n)
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				if changed {
-					written++
-				}
-				return err
-			})
-		}
-		if err := group.Wait(); err != nil {
+		err := side.Each(ctx, level, func(ctx context.Context, n *graph.Node) error {
+			changed, err := c.One(ctx, n)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if changed {
+				written++
+			}
+			return err
+		})
+		if err != nil {
 			return written, err
 		}
 	}

@@ -19,9 +19,6 @@ import (
 // MovedLabel is on objects in the source that are complete in the target; its value is the ID of the move.
 const MovedLabel = "clusterctl.cluster.x-k8s.io/moved"
 
-// Parallel is how many objects are written concurrently.
-const Parallel = 24
-
 // Moved reports whether an object of the source is complete in the target, so that it may only be removed.
 func Moved(o graph.Object, id string) bool {
 	_, deleted := o.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]

@@ -40,7 +40,7 @@ type collection struct {
 func (r *Remover) Remove(ctx context.Context, g *graph.Graph) error {
 	for _, level := range slices.Backward(g.Levels()) {
 		nodes := slices.DeleteFunc(slices.Clone(level), func(n *graph.Node) bool { return n.Global })
-		if err := r.each(ctx, nodes, r.mark); err != nil {
+		if err := side.Each(ctx, nodes, r.mark); err != nil {
 			return err
 		}
 		collections := map[collection][]*graph.Node{}
@@ -57,15 +57,6 @@ func (r *Remover) Remove(ctx context.Context, g *graph.Graph) error {
 		}
 	}
 	return nil
-}
-
-func (r *Remover) each(ctx context.Context, nodes []*graph.Node, f func(context.Context, *graph.Node) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(Parallel)
-	for _, n := range nodes {
-		group.Go(func() error { return f(ctx, n) })
-	}
-	return group.Wait()
 }
 
 // mark marks an object in the state that was copied: a changed object is copied again before.
@@ -138,7 +129,7 @@ func (r *Remover) deleteAll(ctx context.Context, c collection, nodes []*graph.No
 	if !apierrors.IsForbidden(err) && !apierrors.IsMethodNotSupported(err) {
 		return err
 	}
-	return r.each(ctx, nodes, r.delete)
+	return side.Each(ctx, nodes, r.delete)
 }
 
 func (r *Remover) delete(ctx context.Context, n *graph.Node) error {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
@@ -136,12 +135,7 @@ func run(ctx context.Context, opts *Options) error {
 		return follow(ctx, opts, m, name)
 	}
 	objects, err := snapshot.Read(ctx, m.Client, name, opts.Tree)
-	if meta.IsNoMatchError(err) {
-		if contractErr := m.CheckContract(ctx); contractErr != nil {
-			return contractErr
-		}
-	}
-	if err != nil {
+	if err := m.OrNotInitialized(ctx, err); err != nil {
 		return err
 	}
 	if objects.Cluster(name) == nil {

@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/clock"
@@ -97,12 +96,7 @@ func run(ctx context.Context, opts *Options) error {
 		namespace = ""
 	}
 	objects, err := overview.Read(ctx, m.Client, namespace, selector)
-	if meta.IsNoMatchError(err) {
-		if contractErr := m.CheckContract(ctx); contractErr != nil {
-			return contractErr
-		}
-	}
-	if err != nil {
+	if err := m.OrNotInitialized(ctx, err); err != nil {
 		return err
 	}
 	rows := overview.Rows(objects)
