@@ -186,12 +186,13 @@ func TestKubeadm(t *testing.T) {
 		t.Fatalf("%s: %s", r.Why(), r.Log)
 	}
 	t.Logf("kubeadm init took %s", time.Since(began))
-	kubectl := func(args ...string) string {
-		return output(t, e, first, append([]string{"kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf"}, args...)...)
+	// kubeadm join returns when the kubelet has its certificate, which may be before it creates its Node.
+	joined := func(m node.Machine) {
+		t.Helper()
+		output(t, e, first, "kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf",
+			"wait", "--for=create", "--timeout=60s", "node/"+m.Hostname())
 	}
-	if got := kubectl("get", "nodes", "-o", "name"); got != "node/"+first.Hostname() {
-		t.Errorf("Nodes %q", got)
-	}
+	joined(first)
 
 	worker := newMachine(cluster, "w", nil)
 	create(t, e, worker)
@@ -203,18 +204,14 @@ func TestKubeadm(t *testing.T) {
 	if r := run(t, e, worker, cloudConfig, fmt.Sprintf(join, address, "true"), 2); !r.Bootstrapped || r.Code != 0 || r.Number != 2 {
 		t.Fatalf("%s: %s", r.Why(), r.Log)
 	}
-	if got := kubectl("get", "nodes", "-o", "name"); !strings.Contains(got, "node/"+worker.Hostname()) {
-		t.Errorf("Nodes %q", got)
-	}
+	joined(worker)
 
 	ignited := newMachine(cluster, "i", nil)
 	create(t, e, ignited)
 	if r := run(t, e, ignited, "ignition", joinIgnition(t, address), 1); !r.Bootstrapped || r.Code != 0 {
 		t.Fatalf("%s: %s", r.Why(), r.Log)
 	}
-	if got := kubectl("get", "nodes", "-o", "name"); !strings.Contains(got, "node/"+ignited.Hostname()) {
-		t.Errorf("Nodes %q", got)
-	}
+	joined(ignited)
 	if got := output(t, e, ignited, "stat", "-c", "%U:%G %a", "/opt/owned"); got != "capi:admin 640" {
 		t.Errorf("file of a user: %s", got)
 	}
