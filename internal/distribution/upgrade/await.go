@@ -16,7 +16,7 @@ import (
 
 const (
 	// troublePoll is how often Pods are checked for failures that do not pass.
-	troublePoll = 5 * time.Second
+	troublePoll = 2 * time.Second
 	// maxRestarts is how often a container may crash: once or twice can be due to what starts at the same time.
 	maxRestarts = 3
 )
@@ -68,6 +68,11 @@ func (r *run) trouble(ctx context.Context, key client.ObjectKey) (reason string,
 	d := &appsv1.Deployment{}
 	if err := r.Client.Get(ctx, key, d); err != nil {
 		return "", false
+	}
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded" && d.Status.ObservedGeneration >= d.Generation {
+			return c.Message, true
+		}
 	}
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 	if err != nil {

@@ -84,13 +84,13 @@ func (r *run) all() []unstructured.Unstructured {
 // execute executes the stages of a plan.
 func (r *run) execute(ctx context.Context, stages []stage.Stage) error {
 	for _, s := range stages {
+		r.announce(s)
 		if s.Name == stage.Cutover {
 			if err := r.prepareWebhooks(ctx, s.Steps); err != nil {
 				return err
 			}
 		}
 		for batch := range batches(s.Steps) {
-			r.announce(s.Name, batch)
 			group, groupCtx := errgroup.WithContext(ctx)
 			group.SetLimit(parallelRequests)
 			for _, step := range batch {
@@ -120,14 +120,22 @@ func batches(steps []stage.Step) func(func([]stage.Step) bool) {
 	}
 }
 
-func (r *run) announce(name stage.Name, batch []stage.Step) {
-	kind := batch[0].Object.GetKind()
-	switch batch[0].Action {
-	case stage.Await: // It reports itself.
-	case stage.Delete:
-		r.report("deleting %d of kind %s that are no longer needed", len(batch), kind)
-	default:
-		r.report("%s: %d of kind %s", name, len(batch), kind)
+// announce reports what a stage does; waiting reports itself.
+func (r *run) announce(s stage.Stage) {
+	if len(s.Steps) == 0 {
+		return
+	}
+	switch s.Name {
+	case stage.Definitions:
+		r.report("writing %d CustomResourceDefinitions", len(s.Steps))
+	case stage.Additions:
+		r.report("writing what the new controllers need")
+	case stage.Controllers:
+		r.report("starting the new controllers")
+	case stage.Cutover:
+		r.report("switching to the new controllers")
+	case stage.Removal:
+		r.report("deleting %d objects that are no longer needed", len(s.Steps))
 	}
 }
 
