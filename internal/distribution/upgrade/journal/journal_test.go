@@ -129,3 +129,14 @@ func TestForeign(t *testing.T) {
 		t.Errorf("Write(): %v", err)
 	}
 }
+
+// TestConcurrent: the journal of another process is not overwritten.
+func TestConcurrent(t *testing.T) {
+	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()
+	if err := entry(10).Write(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if err := entry(10).Write(t.Context(), c); err == nil || !strings.Contains(err.Error(), "another clusterctl is upgrading this provider") {
+		t.Errorf("Write(): %v", err)
+	}
+}
