@@ -115,7 +115,7 @@ func TestContract(t *testing.T) {
 	}
 	// The journal of an upgrade that was killed before it was completed is found by its version alone.
 	w.back(all(), ends)
-	if _, err := w.request(&wire{limit: 90}, w.stable, latest); err == nil {
+	if _, err := w.request(untilCutover(), w.stable, latest); err == nil {
 		t.Fatal("it was to be killed")
 	}
 	if out, err := w.request(all(), w.stable, latest); err != nil {
@@ -129,7 +129,7 @@ func TestContract(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	w := newWorld(t)
 	ends := w.ends()
-	if _, err := w.apply(&wire{limit: 95}, w.repository, newVersion); err == nil {
+	if _, err := w.apply(untilCutover(), w.repository, newVersion); err == nil {
 		t.Fatal("it was to be killed")
 	}
 	out, err := w.apply(all(), t.TempDir(), oldVersion)
