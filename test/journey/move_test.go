@@ -2,14 +2,9 @@ package journey
 
 import (
 	"fmt"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
 // TestMove moves ten Clusters to another management cluster, and back. Both management clusters keep running, so that a source
@@ -36,56 +31,19 @@ func TestMove(t *testing.T) {
 	for _, c := range subjects {
 		c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1))
 	}
-	inventory, machines := movedInventory(w), machineIdentities(w)
-	for i, from := range []*Management{sides[0], sides[1]} {
-		to := sides[1-i]
-		r := tools.Clusterctl(t.Context(), "", "move", "--kubeconfig", from.Kubeconfig, "--to-kubeconfig", to.Kubeconfig, "--namespace", w.Namespace)
-		if r.Failed {
-			t.Fatal(r)
-		}
-		there := &World{Management: to, Namespace: w.Namespace, t: t, timeout: 3 * time.Minute}
+	before := w.Identity()
+	for i, to := range []*Management{sides[1], sides[0]} {
+		from := w
+		w = from.Move(to)
 		for _, c := range subjects {
-			moved := &Subject{World: there, Name: c.Name}
+			moved := c.Moved(w)
 			moved.Eventually("the Cluster is ready after the move", Ready, ControlPlanes(1), Workers(1), moved.WorkloadMatches)
 		}
-		if diff := cmp.Diff(inventory, movedInventory(there)); diff != "" {
-			t.Errorf("objects after move %d: -before +after:\n%s", i+1, diff)
+		if diff := cmp.Diff(before, w.Identity()); diff != "" {
+			t.Errorf("after move %d: -before +after:\n%s", i+1, diff)
 		}
-		if diff := cmp.Diff(machines, machineIdentities(there)); diff != "" {
-			t.Errorf("Machines after move %d: -before +after:\n%s", i+1, diff)
-		}
-		left := &clusterv1.MachineList{}
-		if err := from.Client.List(t.Context(), left, client.InNamespace(w.Namespace)); err != nil || len(left.Items) > 0 {
-			t.Errorf("%d Machines are left in the source (%v)", len(left.Items), err)
+		if left := from.Identity(); len(left.Objects) > 0 {
+			t.Errorf("objects left in the source: %v", left.Objects)
 		}
 	}
-}
-
-// movedInventory lists the objects of a World without those that every namespace has.
-func movedInventory(w *World) []string {
-	w.t.Helper()
-	return slices.DeleteFunc(w.Inventory(), func(name string) bool {
-		return name == "configmaps/kube-root-ca.crt" || name == "serviceaccounts/default"
-	})
-}
-
-// machineIdentities returns what must not change about Machines: provider ID and Node, by name.
-func machineIdentities(w *World) map[string]string {
-	w.t.Helper()
-	list := &clusterv1.MachineList{}
-	if err := w.Client.List(w.t.Context(), list, client.InNamespace(w.Namespace)); err != nil {
-		w.t.Fatal(err)
-	}
-	found := map[string]string{}
-	for _, m := range list.Items {
-		id, node := "", ""
-		if m.Spec.ProviderID != nil {
-			id = *m.Spec.ProviderID
-		}
-		if m.Status.NodeRef != nil {
-			node = m.Status.NodeRef.Name
-		}
-		found[m.Name] = id + " " + node
-	}
-	return found
 }
