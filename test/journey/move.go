@@ -32,7 +32,13 @@ func (w *World) Move(to *Management) *World {
 	if r.Failed {
 		w.t.Fatal(r)
 	}
-	return &World{Management: to, Namespace: w.Namespace, t: w.t, timeout: w.timeout}
+	w.t.Logf("clusterctl move:\n%s", r.Err)
+	return w.at(to)
+}
+
+// at returns the same namespace of another management cluster.
+func (w *World) at(m *Management) *World {
+	return &World{Management: m, Namespace: w.Namespace, t: w.t, timeout: w.timeout}
 }
 
 // Moved returns the Cluster in the namespace that Move has returned.

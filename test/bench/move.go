@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/move"
+	"sigs.k8s.io/cluster-api/clusterctl/move/discovery"
+	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
+	"sigs.k8s.io/cluster-api/clusterctl/move/lock"
+	"sigs.k8s.io/cluster-api/clusterctl/move/side"
+	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
+)
+
+// copyNamespace is where the plain copy is.
+const copyNamespace = "copy"
+
+// move creates clusters of 1+1 and measures their move to another management cluster, and for comparison a client that only creates
+// the same objects there, in another namespace, and deletes them again, with the same number of requests in flight.
+func (w *world) move(ctx context.Context, out io.Writer, clusters int) error {
+	target, err := startWorld(ctx, w.Root, filepath.Join(w.Dir, "target"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = target.stop() }() // Errors no longer affect the results.
+	if err := errors.Join(target.class(ctx, client.DryRunAll), w.label(ctx), target.label(ctx)); err != nil {
+		return err
+	}
+	s := scenario{Clusters: clusters, ControlPlanes: 1, Workers: 1}
+	if _, err := w.measure(ctx, s, "m-"); err != nil {
+		return err
+	}
+	g, err := w.movable(ctx)
+	if err != nil {
+		return err
+	}
+	objects := len(g.Nodes)
+	fmt.Fprintf(out, "| %d clusters of 1+1, %d objects | reads | writes | writes per object | time |\n|---|---|---|---|---|\n", clusters, objects)
+	if err := printed(out, "created and deleted by a plain client", objects, func(n *counter) error { return target.plain(ctx, g, n) }); err != nil {
+		return err
+	}
+	if err := printed(out, "clusterctl move", objects, func(n *counter) error { return w.moveTo(ctx, target, n) }); err != nil {
+		return err
+	}
+	begun := time.Now()
+	if err := target.awaitRunning(ctx, "m-", clusters*(s.ControlPlanes+s.Workers)); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "All Machines were running again %.1f s after the move.\n", time.Since(begun).Seconds())
+	return nil
+}
+
+// printed runs what makes requests, and prints a row.
+func printed(out io.Writer, what string, objects int, run func(*counter) error) error {
+	n := &counter{}
+	begun := time.Now()
+	if err := run(n); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	writes := n.writes.Load()
+	_, err := fmt.Fprintf(out, "| %s | %d | %d | %.2f | %.1f s |\n", what, n.requests.Load()-writes, writes, float64(writes)/float64(objects), time.Since(begun).Seconds())
+	return err
+}
+
+// label adds the label to all CRDs that clusterctl init adds, by which a move finds them.
+func (w *world) label(ctx context.Context) error {
+	crds := &unstructured.UnstructuredList{}
+	crds.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
+	if err := w.Client.List(ctx, crds); err != nil {
+		return err
+	}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+clusterctlv1.ClusterctlLabel+`":""}}}`))
+	for i := range crds.Items {
+		if err := w.Client.Patch(ctx, &crds.Items[i], patch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// movable reads what a move would move.
+func (w *world) movable(ctx context.Context) (*graph.Graph, error) {
+	s, err := w.side("source", &counter{})
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := discovery.Kinds(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return (&discovery.Reader{Side: s, Namespace: "default", Kinds: kinds}).Graph(ctx)
+}
+
+// side returns one side of a move, whose requests are counted.
+func (w *world) side(name string, n *counter) (*side.Side, error) {
+	config := rest.CopyConfig(w.Config)
+	config.QPS = -1
+	config.Wrap(n.wrap)
+	c, err := management.New(config, "default")
+	if err != nil {
+		return nil, err
+	}
+	return &side.Side{Client: c.Client, Name: name, Host: c.Host, Backoff: side.Backoff()}, nil
+}
+
+// moveTo moves everything to another world, as the command does.
+func (w *world) moveTo(ctx context.Context, target *world, n *counter) error {
+	from, err := w.side("source", n)
+	if err != nil {
+		return err
+	}
+	to, err := target.side("target", n)
+	if err != nil {
+		return err
+	}
+	config := rest.CopyConfig(w.Config)
+	config.Wrap(n.wrap)
+	mover := &move.Mover{
+		Source: from, Target: to, Namespace: "default", Progress: quiet{}, BlockBackoff: move.BlockBackoff(), NewID: move.NewID,
+		Lock: &lock.Lock{
+			Config: config, Namespace: "default", Self: lock.Self(), Ended: lock.Ended, Do: from.Do, Clock: clock.RealClock{}, Say: quiet{}.Say,
+		},
+	}
+	return mover.ToCluster(ctx)
+}
+
+// plain creates paused copies of the objects, owners first but without owner references and finalizers, then it deletes them.
+func (w *world) plain(ctx context.Context, g *graph.Graph, n *counter) error {
+	to, err := w.side("target", n)
+	if err != nil {
+		return err
+	}
+	if err := transfer.EnsureNamespace(ctx, to, copyNamespace); err != nil {
+		return err
+	}
+	levels := g.Levels()
+	for _, level := range levels {
+		err := side.Each(ctx, level, func(ctx context.Context, n *graph.Node) error {
+			return to.Do(ctx, "create "+n.Key().String(), func(ctx context.Context) error { return to.Create(ctx, plainCopy(n)) })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for i := range levels {
+		err := side.Each(ctx, levels[len(levels)-1-i], func(ctx context.Context, n *graph.Node) error {
+			return to.Do(ctx, "delete "+n.Key().String(), func(ctx context.Context) error { return to.Delete(ctx, plainCopy(n)) })
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func plainCopy(n *graph.Node) *unstructured.Unstructured {
+	o := transfer.Desired(n.Object, func(types.UID) (types.UID, bool) { return "", false })
+	unstructured.RemoveNestedField(o.Object, "status")
+	o.SetNamespace(copyNamespace)
+	o.SetFinalizers(nil)
+	if n.IsCluster() {
+		_ = unstructured.SetNestedField(o.Object, true, "spec", "paused") // It is a map.
+	}
+	return o
+}
+
+// quiet does not show progress.
+type quiet struct{}
+
+// Start does nothing.
+func (quiet) Start(string, int) {}
+
+// Done does nothing.
+func (quiet) Done() {}
+
+// Say does nothing.
+func (quiet) Say(string, ...any) {}
