@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,20 +16,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/move"
 	"sigs.k8s.io/cluster-api/clusterctl/move/discovery"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
 	"sigs.k8s.io/cluster-api/clusterctl/move/lock"
+	"sigs.k8s.io/cluster-api/clusterctl/move/pause"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
 )
 
-// copyNamespace is where the plain copy is.
-const copyNamespace = "copy"
-
 // move creates clusters of 1+1 and measures their move to another management cluster, and for comparison a client that only creates
-// the same objects there, in another namespace, and deletes them again, with the same number of requests in flight.
+// the same objects there, and deletes them again, with the same number of requests in flight.
 func (w *world) move(ctx context.Context, out io.Writer, clusters int) error {
 	target, err := startWorld(ctx, w.Root, filepath.Join(w.Dir, "target"))
 	if err != nil {
@@ -144,9 +142,6 @@ func (w *world) plain(ctx context.Context, g *graph.Graph, n *counter) error {
 	if err != nil {
 		return err
 	}
-	if err := transfer.EnsureNamespace(ctx, to, copyNamespace); err != nil {
-		return err
-	}
 	levels := g.Levels()
 	for _, level := range levels {
 		err := side.Each(ctx, level, func(ctx context.Context, n *graph.Node) error {
@@ -158,9 +153,9 @@ func (w *world) plain(ctx context.Context, g *graph.Graph, n *counter) error {
 	}
 	for i := range levels {
 		err := side.Each(ctx, levels[len(levels)-1-i], func(ctx context.Context, n *graph.Node) error {
-			return to.Do(ctx, "delete "+n.Key().String(), func(ctx context.Context) error { return to.Delete(ctx, plainCopy(n)) })
+			return to.Do(ctx, "delete "+n.Key().String(), func(ctx context.Context) error { return client.IgnoreNotFound(to.Delete(ctx, plainCopy(n))) })
 		})
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err != nil {
 			return err
 		}
 	}
@@ -170,10 +165,9 @@ func (w *world) plain(ctx context.Context, g *graph.Graph, n *counter) error {
 func plainCopy(n *graph.Node) *unstructured.Unstructured {
 	o := transfer.Desired(n.Object, func(types.UID) (types.UID, bool) { return "", false })
 	unstructured.RemoveNestedField(o.Object, "status")
-	o.SetNamespace(copyNamespace)
 	o.SetFinalizers(nil)
-	if n.IsCluster() {
-		_ = unstructured.SetNestedField(o.Object, true, "spec", "paused") // It is a map.
+	if pause.Pausable(n.Object) {
+		o.SetAnnotations(map[string]string{clusterv1.PausedAnnotation: ""})
 	}
 	return o
 }
