@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/move/discovery"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
 	"sigs.k8s.io/cluster-api/clusterctl/move/lock"
-	"sigs.k8s.io/cluster-api/clusterctl/move/pause"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
 )
@@ -166,9 +165,7 @@ func plainCopy(n *graph.Node) *unstructured.Unstructured {
 	o := transfer.Desired(n.Object, func(types.UID) (types.UID, bool) { return "", false })
 	unstructured.RemoveNestedField(o.Object, "status")
 	o.SetFinalizers(nil)
-	if pause.Pausable(n.Object) {
-		o.SetAnnotations(map[string]string{clusterv1.PausedAnnotation: ""})
-	}
+	o.SetAnnotations(map[string]string{clusterv1.PausedAnnotation: ""})
 	return o
 }
 
