@@ -91,9 +91,6 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer func() { _ = w.stop() }() // Errors no longer affect the results.
-	if err := w.class(ctx); err != nil {
-		return err
-	}
 	var rows []row
 	switch {
 	case o.health > 0:

@@ -2,20 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/move"
@@ -29,14 +26,11 @@ import (
 // move creates clusters of 1+1 and measures their move to another management cluster, and for comparison a client that only creates
 // the same objects there, and deletes them again, with the same number of requests in flight.
 func (w *world) move(ctx context.Context, out io.Writer, clusters int) error {
-	target, err := startWorld(ctx, w.Root, filepath.Join(w.Dir, "target"))
+	target, err := startWorld(ctx, w.Root, filepath.Join(w.Dir, "target"), client.DryRunAll)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = target.stop() }() // Errors no longer affect the results.
-	if err := errors.Join(target.class(ctx, client.DryRunAll), w.label(ctx), target.label(ctx)); err != nil {
-		return err
-	}
 	s := scenario{Clusters: clusters, ControlPlanes: 1, Workers: 1}
 	if _, err := w.measure(ctx, s, "m-"); err != nil {
 		return err
@@ -45,13 +39,25 @@ func (w *world) move(ctx context.Context, out io.Writer, clusters int) error {
 	if err != nil {
 		return err
 	}
-	objects := len(g.Nodes)
-	fmt.Fprintf(out, "| %d clusters of 1+1, %d objects | reads | writes | writes per object | time |\n|---|---|---|---|---|\n", clusters, objects)
-	if err := printed(out, "created and deleted by a plain client", objects, func(n *counter) error { return target.plain(ctx, g, n) }); err != nil {
-		return err
-	}
-	if err := printed(out, "clusterctl move", objects, func(n *counter) error { return w.moveTo(ctx, target, n) }); err != nil {
-		return err
+	fmt.Fprintf(out, "| %d clusters of 1+1, %d objects | reads | writes | API servers CPU | managers CPU | time |\n|---|---|---|---|---|---|\n", clusters, len(g.Nodes))
+	for _, way := range []struct {
+		name string
+		run  func(context.Context, *counter) error
+	}{
+		{"created and deleted by a plain client", func(ctx context.Context, n *counter) error { return target.plain(ctx, g, n) }},
+		{"clusterctl move", func(ctx context.Context, n *counter) error { return w.moveTo(ctx, target, n) }},
+	} {
+		n := &counter{}
+		managers, servers := cpu(w, target)
+		begun := time.Now()
+		if err := way.run(ctx, n); err != nil {
+			return fmt.Errorf("%s: %w", way.name, err)
+		}
+		seconds := time.Since(begun).Seconds()
+		managersNow, serversNow := cpu(w, target)
+		writes := n.writes.Load()
+		fmt.Fprintf(out, "| %s | %d | %d | %.1f s | %.1f s | %.1f s |\n",
+			way.name, n.requests.Load()-writes, writes, serversNow-servers, managersNow-managers, seconds)
 	}
 	begun := time.Now()
 	if err := target.awaitRunning(ctx, "m-", clusters*(s.ControlPlanes+s.Workers)); err != nil {
@@ -61,32 +67,11 @@ func (w *world) move(ctx context.Context, out io.Writer, clusters int) error {
 	return nil
 }
 
-// printed runs what makes requests, and prints a row.
-func printed(out io.Writer, what string, objects int, run func(*counter) error) error {
-	n := &counter{}
-	begun := time.Now()
-	if err := run(n); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	writes := n.writes.Load()
-	_, err := fmt.Fprintf(out, "| %s | %d | %d | %.2f | %.1f s |\n", what, n.requests.Load()-writes, writes, float64(writes)/float64(objects), time.Since(begun).Seconds())
-	return err
-}
-
-// label adds the label to all CRDs that clusterctl init adds, by which a move finds them.
-func (w *world) label(ctx context.Context) error {
-	crds := &unstructured.UnstructuredList{}
-	crds.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
-	if err := w.Client.List(ctx, crds); err != nil {
-		return err
-	}
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+clusterctlv1.ClusterctlLabel+`":""}}}`))
-	for i := range crds.Items {
-		if err := w.Client.Patch(ctx, &crds.Items[i], patch); err != nil {
-			return err
-		}
-	}
-	return nil
+// cpu returns the CPU time of the managers and of the API servers of both sides, in seconds.
+func cpu(source, target *world) (managers, servers float64) {
+	managers, servers = source.cpu()
+	m, s := target.cpu()
+	return managers + m, servers + s
 }
 
 // movable reads what a move would move.

@@ -24,8 +24,8 @@ type world struct {
 	bindings objects
 }
 
-// startWorld starts everything.
-func startWorld(ctx context.Context, root, dir string) (*world, error) {
+// startWorld starts everything and creates the ClusterClass, with these options.
+func startWorld(ctx context.Context, root, dir string, class ...client.CreateOption) (*world, error) {
 	if dir == "" {
 		var err error
 		if dir, err = os.MkdirTemp("", "bench-"); err != nil {
@@ -37,13 +37,13 @@ func startWorld(ctx context.Context, root, dir string) (*world, error) {
 		return nil, err
 	}
 	w := &world{Server: server}
-	if err := w.start(ctx); err != nil {
+	if err := w.start(ctx, class...); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w (logs are in %s)", err, dir), w.stop())
 	}
 	return w, nil
 }
 
-func (w *world) start(ctx context.Context) error {
+func (w *world) start(ctx context.Context, class ...client.CreateOption) error {
 	for _, p := range managers.Programs() {
 		m, err := managers.NewManager(w.Root, w.Dir, p.Name, p, w.Kubeconfig)
 		if err != nil {
@@ -57,7 +57,7 @@ func (w *world) start(ctx context.Context) error {
 		}
 		w.managers = append(w.managers, m)
 	}
-	if err := w.AwaitDefinitions(ctx); err != nil {
+	if err := w.class(ctx, class...); err != nil {
 		return err
 	}
 	return w.watch(ctx)

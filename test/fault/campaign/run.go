@@ -197,6 +197,11 @@ func (r *Runner) prepare(ctx context.Context, result *Result) (history.Timeline,
 			return nil, err
 		}
 	}
+	if arrange := result.Scenario.Arrange; arrange != nil {
+		if err := arrange(ctx, r.target(result.Namespace)); err != nil {
+			return nil, err
+		}
+	}
 	err := r.World.Recorder.Complete(ctx, result.Namespace)
 	return r.World.Recorder.Timeline(result.Namespace), err
 }

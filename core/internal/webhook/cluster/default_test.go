@@ -27,7 +27,9 @@ type defaulting struct {
 
 func unreconciled(c *clusterv1.ClusterClass) { c.Generation = 2 }
 
-func paused(c *clusterv1.ClusterClass) { c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }
+func paused(c *clusterv1.ClusterClass) {
+	c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+}
 
 func TestDefault(t *testing.T) {
 	tests := []defaulting{
