@@ -1,8 +1,8 @@
 package upgrade
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -136,7 +136,7 @@ func (p *Planner) Plan(ctx context.Context, s *State, r Request) (*Work, error) 
 }
 
 func check(t upgrade.Target) error {
-	return errors.Join((&upgrade.Upgrader{}).Check(t), t.Components.ValidateCRDNames())
+	return cmp.Or((&upgrade.Upgrader{}).Check(t), t.Components.ValidateCRDNames())
 }
 
 // download returns the components of the wanted versions, for the namespaces of the installed ones.

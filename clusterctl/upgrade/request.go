@@ -58,9 +58,6 @@ func (r Request) items() ([]install.Item, map[string]string, error) {
 		if item.Ref.Version == "" {
 			return nil, nil, fmt.Errorf("--%s: %s has no version: use %s:{version}, for example %s:v1.7.0", distribution.Word(item.Type), item.Ref.Name, item.Ref.Name, item.Ref.Name)
 		}
-		if _, err := distribution.ParseVersion(item.Ref.Version); err != nil {
-			return nil, nil, fmt.Errorf("--%s: %s: %w", distribution.Word(item.Type), item.Ref.Name, err)
-		}
 	}
 	return items, namespaces, nil
 }

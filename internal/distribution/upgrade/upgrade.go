@@ -2,7 +2,6 @@ package upgrade
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -107,7 +106,7 @@ func (u *Upgrader) Upgrade(ctx context.Context, t Target, pending *journal.Entry
 	u.report("failed, putting %s back", entry.Provider.Version)
 	notes, putBackErr := u.PutBack(ctx, entry)
 	if putBackErr != nil {
-		return errors.Join(err, fmt.Errorf("%s could not be put back, run the same command again: %w", entry.Provider.Version, putBackErr))
+		return fmt.Errorf("%w; and %s could not be put back, because of another error: %w", err, entry.Provider.Version, putBackErr)
 	}
 	return &FailedError{Err: err, Version: entry.Provider.Version, Notes: notes}
 }

@@ -109,7 +109,7 @@ func read(head *corev1.Secret, secrets map[client.ObjectKey]*corev1.Secret) (*En
 	return entry, nil
 }
 
-// Write records the entry. The Secret that makes it valid is written last.
+// Write records the entry. The Secret that makes it valid is written last. It never replaces a valid journal.
 func (e *Entry) Write(ctx context.Context, c client.Client) error {
 	raw, err := json.Marshal(e)
 	if err != nil {
@@ -142,8 +142,13 @@ func write(ctx context.Context, c client.Client, s *corev1.Secret) error {
 	if live.Labels[clusterctlv1.ClusterctlCoreLabel] != Label {
 		return fmt.Errorf("Secret %s exists, but is not a journal: delete or rename it", client.ObjectKeyFromObject(s))
 	}
-	live.Labels, live.Data = s.Labels, s.Data
-	live.Annotations = s.Annotations
+	if live.Annotations[partsAnnotation] != "" {
+		if bytes.Equal(live.Data[dataKey], s.Data[dataKey]) {
+			return nil // The response to an earlier request was lost.
+		}
+		return fmt.Errorf("another clusterctl is upgrading this provider, see Secret %s: wait until it ends", client.ObjectKeyFromObject(s))
+	}
+	live.Labels, live.Annotations, live.Data = s.Labels, s.Annotations, s.Data
 	return c.Update(ctx, live)
 }
 
