@@ -66,7 +66,7 @@ func (w *Webhooks) Start(ctx context.Context) error {
 		NextProtos:     []string{"h2", "http/1.1"},
 	})
 	w.started.Store(true)
-	server := New("webhook", listener, w.drained(ctx, w.mux))
+	server := New("webhook", listener, drained(ctx, w.mux))
 	open := newConnections()
 	server.Server.ConnState = open.observe
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -80,7 +80,7 @@ func (w *Webhooks) Start(ctx context.Context) error {
 
 // drained adds to responses after the end of ctx that the connection closes (over HTTP/2, a GOAWAY frame): clients then send the
 // next request to another replica. Closing a connection without it fails requests that have just been sent.
-func (w *Webhooks) drained(ctx context.Context, handler http.Handler) http.Handler {
+func drained(ctx context.Context, handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		if ctx.Err() != nil {
 			response.Header().Set("Connection", "close")
