@@ -127,8 +127,7 @@ func (a *Applier) upgrade(ctx context.Context, steps []Step) error {
 			report("upgraded")
 			continue
 		}
-		var failed *upgrade.FailedError
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*upgrade.FailedError](err); ok {
 			report("failed, " + failed.Version + " was put back")
 			return fmt.Errorf("%s was not upgraded to %s: %w%s", name, s.Components.Version, err, others(steps, i))
 		}

@@ -86,8 +86,7 @@ func (r *run) putBackDefinitions(ctx context.Context, former []unstructured.Unst
 		}
 		added := []unstructured.Unstructured{o}
 		if err := removal.Used(ctx, r.Client, added); err != nil {
-			var used *removal.UsedError
-			if !errors.As(err, &used) {
+			if _, used := errors.AsType[*removal.UsedError](err); !used {
 				return err
 			}
 			r.notes = append(r.notes, fmt.Sprintf("the new CustomResourceDefinition %s stays, because there are objects of its kind", o.GetName()))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,7 +24,7 @@ func definition(name, kind string, stored []any, versions ...any) unstructured.U
 	o := unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": manifest.KindCRD,
 		"metadata": map[string]any{"name": name},
-		"spec":     map[string]any{"group": "x.example", "names": map[string]any{"kind": kind}, "versions": versions},
+		"spec":     map[string]any{"group": "", "names": map[string]any{"kind": kind}, "versions": versions},
 	}}
 	if stored != nil {
 		o.Object["status"] = map[string]any{"storedVersions": stored}
@@ -35,7 +36,8 @@ func version(name string, storage bool) map[string]any {
 	return map[string]any{"name": name, "served": true, "storage": storage}
 }
 
-// TestPutBackDefinitions: definitions with which objects would be lost stay, and the notes say so.
+// TestPutBackDefinitions: definitions with which objects would be lost stay, and the notes say so. The kinds are known to the
+// fake client, which can only list metadata of such.
 func TestPutBackDefinitions(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -46,8 +48,8 @@ func TestPutBackDefinitions(t *testing.T) {
 	}
 	p := clusterctlv1.Provider{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cluster-api"}, ProviderName: "cluster-api", Type: "CoreProvider", Version: "v1.0.0"}
 	changedNow, storedNow := definition("a.x.example", "A", []any{"v1"}, version("v1", true), version("v2", false)), definition("b.x.example", "B", []any{"v1", "v2"}, version("v1", false), version("v2", true))
-	usedNow, unusedNow := definition("used.x.example", "Used", nil, version("v1", true)), definition("unused.x.example", "Unused", nil, version("v1", true))
-	used := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "x.example/v1", "kind": "Used", "metadata": map[string]any{"name": "mine"}}}
+	usedNow, unusedNow := definition("used.x.example", "ConfigMap", nil, version("v1", true)), definition("unused.x.example", "Secret", nil, version("v1", true))
+	used := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "mine"}}
 	recorded := p.DeepCopy()
 	recorded.Version = "v2.0.0"
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(recorded, &changedNow, &storedNow, &usedNow, &unusedNow, used).Build()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -72,10 +73,7 @@ type FailedError struct {
 // Error returns why the upgrade failed, and that it was put back.
 func (e *FailedError) Error() string {
 	text := fmt.Sprintf("%v: %s was put back", e.Err, e.Version)
-	for _, note := range e.Notes {
-		text += "; " + note
-	}
-	return text
+	return strings.Join(append([]string{text}, e.Notes...), "; ")
 }
 
 // Unwrap returns the cause.

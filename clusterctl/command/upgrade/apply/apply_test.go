@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
@@ -96,6 +97,46 @@ func TestAgain(t *testing.T) {
 	if diff := cmp.Diff(versions, w.versions()); diff != "" {
 		t.Errorf("nothing must change: -before +after:\n%s", diff)
 	}
+}
+
+// TestContract upgrades to the latest version of a contract, once.
+func TestContract(t *testing.T) {
+	w := newWorld(t)
+	ends := w.ends()
+	latest := upgrade.Request{Contract: "v1beta1"}
+	if out, err := w.request(all(), w.stable, latest); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	w.check("after the upgrade", ends[newVersion])
+	again := all()
+	out, err := w.request(again, w.stable, latest)
+	if err != nil || !strings.Contains(out, "All providers are up to date") || len(again.writes()) > 0 {
+		t.Errorf("want nothing to do, got %v, %v\n%s", again.writes(), err, out)
+	}
+	// The journal of an upgrade that was killed before it was completed is found by its version alone.
+	w.back(all(), ends)
+	if _, err := w.request(untilCutover(), w.stable, latest); err == nil {
+		t.Fatal("it was to be killed")
+	}
+	if out, err := w.request(all(), w.stable, latest); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	w.check("after the interruption", ends[newVersion])
+	w.back(all(), ends)
+}
+
+// TestInterrupted: the former version can be put back although the repository does not have it any more.
+func TestInterrupted(t *testing.T) {
+	w := newWorld(t)
+	ends := w.ends()
+	if _, err := w.apply(untilCutover(), w.repository, newVersion); err == nil {
+		t.Fatal("it was to be killed")
+	}
+	out, err := w.apply(all(), t.TempDir(), oldVersion)
+	if err != nil || !strings.Contains(out, "cluster-api v1.0.0 was put back") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	w.check("after the former version", ends[oldVersion])
 }
 
 func (w *world) mine() *unstructured.Unstructured {

@@ -220,8 +220,8 @@ func releases(bundle string) map[string]string {
 type world struct {
 	*testing.T
 	env *testenv.Env
-	// repository has all versions, and gone only the old one.
-	repository, gone string
+	// repository has all versions, stable only the old and the new one, and gone only the old one.
+	repository, stable, gone string
 }
 
 var server testenv.Server
@@ -231,11 +231,14 @@ func TestMain(m *testing.M) { testenv.Main(m, &server) }
 func newWorld(t *testing.T) *world {
 	w := &world{T: t, env: server.Start(t, "config/core/crd")}
 	bundle := base64.StdEncoding.EncodeToString(w.env.Config.CAData)
-	w.repository, w.gone = t.TempDir(), t.TempDir()
+	w.repository, w.stable, w.gone = t.TempDir(), t.TempDir(), t.TempDir()
 	for version, text := range releases(bundle) {
 		w.release(w.repository, version, text)
 		if version == oldVersion {
 			w.release(w.gone, version, text)
+		}
+		if version == oldVersion || version == newVersion {
+			w.release(w.stable, version, text)
 		}
 	}
 	if have, err := inventory.Read(t.Context(), w.connect(nil).Client); err != nil || len(have) == 0 {
@@ -308,16 +311,21 @@ func (w *world) connect(n *wire) *management.Cluster {
 	return cluster
 }
 
-// apply runs the command like a new process, with a repository, up to a version.
+// apply upgrades to a version of a repository.
 func (w *world) apply(n *wire, dir, version string) (string, error) {
+	w.Helper()
+	return w.request(n, dir, upgrade.Request{Selection: install.Selection{Core: "cluster-api:" + version}})
+}
+
+// request runs the command like a new process.
+func (w *world) request(n *wire, dir string, r upgrade.Request) (string, error) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
 	defer cancel()
 	n.dead = cancel
 	streams, buffers := iostreams.Test()
 	opts := &Options{
-		IO: streams, WaitTimeout: 20,
-		Request: upgrade.Request{Selection: install.Selection{Core: "cluster-api:" + version}},
+		IO: streams, WaitTimeout: 20, Request: r,
 		Config: func(context.Context) (*config.Config, error) {
 			conf := config.Default(func(string) (string, bool) { return "", false })
 			conf.Providers = []distribution.Provider{provider(dir)}

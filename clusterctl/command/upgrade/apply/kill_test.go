@@ -31,9 +31,16 @@ type wire struct {
 	limit int
 	lose  bool
 	dead  func()
+	// until, if not empty, sets the limit to the first request that contains it.
+	until string
 }
 
 func all() *wire { return &wire{limit: -1} }
+
+// untilCutover is killed when the new controllers are available.
+func untilCutover() *wire {
+	return &wire{limit: -1, until: "PUT /api/v1/namespaces/up-system/services/up-webhook"}
+}
 
 func (w *wire) wrap(next http.RoundTripper) http.RoundTripper {
 	return transport(func(r *http.Request) (*http.Response, error) {
@@ -41,11 +48,15 @@ func (w *wire) wrap(next http.RoundTripper) http.RoundTripper {
 		n := w.requests
 		w.requests++
 		w.log = append(w.log, r.Method+" "+r.URL.RequestURI())
+		if w.limit < 0 && w.until != "" && strings.Contains(w.log[n], w.until) {
+			w.limit = n
+		}
+		limit := w.limit
 		w.mu.Unlock()
 		switch {
-		case w.limit < 0 || n < w.limit:
+		case limit < 0 || n < limit:
 			return next.RoundTrip(r)
-		case n == w.limit && w.lose:
+		case n == limit && w.lose:
 			if response, err := next.RoundTrip(r); err == nil {
 				_, _ = io.Copy(io.Discard, response.Body)
 				response.Body.Close()

@@ -122,8 +122,8 @@ func (e *Entry) Write(ctx context.Context, c client.Client) error {
 	_ = w.Close()
 	parts := slices.Collect(slices.Chunk(compressed.Bytes(), partSize))
 	e.parts = len(parts)
-	for n := len(parts) - 1; n >= 0; n-- {
-		if err := write(ctx, c, e.secret(n, parts[n])); err != nil {
+	for n, part := range slices.Backward(parts) {
+		if err := write(ctx, c, e.secret(n, part)); err != nil {
 			return fmt.Errorf("cannot write the journal of the upgrade of %s: %w", e.Provider.Name, refusal.Redacted(err))
 		}
 	}
