@@ -55,8 +55,8 @@ func planRollout(members []member, wanted string, runnable, surge bool) changes 
 
 // newest returns the index of the newest matching member that is not stopping, or -1.
 func newest(members []member, matches func(member) bool) int {
-	for i := len(members) - 1; i >= 0; i-- {
-		if !members[i].stopping && matches(members[i]) {
+	for i, m := range slices.Backward(members) {
+		if !m.stopping && matches(m) {
 			return i
 		}
 	}

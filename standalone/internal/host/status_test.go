@@ -11,20 +11,31 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+const yes, no = corev1.ConditionTrue, corev1.ConditionFalse
+
+// conditionAt is a condition with its times.
+func conditionAt(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string, updated, changed metav1.Time) appsv1.DeploymentCondition {
+	return appsv1.DeploymentCondition{Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: updated, LastTransitionTime: changed}
+}
+
+// surging is the status while an old instance serves and the new one does not.
+func surging(conditions ...appsv1.DeploymentCondition) appsv1.DeploymentStatus {
+	return appsv1.DeploymentStatus{
+		Replicas: 2, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, UnavailableReplicas: 1, Conditions: conditions,
+	}
+}
+
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	now := metav1.NewTime(time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC))
 	before, longBefore := metav1.NewTime(now.Add(-59*time.Second)), metav1.NewTime(now.Add(-60*time.Second))
-	condition := func(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string, updated, changed metav1.Time) appsv1.DeploymentCondition {
-		return appsv1.DeploymentCondition{Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: updated, LastTransitionTime: changed}
-	}
-	const yes, no = corev1.ConditionTrue, corev1.ConditionFalse
-	serving := condition(appsv1.DeploymentAvailable, yes, reasonAvailable, "Deployment has minimum availability.", longBefore, longBefore)
+	serving := conditionAt(appsv1.DeploymentAvailable, yes, reasonAvailable, "Deployment has minimum availability.", longBefore, longBefore)
 	rolling := func(message string, since metav1.Time) appsv1.DeploymentCondition {
-		return condition(appsv1.DeploymentProgressing, yes, reasonUpdated, message, since, longBefore)
+		return conditionAt(appsv1.DeploymentProgressing, yes, reasonUpdated, message, since, longBefore)
 	}
-	complete := condition(appsv1.DeploymentProgressing, yes, reasonComplete, "The component has started.", longBefore, longBefore)
+	complete := conditionAt(appsv1.DeploymentProgressing, yes, reasonComplete, "The component has started.", longBefore, longBefore)
 	failed := state{phase: phaseFailed, message: "broken"}
+	failing := observation{state: failed, old: true, oldReady: true}
 	tests := []struct {
 		reason     string
 		generation int64 // observed before; the current one is 2
@@ -36,37 +47,25 @@ func TestStatus(t *testing.T) {
 		{
 			reason: "a rollout begins: the old instance is available, the new one is not", generation: 1,
 			before: []appsv1.DeploymentCondition{serving, complete}, seen: observation{state: state{phase: phaseStarting, message: "starting"}, old: true, oldReady: true},
-			want: appsv1.DeploymentStatus{
-				Replicas: 2, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, UnavailableReplicas: 1,
-				Conditions: []appsv1.DeploymentCondition{serving, rolling("starting", now)},
-			},
+			want: surging(serving, rolling("starting", now)),
 			left: time.Minute,
 		},
 		{
 			reason: "another message is no progress", generation: 2,
-			before: []appsv1.DeploymentCondition{serving, rolling("starting", before)}, seen: observation{state: failed, old: true, oldReady: true},
-			want: appsv1.DeploymentStatus{
-				Replicas: 2, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, UnavailableReplicas: 1,
-				Conditions: []appsv1.DeploymentCondition{serving, rolling("broken", before)},
-			},
+			before: []appsv1.DeploymentCondition{serving, rolling("starting", before)}, seen: failing,
+			want: surging(serving, rolling("broken", before)),
 			left: time.Second,
 		},
 		{
 			reason: "the deadline is exceeded", generation: 2,
-			before: []appsv1.DeploymentCondition{serving, rolling("broken", longBefore)}, seen: observation{state: failed, old: true, oldReady: true},
-			want: appsv1.DeploymentStatus{
-				Replicas: 2, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, UnavailableReplicas: 1,
-				Conditions: []appsv1.DeploymentCondition{serving,
-					condition(appsv1.DeploymentProgressing, no, reasonDeadline, "Deployment has not become available for 60s: broken", now, now)},
-			},
+			before: []appsv1.DeploymentCondition{serving, rolling("broken", longBefore)}, seen: failing,
+			want: surging(serving,
+				conditionAt(appsv1.DeploymentProgressing, no, reasonDeadline, "Deployment has not become available for 60s: broken", now, now)),
 		},
 		{
 			reason: "another template has its own deadline", generation: 1,
-			before: []appsv1.DeploymentCondition{serving, rolling("broken", longBefore)}, seen: observation{state: failed, old: true, oldReady: true},
-			want: appsv1.DeploymentStatus{
-				Replicas: 2, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, UnavailableReplicas: 1,
-				Conditions: []appsv1.DeploymentCondition{serving, rolling("broken", now)},
-			},
+			before: []appsv1.DeploymentCondition{serving, rolling("broken", longBefore)}, seen: failing,
+			want: surging(serving, rolling("broken", now)),
 			left: time.Minute,
 		},
 		{
@@ -74,7 +73,7 @@ func TestStatus(t *testing.T) {
 			before: []appsv1.DeploymentCondition{serving, rolling("starting", before)}, seen: observation{state: state{phase: phaseReady}},
 			want: appsv1.DeploymentStatus{
 				Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
-				Conditions: []appsv1.DeploymentCondition{serving, condition(appsv1.DeploymentProgressing, yes, reasonComplete, "The component has started.", now, longBefore)},
+				Conditions: []appsv1.DeploymentCondition{serving, conditionAt(appsv1.DeploymentProgressing, yes, reasonComplete, "The component has started.", now, longBefore)},
 			},
 		},
 		{
@@ -83,8 +82,8 @@ func TestStatus(t *testing.T) {
 			want: appsv1.DeploymentStatus{
 				Replicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, UnavailableReplicas: 1,
 				Conditions: []appsv1.DeploymentCondition{serving,
-					condition(appsv1.DeploymentProgressing, no, reasonDeadline, "unknown", now, now),
-					condition(appsv1.DeploymentReplicaFailure, yes, reasonCreate, "unknown", now, now)},
+					conditionAt(appsv1.DeploymentProgressing, no, reasonDeadline, "unknown", now, now),
+					conditionAt(appsv1.DeploymentReplicaFailure, yes, reasonCreate, "unknown", now, now)},
 			},
 		},
 		{
@@ -92,7 +91,7 @@ func TestStatus(t *testing.T) {
 			before: []appsv1.DeploymentCondition{serving, complete}, seen: observation{state: failed},
 			want: appsv1.DeploymentStatus{
 				Replicas: 1, UpdatedReplicas: 1, UnavailableReplicas: 1,
-				Conditions: []appsv1.DeploymentCondition{condition(appsv1.DeploymentAvailable, no, reasonUnavailable, "broken", now, now), complete},
+				Conditions: []appsv1.DeploymentCondition{conditionAt(appsv1.DeploymentAvailable, no, reasonUnavailable, "broken", now, now), complete},
 			},
 		},
 		{
@@ -100,7 +99,7 @@ func TestStatus(t *testing.T) {
 			before: []appsv1.DeploymentCondition{serving, complete}, seen: observation{state: state{phase: phaseStopping, message: "stopping"}},
 			want: appsv1.DeploymentStatus{
 				UnavailableReplicas: 1,
-				Conditions:          []appsv1.DeploymentCondition{condition(appsv1.DeploymentAvailable, no, reasonUnavailable, "stopping", now, now), rolling("stopping", now)},
+				Conditions:          []appsv1.DeploymentCondition{conditionAt(appsv1.DeploymentAvailable, no, reasonUnavailable, "stopping", now, now), rolling("stopping", now)},
 			},
 			left: time.Minute,
 		},
