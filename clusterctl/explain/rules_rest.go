@@ -1,11 +1,14 @@
 package explain
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -20,24 +23,30 @@ func workerKinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{tree.MachineDeploymentKind, tree.MachineSetKind, tree.MachinePoolKind}
 }
 
-// upgrades finds upgrades of a topology that do not go on.
+// upgrades finds upgrades of a topology that annotations stop.
 func (v *view) upgrades() []Cause {
+	c := v.upgrade()
+	if c == nil {
+		return nil
+	}
+	if held := v.held(); len(held) > 0 {
+		return []Cause{v.cause(UpgradeHeld, Blocked, v.cluster, c, c.Message+"; held by "+strings.Join(held, ", ")).
+			do("Remove the annotation from the topology of the Cluster to go on")}
+	}
+	if strings.HasSuffix(c.Reason, "Deferred") {
+		return []Cause{v.cause(UpgradeDeferred, Blocked, v.cluster, c, c.Message).
+			do(fmt.Sprintf("Remove annotation %s from the topology of the Cluster to go on", clusterv1.ClusterTopologyDeferUpgradeAnnotation))}
+	}
+	return nil
+}
+
+// upgrade returns the condition of a topology that reports an upgrade that is not complete, or nil.
+func (v *view) upgrade() *tree.Condition {
 	c := failing(v.cluster, clusterv1.TopologyReconciledCondition)
 	if c == nil || !strings.HasSuffix(c.Reason, "Pending") && !strings.HasSuffix(c.Reason, "Deferred") {
 		return nil
 	}
-	cause := v.cause("UpgradePending", Progressing, v.cluster, c, c.Message)
-	held := v.held()
-	switch {
-	case len(held) > 0:
-		cause.Reason, cause.State = "UpgradeHeld", Blocked
-		cause.Message += "; held by " + strings.Join(held, ", ")
-		cause = cause.do("Remove the annotation from the topology of the Cluster to go on")
-	case strings.HasSuffix(c.Reason, "Deferred"):
-		cause.Reason, cause.State = "UpgradeDeferred", Blocked
-		cause = cause.do(fmt.Sprintf("Remove annotation %s from the topology of the Cluster to go on", clusterv1.ClusterTopologyDeferUpgradeAnnotation))
-	}
-	return []Cause{cause}
+	return c
 }
 
 // held returns the parts of the topology with the annotation that holds the sequence of upgrades.
@@ -64,17 +73,24 @@ func (v *view) replicas() []Cause {
 	var list []Cause
 	for _, u := range v.Objects.Of(tree.MachineSetKind, v.Cluster) {
 		c := failing(u, clusterv1.MachinesCreatedCondition)
-		if !severe(c) || u.GetDeletionTimestamp() != nil {
+		if !severe(c) || u.GetDeletionTimestamp() != nil || waitsForControlPlane(c) {
 			continue
 		}
-		reason, action := "MachinesNotCreated", "Correct what the message names; it is retried by itself"
+		reason, action := MachinesNotCreated, "Correct what the message names; it is retried by itself"
 		if c.Reason == clusterv1.PreflightCheckFailedReason {
-			reason, action = "PreflightFailed", fmt.Sprintf(
-				"Wait until the control plane is stable, and keep versions within the version skew policy; to skip the checks, set annotation %s", clusterv1.MachineSetSkipPreflightChecksAnnotation)
+			reason, action = PreflightFailed, fmt.Sprintf(
+				"Change the version of the workers or of the control plane to satisfy the version skew policy; to skip the checks, set annotation %s", clusterv1.MachineSetSkipPreflightChecksAnnotation)
 		}
 		list = append(list, v.cause(reason, Blocked, u, c, c.Message).do(action))
 	}
 	return list
+}
+
+// waitsForControlPlane reports whether a MachineSet creates no Machines until its control plane is provisioned or upgraded. Until then,
+// versions may be further apart than allowed.
+func waitsForControlPlane(c *tree.Condition) bool {
+	return c.Reason == clusterv1.PreflightCheckFailedReason && (strings.Contains(c.Message, string(clusterv1.MachineSetPreflightCheckControlPlaneIsStable)) ||
+		!strings.Contains(c.Message, "VersionSkew"))
 }
 
 // resourceSets finds ClusterResourceSets of the Cluster that cannot be applied.
@@ -100,7 +116,7 @@ func (v *view) resourceSets() []Cause {
 		ownFailure := unapplied(entry)
 		if c := failing(set, addonsv1.ResourcesAppliedCondition); c != nil &&
 			(ownFailure || c.Reason == addonsv1.RetrievingResourceFailedReason || c.Reason == addonsv1.WrongSecretTypeReason) {
-			list = append(list, v.cause("ResourcesNotApplied", Blocked, set, c, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
+			list = append(list, v.cause(ResourcesNotApplied, Blocked, set, c, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
 				do(fmt.Sprintf("Correct what the message names; see `kubectl describe clusterresourceset %s -n %s`", key.Name, key.Namespace)))
 		}
 	}
@@ -122,19 +138,34 @@ func (v *view) stale() []Cause {
 	for _, u := range v.tree {
 		observed, found, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 		status, _, _ := unstructured.NestedMap(u.Object, "status")
-		message := ""
+		message, from := "", specChanged(u)
 		switch {
 		case found && observed > 0 && observed < u.GetGeneration():
 			message = fmt.Sprintf("its controller has not reconciled the current spec: status.observedGeneration is %d, metadata.generation is %d", observed, u.GetGeneration())
 		case reconciled(u) && len(status) == 0 && v.age(u) > grace:
-			message = "no controller has reconciled it: it has no status"
+			message, from = "no controller has reconciled it: it has no status", new(u.GetCreationTimestamp())
 		default:
 			continue
 		}
-		list = append(list, v.cause("NotReconciled", Blocked, u, nil, message).
-			do(fmt.Sprintf("Check that provider %s runs: `kubectl get deployments -A -l %s`, and its log", v.provider(u), providerLabel)))
+		list = append(list, v.cause(NotReconciled, Blocked, u, nil, message+v.withoutDeployment(u)).from(from).
+			do(fmt.Sprintf("Check that provider %s runs: `kubectl get deployments -A -l %s`, its log, and that one of its Pods is the leader: `kubectl get leases -A`",
+				v.provider(u), providerLabel)))
 	}
 	return list
+}
+
+// specChanged returns when the spec of an object was last written, according to its managed fields; nil if that is unknown.
+func specChanged(u *unstructured.Unstructured) *metav1.Time {
+	var last *metav1.Time
+	for _, entry := range u.GetManagedFields() {
+		if entry.Time == nil || entry.Subresource != "" || entry.FieldsV1 == nil || !bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:spec"`)) {
+			continue
+		}
+		if last == nil || last.Before(entry.Time) {
+			last = entry.Time
+		}
+	}
+	return last
 }
 
 // reconciled reports whether objects of this kind get a status from a controller.
@@ -151,17 +182,34 @@ func (v *view) progress() []Cause {
 		return list
 	}
 	plane := v.controlPlane()
+	if have, want := text(plane, "status", "version"), text(plane, "spec", "version"); plane != nil && !isKubeadm(plane) && have != "" && want != "" && have != want {
+		list = append(list, v.cause(ControlPlaneProvisioning, Progressing, plane, nil, fmt.Sprintf("the control plane is being upgraded from %s to %s", have, want)))
+	}
 	for _, t := range []clusterv1.ConditionType{controlplanev1.MachinesSpecUpToDateCondition, controlplanev1.ResizedCondition} {
 		if c := failing(plane, t); c != nil {
-			list = append(list, v.cause(c.Reason, Progressing, plane, c, c.Message))
+			list = append(list, v.cause(Reason(c.Reason), Progressing, plane, c, c.Message))
 		}
 	}
 	for _, kind := range workerKinds() {
 		for _, u := range v.Objects.Of(kind, v.Cluster) {
 			if c := readiness(u); c != nil && (kind != tree.MachineSetKind || v.ownerOf(u) == nil) {
-				list = append(list, v.cause(c.Reason, Progressing, u, c, c.Message))
+				list = append(list, v.cause(Reason(c.Reason), Progressing, u, c, c.Message))
 			}
 		}
+	}
+	return append(list, v.pending()...)
+}
+
+// pending finds what waits for something else to complete, which is listed before it.
+func (v *view) pending() []Cause {
+	var list []Cause
+	for _, u := range v.Objects.Of(tree.MachineSetKind, v.Cluster) {
+		if c := failing(u, clusterv1.MachinesCreatedCondition); severe(c) && waitsForControlPlane(c) && u.GetDeletionTimestamp() == nil {
+			list = append(list, v.cause(PreflightFailed, Progressing, u, c, c.Message))
+		}
+	}
+	if c := v.upgrade(); c != nil {
+		list = append(list, v.cause(UpgradePending, Progressing, v.cluster, c, c.Message))
 	}
 	return list
 }
@@ -174,29 +222,53 @@ func (v *view) provisioning() []Cause {
 			continue
 		}
 		infrastructure, bootstrap := v.infrastructureOf(m), v.bootstrapOf(m)
-		c := failing(m, clusterv1.MachineNodeHealthyCondition)
 		switch {
 		case isTrue(m, "status", "infrastructureReady") && isTrue(m, "status", "bootstrapReady"):
-			list = append(list, v.cause("NodeNotJoined", Progressing, m, c, fmt.Sprintf("the machine %s is provisioned, and its Node has not joined the workload cluster", text(m, "spec", "providerID"))).
-				do("If it does not join within minutes, see the log of the bootstrap on the machine, such as /var/log/cloud-init-output.log",
-					"A Node is recognized by spec.providerID: a cloud controller manager may have to set it"))
+			list = append(list, v.notJoined(m))
 		case bootstrap != nil && !isTrue(m, "status", "bootstrapReady"):
 			c := readiness(bootstrap)
 			message := "the bootstrap data is not generated yet"
 			if c != nil {
 				message += ": " + strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
 			}
-			list = append(list, v.cause("BootstrapPending", Progressing, bootstrap, c, message))
+			list = append(list, v.cause(BootstrapPending, Progressing, bootstrap, c, message))
 		case infrastructure != nil:
 			c := readiness(infrastructure)
 			message := "the machine is being provisioned"
 			if c != nil {
 				message += ": " + strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
 			}
-			list = append(list, v.cause("MachineProvisioning", Progressing, infrastructure, c, message))
+			list = append(list, v.cause(MachineProvisioning, Progressing, infrastructure, c, message))
 		}
 	}
 	return list
+}
+
+// joinTimeout is how long a provisioned machine may take to become a Node. MachineHealthChecks have the same default.
+const joinTimeout = 10 * time.Minute
+
+// notJoined explains a provisioned machine without a Node.
+func (v *view) notJoined(m *unstructured.Unstructured) Cause {
+	c := failing(m, clusterv1.MachineNodeHealthyCondition)
+	message := fmt.Sprintf("the machine %s is provisioned, and its Node has not joined the workload cluster", text(m, "spec", "providerID"))
+	if isControlPlane(m) && failing(v.cluster, clusterv1.ControlPlaneInitializedCondition) != nil {
+		message = fmt.Sprintf("the machine %s is provisioned, and has not initialized the control plane", text(m, "spec", "providerID"))
+	}
+	if c != nil && c.Message != "" {
+		message += ": " + c.Message
+	}
+	cause := v.cause(NodeNotJoined, Progressing, m, c, message).
+		do(fmt.Sprintf("If it does not join within minutes, see the log of the bootstrap on the machine, such as /var/log/cloud-init-output.log, and that it reaches %s:%d",
+			text(v.cluster, "spec", "controlPlaneEndpoint", "host"), number(v.cluster, "spec", "controlPlaneEndpoint", "port")),
+			"A Node is recognized by spec.providerID: a cloud controller manager may have to set it")
+	// The condition changes with what is tried to find the Node.
+	if ready := tree.ConditionOf(m, string(clusterv1.InfrastructureReadyCondition)); ready != nil {
+		cause = cause.from(since(ready))
+	}
+	if cause.Since != nil && v.Now.Sub(cause.Since.Time) > joinTimeout {
+		cause.State = Blocked
+	}
+	return cause
 }
 
 // leaving finds Nodes that are being drained, and objects that are being deleted: those of Machines first, the Cluster last.
@@ -216,7 +288,7 @@ func (v *view) leaving() []Cause {
 		if u.GetDeletionTimestamp() == nil || v.holdsDeletion(u) {
 			continue
 		}
-		list = append(list, v.cause("Deleting", Progressing, u, nil, "it is being deleted; finalizers: "+strings.Join(u.GetFinalizers(), ", ")).from(u.GetDeletionTimestamp()))
+		list = append(list, v.cause(Deleting, Progressing, u, nil, "it is being deleted; finalizers: "+strings.Join(u.GetFinalizers(), ", ")).from(u.GetDeletionTimestamp()))
 	}
 	return list
 }
@@ -243,6 +315,6 @@ func (v *view) other() []Cause {
 		return nil
 	}
 	c := readiness(deepest)
-	return []Cause{v.cause("NotReady", Blocked, deepest, c, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
+	return []Cause{v.cause(NotReady, Blocked, deepest, c, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
 		do(fmt.Sprintf("See `kubectl describe %s -n %s`", resource(deepest), deepest.GetNamespace()))}
 }
