@@ -47,7 +47,7 @@ func rules() []rule {
 		{name: "machines", find: (*view).machineProblems, passing: true},
 		{name: "controlPlane", find: (*view).hostedControlPlane, passing: true},
 		{name: "connection", find: (*view).connection, deletion: true, passing: true},
-		{name: "deletions", find: (*view).deletions, deletion: true},
+		{name: "deletions", find: (*view).deletions, deletion: true, passing: true},
 		{name: "restricted", find: (*view).restricted},
 		{name: "unhealthy", find: (*view).unhealthy, passing: true},
 		{name: "upgrades", find: (*view).upgrades},

@@ -210,6 +210,11 @@ func (v *view) deletion(m *unstructured.Unstructured) *Cause {
 	return nil
 }
 
+// joins reports whether a Machine has no Node yet.
+func joins(m *unstructured.Unstructured) bool {
+	return m.GetDeletionTimestamp() == nil && text(m, "status", "nodeRef", "name") == ""
+}
+
 // hooks returns the hooks of a Machine that hold its deletion: those of users before that of its control plane.
 func (v *view) hooks(m *unstructured.Unstructured, c *tree.Condition, prefix string) *Cause {
 	var list []string
@@ -229,7 +234,11 @@ func (v *view) hooks(m *unstructured.Unstructured, c *tree.Condition, prefix str
 	}
 	slices.Sort(list)
 	if len(list) == 0 && etcd {
-		cause := v.cause(EtcdMemberHeld, Blocked, m, c, c.Message).
+		state := Blocked
+		if slices.ContainsFunc(v.machines, func(m *unstructured.Unstructured) bool { return isControlPlane(m) && joins(m) }) {
+			state = Progressing
+		}
+		cause := v.cause(EtcdMemberHeld, state, m, c, c.Message).
 			do("The Machine stays until its etcd member can be removed without losing the quorum: repair or replace the other control plane Machines first",
 				fmt.Sprintf("See the etcd members: `clusterctl describe cluster %s -n %s --show-conditions KubeadmControlPlane`", v.Cluster.Name, v.Cluster.Namespace))
 		return &cause

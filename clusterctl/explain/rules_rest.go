@@ -218,7 +218,7 @@ func (v *view) pending() []Cause {
 func (v *view) provisioning() []Cause {
 	var list []Cause
 	for _, m := range v.machines {
-		if m.GetDeletionTimestamp() != nil || text(m, "status", "nodeRef", "name") != "" {
+		if !joins(m) {
 			continue
 		}
 		infrastructure, bootstrap := v.infrastructureOf(m), v.bootstrapOf(m)
