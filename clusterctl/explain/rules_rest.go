@@ -314,7 +314,10 @@ func (v *view) other() []Cause {
 	if deepest == nil {
 		return nil
 	}
-	c := readiness(deepest)
-	return []Cause{v.cause(NotReady, Blocked, deepest, c, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
+	c, state := readiness(deepest), Progressing
+	if c.Severity == "Error" {
+		state = Blocked
+	}
+	return []Cause{v.cause(NotReady, state, deepest, c, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
 		do(fmt.Sprintf("See `kubectl describe %s -n %s`", resource(deepest), deepest.GetNamespace()))}
 }
