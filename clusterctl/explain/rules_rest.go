@@ -73,7 +73,7 @@ func (v *view) replicas() []Cause {
 	var list []Cause
 	for _, u := range v.Objects.Of(tree.MachineSetKind, v.Cluster) {
 		c := failing(u, clusterv1.MachinesCreatedCondition)
-		if !severe(c) || u.GetDeletionTimestamp() != nil || waitsForControlPlane(c) {
+		if !severe(c) || u.GetDeletionTimestamp() != nil || rolledOut(u) || waitsForControlPlane(c) {
 			continue
 		}
 		reason, action := MachinesNotCreated, "Correct what the message names; it is retried by itself"
@@ -204,7 +204,7 @@ func (v *view) progress() []Cause {
 func (v *view) pending() []Cause {
 	var list []Cause
 	for _, u := range v.Objects.Of(tree.MachineSetKind, v.Cluster) {
-		if c := failing(u, clusterv1.MachinesCreatedCondition); severe(c) && waitsForControlPlane(c) && u.GetDeletionTimestamp() == nil {
+		if c := failing(u, clusterv1.MachinesCreatedCondition); severe(c) && waitsForControlPlane(c) && u.GetDeletionTimestamp() == nil && !rolledOut(u) {
 			list = append(list, v.cause(PreflightFailed, Progressing, u, c, c.Message))
 		}
 	}
@@ -303,11 +303,16 @@ func (v *view) holdsDeletion(u *unstructured.Unstructured) bool {
 	return false
 }
 
+// rolledOut reports whether a MachineSet is kept for its revision only. Its conditions are those of its last Machines.
+func rolledOut(u *unstructured.Unstructured) bool {
+	return u.GetKind() == tree.MachineSetKind.Kind && number(u, "spec", "replicas") == 0 && number(u, "status", "replicas") == 0
+}
+
 // other is the last resort: the object at the end of the chain that is not ready.
 func (v *view) other() []Cause {
 	deepest, depth := (*unstructured.Unstructured)(nil), -1
 	for _, u := range v.tree {
-		if d := len(v.chain(u)); readiness(u) != nil && d > depth {
+		if d := len(v.chain(u)); readiness(u) != nil && d > depth && !rolledOut(u) {
 			deepest, depth = u, d
 		}
 	}
