@@ -35,7 +35,7 @@ func frequentFaults() []fault {
 		{"the pod network does not work on a Node", notReadyNode, "NodeUnhealthy Machine", []string{"Ready is False"}},
 		{"a Node was deleted", deletedNode, "NodeUnhealthy Machine", []string{"no longer exists"}},
 		{"a pool of addresses is exhausted", exhaustedPool, "AddressNotAllocated IPAddressClaim/second", []string{"InClusterIPPool small", "PoolExhausted"}},
-		{"a health check has a template that does not exist", missingRemediation, "RemediationTemplate MachineHealthCheck/reboots", []string{"ConfigMap nowhere"}},
+		{"a health check has a template that does not exist", missingRemediation, "RemediationTemplate MachineHealthCheck/reboots", []string{"InMemoryMachineTemplate", "nowhere"}},
 		{"the kubeconfig is unusable", brokenKubeconfig, "WorkloadClusterUnreachable Cluster/c", []string{"kubeconfig"}},
 	}
 }
@@ -199,7 +199,7 @@ spec: {addresses: [10.20.0.5], prefix: 24, gateway: 10.20.0.1}
 func missingRemediation(c *Subject) (repair func()) {
 	check := &clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "reboots"}, Spec: clusterv1.MachineHealthCheckSpec{
 		ClusterName: c.Name, Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: "workers"}},
-		UnhealthyConditions: sick(0, "100%").UnhealthyConditions, RemediationTemplate: &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Name: "nowhere"},
+		UnhealthyConditions: sick(0, "100%").UnhealthyConditions, RemediationTemplate: &corev1.ObjectReference{APIVersion: poolInfrastructure, Kind: "InMemoryMachineTemplate", Name: "nowhere"},
 		NodeStartupTimeout: ptr.To(metav1.Duration{Duration: 0}),
 	}}
 	c.Applied(check)
