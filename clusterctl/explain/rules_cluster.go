@@ -97,8 +97,8 @@ func (v *view) unavailable(d *appsv1.Deployment) Cause {
 			message += ": " + condition.Message
 		}
 	}
-	if why := v.podProblem(d); why != "" {
-		message += ": " + why
+	if problem := v.podProblem(d); problem != "" {
+		message += ": " + problem
 	}
 	c.Message = message
 	return c.do(action)
@@ -276,7 +276,7 @@ func (v *view) infrastructure() []Cause {
 	}
 	message := "no controller reports on the infrastructure of the cluster: it has no condition, and status.ready is not true"
 	if c != nil {
-		message = strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
+		message = why(c)
 	} else {
 		state = Blocked
 		message += v.withoutDeployment(u)

@@ -26,17 +26,25 @@ func (v *view) certificates() []Cause {
 			do(fmt.Sprintf("Create or correct the Secret: the Secrets of the cluster are `kubectl get secrets -n %s -l %s=%s`",
 				v.Cluster.Namespace, clusterv1.ClusterNameLabel, v.Cluster.Name)))
 	}
-	for _, m := range v.machines {
-		expiry, err := time.Parse(time.RFC3339, text(m, "status", "certificatesExpiryDate"))
-		if err == nil && isControlPlane(m) && expiry.Before(v.Now) && m.GetDeletionTimestamp() == nil {
-			list = append(list, v.cause(CertificatesExpired, Blocked, m, nil, "the certificates of its control plane components have expired").from(&metav1.Time{Time: expiry}).
-				do("On the machine, run `kubeadm certs renew all` and restart the control plane components",
-					"To have Machines replaced before that, set spec.rolloutBefore.certificatesExpiryDays of the control plane"))
-		}
-	}
+	list = append(list, v.expired()...)
 	if c := failing(plane, controlplanev1.MachinesCreatedCondition); severe(c) {
 		list = append(list, v.cause(MachinesNotCreated, Blocked, plane, c, c.Message).
 			do(fmt.Sprintf("Correct what the message names; it is retried by itself. See `kubectl describe %s -n %s`", resource(plane), v.Cluster.Namespace)))
+	}
+	return list
+}
+
+// expired finds control plane Machines with expired certificates.
+func (v *view) expired() []Cause {
+	var list []Cause
+	for _, m := range v.machines {
+		expiry, err := time.Parse(time.RFC3339, text(m, "status", "certificatesExpiryDate"))
+		if err != nil || expiry.After(v.Now) || !isControlPlane(m) || m.GetDeletionTimestamp() != nil {
+			continue
+		}
+		list = append(list, v.cause(CertificatesExpired, Blocked, m, nil, "the certificates of its control plane components have expired").from(&metav1.Time{Time: expiry}).
+			do("On the machine, run `kubeadm certs renew all` and restart the control plane components",
+				"To have Machines replaced before that, set spec.rolloutBefore.certificatesExpiryDays of the control plane"))
 	}
 	return list
 }
@@ -52,7 +60,7 @@ func (v *view) addresses() []Cause {
 		c := readiness(u)
 		message, state := "waits for an address of "+pool, Progressing
 		if c != nil {
-			message += ": " + strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
+			message += ": " + why(c)
 			state = Blocked
 		} else if v.age(u) > grace {
 			message += ", and no IPAM provider has reported on it"
@@ -78,11 +86,11 @@ func (v *view) machineProblems() []Cause {
 			bootstrap = v.resolve(m, "spec", "template", "spec", "bootstrap", "configRef")
 		}
 		if c := readiness(bootstrap); severe(c) {
-			list = append(list, v.cause(BootstrapFailed, Blocked, bootstrap, c, "the bootstrap data cannot be generated: "+strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
+			list = append(list, v.cause(BootstrapFailed, Blocked, bootstrap, c, "the bootstrap data cannot be generated: "+why(c)).
 				do(fmt.Sprintf("See `kubectl describe %s -n %s`", resource(bootstrap), bootstrap.GetNamespace())))
 		}
 		if c := readiness(infrastructure); severe(c) {
-			list = append(list, v.cause(MachineInfrastructureFailed, Blocked, infrastructure, c, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
+			list = append(list, v.cause(MachineInfrastructureFailed, Blocked, infrastructure, c, why(c)).
 				do(fmt.Sprintf("See `kubectl describe %s -n %s`, and the log of provider %s", resource(infrastructure), infrastructure.GetNamespace(), v.provider(infrastructure))))
 		}
 	}
@@ -98,7 +106,7 @@ func (v *view) hostedControlPlane() []Cause {
 	c, see := readiness(plane), fmt.Sprintf("See `kubectl describe %s -n %s`, and the log of provider %s", resource(plane), plane.GetNamespace(), v.provider(plane))
 	switch {
 	case severe(c):
-		return []Cause{v.cause(ControlPlaneNotReady, Blocked, plane, c, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).do(see)}
+		return []Cause{v.cause(ControlPlaneNotReady, Blocked, plane, c, why(c)).do(see)}
 	case isTrue(plane, "status", "ready"):
 		return nil
 	case c == nil && v.age(plane) > grace && !isTrue(plane, "status", "initialized"):
@@ -107,7 +115,7 @@ func (v *view) hostedControlPlane() []Cause {
 	}
 	message := "the control plane is being provisioned"
 	if c != nil {
-		message += ": " + strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
+		message += ": " + why(c)
 	}
 	return []Cause{v.cause(ControlPlaneProvisioning, Progressing, plane, c, message)}
 }
@@ -263,7 +271,7 @@ func (v *view) restricted() []Cause {
 		}
 		for _, t := range []clusterv1.ConditionType{clusterv1.ExternalRemediationTemplateAvailableCondition, clusterv1.ExternalRemediationRequestAvailableCondition} {
 			if c := failing(h, t); c != nil {
-				list = append(list, v.cause(RemediationTemplate, Blocked, h, c, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
+				list = append(list, v.cause(RemediationTemplate, Blocked, h, c, why(c)).
 					do("Create the template of spec.remediationTemplate, and install its provider"))
 			}
 		}
@@ -315,7 +323,7 @@ func (v *view) health(m *unstructured.Unstructured) *Cause {
 	if c := failing(m, clusterv1.MachineOwnerRemediatedCondition); c != nil && c.Message != "" {
 		cause := v.cause(RemediationBlocked, Blocked, m, c, "it is not healthy, and is not replaced: "+c.Message)
 		if check := failing(m, clusterv1.MachineHealthCheckSucceededCondition); check != nil {
-			cause.Message += ". " + strings.TrimSuffix(check.Reason+": "+check.Message, ": ")
+			cause.Message += ". " + why(check)
 		}
 		cause = cause.do(node)
 		return &cause
