@@ -110,16 +110,16 @@ func (w *world) describe(ctx context.Context, out io.Writer, machines int) error
 	return nil
 }
 
-// counter counts requests, and bytes of responses.
+// counter counts requests, those that do not only read, and bytes of responses.
 type counter struct {
-	requests, bytes atomic.Int64
+	requests, writes, bytes atomic.Int64
 }
 
 // counted returns a client like clusterctl's, whose requests are counted.
 func (w *world) counted(n *counter) (client.WithWatch, error) {
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst = 20, 100 // As clusterctl.
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{next, n} })
+	config.Wrap(n.wrap)
 	scheme, err := management.Scheme()
 	if err != nil {
 		return nil, err
@@ -132,9 +132,15 @@ type counting struct {
 	*counter
 }
 
+// wrap returns a transport whose requests are counted.
+func (n *counter) wrap(next http.RoundTripper) http.RoundTripper { return counting{next, n} }
+
 // RoundTrip counts a request and the bytes of its response.
 func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.requests.Add(1)
+	if r.Method != http.MethodGet {
+		c.writes.Add(1)
+	}
 	response, err := c.next.RoundTrip(r)
 	if err == nil {
 		response.Body = countingBody{response.Body, c.counter}

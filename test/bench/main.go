@@ -56,7 +56,7 @@ type options struct {
 	clusters, scale, detail int
 	health, workers         int
 	resourceSets            int
-	describe                int
+	describe, move          int
 	idle, profiles          time.Duration
 }
 
@@ -70,6 +70,7 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.scale, "scale", 0, "instead of the table, create this many clusters, a hundred at a time, and print the cost of each hundred")
 	flags.IntVar(&o.health, "health", 0, "instead of the table, create this many clusters, take the power of a tenth of the workers of each at once, and print the cost of their replacement")
 	flags.IntVar(&o.describe, "describe", 0, "instead of the table, create a cluster with this many Machines, and print what the commands cost that read it")
+	flags.IntVar(&o.move, "move", 0, "instead of the table, create this many clusters, and print what it costs to move them to another management cluster")
 	flags.IntVar(&o.workers, "workers", 99, "number of workers of each cluster, with --health")
 	flags.IntVar(&o.resourceSets, "resource-sets", 0, "instead of the table, create this many clusters, and print what a ClusterResourceSet for all of them costs")
 	flags.IntVar(&o.detail, "detail", 0, "number of most frequent requests to print for each row")
@@ -96,6 +97,8 @@ func run(ctx context.Context, args []string) error {
 		err = w.health(ctx, os.Stdout, o.health, o.workers)
 	case o.resourceSets > 0:
 		err = w.resourceSets(ctx, os.Stdout, o.resourceSets)
+	case o.move > 0:
+		err = w.move(ctx, os.Stdout, o.move)
 	case o.describe > 0:
 		err = w.describe(ctx, os.Stdout, o.describe)
 	case o.scale > 0:

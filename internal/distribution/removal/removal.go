@@ -75,7 +75,7 @@ func (o Options) includes(p *clusterctlv1.Provider, object *unstructured.Unstruc
 	}
 }
 
-// Used returns an error if there are objects of the kinds that CRDs define, which would be deleted with the CRDs. Objects
+// Used returns a UsedError if there are objects of the kinds that CRDs define, which would be deleted with the CRDs. Objects
 // that a provider brought itself, which have the label of providers, do not count. Other objects than CRDs are ignored.
 func Used(ctx context.Context, c client.Reader, objects []unstructured.Unstructured) error {
 	own, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
@@ -115,8 +115,19 @@ func Used(ctx context.Context, c client.Reader, objects []unstructured.Unstructu
 	if found = slices.DeleteFunc(found, func(s string) bool { return s == "" }); len(found) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the CustomResourceDefinitions cannot be deleted, because there are objects of their kinds, for example %s: delete these first, or keep the CustomResourceDefinitions",
-		strings.Join(found, ", "))
+	return &UsedError{Examples: found}
+}
+
+// UsedError is why CustomResourceDefinitions cannot be deleted: there are objects of their kinds.
+type UsedError struct {
+	// Examples are one object per kind.
+	Examples []string
+}
+
+// Error returns the reason, and what to do.
+func (e *UsedError) Error() string {
+	return fmt.Sprintf("the CustomResourceDefinitions cannot be deleted, because there are objects of their kinds, for example %s: delete these first, or keep the CustomResourceDefinitions",
+		strings.Join(e.Examples, ", "))
 }
 
 // storageVersion is the version that needs no conversion, which may not work any more.

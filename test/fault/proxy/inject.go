@@ -1,8 +1,10 @@
 package proxy
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -89,6 +91,11 @@ func status(code int, reason metav1.StatusReason) *answer {
 
 // suspend suspends the manager, and forwards its request when it resumes.
 func (e *endpoint) suspend(w http.ResponseWriter, h *http.Request, r request.Request, f *script.Fault, answered func(code int)) {
+	body, err := io.ReadAll(h.Body) // A suspended manager sends no more of it.
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	h.Body = io.NopCloser(bytes.NewReader(body))
 	if err := e.proxy.options.Suspend(); err != nil {
 		e.proxy.Fail(err)
 		panic(http.ErrAbortHandler)

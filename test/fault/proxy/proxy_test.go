@@ -85,7 +85,11 @@ func newManager(t *testing.T, u *upstream, faults ...script.Fault) *manager {
 
 // patch sends one write.
 func (m *manager) patch(ctx context.Context) (code int, answer string, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPatch, m.url+"/apis/cluster.x-k8s.io/v1beta1/namespaces/n/machines/a", strings.NewReader("{}"))
+	return m.send(ctx, strings.NewReader("{}"))
+}
+
+func (m *manager) send(ctx context.Context, body io.Reader) (code int, answer string, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPatch, m.url+"/apis/cluster.x-k8s.io/v1beta1/namespaces/n/machines/a", body)
 	if err != nil {
 		return 0, "", err
 	}
@@ -143,5 +147,49 @@ func TestRequestFaults(t *testing.T) {
 				t.Errorf("the Accept header is %q", accept)
 			}
 		})
+	}
+}
+
+// halting is a request body whose second half is sent by a manager that is not suspended.
+type halting struct {
+	suspended, resumed chan struct{}
+	end                <-chan struct{}
+	sent               int
+}
+
+func (h *halting) Read(p []byte) (int, error) {
+	h.sent++
+	switch h.sent {
+	case 1:
+		return copy(p, "{"), nil
+	case 2:
+		select {
+		case <-h.suspended:
+			select {
+			case <-h.resumed:
+			case <-h.end:
+			}
+		case <-time.After(100 * time.Millisecond): // Time to suspend it too early.
+		}
+		return copy(p, "}"), nil
+	}
+	return 0, io.EOF
+}
+
+func TestSuspendedManagerSendsNothing(t *testing.T) {
+	u := newUpstream(t)
+	m := newManager(t, u, script.Fault{When: request.Kind{Manager: "m", Verb: "patch", Resource: "machines"}, Nth: 1, Do: script.Suspend, For: time.Millisecond})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	sent := &halting{suspended: make(chan struct{}), resumed: make(chan struct{}), end: ctx.Done()}
+	m.proxy.options.Suspend = func() error { close(sent.suspended); return nil }
+	m.proxy.options.Resume = func() error { close(sent.resumed); return nil }
+	if code, answer, err := m.send(ctx, sent); err != nil || code != http.StatusOK || answer != body {
+		t.Errorf("the request of a suspended manager: status %d, %q, %v", code, answer, err)
+	}
+	select {
+	case <-sent.resumed:
+	case <-ctx.Done():
+		t.Error("the manager did not resume")
 	}
 }
