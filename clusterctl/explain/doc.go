@@ -15,9 +15,10 @@
 //	infrastructure  the infrastructure of the cluster
 //	certificates    CAs, Secrets and templates that the control plane lacks; expired certificates; a lost control plane
 //	addresses       IPAddressClaims without an address
-//	machines        machines and bootstrap data that cannot be provisioned
+//	machines        control plane machines that have failed
 //	controlPlane    a control plane without Machines that is not ready
 //	connection      a workload cluster that does not respond
+//	joining         machines and bootstrap data that cannot be provisioned
 //	deletions       Machines that cannot be deleted: hooks, drain, volumes, etcd members
 //	restricted      MachineHealthChecks that do not allow remediation
 //	unhealthy       Nodes, etcd members and control plane components that are not healthy

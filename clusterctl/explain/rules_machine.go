@@ -73,17 +73,30 @@ func (v *view) addresses() []Cause {
 	return list
 }
 
-// machineProblems finds Machines whose infrastructure or bootstrap data cannot be provisioned.
-func (v *view) machineProblems() []Cause {
+// failedMachines finds machines of the control plane that have failed after they joined: the API server may not respond because of them.
+func (v *view) failedMachines() []Cause {
+	return v.failed(func(m *unstructured.Unstructured) bool { return isControlPlane(m) && !joins(m) })
+}
+
+// failedJoins finds the other machines whose infrastructure or bootstrap data cannot be provisioned, maybe because the API server does not
+// respond.
+func (v *view) failedJoins() []Cause {
+	return v.failed(func(m *unstructured.Unstructured) bool { return !isControlPlane(m) || joins(m) })
+}
+
+func (v *view) failed(which func(*unstructured.Unstructured) bool) []Cause {
 	var list []Cause
 	for _, m := range slices.Concat(v.machines, v.Objects.Of(tree.MachinePoolKind, v.Cluster)) {
-		if m.GetDeletionTimestamp() != nil || text(m, "status", "failureReason") != "" || text(m, "status", "failureMessage") != "" {
+		if !which(m) || m.GetDeletionTimestamp() != nil || text(m, "status", "failureReason") != "" || text(m, "status", "failureMessage") != "" {
 			continue
 		}
 		infrastructure, bootstrap := v.infrastructureOf(m), v.bootstrapOf(m)
 		if m.GetKind() == tree.MachinePoolKind.Kind {
 			infrastructure = v.resolve(m, "spec", "template", "spec", "infrastructureRef")
 			bootstrap = v.resolve(m, "spec", "template", "spec", "bootstrap", "configRef")
+			if c := readiness(infrastructure); c != nil && c.Severity != "Error" {
+				infrastructure = nil // It is scaled, or rolled out.
+			}
 		}
 		if c := readiness(bootstrap); severe(c) {
 			list = append(list, v.cause(BootstrapFailed, Blocked, bootstrap, c, "the bootstrap data cannot be generated: "+why(c)).

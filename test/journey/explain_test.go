@@ -13,7 +13,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/ownership"
-	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
 // fault is something that goes wrong in a fleet, and the root cause that `clusterctl explain` reports.
@@ -36,7 +35,6 @@ func frequentFaults() []fault {
 		{"a Node was deleted", deletedNode, "NodeUnhealthy Machine", []string{"no longer exists"}},
 		{"a pool of addresses is exhausted", exhaustedPool, "AddressNotAllocated IPAddressClaim/second", []string{"InClusterIPPool small", "PoolExhausted"}},
 		{"a health check has a template that does not exist", missingRemediation, "RemediationTemplate MachineHealthCheck/reboots", []string{"InMemoryMachineTemplate", "nowhere"}},
-		{"the kubeconfig is unusable", brokenKubeconfig, "WorkloadClusterUnreachable Cluster/c", []string{"kubeconfig"}},
 	}
 }
 
@@ -204,16 +202,6 @@ func missingRemediation(c *Subject) (repair func()) {
 	}}
 	c.Applied(check)
 	return func() { c.delete(check) }
-}
-
-func brokenKubeconfig(c *Subject) (repair func()) {
-	secret := &corev1.Secret{}
-	secret.Namespace, secret.Name = c.Namespace, pki.SecretName(c.Name, pki.Kubeconfig)
-	c.read(secret)
-	before := secret.Data[pki.KubeconfigKey]
-	set := func(content []byte) { c.update(secret, func() { secret.Data[pki.KubeconfigKey] = content }) }
-	set([]byte("broken"))
-	return func() { set(before) }
 }
 
 // TestExplainsMissingKind explains a Cluster whose infrastructure provider is not installed.
