@@ -57,6 +57,7 @@ func hosted(components ...func() manager.Component) map[string]host.Program {
 				Config:    p.Config,
 				Namespace: p.Namespace,
 				Listen:    p.Listen,
+				Lead:      p.Lead,
 				Getenv:    p.Getenv,
 				Logger:    p.Logger,
 				Stdout:    lines{p.Logger},

@@ -6,25 +6,30 @@
 // Each rule finds one sort of cause. The rules are in the order in which causes have consequences, so the first cause that is
 // found is the root cause, and the others are listed after it:
 //
-//	paused          objects that controllers skip
+//	paused          objects that controllers skip, rollouts that are paused
 //	providers       kinds without CustomResourceDefinition, Deployments that are not available
 //	missing         references to objects that do not exist
 //	topology        a class that cannot be applied, lifecycle hooks that block
 //	finalizers      deletions that wait for finalizers of other programs
 //	failures        terminal failures
 //	infrastructure  the infrastructure of the cluster
-//	certificates    CAs, Secrets and templates that the control plane lacks; a lost control plane
+//	certificates    CAs, Secrets and templates that the control plane lacks; expired certificates; a lost control plane
 //	addresses       IPAddressClaims without an address
-//	machines        machines and bootstrap data that cannot be provisioned
+//	machines        control plane machines that have failed
+//	controlPlane    a control plane without Machines that is not ready
 //	connection      a workload cluster that does not respond
+//	joining         machines and bootstrap data that cannot be provisioned
 //	deletions       Machines that cannot be deleted: hooks, drain, volumes, etcd members
 //	restricted      MachineHealthChecks that do not allow remediation
 //	unhealthy       Nodes, etcd members and control plane components that are not healthy
-//	upgrades        upgrades that are held, deferred or pending
+//	upgrades        upgrades that annotations hold or defer
 //	replicas        Machines that cannot be created
 //	resourceSets    manifests that cannot be applied
 //	stale           objects that no controller has reconciled
-//	progress        what takes its time: provisioning, rolling out, scaling, deleting
+//	progress        what takes its time: provisioning, rolling out, scaling, deleting; then what waits for it
+//
+// A cause is Blocked if it stays until someone acts. What rules marked as passing find often ends by itself, and is Progressing for a
+// minute.
 //
 // If no rule finds anything, the object at the end of the longest chain that is not ready is the cause. An object is only listed
 // once, with its first cause.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,36 +18,44 @@ import (
 // maxEvents is how many warnings a cause has.
 const maxEvents = 3
 
+// grace is how long controllers may take to create what objects refer to, to reconcile a change, and to notice that a machine
+// has started.
+const grace = time.Minute
+
 // rule finds one sort of cause.
 type rule struct {
 	name string
 	find func(*view) []Cause
 	// deletion: the rule also applies while the Cluster is being deleted.
 	deletion bool
+	// passing: what it finds often ends by itself, so it does not count as Blocked during the grace period.
+	passing bool
 }
 
 // rules are in the order in which causes have consequences; doc.go describes them.
 func rules() []rule {
 	return []rule{
-		{"paused", (*view).paused, true},
-		{"providers", (*view).providers, true},
-		{"missing", (*view).missing, false},
-		{"topology", (*view).topology, true},
-		{"finalizers", (*view).finalizers, true},
-		{"failures", (*view).failures, false},
-		{"infrastructure", (*view).infrastructure, false},
-		{"certificates", (*view).certificates, false},
-		{"addresses", (*view).addresses, false},
-		{"machines", (*view).machineProblems, false},
-		{"connection", (*view).connection, true},
-		{"deletions", (*view).deletions, true},
-		{"restricted", (*view).restricted, false},
-		{"unhealthy", (*view).unhealthy, false},
-		{"upgrades", (*view).upgrades, false},
-		{"replicas", (*view).replicas, false},
-		{"resourceSets", (*view).resourceSets, false},
-		{"stale", (*view).stale, true},
-		{"progress", (*view).progress, true},
+		{name: "paused", find: (*view).paused, deletion: true},
+		{name: "providers", find: (*view).providers, deletion: true},
+		{name: "missing", find: (*view).missing},
+		{name: "topology", find: (*view).topology, deletion: true},
+		{name: "finalizers", find: (*view).finalizers, deletion: true},
+		{name: "failures", find: (*view).failures},
+		{name: "infrastructure", find: (*view).infrastructure, passing: true},
+		{name: "certificates", find: (*view).certificates},
+		{name: "addresses", find: (*view).addresses},
+		{name: "machines", find: (*view).failedMachines, passing: true},
+		{name: "controlPlane", find: (*view).hostedControlPlane, passing: true},
+		{name: "connection", find: (*view).connection, deletion: true, passing: true},
+		{name: "joining", find: (*view).failedJoins, passing: true},
+		{name: "deletions", find: (*view).deletions, deletion: true, passing: true},
+		{name: "restricted", find: (*view).restricted},
+		{name: "unhealthy", find: (*view).unhealthy, passing: true},
+		{name: "upgrades", find: (*view).upgrades},
+		{name: "replicas", find: (*view).replicas},
+		{name: "resourceSets", find: (*view).resourceSets, passing: true},
+		{name: "stale", find: (*view).stale, deletion: true, passing: true},
+		{name: "progress", find: (*view).progress, deletion: true},
 	}
 }
 
@@ -63,11 +72,14 @@ func Explain(in Input) Report {
 			continue
 		}
 		for _, c := range rule.find(v) {
+			if rule.passing && v.recent(c) {
+				c.State = Progressing
+			}
 			// Of several findings about one object, the first explains the others. What its owners wait for is a consequence.
 			if seen[c.Object] || c.State == Progressing && above[c.Object] {
 				continue
 			}
-			r.Causes = append(r.Causes, c)
+			r.Causes = append(r.Causes, c.webhook())
 			seen[c.Object] = true
 			for _, link := range c.Chain {
 				above[link.Object] = true
@@ -81,8 +93,21 @@ func Explain(in Input) Report {
 	return r
 }
 
+// recent reports whether a cause has existed for less than the grace period.
+func (v *view) recent(c Cause) bool { return c.Since != nil && v.Now.Sub(c.Since.Time) < grace }
+
+// webhook adds what to do if the message is an API server's about a webhook that does not respond.
+func (c Cause) webhook() Cause {
+	_, rest, found := strings.Cut(c.Message, "failed calling webhook \"")
+	if !found {
+		return c
+	}
+	name, _, _ := strings.Cut(rest, "\"")
+	return c.do(fmt.Sprintf("The API server cannot call webhook %s: see the provider's Pods and Service, `kubectl get deployments,services -A -l %s`", name, providerLabel))
+}
+
 // cause returns a Cause of an object; c, which may be nil, is the condition that shows it.
-func (v *view) cause(reason string, state State, u *unstructured.Unstructured, c *tree.Condition, message string) Cause {
+func (v *view) cause(reason Reason, state State, u *unstructured.Unstructured, c *tree.Condition, message string) Cause {
 	cause := Cause{
 		Reason: reason, State: state, Object: objectOf(u), Message: strings.Join(strings.Fields(message), " "),
 		Since: since(c), Chain: v.chain(u),

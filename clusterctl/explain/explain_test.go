@@ -37,6 +37,7 @@ var (
 //	<Kind>/<name> deleting [<finalizer> ...]                                   (for ten minutes)
 //	<Kind>/<name> warning <reason> <message>                                   (a minute ago)
 //	provider <name> <available>/<desired> <kind>.<group> ...                   (a Deployment, and its kinds)
+//	provider <name> gone                                                       (its kinds stay)
 //	pod <provider> <reason> <message>                                          (why its container waits)
 //	unknown <kind>.<group>                                                     (not installed)
 //
@@ -233,6 +234,10 @@ func (w *world) merge(u *unstructured.Unstructured, patch string) {
 
 func (w *world) provider(words []string) {
 	w.t.Helper()
+	if words[1] == "gone" {
+		w.in.Providers = slices.DeleteFunc(w.in.Providers, func(d appsv1.Deployment) bool { return d.Name == words[0] })
+		return
+	}
 	d := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: words[0] + "-system", Name: words[0], Labels: map[string]string{providerLabel: words[0]}}}
 	var desired int32
 	if _, err := fmt.Sscanf(words[1], "%d/%d", &d.Status.AvailableReplicas, &desired); err != nil {

@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -183,6 +184,9 @@ func failing[T ~string](u *unstructured.Unstructured, t T) *tree.Condition {
 	}
 	return nil
 }
+
+// why returns the reason and the message of a condition.
+func why(c *tree.Condition) string { return strings.TrimSuffix(c.Reason+": "+c.Message, ": ") }
 
 // severe reports whether a condition is False with severity Warning or Error.
 func severe(c *tree.Condition) bool {

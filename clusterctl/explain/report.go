@@ -46,7 +46,7 @@ func objectOf(u *unstructured.Unstructured) Object {
 // Cause is one finding.
 type Cause struct {
 	// Reason identifies the sort of cause, for programs. The reasons are listed in the book.
-	Reason string `json:"reason"`
+	Reason Reason `json:"reason"`
 	State  State  `json:"state"`
 	// Object has the problem; Message says what it is.
 	Object  Object `json:"object"`

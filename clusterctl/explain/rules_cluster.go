@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,32 +11,47 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/move/pause"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
-const (
-	// providerLabel has the provider's name on everything that it installs.
-	providerLabel = "cluster.x-k8s.io/provider"
-	// grace is how long objects may take until controllers have created what they refer to, or reconciled them.
-	grace = time.Minute
-)
+// providerLabel has the provider's name on everything that it installs.
+const providerLabel = "cluster.x-k8s.io/provider"
 
 // paused finds the Cluster if it is paused, and otherwise paused objects.
 func (v *view) paused() []Cause {
-	var list []Cause
 	if isTrue(v.cluster, "spec", "paused") {
-		return append(list, v.cause("Paused", Blocked, v.cluster, nil, "the Cluster is paused: no controller reconciles its objects").
-			do(fmt.Sprintf("Resume it, if nothing else depends on the pause, such as a move: `kubectl patch cluster %s -n %s --type merge -p '{\"spec\":{\"paused\":false}}'`",
-				v.Cluster.Name, v.Cluster.Namespace)))
+		return []Cause{v.pausedCluster()}
 	}
+	var list []Cause
 	for _, u := range v.tree {
 		if _, ok := u.GetAnnotations()[clusterv1.PausedAnnotation]; !ok {
+			if rolloutPaused(u) {
+				list = append(list, v.cause(RolloutPaused, Blocked, u, readiness(u), fmt.Sprintf("spec.paused is true: its rollout stopped at %d of %d updated replicas",
+					number(u, "status", "updatedReplicas"), number(u, "spec", "replicas"))).
+					do(fmt.Sprintf("Resume it: `clusterctl alpha rollout resume machinedeployment/%s -n %s`", u.GetName(), u.GetNamespace())))
+			}
 			continue
 		}
-		list = append(list, v.cause("Paused", Blocked, u, nil, fmt.Sprintf("annotation %s pauses it: its controller does not reconcile it", clusterv1.PausedAnnotation)).
+		list = append(list, v.cause(Paused, Blocked, u, nil, fmt.Sprintf("annotation %s pauses it: its controller does not reconcile it", clusterv1.PausedAnnotation)).
 			do(fmt.Sprintf("Resume it: `kubectl annotate %s -n %s %s-`", resource(u), u.GetNamespace(), clusterv1.PausedAnnotation)))
 	}
 	return list
+}
+
+func (v *view) pausedCluster() Cause {
+	if id := v.cluster.GetAnnotations()[pause.MoveAnnotation]; id != "" {
+		return v.cause(Paused, Blocked, v.cluster, nil, fmt.Sprintf("`clusterctl move` has paused the Cluster (move %s): no controller reconciles its objects here", id)).
+			do("If the move does not run any more, repeat its command: it continues where it stopped; with --cancel, it gives up unless it has started to remove objects")
+	}
+	return v.cause(Paused, Blocked, v.cluster, nil, "the Cluster is paused: no controller reconciles its objects").
+		do(fmt.Sprintf("Resume it, if nothing else depends on the pause, such as a backup: `kubectl patch cluster %s -n %s --type merge -p '{\"spec\":{\"paused\":false}}'`",
+			v.Cluster.Name, v.Cluster.Namespace))
+}
+
+// rolloutPaused reports whether a MachineDeployment is paused before all of its replicas are up to date.
+func rolloutPaused(u *unstructured.Unstructured) bool {
+	return u.GetKind() == tree.MachineDeploymentKind.Kind && isTrue(u, "spec", "paused") && number(u, "status", "updatedReplicas") < number(u, "spec", "replicas")
 }
 
 // resource returns what kubectl calls an object, with its group, since kinds of several providers may have one name.
@@ -71,7 +85,7 @@ func (v *view) unavailable(d *appsv1.Deployment) Cause {
 		action = fmt.Sprintf("Scale it up: `kubectl scale deployment %s -n %s --replicas 1`", d.Name, d.Namespace)
 	}
 	c := Cause{
-		Reason: "ProviderUnavailable", State: Blocked, Object: Object{Kind: "Deployment", Namespace: d.Namespace, Name: d.Name},
+		Reason: ProviderUnavailable, State: Blocked, Object: Object{Kind: "Deployment", Namespace: d.Namespace, Name: d.Name},
 	}
 	if v.cluster != nil {
 		c.Chain = v.chain(v.cluster)
@@ -83,8 +97,8 @@ func (v *view) unavailable(d *appsv1.Deployment) Cause {
 			message += ": " + condition.Message
 		}
 	}
-	if why := v.podProblem(d); why != "" {
-		message += ": " + why
+	if problem := v.podProblem(d); problem != "" {
+		message += ": " + problem
 	}
 	c.Message = message
 	return c.do(action)
@@ -118,7 +132,7 @@ func (v *view) missing() []Cause {
 		key := v.Cluster
 		key.Name = class
 		if v.Objects.Get(ClassKind.GroupKind(), key) == nil {
-			list = append(list, v.cause("MissingObject", Blocked, v.cluster, failing(v.cluster, clusterv1.TopologyReconciledCondition),
+			list = append(list, v.cause(MissingObject, Blocked, v.cluster, failing(v.cluster, clusterv1.TopologyReconciledCondition),
 				fmt.Sprintf("spec.topology.class: ClusterClass %s does not exist in namespace %s", class, v.Cluster.Namespace)).
 				do(fmt.Sprintf("Create ClusterClass %s, or set spec.topology.class to one of `kubectl get clusterclasses -n %s`", class, v.Cluster.Namespace)))
 		}
@@ -131,10 +145,10 @@ func (v *view) missing() []Cause {
 		where := fmt.Sprintf("%s: %s %s", r.Path, r.Kind.Kind, r.Name.Name)
 		switch {
 		case v.NoKind[kind]:
-			list = append(list, v.cause("MissingKind", Blocked, r.From, nil, where+fmt.Sprintf(" has a kind that is not installed (%s)", kind)).
+			list = append(list, v.cause(MissingKind, Blocked, r.From, nil, where+fmt.Sprintf(" has a kind that is not installed (%s)", kind)).
 				do("Install its provider with `clusterctl init`; see `clusterctl config repositories` for the known providers"))
 		case v.age(r.From) > grace:
-			list = append(list, v.cause("MissingObject", Blocked, r.From, readiness(r.From), where+" does not exist").
+			list = append(list, v.cause(MissingObject, Blocked, r.From, readiness(r.From), where+" does not exist").
 				do(fmt.Sprintf("Create it again, or replace the reference in %s", objectOf(r.From))))
 		}
 	}
@@ -154,7 +168,7 @@ func (v *view) topology() []Cause {
 	if class := v.Objects.Get(ClassKind.GroupKind(), key); class != nil {
 		for _, t := range []clusterv1.ConditionType{clusterv1.ClusterClassVariablesReconciledCondition, clusterv1.ClusterClassRefVersionsUpToDateCondition} {
 			if c := failing(class, t); severe(c) && c.Reason != clusterv1.ClusterClassOutdatedRefVersionsReason {
-				list = append(list, v.cause("ClassInvalid", Blocked, class, c, c.Message).
+				list = append(list, v.cause(ClassInvalid, Blocked, class, c, c.Message).
 					do(fmt.Sprintf("Correct the class: `kubectl describe clusterclass %s -n %s`", key.Name, key.Namespace)))
 			}
 		}
@@ -165,13 +179,13 @@ func (v *view) topology() []Cause {
 	}
 	switch c.Reason {
 	case clusterv1.TopologyReconcileFailedReason:
-		list = append(list, v.cause("TopologyFailed", Blocked, v.cluster, c, c.Message).
+		list = append(list, v.cause(TopologyFailed, Blocked, v.cluster, c, c.Message).
 			do(fmt.Sprintf("Correct what the message names in ClusterClass %s, its templates or spec.topology of the Cluster; it is retried by itself", key.Name)))
 	case clusterv1.TopologyReconciledClusterClassNotReconciledReason:
-		list = append(list, v.cause("ClassNotReconciled", Blocked, v.cluster, c, c.Message).
+		list = append(list, v.cause(ClassNotReconciled, Blocked, v.cluster, c, c.Message).
 			do(fmt.Sprintf("Correct what the message names; otherwise the class is being reconciled: see `kubectl describe clusterclass %s -n %s`", key.Name, key.Namespace)))
 	case clusterv1.TopologyReconciledHookBlockingReason:
-		list = append(list, v.cause("LifecycleHook", Blocked, v.cluster, c, c.Message).
+		list = append(list, v.cause(LifecycleHook, Blocked, v.cluster, c, c.Message).
 			do("The runtime extension decides when to go on: see its log, and `kubectl get extensionconfigs`"))
 	}
 	return list
@@ -193,7 +207,7 @@ func (v *view) finalizers() []Cause {
 		if len(foreign) == 0 {
 			continue
 		}
-		list = append(list, v.cause("ForeignFinalizer", Blocked, u, nil, fmt.Sprintf("its deletion waits for the program that removes finalizer %s", strings.Join(foreign, ", "))).
+		list = append(list, v.cause(ForeignFinalizer, Blocked, u, nil, fmt.Sprintf("its deletion waits for the program that removes finalizer %s", strings.Join(foreign, ", "))).
 			from(u.GetDeletionTimestamp()).
 			do(fmt.Sprintf("Find the program that sets %s, and see why it does not remove it", strings.Join(foreign, ", ")),
 				fmt.Sprintf("Only if that program no longer exists, remove the finalizer: `kubectl edit %s -n %s`", resource(u), u.GetNamespace())))
@@ -221,7 +235,7 @@ func (v *view) failures() []Cause {
 		if reason == "" && message == "" || u.GetDeletionTimestamp() != nil {
 			continue
 		}
-		c := v.cause("Failed", Blocked, u, readiness(u), "failed permanently: "+strings.TrimPrefix(reason+": "+message, ": "))
+		c := v.cause(Failed, Blocked, u, readiness(u), "failed permanently: "+strings.TrimPrefix(reason+": "+message, ": "))
 		switch {
 		case u.GetKind() != tree.MachineKind.Kind:
 			c = c.do("Correct the cause, then remove status.failureReason and status.failureMessage")
@@ -251,23 +265,33 @@ func (v *view) infrastructure() []Cause {
 		if manager != "" {
 			by = fmt.Sprintf("%q", manager)
 		}
-		return []Cause{v.cause("ExternallyManaged", Blocked, u, c, fmt.Sprintf("%s manages this infrastructure (annotation %s), and has not reported that it is ready", by, clusterv1.ManagedByAnnotation)).
+		return []Cause{v.cause(ExternallyManaged, Blocked, u, c, fmt.Sprintf("%s manages this infrastructure (annotation %s), and has not reported that it is ready", by, clusterv1.ManagedByAnnotation)).
 			do("The program sets spec.controlPlaneEndpoint, and then status.ready: see its log")}
 	}
 	if c == nil && isTrue(u, "status", "ready") {
 		return nil // The Cluster has not been reconciled since.
 	}
 	if c == nil && v.age(u) < grace {
-		return []Cause{v.cause("InfrastructureProvisioning", Progressing, u, nil, "the infrastructure of the cluster is being provisioned")}
+		return []Cause{v.cause(InfrastructureProvisioning, Progressing, u, nil, "the infrastructure of the cluster is being provisioned")}
 	}
 	message := "no controller reports on the infrastructure of the cluster: it has no condition, and status.ready is not true"
 	if c != nil {
-		message = strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
+		message = why(c)
 	} else {
 		state = Blocked
+		message += v.withoutDeployment(u)
 	}
-	return []Cause{v.cause("InfrastructureNotReady", state, u, c, message).
+	return []Cause{v.cause(InfrastructureNotReady, state, u, c, message).
 		do(fmt.Sprintf("See `kubectl describe %s -n %s`, and the log of provider %s", resource(u), u.GetNamespace(), v.provider(u)))}
+}
+
+// withoutDeployment returns ": provider x has no Deployment" if that is why no controller reconciles an object.
+func (v *view) withoutDeployment(u *unstructured.Unstructured) string {
+	name := v.ProviderOf[u.GroupVersionKind().GroupKind()]
+	if name == "" || len(v.Providers) == 0 || slices.ContainsFunc(v.Providers, func(d appsv1.Deployment) bool { return d.Labels[providerLabel] == name }) {
+		return ""
+	}
+	return fmt.Sprintf(": provider %s has no Deployment", name)
 }
 
 // provider returns the provider of an object's kind, for messages.

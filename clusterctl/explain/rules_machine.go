@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
@@ -20,13 +22,29 @@ func (v *view) certificates() []Cause {
 	}
 	var list []Cause
 	if c := failing(plane, controlplanev1.CertificatesAvailableCondition); c != nil {
-		list = append(list, v.cause("CertificatesUnavailable", Blocked, plane, c, c.Message).
+		list = append(list, v.cause(CertificatesUnavailable, Blocked, plane, c, c.Message).
 			do(fmt.Sprintf("Create or correct the Secret: the Secrets of the cluster are `kubectl get secrets -n %s -l %s=%s`",
 				v.Cluster.Namespace, clusterv1.ClusterNameLabel, v.Cluster.Name)))
 	}
+	list = append(list, v.expired()...)
 	if c := failing(plane, controlplanev1.MachinesCreatedCondition); severe(c) {
-		list = append(list, v.cause("MachinesNotCreated", Blocked, plane, c, c.Message).
+		list = append(list, v.cause(MachinesNotCreated, Blocked, plane, c, c.Message).
 			do(fmt.Sprintf("Correct what the message names; it is retried by itself. See `kubectl describe %s -n %s`", resource(plane), v.Cluster.Namespace)))
+	}
+	return list
+}
+
+// expired finds control plane Machines with expired certificates.
+func (v *view) expired() []Cause {
+	var list []Cause
+	for _, m := range v.machines {
+		expiry, err := time.Parse(time.RFC3339, text(m, "status", "certificatesExpiryDate"))
+		if err != nil || expiry.After(v.Now) || !isControlPlane(m) || m.GetDeletionTimestamp() != nil {
+			continue
+		}
+		list = append(list, v.cause(CertificatesExpired, Blocked, m, nil, "the certificates of its control plane components have expired").from(&metav1.Time{Time: expiry}).
+			do("On the machine, run `kubeadm certs renew all` and restart the control plane components",
+				"To have Machines replaced before that, set spec.rolloutBefore.certificatesExpiryDays of the control plane"))
 	}
 	return list
 }
@@ -42,46 +60,86 @@ func (v *view) addresses() []Cause {
 		c := readiness(u)
 		message, state := "waits for an address of "+pool, Progressing
 		if c != nil {
-			message += ": " + strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
+			message += ": " + why(c)
 			state = Blocked
 		} else if v.age(u) > grace {
 			message += ", and no IPAM provider has reported on it"
 			state = Blocked
 		}
-		list = append(list, v.cause("AddressNotAllocated", state, u, c, message).
+		list = append(list, v.cause(AddressNotAllocated, state, u, c, message).
 			do(fmt.Sprintf("See `kubectl describe %s -n %s`; add addresses to the pool, or delete claims that are not needed",
 				strings.ToLower(text(u, "spec", "poolRef", "kind"))+"/"+text(u, "spec", "poolRef", "name"), u.GetNamespace())))
 	}
 	return list
 }
 
-// machineProblems finds Machines whose infrastructure or bootstrap data cannot be provisioned.
-func (v *view) machineProblems() []Cause {
+// failedMachines finds machines of the control plane that have failed after they joined: the API server may not respond because of them.
+func (v *view) failedMachines() []Cause {
+	return v.failed(func(m *unstructured.Unstructured) bool { return isControlPlane(m) && !joins(m) })
+}
+
+// failedJoins finds the other machines whose infrastructure or bootstrap data cannot be provisioned, maybe because the API server does not
+// respond.
+func (v *view) failedJoins() []Cause {
+	return v.failed(func(m *unstructured.Unstructured) bool { return !isControlPlane(m) || joins(m) })
+}
+
+func (v *view) failed(which func(*unstructured.Unstructured) bool) []Cause {
 	var list []Cause
 	for _, m := range slices.Concat(v.machines, v.Objects.Of(tree.MachinePoolKind, v.Cluster)) {
-		if m.GetDeletionTimestamp() != nil || text(m, "status", "failureReason") != "" || text(m, "status", "failureMessage") != "" {
+		if !which(m) || m.GetDeletionTimestamp() != nil || text(m, "status", "failureReason") != "" || text(m, "status", "failureMessage") != "" {
 			continue
 		}
 		infrastructure, bootstrap := v.infrastructureOf(m), v.bootstrapOf(m)
 		if m.GetKind() == tree.MachinePoolKind.Kind {
 			infrastructure = v.resolve(m, "spec", "template", "spec", "infrastructureRef")
 			bootstrap = v.resolve(m, "spec", "template", "spec", "bootstrap", "configRef")
+			if c := readiness(infrastructure); c != nil && c.Severity != "Error" {
+				infrastructure = nil // It is scaled, or rolled out.
+			}
 		}
 		if c := readiness(bootstrap); severe(c) {
-			list = append(list, v.cause("BootstrapFailed", Blocked, bootstrap, c, "the bootstrap data cannot be generated: "+strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
+			list = append(list, v.cause(BootstrapFailed, Blocked, bootstrap, c, "the bootstrap data cannot be generated: "+why(c)).
 				do(fmt.Sprintf("See `kubectl describe %s -n %s`", resource(bootstrap), bootstrap.GetNamespace())))
 		}
 		if c := readiness(infrastructure); severe(c) {
-			list = append(list, v.cause("MachineInfrastructureFailed", Blocked, infrastructure, c, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
+			list = append(list, v.cause(MachineInfrastructureFailed, Blocked, infrastructure, c, why(c)).
 				do(fmt.Sprintf("See `kubectl describe %s -n %s`, and the log of provider %s", resource(infrastructure), infrastructure.GetNamespace(), v.provider(infrastructure))))
 		}
 	}
 	return list
 }
 
+// hostedControlPlane finds why a control plane without Machines is not ready. That of others is known from their Machines.
+func (v *view) hostedControlPlane() []Cause {
+	plane := v.controlPlane()
+	if plane == nil || plane.GetDeletionTimestamp() != nil || isKubeadm(plane) || slices.ContainsFunc(v.machines, isControlPlane) {
+		return nil
+	}
+	c, see := readiness(plane), fmt.Sprintf("See `kubectl describe %s -n %s`, and the log of provider %s", resource(plane), plane.GetNamespace(), v.provider(plane))
+	switch {
+	case severe(c):
+		return []Cause{v.cause(ControlPlaneNotReady, Blocked, plane, c, why(c)).do(see)}
+	case isTrue(plane, "status", "ready"):
+		return nil
+	case c == nil && v.age(plane) > grace && !isTrue(plane, "status", "initialized"):
+		return []Cause{v.cause(ControlPlaneNotReady, Blocked, plane, nil,
+			"no controller reports on the control plane: it has no condition, and status.ready is not true"+v.withoutDeployment(plane)).do(see)}
+	}
+	message := "the control plane is being provisioned"
+	if c != nil {
+		message += ": " + why(c)
+	}
+	return []Cause{v.cause(ControlPlaneProvisioning, Progressing, plane, c, message)}
+}
+
+func isKubeadm(plane *unstructured.Unstructured) bool {
+	return plane.GroupVersionKind().GroupKind() == controlplanev1.GroupVersion.WithKind("KubeadmControlPlane").GroupKind()
+}
+
 // connection finds a workload cluster that the managers cannot reach.
 func (v *view) connection() []Cause {
-	if c := tree.ConditionOf(v.orEmpty(v.cluster), string(clusterv1.ControlPlaneInitializedCondition)); c == nil || c.Status != "True" {
+	if v.cluster == nil || failing(v.cluster, clusterv1.ControlPlaneInitializedCondition) != nil {
 		return nil
 	}
 	c := v.unreachable()
@@ -89,7 +147,7 @@ func (v *view) connection() []Cause {
 		return nil
 	}
 	endpoint := fmt.Sprintf("%s:%d", text(v.cluster, "spec", "controlPlaneEndpoint", "host"), number(v.cluster, "spec", "controlPlaneEndpoint", "port"))
-	return []Cause{v.cause("WorkloadClusterUnreachable", Blocked, v.cluster, c,
+	return []Cause{v.cause(WorkloadClusterUnreachable, Blocked, v.cluster, c,
 		fmt.Sprintf("the API server of the workload cluster at %s does not respond to the managers: %s", endpoint, c.Message)).
 		do(fmt.Sprintf("Check that it responds: `clusterctl get kubeconfig %[1]s -n %[2]s > %[1]s.kubeconfig && kubectl --kubeconfig %[1]s.kubeconfig get --raw /readyz`", v.Cluster.Name, v.Cluster.Namespace),
 			"If it responds to you and not to the managers, check networks and proxies between the management cluster and the endpoint",
@@ -126,13 +184,6 @@ func (v *view) unreachable() *tree.Condition {
 	return first
 }
 
-func (*view) orEmpty(u *unstructured.Unstructured) *unstructured.Unstructured {
-	if u == nil {
-		return &unstructured.Unstructured{Object: map[string]any{}}
-	}
-	return u
-}
-
 // deletions finds what holds Machines that are being deleted.
 func (v *view) deletions() []Cause {
 	var list []Cause
@@ -155,17 +206,17 @@ func (v *view) deletion(m *unstructured.Unstructured) *Cause {
 	}
 	if c := failing(m, clusterv1.DrainingSucceededCondition); c != nil && c.Message != "" {
 		if blocked := strings.Contains(c.Message, "cannot be evicted"); blocked || severe(c) {
-			cause := v.cause("DrainBlocked", Blocked, m, c, "the Node cannot be drained: "+c.Message).
+			cause := v.cause(DrainBlocked, Blocked, m, c, "the Node cannot be drained: "+c.Message).
 				do(fmt.Sprintf("In the workload cluster, see `kubectl get poddisruptionbudgets -A` and `kubectl get pods -A --field-selector spec.nodeName=%s`", text(m, "status", "nodeRef", "name")),
 					"Run more replicas of the application, or relax its PodDisruptionBudget",
 					fmt.Sprintf("To delete the Machine without draining: `kubectl annotate machine %s -n %s %s=`, or set spec.nodeDrainTimeout", m.GetName(), m.GetNamespace(), clusterv1.ExcludeNodeDrainingAnnotation))
 			return &cause
 		}
-		cause := v.cause("Draining", Progressing, m, c, c.Message)
+		cause := v.cause(Draining, Progressing, m, c, c.Message)
 		return &cause
 	}
 	if c := failing(m, clusterv1.VolumeDetachSucceededCondition); c != nil {
-		cause := v.cause("VolumesAttached", Blocked, m, c, "volumes are attached to its Node: "+c.Message).
+		cause := v.cause(VolumesAttached, Blocked, m, c, "volumes are attached to its Node: "+c.Message).
 			do(fmt.Sprintf("In the workload cluster, see `kubectl get volumeattachments`, and the Pods that use the volumes on Node %s", text(m, "status", "nodeRef", "name")),
 				fmt.Sprintf("To delete the Machine without waiting: `kubectl annotate machine %s -n %s %s=`, or set spec.nodeVolumeDetachTimeout", m.GetName(), m.GetNamespace(), clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation))
 		return &cause
@@ -174,10 +225,15 @@ func (v *view) deletion(m *unstructured.Unstructured) *Cause {
 		return v.hooks(m, c, clusterv1.PreTerminateDeleteHookAnnotationPrefix)
 	}
 	if c := failing(m, clusterv1.MachineNodeHealthyCondition); c != nil && c.Reason == clusterv1.DeletionFailedReason {
-		cause := v.cause("NodeNotDeleted", Blocked, m, c, "its Node cannot be deleted: "+c.Message)
+		cause := v.cause(NodeNotDeleted, Blocked, m, c, "its Node cannot be deleted: "+c.Message)
 		return &cause
 	}
 	return nil
+}
+
+// joins reports whether a Machine has no Node yet.
+func joins(m *unstructured.Unstructured) bool {
+	return m.GetDeletionTimestamp() == nil && text(m, "status", "nodeRef", "name") == ""
 }
 
 // hooks returns the hooks of a Machine that hold its deletion: those of users before that of its control plane.
@@ -199,7 +255,11 @@ func (v *view) hooks(m *unstructured.Unstructured, c *tree.Condition, prefix str
 	}
 	slices.Sort(list)
 	if len(list) == 0 && etcd {
-		cause := v.cause("EtcdMemberHeld", Blocked, m, c, c.Message).
+		state := Blocked
+		if slices.ContainsFunc(v.machines, func(m *unstructured.Unstructured) bool { return isControlPlane(m) && joins(m) }) {
+			state = Progressing
+		}
+		cause := v.cause(EtcdMemberHeld, state, m, c, c.Message).
 			do("The Machine stays until its etcd member can be removed without losing the quorum: repair or replace the other control plane Machines first",
 				fmt.Sprintf("See the etcd members: `clusterctl describe cluster %s -n %s --show-conditions KubeadmControlPlane`", v.Cluster.Name, v.Cluster.Namespace))
 		return &cause
@@ -207,7 +267,7 @@ func (v *view) hooks(m *unstructured.Unstructured, c *tree.Condition, prefix str
 	if len(list) == 0 {
 		return nil // The Machine has just been released.
 	}
-	cause := v.cause("DeletionHook", Blocked, m, c, "its deletion waits until annotation "+strings.Join(list, ", ")+" is removed by the program that set it").
+	cause := v.cause(DeletionHook, Blocked, m, c, "its deletion waits until annotation "+strings.Join(list, ", ")+" is removed by the program that set it").
 		do("Find the program that sets the annotation, and see why it does not remove it",
 			fmt.Sprintf("Only if that program no longer exists, remove it: `kubectl annotate machine %s -n %s %s-`", m.GetName(), m.GetNamespace(), strings.Fields(list[0])[0]))
 	return &cause
@@ -218,13 +278,13 @@ func (v *view) restricted() []Cause {
 	var list []Cause
 	for _, h := range v.Objects.Of(tree.MachineHealthCheckKind, v.Cluster) {
 		if c := failing(h, clusterv1.RemediationAllowedCondition); c != nil && c.Reason == clusterv1.TooManyUnhealthyReason {
-			list = append(list, v.cause("RemediationRestricted", Blocked, h, c, c.Message).
+			list = append(list, v.cause(RemediationRestricted, Blocked, h, c, c.Message).
 				do("Find what the Machines that are not healthy have in common, such as a zone, a network or an image: `kubectl get machines -n "+v.Cluster.Namespace+"`",
 					fmt.Sprintf("To have some of them replaced regardless: `kubectl annotate machine NAME -n %s %s=`", v.Cluster.Namespace, clusterv1.RemediateMachineAnnotation)))
 		}
 		for _, t := range []clusterv1.ConditionType{clusterv1.ExternalRemediationTemplateAvailableCondition, clusterv1.ExternalRemediationRequestAvailableCondition} {
 			if c := failing(h, t); c != nil {
-				list = append(list, v.cause("RemediationTemplate", Blocked, h, c, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")).
+				list = append(list, v.cause(RemediationTemplate, Blocked, h, c, why(c)).
 					do("Create the template of spec.remediationTemplate, and install its provider"))
 			}
 		}
@@ -238,15 +298,35 @@ func (v *view) unhealthy() []Cause {
 		return nil // What is known about Nodes is stale.
 	}
 	var list []Cause
+	inMachines := false
 	for _, m := range v.machines {
 		if m.GetDeletionTimestamp() != nil || text(m, "status", "nodeRef", "name") == "" {
 			continue
 		}
 		if c := v.health(m); c != nil {
 			list = append(list, *c)
+			inMachines = inMachines || isControlPlane(m)
+		}
+	}
+	if inMachines {
+		return list // The control plane repeats what its Machines report.
+	}
+	plane := v.controlPlane()
+	for _, t := range []clusterv1.ConditionType{controlplanev1.EtcdClusterHealthyCondition, controlplanev1.ControlPlaneComponentsHealthyCondition} {
+		if c := failing(plane, t); severe(c) {
+			return append([]Cause{v.cause(ControlPlaneUnhealthy, Blocked, plane, c, c.Reason+": "+c.Message).
+				do("In the workload cluster, see `kubectl get pods -n kube-system -l tier=control-plane -o wide`")}, list...)
 		}
 	}
 	return list
+}
+
+// noNodeReady reports whether every Machine's Node reports that it is not ready, as without a pod network.
+func (v *view) noNodeReady() bool {
+	return !slices.ContainsFunc(v.machines, func(m *unstructured.Unstructured) bool {
+		c := failing(m, clusterv1.MachineNodeHealthyCondition)
+		return c == nil || c.Status != "False"
+	})
 }
 
 // health returns what is wrong with a Machine that has a Node.
@@ -254,21 +334,26 @@ func (v *view) health(m *unstructured.Unstructured) *Cause {
 	replace := fmt.Sprintf("To replace the Machine: `kubectl delete machine %s -n %s`", m.GetName(), m.GetNamespace())
 	node := fmt.Sprintf("In the workload cluster, see `kubectl describe node %s`", text(m, "status", "nodeRef", "name"))
 	if c := failing(m, clusterv1.MachineOwnerRemediatedCondition); c != nil && c.Message != "" {
-		cause := v.cause("RemediationBlocked", Blocked, m, c, "it is not healthy, and is not replaced: "+c.Message)
+		cause := v.cause(RemediationBlocked, Blocked, m, c, "it is not healthy, and is not replaced: "+c.Message)
 		if check := failing(m, clusterv1.MachineHealthCheckSucceededCondition); check != nil {
-			cause.Message += ". " + strings.TrimSuffix(check.Reason+": "+check.Message, ": ")
+			cause.Message += ". " + why(check)
 		}
 		cause = cause.do(node)
 		return &cause
 	}
 	if c := failing(m, clusterv1.MachineNodeHealthyCondition); c != nil {
-		cause := v.cause("NodeUnhealthy", Blocked, m, c, strings.TrimSuffix("its Node "+text(m, "status", "nodeRef", "name")+" is not healthy: "+c.Message, ": ")).do(node, replace)
+		cause := v.cause(NodeUnhealthy, Blocked, m, c, strings.TrimSuffix("its Node "+text(m, "status", "nodeRef", "name")+" is not healthy: "+c.Message, ": ")).do(node)
+		if v.noNodeReady() {
+			cause = cause.do("No Node of the cluster is ready: install a pod network (CNI), or see why its Pods do not run: `kubectl get pods -A` in the workload cluster")
+		} else {
+			cause = cause.do(replace)
+		}
 		return &cause
 	}
 	for _, t := range []clusterv1.ConditionType{controlplanev1.MachineEtcdMemberHealthyCondition, controlplanev1.MachineEtcdPodHealthyCondition,
 		controlplanev1.MachineAPIServerPodHealthyCondition, controlplanev1.MachineControllerManagerPodHealthyCondition, controlplanev1.MachineSchedulerPodHealthyCondition} {
 		if c := failing(m, t); severe(c) {
-			cause := v.cause("ControlPlaneUnhealthy", Blocked, m, c, fmt.Sprintf("%s: %s", c.Reason, c.Message)).
+			cause := v.cause(ControlPlaneUnhealthy, Blocked, m, c, fmt.Sprintf("%s: %s", c.Reason, c.Message)).
 				do(fmt.Sprintf("In the workload cluster, see `kubectl get pods -n kube-system --field-selector spec.nodeName=%s`", text(m, "status", "nodeRef", "name")), replace)
 			return &cause
 		}

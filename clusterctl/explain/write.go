@@ -43,7 +43,7 @@ func Write(w io.Writer, r Report, now time.Time) error {
 
 // line returns "message (Reason, for 5m)".
 func (c Cause) line(now time.Time) string {
-	suffix := c.Reason
+	suffix := string(c.Reason)
 	if c.Since != nil {
 		suffix += ", for " + duration.HumanDuration(now.Sub(c.Since.Time))
 	}

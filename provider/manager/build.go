@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -18,6 +19,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/manager/internal/boundedcache"
 	"sigs.k8s.io/cluster-api/provider/manager/internal/labelindex"
+	"sigs.k8s.io/cluster-api/provider/manager/internal/turn"
 )
 
 // shutdownTimeout is how long shutdown may take. Pods have 10s: the rest is for releasing the
@@ -35,7 +37,7 @@ func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := r.options
+	o, lock := r.options, r.hostLock()
 	mgr, err := ctrl.NewManager(r.config, ctrl.Options{
 		Scheme:   scheme,
 		Logger:   r.log,
@@ -45,19 +47,20 @@ func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
 			Unstructured: true,
 			DisableFor:   []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
 		}},
-		NewClient:                     newClient,
-		LeaderElection:                r.electsLeader(),
-		LeaderElectionID:              r.component.LeaderElectionID,
-		LeaderElectionNamespace:       r.namespace,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 &o.leaderElection.Lease,
-		RenewDeadline:                 &o.leaderElection.RenewDeadline,
-		RetryPeriod:                   &o.leaderElection.RetryPeriod,
-		Metrics:                       metricsserver.Options{BindAddress: "0"},
-		HealthProbeBindAddress:        "0",
-		WebhookServer:                 webhooks,
-		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
-		Controller:                    config.Controller{SkipNameValidation: ptr.To(r.host.shared())},
+		NewClient:                           newClient,
+		LeaderElection:                      lock != nil || r.electsLeader(),
+		LeaderElectionID:                    r.component.LeaderElectionID,
+		LeaderElectionNamespace:             r.namespace,
+		LeaderElectionResourceLockInterface: lock,
+		LeaderElectionReleaseOnCancel:       lock == nil, // a host knows when the component has ended
+		LeaseDuration:                       &o.leaderElection.Lease,
+		RenewDeadline:                       &o.leaderElection.RenewDeadline,
+		RetryPeriod:                         &o.leaderElection.RetryPeriod,
+		Metrics:                             metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress:              "0",
+		WebhookServer:                       webhooks,
+		GracefulShutdownTimeout:             ptr.To(shutdownTimeout),
+		Controller:                          config.Controller{SkipNameValidation: ptr.To(r.host.shared())},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the manager: %w", err)
@@ -78,10 +81,18 @@ func newCache(config *rest.Config, o cache.Options) (cache.Cache, error) {
 // electsLeader reports whether to acquire a Lease before reconciling.
 func (r *run) electsLeader() bool {
 	if r.options.leaderElect && r.host.shared() {
-		r.log.Info("Ignoring --leader-elect: this process has the only replica")
+		r.log.Info("Ignoring --leader-elect: this process has all replicas")
 		return false
 	}
 	return r.options.leaderElect
+}
+
+// hostLock returns the lock of a host that decides which replica reconciles, or nil.
+func (r *run) hostLock() resourcelock.Interface {
+	if !r.host.shared() || r.host.Lead == nil {
+		return nil
+	}
+	return turn.New(r.component.Name, r.host.Lead)
 }
 
 func (r *run) scheme() (*runtime.Scheme, error) {

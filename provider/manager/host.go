@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"context"
 	"io"
 	"net"
 	"os"
@@ -22,7 +23,7 @@ const (
 // A Host with Listen has several components in one process. Then nothing is changed that belongs to the whole process:
 // logging flags are ignored (configure logging and controller-runtime's log.SetLogger before), the log
 // level cannot be changed over HTTP, contention profiling is up to the host, and controllers of several components may
-// have the same name. The component is also the only replica: --leader-elect takes no Lease.
+// have the same name. The host, not a Lease, decides which replica of a component reconciles, see Lead.
 type Host struct {
 	// Config is the connection to the API server. Nil: --kubeconfig, otherwise the in-cluster configuration. Its QPS and Burst
 	// are only overridden by flags that are set explicitly.
@@ -32,6 +33,10 @@ type Host struct {
 	// Listen opens a listener for one of the purposes above, unless a flag disables the endpoint. It may
 	// return nil, except for webhooks: then the endpoint is not served. Nil: TCP listeners at the addresses of the flags.
 	Listen func(purpose string) (net.Listener, error)
+	// Lead returns nil once no other replica of the component reconciles, until this one ends, or the error of ctx. Controllers
+	// start then; webhooks and health checks do not wait for it. It is only used with Listen, where it replaces --leader-elect.
+	// Nil: this is the only replica.
+	Lead func(ctx context.Context) error
 	// Getenv reads the environment. Nil: os.Getenv.
 	Getenv func(string) string
 	// Logger is the logger of the component. Zero: klog.

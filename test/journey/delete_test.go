@@ -29,7 +29,7 @@ type blocker struct {
 	// waitsFor is the condition that is False, with its reason in why. Empty: the Machine is deleted without waiting.
 	waitsFor clusterv1.ConditionType
 	why      string
-	// cause is the reason that clusterctl explain reports.
+	// cause is the reason that clusterctl explain reports, and the kind.
 	cause string
 	// cordoned is set if the Node is cordoned while the Machine waits.
 	cordoned bool
@@ -48,16 +48,16 @@ func blockers() []blocker {
 	soon := &metav1.Duration{Duration: time.Second}
 	return []blocker{
 		{reason: "no blocker"},
-		{reason: "a disruption budget", protected: true, waitsFor: clusterv1.DrainingSucceededCondition, why: clusterv1.DrainingReason, cause: "DrainBlocked", cordoned: true},
+		{reason: "a disruption budget", protected: true, waitsFor: clusterv1.DrainingSucceededCondition, why: clusterv1.DrainingReason, cause: "DrainBlocked Machine", cordoned: true},
 		{reason: "the Node is not drained", protected: true, machine: annotated(clusterv1.ExcludeNodeDrainingAnnotation)},
 		{reason: "draining times out", protected: true, machine: func(m *clusterv1.Machine) { m.Spec.NodeDrainTimeout = soon }},
-		{reason: "a volume", attached: true, waitsFor: clusterv1.VolumeDetachSucceededCondition, why: clusterv1.WaitingForVolumeDetachReason, cause: "VolumesAttached", cordoned: true},
+		{reason: "a volume", attached: true, waitsFor: clusterv1.VolumeDetachSucceededCondition, why: clusterv1.WaitingForVolumeDetachReason, cause: "VolumesAttached Machine", cordoned: true},
 		{reason: "volumes are ignored", attached: true, machine: annotated(clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation)},
 		{reason: "detaching times out", attached: true, machine: func(m *clusterv1.Machine) { m.Spec.NodeVolumeDetachTimeout = soon }},
-		{reason: "a pre-drain hook", machine: annotated(preDrain), waitsFor: clusterv1.PreDrainDeleteHookSucceededCondition, why: clusterv1.WaitingExternalHookReason, cause: "DeletionHook"},
+		{reason: "a pre-drain hook", machine: annotated(preDrain), waitsFor: clusterv1.PreDrainDeleteHookSucceededCondition, why: clusterv1.WaitingExternalHookReason, cause: "DeletionHook Machine"},
 		{
 			reason: "a pre-terminate hook", machine: annotated(preTerminate),
-			waitsFor: clusterv1.PreTerminateDeleteHookSucceededCondition, why: clusterv1.WaitingExternalHookReason, cause: "DeletionHook", cordoned: true,
+			waitsFor: clusterv1.PreTerminateDeleteHookSucceededCondition, why: clusterv1.WaitingExternalHookReason, cause: "DeletionHook Machine", cordoned: true,
 		},
 	}
 }
@@ -104,7 +104,7 @@ func causes(all []blocker, workers []clusterv1.Machine) []string {
 	var list []string
 	for i, h := range all {
 		if h.waitsFor != "" {
-			list = append(list, h.cause+" Machine/"+workers[i].Name)
+			list = append(list, h.cause+"/"+workers[i].Name)
 		}
 	}
 	return list

@@ -1,11 +1,17 @@
 package journey
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/clusterctl/explain"
+	"sigs.k8s.io/cluster-api/clusterctl/explain/gather"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
 )
 
 // explained runs `clusterctl explain` for the Cluster.
@@ -62,10 +68,68 @@ func (c *Subject) ExplainsNothing(*Snapshot) error {
 	return err
 }
 
+// NeverBlocked samples what `clusterctl explain` finds after changes of the Cluster, until the returned function is called. A Cluster
+// with which nothing is wrong may be progressing, but nothing blocks it.
+func (c *Subject) NeverBlocked() (still func()) {
+	c.t.Helper()
+	s, err := management.Scheme()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	reader, err := client.New(c.Config, client.Options{Scheme: s})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(c.t.Context())
+	result := make(chan error, 1)
+	go func() {
+		defer close(result)
+		for samples := 0; ctx.Err() == nil || samples == 0; samples++ {
+			changed := c.changes.next(c.Namespace)
+			input, err := gather.Read(c.t.Context(), reader, c.Key(), time.Now())
+			if err == nil {
+				err = notBlocked(explain.Explain(input))
+			}
+			if err != nil {
+				result <- err
+				return
+			}
+			pause(ctx, changed)
+		}
+	}()
+	return func() {
+		c.t.Helper()
+		stop()
+		if err := <-result; err != nil {
+			c.t.Errorf("nothing blocks a healthy Cluster: %v", err)
+		}
+	}
+}
+
+// pause waits for a change, and then a moment: samples are many requests.
+func pause(ctx context.Context, changed <-chan struct{}) {
+	for _, next := range []<-chan struct{}{changed, nil} {
+		select {
+		case <-next:
+		case <-time.After(tick):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func notBlocked(r explain.Report) error {
+	for i := range r.Causes {
+		if cause := &r.Causes[i]; cause.State == explain.Blocked {
+			return fmt.Errorf("clusterctl explain reports %s %s: %s, since %s", cause.Reason, cause.Object, cause.Message, cause.Since)
+		}
+	}
+	return nil
+}
+
 // matches returns why a cause is not the wanted one. Its chain must lead from the Cluster to its object.
 func matches(have *explain.Cause, cause string, words []string) error {
 	reason, object, _ := strings.Cut(cause, " ")
-	if have.Reason != reason || have.Object.Kind != object && have.Object.String() != object {
+	if string(have.Reason) != reason || have.Object.Kind != object && have.Object.String() != object {
 		return fmt.Errorf("clusterctl explain reports %s %s (%s), want %s", have.Reason, have.Object, have.Message, cause)
 	}
 	for _, word := range words {

@@ -76,7 +76,7 @@ func TestExternalEtcd(t *testing.T) {
 	w := shared.World(t)
 	w.etcdSecrets("c")
 	c := w.Plain(Plain{ControlPlanes: 1, Workers: 1, ClusterConfiguration: externalEtcd}.String())
-	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.NodesMatch, c.withoutEtcd)
+	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.NodesMatch, c.withoutEtcd, c.ExplainsNothing)
 	still := c.Always("the control plane stays available", AvailableControlPlane(1), AtMost(4, 1))
 	c.plane(func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Replicas = ptr.To[int32](3) })
 	c.Eventually("the control plane is scaled up", Ready, ControlPlanes(3), c.NodesMatch, c.withoutEtcd)

@@ -63,7 +63,7 @@ func TestOnlyControlPlaneMachineIsDeleted(t *testing.T) {
 	c := w.Subject(NewCluster("only", w.Class(w.Tools.ProjectTemplate())).Workers(1).Build())
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
 	before := c.Snapshot()
-	still := c.Always("workers are not replaced", SameMachines((*Snapshot).Workers, before))
+	still, healthy := c.Always("workers are not replaced", SameMachines((*Snapshot).Workers, before)), c.NeverBlocked()
 	if err := c.Client.Delete(t.Context(), &before.ControlPlane()[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -72,8 +72,9 @@ func TestOnlyControlPlaneMachineIsDeleted(t *testing.T) {
 			return fmt.Errorf("%d control plane Machines", len(machines))
 		}
 		return nil
-	}, Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
+	}, Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches, c.ExplainsNothing)
 	still()
+	healthy()
 	c.Gone()
 }
 

@@ -252,7 +252,8 @@ func TestAnnotationsOfHealthChecks(t *testing.T) {
 	c.Eventually("the Machine is no target", c.check(ownCheck, allowance("", 1, 1)))
 	still := c.Always("it is not replaced", kept(workers[1]))
 	c.inject(dead(workers[1]))
-	c.Eventually("the failure is observed", machineCondition(workers[1].Name, clusterv1.MachineNodeHealthyCondition, corev1.ConditionUnknown))
+	c.Eventually("the failure is observed", machineCondition(workers[1].Name, clusterv1.MachineNodeHealthyCondition, corev1.ConditionUnknown),
+		c.Explains("NodeUnhealthy Machine/"+workers[1].Name))
 	still()
 	c.update(&workers[1], func() { delete(workers[1].Annotations, clusterv1.MachineSkipRemediationAnnotation) })
 	c.Eventually("it is replaced without the annotation", without(workers[1].Name), Ready, Workers(2))
@@ -341,6 +342,7 @@ func TestExternalRemediation(t *testing.T) {
 	for i := range workers {
 		c.Eventually("the request is created", c.remediationRequest(&workers[i], true))
 	}
+	c.Eventually("the failure is explained", c.Explains("NodeUnhealthy Machine"))
 	c.inject(dead(workers[1]))
 	c.Eventually("the request is deleted once the Machine is back", c.remediationRequest(&workers[0], false), c.remediationRequest(&workers[1], true),
 		machineCondition(workers[0].Name, clusterv1.MachineHealthCheckSucceededCondition, corev1.ConditionTrue))

@@ -78,7 +78,7 @@ func TestHostedControlPlane(t *testing.T) {
 	w := shared.World(t)
 	w.HostedControlPlaneProvider()
 	c := w.Plain(Plain{ControlPlane: hostedPlane, Workers: 2}.String())
-	c.Eventually("the Cluster becomes ready", Ready, Workers(2), Version(older), c.serves(older), c.NodesMatch)
+	c.Eventually("the Cluster becomes ready", Ready, Workers(2), Version(older), c.serves(older), c.NodesMatch, c.ExplainsNothing)
 
 	r := w.Tools.Clusterctl(t.Context(), "", "describe", "cluster", "c", "--namespace", w.Namespace, "--kubeconfig", w.Kubeconfig)
 	if r.Failed || !strings.Contains(r.Out, "FooControlPlane/c") {
@@ -96,7 +96,7 @@ func TestHostedControlPlane(t *testing.T) {
 			}
 		}
 		return fmt.Errorf("Machine %s is not being drained", leaving.Name)
-	})
+	}, c.Explains("DrainBlocked Machine/"+leaving.Name, "default/busy"))
 	release()
 	c.Eventually("the marked Machine is deleted", Ready, Workers(1), c.NodesMatch, func(p *Snapshot) error {
 		if have := p.Workers()[0].Name; have != staying.Name {
@@ -168,7 +168,7 @@ func TestHostedControlPlaneOfAClass(t *testing.T) {
 			return fmt.Errorf("condition %+v", reconciled)
 		}
 		return nil
-	}, SameMachines((*Snapshot).Workers, before))
+	}, SameMachines((*Snapshot).Workers, before), c.Explains("ControlPlaneProvisioning FooControlPlane", "upgraded from "+older+" to "+newer))
 	w.update(o, func() { o.SetAnnotations(nil) })
 	c.Eventually("the workers follow", Ready, Workers(2), Version(newer), c.serves(newer), NewMachines((*Snapshot).Workers, before), c.NodesMatch)
 	still()

@@ -20,9 +20,11 @@ func TestClusterIsCreatedAndDeleted(t *testing.T) {
 	forEachTemplate(t, func(t *testing.T, w *World, template Template) {
 		w.Class(template)
 		c := w.Subject(w.Generated(template, "demo", older, 1, 2))
-		c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(2), Version(older), c.WorkloadMatches)
+		healthy := c.NeverBlocked()
+		c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(2), Version(older), c.WorkloadMatches, c.ExplainsNothing)
 		checkKubeconfig(t, c)
 		c.Gone()
+		healthy()
 	})
 }
 
@@ -58,6 +60,7 @@ func TestClusterScales(t *testing.T) {
 	forEachTemplate(t, func(t *testing.T, w *World, template Template) {
 		w.Class(template)
 		c := w.Subject(w.Generated(template, "scale", older, 1, 1))
+		healthy := c.NeverBlocked()
 		c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
 		small := c.Snapshot()
 
@@ -76,6 +79,7 @@ func TestClusterScales(t *testing.T) {
 		c.Eventually("both are scaled down", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
 		still()
 		consistent()
+		healthy()
 		if err := SameMachines((*Snapshot).ControlPlane, small)(c.Snapshot()); err == nil {
 			t.Error("the oldest control plane Machine still exists, but must be deleted first")
 		}
@@ -113,9 +117,11 @@ func upgrade(c *Subject, controlPlanes, workers int) {
 	still := c.Always("an upgrade follows the strategies", ControlPlaneFirst(newer), AvailableControlPlane(controlPlanes),
 		AvailableWorkers(workers), AtMost(controlPlanes+1, workers+1))
 	consistent := c.EtcdIsConsistent(controlPlanes, controlPlanes+1)
+	healthy := c.NeverBlocked()
 	c.Change(SetVersion(newer))
 	c.Eventually("every Machine is replaced by one with the new version", Ready, ControlPlanes(controlPlanes), Workers(workers), Version(newer),
-		NewMachines((*Snapshot).ControlPlane, before), NewMachines((*Snapshot).Workers, before), c.WorkloadMatches)
+		NewMachines((*Snapshot).ControlPlane, before), NewMachines((*Snapshot).Workers, before), c.WorkloadMatches, c.ExplainsNothing)
 	still()
 	consistent()
+	healthy()
 }

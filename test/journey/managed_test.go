@@ -156,7 +156,7 @@ func TestExternallyManagedInfrastructureOfAClass(t *testing.T) {
 			return fmt.Errorf("the Cluster has no references yet")
 		}
 		return nil
-	})
+	}, c.Explains("ExternallyManaged InMemoryCluster", "terraform"))
 	port := w.freePort()
 	w.provision(c.Snapshot().Cluster.Spec.InfrastructureRef.Name, port)
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), inDomain("outside"), c.WorkloadMatches, c.untouched(port))

@@ -55,7 +55,7 @@ func TestPoolLives(t *testing.T) {
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), c.WorkloadMatches)
 	without := c.Inventory()
 	c.Applied(c.poolObjects("workers", 2)...)
-	c.Eventually("the pool has two Machines", Ready, Pools(2), c.WorkloadMatches)
+	c.Eventually("the pool has two Machines", Ready, Pools(2), c.WorkloadMatches, c.ExplainsNothing)
 	checkPooledNodes(t, c)
 	checkDescribed(t, c, "workers")
 

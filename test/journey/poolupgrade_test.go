@@ -109,7 +109,8 @@ func TestPoolUpgradeWithoutWorkloadCluster(t *testing.T) {
 		return nil
 	})
 	c.faults(`{"unresponsive": true}`)
-	c.Eventually("the topology says why it does not continue", topologyWaits(clusterv1.TopologyReconciledMachinePoolsUpgradePendingReason, "the workload cluster is unreachable"))
+	c.Eventually("the topology says why it does not continue", topologyWaits(clusterv1.TopologyReconciledMachinePoolsUpgradePendingReason, "the workload cluster is unreachable"),
+		c.Explains("WorkloadClusterUnreachable Cluster"))
 	during := c.Snapshot()
 	still := c.Always("nothing is replaced", func(p *Snapshot) error {
 		for _, m := range during.Pooled() {

@@ -83,6 +83,7 @@ func TestRollout(t *testing.T) {
 		}
 	}
 	c.workersVersion("v1.30.5")
+	c.Eventually("both pauses are explained", c.Explains("Paused KubeadmControlPlane/c"), c.ExplainsAll("RolloutPaused MachineDeployment/workers"))
 	still()
 	c.rolledOut("resume", workers, plane)
 	c.Eventually("changes are rolled out afterwards", Workers(2), ofWorkers("v1.30.5"))

@@ -26,7 +26,7 @@ func TestSelfHostedCluster(t *testing.T) {
 	w.startThirdParty(f, mgr)
 	w.applyText(thirdPartyTemplates + "---" + thirdPartyCluster)
 	c := &Subject{World: w, Name: "c"}
-	c.Eventually("the Cluster becomes ready", provisioned, Workers(2), copied)
+	c.Eventually("the Cluster becomes ready", provisioned, Workers(2), copied, c.ExplainsNothing)
 	w.nodesAreLabeled(c.Snapshot())
 	c.Delete()
 }

@@ -157,7 +157,7 @@ func TestThirdPartyProvider(t *testing.T) {
 	w.ThirdPartyProvider()
 	w.applyText(thirdPartyTemplates + "---" + thirdPartyCluster)
 	c := &Subject{World: w, Name: "c"}
-	c.Eventually("the Cluster becomes ready", provisioned, Workers(2), copied, refersToNewest)
+	c.Eventually("the Cluster becomes ready", provisioned, Workers(2), copied, refersToNewest, c.ExplainsNothing)
 	w.nodesAreLabeled(c.Snapshot())
 
 	leaving, staying := c.Snapshot().Workers()[0], c.Snapshot().Workers()[1]

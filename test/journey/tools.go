@@ -32,18 +32,13 @@ func build(ctx context.Context, root, dir string) (*Tools, error) {
 		Root: root, Capi: cmp.Or(os.Getenv(testenv.BinaryVariable), filepath.Join(root, "bin", "capi")),
 		clusterctl: filepath.Join(dir, "clusterctl"), config: filepath.Join(dir, "repository", "clusterctl.yaml"),
 	}
-	for _, step := range []struct {
-		dir  string
-		args []string
-	}{
-		{root, []string{"build", "-o", t.clusterctl, "./cmd/clusterctl"}},
-		{filepath.Join(root, "hack"), []string{"run", "./cmd/release", "--root", "..", "--version", "v2.0.0", "--out", filepath.Dir(t.config)}},
-	} {
-		cmd := exec.CommandContext(ctx, "go", step.args...)
-		cmd.Dir = step.dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("go %s: %w\n%s", strings.Join(step.args, " "), err, out)
-		}
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", t.clusterctl, "./cmd/clusterctl")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("go build ./cmd/clusterctl: %w\n%s", err, out)
+	}
+	if err := release(ctx, root, "v2.0.0", filepath.Dir(t.config)); err != nil {
+		return nil, err
 	}
 	return t, nil
 }

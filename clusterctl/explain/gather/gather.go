@@ -33,6 +33,8 @@ const (
 	// maxEvents bounds the warnings that are read, in pages of pageSize. An API server keeps Events for an hour, sorted by name.
 	maxEvents = 2000
 	pageSize  = 500
+	// maxVerified bounds how many objects are read again.
+	maxVerified = 10
 )
 
 // Read returns the input of Explain for a Cluster. The Cluster is missing among its objects if it does not exist.
@@ -65,7 +67,9 @@ func Read(ctx context.Context, c client.Client, cluster types.NamespacedName, no
 	if err := r.class(ctx); err != nil {
 		return explain.Input{}, err
 	}
-	r.unknownKinds()
+	if err := r.verify(ctx, r.unresolved()); err != nil {
+		return explain.Input{}, err
+	}
 	slices.Sort(r.in.Unread)
 	return r.in, nil
 }
@@ -181,15 +185,40 @@ func (r *reader) class(ctx context.Context) error {
 	return r.note("ClusterClasses", err)
 }
 
-// unknownKinds finds referenced kinds that the API server does not serve.
-func (r *reader) unknownKinds() {
+// unresolved returns the references to objects that were not found, and notes the kinds that the API server does not serve.
+func (r *reader) unresolved() []tree.Reference {
+	var list []tree.Reference
 	for _, ref := range tree.References(r.in.Cluster, r.in.Objects) {
 		gk := ref.Kind.GroupKind()
-		if r.in.Objects.Get(gk, ref.Name) != nil {
+		if r.in.Objects.Get(gk, ref.Name) != nil || ref.From.GetDeletionTimestamp() != nil {
 			continue
 		}
 		if _, err := r.client.RESTMapper().RESTMapping(gk, ref.Kind.Version); meta.IsNoMatchError(err) {
 			r.in.NoKind[gk] = true
+			continue
 		}
+		list = append(list, ref)
 	}
+	return list
+}
+
+// verify reads objects again until one of them refers to an object that does not exist. Kinds are read one after the other, so both
+// may have been deleted meanwhile; then the first does not count. It gives up after maxVerified: most of the Cluster is being deleted.
+func (r *reader) verify(ctx context.Context, unresolved []tree.Reference) error {
+	for _, ref := range unresolved[:min(len(unresolved), maxVerified)] {
+		from := &unstructured.Unstructured{}
+		from.SetGroupVersionKind(ref.From.GroupVersionKind())
+		err := r.client.Get(ctx, client.ObjectKeyFromObject(ref.From), from)
+		switch {
+		case apierrors.IsNotFound(err):
+			from = ref.From.DeepCopy()
+			from.SetDeletionTimestamp(&metav1.Time{Time: r.in.Now})
+		case err != nil:
+			return fmt.Errorf("cannot read %s %s again: %w", ref.From.GetKind(), ref.From.GetName(), err)
+		case from.GetDeletionTimestamp() == nil:
+			return nil
+		}
+		r.in.Objects.Add(from)
+	}
+	return nil
 }

@@ -73,6 +73,8 @@ type server struct {
 	mu       sync.Mutex
 	requests []string
 	forbid   string
+	// afterList, if set, is called after each list, with its kind.
+	afterList func(kind string)
 }
 
 func newServer(t *testing.T, objects ...client.Object) *server {
@@ -114,7 +116,11 @@ func newServer(t *testing.T, objects ...client.Object) *server {
 				if kind.Kind == s.forbid {
 					return apierrors.NewForbidden(schema.GroupResource{Resource: kind.Kind}, "", nil)
 				}
-				return c.List(ctx, list, opts...)
+				err = c.List(ctx, list, opts...)
+				if s.afterList != nil {
+					s.afterList(kind.Kind)
+				}
+				return err
 			},
 		}).Build()
 	return s
@@ -173,5 +179,30 @@ func TestReadOfNothing(t *testing.T) {
 	in, err := Read(t.Context(), newServer(t), name, time.Now())
 	if err != nil || in.Objects.Cluster(name) != nil {
 		t.Errorf("Cluster %v, error %v", in.Objects.Cluster(name), err)
+	}
+}
+
+// TestReadVerifiesWhatIsMissing checks that a Machine whose infrastructure was deleted between two lists does not count if it was
+// deleted itself, and that one request shows that.
+func TestReadVerifiesWhatIsMissing(t *testing.T) {
+	for reason, gone := range map[string]bool{"the Machine was deleted, too": true, "only the infrastructure was deleted": false} {
+		t.Run(reason, func(t *testing.T) {
+			machine := cluster(1)[len(cluster(0))]
+			s := newServer(t, append(cluster(0), machine)...)
+			s.afterList = func(kind string) {
+				if kind == "MachineList" && gone {
+					if err := s.Delete(t.Context(), machine.DeepCopyObject().(client.Object)); client.IgnoreNotFound(err) != nil {
+						t.Error(err)
+					}
+				}
+			}
+			in, err := Read(t.Context(), s, name, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if have := in.Objects.Of(tree.MachineKind, name)[0].GetDeletionTimestamp() != nil; have != gone {
+				t.Errorf("the Machine counts as deleted: %t, want %t", have, gone)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@
 //
 //	host.go       Run: wires the parts below to an API server
 //	reconcile.go  starts, replaces and stops instances as Deployments change
+//	rollout.go    in which order: the new instance serves before the old one stops, a pure function
 //	plan.go       what a Deployment specifies
 //	env.go        environment and arguments, as a kubelet computes them
 //	instance.go   one running component: restarts with backoff, listeners, shutdown
@@ -12,6 +13,9 @@
 //	proxy.go      forwards the API server's calls to Services to those listeners
 //	identity.go   the ServiceAccount's token
 //	status.go     the Deployment's status
+//
+// Two instances of a component run during a rollout. Both serve webhooks, health checks and metrics; only one of them
+// reconciles and writes files, because the new one waits in Process.Lead until the old one has ended.
 //
 // Callers provide the components as Programs, by image name.
 package host

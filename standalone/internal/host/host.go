@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -44,6 +46,9 @@ type Process struct {
 	// Listen opens a listener for a container port, by its name, such as "webhook-server". Services reach it by that name
 	// or its number. Opening it again replaces the earlier listener.
 	Listen func(port string) (net.Listener, error)
+	// Lead returns nil once all earlier instances of the Deployment have ended, or the error of ctx. Until then, the program
+	// must not reconcile, or use DataDir.
+	Lead func(ctx context.Context) error
 	// DataDir is a directory, not created yet, for what a container would store in a volume: it belongs to the Deployment
 	// and outlives the process.
 	DataDir string
@@ -82,8 +87,9 @@ type host struct {
 	// running ends when the host stops; instances outlive the reconciles that start them.
 	running context.Context //nolint:containedctx // see above
 
-	mu        sync.Mutex
-	instances map[types.NamespacedName]*instance
+	mu sync.Mutex
+	// instances are those that have not ended, by Deployment, from the oldest to the newest.
+	instances map[types.NamespacedName][]*instance
 }
 
 // Run hosts components until the context ends. It returns when every component has stopped.
@@ -110,7 +116,7 @@ func Run(ctx context.Context, o Options) error {
 	h := &host{
 		Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), kubernetes: clientset,
 		recorder: mgr.GetEventRecorder("capi"), changes: make(chan event.GenericEvent, 64),
-		running: ctx, instances: map[types.NamespacedName]*instance{},
+		running: ctx, instances: map[types.NamespacedName][]*instance{},
 	}
 	if err := h.setup(ctx, mgr); err != nil {
 		return err
@@ -139,10 +145,7 @@ func (h *host) setup(ctx context.Context, mgr ctrl.Manager) error {
 // wait returns when all instances have stopped.
 func (h *host) wait() {
 	h.mu.Lock()
-	instances := make([]*instance, 0, len(h.instances))
-	for _, i := range h.instances {
-		instances = append(instances, i)
-	}
+	instances := slices.Concat(slices.Collect(maps.Values(h.instances))...)
 	h.mu.Unlock()
 	for _, i := range instances {
 		i.cancel()
@@ -150,11 +153,4 @@ func (h *host) wait() {
 	for _, i := range instances {
 		<-i.ended
 	}
-}
-
-// instance returns the running instance of a Deployment, or nil.
-func (h *host) instance(key types.NamespacedName) *instance {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.instances[key]
 }

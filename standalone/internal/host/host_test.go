@@ -154,32 +154,7 @@ func TestWebhookIsReachedThroughItsService(t *testing.T) {
 	caBundle := withCertificate(t, ns)
 	create(t, deployment(ns))
 	available(t, ns)
-	create(t, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "webhook"},
-		Spec: corev1.ServiceSpec{
-			Selector: map[string]string{"control-plane": "controller-manager"},
-			Ports:    []corev1.ServicePort{{Port: 443, TargetPort: intstr.FromString("webhook-server")}},
-		},
-	})
-	webhook := &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: ns},
-		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name:                    "deny.example.com",
-			AdmissionReviewVersions: []string{"v1"},
-			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
-			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": ns}},
-			ObjectSelector:          &metav1.LabelSelector{MatchLabels: map[string]string{"validate": "true"}},
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
-			}},
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{
-				CABundle: caBundle,
-				Service:  &admissionregistrationv1.ServiceReference{Namespace: ns, Name: "webhook", Path: ptr.To("/deny")},
-			},
-		}},
-	}
-	create(t, webhook)
+	withWebhook(t, ns, caBundle)
 
 	const denied = `admission webhook "deny.example.com" denied the request: test-component does not want unwanted`
 	wantMessage(t, ns, "the webhook answers", denied)
@@ -196,6 +171,36 @@ func TestWebhookIsReachedThroughItsService(t *testing.T) {
 	change(t, ns, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(1)) })
 	available(t, ns)
 	wantMessage(t, ns, "the webhook answers again", denied)
+}
+
+// withWebhook creates a Service for the component of the namespace, and a webhook for its ConfigMaps labeled validate=true.
+func withWebhook(t *testing.T, ns string, caBundle []byte) {
+	t.Helper()
+	create(t, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "webhook"},
+		Spec: corev1.ServiceSpec{
+			Selector: map[string]string{"control-plane": "controller-manager"},
+			Ports:    []corev1.ServicePort{{Port: 443, TargetPort: intstr.FromString("webhook-server")}},
+		},
+	})
+	create(t, &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: ns},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name:                    "deny.example.com",
+			AdmissionReviewVersions: []string{"v1"},
+			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": ns}},
+			ObjectSelector:          &metav1.LabelSelector{MatchLabels: map[string]string{"validate": "true"}},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+			}},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{
+				CABundle: caBundle,
+				Service:  &admissionregistrationv1.ServiceReference{Namespace: ns, Name: "webhook", Path: ptr.To("/deny")},
+			},
+		}},
+	})
 }
 
 // wantMessage creates the object that the webhook rejects until the API server's error contains the text. It retries
@@ -226,8 +231,9 @@ func TestUnknownImageIsRejected(t *testing.T) {
 	want := appsv1.DeploymentStatus{
 		ObservedGeneration: 1, UnavailableReplicas: 1,
 		Conditions: []appsv1.DeploymentCondition{
-			{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "ImageNotHosted", Message: message},
+			{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable", Message: message},
 			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded", Message: message},
+			{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: message},
 		},
 	}
 	ignoreTimes := cmpopts.IgnoreFields(appsv1.DeploymentCondition{}, "LastUpdateTime", "LastTransitionTime")

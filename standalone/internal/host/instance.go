@@ -27,24 +27,35 @@ const (
 	phaseStopping phase = "Stopping"
 )
 
+// state is the state of an instance.
+type state struct {
+	phase   phase
+	message string // why it is not ready
+}
+
 // instance is a component that is running or about to be restarted.
 type instance struct {
 	plan      *plan
 	listeners *listeners
 	cancel    context.CancelFunc
+	stopping  <-chan struct{} // closed when the instance is to stop
 	ended     chan struct{}
+	earlier   []<-chan struct{} // closed when the instances before this one have ended
 
-	mu      sync.Mutex
-	phase   phase
-	message string // why it is not ready
+	mu sync.Mutex
+	state
 }
 
-// start runs the plan until the instance is canceled.
-func (h *host) start(p *plan, changed func()) *instance {
+// start runs the plan until the instance is canceled. It leads when the earlier instances have ended.
+func (h *host) start(p *plan, earlier []*instance, changed func()) *instance {
+	var ends []<-chan struct{}
+	for _, e := range earlier {
+		ends = append(ends, e.ended)
+	}
 	ctx, cancel := context.WithCancel(h.running)
 	i := &instance{
-		plan: p, listeners: newListeners(), cancel: cancel, ended: make(chan struct{}),
-		phase: phaseStarting, message: "the component is starting",
+		plan: p, listeners: newListeners(), cancel: cancel, stopping: ctx.Done(), ended: make(chan struct{}), earlier: ends,
+		state: state{phase: phaseStarting, message: "the component is starting"},
 	}
 	go func() {
 		defer changed()
@@ -127,6 +138,7 @@ func (h *host) process(ctx context.Context, i *instance) (Process, []string, err
 		Config:    config,
 		Namespace: pod.Namespace,
 		Listen:    i.listeners.listen,
+		Lead:      i.lead,
 		DataDir:   filepath.Join(h.DataDir, pod.Namespace, i.plan.deployment.Name),
 		Getenv:    func(name string) string { return env[name] },
 		Logger:    h.Logger.WithName(pod.Namespace).WithName(i.plan.program),
@@ -145,9 +157,21 @@ func (h *host) stop(i *instance) {
 		select {
 		case <-i.ended:
 		case <-h.Clock.After(i.plan.grace):
-			h.Logger.Error(nil, "Component does not stop, its replacement is waiting", "deployment", i.plan.deployment, "grace", i.plan.grace)
+			h.Logger.Error(nil, "Component does not stop, its replacement does not reconcile yet", "deployment", i.plan.deployment, "grace", i.plan.grace)
 		}
 	}()
+}
+
+// lead waits until all earlier instances have ended.
+func (i *instance) lead(ctx context.Context) error {
+	for _, ended := range i.earlier {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // hasEnded reports whether the instance has stopped completely.
@@ -183,10 +207,16 @@ func (i *instance) report(ready bool, why string) bool {
 }
 
 // observe returns the state of the instance.
-func (i *instance) observe() observation {
+func (i *instance) observe() state {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return observation{phase: i.phase, message: i.message}
+	return i.state
+}
+
+// member returns what rollouts depend on.
+func (i *instance) member() member {
+	seen := i.observe()
+	return member{hash: i.plan.hash, ready: seen.phase == phaseReady, stopping: seen.phase == phaseStopping}
 }
 
 // describe names the instance for messages.

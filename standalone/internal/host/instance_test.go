@@ -42,7 +42,7 @@ func TestRestartBackoff(t *testing.T) {
 		kubernetes: tokens, running: ctx,
 	}
 	changes := make(chan struct{}, 100)
-	i := h.start(&plan{program: "p", pod: &corev1.Pod{Spec: corev1.PodSpec{ServiceAccountName: "a"}}}, func() { changes <- struct{}{} })
+	i := h.start(&plan{program: "p", pod: &corev1.Pod{Spec: corev1.PodSpec{ServiceAccountName: "a"}}}, nil, func() { changes <- struct{}{} })
 	for len(starts) < 10 {
 		for !clock.HasWaiters() {
 			runtime.Gosched()
@@ -64,7 +64,7 @@ func TestRestartBackoff(t *testing.T) {
 	if diff := cmp.Diff(want, pauses); diff != "" {
 		t.Errorf("time from one start to the next (-want +got):\n%s", diff)
 	}
-	if got := i.observe(); got != (observation{phase: phaseFailed, message: "broken"}) {
+	if got := i.observe(); got != (state{phase: phaseFailed, message: "broken"}) {
 		t.Errorf("the failure should be seen, got %+v", got)
 	}
 }

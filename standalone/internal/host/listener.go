@@ -96,12 +96,12 @@ func (l *listeners) closeAll() {
 	}
 }
 
-// errEnded is returned by deliver when the instance has stopped.
-var errEnded = errors.New("the component has stopped")
+// errStopping is returned by deliver when the instance does not accept connections any more.
+var errStopping = errors.New("the component is stopping")
 
 // deliver delivers a connection to a port. It waits for the component to open it, and retries when the component closes
-// it, until the context ends or the instance has stopped.
-func (l *listeners) deliver(ctx context.Context, port string, conn net.Conn, ended <-chan struct{}) error {
+// it, until the context ends or the instance stops.
+func (l *listeners) deliver(ctx context.Context, port string, conn net.Conn, stopping <-chan struct{}) error {
 	for {
 		l.mu.Lock()
 		q, changed := l.open[port], l.changed
@@ -113,8 +113,8 @@ func (l *listeners) deliver(ctx context.Context, port string, conn net.Conn, end
 		}
 		select {
 		case <-changed:
-		case <-ended:
-			return errEnded
+		case <-stopping:
+			return errStopping
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -98,7 +98,7 @@ func (p *proxy) connect(ctx context.Context, address string, conn net.Conn) erro
 		}
 		if target != nil {
 			err := p.hand(ctx, target, name, conn)
-			if !errors.Is(err, errEnded) {
+			if !errors.Is(err, errStopping) {
 				return err
 			}
 		}
@@ -115,9 +115,9 @@ func (p *proxy) connect(ctx context.Context, address string, conn net.Conn) erro
 // sends nothing before the response, so nothing has been read ahead.
 func (p *proxy) hand(ctx context.Context, target *instance, port string, conn net.Conn) error {
 	_ = conn.SetDeadline(time.Time{}) // the deadline was for connecting
-	err := target.listeners.deliver(ctx, port, conn, target.ended)
+	err := target.listeners.deliver(ctx, port, conn, target.stopping)
 	switch {
-	case errors.Is(err, errEnded):
+	case errors.Is(err, errStopping):
 		return err
 	case err != nil:
 		return fmt.Errorf("%s is not listening on port %q: %s", target.describe(), port, target.observe().message)
@@ -162,23 +162,45 @@ func (p *proxy) target(ctx context.Context, s *corev1.Service, port int32) (*ins
 	if at < 0 || len(s.Spec.Selector) == 0 {
 		return nil, "", fmt.Errorf("Service %s/%s has no port %d, or no selector", s.Namespace, s.Name, port)
 	}
+	selector := labels.SelectorFromSet(s.Spec.Selector)
+	if found := p.host.endpoint(s.Namespace, selector); found != nil {
+		return found, portName(found.plan.container, s.Spec.Ports[at].TargetPort), nil
+	}
 	var deployments appsv1.DeploymentList
 	if err := p.host.client.List(ctx, &deployments, client.InNamespace(s.Namespace)); err != nil {
 		return nil, "", fmt.Errorf("find the Deployment of Service %s/%s: %w", s.Namespace, s.Name, err)
 	}
-	selector := labels.SelectorFromSet(s.Spec.Selector)
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
-		if !selector.Matches(labels.Set(d.Spec.Template.Labels)) || ptr.Deref(d.Spec.Replicas, 1) == 0 {
-			continue
-		}
-		wanted, err := planFor(d, p.host.Programs)
-		if err != nil {
+		if selector.Matches(labels.Set(d.Spec.Template.Labels)) && ptr.Deref(d.Spec.Replicas, 1) > 0 {
+			_, err := planFor(d, p.host.Programs)
 			return nil, "", err
 		}
-		return p.host.instance(client.ObjectKeyFromObject(d)), portName(wanted.container, s.Spec.Ports[at].TargetPort), nil
 	}
 	return nil, "", fmt.Errorf("no Deployment matches the selector of Service %s/%s", s.Namespace, s.Name)
+}
+
+// endpoint returns the instance that serves a selector: the newest that is ready. If none is, it returns the newest that is
+// starting, because components may need their own webhooks to become ready, or nil.
+func (h *host) endpoint(namespace string, selector labels.Selector) *instance {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var starting *instance
+	for key, instances := range h.instances {
+		for _, i := range slices.Backward(instances) {
+			m := i.member()
+			if key.Namespace != namespace || m.stopping || !selector.Matches(labels.Set(i.plan.pod.Labels)) {
+				continue
+			}
+			if m.ready {
+				return i
+			}
+			if starting == nil {
+				starting = i
+			}
+		}
+	}
+	return starting
 }
 
 // forward copies data between conn and an external address, until both sides are done.

@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,46 +24,68 @@ func (h *host) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result
 		if client.IgnoreNotFound(err) != nil {
 			return ctrl.Result{}, fmt.Errorf("read Deployment %s: %w", request, err)
 		}
-		h.replace(request.NamespacedName, nil)
+		h.stopAll(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	if !d.DeletionTimestamp.IsZero() {
-		h.replace(request.NamespacedName, nil)
+	switch {
+	case !d.DeletionTimestamp.IsZero():
+		h.stopAll(request.NamespacedName)
 		return ctrl.Result{}, nil
+	case ptr.Deref(d.Spec.Replicas, 1) == 0:
+		h.stopAll(request.NamespacedName)
+		return h.writeStatus(ctx, d, observation{state: state{phase: phaseNone}})
 	}
 	wanted, refusal := planFor(d, h.Programs)
-	if ptr.Deref(d.Spec.Replicas, 1) == 0 {
-		wanted, refusal = nil, nil
-	}
-	seen := h.replace(request.NamespacedName, wanted)
+	seen := h.rollOut(request.NamespacedName, planHash(d), wanted, surges(d))
 	if refusal != nil {
-		seen = observation{phase: phaseRefused, message: refusal.Error()}
+		seen.state = state{phase: phaseRefused, message: refusal.Error()}
 	}
-	return ctrl.Result{}, h.writeStatus(ctx, d, seen)
+	return h.writeStatus(ctx, d, seen)
 }
 
-// replace makes an instance of the plan the only one of the Deployment, and returns its state. The new instance starts
-// when the old one has stopped, because two instances of a component would write the same objects.
-func (h *host) replace(key types.NamespacedName, wanted *plan) observation {
+// stopAll stops the instances of a Deployment.
+func (h *host) stopAll(key types.NamespacedName) {
+	h.rollOut(key, "", nil, false)
+}
+
+// rollOut takes the next step of a rollout, and returns the state of the component. wanted is nil if this process cannot run
+// the template with that hash.
+func (h *host) rollOut(key types.NamespacedName, hash string, wanted *plan, surge bool) observation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	current := h.instances[key]
-	if current != nil && wanted != nil && current.plan.hash == wanted.hash && !current.hasEnded() {
-		return current.observe()
+	alive := slices.DeleteFunc(h.instances[key], (*instance).hasEnded)
+	members := make([]member, 0, len(alive))
+	for _, i := range alive {
+		members = append(members, i.member())
 	}
-	if current != nil {
-		h.stop(current)
-		if !current.hasEnded() {
-			return current.observe()
-		}
+	todo := planRollout(members, hash, wanted != nil, surge)
+	for _, at := range todo.stop {
+		h.stop(alive[at])
+	}
+	if todo.start && h.running.Err() == nil {
+		alive = append(alive, h.start(wanted, alive, func() { h.notify(key) }))
+	}
+	if len(alive) == 0 {
 		delete(h.instances, key)
+	} else {
+		h.instances[key] = alive
 	}
-	if wanted == nil || h.running.Err() != nil {
-		return observation{phase: phaseNone}
+	return observe(alive, hash)
+}
+
+// observe returns the state of the instances of a Deployment.
+func observe(instances []*instance, hash string) observation {
+	seen := observation{state: state{phase: phaseStopping, message: "an earlier instance of the component is stopping"}}
+	for _, i := range instances {
+		switch m := i.member(); {
+		case m.stopping:
+		case m.hash == hash:
+			seen.state = i.observe()
+		default:
+			seen.old, seen.oldReady = true, m.ready
+		}
 	}
-	started := h.start(wanted, func() { h.notify(key) })
-	h.instances[key] = started
-	return started.observe()
+	return seen
 }
 
 // notify requeues the Deployment.
@@ -73,19 +97,21 @@ func (h *host) notify(key types.NamespacedName) {
 	}
 }
 
-// writeStatus writes a changed status, and an event if the user has to act.
-func (h *host) writeStatus(ctx context.Context, d *appsv1.Deployment, seen observation) error {
-	status := statusFor(d, seen, metav1.NewTime(h.Clock.Now()).Rfc3339Copy())
+// writeStatus writes a changed status, and an event if the user has to act. It returns when the deadline for progress ends.
+func (h *host) writeStatus(ctx context.Context, d *appsv1.Deployment, seen observation) (ctrl.Result, error) {
+	now := metav1.NewTime(h.Clock.Now()).Rfc3339Copy()
+	status := statusFor(d, seen, now)
+	result := ctrl.Result{RequeueAfter: untilDeadline(d.Spec, status, now.Time)}
 	if equality.Semantic.DeepEqual(status, d.Status) {
-		return nil
+		return result, nil
 	}
 	before := d.DeepCopy()
 	d.Status = status
 	if err := h.client.Status().Patch(ctx, d, client.MergeFrom(before)); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("write the status of Deployment %s/%s: %w", d.Namespace, d.Name, err))
+		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("write the status of Deployment %s/%s: %w", d.Namespace, d.Name, err))
 	}
-	if message(before) == seen.message {
-		return nil
+	if mentions(before, seen.message) {
+		return result, nil
 	}
 	switch seen.phase {
 	case phaseRefused:
@@ -93,15 +119,10 @@ func (h *host) writeStatus(ctx context.Context, d *appsv1.Deployment, seen obser
 	case phaseFailed:
 		h.recorder.Eventf(d, nil, corev1.EventTypeWarning, "ComponentFailed", "Start", "%s", seen.message)
 	}
-	return nil
+	return result, nil
 }
 
-// message is the reason in the Deployment's status why it is not available.
-func message(d *appsv1.Deployment) string {
-	for _, condition := range d.Status.Conditions {
-		if condition.Type == appsv1.DeploymentAvailable {
-			return condition.Message
-		}
-	}
-	return ""
+// mentions reports whether a condition of the Deployment has the message.
+func mentions(d *appsv1.Deployment, message string) bool {
+	return slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return strings.HasSuffix(c.Message, message) })
 }

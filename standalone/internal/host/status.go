@@ -1,6 +1,11 @@
 package host
 
 import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,72 +18,135 @@ const (
 	phaseRefused phase = "Refused"
 )
 
+// The reasons of the Deployment controller, which kubectl rollout status and other tools rely on.
+const (
+	reasonAvailable   = "MinimumReplicasAvailable"
+	reasonUnavailable = "MinimumReplicasUnavailable"
+	reasonUpdated     = "ReplicaSetUpdated"
+	reasonComplete    = "NewReplicaSetAvailable"
+	reasonDeadline    = "ProgressDeadlineExceeded"
+	reasonCreate      = "FailedCreate"
+)
+
 // observation is the observed state of a Deployment's component.
 type observation struct {
-	phase   phase
-	message string
+	// state is that of the instance of the current template, or why there is none.
+	state
+	// old is whether an instance of an earlier template runs and is not stopping, oldReady whether it is ready.
+	old, oldReady bool
 }
 
-// statusFor computes a Deployment's status. One component in this process counts as all replicas: more of them would only
+// statusFor computes a Deployment's status. One instance in this process counts as all replicas: more of them would only
 // wait for leader election.
 func statusFor(d *appsv1.Deployment, seen observation, now metav1.Time) appsv1.DeploymentStatus {
 	replicas := ptr.Deref(d.Spec.Replicas, 1)
-	status := appsv1.DeploymentStatus{
-		ObservedGeneration:  d.Generation,
-		UnavailableReplicas: replicas,
-		CollisionCount:      d.Status.CollisionCount,
-	}
+	status := appsv1.DeploymentStatus{ObservedGeneration: d.Generation, CollisionCount: d.Status.CollisionCount}
 	if seen.phase == phaseStarting || seen.phase == phaseReady || seen.phase == phaseFailed {
-		status.Replicas, status.UpdatedReplicas = replicas, replicas
+		status.UpdatedReplicas = replicas
 	}
+	status.Replicas = status.UpdatedReplicas
 	if seen.phase == phaseReady {
-		status.ReadyReplicas, status.AvailableReplicas, status.UnavailableReplicas = replicas, replicas, 0
+		status.ReadyReplicas = replicas
+	} else {
+		status.UnavailableReplicas = replicas
 	}
-	for _, wanted := range conditionsFor(seen) {
-		status.Conditions = append(status.Conditions, keepTimes(d.Status.Conditions, wanted, now))
+	if seen.old {
+		status.Replicas += replicas
+		if seen.oldReady {
+			status.ReadyReplicas += replicas
+		} else {
+			status.UnavailableReplicas += replicas
+		}
+	}
+	status.AvailableReplicas = status.ReadyReplicas
+	wanted := []appsv1.DeploymentCondition{available(seen), progressing(d, seen, now)}
+	if seen.phase == phaseRefused {
+		wanted = append(wanted, appsv1.DeploymentCondition{
+			Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: reasonCreate, Message: seen.message,
+		})
+	}
+	for _, c := range wanted {
+		status.Conditions = append(status.Conditions, keepTimes(d, c, now))
 	}
 	return status
 }
 
-// conditionsFor uses the reasons of the Deployment controller, which tools rely on.
-func conditionsFor(seen observation) []appsv1.DeploymentCondition {
-	available := appsv1.DeploymentCondition{
-		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse,
-		Reason: "MinimumReplicasUnavailable", Message: seen.message,
+// available is the condition Available: whether an instance serves, of the current template or of an earlier one.
+func available(seen observation) appsv1.DeploymentCondition {
+	c := appsv1.DeploymentCondition{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: reasonUnavailable, Message: seen.message}
+	if seen.phase == phaseReady || seen.phase == phaseNone || seen.oldReady {
+		c.Status, c.Reason, c.Message = corev1.ConditionTrue, reasonAvailable, "Deployment has minimum availability."
 	}
-	progressing := appsv1.DeploymentCondition{
-		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue,
-		Reason: "ReplicaSetUpdated", Message: seen.message,
-	}
-	switch seen.phase {
-	case phaseReady, phaseNone:
-		available.Status, available.Reason = corev1.ConditionTrue, "MinimumReplicasAvailable"
-		available.Message = "Deployment has minimum availability."
-		progressing.Reason, progressing.Message = "NewReplicaSetAvailable", "The component has started."
-		if seen.phase == phaseNone {
-			progressing.Message = "The Deployment is scaled to zero."
-		}
-	case phaseRefused:
-		// This reason makes `kubectl rollout status` and other tools stop waiting immediately.
-		available.Reason = "ImageNotHosted"
-		progressing.Status, progressing.Reason = corev1.ConditionFalse, "ProgressDeadlineExceeded"
-	}
-	return []appsv1.DeploymentCondition{available, progressing}
+	return c
 }
 
-// keepTimes keeps the times of existing conditions that did not change.
-func keepTimes(existing []appsv1.DeploymentCondition, wanted appsv1.DeploymentCondition, now metav1.Time) appsv1.DeploymentCondition {
+// progressing is the condition Progressing: whether the current template is being rolled out, or has been.
+func progressing(d *appsv1.Deployment, seen observation, now metav1.Time) appsv1.DeploymentCondition {
+	c := appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reasonUpdated, Message: seen.message}
+	// What was reported about an earlier generation says nothing about this one.
+	previous := appsv1.DeploymentCondition{}
+	if d.Status.ObservedGeneration == d.Generation {
+		previous, _ = conditionOf(d.Status, appsv1.DeploymentProgressing)
+	}
+	switch {
+	case seen.phase == phaseRefused:
+		// It cannot succeed later. With this reason, tools stop waiting immediately.
+		c.Status, c.Reason = corev1.ConditionFalse, reasonDeadline
+	case seen.phase == phaseNone:
+		c.Reason, c.Message = reasonComplete, "The Deployment is scaled to zero."
+	case seen.phase == phaseReady && !seen.old:
+		c.Reason, c.Message = reasonComplete, "The component has started."
+	case previous.Reason == reasonComplete:
+		return previous // A component that fails after its rollout does not undo the rollout.
+	case previous.Reason == reasonDeadline, previous.Reason == reasonUpdated && left(d.Spec, previous, now.Time) <= 0:
+		c.Status, c.Reason = corev1.ConditionFalse, reasonDeadline
+		c.Message = fmt.Sprintf("Deployment has not become available for %ds: %s", ptr.Deref(d.Spec.ProgressDeadlineSeconds, 0), seen.message)
+	}
+	return c
+}
+
+// left returns how much of spec.progressDeadlineSeconds is left. Its maximum means that there is no deadline, as in Kubernetes.
+func left(spec appsv1.DeploymentSpec, progressing appsv1.DeploymentCondition, now time.Time) time.Duration {
+	seconds := ptr.Deref(spec.ProgressDeadlineSeconds, math.MaxInt32)
+	if seconds == math.MaxInt32 {
+		return math.MaxInt64
+	}
+	return progressing.LastUpdateTime.Add(time.Duration(seconds) * time.Second).Sub(now)
+}
+
+// untilDeadline returns how long to wait until a rollout exceeds its deadline, or 0 if it does not.
+func untilDeadline(spec appsv1.DeploymentSpec, status appsv1.DeploymentStatus, now time.Time) time.Duration {
+	c, found := conditionOf(status, appsv1.DeploymentProgressing)
+	wait := left(spec, c, now)
+	if !found || c.Reason != reasonUpdated || wait == math.MaxInt64 {
+		return 0
+	}
+	return max(wait, time.Second)
+}
+
+// keepTimes keeps the times of existing conditions that did not change. A rollout whose message changes makes no progress.
+func keepTimes(d *appsv1.Deployment, wanted appsv1.DeploymentCondition, now metav1.Time) appsv1.DeploymentCondition {
 	wanted.LastUpdateTime, wanted.LastTransitionTime = now, now
-	for _, old := range existing {
-		if old.Type != wanted.Type {
-			continue
-		}
-		if old.Status == wanted.Status {
-			wanted.LastTransitionTime = old.LastTransitionTime
-		}
-		if old.Status == wanted.Status && old.Reason == wanted.Reason && old.Message == wanted.Message {
-			wanted.LastUpdateTime = old.LastUpdateTime
-		}
+	old, found := conditionOf(d.Status, wanted.Type)
+	if !found || old.Status != wanted.Status {
+		return wanted
+	}
+	wanted.LastTransitionTime = old.LastTransitionTime
+	same := old.Message == wanted.Message
+	if wanted.Type == appsv1.DeploymentProgressing {
+		same = d.Status.ObservedGeneration == d.Generation
+	}
+	if same && old.Reason == wanted.Reason {
+		wanted.LastUpdateTime = old.LastUpdateTime
 	}
 	return wanted
+}
+
+// conditionOf returns the condition of a type.
+func conditionOf(status appsv1.DeploymentStatus, kind appsv1.DeploymentConditionType) (appsv1.DeploymentCondition, bool) {
+	at := slices.IndexFunc(status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == kind })
+	if at < 0 {
+		return appsv1.DeploymentCondition{}, false
+	}
+	return status.Conditions[at], true
 }

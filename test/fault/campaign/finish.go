@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/cluster-api/test/fault/invariant"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
+	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
-// Finish completes all runs since the last call. First, no manager may write for some time. Then it deletes the Clusters,
-// and nothing may be left. It adds violations to the Results of the runs.
+// Finish completes all runs since the last call. First, no manager may write for some time. Then `clusterctl explain`
+// must find the cause of what a Cluster waits for, and nothing otherwise. Then it deletes the Clusters, and nothing may be left. It adds violations to the Results of the runs.
 func (r *Runner) Finish(ctx context.Context) error {
 	if err := r.rest(ctx); err != nil {
 		return err
@@ -22,6 +25,9 @@ func (r *Runner) Finish(ctx context.Context) error {
 		return err
 	}
 	for _, result := range r.pending {
+		if err := r.explain(ctx, result); err != nil {
+			return err
+		}
 		if err := r.delete(ctx, result); err != nil {
 			return fmt.Errorf("deleting the Cluster in namespace %s: %w", result.Namespace, err)
 		}
@@ -49,25 +55,67 @@ func (r *Runner) Finish(ctx context.Context) error {
 	return nil
 }
 
+const (
+	// calm is how long managers must not write before the time begins in which they must not.
+	calm = 10 * time.Second
+	// calms is how often that is waited for.
+	calms = 4
+)
+
+// rest checks that no manager writes for some time.
 func (r *Runner) rest(ctx context.Context) error {
-	before := map[*Result]int{}
-	for _, result := range r.pending {
-		before[result] = len(result.script.Records())
+	if err := r.settle(ctx); err != nil {
+		return err
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(r.Rest):
+	before, err := r.recordsAfter(ctx, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := r.recordsAfter(ctx, r.Rest); err != nil {
+		return err
 	}
 	for _, result := range r.pending {
-		for _, write := range result.script.Records()[before[result]:] {
-			if write.Lease() {
-				continue // Leaders renew them periodically.
-			}
+		for _, write := range objectWrites(result)[before[result]:] {
 			result.violate("nothing is written when idle", fmt.Sprintf("%s %s, status %d", write.Kind(), write.Name, write.Code))
 		}
 	}
 	return nil
+}
+
+// settle waits for what the last faults cause in the Clusters of all runs. If the provider of in-memory machines is killed, their
+// workload clusters do not respond for some seconds, and health checks say so in their conditions.
+func (r *Runner) settle(ctx context.Context) error {
+	before, err := r.recordsAfter(ctx, 0)
+	for range calms {
+		if err != nil {
+			return err
+		}
+		var after map[*Result]int
+		if after, err = r.recordsAfter(ctx, calm); maps.Equal(before, after) {
+			return err
+		}
+		before = after
+	}
+	return err
+}
+
+// recordsAfter returns the numbers of writes of all runs after some time, without those of leases.
+func (r *Runner) recordsAfter(ctx context.Context, d time.Duration) (map[*Result]int, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(d):
+	}
+	counts := map[*Result]int{}
+	for _, result := range r.pending {
+		counts[result] = len(objectWrites(result))
+	}
+	return counts, nil
+}
+
+// objectWrites returns the writes of a run, except those of leases, which leaders renew periodically.
+func objectWrites(result *Result) []script.Record {
+	return slices.DeleteFunc(slices.Clone(result.script.Records()), func(r script.Record) bool { return r.Lease() })
 }
 
 func (r *Runner) delete(ctx context.Context, result *Result) error {

@@ -14,6 +14,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/clusterctl/explain"
 	"sigs.k8s.io/cluster-api/test/fault/history"
 )
 
@@ -23,7 +24,12 @@ func remediations() []Scenario {
 	lose := func(name string, s Size, controlPlane bool, n int, done Condition, limits Limits) Scenario {
 		return Scenario{Name: name, Before: &s, Change: []Change{CheckHealth, LosePower(controlPlane, n)}, Done: []Condition{done}, Limits: limits}
 	}
+	deadZone := lose("dead-zone", deployed(1, 5), false, 3, restricted(deployed(1, 5), 3), Limits{
+		MaxControlPlanes: 1, MaxWorkers: 5, MinControlPlanes: 1, MinWorkers: 5,
+	})
+	deadZone.Cause = explain.RemediationRestricted
 	return []Scenario{
+		deadZone,
 		lose("remediate-control-plane", deployed(3, 1), true, 1, replaced(deployed(3, 1)), Limits{
 			MaxControlPlanes: 3, MaxWorkers: 1, MinControlPlanes: 2, MinWorkers: 1, NewControlPlanes: 1,
 		}),
@@ -32,9 +38,6 @@ func remediations() []Scenario {
 		}),
 		lose("remediate-two-workers", deployed(1, 5), false, 2, replaced(deployed(1, 5)), Limits{
 			MaxControlPlanes: 1, MaxWorkers: 5, MinControlPlanes: 1, MinWorkers: 3, NewWorkers: 2,
-		}),
-		lose("dead-zone", deployed(1, 5), false, 3, restricted(deployed(1, 5), 3), Limits{
-			MaxControlPlanes: 1, MaxWorkers: 5, MinControlPlanes: 1, MinWorkers: 5,
 		}),
 		{
 			Name: "remediate-unreachable", Before: &cut, Change: []Change{CheckHealth, losePower(false, 1, faults{Unresponsive: true})},

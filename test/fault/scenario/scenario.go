@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sigs.k8s.io/cluster-api/clusterctl/explain"
 	"sigs.k8s.io/cluster-api/test/fault/history"
 )
 
@@ -75,6 +76,8 @@ type Scenario struct {
 	Change []Change
 	// Done are the conditions for the end.
 	Done []Condition
+	// Cause is the root cause that `clusterctl explain` reports at the end. Empty: it finds nothing.
+	Cause explain.Reason
 	// Limits hold at any time.
 	Limits Limits
 	// Deletes is set if the Cluster is deleted.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -23,6 +24,10 @@ type WebhookOptions struct {
 	// CipherSuites are the cipher suites to accept up to TLS 1.2, in any order; nil means Go's default.
 	CipherSuites []uint16
 }
+
+// drainTimeout is how long a stopping server waits for clients to close their connections. API servers keep idle ones open,
+// which are then closed: they are unlikely to be used at that moment.
+const drainTimeout = time.Second
 
 // Webhooks is a webhook.Server on any listener. controller-runtime's own only listens on TCP ports, and serves
 // health checks by a TLS handshake with itself.
@@ -51,7 +56,8 @@ func (w *Webhooks) Register(path string, hook http.Handler) { w.registry.Registe
 // WebhookMux returns the mux that hooks are registered in.
 func (w *Webhooks) WebhookMux() *http.ServeMux { return w.mux }
 
-// Start serves until ctx is done, and then finishes active requests until ShutdownTimeout.
+// Start serves until ctx is done. Then it lets clients change to another replica, and finishes active requests until
+// ShutdownTimeout.
 func (w *Webhooks) Start(ctx context.Context) error {
 	listener := tls.NewListener(w.options.Listener, &tls.Config{
 		GetCertificate: w.options.GetCertificate,
@@ -60,7 +66,27 @@ func (w *Webhooks) Start(ctx context.Context) error {
 		NextProtos:     []string{"h2", "http/1.1"},
 	})
 	w.started.Store(true)
-	return New("webhook", listener, w.mux).Start(ctx)
+	server := New("webhook", listener, drained(ctx, w.mux))
+	open := newConnections()
+	server.Server.ConnState = open.observe
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() {
+		open.drain(drainTimeout)
+		stop()
+	})()
+	return server.Start(serving)
+}
+
+// drained adds to responses after the end of ctx that the connection closes (over HTTP/2, a GOAWAY frame): clients then send the
+// next request to another replica. Closing a connection without it fails requests that have just been sent.
+func drained(ctx context.Context, handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+		if ctx.Err() != nil {
+			response.Header().Set("Connection", "close")
+		}
+		handler.ServeHTTP(response, request)
+	})
 }
 
 // StartedChecker returns a check that passes after the server has started.

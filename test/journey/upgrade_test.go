@@ -1,0 +1,126 @@
+package journey
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+)
+
+// upgradeTimeout is the --wait-provider-timeout of upgrades, in seconds.
+const upgradeTimeout = "120"
+
+// TestProvidersChangeWhileWebhooksAnswer changes the arguments of all providers, upgrades them to a version that does not start,
+// which is put back, and to one that does. All the while, webhooks answer, and a Cluster keeps its Machines.
+func TestProvidersChangeWhileWebhooksAnswer(t *testing.T) {
+	t.Parallel()
+	r := NewRepository(t, shared.Management(t).Tools)
+	r.Release("v2.0.0")
+	s := NewStandalone(t, r.Tools)
+	if err := r.Tools.install(t.Context(), s.kubeconfig()); err != nil {
+		t.Fatal(err)
+	}
+	w := s.Management().World(t)
+	c := w.Subject(NewCluster("kept", w.Class(w.Tools.ProjectTemplate())).Workers(1).Build())
+	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
+	before := c.Snapshot()
+	answered := w.Admission()
+
+	for _, d := range w.deployments() {
+		w.update(&d, func() {
+			container := &d.Spec.Template.Spec.Containers[0]
+			container.Args = append(container.Args, "--sync-period=11m")
+		})
+		if r := w.Tools.Kubectl(t.Context(), "", "--kubeconfig", w.Kubeconfig, "-n", d.Namespace, "rollout", "status", "deployment/"+d.Name, "--timeout=2m"); r.Failed {
+			t.Error(r)
+		}
+	}
+
+	r.Release("v2.0.1")
+	unknown := strings.NewReplacer("/kubeadm-control-plane-controller:", "/another-controller:")
+	r.Edit("control-plane-kubeadm", "v2.0.1", unknown.Replace)
+	w.upgradeFails("control-plane-kubeadm", "another-controller:v2.0.1", "put back")
+	if diff := cmp.Diff(map[string]string{"control-plane-kubeadm": "v2.0.0"}, w.installed("control-plane-kubeadm")); diff != "" {
+		t.Errorf("version of the provider that was put back (-want +got):\n%s", diff)
+	}
+
+	r.Edit("control-plane-kubeadm", "v2.0.1", strings.NewReplacer("/another-controller:", "/kubeadm-control-plane-controller:").Replace)
+	w.upgrade()
+	want := map[string]string{}
+	for _, label := range []string{"bootstrap-kubeadm", "cluster-api", "control-plane-kubeadm", "infrastructure-in-memory"} {
+		want[label] = "v2.0.1"
+	}
+	if diff := cmp.Diff(want, w.installed()); diff != "" {
+		t.Errorf("installed providers (-want +got):\n%s", diff)
+	}
+	for _, d := range w.deployments() {
+		if image := d.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(image, ":v2.0.1") || d.Status.AvailableReplicas != 1 {
+			t.Errorf("Deployment %s has image %s and %d available replicas", d.Name, image, d.Status.AvailableReplicas)
+		}
+	}
+	c.Eventually("the Cluster keeps its Machines", Ready, SameMachines((*Snapshot).ControlPlane, before), SameMachines((*Snapshot).Workers, before), c.WorkloadMatches)
+	if n := answered(); n < 100 {
+		t.Errorf("webhooks answered %d requests only", n)
+	}
+	c.Change(SetWorkers(2))
+	c.Eventually("the upgraded providers reconcile", Ready, Workers(2), c.WorkloadMatches)
+	c.Gone()
+}
+
+// upgrade upgrades all providers to the latest version.
+func (w *World) upgrade() {
+	w.t.Helper()
+	if r := w.upgradeAll(); r.Failed {
+		w.t.Fatal(r)
+	}
+}
+
+// upgradeFails upgrades all providers to the latest version, and checks that this fails with one error that has all parts.
+func (w *World) upgradeFails(parts ...string) {
+	w.t.Helper()
+	r := w.upgradeAll()
+	missing := slices.DeleteFunc(parts, func(part string) bool { return strings.Contains(r.Err, part) })
+	if !r.Failed || len(missing) > 0 || strings.Count(r.Err, "Error:") > 1 {
+		w.t.Fatalf("the upgrade should fail with one error about %q: %s", missing, r)
+	}
+}
+
+func (w *World) upgradeAll() Result {
+	return w.Tools.Clusterctl(w.t.Context(), "", "upgrade", "apply", "--kubeconfig", w.Kubeconfig, "--contract", "v1beta1", "--wait-provider-timeout", upgradeTimeout)
+}
+
+// deployments returns the Deployments of all providers.
+func (w *World) deployments() []appsv1.Deployment {
+	w.t.Helper()
+	var list appsv1.DeploymentList
+	if err := w.Client.List(w.t.Context(), &list, client.HasLabels{"cluster.x-k8s.io/provider"}); err != nil {
+		w.t.Fatal(err)
+	}
+	if len(list.Items) == 0 {
+		w.t.Fatal("there are no Deployments of providers")
+	}
+	return list.Items
+}
+
+// installed returns the versions of the providers with these labels, or of all, from the inventory.
+func (w *World) installed(labels ...string) map[string]string {
+	w.t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(clusterctlv1.GroupVersion.WithKind("ProviderList"))
+	if err := w.Client.List(w.t.Context(), list); err != nil {
+		w.t.Fatal(err)
+	}
+	versions := map[string]string{}
+	for _, p := range list.Items {
+		if len(labels) == 0 || slices.Contains(labels, p.GetName()) {
+			versions[p.GetName()], _ = p.Object["version"].(string)
+		}
+	}
+	return versions
+}
