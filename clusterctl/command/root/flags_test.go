@@ -28,6 +28,8 @@ func TestDocumentedFlags(t *testing.T) {
 		"describe cluster":      cluster + "namespace,n= show-conditions= show-machinesets=false show-resourcesets=false show-templates=false echo=false grouping=true disable-grouping=false color,c=false",
 		"config repositories":   "output,o=text",
 		"version":               "output,o=",
+		"move":                  cluster + "to-kubeconfig= to-kubeconfig-context= namespace,n= dry-run=false to-directory= from-directory=",
+		"delete":                cluster + providers + "all=false include-namespace=false include-crd=false",
 		"alpha rollout restart": rollout,
 		"alpha rollout pause":   rollout,
 		"alpha rollout resume":  rollout,
