@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/install"
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
 	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+	"sigs.k8s.io/cluster-api/internal/distribution/storageversion"
 )
 
 const (
@@ -40,8 +41,10 @@ type Plan struct {
 	// has to become ready.
 	Version string
 	objects []unstructured.Unstructured
-	timeout time.Duration
-	poll    time.Duration
+	// migrations precede the replacement of CustomResourceDefinitions.
+	migrations []*storageversion.Migration
+	timeout    time.Duration
+	poll       time.Duration
 }
 
 // Manifests downloads cert-manager's manifests and returns their objects, as they are installed, and their images.
@@ -95,6 +98,12 @@ func Prepare(ctx context.Context, c client.Client, store *repository.Store, conf
 
 // Apply installs cert-manager and waits until it is ready.
 func (p *Plan) Apply(ctx context.Context, w *install.Writer) error {
+	for _, m := range p.migrations {
+		m.Retry = w.Retry
+		if err := m.Run(ctx, w.Client, nil); err != nil {
+			return fmt.Errorf("cert-manager: %w", err)
+		}
+	}
 	if err := w.Objects(ctx, p.objects); err != nil {
 		return fmt.Errorf("cert-manager: %w", err)
 	}

@@ -1,6 +1,7 @@
-// Package upgrade plans upgrades of the providers of a management cluster: which versions they can have next.
+// Package upgrade upgrades the providers of a management cluster: it determines which versions they can have next, checks
+// everything that can be checked without writing, and upgrades one provider after the other.
 //
-// It writes nothing.
+// One provider is upgraded by internal/distribution/upgrade.
 package upgrade
 
 import (

@@ -136,7 +136,7 @@ type counter struct {
 func (w *world) counted(n *counter) (client.WithWatch, error) {
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst = 20, 100 // As clusterctl.
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{next, n} })
+	config.Wrap(n.wrap)
 	scheme, err := management.Scheme()
 	if err != nil {
 		return nil, err
@@ -148,6 +148,9 @@ type counting struct {
 	next http.RoundTripper
 	*counter
 }
+
+// wrap returns a transport whose requests are counted.
+func (n *counter) wrap(next http.RoundTripper) http.RoundTripper { return counting{next, n} }
 
 // RoundTrip counts a request and the bytes of its response.
 func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,7 +65,7 @@ func initOnce(ctx context.Context, o managers.Options, repository string, n *cou
 	f.Connect = func(management.Kubeconfig) (*management.Cluster, error) {
 		config := rest.CopyConfig(server.Config)
 		config.QPS, config.Burst = 20, 100 // As clusterctl.
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{next, n} })
+		config.Wrap(n.wrap)
 		return management.New(config, "default")
 	}
 	begun := time.Now()

@@ -57,7 +57,7 @@ type options struct {
 	health, workers         int
 	resourceSets            int
 	describe, overview      int
-	initialize              int
+	initialize, move        int
 	idle, profiles          time.Duration
 }
 
@@ -73,6 +73,7 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.describe, "describe", 0, "instead of the table, create a cluster with this many Machines, and print what the commands cost that read it")
 	flags.IntVar(&o.overview, "get-clusters", 0, "instead of the table, create this many Clusters, and print what listing them costs")
 	flags.IntVar(&o.initialize, "init", 0, "instead of the table, turn an empty cluster into a management cluster, this many times, and print what it costs")
+	flags.IntVar(&o.move, "move", 0, "instead of the table, create this many clusters, and print what it costs to move them to another management cluster")
 	flags.IntVar(&o.workers, "workers", 99, "number of workers of each cluster, with --health")
 	flags.IntVar(&o.resourceSets, "resource-sets", 0, "instead of the table, create this many clusters, and print what a ClusterResourceSet for all of them costs")
 	flags.IntVar(&o.detail, "detail", 0, "number of most frequent requests to print for each row")
@@ -102,6 +103,8 @@ func run(ctx context.Context, args []string) error {
 		err = w.health(ctx, os.Stdout, o.health, o.workers)
 	case o.resourceSets > 0:
 		err = w.resourceSets(ctx, os.Stdout, o.resourceSets)
+	case o.move > 0:
+		err = w.move(ctx, os.Stdout, o.move)
 	case o.describe > 0:
 		err = w.describe(ctx, os.Stdout, o.describe)
 	case o.overview > 0:

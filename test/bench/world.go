@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/test/managers"
 )
@@ -23,8 +24,8 @@ type world struct {
 	bindings objects
 }
 
-// startWorld starts everything and creates the ClusterClass.
-func startWorld(ctx context.Context, root, dir string) (*world, error) {
+// startWorld starts everything and creates the ClusterClass, with these options.
+func startWorld(ctx context.Context, root, dir string, class ...client.CreateOption) (*world, error) {
 	if dir == "" {
 		var err error
 		if dir, err = os.MkdirTemp("", "bench-"); err != nil {
@@ -36,13 +37,13 @@ func startWorld(ctx context.Context, root, dir string) (*world, error) {
 		return nil, err
 	}
 	w := &world{Server: server}
-	if err := w.start(ctx); err != nil {
+	if err := w.start(ctx, class...); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w (logs are in %s)", err, dir), w.stop())
 	}
 	return w, nil
 }
 
-func (w *world) start(ctx context.Context) error {
+func (w *world) start(ctx context.Context, class ...client.CreateOption) error {
 	for _, p := range managers.Programs() {
 		m, err := managers.NewManager(w.Root, w.Dir, p.Name, p, w.Kubeconfig)
 		if err != nil {
@@ -56,14 +57,14 @@ func (w *world) start(ctx context.Context) error {
 		}
 		w.managers = append(w.managers, m)
 	}
-	if err := w.class(ctx); err != nil {
+	if err := w.class(ctx, class...); err != nil {
 		return err
 	}
 	return w.watch(ctx)
 }
 
-// class creates the ClusterClass of the in-memory quick start, with machines that start immediately.
-func (w *world) class(ctx context.Context) error {
+// class creates the ClusterClass of the in-memory quick start, with machines that start immediately, when all webhooks respond.
+func (w *world) class(ctx context.Context, options ...client.CreateOption) error {
 	objects, err := managers.ReadObjects(filepath.Join(w.Root, "test", "bench", "class.yaml"))
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (w *world) class(ctx context.Context) error {
 	for _, o := range objects {
 		o.SetNamespace("default")
 		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			err := w.Client.Create(ctx, o.DeepCopy())
+			err := w.Client.Create(ctx, o.DeepCopy(), options...)
 			return err == nil || apierrors.IsAlreadyExists(err), nil
 		})
 		if err != nil {

@@ -55,25 +55,8 @@ func TestDeployments(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
 	w.Patient()
-	dir := t.TempDir()
-	stage(t, "built images and a release", func() { buildImages(t, w.Tools, dir) })
-	template := preloading(t, w.Tools, dir)
-	w.Class(template)
-	cluster := w.Generated(template, "deployments", newer, 1, 1)
-	cluster.Spec.Topology.Workers.MachinePools = nil
-	cluster.Spec.Topology.Variables = append(cluster.Spec.Topology.Variables, clusterv1.ClusterVariable{Name: "dockerSocket"})
-	cluster.Spec.Topology.Variables[len(cluster.Spec.Topology.Variables)-1].Value.Raw = []byte("true")
-	var c *journey.Subject
-	stage(t, "1 control plane machine and 1 worker", func() {
-		c = subject(t, w, cluster)
-		network(t, c)
-		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(1), journey.Workers(1), c.WorkloadMatches)
-	})
-
-	m := newManagement(t, c, dir)
-	stage(t, "clusterctl init", func() {
-		m.clusterctl("init", "--infrastructure", "docker", "--wait-providers", "--wait-provider-timeout", "180")
-	})
+	m := newManagement(t, w, "deployments")
+	c := m.subject
 	stage(t, "two restricted replicas", m.replicate)
 	m.answered()
 	webhooks := m.probe()
@@ -170,7 +153,32 @@ type management struct {
 	kubernetes         kubernetes.Interface
 }
 
-func newManagement(t *testing.T, c *journey.Subject, dir string) *management {
+// newManagement creates a cluster of 1+1 and installs the managers from their images in it.
+func newManagement(t *testing.T, w *journey.World, name string) *management {
+	t.Helper()
+	dir := t.TempDir()
+	stage(t, "built images and a release", func() { buildImages(t, w.Tools, dir) })
+	template := preloading(t, w.Tools, dir)
+	w.Class(template)
+	cluster := w.Generated(template, name, newer, 1, 1)
+	cluster.Spec.Topology.Workers.MachinePools = nil
+	socket := clusterv1.ClusterVariable{Name: "dockerSocket"}
+	socket.Value.Raw = []byte("true")
+	cluster.Spec.Topology.Variables = append(cluster.Spec.Topology.Variables, socket)
+	var c *journey.Subject
+	stage(t, "1 control plane machine and 1 worker", func() {
+		c = subject(t, w, cluster)
+		network(t, c)
+		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(1), journey.Workers(1), c.WorkloadMatches)
+	})
+	m := connectManagement(t, c, dir)
+	stage(t, "clusterctl init", func() {
+		m.clusterctl("init", "--infrastructure", "docker", "--wait-providers", "--wait-provider-timeout", "180")
+	})
+	return m
+}
+
+func connectManagement(t *testing.T, c *journey.Subject, dir string) *management {
 	t.Helper()
 	m := &management{
 		t: t, subject: c, config: filepath.Join(dir, "repository", "clusterctl.yaml"), kubeconfig: filepath.Join(dir, "kubeconfig"),

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/yaml"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 )
 
 // Install creates the CRDs and webhook configurations of a manager's component. The webhooks call the manager at a port on
@@ -37,6 +39,9 @@ func (s *Server) Install(ctx context.Context, m *Manager, port int) error {
 				if kind == "webhook" {
 					o.SetName(m.Component + "-" + o.GetName())
 					callLoopback(o, port, m.trusted)
+				}
+				if kind == "crd" {
+					addLabel(o, clusterctlv1.ClusterctlLabel)
 				}
 				if err := s.Client.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
 					return fmt.Errorf("%s: %w", file, err)
@@ -73,6 +78,16 @@ func (s *Server) AwaitDefinitions(ctx context.Context) error {
 		}
 		return !slices.ContainsFunc(definitions.Items, func(o unstructured.Unstructured) bool { return !served[o.GetName()] }), nil
 	})
+}
+
+// addLabel adds a label without value, as clusterctl init does.
+func addLabel(o *unstructured.Unstructured, name string) {
+	labels := o.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[name] = ""
+	o.SetLabels(labels)
 }
 
 func callLoopback(o *unstructured.Unstructured, port int, ca []byte) {

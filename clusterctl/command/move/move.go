@@ -110,22 +110,22 @@ func run(ctx context.Context, opts *Options) error {
 	show := newShow(opts.IO, opts.Clock)
 	m := &move.Mover{Progress: show, BlockBackoff: opts.BlockBackoff, NewID: move.NewID}
 	if opts.FromDirectory != "" {
-		return fromDirectory(ctx, opts, m)
+		return fromDirectory(ctx, opts, m, show)
 	}
 	source, err := connect(ctx, opts, opts.From, "source")
 	if err != nil {
 		return err
 	}
-	m.Source = opts.side(source, "source")
+	m.Source = opts.side(source, "source", show)
 	if m.Namespace = opts.Namespace; m.Namespace == "" {
 		m.Namespace = source.Namespace
 	}
 	if opts.DryRun {
 		return dryRun(ctx, opts, m)
 	}
-	m.Lock = &lock.Lock{Config: source.Config, Namespace: m.Namespace, Self: opts.Self, Ended: opts.Ended, Waiting: func(holder string) {
-		opts.IO.Infof("Waiting for another clusterctl that moves objects of namespace %s: %s", m.Namespace, holder)
-	}}
+	m.Lock = &lock.Lock{
+		Config: source.Config, Namespace: m.Namespace, Self: opts.Self, Ended: opts.Ended, Do: m.Source.Do, Clock: opts.Clock, Say: show.Say,
+	}
 	action := m.ToCluster
 	if opts.ToDirectory != "" {
 		if err := directory.Check(opts.ToDirectory); err != nil {
@@ -140,7 +140,7 @@ func run(ctx context.Context, opts *Options) error {
 		if err != nil {
 			return err
 		}
-		m.Target = opts.side(target, "target")
+		m.Target = opts.side(target, "target", show)
 	}
 	if opts.Cancel {
 		action = m.Cancel
@@ -180,11 +180,11 @@ func connect(ctx context.Context, opts *Options, k management.Kubeconfig, name s
 	return c, nil
 }
 
-func (o *Options) side(c *management.Cluster, name string) *side.Side {
-	return &side.Side{Client: c.Client, Name: name, Host: c.Host, Backoff: o.Backoff}
+func (o *Options) side(c *management.Cluster, name string, show *show) *side.Side {
+	return &side.Side{Client: c.Client, Name: name, Host: c.Host, Backoff: o.Backoff, Retrying: show.Retrying}
 }
 
-func fromDirectory(ctx context.Context, opts *Options, m *move.Mover) error {
+func fromDirectory(ctx context.Context, opts *Options, m *move.Mover, show *show) error {
 	if err := directory.Check(opts.FromDirectory); err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func fromDirectory(ctx context.Context, opts *Options, m *move.Mover) error {
 	if err != nil {
 		return err
 	}
-	m.Target = opts.side(target, "target")
+	m.Target = opts.side(target, "target", show)
 	err = m.FromDirectory(ctx)
 	if errors.Is(err, move.ErrNothing) {
 		opts.IO.Infof("There are no objects in %s", opts.FromDirectory)

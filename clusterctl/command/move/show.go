@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/progress"
 )
 
@@ -15,6 +16,8 @@ import (
 const (
 	terminalInterval = 200 * time.Millisecond
 	logInterval      = 5 * time.Second
+	// retryInterval is the time between lines about requests that are repeated: many fail together.
+	retryInterval = 10 * time.Second
 )
 
 // show shows the progress of a move. It is safe for concurrent use.
@@ -28,6 +31,7 @@ type show struct {
 	what        string
 	done, total int
 	start, last time.Time
+	retried     time.Time // when the last line about a repeated request was printed
 }
 
 func newShow(streams *iostreams.Streams, c clock.PassiveClock) *show {
@@ -59,6 +63,17 @@ func (s *show) Done() {
 
 // Say prints a line.
 func (s *show) Say(format string, args ...any) { s.io.Infof(format, args...) }
+
+// Retrying prints a line about a request that failed and is repeated, unless there was one a moment ago.
+func (s *show) Retrying(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.retried.IsZero() && s.clock.Since(s.retried) < retryInterval {
+		return
+	}
+	s.retried = s.clock.Now()
+	s.io.Infof("Trying again: %s", management.Text(err))
+}
 
 func (s *show) set() {
 	s.last = s.clock.Now()

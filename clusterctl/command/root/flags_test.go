@@ -26,6 +26,8 @@ func TestDocumentedFlags(t *testing.T) {
 		"generate yaml":         "from=- list-variables=false",
 		"get kubeconfig":        cluster + "namespace,n=",
 		"describe cluster":      cluster + "namespace,n= show-conditions= show-machinesets=false show-resourcesets=false show-templates=false echo=false grouping=true disable-grouping=false color,c=false",
+		"upgrade plan":          cluster,
+		"upgrade apply":         cluster + providers + "contract= wait-providers=false wait-provider-timeout=300",
 		"config repositories":   "output,o=text",
 		"version":               "output,o=",
 		"move":                  cluster + "to-kubeconfig= to-kubeconfig-context= namespace,n= dry-run=false to-directory= from-directory=",

@@ -30,7 +30,7 @@ func TestMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeKubeconfig(t, m.closed, "https://127.0.0.1:1")
-	for _, table := range [][]mistake{m.general(), m.templates(), m.connections(), m.rollouts(), m.releases(), m.others()} {
+	for _, table := range [][]mistake{m.general(), m.templates(), m.connections(), m.rollouts(), m.releases(), m.upgrades(), m.others()} {
 		for _, tc := range table {
 			t.Run(tc.reason, func(t *testing.T) {
 				local := &cli{t: t, env: c.env}
@@ -175,5 +175,25 @@ func (m mistakes) others() []mistake {
 		{"A file to generate from must exist.", []string{"generate", "yaml", "--from", m.missing}, []string{m.missing}},
 		{"A shell is required.", []string{"completion"}, []string{"a shell is required: use one of bash, zsh, fish; see `clusterctl completion --help`"}},
 		{"The shell must be known.", []string{"completion", "csh"}, []string{`shell "csh" is not supported: use one of bash, zsh, fish`}},
+	}
+}
+
+// upgrades has mistakes of `upgrade`.
+func (m mistakes) upgrades() []mistake {
+	apply := func(args ...string) []string { return append([]string{"upgrade", "apply"}, args...) }
+	return []mistake{
+		{"Something must be selected to upgrade.", apply(), []string{"nothing is selected: set --contract to upgrade all providers", "see `clusterctl upgrade apply --help`"}},
+		{"A contract is for all providers.", apply("--contract", "v1beta1", "-i", "toy:v1.1.0"), []string{"--contract upgrades all providers: omit the flags of providers, or --contract"}},
+		{"Other contracts are not supported.", apply("--contract", "v1beta2"), []string{"this clusterctl can only upgrade to contract v1beta1, not to v1beta2"}},
+		{"A version is required to upgrade.", apply("-i", "toy"), []string{"--infrastructure: toy has no version: use toy:{version}"}},
+		{"The core provider has a version, too.", apply("--core", "cluster-api"), []string{"--core: cluster-api has no version"}},
+		{"A version is a semantic one.", apply("-b", "kubeadm:new"), []string{"--bootstrap: ", `"new" is not a semantic version`}},
+		{"A provider is upgraded to one version.", apply("-i", "toy:v1.0.0,toy:v1.1.0"), []string{"--infrastructure specifies toy twice"}},
+		{"A timeout of providers is positive.", apply("--contract", "v1beta1", "--wait-provider-timeout", "0"), []string{"--wait-provider-timeout is 0: it must be positive"}},
+		{"A timeout of providers is a number.", apply("--contract", "v1beta1", "--wait-provider-timeout", "5m"), []string{`--wait-provider-timeout is "5m": it must be an integer`}},
+		{"Upgrades need an API server that responds.", apply("--contract", "v1beta1", "--kubeconfig", m.closed), []string{"connection refused: check that it is running"}},
+		{"Planning needs an API server that responds.", []string{"upgrade", "plan", "--kubeconfig", m.closed}, []string{"connection refused: check that it is running"}},
+		{"upgrade apply takes providers by flags.", apply("toy:v1.1.0"), []string{"clusterctl upgrade apply"}},
+		{"A similar subcommand of upgrade is suggested.", []string{"upgrade", "aply"}, []string{`did you mean "apply"?`}},
 	}
 }

@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/command/generate/yaml"
 	"sigs.k8s.io/cluster-api/clusterctl/command/get/clusters"
 	"sigs.k8s.io/cluster-api/clusterctl/command/get/kubeconfig"
+	"sigs.k8s.io/cluster-api/clusterctl/command/upgrade/apply"
+	"sigs.k8s.io/cluster-api/clusterctl/command/upgrade/plan"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 )
 
@@ -116,4 +118,13 @@ func newGet(f *factory.Factory) *cobra.Command {
 		Long:    "Get information from a management or a workload cluster.",
 		Example: "  # Get the kubeconfig of a workload cluster\n  clusterctl get kubeconfig my-cluster",
 	}, clusters.NewCmd(f, nil), kubeconfig.NewCmd(f, nil))
+}
+
+func newUpgrade(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:     "upgrade",
+		Short:   "Upgrade core and provider components in a management cluster",
+		Long:    "Upgrade the providers of a management cluster: show which versions there are, and install them.",
+		Example: "  # Show the versions that the providers can be upgraded to\n  clusterctl upgrade plan\n\n  # Upgrade all providers\n  clusterctl upgrade apply --contract v1beta1",
+	}, plan.NewCmd(f, nil), apply.NewCmd(f, nil))
 }

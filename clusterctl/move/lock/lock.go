@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 )
 
@@ -33,6 +34,8 @@ const (
 	duration = 15 * time.Second
 	renewal  = 10 * time.Second
 	retry    = time.Second
+	// response is the timeout of a request, so that one that hangs is repeated before the Lease is lost.
+	response = 4 * time.Second
 )
 
 // ErrLost is the cause of a canceled context if the Lease was lost.
@@ -46,8 +49,11 @@ type Lock struct {
 	Self Holder
 	// Ended reports whether another holder is a process of this machine that has ended; see Ended.
 	Ended func(Holder) bool
-	// Waiting is called with the holder that is waited for.
-	Waiting func(holder string)
+	// Do repeats a request that fails for reasons that pass, and adds to its error what it does.
+	Do    func(ctx context.Context, what string, request func(context.Context) error) error
+	Clock clock.PassiveClock
+	// Say shows what is waited for.
+	Say func(format string, args ...any)
 }
 
 // Holder is a process.
@@ -98,9 +104,12 @@ func Ended(h Holder) bool {
 }
 
 // Hold waits for the Lease, runs the function while it is held, and deletes the Lease. The context of the function is canceled
-// if the Lease is lost.
+// if the Lease is lost. Hold gives up if the cluster does not respond for a minute, or another process that is running keeps the
+// Lease for five.
 func (l *Lock) Hold(ctx context.Context, run func(context.Context) error) error {
-	leases, err := coordinationclient.NewForConfig(l.Config)
+	config := rest.CopyConfig(l.Config)
+	config.Timeout = response
+	leases, err := coordinationclient.NewForConfig(config)
 	if err != nil {
 		return err
 	}
@@ -108,43 +117,38 @@ func (l *Lock) Hold(ctx context.Context, run func(context.Context) error) error 
 		return err
 	}
 	// The Lease is held until the function has returned, also if the command is interrupted.
-	holding, release := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.Discard()))
-	defer release()
-	stopWaiting := context.AfterFunc(ctx, release)
-	var result error
-	started, ended := make(chan struct{}), make(chan struct{})
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{
+	holding, release := context.WithCancelCause(klog.NewContext(context.WithoutCancel(ctx), logr.Discard()))
+	defer release(nil)
+	stopWaiting := context.AfterFunc(ctx, func() { release(context.Cause(ctx)) })
+	candidate := &candidate{
+		Interface: &resourcelock.LeaseLock{
 			LeaseMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: Name}, Client: leases,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: l.Self.String()},
 		},
-		LeaseDuration: duration, RenewDeadline: renewal, RetryPeriod: retry, ReleaseOnCancel: true, Name: Name,
+		clock: l.Clock, say: l.Say, giveUp: release,
+	}
+	var result error
+	ended := make(chan struct{})
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: candidate, LeaseDuration: duration, RenewDeadline: renewal, RetryPeriod: retry, ReleaseOnCancel: true, Name: Name,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
 				defer close(ended)
-				defer release()
+				defer release(nil)
 				stopWaiting()
-				close(started)
 				result = l.guarded(ctx, leading, run)
 			},
 			OnStoppedLeading: func() {},
-			OnNewLeader: func(identity string) {
-				if identity != l.Self.String() && identity != "" {
-					l.Waiting(describe(parse(identity)))
-				}
-			},
 		},
 	})
 	if err != nil {
 		return err
 	}
 	elector.Run(holding)
-	select {
-	case <-started:
-		<-ended
-	default:
-		return context.Cause(ctx)
+	if !candidate.elected() {
+		return context.Cause(holding)
 	}
+	<-ended
 	l.remove(ctx, leases.Leases(l.Namespace))
 	return result
 }
@@ -159,27 +163,37 @@ func (l *Lock) guarded(ctx, leading context.Context, run func(context.Context) e
 
 // prepare checks that Leases can be used, and takes the Lease over from a process that has ended.
 func (l *Lock) prepare(ctx context.Context, leases coordinationclient.LeaseInterface) error {
-	lease, err := leases.Get(ctx, Name, metav1.GetOptions{})
+	var lease *coordinationv1.Lease
+	err := l.Do(ctx, fmt.Sprintf("read Lease %s/%s", l.Namespace, Name), func(ctx context.Context) (err error) {
+		lease, err = leases.Get(ctx, Name, metav1.GetOptions{})
+		return err
+	})
 	if apierrors.IsNotFound(err) {
-		// Leader election would repeat a forbidden request forever.
-		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: Name}}
-		if _, err := leases.Create(ctx, lease, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("cannot create Lease %s/%s in the source cluster: %w", l.Namespace, Name, err)
-		}
-		return nil
+		// Leader election would repeat a forbidden request.
+		return l.Do(ctx, fmt.Sprintf("create Lease %s/%s", l.Namespace, Name), func(ctx context.Context) error {
+			lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: Name}}
+			_, err := leases.Create(ctx, lease, metav1.CreateOptions{})
+			if apierrors.IsAlreadyExists(err) {
+				return nil
+			}
+			return err
+		})
 	}
 	if err != nil {
-		return fmt.Errorf("cannot read Lease %s/%s of the source cluster: %w", l.Namespace, Name, err)
+		return err
 	}
 	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
 	if holder == "" || !l.Ended(parse(holder)) {
 		return nil
 	}
 	lease.Spec.HolderIdentity = ptr.To("")
-	if _, err := leases.Update(ctx, lease, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) {
-		return fmt.Errorf("cannot take over Lease %s/%s of the source cluster: %w", l.Namespace, Name, err)
-	}
-	return nil
+	return l.Do(ctx, fmt.Sprintf("take over Lease %s/%s", l.Namespace, Name), func(ctx context.Context) error {
+		_, err := leases.Update(ctx, lease, metav1.UpdateOptions{})
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			return nil // Another process has it, or had it. Leader election waits for it, or creates it.
+		}
+		return err
+	})
 }
 
 // remove deletes the released Lease, unless another process has it. A leftover Lease is harmless, so that errors are ignored.

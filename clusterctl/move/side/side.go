@@ -46,6 +46,8 @@ type Side struct {
 	Host string
 	// Backoff is for requests that fail for reasons that pass; see Backoff.
 	Backoff wait.Backoff
+	// Retrying, if not nil, is called with the first error of a request that is repeated. It is called concurrently.
+	Retrying func(error)
 }
 
 // Backoff gives up after about a minute, which is longer than the restart of an API server or of a webhook.
@@ -57,17 +59,20 @@ func Backoff() wait.Backoff {
 // which cluster.
 func (s *Side) Do(ctx context.Context, what string, request func(context.Context) error) error {
 	var last error
-	denials := 0
+	denials, repeated := 0, false
 	err := wait.ExponentialBackoffWithContext(ctx, s.Backoff, func(ctx context.Context) (bool, error) {
 		last = request(ctx)
+		if !denied(last) && !transient(last) {
+			return true, last
+		}
+		if !repeated {
+			repeated = true
+			s.retrying(what, last)
+		}
 		if denied(last) {
 			denials++
-			return denials == maxDenials, nil
 		}
-		if last != nil && !transient(last) {
-			return false, last
-		}
-		return last == nil, nil
+		return denials == maxDenials, nil
 	})
 	switch {
 	case err == nil && last == nil:
@@ -77,6 +82,16 @@ func (s *Side) Do(ctx context.Context, what string, request func(context.Context
 	case last != nil:
 		err = last
 	}
+	return s.failed(what, err)
+}
+
+func (s *Side) retrying(what string, err error) {
+	if s.Retrying != nil {
+		s.Retrying(s.failed(what, err))
+	}
+}
+
+func (s *Side) failed(what string, err error) error {
 	return fmt.Errorf("cannot %s in the %s cluster: %w", what, s.Name, err)
 }
 

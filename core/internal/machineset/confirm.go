@@ -104,7 +104,7 @@ func (c *Controller) readLive(ctx context.Context, s *scope, decision change) (u
 	if err != nil {
 		return false, err
 	}
-	s.machines, s.orphans = own, len(orphans)
+	s.machines, s.orphans, s.live = own, len(orphans), true
 	return true, nil
 }
 

@@ -125,8 +125,8 @@ type scope struct {
 	machines []*clusterv1.Machine
 	// orphans is the number of Machines that the set could not adopt. They count as replicas, and are never deleted.
 	orphans int
-	// listed is whether machines has been set.
-	listed bool
+	// listed is whether machines has been set, and live whether from the API server.
+	listed, live bool
 	// change is how the number of Machines has to change.
 	change change
 	// generation is the generation of the names of new Machines.

@@ -77,7 +77,8 @@ func (c *Controller) create(ctx context.Context, s *scope) (*clusterv1.Machine, 
 }
 
 // freeName returns the name of the smallest ordinal that no Machine has, including Machines that left the set because their
-// labels were changed.
+// labels were changed. If the Machines were listed from the cache, such a Machine may also be one that the cache did not have
+// then, and that was not counted.
 func (c *Controller) freeName(ctx context.Context, s *scope) (string, error) {
 	taken := map[string]bool{}
 	for _, m := range s.machines {
@@ -94,6 +95,9 @@ func (c *Controller) freeName(ctx context.Context, s *scope) (string, error) {
 		}
 		if err != nil {
 			return "", fmt.Errorf("reading Machine %s: %w", name, err)
+		}
+		if !s.live {
+			return "", step.Stale("Machine %s was not in the cache when Machines were counted", name)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package machineset
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -53,9 +54,12 @@ func (w *stale) restart() {
 }
 
 // restartController replaces the controller with a new one, which shares only recent with the old one.
-func (w *stale) restartController() {
+func (w *stale) restartController(changes ...func(*step.Outside)) {
 	outside := w.api.ForController()
 	outside.Recent = w.recent
+	for _, change := range changes {
+		change(&outside)
+	}
 	c := newController(outside, false)
 	c.visibilityTimeout = 0 // a frozen cache never has the writes
 	w.runner = c.declared().Runner(c.Outside)
@@ -342,6 +346,31 @@ func TestReadsOfNewSet(t *testing.T) {
 			w.wantMachines(c.count, c.reason)
 		})
 	}
+}
+
+// late is a cache that gets Machines after they were listed.
+type late struct {
+	client.Client
+	api client.Reader
+}
+
+func (l late) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+	if _, ok := into.(*clusterv1.Machine); ok {
+		return l.api.Get(ctx, key, into, opts...)
+	}
+	return l.Client.Get(ctx, key, into, opts...)
+}
+
+// TestNewSetWithLateCache has Machines in the cache that were not there when they were listed: there are more than were counted.
+func TestNewSetWithLateCache(t *testing.T) {
+	w := newStale(t)
+	w.api.Cache.Freeze(&clusterv1.MachineList{})
+	set := w.createdSet()
+	w.reconcileAll(set)
+	w.wantMachines(3, "they are created")
+	w.restartController(func(o *step.Outside) { o.Client = late{Client: o.Client, api: w.Client} })
+	testenv.Must(t, w.reconcile(set))
+	w.wantMachines(3, "names that are taken are not skipped")
 }
 
 // TestNewSetWithStaleCache creates the Machines of a MachineSet that this manager has just created, with a cache that does not

@@ -18,12 +18,12 @@ import (
 // version comes earlier; the retry is for a watch that is stuck.
 const staleRetry = 10 * time.Second
 
-// confirm waits if the plan is based on an outdated Cluster or ClusterClass and would change or delete existing objects.
-// The cache may be a minute old, and a previous leader may have acted on newer versions: going back to an old version would
-// replace Machines and delete workers that were added since. Creations need no confirmation, because names are derived and
-// the Cluster owns the new objects.
+// confirm waits if the plan is based on an outdated Cluster or ClusterClass and would change anything. The cache may be a
+// minute old, and a previous leader may have acted on newer versions: going back to an old version would replace Machines,
+// delete workers that were added since, and create again those that were deleted, even for a Cluster that is being deleted.
 //
-// It costs two reads per reconcile that changes existing objects, and none otherwise.
+// It costs two reads per reconcile that changes objects, and none otherwise. The creation of a Cluster's first objects needs
+// none: the write of their references fails if the Cluster has changed.
 func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error) {
 	needed, err := c.needsConfirmation(ctx, s)
 	if !needed || err != nil {
@@ -42,25 +42,36 @@ func (c *Controller) waitIfOutdated(ctx context.Context, s *scope) (step.Result,
 	return step.WaitAtMost(staleRetry, "the cache to have the latest "+kind), nil
 }
 
-// needsConfirmation reports whether the following steps would change or delete anything that exists.
+// needsConfirmation reports whether the following steps would change anything without a write to the Cluster that fails if it
+// is outdated.
 func (c *Controller) needsConfirmation(ctx context.Context, s *scope) (bool, error) {
 	spec := &s.cluster.Spec
-	// Another client may have set the references since. A write that also adds the finalizer needs no confirmation: it
-	// fails on a newer resource version.
-	if controllerutil.ContainsFinalizer(s.cluster, clusterv1.ClusterFinalizer) && (spec.InfrastructureRef == nil || spec.ControlPlaneRef == nil) {
-		return true, nil
-	}
 	if len(s.plan.Deletions) > 0 {
 		return true, nil
 	}
-	return c.updatesObjects(ctx, s.plan)
+	// Another client may have set the references since. A write that also adds the finalizer needs no confirmation: it
+	// fails on a newer resource version.
+	if !controllerutil.ContainsFinalizer(s.cluster, clusterv1.ClusterFinalizer) {
+		return c.changesObjects(ctx, s.plan, false)
+	}
+	if spec.InfrastructureRef == nil || spec.ControlPlaneRef == nil {
+		return true, nil
+	}
+	return c.changesObjects(ctx, s.plan, true)
 }
 
-// updatesObjects reports whether applying the plan would send a request for an object that exists.
-func (c *Controller) updatesObjects(ctx context.Context, plan *Plan) (bool, error) {
+// changesObjects reports whether applying the plan would send a request for an object that exists, or, if created is set, for
+// any.
+func (c *Controller) changesObjects(ctx context.Context, plan *Plan, created bool) (bool, error) {
 	for _, stage := range plan.Stages {
 		for _, change := range stage {
-			if change.Live == nil || change.Kept {
+			if change.Kept {
+				continue
+			}
+			if change.Live == nil {
+				if created {
+					return true, nil
+				}
 				continue
 			}
 			if pending, err := c.Applier.Pending(ctx, change.Live, change.Desired, change.Options...); pending || err != nil {

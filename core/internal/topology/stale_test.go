@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 // frozen is a cache whose watches of some kinds are stuck: it returns old Clusters and ClusterClasses, and no MachineSets.
@@ -130,6 +132,38 @@ func TestALeaderWithAStaleCacheRevertsNothing(t *testing.T) {
 		if !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {
 			t.Errorf("%s: conditions = %v", tc.reason, c.Status.Conditions)
 		}
+	}
+}
+
+func TestALeaderWithAStaleCacheCreatesNoWorkersAgain(t *testing.T) {
+	for reason, change := range map[string]func(*world, *clusterv1.Cluster){
+		"the Cluster is being deleted, and its workers are deleted": func(w *world, c *clusterv1.Cluster) {
+			testenv.Must(w.t, w.Delete(w.t.Context(), c))
+		},
+		"the workers were removed from the topology": func(w *world, c *clusterv1.Cluster) {
+			changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Topology.Workers = nil })
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorld(t)
+			c := w.cluster("c")
+			w.created(c)
+			w.reconciled(c)
+			w.provisioned(c)
+			before := c.DeepCopy()
+			change(w, c)
+			workers := w.one("MachineDeployment", "c-md-0", c)
+			changed(w, workers, func(u *unstructured.Unstructured) { u.SetFinalizers(nil) })
+			w.removed(workers)
+			w.removed(w.one("MachineHealthCheck", "c-md-0", c)) // The garbage collector would delete it.
+			w.expectCached(c, "the deletion")
+			other := w.stale(&frozen{cluster: before})
+			w.requests.take()
+			if _, err := other.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
+				t.Fatal(err)
+			}
+			w.expect("writes", []string(nil), normalized(w.requests.take()))
+		})
 	}
 }
 

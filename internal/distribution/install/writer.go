@@ -65,21 +65,26 @@ func (w *Writer) Objects(ctx context.Context, objects []unstructured.Unstructure
 // CA bundle that a manager injected into the existing object is kept unless the object has its own. Nothing is written if
 // nothing changes.
 func (w *Writer) Object(ctx context.Context, o *unstructured.Unstructured) error {
+	if err := w.Retry(ctx, func(ctx context.Context) error { return w.attempt(ctx, o) }); err != nil {
+		return fmt.Errorf("cannot install %s: %w", manifest.Describe(o), err)
+	}
+	return nil
+}
+
+// Retry repeats a request until it succeeds or fails for a reason that does not pass, and returns its last error.
+func (w *Writer) Retry(ctx context.Context, request func(context.Context) error) error {
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, w.Backoff, func(ctx context.Context) (bool, error) {
-		last = w.attempt(ctx, o)
+		last = request(ctx)
 		if last != nil && !retriable(last) {
 			return false, last
 		}
 		return last == nil, nil
 	})
-	if err == nil {
-		return nil
+	if err == nil || last == nil {
+		return err
 	}
-	if last == nil {
-		last = err
-	}
-	return fmt.Errorf("cannot install %s: %w", manifest.Describe(o), last)
+	return last
 }
 
 func (w *Writer) attempt(ctx context.Context, o *unstructured.Unstructured) error {

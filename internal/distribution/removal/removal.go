@@ -74,7 +74,7 @@ func (o Options) includes(p *clusterctlv1.Provider, object *unstructured.Unstruc
 	}
 }
 
-// Used returns an error if there are objects of the kinds that CRDs define, which would be deleted with the CRDs. Components of
+// Used returns a UsedError if there are objects of the kinds that CRDs define, which would be deleted with the CRDs. Components of
 // the providers that are deleted do not count: objects with their labels, without namespace or in the provider's. Other objects
 // than CRDs are ignored.
 func Used(ctx context.Context, c client.Reader, providers []clusterctlv1.Provider, objects []unstructured.Unstructured) error {
@@ -106,8 +106,19 @@ func Used(ctx context.Context, c client.Reader, providers []clusterctlv1.Provide
 	if found = slices.DeleteFunc(found, func(s string) bool { return s == "" }); len(found) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the CustomResourceDefinitions cannot be deleted, because there are objects of their kinds, for example %s: delete these first, or keep the CustomResourceDefinitions",
-		strings.Join(found, ", "))
+	return &UsedError{Examples: found}
+}
+
+// UsedError is why CustomResourceDefinitions cannot be deleted: there are objects of their kinds.
+type UsedError struct {
+	// Examples are one object per kind.
+	Examples []string
+}
+
+// Error returns the reason, and what to do.
+func (e *UsedError) Error() string {
+	return fmt.Sprintf("the CustomResourceDefinitions cannot be deleted, because there are objects of their kinds, for example %s: delete these first, or keep the CustomResourceDefinitions",
+		strings.Join(e.Examples, ", "))
 }
 
 // objectOfUser returns an object of a kind that is not a component of the providers, nil if there is none. Most are found by

@@ -89,15 +89,20 @@ func (r *Runner) run(ctx context.Context, result *Result, baseline []string) err
 	result.script = script.New(result.Namespace, result.Faults...)
 	r.World.Scripts.Activate(result.script)
 	r.pending = append(r.pending, result)
-	etcd := members.Watch(ctx, members.Options{
-		Recorder: r.World.Recorder, Namespace: result.Namespace, Cluster: scenario.ClusterName, Exists: r.exists(result.Namespace),
-	})
-	defer etcd.Stop()
+	etcd := r.watchMembers(ctx, result)
+	defer func() { etcd.Stop() }()
 	stop := r.provide(ctx, result)
 	defer stop()
 	before, err := r.prepare(ctx, result)
 	if err != nil {
 		return fmt.Errorf("preparing: %w", err)
+	}
+	if result.Scenario.Arrange != nil {
+		etcd.Stop()
+		if before, err = r.arrange(ctx, result); err != nil {
+			return fmt.Errorf("preparing: %w", err)
+		}
+		etcd = r.watchMembers(ctx, result)
 	}
 	result.script.Arm()
 	if err := r.change(ctx, result); err != nil {
@@ -199,6 +204,28 @@ func (r *Runner) prepare(ctx context.Context, result *Result) (history.Timeline,
 	}
 	err := r.World.Recorder.Complete(ctx, result.Namespace)
 	return r.World.Recorder.Timeline(result.Namespace), err
+}
+
+// arrange makes the further preparations of a scenario when the Cluster is ready, and returns the events until then.
+func (r *Runner) arrange(ctx context.Context, result *Result) (history.Timeline, error) {
+	if err := result.Scenario.Arrange(ctx, r.target(result.Namespace)); err != nil {
+		return nil, err
+	}
+	if err := r.World.Recorder.Complete(ctx, result.Namespace); err != nil {
+		return nil, err
+	}
+	// The objects that existed before the Cluster may be new ones of the same name.
+	now, _ := r.World.Recorder.Now(result.Namespace)
+	for key := range result.class {
+		result.class[key] = now[key]
+	}
+	return r.World.Recorder.Timeline(result.Namespace), nil
+}
+
+func (r *Runner) watchMembers(ctx context.Context, result *Result) *members.Watcher {
+	return members.Watch(ctx, members.Options{
+		Recorder: r.World.Recorder, Namespace: result.Namespace, Cluster: scenario.ClusterName, Exists: r.exists(result.Namespace),
+	})
 }
 
 func (r *Runner) target(namespace string) scenario.Target {

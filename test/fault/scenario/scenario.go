@@ -69,6 +69,8 @@ type Scenario struct {
 	ExternalEtcd bool
 	// Before is the size of the Cluster at the start. Nil: it does not exist.
 	Before *Size
+	// Arrange, if set, is made without faults when the Cluster is ready in this size.
+	Arrange Change
 	// Change has the changes, which are made one immediately after another.
 	Change []Change
 	// Done are the conditions for the end.
@@ -82,7 +84,7 @@ type Scenario struct {
 // All returns the scenarios.
 func All() []Scenario {
 	return slices.Concat(creations(), scalings(), rollouts(), remediations(), externalRemediations(), deletions(), pools(), resourceSets(),
-		externalEtcd(), hosted(), managed(), failureDomains(), marked(), addresses())
+		externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses())
 }
 
 // Definitions returns the CRDs of kinds that are not ours.

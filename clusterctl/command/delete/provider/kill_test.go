@@ -82,21 +82,21 @@ var server testenv.Server
 
 func TestMain(m *testing.M) { server.Main(m) }
 
-// real is a management cluster with two providers, infrastructure-toy and bootstrap-toy.
-type real struct {
+// live is a management cluster with two providers, infrastructure-toy and bootstrap-toy.
+type live struct {
 	*testing.T
 	env    *testenv.Env
 	client client.WithWatch
 	writer *libinstall.Writer
 }
 
-func newReal(t *testing.T) *real {
+func newLive(t *testing.T) *live {
 	t.Helper()
 	env := server.Start(t)
 	scheme, err := management.Scheme()
 	testenv.Must(t, err)
 	c := env.NewClient(t, scheme)
-	r := &real{T: t, env: env, client: c, writer: &libinstall.Writer{Client: c, Backoff: wait.Backoff{Steps: 1}}}
+	r := &live{T: t, env: env, client: c, writer: &libinstall.Writer{Client: c, Backoff: wait.Backoff{Steps: 1}}}
 	crd, err := manifest.Parse(config.InventoryCRD())
 	testenv.Must(t, err)
 	testenv.Must(t, inventory.EnsureCRD(t.Context(), r.writer, crd))
@@ -105,7 +105,7 @@ func newReal(t *testing.T) *real {
 }
 
 // objects returns the components of a provider.
-func (r *real) objects(label, kind string) []unstructured.Unstructured {
+func (r *live) objects(label, kind string) []unstructured.Unstructured {
 	r.Helper()
 	text := strings.NewReplacer("LABEL", label, "NS", label+"-system", "KIND", kind).Replace(components)
 	objects, err := manifest.Parse([]byte(text))
@@ -117,7 +117,7 @@ func (r *real) objects(label, kind string) []unstructured.Unstructured {
 }
 
 // install installs what is missing of a provider.
-func (r *real) install(label, providerType, kind string) {
+func (r *live) install(label, providerType, kind string) {
 	r.Helper()
 	objects := r.objects(label, kind)
 	testenv.Must(r.T, r.writer.Objects(r.Context(), objects[:len(objects)-1]))
@@ -130,7 +130,7 @@ func (r *real) install(label, providerType, kind string) {
 }
 
 // exist returns which components of a provider exist, with its inventory.
-func (r *real) exist(label, kind string) []string {
+func (r *live) exist(label, kind string) []string {
 	r.Helper()
 	objects := append(r.objects(label, kind), *object("clusterctl.cluster.x-k8s.io/v1alpha3", "Provider", label+"-system", label, label))
 	var found []string
@@ -148,7 +148,7 @@ func (r *real) exist(label, kind string) []string {
 }
 
 // delete runs the command for infrastructure-toy, like a new process.
-func (r *real) delete(w *testenv.Wire, o Options) (messages string, err error) {
+func (r *live) delete(w *testenv.Wire, o Options) (messages string, err error) {
 	r.Helper()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -182,11 +182,11 @@ func TestKilled(t *testing.T) {
 		},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
-			r := newReal(t)
+			r := newLive(t)
 			other := r.exist("bootstrap-toy", "boots")
 			first, total := r.undisturbed(tc.opts)
 			stops := 0
-			for n := 0; n < total; n++ {
+			for n := range total {
 				for _, lose := range []bool{false, true} {
 					if os.Getenv(everyVariable) == "" && (lose != (n%2 == 1) || n < first && n%readStride != 0) {
 						continue
@@ -205,7 +205,7 @@ func TestKilled(t *testing.T) {
 }
 
 // undisturbed returns the number of requests before the first deletion, and of all.
-func (r *real) undisturbed(o Options) (first, total int) {
+func (r *live) undisturbed(o Options) (first, total int) {
 	r.Helper()
 	r.install("infrastructure-toy", "InfrastructureProvider", "toy")
 	w := &testenv.Wire{Limit: -1}
@@ -216,7 +216,7 @@ func (r *real) undisturbed(o Options) (first, total int) {
 }
 
 // killed interrupts a run, and checks that the next one completes it.
-func (r *real) killed(w *testenv.Wire, o Options, want []string) {
+func (r *live) killed(w *testenv.Wire, o Options, want []string) {
 	r.Helper()
 	messages, err := r.delete(w, o)
 	when := "killed at " + w.Last()
@@ -238,7 +238,7 @@ func (r *real) killed(w *testenv.Wire, o Options, want []string) {
 
 // TestKeepsObjectsOfUsers checks that CustomResourceDefinitions with objects of users are kept, whatever the labels of these.
 func TestKeepsObjectsOfUsers(t *testing.T) {
-	r := newReal(t)
+	r := newLive(t)
 	r.install("infrastructure-toy", "InfrastructureProvider", "toy")
 	before := r.exist("infrastructure-toy", "toy")
 	mine := object("toy.example/v1", "toy", "", "mine", "bootstrap-toy")

@@ -19,6 +19,8 @@ type lookup struct {
 	reason error
 	// missing is set if the class does not exist.
 	missing bool
+	// paused is set if the class exists and is paused: it will not be reconciled soon.
+	paused bool
 }
 
 // class reads a class. It returns an error only if reading fails, not if the class cannot be used.
@@ -31,17 +33,19 @@ func (w *Webhook) class(ctx context.Context, key client.ObjectKey) (lookup, erro
 		return lookup{}, err
 	}
 	if err := check.Ready(class); err != nil {
-		return lookup{reason: err}, nil
+		_, paused := class.Annotations[clusterv1.PausedAnnotation]
+		return lookup{reason: err, paused: paused}, nil
 	}
 	return lookup{class: class}, nil
 }
 
-// waitForClass reads a class, and waits some time for it to be created and reconciled.
+// waitForClass reads a class, and waits some time for it to be created and reconciled. A class that is paused is not waited for: it
+// belongs to a move, which creates it before its Clusters and resumes it after them.
 func (w *Webhook) waitForClass(ctx context.Context, key client.ObjectKey) (lookup, error) {
 	var waited time.Duration
 	for {
 		found, err := w.class(ctx, key)
-		if err != nil || found.class != nil {
+		if err != nil || found.class != nil || found.paused {
 			return found, err
 		}
 		if waited >= classTimeout || found.missing && waited >= missingClassTimeout {

@@ -27,6 +27,10 @@ type defaulting struct {
 
 func unreconciled(c *clusterv1.ClusterClass) { c.Generation = 2 }
 
+func paused(c *clusterv1.ClusterClass) {
+	c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+}
+
 func TestDefault(t *testing.T) {
 	tests := []defaulting{
 		{
@@ -62,6 +66,13 @@ func TestDefault(t *testing.T) {
 			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
 			waited:  2 * time.Second,
 			reads:   41,
+		},
+		{
+			reason:  "a paused class is not waited for",
+			classes: []client.Object{class(t, "a", unreconciled, paused)},
+			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			reads:   1,
 		},
 		{
 			reason:  "a changed topology is defaulted",

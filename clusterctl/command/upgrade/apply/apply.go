@@ -1,0 +1,117 @@
+// Package apply is the command `clusterctl upgrade apply`: it upgrades providers of a management cluster.
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sigs.k8s.io/cluster-api/clusterctl/catalog"
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/config"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
+	"sigs.k8s.io/cluster-api/internal/distribution/install"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+)
+
+const defaultWaitTimeout = 300
+
+// Options are the inputs of the command.
+type Options struct {
+	IO         *iostreams.Streams
+	Config     func(context.Context) (*config.Config, error)
+	Store      func(context.Context) (*repository.Store, error)
+	Connect    func(management.Kubeconfig) (*management.Cluster, error)
+	Kubeconfig management.Kubeconfig
+	Request    upgrade.Request
+	// WaitTimeout is in seconds, for each Deployment.
+	WaitTimeout int
+}
+
+// NewCmd returns the command. runF, if not nil, is run instead.
+func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{IO: f.IO, Config: f.Config, Store: f.Store, Connect: f.Connect}
+	cmd := &cobra.Command{
+		Use:   "apply",
+		Short: "Apply new versions of Cluster API core and providers in a management cluster",
+		Long: `Upgrade providers of a management cluster: all of them to the latest versions of a contract, or some to
+specific versions.
+
+Everything is downloaded and checked before anything is changed. Providers are upgraded one after the other.
+The old version runs until the new one is available, so that no request to the API server fails. If the new
+version does not become available, the former one is put back. CustomResourceDefinitions, namespaces and all
+objects of users are kept.
+
+The command can safely be run again after an interruption: it continues. To put the former version back
+instead, set that version.`,
+		Example: `  # Upgrade all providers to the latest versions
+  clusterctl upgrade apply --contract v1beta1
+
+  # Upgrade some providers to specific versions
+  clusterctl upgrade apply --core cluster-api:v1.7.0 --infrastructure aws:v2.4.0
+
+  # Wait longer for slow registries
+  clusterctl upgrade apply --contract v1beta1 --wait-provider-timeout 900`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := opts.validate(); err != nil {
+				return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())
+			}
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
+	clusterflags.AddProviders(cmd, f, &opts.Kubeconfig, &opts.Request.Selection, "name:version")
+	cmd.Flags().StringVar(&opts.Request.Contract, "contract", "", "Upgrade all providers to the latest versions of this `contract`, for example v1beta1")
+	cmd.Flags().Bool("wait-providers", false, "Wait until the upgraded providers are available. That is always done, because each provider must be available before the next one is upgraded")
+	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", defaultWaitTimeout, "How many `seconds` to wait for each Deployment before the former version is put back")
+	return cmd
+}
+
+func (o *Options) validate() error {
+	switch {
+	case o.Request.Contract == "" && o.Request.Selection.Empty():
+		return errors.New("nothing is selected: set --contract to upgrade all providers, or --core, --infrastructure or another type of provider")
+	case o.Request.Contract != "" && !o.Request.Selection.Empty():
+		return errors.New("--contract upgrades all providers: omit the flags of providers, or --contract")
+	case o.WaitTimeout <= 0:
+		return fmt.Errorf("--wait-provider-timeout is %d: it must be positive", o.WaitTimeout)
+	}
+	return o.Request.Check()
+}
+
+func run(ctx context.Context, opts *Options) error {
+	conf, err := opts.Config(ctx)
+	if err != nil {
+		return err
+	}
+	store, err := opts.Store(ctx)
+	if err != nil {
+		return err
+	}
+	m, err := opts.Connect(opts.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	if err := m.CheckContract(ctx); err != nil {
+		return err
+	}
+	if m, err = m.Unlimited(); err != nil {
+		return err
+	}
+	opts.IO.Infof("Checking the versions of the providers")
+	a := &upgrade.Applier{
+		IO: opts.IO, Backoff: install.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second,
+		Planner: upgrade.Planner{Catalog: &catalog.Catalog{Config: conf, Store: store}, Cluster: m},
+	}
+	return a.Apply(ctx, opts.Request)
+}

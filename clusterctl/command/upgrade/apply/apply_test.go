@@ -1,0 +1,167 @@
+package apply
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+)
+
+// writes returns the requests that change something.
+func (w *wire) writes() []string {
+	var list []string
+	for _, r := range w.log {
+		if !strings.HasPrefix(r, "GET ") && !strings.Contains(r, "dryRun=All") {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+func TestChangesNothing(t *testing.T) {
+	w := newWorld(t)
+	for _, tc := range []struct {
+		reason, repository, version string
+		want                        string
+	}{
+		{"A definition must have the version in which objects are stored.", w.repository, incompatibleVersion,
+			"cluster-api v1.3.0: CustomResourceDefinition things.up.example stores objects in version v1, which the new one does not have: first upgrade the provider"},
+		{"A version must exist.", w.gone, newVersion, "cluster-api has no version v1.1.0"},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			requests := all()
+			_, err := w.apply(requests, tc.repository, tc.version)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("want an error with %q, got %v", tc.want, err)
+			}
+			if diff := cmp.Diff([]string(nil), requests.writes()); diff != "" {
+				t.Errorf("nothing must be written: -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestStoredVersions: objects that are stored in a version that the new definition does not have are stored again, and stay.
+func TestStoredVersions(t *testing.T) {
+	w := newWorld(t)
+	ends := w.ends()
+	w.storedVersions("v1alpha1", "v1")
+	before := w.mine()
+	if out, err := w.apply(all(), w.repository, newVersion); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	w.check("after the migration", ends[newVersion])
+	if diff := cmp.Diff([]string{"v1"}, w.storedVersions()); diff != "" {
+		t.Errorf("status.storedVersions: -want +got:\n%s", diff)
+	}
+	if after := w.mine(); after.GetUID() != before.GetUID() {
+		t.Error("the object of a user was replaced")
+	}
+	w.back(all(), ends)
+}
+
+// TestPutsBack: a version that does not start leaves everything as it was, with one error that says why.
+func TestPutsBack(t *testing.T) {
+	w := newWorld(t)
+	ends := w.ends()
+	out, err := w.apply(all(), w.repository, brokenVersion)
+	if err == nil {
+		t.Fatalf("want an error, got:\n%s", out)
+	}
+	for _, want := range []string{"cluster-api was not upgraded to v1.2.0: Deployment up-system/up-controller ", `image "registry.example/up:v1.2.0"`, ": v1.0.0 was put back"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got: %v", want, err)
+		}
+	}
+	w.check("after the failure", ends[oldVersion])
+	if _, err := w.apply(all(), w.repository, newVersion); err != nil {
+		t.Errorf("a version that starts can be installed afterwards: %v", err)
+	}
+	w.check("after another version", ends[newVersion])
+	w.back(all(), ends)
+}
+
+// TestAgain: the installed version again replaces what differs from it, and writes nothing if nothing does.
+func TestAgain(t *testing.T) {
+	w := newWorld(t)
+	ends := w.ends()
+	w.patch("v1", "ConfigMap", "up-config", `{"data":{"a":"changed"}}`)
+	w.back(all(), ends)
+	versions := w.versions()
+	w.back(all(), ends)
+	if diff := cmp.Diff(versions, w.versions()); diff != "" {
+		t.Errorf("nothing must change: -before +after:\n%s", diff)
+	}
+}
+
+// TestContract upgrades to the latest version of a contract, once.
+func TestContract(t *testing.T) {
+	w := newWorld(t)
+	ends := w.ends()
+	latest := upgrade.Request{Contract: "v1beta1"}
+	if out, err := w.request(all(), w.stable, latest); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	w.check("after the upgrade", ends[newVersion])
+	again := all()
+	out, err := w.request(again, w.stable, latest)
+	if err != nil || !strings.Contains(out, "All providers are up to date") || len(again.writes()) > 0 {
+		t.Errorf("want nothing to do, got %v, %v\n%s", again.writes(), err, out)
+	}
+	// The journal of an upgrade that was killed before it was completed is found by its version alone.
+	w.back(all(), ends)
+	if _, err := w.request(untilCutover(), w.stable, latest); err == nil {
+		t.Fatal("it was to be killed")
+	}
+	if out, err := w.request(all(), w.stable, latest); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	w.check("after the interruption", ends[newVersion])
+	w.back(all(), ends)
+}
+
+// TestInterrupted: the former version can be put back although the repository does not have it any more.
+func TestInterrupted(t *testing.T) {
+	w := newWorld(t)
+	ends := w.ends()
+	if _, err := w.apply(untilCutover(), w.repository, newVersion); err == nil {
+		t.Fatal("it was to be killed")
+	}
+	out, err := w.apply(all(), t.TempDir(), oldVersion)
+	if err != nil || !strings.Contains(out, "cluster-api v1.0.0 was put back") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	w.check("after the former version", ends[oldVersion])
+}
+
+func (w *world) mine() *unstructured.Unstructured {
+	w.Helper()
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion("up.example/v1")
+	o.SetKind("Thing")
+	testenv.Must(w.T, w.env.Client.Get(w.Context(), client.ObjectKey{Name: "mine"}, o))
+	return o
+}
+
+// versions returns the resource versions of Deployments and webhook configurations.
+func (w *world) versions() map[string]string {
+	w.Helper()
+	found := map[string]string{}
+	for kind, apiVersion := range map[string]string{"Deployment": "apps/v1", "ValidatingWebhookConfiguration": "admissionregistration.k8s.io/v1", "ConfigMap": "v1"} {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion(apiVersion)
+		list.SetKind(kind + "List")
+		testenv.Must(w.T, w.env.Client.List(w.Context(), list))
+		for _, o := range list.Items {
+			if strings.HasPrefix(o.GetName(), "up-") {
+				found[kind+" "+o.GetName()] = o.GetResourceVersion()
+			}
+		}
+	}
+	return found
+}

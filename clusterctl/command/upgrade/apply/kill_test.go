@@ -1,0 +1,176 @@
+package apply
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// everyVariable is the environment variable that, if not empty, makes TestKilled interrupt an upgrade after every request, in
+// every way.
+const everyVariable = "CAPI_UPGRADE_EVERY_REQUEST"
+
+// stride is the distance of the requests after which TestKilled interrupts otherwise.
+const stride = 31
+
+var errKilled = errors.New("the process was killed")
+
+// wire counts requests, and can fail all of them after some.
+type wire struct {
+	mu       sync.Mutex
+	requests int
+	log      []string
+	// limit is how many requests are made; negative means all. If lose is true, the next one is made, too, but its response is
+	// lost. Afterwards all requests fail, and dead is called.
+	limit int
+	lose  bool
+	dead  func()
+	// until, if not empty, sets the limit to the first request that contains it.
+	until string
+}
+
+func all() *wire { return &wire{limit: -1} }
+
+// untilCutover is killed when the new controllers are available.
+func untilCutover() *wire {
+	return &wire{limit: -1, until: "PUT /api/v1/namespaces/up-system/services/up-webhook"}
+}
+
+func (w *wire) wrap(next http.RoundTripper) http.RoundTripper {
+	return transport(func(r *http.Request) (*http.Response, error) {
+		w.mu.Lock()
+		n := w.requests
+		w.requests++
+		w.log = append(w.log, r.Method+" "+r.URL.RequestURI())
+		if w.limit < 0 && w.until != "" && strings.Contains(w.log[n], w.until) {
+			w.limit = n
+		}
+		limit := w.limit
+		w.mu.Unlock()
+		switch {
+		case limit < 0 || n < limit:
+			return next.RoundTrip(r)
+		case n == limit && w.lose:
+			if response, err := next.RoundTrip(r); err == nil {
+				_, _ = io.Copy(io.Discard, response.Body)
+				response.Body.Close()
+			}
+		}
+		w.dead()
+		return nil, errKilled
+	})
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+// way is one way in which an upgrade is interrupted and continued.
+type way struct {
+	// lose performs the last request, but loses its response.
+	lose bool
+	// gone removes the new version from the repository before the next run.
+	gone bool
+}
+
+// TestKilled interrupts upgrades, in turns to the new and to the old version, after their first request, their second and so on,
+// until one is not interrupted any more. Each is continued by another run, which completes it; if the version has disappeared
+// from the repository meanwhile, it puts the former one back.
+func TestKilled(t *testing.T) {
+	w := newWorld(t)
+	ends := w.ends()
+	ways, step := []way{{}, {lose: true, gone: true}, {gone: true}, {lose: true}}, stride
+	every := os.Getenv(everyVariable) != ""
+	if every {
+		step = 1
+	}
+	// Interrupted runs are in turns of both directions; only the one to the new version can lose it.
+	for n, turn, longest := 1, 0, 0; ; n += step {
+		chosen := ways
+		if !every {
+			chosen = ways[turn%len(ways):][:1]
+		}
+		ended := true
+		for _, how := range chosen {
+			turn++
+			ended = w.killed(n, how, ends, &longest) && ended
+		}
+		if ended {
+			t.Logf("an upgrade has %d requests", longest)
+			return
+		}
+	}
+}
+
+// ends returns the states of undisturbed upgrades, and ends with the old version.
+func (w *world) ends() map[string]map[string]string {
+	w.Helper()
+	ends := map[string]map[string]string{}
+	for _, version := range []string{newVersion, oldVersion} {
+		out, err := w.apply(all(), w.repository, version)
+		if err != nil {
+			w.Fatalf("to %s: %v\n%s", version, err, out)
+		}
+		if strings.Contains(out, "secret-") {
+			w.Errorf("the output has a secret: %s", out)
+		}
+		ends[version] = w.state()
+	}
+	return ends
+}
+
+// killed interrupts an upgrade to the new version after n requests, and lets other runs end it. It returns whether the upgrade
+// ended before. Afterwards the old version is installed.
+func (w *world) killed(n int, how way, ends map[string]map[string]string, longest *int) bool {
+	w.Helper()
+	w.storedVersions("v1alpha1", "v1")
+	wires := &wire{limit: n, lose: how.lose}
+	_, err := w.apply(wires, w.repository, newVersion)
+	*longest = max(*longest, min(wires.requests, n))
+	if err == nil {
+		w.check("without interruption", ends[newVersion])
+		w.back(all(), ends)
+		return wires.requests <= n
+	}
+	when := "killed after " + wires.log[min(n, len(wires.log)-1)]
+	repository, end := w.repository, ends[newVersion]
+	if how.gone {
+		repository, end = w.gone, ends[oldVersion]
+	}
+	out, err := w.apply(all(), repository, newVersion)
+	if how.gone != (err != nil) || how.gone && !strings.Contains(err.Error(), "has no version "+newVersion) {
+		w.Fatalf("%s (%+v): the next run: %v\n%s", when, how, err, out)
+	}
+	w.check(when, end)
+	if !how.gone {
+		// And the way back is interrupted, too.
+		w.back(&wire{limit: n, lose: how.lose}, ends)
+	}
+	return false
+}
+
+// back upgrades to the old version, interrupted and continued.
+func (w *world) back(n *wire, ends map[string]map[string]string) {
+	w.Helper()
+	_, err := w.apply(n, w.repository, oldVersion)
+	if err != nil && n.limit >= 0 {
+		_, err = w.apply(all(), w.repository, oldVersion)
+	}
+	if err != nil {
+		w.Fatalf("back to the old version, killed after %d requests: %v", n.limit, err)
+	}
+	w.check("back to the old version", ends[oldVersion])
+}
+
+func (w *world) check(when string, want map[string]string) {
+	w.Helper()
+	if diff := cmp.Diff(want, w.state()); diff != "" {
+		w.Fatalf("%s: -want +got:\n%s", when, diff)
+	}
+}

@@ -1,0 +1,117 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+)
+
+const (
+	// unreachableTimeout is for a cluster that does not respond: as long as other requests of a move are repeated.
+	unreachableTimeout = time.Minute
+	// heldTimeout is for another process that renews the Lease. It is moving objects, which the user should know of.
+	heldTimeout = 5 * time.Minute
+)
+
+// candidate is the Lease as leader election uses it, which repeats requests silently, and without end: the candidate shows what
+// it waits for, and gives up.
+type candidate struct {
+	resourcelock.Interface
+	clock  clock.PassiveClock
+	say    func(format string, args ...any)
+	giveUp context.CancelCauseFunc
+
+	mu      sync.Mutex
+	won     bool
+	failing time.Time // since when requests fail; zero if they do not
+	held    time.Time // since when another process is waited for; zero if it is not
+	holder  string
+}
+
+// Get reads the Lease.
+func (c *candidate) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := c.Interface.Get(ctx)
+	c.observe(err)
+	if err == nil {
+		c.observeHolder(record.HolderIdentity)
+	}
+	return record, raw, err
+}
+
+// Create creates the Lease.
+func (c *candidate) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	err := c.Interface.Create(ctx, r)
+	c.observeWrite(err)
+	return err
+}
+
+// Update acquires, renews or releases the Lease.
+func (c *candidate) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	err := c.Interface.Update(ctx, r)
+	c.observeWrite(err)
+	return err
+}
+
+// elected reports whether the Lease was acquired.
+func (c *candidate) elected() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.won
+}
+
+func (c *candidate) observeWrite(err error) {
+	c.observe(err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.won = c.won || err == nil
+}
+
+// observe follows whether requests fail. Once the Lease is acquired, leader election gives up by itself.
+func (c *candidate) observe(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		c.failing = time.Time{}
+		return
+	}
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	limit := unreachableTimeout
+	if c.won {
+		limit = renewal
+	}
+	if c.failing.IsZero() {
+		c.failing = c.clock.Now()
+		c.say("Cannot get %s in the source cluster, trying again for up to %s: %s", c.describe(), limit, management.Text(err))
+	}
+	if !c.won && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || c.clock.Since(c.failing) >= limit) {
+		c.giveUp(fmt.Errorf("cannot get %s in the source cluster: %w", c.describe(), err))
+	}
+}
+
+// observeHolder follows whether another process has the Lease.
+func (c *candidate) observeHolder(holder string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.won || holder == "" || holder == c.Identity() {
+		return
+	}
+	if c.holder != holder {
+		c.holder, c.held = holder, c.clock.Now()
+		c.say("Waiting for up to %s for another clusterctl that moves these objects and has %s: %s", heldTimeout, c.describe(), describe(parse(holder)))
+	}
+	if c.clock.Since(c.held) >= heldTimeout {
+		c.giveUp(fmt.Errorf("another clusterctl moves these objects: %s has had %s for %s: run the same command again when it has finished", describe(parse(holder)), c.describe(), heldTimeout))
+	}
+}
+
+func (c *candidate) describe() string { return "Lease " + c.Describe() }

@@ -1,0 +1,67 @@
+package e2e
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sigs.k8s.io/cluster-api/test/journey"
+)
+
+// TestPivot moves the objects of a cluster out of the management cluster that has created it, into itself, where the managers run as
+// Deployments. There it scales itself up. Then its objects move back. No machine is replaced, and the API server responds
+// throughout.
+func TestPivot(t *testing.T) {
+	t.Parallel()
+	outside := shared.World(t)
+	outside.Patient()
+	m := newManagement(t, outside, "pivot")
+	c := m.subject
+	api := writes(t, c)
+
+	inside := outside.Tools.Connect(t, m.kubeconfig)
+	w := moved(t, "moved into itself", c, inside, 1)
+	machines := containers(t, c.Name)
+	own := c.Moved(w)
+	stage(t, "scaled from 1 to 2 workers, by itself", func() {
+		own.Change(journey.SetWorkers(2))
+		own.Eventually("the Cluster is scaled up", journey.Ready, journey.ControlPlanes(1), journey.Workers(2), own.WorkloadMatches)
+	})
+	for _, id := range machines {
+		if !slices.Contains(containers(t, c.Name), id) {
+			t.Errorf("container %s was removed", id)
+		}
+	}
+	c = own.Moved(moved(t, "moved back", own, outside.Management, 2))
+	stage(t, "scaled from 2 to 1 workers", func() {
+		c.Change(journey.SetWorkers(1))
+		c.Eventually("the Cluster is scaled down", journey.Ready, journey.ControlPlanes(1), journey.Workers(1), c.WorkloadMatches)
+	})
+	api.end(10 * time.Second)
+	gone(t, c)
+}
+
+// moved moves a Cluster with one control plane machine to another management cluster, and checks that this changes neither its
+// objects nor its containers.
+func moved(t *testing.T, what string, c *journey.Subject, to *journey.Management, workers int) *journey.World {
+	t.Helper()
+	before, machines := c.Identity(), containers(t, c.Name)
+	var w *journey.World
+	stage(t, what, func() { w = c.Move(to) })
+	stage(t, "ready again", func() {
+		there := c.Moved(w)
+		there.Eventually("the Cluster is ready after the move", journey.Ready, journey.ControlPlanes(1), journey.Workers(workers), there.WorkloadMatches)
+	})
+	if diff := cmp.Diff(before, w.Identity()); diff != "" {
+		t.Errorf("%s: -before +after:\n%s", what, diff)
+	}
+	if diff := cmp.Diff(machines, containers(t, c.Name)); diff != "" {
+		t.Errorf("%s: containers: -before +after:\n%s", what, diff)
+	}
+	if left := c.Identity(); len(left.Objects) > 0 {
+		t.Errorf("%s: left in the source: %v", what, left.Objects)
+	}
+	return w
+}
