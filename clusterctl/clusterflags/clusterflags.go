@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
 )
 
 // completionTimeout bounds how long shell completion waits for a cluster.
@@ -171,9 +172,32 @@ func register(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	}
 }
 
-// AddProviders adds the flags that select providers, with their completion. form is how a provider is written, for example
+// CompleteConfigMaps completes an existing flag with the ConfigMaps of a namespace.
+func CompleteConfigMaps(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, namespace *string, flag string) {
+	register(cmd, flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return listNamespaced(cmd.Context(), f, k, *namespace, corev1.SchemeGroupVersion.String(), "ConfigMapList")
+	})
+}
+
+// installed returns the names of the installed providers of a type.
+func installed(ctx context.Context, f *factory.Factory, k management.Kubeconfig, t clusterctlv1.ProviderType) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	cluster, err := f.Connect(k)
+	if err != nil {
+		return nil, err
+	}
+	have, err := inventory.Read(ctx, cluster.Client)
+	var list []string
+	for _, p := range have.OfType(t) {
+		list = append(list, p.ProviderName)
+	}
+	return list, err
+}
+
+// AddProviders adds the flags that select installed providers of the cluster k, with their completion. form is how a provider is written, for example
 // "name:version".
-func AddProviders(cmd *cobra.Command, f *factory.Factory, s *install.Selection, form string) {
+func AddProviders(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, s *install.Selection, form string) {
 	flags := cmd.Flags()
 	flags.StringVar(&s.Core, "core", "", "Core `provider`, as "+form)
 	flags.StringSliceVarP(&s.Infrastructure, "infrastructure", "i", nil, "Comma-separated infrastructure `providers`, as "+form)
@@ -183,6 +207,8 @@ func AddProviders(cmd *cobra.Command, f *factory.Factory, s *install.Selection, 
 	flags.StringSliceVar(&s.RuntimeExtension, "runtime-extension", nil, "Runtime extension `providers`")
 	flags.StringSliceVar(&s.Addon, "addon", nil, "Add-on `providers`")
 	for _, t := range distribution.Types() {
-		CompleteProviders(cmd, f, distribution.Word(t), t)
+		register(cmd, distribution.Word(t), func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return names(installed(cmd.Context(), f, *k, t))
+		})
 	}
 }

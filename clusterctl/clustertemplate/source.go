@@ -61,10 +61,7 @@ func (g *Generator) fromConfigMap(ctx context.Context, s Source) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	key := client.ObjectKey{Namespace: s.ConfigMapNamespace, Name: s.ConfigMap}
-	if key.Namespace == "" {
-		key.Namespace = cluster.Namespace
-	}
+	key := cluster.Key(s.ConfigMapNamespace, s.ConfigMap)
 	configMap := &corev1.ConfigMap{}
 	if err := cluster.Client.Get(ctx, key, configMap); err != nil {
 		return nil, fmt.Errorf("cannot read the template from ConfigMap %s: %w", key, err)

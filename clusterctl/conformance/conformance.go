@@ -58,14 +58,18 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s: %s (%s)", position, f.Severity, f.Message, f.Rule)
 }
 
-// Release is a folder with the files of one version of a provider.
+// Release is the files of one version of a provider.
 type Release struct {
-	// Folder holds the files.
+	// Folder holds the files: a path, or the URL of a repository.
 	Folder string
 	// Provider is the provider's type and name.
 	Provider distribution.Provider
 	// Version is a semantic version.
 	Version string
+
+	names func() ([]string, error)
+	// read returns a file, nil if it does not exist.
+	read func(name string) ([]byte, error)
 }
 
 // Open returns the Release in a folder of a local repository, whose path ends with {manifest label}/{version}. label and
@@ -82,19 +86,20 @@ func Open(folder, label, version string) (*Release, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file: set the folder that holds all files of the release", folder)
 	}
-	r := &Release{Folder: filepath.Clean(folder), Version: cmp.Or(version, filepath.Base(absolute))}
+	files := localFolder(filepath.Clean(folder))
+	r := &Release{Folder: string(files), Version: cmp.Or(version, filepath.Base(absolute)), names: files.names, read: files.read}
 	if _, err := distribution.ParseVersion(r.Version); err != nil {
 		return nil, fmt.Errorf("cannot determine the version of the release in %s: %w: rename the folder, or use --version", folder, err)
 	}
 	label = cmp.Or(label, filepath.Base(filepath.Dir(absolute)))
-	if r.Provider, err = parseLabel(label); err != nil {
+	if r.Provider, err = ParseLabel(label); err != nil {
 		return nil, fmt.Errorf("cannot determine the provider of the release in %s: %w: rename the parent folder, or use --provider", folder, err)
 	}
 	return r, nil
 }
 
-// parseLabel returns the provider with a manifest label.
-func parseLabel(label string) (distribution.Provider, error) {
+// ParseLabel returns the provider with a manifest label, such as infrastructure-aws.
+func ParseLabel(label string) (distribution.Provider, error) {
 	if label == clusterctlv1.ClusterAPIProviderName {
 		return distribution.Provider{Name: label, Type: clusterctlv1.CoreProviderType}, nil
 	}
@@ -108,6 +113,14 @@ func parseLabel(label string) (distribution.Provider, error) {
 	return distribution.Provider{}, fmt.Errorf("%q is not a provider label, for example infrastructure-aws", label)
 }
 
+// path returns the path or URL of a file.
+func (r *Release) path(file string) string {
+	if strings.Contains(r.Folder, "://") {
+		return strings.TrimSuffix(r.Folder+"/"+file, "/")
+	}
+	return filepath.Join(r.Folder, file)
+}
+
 // checker collects findings.
 type checker struct {
 	*Release
@@ -115,19 +128,15 @@ type checker struct {
 }
 
 func (c *checker) add(s Severity, file string, line int, rule, format string, args ...any) {
-	c.findings = append(c.findings, Finding{Severity: s, File: filepath.Join(c.Folder, file), Line: line, Rule: rule, Message: fmt.Sprintf(format, args...)})
+	c.findings = append(c.findings, Finding{Severity: s, File: c.path(file), Line: line, Rule: rule, Message: fmt.Sprintf(format, args...)})
 }
 
 // Check returns the findings, sorted by file and line. The error is that of reading the folder.
 func (r *Release) Check() ([]Finding, error) {
 	c := &checker{Release: r}
-	entries, err := os.ReadDir(r.Folder)
+	names, err := r.names()
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the release: %w", err)
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
 	}
 	if err := errors.Join(c.metadata(), c.components(names), c.templates(names)); err != nil {
 		return nil, err
@@ -136,9 +145,20 @@ func (r *Release) Check() ([]Finding, error) {
 	return c.findings, nil
 }
 
-// read returns a file of the release, nil if it does not exist.
-func (c *checker) read(name string) ([]byte, error) {
-	raw, err := os.ReadFile(filepath.Join(c.Folder, name))
+// localFolder is a Release in files.
+type localFolder string
+
+func (f localFolder) names() ([]string, error) {
+	entries, err := os.ReadDir(string(f))
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
+func (f localFolder) read(name string) ([]byte, error) {
+	raw, err := os.ReadFile(filepath.Join(string(f), name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

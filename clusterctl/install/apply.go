@@ -63,7 +63,7 @@ func (a *Applier) Apply(ctx context.Context, plan *Plan) error {
 // providers writes the providers' objects in order, and the inventory concurrently: the API server delays the first
 // objects of a new kind for two seconds, in which the providers can start.
 func (a *Applier) providers(ctx context.Context, w *install.Writer, list []*components.Components) error {
-	board := progress.New(a.IO.Err, a.IO.ErrColumns(), labels(list)...)
+	board := progress.Show(a.IO, labels(list)...)
 	record := func(c *components.Components) error {
 		if err := inventory.Record(ctx, w, c.Inventory()); err != nil {
 			return fmt.Errorf("%s %s is installed, but not recorded in the inventory; run the same command again to continue: %w", c.Provider.ManifestLabel(), c.Version, err)
@@ -126,7 +126,7 @@ func (a *Applier) Wait(ctx context.Context, plan *Plan, timeout time.Duration) e
 		names = append(names, entries[i].Name)
 	}
 	a.IO.Infof("Waiting for providers to be available")
-	board := progress.New(a.IO.Err, a.IO.ErrColumns(), names...)
+	board := progress.Show(a.IO, names...)
 	results := make([]error, len(entries))
 	var all sync.WaitGroup
 	for i := range entries {

@@ -23,6 +23,8 @@ type Streams struct {
 	Err io.Writer
 	// Verbosity is the level up to which Logf writes, set by -v.
 	Verbosity int
+	// Quiet suppresses everything but results, warnings and errors, set by --quiet.
+	Quiet bool
 
 	outTerminal, errTerminal bool
 	outColor, errColor       bool
@@ -69,6 +71,14 @@ func (s *Streams) ErrColumns() int {
 	return defaultColumns
 }
 
+// Progress returns where progress is written, and the width of the terminal there, 0 if it is none: Err, or nothing with Quiet.
+func (s *Streams) Progress() (w io.Writer, columns int) {
+	if s.Quiet {
+		return io.Discard, 0
+	}
+	return s.Err, s.ErrColumns()
+}
+
 // ErrSize returns the width and height of the terminal behind Err, 0 if they are unknown.
 func (s *Streams) ErrSize() (width, height int) {
 	if !s.errTerminal {
@@ -87,9 +97,11 @@ func (s *Streams) OutColor() bool { return s.outColor }
 // SetOutColor overrides terminal detection, for commands with a flag for it.
 func (s *Streams) SetOutColor(on bool) { s.outColor = on }
 
-// Infof prints a message about progress to Err.
+// Infof prints a message about progress to Err, unless Quiet is set.
 func (s *Streams) Infof(format string, args ...any) {
-	fmt.Fprintf(s.Err, format+"\n", args...)
+	if !s.Quiet {
+		fmt.Fprintf(s.Err, format+"\n", args...)
+	}
 }
 
 // Logf is Infof for details that are only printed at a verbosity and above.
@@ -101,10 +113,10 @@ func (s *Streams) Logf(verbosity int, format string, args ...any) {
 
 // Warnf prints a warning to Err.
 func (s *Streams) Warnf(format string, args ...any) {
-	s.Infof("%s %s", paint(s.errColor, Yellow, "Warning:"), fmt.Sprintf(format, args...))
+	fmt.Fprintf(s.Err, "%s %s\n", paint(s.errColor, Yellow, "Warning:"), fmt.Sprintf(format, args...))
 }
 
-// Noticef writes a yellow line to Err.
+// Noticef is Infof in yellow.
 func (s *Streams) Noticef(format string, args ...any) {
 	s.Infof("%s", paint(s.errColor, Yellow, fmt.Sprintf(format, args...)))
 }

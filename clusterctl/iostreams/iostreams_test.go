@@ -1,6 +1,7 @@
 package iostreams
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,6 +21,17 @@ func TestMessages(t *testing.T) {
 	want := "a 1\nshown\nWarning: careful\n\x1b[33mnews\x1b[0m\n"
 	if diff := cmp.Diff(want, b.Err.String()); diff != "" || b.Out.Len() != 0 {
 		t.Errorf("messages belong on Err: %q -want +got:\n%s", b.Out, diff)
+	}
+	s.Quiet = true
+	s.Infof("hidden")
+	s.Noticef("hidden")
+	s.Warnf("shown")
+	want += "\x1b[33mWarning:\x1b[0m shown\n"
+	if diff := cmp.Diff(want, b.Err.String()); diff != "" {
+		t.Errorf("only warnings are shown with --quiet: -want +got:\n%s", diff)
+	}
+	if w, columns := s.Progress(); w != io.Discard || columns != 0 {
+		t.Error("no progress is shown with --quiet")
 	}
 	plain := s.Paint(Red, "x")
 	s.SetOutColor(true)

@@ -2,6 +2,7 @@
 package management
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,6 +102,11 @@ func New(config *rest.Config, namespace string) (*Cluster, error) {
 		return nil, fmt.Errorf("cannot connect to %s: %w", config.Host, err)
 	}
 	return &Cluster{Client: c, Namespace: namespace, Host: config.Host, Versions: versions, Resources: versions, Config: config}, nil
+}
+
+// Key returns the key of an object; without a namespace, that of the kubeconfig's context.
+func (c *Cluster) Key(namespace, name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: cmp.Or(namespace, c.Namespace), Name: name}
 }
 
 // Unlimited returns a connection without a client-side rate limit, for commands that make thousands of requests and limit

@@ -78,7 +78,7 @@ func Rows(objects *tree.Objects) []Row {
 		case tree.ClusterKind.GroupKind():
 			clusters = append(clusters, u)
 		case tree.MachineDeploymentKind.GroupKind(), tree.MachinePoolKind.GroupKind():
-			key := types.NamespacedName{Namespace: u.GetNamespace(), Name: text(u, "spec", "clusterName")}
+			key := types.NamespacedName{Namespace: u.GetNamespace(), Name: tree.Text(u, "spec", "clusterName")}
 			workers[key] = workers[key].add(u)
 		}
 	}
@@ -92,37 +92,37 @@ func Rows(objects *tree.Objects) []Row {
 
 // add adds a MachineDeployment or MachinePool.
 func (r Replicas) add(u *unstructured.Unstructured) Replicas {
-	r.Desired += number(u, "spec", "replicas")
-	r.Ready += number(u, "status", "readyReplicas")
-	r.current += number(u, "status", "replicas")
+	r.Desired += tree.Number(u, "spec", "replicas")
+	r.Ready += tree.Number(u, "status", "readyReplicas")
+	r.current += tree.Number(u, "status", "replicas")
 	if u.GetKind() == tree.MachinePoolKind.Kind {
-		r.Updated += number(u, "status", "replicas") // MachinePools do not report it.
+		r.Updated += tree.Number(u, "status", "replicas") // MachinePools do not report it.
 	} else {
-		r.Updated += number(u, "status", "updatedReplicas")
+		r.Updated += tree.Number(u, "status", "updatedReplicas")
 	}
 	return r
 }
 
 func row(c, plane *unstructured.Unstructured, workers Replicas) Row {
 	r := Row{
-		Namespace: c.GetNamespace(), Name: c.GetName(), Class: text(c, "spec", "topology", "class"),
-		Version: cmp.Or(text(c, "spec", "topology", "version"), text(plane, "spec", "version")),
-		Phase:   text(c, "status", "phase"), Workers: workers, Created: c.GetCreationTimestamp(),
-		Infrastructure: text(c, "spec", "infrastructureRef", "kind"),
+		Namespace: c.GetNamespace(), Name: c.GetName(), Class: tree.Text(c, "spec", "topology", "class"),
+		Version: cmp.Or(tree.Text(c, "spec", "topology", "version"), tree.Text(plane, "spec", "version")),
+		Phase:   tree.Text(c, "status", "phase"), Workers: workers, Created: c.GetCreationTimestamp(),
+		Infrastructure: tree.Text(c, "spec", "infrastructureRef", "kind"),
 	}
-	if host := text(c, "spec", "controlPlaneEndpoint", "host"); host != "" {
-		r.Endpoint = fmt.Sprintf("%s:%d", host, number(c, "spec", "controlPlaneEndpoint", "port"))
+	if host := tree.Text(c, "spec", "controlPlaneEndpoint", "host"); host != "" {
+		r.Endpoint = fmt.Sprintf("%s:%d", host, tree.Number(c, "spec", "controlPlaneEndpoint", "port"))
 	}
 	if ready := tree.ConditionOf(c, string(clusterv1.ReadyCondition)); ready != nil {
 		r.Ready = ready.Status
 	}
-	r.Paused, _, _ = unstructured.NestedBool(c.Object, "spec", "paused")
+	r.Paused = tree.True(c, "spec", "paused")
 	if plane != nil {
 		_, machines, _ := unstructured.NestedFieldNoCopy(plane.Object, "spec", "replicas")
-		version := text(plane, "status", "version")
+		version := tree.Text(plane, "status", "version")
 		r.ControlPlane = &Replicas{
-			Kind: plane.GetKind(), Desired: number(plane, "spec", "replicas"), Ready: number(plane, "status", "readyReplicas"),
-			Updated: number(plane, "status", "updatedReplicas"), current: number(plane, "status", "replicas"), machines: machines,
+			Kind: plane.GetKind(), Desired: tree.Number(plane, "spec", "replicas"), Ready: tree.Number(plane, "status", "readyReplicas"),
+			Updated: tree.Number(plane, "status", "updatedReplicas"), current: tree.Number(plane, "status", "replicas"), machines: machines,
 			upgraded: version == "" || version == r.Version,
 		}
 	}
@@ -133,20 +133,19 @@ func row(c, plane *unstructured.Unstructured, workers Replicas) Row {
 // activity returns the first of what goes on, in the order in which it happens.
 func activity(c *unstructured.Unstructured, r Row) string {
 	topology := tree.ConditionOf(c, string(clusterv1.TopologyReconciledCondition))
-	infrastructure, _, _ := unstructured.NestedBool(c.Object, "status", "infrastructureReady")
 	initialized := tree.ConditionOf(c, string(clusterv1.ControlPlaneInitializedCondition))
 	switch {
 	case r.Paused:
 		return "paused"
 	case c.GetDeletionTimestamp() != nil:
 		return "deleting"
-	case text(c, "status", "failureReason") != "" || text(c, "status", "failureMessage") != "":
+	case tree.Text(c, "status", "failureReason") != "" || tree.Text(c, "status", "failureMessage") != "":
 		return "failed permanently"
 	case topology != nil && topology.Status == "False" && topology.Severity == "Error":
 		return "class cannot be applied"
 	case topology != nil && topology.Reason == clusterv1.TopologyReconciledHookBlockingReason:
 		return "waiting for a lifecycle hook"
-	case !infrastructure:
+	case !tree.True(c, "status", "infrastructureReady"):
 		return "waiting for infrastructure"
 	case initialized == nil || initialized.Status != "True":
 		return "waiting for control plane"
@@ -183,17 +182,4 @@ func (r *Replicas) change(what string) string {
 		return fmt.Sprintf("waiting for %s %d/%d", what, r.Ready, r.Desired)
 	}
 	return ""
-}
-
-func text(u *unstructured.Unstructured, path ...string) string {
-	if u == nil {
-		return ""
-	}
-	s, _, _ := unstructured.NestedString(u.Object, path...)
-	return s
-}
-
-func number(u *unstructured.Unstructured, path ...string) int64 {
-	n, _, _ := unstructured.NestedInt64(u.Object, path...)
-	return n
 }

@@ -34,10 +34,8 @@ func Read(ctx context.Context, c client.Reader, namespace string, selector label
 		if u.GetKind() != tree.ClusterKind.Kind {
 			continue
 		}
-		version, _, _ := unstructured.NestedString(u.Object, "spec", "controlPlaneRef", "apiVersion")
-		kind, _, _ := unstructured.NestedString(u.Object, "spec", "controlPlaneRef", "kind")
-		if kind != "" {
-			kinds[schema.FromAPIVersionAndKind(version, kind)] = true
+		if kind := tree.Text(u, "spec", "controlPlaneRef", "kind"); kind != "" {
+			kinds[schema.FromAPIVersionAndKind(tree.Text(u, "spec", "controlPlaneRef", "apiVersion"), kind)] = true
 		}
 	}
 	group, groupCtx = errgroup.WithContext(ctx)

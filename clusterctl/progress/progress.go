@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 )
 
 // Board is the set of lines. It is safe for concurrent use.
@@ -19,6 +21,12 @@ type Board struct {
 	names   []string
 	states  map[string]string
 	width   int
+}
+
+// Show returns a Board of a command's progress, which is not shown with --quiet.
+func Show(streams *iostreams.Streams, names ...string) *Board {
+	w, columns := streams.Progress()
+	return New(w, columns, names...)
 }
 
 // New returns a Board that writes to w, a terminal with that many columns, or anything else if columns is 0.

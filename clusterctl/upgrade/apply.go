@@ -116,7 +116,7 @@ func (a *Applier) upgrade(ctx context.Context, steps []Step) error {
 	for _, s := range steps {
 		names = append(names, s.Installed.Name)
 	}
-	board := progress.New(a.IO.Err, a.IO.ErrColumns(), names...)
+	board := progress.Show(a.IO, names...)
 	for i, s := range steps {
 		name := s.Installed.Name
 		report := func(state string) {

@@ -1,6 +1,8 @@
 package distribution
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -123,5 +125,20 @@ func TestValidate(t *testing.T) {
 				t.Errorf("%s\nValidate(): want error %q, got: %v", tc.reason, tc.err, err)
 			}
 		})
+	}
+}
+
+// TestDefaults pins the documented providers, in the order in which they are listed.
+func TestDefaults(t *testing.T) {
+	want, err := os.ReadFile("testdata/defaults.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for _, p := range Defaults() {
+		fmt.Fprintln(&got, p.Name, p.Type, p.URL)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

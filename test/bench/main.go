@@ -56,7 +56,8 @@ type options struct {
 	clusters, scale, detail int
 	health, workers         int
 	resourceSets            int
-	describe, move          int
+	describe, overview      int
+	initialize, move        int
 	idle, profiles          time.Duration
 }
 
@@ -70,6 +71,8 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.scale, "scale", 0, "instead of the table, create this many clusters, a hundred at a time, and print the cost of each hundred")
 	flags.IntVar(&o.health, "health", 0, "instead of the table, create this many clusters, take the power of a tenth of the workers of each at once, and print the cost of their replacement")
 	flags.IntVar(&o.describe, "describe", 0, "instead of the table, create a cluster with this many Machines, and print what the commands cost that read it")
+	flags.IntVar(&o.overview, "get-clusters", 0, "instead of the table, create this many Clusters, and print what listing them costs")
+	flags.IntVar(&o.initialize, "init", 0, "instead of the table, turn an empty cluster into a management cluster, this many times, and print what it costs")
 	flags.IntVar(&o.move, "move", 0, "instead of the table, create this many clusters, and print what it costs to move them to another management cluster")
 	flags.IntVar(&o.workers, "workers", 99, "number of workers of each cluster, with --health")
 	flags.IntVar(&o.resourceSets, "resource-sets", 0, "instead of the table, create this many clusters, and print what a ClusterResourceSet for all of them costs")
@@ -86,6 +89,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if o.initialize > 0 {
+		return initialize(ctx, os.Stdout, o)
+	}
 	w, err := startWorld(ctx, o.root, o.keep)
 	if err != nil {
 		return err
@@ -101,6 +107,8 @@ func run(ctx context.Context, args []string) error {
 		err = w.move(ctx, os.Stdout, o.move)
 	case o.describe > 0:
 		err = w.describe(ctx, os.Stdout, o.describe)
+	case o.overview > 0:
+		err = w.overview(ctx, os.Stdout, o.overview)
 	case o.scale > 0:
 		err = w.scale(ctx, os.Stdout, o.scale)
 	default:

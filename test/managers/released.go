@@ -16,18 +16,9 @@ const releasedVersion = "v2.0.0"
 // variables.
 func (s *Server) Released(ctx context.Context, p Program) ([]*unstructured.Unstructured, error) {
 	if s.released == "" {
-		root, err := filepath.Abs(s.Root)
-		if err != nil {
+		out := filepath.Join(s.Dir, "repository")
+		if err := Release(ctx, s.Root, out); err != nil {
 			return nil, err
-		}
-		out, err := filepath.Abs(filepath.Join(s.Dir, "repository"))
-		if err != nil {
-			return nil, err
-		}
-		cmd := exec.CommandContext(ctx, "go", "run", "./cmd/release", "--root", root, "--version", releasedVersion, "--out", out)
-		cmd.Dir = filepath.Join(root, "hack")
-		if output, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("writing the release manifests: %w: %s", err, output)
 		}
 		s.released = out
 	}
@@ -39,6 +30,23 @@ func (s *Server) Released(ctx context.Context, p Program) ([]*unstructured.Unstr
 		return nil, fmt.Errorf("the release has no manifests of %s", p.Component)
 	}
 	return ReadObjects(files[0])
+}
+
+// Release writes a release of the repository at root into a folder: a local provider repository, and a clusterctl.yaml for it.
+func Release(ctx context.Context, root, folder string) error {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return err
+	}
+	if folder, err = filepath.Abs(folder); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", "run", "./cmd/release", "--root", root, "--version", releasedVersion, "--out", folder)
+	cmd.Dir = filepath.Join(root, "hack")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("writing the release manifests: %w: %s", err, output)
+	}
+	return nil
 }
 
 // label returns the provider label of the program's component, which is the name of its folder in a release.

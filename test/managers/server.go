@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,6 +28,8 @@ type Options struct {
 	Root string
 	// Dir is the folder for the server's data and log.
 	Dir string
+	// Components makes the server run the components of Deployments; otherwise none run in it.
+	Components bool
 	// Accounts makes Connection return the component's own ServiceAccount, with the RBAC of the released manifests,
 	// instead of an administrator.
 	Accounts bool
@@ -34,7 +37,7 @@ type Options struct {
 	AuditLog string
 }
 
-// Server is an API server without components.
+// Server is an API server, by default without components.
 type Server struct {
 	*process.Process
 	Options
@@ -59,7 +62,7 @@ func StartServer(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{Options: o, Kubeconfig: filepath.Join(o.Dir, "kubeconfig")}
 	args := []string{
-		"serve", "--components=false", "--unsafe-no-fsync", "--data-dir", data, "--secure-port", "0", "--kubeconfig", s.Kubeconfig,
+		"serve", "--components=" + strconv.FormatBool(o.Components), "--unsafe-no-fsync", "--data-dir", data, "--secure-port", "0", "--kubeconfig", s.Kubeconfig,
 	}
 	if o.AuditLog != "" {
 		args = append(args, "--audit-log-path", o.AuditLog)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
@@ -70,10 +69,7 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	name := types.NamespacedName{Namespace: opts.Namespace, Name: opts.ClusterName}
-	if name.Namespace == "" {
-		name.Namespace = m.Namespace
-	}
+	name := m.Key(opts.Namespace, opts.ClusterName)
 	input, err := gather.Read(ctx, m.Client, name, opts.Clock.Now())
 	if err := m.OrNotInitialized(ctx, err); err != nil {
 		return err

@@ -2,12 +2,8 @@ package move
 
 import (
 	"context"
-	"errors"
-	"io"
-	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -33,51 +29,11 @@ const everyVariable = "CAPI_MOVE_EVERY_REQUEST"
 // both are used throughout.
 const stride = 23
 
-// wire counts requests to both clusters, and can fail all of them after some.
-type wire struct {
-	mu       sync.Mutex
-	requests int
-	log      []string
-	// limit is how many requests are made; negative means all. If lose is true, the next one is made, too, but its response is
-	// lost. Afterwards all requests fail, and dead is called.
-	limit int
-	lose  bool
-	dead  func()
-}
-
-var errKilled = errors.New("the process was killed")
-
-// wrap returns a transport for one of the clusters.
-func (w *wire) wrap(next http.RoundTripper) http.RoundTripper {
-	return transport(func(r *http.Request) (*http.Response, error) {
-		w.mu.Lock()
-		n := w.requests
-		w.requests++
-		w.log = append(w.log, r.Method+" "+r.URL.Path)
-		w.mu.Unlock()
-		switch {
-		case w.limit < 0 || n < w.limit:
-			return next.RoundTrip(r)
-		case n == w.limit && w.lose:
-			if response, err := next.RoundTrip(r); err == nil {
-				_, _ = io.Copy(io.Discard, response.Body)
-				response.Body.Close()
-			}
-		}
-		w.dead()
-		return nil, errKilled
-	})
-}
-
-type transport func(*http.Request) (*http.Response, error)
-
-func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
-
-// run runs the command from one cluster to the other, like a new process.
-func (w *wire) run(t *testing.T, namespace string, from, to *testenv.Env, change func(*Options)) (string, error) {
+// runCut runs the command from one cluster to the other, like a new process.
+func runCut(t *testing.T, w *testenv.Wire, namespace string, from, to *testenv.Env, change func(*Options)) (string, error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	w.dead = cancel
+	w.Dead = cancel
 	streams, buffers := iostreams.Test()
 	opts := &Options{
 		IO: streams, Clock: clock.RealClock{}, Namespace: namespace,
@@ -89,7 +45,7 @@ func (w *wire) run(t *testing.T, namespace string, from, to *testenv.Env, change
 			if k.Path == "to" {
 				config = rest.CopyConfig(to.Config)
 			}
-			config.Wrap(w.wrap)
+			config.Wrap(w.Wrap)
 			return management.New(config, "default")
 		},
 	}
@@ -120,9 +76,9 @@ func newWorld(t *testing.T, name string, clusters ...string) *world {
 }
 
 // move moves the objects to the other cluster.
-func (w *world) move(n *wire) error {
+func (w *world) move(n *testenv.Wire) error {
 	w.Helper()
-	_, err := n.run(w.T, w.name, w.envs[w.at], w.envs[1-w.at], nil)
+	_, err := runCut(w.T, n, w.name, w.envs[w.at], w.envs[1-w.at], nil)
 	return err
 }
 
@@ -186,16 +142,16 @@ func TestKilled(t *testing.T) {
 			if step > 1 && lose != (n/step%2 == 1) {
 				continue
 			}
-			killed := &wire{limit: n, lose: lose}
+			killed := &testenv.Wire{Limit: n, Lose: lose}
 			err := w.move(killed)
-			if killed.requests <= n && err == nil {
+			if len(killed.Log()) <= n && err == nil {
 				w.arrived("without interruption")
-				t.Logf("a move has %d requests", killed.requests)
+				t.Logf("a move has %d requests", len(killed.Log()))
 				return
 			}
-			when := "killed after " + last(killed, n)
+			when := "killed after " + killed.Last()
 			w.safe(when)
-			if again := (&wire{limit: -1}); err != nil {
+			if again := (&testenv.Wire{Limit: -1}); err != nil {
 				if err := w.move(again); err != nil {
 					t.Fatalf("%s: the next run: %v", when, err)
 				}
@@ -205,34 +161,27 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-func last(w *wire, n int) string {
-	if n < len(w.log) {
-		return w.log[n]
-	}
-	return "the last request"
-}
-
 // TestMoveCosts counts what a move writes, in one run.
 func TestMoveCosts(t *testing.T) {
 	clusters := []string{"c00", "c01", "c02", "c03", "c04", "c05", "c06", "c07", "c08", "c09"}
 	w := newWorld(t, "costs", clusters...)
-	count := &wire{limit: -1}
+	count := &testenv.Wire{Limit: -1}
 	testenv.Must(t, w.move(count))
 	writes := 0
-	for _, request := range count.log {
+	for _, request := range count.Log() {
 		if !strings.HasPrefix(request, "GET ") {
 			writes++
 		}
 	}
 	objects := len(w.want.contents)
-	t.Logf("%d objects, %d requests, %d writes", objects, count.requests, writes)
+	t.Logf("%d objects, %d requests, %d writes", objects, len(count.Log()), writes)
 	// Everything that does not depend on the number of objects: Lease, journals, namespace, kinds.
 	const fixed = 100
 	if writes-fixed > 2*objects+3*len(clusters) {
 		t.Errorf("%d writes for %d objects: an object is created and marked; a Cluster is paused and resumed, and an applied object owned, too", writes, objects)
 	}
-	if count.requests-2*fixed > 3*objects {
-		t.Errorf("%d requests for %d objects: more than 3 for each", count.requests, objects)
+	if len(count.Log())-2*fixed > 3*objects {
+		t.Errorf("%d requests for %d objects: more than 3 for each", len(count.Log()), objects)
 	}
 	w.arrived("afterwards")
 }
@@ -240,7 +189,7 @@ func TestMoveCosts(t *testing.T) {
 // TestNothingIsLeft checks that a move leaves no journals and no Lease, and can be repeated.
 func TestNothingIsLeft(t *testing.T) {
 	w := newWorld(t, "left", "a1")
-	testenv.Must(t, w.move(&wire{limit: -1}))
+	testenv.Must(t, w.move(&testenv.Wire{Limit: -1}))
 	for _, s := range w.sides {
 		for _, path := range []client.Object{configMap(), leaseObject()} {
 			if err := s.Get(t.Context(), client.ObjectKey{Namespace: w.name, Name: "clusterctl-move"}, path); client.IgnoreNotFound(err) != nil || err == nil {
@@ -248,7 +197,7 @@ func TestNothingIsLeft(t *testing.T) {
 			}
 		}
 	}
-	text, err := (&wire{limit: -1}).run(t, w.name, w.envs[0], w.envs[1], nil)
+	text, err := runCut(t, &testenv.Wire{Limit: -1}, w.name, w.envs[0], w.envs[1], nil)
 	if err != nil || !strings.Contains(text, "nothing to move in namespace left") {
 		t.Errorf("a repeated move succeeds, got %v:\n%s", err, text)
 	}
@@ -263,7 +212,7 @@ func TestRefused(t *testing.T) {
 	testenv.Must(t, w.sides[0].Status().Patch(ctx, cluster, client.RawPatch(types.MergePatchType, []byte(`{"status":{"infrastructureReady":false}}`))))
 	refuse := func(reason string, change func(*Options), texts ...string) {
 		t.Helper()
-		_, err := (&wire{limit: -1}).run(t, w.name, w.envs[0], w.envs[1], change)
+		_, err := runCut(t, &testenv.Wire{Limit: -1}, w.name, w.envs[0], w.envs[1], change)
 		if err == nil {
 			t.Fatalf("%s: the move must be refused", reason)
 		}
@@ -286,10 +235,10 @@ func TestRefused(t *testing.T) {
 	testenv.Must(t, w.sides[1].Create(ctx, other))
 	refuse("An active Cluster of the target is not replaced.", nil, "already has Cluster refused/a1", "not paused")
 	testenv.Must(t, w.sides[1].Delete(ctx, other))
-	if err := w.move(&wire{limit: 110}); err == nil {
+	if err := w.move(&testenv.Wire{Limit: 110}); err == nil {
 		t.Fatal("the move was not interrupted")
 	}
-	_, err := (&wire{limit: -1}).run(t, w.name, w.envs[1], w.envs[0], nil)
+	_, err := runCut(t, &testenv.Wire{Limit: -1}, w.name, w.envs[1], w.envs[0], nil)
 	if err == nil || !strings.Contains(err.Error(), "unfinished move") {
 		t.Errorf("an interrupted move must be continued before another one starts, got %v", err)
 	}
@@ -298,7 +247,7 @@ func TestRefused(t *testing.T) {
 // TestCancel gives up a move after it has copied.
 func TestCancel(t *testing.T) {
 	w := newWorld(t, "cancel", "a1", "b2")
-	killed := &wire{limit: 130}
+	killed := &testenv.Wire{Limit: 130}
 	if err := w.move(killed); err == nil {
 		t.Fatal("the move was not interrupted")
 	}
@@ -306,7 +255,7 @@ func TestCancel(t *testing.T) {
 	if len(before.contents) == 0 {
 		t.Fatal("the test is of no use if nothing was copied")
 	}
-	_, err := (&wire{limit: -1}).run(t, w.name, w.envs[0], w.envs[1], func(o *Options) { o.Cancel = true })
+	_, err := runCut(t, &testenv.Wire{Limit: -1}, w.name, w.envs[0], w.envs[1], func(o *Options) { o.Cancel = true })
 	testenv.Must(t, err)
 	if diff := cmp.Diff(w.want, read(t, w.sides[0], w.name), cmp.AllowUnexported(state{})); diff != "" {
 		t.Errorf("source: -want +got:\n%s", diff)
@@ -314,7 +263,7 @@ func TestCancel(t *testing.T) {
 	for key := range read(t, w.sides[1], w.name).paused {
 		t.Errorf("%s is left in the target", key)
 	}
-	testenv.Must(t, w.move(&wire{limit: -1}))
+	testenv.Must(t, w.move(&testenv.Wire{Limit: -1}))
 	w.arrived("after the cancellation")
 }
 
@@ -323,10 +272,10 @@ func TestDirectory(t *testing.T) {
 	w := newWorld(t, "directory", "a1", "b2")
 	dir := t.TempDir()
 	to := func(o *Options) { o.To, o.ToDirectory = management.Kubeconfig{}, dir }
-	if _, err := (&wire{limit: 60}).run(t, w.name, w.envs[0], w.envs[1], to); err == nil {
+	if _, err := runCut(t, &testenv.Wire{Limit: 60}, w.name, w.envs[0], w.envs[1], to); err == nil {
 		t.Fatal("the command was not interrupted")
 	}
-	_, err := (&wire{limit: -1}).run(t, w.name, w.envs[0], w.envs[1], to)
+	_, err := runCut(t, &testenv.Wire{Limit: -1}, w.name, w.envs[0], w.envs[1], to)
 	testenv.Must(t, err)
 	if diff := cmp.Diff(w.want, read(t, w.sides[0], w.name), cmp.AllowUnexported(state{})); diff != "" {
 		t.Errorf("the source is resumed: -want +got:\n%s", diff)
@@ -342,8 +291,8 @@ func TestDirectory(t *testing.T) {
 	}
 	from := func(o *Options) { o.FromDirectory = dir }
 	for n := 0; ; n += stride {
-		killed := &wire{limit: n, lose: n%2 == 0}
-		text, err := killed.run(t, w.name, w.envs[0], w.envs[1], from)
+		killed := &testenv.Wire{Limit: n, Lose: n%2 == 0}
+		text, err := runCut(t, killed, w.name, w.envs[0], w.envs[1], from)
 		if strings.Contains(text, "c2VjcmV0") {
 			t.Errorf("a Secret is printed:\n%s", text)
 		}
@@ -366,7 +315,7 @@ func TestBlocked(t *testing.T) {
 		testenv.Must(t, w.sides[0].Patch(t.Context(), o, client.RawPatch(types.MergePatchType, patch)))
 	}
 	block(`""`)
-	text, err := (&wire{limit: -1}).run(t, w.name, w.envs[0], w.envs[1], nil)
+	text, err := runCut(t, &testenv.Wire{Limit: -1}, w.name, w.envs[0], w.envs[1], nil)
 	if err == nil || !strings.Contains(err.Error(), "Machine blocked/a1-m") || !strings.Contains(text, "Waiting for controllers") {
 		t.Errorf("the error lists what blocks the move, got %v:\n%s", err, text)
 	}
@@ -374,20 +323,20 @@ func TestBlocked(t *testing.T) {
 		t.Errorf("nothing may be copied while the move is blocked, got %v", got)
 	}
 	block("null")
-	testenv.Must(t, w.move(&wire{limit: -1}))
+	testenv.Must(t, w.move(&testenv.Wire{Limit: -1}))
 	w.arrived("after the annotation was removed")
 }
 
 // TestDryRun writes nothing.
 func TestDryRun(t *testing.T) {
 	w := newWorld(t, "dry", "a1")
-	count := &wire{limit: -1}
-	text, err := count.run(t, w.name, w.envs[0], w.envs[1], func(o *Options) { o.DryRun, o.To = true, management.Kubeconfig{} })
+	count := &testenv.Wire{Limit: -1}
+	text, err := runCut(t, count, w.name, w.envs[0], w.envs[1], func(o *Options) { o.DryRun, o.To = true, management.Kubeconfig{} })
 	testenv.Must(t, err)
 	if !strings.Contains(text, "move Cluster dry/a1\n") || strings.Index(text, "Cluster dry/a1") > strings.Index(text, "Machine dry/a1-m") {
 		t.Errorf("the objects are listed, owners first, got:\n%s", text)
 	}
-	for _, request := range count.log {
+	for _, request := range count.Log() {
 		if !strings.HasPrefix(request, "GET ") {
 			t.Errorf("a dry run makes the request %s", request)
 		}

@@ -43,7 +43,7 @@ func (s *show) Start(what string, objects int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.what, s.done, s.total, s.start = what, 0, objects, s.clock.Now()
-	s.board = progress.New(s.io.Err, s.io.ErrColumns(), what)
+	s.board = progress.Show(s.io, what)
 	s.set()
 }
 

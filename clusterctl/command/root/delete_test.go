@@ -1,6 +1,7 @@
 package root
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +25,9 @@ func TestDeleteProviders(t *testing.T) {
 
 func (j *journey) deleteMistakes() {
 	before := j.versions()
+	if out := j.works("__complete", "delete", "--infrastructure", "").Out; !strings.Contains(out, "toy\n") || strings.Contains(out, "aws") {
+		j.t.Errorf("installed providers must be completed, got:\n%s", out)
+	}
 	j.fails("Something must be selected.", []string{"delete"}, "no provider is selected", "--all")
 	j.fails("All is all.", []string{"delete", "--all", "-i", "toy"}, "--all deletes all providers")
 	j.fails("A name must be known to the cluster.", []string{"delete", "-i", "toys"}, "infrastructure-toys is not installed")

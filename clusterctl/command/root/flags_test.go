@@ -30,6 +30,8 @@ func TestDocumentedFlags(t *testing.T) {
 		"upgrade apply":         cluster + providers + "contract= wait-providers=false wait-provider-timeout=300",
 		"config repositories":   "output,o=text",
 		"version":               "output,o=",
+		"move":                  cluster + "to-kubeconfig= to-kubeconfig-context= namespace,n= dry-run=false to-directory= from-directory=",
+		"delete":                cluster + providers + "all=false include-namespace=false include-crd=false",
 		"alpha rollout restart": rollout,
 		"alpha rollout pause":   rollout,
 		"alpha rollout resume":  rollout,

@@ -149,7 +149,10 @@ func (m mistakes) rollouts() []mistake {
 // releases has mistakes of `check provider`.
 func (m mistakes) releases() []mistake {
 	return []mistake{
-		{"A folder is required.", []string{"check", "provider"}, []string{"the folder of a release is required: see `clusterctl check provider --help`"}},
+		{"A folder is required.", []string{"check", "provider"}, []string{"the folder or URL of a release is required: see `clusterctl check provider --help`"}},
+		{"A URL has a provider.", []string{"check", "provider", "https://github.com/o/r/releases/v1.0.0/c.yaml"}, []string{"cannot determine the provider of https://github.com/o/r/", "--provider infrastructure-aws"}},
+		{"The provider of a URL must be one.", []string{"check", "provider", "https://github.com/o/r/releases/v1.0.0/c.yaml", "--provider", "aws"}, []string{`--provider: "aws" is not a provider label`}},
+		{"A URL must be one of a repository.", []string{"check", "provider", "ftp://x.example/c.yaml", "--provider", "infrastructure-aws"}, []string{`invalid url "ftp://x.example/c.yaml"`}},
 		{"The folder must exist.", []string{"check", "provider", m.missing}, []string{"cannot read the release", m.missing}},
 		{"A file is not a release.", []string{"check", "provider", m.broken}, []string{"set the folder that holds all files of the release"}},
 		{"A release has a version.", []string{"check", "provider", "testdata/repository/infrastructure-toy"}, []string{"rename the folder, or use --version"}},

@@ -49,6 +49,7 @@ func NewCmd(f *factory.Factory) *cobra.Command {
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.PersistentFlags().StringVar(&f.ConfigPath, "config", "", "Configuration `file` or URL (default $XDG_CONFIG_HOME/cluster-api/clusterctl.yaml)")
 	cmd.PersistentFlags().IntVarP(&f.IO.Verbosity, "v", "v", 0, "Log verbosity `level`; overrides the variable CLUSTERCTL_LOG_LEVEL")
+	cmd.PersistentFlags().BoolVarP(&f.IO.Quiet, "quiet", "q", false, "Print only results, warnings and errors")
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return prepare(cmd, f) }
 	addCommands(cmd, f)
 	return cmd

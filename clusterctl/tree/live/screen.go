@@ -38,7 +38,8 @@ type Screen struct {
 
 // NewScreen returns the Screen behind the stream for messages.
 func NewScreen(io *iostreams.Streams) Screen {
-	return Screen{W: io.Err, Terminal: io.ErrTerminal(), Color: io.OutColor() && io.ErrTerminal(), Size: io.ErrSize}
+	w, columns := io.Progress()
+	return Screen{W: w, Terminal: columns > 0, Color: io.OutColor() && columns > 0, Size: io.ErrSize}
 }
 
 // draw replaces the previous drawing, if it differs.

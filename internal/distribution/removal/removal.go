@@ -17,6 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,13 +43,11 @@ type Options struct {
 	Namespace bool
 	// CRDs includes the provider's CustomResourceDefinitions, with all objects of their kinds. See Used.
 	CRDs bool
-	// Shared is set if the provider is installed in another namespace, too: then cluster-scoped objects are kept unless their
-	// name starts with this provider's namespace. Webhook configurations are deleted regardless.
-	Shared bool
 }
 
 // Select returns the objects of a provider to delete, in the order in which they must be deleted: webhook configurations
-// first, so that none calls a provider that is gone, and the Namespace last. objects are those with the provider's labels.
+// first, so that none calls a provider that is gone, and the Namespace last. objects are those with the provider's labels. All
+// cluster-scoped ones are selected, whatever their names, and the namespaced ones in the provider's Namespace.
 func Select(p *clusterctlv1.Provider, objects []unstructured.Unstructured, o Options) []unstructured.Unstructured {
 	var selected []unstructured.Unstructured
 	for i := range objects {
@@ -68,22 +69,15 @@ func (o Options) includes(p *clusterctlv1.Provider, object *unstructured.Unstruc
 		return object.GetName() == p.Namespace && o.Namespace
 	case kind == manifest.KindCRD:
 		return o.CRDs
-	case kind == "ValidatingWebhookConfiguration" || kind == "MutatingWebhookConfiguration":
-		return true
 	default:
-		return !o.Shared || strings.HasPrefix(object.GetName(), p.Namespace+"-")
+		return true
 	}
 }
 
-// Used returns a UsedError if there are objects of the kinds that CRDs define, which would be deleted with the CRDs. Objects
-// that a provider brought itself, which have the label of providers, do not count. Other objects than CRDs are ignored.
-func Used(ctx context.Context, c client.Reader, objects []unstructured.Unstructured) error {
-	own, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-		{Key: clusterv1.ProviderNameLabel, Operator: metav1.LabelSelectorOpDoesNotExist},
-	}})
-	if err != nil {
-		return err
-	}
+// Used returns a UsedError if there are objects of the kinds that CRDs define, which would be deleted with the CRDs. Components of
+// the providers that are deleted do not count: objects with their labels, without namespace or in the provider's. Other objects
+// than CRDs are ignored.
+func Used(ctx context.Context, c client.Reader, providers []clusterctlv1.Provider, objects []unstructured.Unstructured) error {
 	found := make([]string, len(objects))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelDeletes)
@@ -93,18 +87,15 @@ func Used(ctx context.Context, c client.Reader, objects []unstructured.Unstructu
 		}
 		group.Go(func() error {
 			kind := installed.Defines(&objects[i])
-			list := &metav1.PartialObjectMetadataList{}
-			list.SetGroupVersionKind(kind.WithVersion(storageVersion(&objects[i])))
-			list.Kind += "List"
-			err := c.List(ctx, list, client.MatchingLabelsSelector{Selector: own}, client.Limit(1))
+			user, err := objectOfUser(ctx, c, providers, kind.WithVersion(storageVersion(&objects[i])))
 			if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 				return nil // The CRD is being deleted.
 			}
 			if err != nil {
 				return fmt.Errorf("cannot check whether there are objects of kind %s: %w", kind, err)
 			}
-			if len(list.Items) > 0 {
-				found[i] = fmt.Sprintf("%s %s", kind.Kind, client.ObjectKeyFromObject(&list.Items[0]))
+			if user != nil {
+				found[i] = fmt.Sprintf("%s %s", kind.Kind, client.ObjectKeyFromObject(user))
 			}
 			return nil
 		})
@@ -128,6 +119,42 @@ type UsedError struct {
 func (e *UsedError) Error() string {
 	return fmt.Sprintf("the CustomResourceDefinitions cannot be deleted, because there are objects of their kinds, for example %s: delete these first, or keep the CustomResourceDefinitions",
 		strings.Join(e.Examples, ", "))
+}
+
+// objectOfUser returns an object of a kind that is not a component of the providers, nil if there is none. Most are found by
+// their labels with one request; objects with the label of one of the providers are looked at.
+func objectOfUser(ctx context.Context, c client.Reader, providers []clusterctlv1.Provider, kind schema.GroupVersionKind) (*metav1.PartialObjectMetadata, error) {
+	var names []string
+	for i := range providers {
+		names = append(names, providers[i].ManifestLabel())
+	}
+	for _, operator := range []selection.Operator{selection.NotIn, selection.In} {
+		requirement, err := labels.NewRequirement(clusterv1.ProviderNameLabel, operator, names)
+		if err != nil {
+			return nil, err
+		}
+		options := &client.ListOptions{LabelSelector: labels.NewSelector().Add(*requirement), Limit: 1}
+		if operator == selection.In {
+			options.Limit = 0
+		}
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := c.List(ctx, list, options); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			if !slices.ContainsFunc(providers, func(p clusterctlv1.Provider) bool { return isComponent(&p, &list.Items[i]) }) {
+				return &list.Items[i], nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// isComponent reports whether an object is a component of a provider: by the same labels and scopes as all others.
+func isComponent(p *clusterctlv1.Provider, o client.Object) bool {
+	_, labeled := o.GetLabels()[clusterctlv1.ClusterctlLabel]
+	return labeled && o.GetLabels()[clusterv1.ProviderNameLabel] == p.ManifestLabel() && (o.GetNamespace() == "" || o.GetNamespace() == p.Namespace)
 }
 
 // storageVersion is the version that needs no conversion, which may not work any more.

@@ -58,6 +58,13 @@ func NewStore(o Options) *Store {
 	return s
 }
 
+// Published returns a Store without overrides, which shares downloads with s.
+func (s *Store) Published() *Store {
+	published := *s
+	published.overrides = ""
+	return &published
+}
+
 // Open returns a Client for a provider's repository. It checks the URL but reads nothing yet.
 func (s *Store) Open(p distribution.Provider) (*Client, error) {
 	repo, loc, err := s.open(p)

@@ -39,7 +39,7 @@ func (u *Upgrader) PutBack(ctx context.Context, entry *journal.Entry) (notes []s
 		return nil, err
 	}
 	// Definitions last: until now, the new version may have used them.
-	if err := r.putBackDefinitions(ctx, slices.DeleteFunc(former, func(o unstructured.Unstructured) bool { return !isDefinition(o) })); err != nil {
+	if err := r.putBackDefinitions(ctx, &entry.Provider, slices.DeleteFunc(former, func(o unstructured.Unstructured) bool { return !isDefinition(o) })); err != nil {
 		return nil, err
 	}
 	p := entry.Provider.DeepCopy()
@@ -65,7 +65,7 @@ func withBundles(former, live []unstructured.Unstructured) []unstructured.Unstru
 
 // putBackDefinitions restores CustomResourceDefinitions, unless objects may be stored in a version that only the new one has,
 // and deletes those that only the new version had, unless they have objects.
-func (r *run) putBackDefinitions(ctx context.Context, former []unstructured.Unstructured) error {
+func (r *run) putBackDefinitions(ctx context.Context, p *clusterctlv1.Provider, former []unstructured.Unstructured) error {
 	for i := range former {
 		if err := r.refresh(ctx, &former[i]); err != nil {
 			return err
@@ -85,7 +85,7 @@ func (r *run) putBackDefinitions(ctx context.Context, former []unstructured.Unst
 			continue
 		}
 		added := []unstructured.Unstructured{o}
-		if err := removal.Used(ctx, r.Client, added); err != nil {
+		if err := removal.Used(ctx, r.Client, []clusterctlv1.Provider{*p}, added); err != nil {
 			if _, used := errors.AsType[*removal.UsedError](err); !used {
 				return err
 			}

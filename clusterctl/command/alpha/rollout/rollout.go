@@ -3,6 +3,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -64,11 +65,7 @@ func (o *Options) ForEach(ctx context.Context, done string, operation func(*roll
 	if err := m.CheckContract(ctx); err != nil {
 		return err
 	}
-	namespace := o.Namespace
-	if namespace == "" {
-		namespace = m.Namespace
-	}
-	rollouts := rollout.New(m.Client, namespace, o.IO.Warnf)
+	rollouts := rollout.New(m.Client, cmp.Or(o.Namespace, m.Namespace), o.IO.Warnf)
 	for _, r := range o.Resources {
 		if err := operation(rollouts, r); err != nil {
 			return err

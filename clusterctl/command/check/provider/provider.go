@@ -5,20 +5,26 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/conformance"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
 // Options are the inputs of the command.
 type Options struct {
-	IO *iostreams.Streams
-	// Folders hold one release each.
-	Folders []string
-	// Provider and Version override the names of the folders.
+	IO     *iostreams.Streams
+	Config func(context.Context) (*config.Config, error)
+	Store  func(context.Context) (*repository.Store, error)
+	// Releases are folders that hold one release each, and URLs of components files.
+	Releases []string
+	// Provider and Version override the names of the folders, or the parts of the URLs.
 	Provider, Version string
 	// Output is text or json.
 	Output string
@@ -26,15 +32,17 @@ type Options struct {
 
 // NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{IO: f.IO}
+	opts := &Options{IO: f.IO, Config: f.Config, Store: f.Store}
 	cmd := &cobra.Command{
-		Use:   "provider FOLDER...",
+		Use:   "provider {FOLDER|URL}...",
 		Short: "Check the files of a provider's release against the contract",
 		Long: `Check the files of a provider's release against the clusterctl provider contract.
 
 A folder holds the files of one release: metadata.yaml, the components YAML, cluster templates and
 ClusterClass definitions. In a local repository, its path ends with {provider label}/{version}, for example
-infrastructure-aws/v2.4.0. No cluster is required.
+infrastructure-aws/v2.4.0. A URL is that of a provider in the configuration file: the components YAML of a
+release on GitHub or GitLab, with a version or latest. Its files are downloaded; files in the overrides
+folder are ignored. No cluster is required.
 
 Each finding has its file and line, and the chapter of the contract with the rule. The command fails if
 there is an error; warnings are deviations from recommendations.`,
@@ -44,27 +52,30 @@ there is an error; warnings are deviations from recommendations.`,
   # Check the files of a release before it is published
   clusterctl check provider out --provider infrastructure-aws --version v2.4.0
 
+  # Check a published release
+  clusterctl check provider https://github.com/my-org/my-provider/releases/v2.4.0/infrastructure-components.yaml --provider infrastructure-my
+
   # Check with a script
   clusterctl check provider ~/local-repository/infrastructure-aws/v2.4.0 -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return fmt.Errorf("the folder of a release is required: see `%s --help`", cmd.CommandPath())
+				return fmt.Errorf("the folder or URL of a release is required: see `%s --help`", cmd.CommandPath())
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Folders = args
+			opts.Releases = args
 			if opts.Output != "text" && opts.Output != "json" {
 				return fmt.Errorf("--output %q is not supported: use text or json", opts.Output)
 			}
 			if runF != nil {
 				return runF(cmd.Context(), opts)
 			}
-			return run(opts)
+			return run(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVar(&opts.Provider, "provider", "", "The provider `label`, for example infrastructure-aws. Defaults to the name of the parent folder")
-	cmd.Flags().StringVar(&opts.Version, "version", "", "The `version` of the release. Defaults to the name of the folder")
+	cmd.Flags().StringVar(&opts.Provider, "provider", "", "The provider `label`, for example infrastructure-aws. Defaults to the name of the parent folder, or to the configured provider with the URL")
+	cmd.Flags().StringVar(&opts.Version, "version", "", "The `version` of the release. Defaults to the name of the folder, or to the version in the URL")
 	cmd.Flags().StringVarP(&opts.Output, "output", "o", "text", "Output `format`: text or json")
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveFilterDirs
@@ -72,10 +83,57 @@ there is an error; warnings are deviations from recommendations.`,
 	return cmd
 }
 
-func run(opts *Options) error {
+// open returns the release in a folder, or downloads the one at a URL.
+func open(ctx context.Context, opts *Options, where string) (*conformance.Release, error) {
+	if !strings.Contains(where, "://") {
+		return conformance.Open(where, opts.Provider, opts.Version)
+	}
+	p, err := providerAt(ctx, opts, where)
+	if err != nil {
+		return nil, err
+	}
+	store, err := opts.Store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client, err := store.Published().Open(p)
+	if err != nil {
+		return nil, err
+	}
+	opts.IO.Infof("Downloading %s", where)
+	return conformance.Download(ctx, client, opts.Version)
+}
+
+// providerAt returns the provider whose release is at a URL: that of --provider, or a configured one.
+func providerAt(ctx context.Context, opts *Options, where string) (distribution.Provider, error) {
+	if opts.Provider != "" {
+		p, err := conformance.ParseLabel(opts.Provider)
+		if err != nil {
+			return p, fmt.Errorf("--provider: %w", err)
+		}
+		p.URL = where
+		return p, nil
+	}
+	conf, err := opts.Config(ctx)
+	if err != nil {
+		return distribution.Provider{}, err
+	}
+	var found []distribution.Provider
+	for _, p := range conf.Providers {
+		if p.URL == where {
+			found = append(found, p)
+		}
+	}
+	if len(found) != 1 {
+		return distribution.Provider{}, fmt.Errorf("cannot determine the provider of %s: set its label, for example --provider infrastructure-aws", where)
+	}
+	return found[0], nil
+}
+
+func run(ctx context.Context, opts *Options) error {
 	findings := []conformance.Finding{}
-	for _, folder := range opts.Folders {
-		release, err := conformance.Open(folder, opts.Provider, opts.Version)
+	for _, where := range opts.Releases {
+		release, err := open(ctx, opts, where)
 		if err != nil {
 			return err
 		}

@@ -91,6 +91,7 @@ created by this command is not changed.`,
 			return same.RunE(same, args)
 		},
 	}
+	cmd.ValidArgsFunction = same.ValidArgsFunction
 	cmd.Flags().SetNormalizeFunc(same.Flags().GetNormalizeFunc())
 	same.Flags().VisitAll(func(flag *pflag.Flag) {
 		if !slices.Contains([]string{"list-variables", "write-to"}, flag.Name) {
@@ -125,7 +126,7 @@ func run(ctx context.Context, opts *Options) error {
 	if !changed {
 		opts.IO.Infof("Cluster %s is up to date", name)
 	}
-	if paused, _, _ := unstructured.NestedBool(cluster.Object, "spec", "paused"); paused && opts.Wait {
+	if opts.Wait && tree.True(cluster, "spec", "paused") {
 		opts.IO.Warnf("Cluster %s is paused: nothing happens until spec.paused is removed", name)
 		opts.Wait = false
 	}

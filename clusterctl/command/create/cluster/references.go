@@ -57,7 +57,7 @@ func checkReferences(ctx context.Context, c client.Reader, objects []unstructure
 // name.
 func targets(o *unstructured.Unstructured) []target {
 	var list []target
-	if class := text(o, "spec", "topology", "class"); class != "" && o.GroupVersionKind().GroupKind() == tree.ClusterKind.GroupKind() {
+	if class := tree.Text(o, "spec", "topology", "class"); class != "" && o.GroupVersionKind().GroupKind() == tree.ClusterKind.GroupKind() {
 		list = append(list, target{clusterv1.GroupVersion.WithKind("ClusterClass"), types.NamespacedName{Namespace: o.GetNamespace(), Name: class}})
 	}
 	var walk func(value any)

@@ -26,8 +26,8 @@ func remaining(name types.NamespacedName, objects *tree.Objects) ([]string, erro
 	if cluster.GetDeletionTimestamp() != nil {
 		return nil, errors.New("the Cluster is being deleted")
 	}
-	if message := text(cluster, "status", "failureMessage"); message != "" {
-		return nil, fmt.Errorf("the Cluster failed permanently (%s): %s", text(cluster, "status", "failureReason"), message)
+	if message := tree.Text(cluster, "status", "failureMessage"); message != "" {
+		return nil, fmt.Errorf("the Cluster failed permanently (%s): %s", tree.Text(cluster, "status", "failureReason"), message)
 	}
 	var list []string
 	list = append(list, topology(name, cluster, objects)...)
@@ -51,7 +51,7 @@ func topology(name types.NamespacedName, cluster *unstructured.Unstructured, obj
 	version, _ := spec["version"].(string)
 	if plane := objects.Resolve(cluster, "spec", "controlPlaneRef"); plane == nil {
 		return []string{"the objects of the topology to be created" + because(cluster, clusterv1.TopologyReconciledCondition)}
-	} else if differs(spec, plane, "controlPlane") || text(plane, "spec", "version") != version && text(plane, "spec", "version") != "" {
+	} else if differs(spec, plane, "controlPlane") || tree.Text(plane, "spec", "version") != version && tree.Text(plane, "spec", "version") != "" {
 		return []string{"the control plane to match the topology" + because(cluster, clusterv1.TopologyReconciledCondition)}
 	}
 	made := map[string]*unstructured.Unstructured{}
@@ -63,7 +63,7 @@ func topology(name types.NamespacedName, cluster *unstructured.Unstructured, obj
 		entry, _ := item.(map[string]any)
 		entryName, _ := entry["name"].(string)
 		d := made[entryName]
-		if d == nil || differs(entry, d) || text(d, "spec", "template", "spec", "version") != version {
+		if d == nil || differs(entry, d) || tree.Text(d, "spec", "template", "spec", "version") != version {
 			return []string{fmt.Sprintf("MachineDeployment %s to match the topology%s", entryName, because(cluster, clusterv1.TopologyReconciledCondition))}
 		}
 	}
@@ -93,7 +93,7 @@ func initialized(cluster *unstructured.Unstructured) []string {
 func controlPlane(name types.NamespacedName, cluster *unstructured.Unstructured, objects *tree.Objects) []string {
 	plane := objects.Resolve(cluster, "spec", "controlPlaneRef")
 	if plane == nil {
-		if text(cluster, "spec", "controlPlaneRef", "name") != "" {
+		if tree.Text(cluster, "spec", "controlPlaneRef", "name") != "" {
 			return []string{"the control plane to be created"}
 		}
 		return nil
@@ -156,7 +156,7 @@ func pool(p *unstructured.Unstructured) []string {
 func machines(name types.NamespacedName, objects *tree.Objects) []string {
 	var waiting []string
 	for _, m := range objects.Of(tree.MachineKind, name) {
-		phase := text(m, "status", "phase")
+		phase := tree.Text(m, "status", "phase")
 		if m.GetDeletionTimestamp() == nil && phase == string(clusterv1.MachinePhaseRunning) {
 			continue
 		}
@@ -207,8 +207,3 @@ func because(o *unstructured.Unstructured, conditionType clusterv1.ConditionType
 }
 
 func describe(o *unstructured.Unstructured) string { return o.GetKind() + " " + o.GetName() }
-
-func text(o *unstructured.Unstructured, path ...string) string {
-	s, _, _ := unstructured.NestedString(o.Object, path...)
-	return s
-}

@@ -91,10 +91,7 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	name := types.NamespacedName{Namespace: opts.Namespace, Name: opts.ClusterName}
-	if name.Namespace == "" {
-		name.Namespace = m.Namespace
-	}
+	name := m.Key(opts.Namespace, opts.ClusterName)
 	if err := remove(ctx, opts, m, name); err != nil || !opts.Wait {
 		return err
 	}
@@ -115,7 +112,7 @@ func remove(ctx context.Context, opts *Options, m *management.Cluster, name type
 	if err != nil {
 		return fmt.Errorf("cannot read cluster %s: %w", name, err)
 	}
-	if paused, _, _ := unstructured.NestedBool(cluster.Object, "spec", "paused"); paused {
+	if tree.True(cluster, "spec", "paused") {
 		opts.IO.Warnf("Cluster %s is paused: it is not deleted until spec.paused is removed", name)
 	}
 	if since := cluster.GetDeletionTimestamp(); since != nil {

@@ -3,139 +3,252 @@ package provider
 import (
 	"context"
 	"errors"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/discovery"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	config "sigs.k8s.io/cluster-api/config/clusterctl"
+	libinstall "sigs.k8s.io/cluster-api/internal/distribution/install"
 	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
+	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-var errKilled = errors.New("killed")
+// everyVariable is the environment variable that, if not empty, makes TestKilled interrupt after every request, in both ways.
+const everyVariable = "CAPI_DELETE_EVERY_REQUEST"
 
-// kinds are what the API server has.
-type kinds struct {
-	discovery.ServerResourcesInterface
+// readStride is the distance of the requests before the first deletion after which TestKilled interrupts otherwise. It is odd,
+// because responses are lost in every other one.
+const readStride = 19
+
+// components are those of a provider; LABEL is its label, NS its namespace, KIND the kind that it defines. The names of its
+// cluster-scoped objects do not start with its namespace.
+const components = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: KINDs.toy.example}
+spec:
+  group: toy.example
+  names: {kind: KIND, listKind: KINDList, plural: KINDs, singular: KIND}
+  scope: Cluster
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: NS}}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: manager, namespace: NS}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: credentials, namespace: NS}, stringData: {token: hush-hush}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: LABEL-manager}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: LABEL-manager}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: LABEL-manager}
+subjects: [{kind: ServiceAccount, name: manager, namespace: NS}]
+---
+{apiVersion: v1, kind: Service, metadata: {name: webhook, namespace: NS}, spec: {ports: [{port: 443}]}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: manager, namespace: NS}
+spec:
+  selector: {matchLabels: {app: toy}}
+  template: {metadata: {labels: {app: toy}}, spec: {containers: [{name: manager, image: registry.example/toy}]}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: LABEL}
+webhooks: []
+---
+{apiVersion: toy.example/v1, kind: KIND, metadata: {name: default}}
+`
+
+var server testenv.Server
+
+func TestMain(m *testing.M) { server.Main(m) }
+
+// live is a management cluster with two providers, infrastructure-toy and bootstrap-toy.
+type live struct {
+	*testing.T
+	env    *testenv.Env
+	client client.WithWatch
+	writer *libinstall.Writer
 }
 
-func (kinds) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
-	verbs := metav1.Verbs{"delete", "list"}
-	return []*metav1.APIResourceList{
-		{GroupVersion: "v1", APIResources: []metav1.APIResource{{Kind: "Namespace", Verbs: verbs}, {Kind: "Service", Verbs: verbs}, {Kind: "Binding"}}},
-		{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{{Kind: "Deployment", Verbs: verbs}, {Kind: "ReplicaSet", Verbs: verbs}}},
-		{GroupVersion: "admissionregistration.k8s.io/v1", APIResources: []metav1.APIResource{{Kind: "ValidatingWebhookConfiguration", Verbs: verbs}}},
-	}, nil
-}
-
-func object(apiVersion, kind, namespace, name, provider string) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{}
-	o.SetAPIVersion(apiVersion)
-	o.SetKind(kind)
-	o.SetNamespace(namespace)
-	o.SetName(name)
-	o.SetLabels(map[string]string{clusterctlv1.ClusterctlLabel: "", clusterv1.ProviderNameLabel: provider})
-	return o
-}
-
-// cluster is a management cluster with two providers in one namespace, whose client dies after some deletions.
-type cluster struct {
-	client.WithWatch
-	t *testing.T
-	// left is how many more deletions are made; negative: all.
-	left    int
-	deleted []string
-}
-
-func newCluster(t *testing.T) *cluster {
+func newLive(t *testing.T) *live {
 	t.Helper()
+	env := server.Start(t)
 	scheme, err := management.Scheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cluster{t: t, left: -1}
-	objects := []client.Object{object("v1", "Namespace", "", "ns", "infrastructure-toy")}
-	for _, label := range []string{"infrastructure-toy", "bootstrap-toy"} {
-		p := &clusterctlv1.Provider{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: label}, ProviderName: "toy", Type: "InfrastructureProvider", Version: "v1.0.0"}
-		if label == "bootstrap-toy" {
-			p.Type = "BootstrapProvider"
-		}
-		objects = append(objects, p, object("apps/v1", "Deployment", "ns", label, label), object("v1", "Service", "ns", label, label),
-			object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", label, label))
-	}
-	c.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
-		Delete: func(ctx context.Context, w client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-			if c.left == 0 {
-				return errKilled
-			}
-			kind, err := w.GroupVersionKindFor(o)
-			if err != nil {
-				return err
-			}
-			c.left--
-			c.deleted = append(c.deleted, kind.Kind+" "+o.GetName())
-			return w.Delete(ctx, o, opts...)
-		},
-	}).Build()
-	return c
+	testenv.Must(t, err)
+	c := env.NewClient(t, scheme)
+	r := &live{T: t, env: env, client: c, writer: &libinstall.Writer{Client: c, Backoff: wait.Backoff{Steps: 1}}}
+	crd, err := manifest.Parse(config.InventoryCRD())
+	testenv.Must(t, err)
+	testenv.Must(t, inventory.EnsureCRD(t.Context(), r.writer, crd))
+	r.install("bootstrap-toy", "BootstrapProvider", "boots")
+	return r
 }
 
-func (c *cluster) run(o Options) error {
-	streams, _ := iostreams.Test()
-	o.IO = streams
+// objects returns the components of a provider.
+func (r *live) objects(label, kind string) []unstructured.Unstructured {
+	r.Helper()
+	text := strings.NewReplacer("LABEL", label, "NS", label+"-system", "KIND", kind).Replace(components)
+	objects, err := manifest.Parse([]byte(text))
+	testenv.Must(r.T, err)
+	for i := range objects {
+		objects[i].SetLabels(map[string]string{clusterctlv1.ClusterctlLabel: "", "cluster.x-k8s.io/provider": label})
+	}
+	return objects
+}
+
+// install installs what is missing of a provider.
+func (r *live) install(label, providerType, kind string) {
+	r.Helper()
+	objects := r.objects(label, kind)
+	testenv.Must(r.T, r.writer.Objects(r.Context(), objects[:len(objects)-1]))
+	testenv.Must(r.T, libinstall.WaitEstablished(r.Context(), r.client, kind+"s.toy.example"))
+	testenv.Must(r.T, r.writer.Objects(r.Context(), objects[len(objects)-1:]))
+	entry := &clusterctlv1.Provider{}
+	entry.Namespace, entry.Name = label+"-system", label
+	entry.ProviderName, entry.Type, entry.Version = "toy", providerType, "v1.0.0"
+	testenv.Must(r.T, client.IgnoreAlreadyExists(r.client.Create(r.Context(), entry)))
+}
+
+// exist returns which components of a provider exist, with its inventory.
+func (r *live) exist(label, kind string) []string {
+	r.Helper()
+	objects := append(r.objects(label, kind), *object("clusterctl.cluster.x-k8s.io/v1alpha3", "Provider", label+"-system", label, label))
+	var found []string
+	for i := range objects {
+		err := r.client.Get(r.Context(), client.ObjectKeyFromObject(&objects[i]), &objects[i])
+		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+			r.Fatal(err)
+		}
+		if err == nil && objects[i].GetDeletionTimestamp() == nil {
+			found = append(found, manifest.Describe(&objects[i]))
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// delete runs the command for infrastructure-toy, like a new process.
+func (r *live) delete(w *testenv.Wire, o Options) (messages string, err error) {
+	r.Helper()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	w.Dead = cancel
+	streams, buffers := iostreams.Test()
+	o.IO, o.Selection = streams, install.Selection{Infrastructure: []string{"toy"}}
 	o.Connect = func(management.Kubeconfig) (*management.Cluster, error) {
-		return &management.Cluster{Client: c, Host: "https://x", Resources: kinds{}}, nil
+		c := rest.CopyConfig(r.env.Config)
+		c.Wrap(w.Wrap)
+		return management.New(c, "default")
 	}
-	return run(c.t.Context(), &o)
+	err = run(ctx, &o)
+	return buffers.Err.String() + buffers.Out.String(), err
 }
 
-// TestCompletesAfterKill stops the command after every number of deletions, and runs it again.
-func TestCompletesAfterKill(t *testing.T) {
-	o := Options{Selection: install.Selection{Infrastructure: []string{"toy"}}}
-	undisturbed := newCluster(t)
-	if err := undisturbed.run(o); err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"ValidatingWebhookConfiguration infrastructure-toy", "Deployment infrastructure-toy", "Service infrastructure-toy", "Provider infrastructure-toy"}
-	if diff := cmp.Diff(want, undisturbed.deleted); diff != "" {
-		t.Fatalf("the order of deletions: -want +got:\n%s", diff)
-	}
-	for n := range want {
-		c := newCluster(t)
-		c.left = n
-		if err := c.run(o); !errors.Is(err, errKilled) || !strings.Contains(err.Error(), "run the same command again") {
-			t.Fatalf("after %d deletions it was to be killed, but it ended with %v", n, err)
-		}
-		c.left = -1
-		if err := c.run(o); err != nil {
-			t.Errorf("killed after %d deletions, then: %v", n, err)
-		}
-		if diff := cmp.Diff(want, c.deleted); diff != "" {
-			t.Errorf("killed after %d deletions: -want +got:\n%s", n, diff)
-		}
-		if have, err := inventory.Read(t.Context(), c); err != nil || len(have) != 1 {
-			t.Errorf("killed after %d deletions: the other provider must stay: %v, %v", n, have, err)
-		}
+// TestKilled interrupts the deletion of a provider after its first request, its second and so on, until it is not interrupted
+// any more. Each is completed by another run. What the other provider has is never touched.
+func TestKilled(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		opts   Options
+		want   []string // what is left of the provider
+	}{
+		{
+			reason: "what users would lose is kept",
+			want:   []string{"CustomResourceDefinition toys.toy.example", "Namespace infrastructure-toy-system", "toy default"},
+		},
+		{
+			reason: "CustomResourceDefinitions are deleted, too", opts: Options{IncludeCRDs: true},
+			want: []string{"Namespace infrastructure-toy-system"},
+		},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			r := newLive(t)
+			other := r.exist("bootstrap-toy", "boots")
+			first, total := r.undisturbed(tc.opts)
+			stops := 0
+			for n := range total {
+				for _, lose := range []bool{false, true} {
+					if os.Getenv(everyVariable) == "" && (lose != (n%2 == 1) || n < first && n%readStride != 0) {
+						continue
+					}
+					stops++
+					r.install("infrastructure-toy", "InfrastructureProvider", "toy")
+					r.killed(&testenv.Wire{Limit: n, Lose: lose}, tc.opts, tc.want)
+				}
+			}
+			if diff := cmp.Diff(other, r.exist("bootstrap-toy", "boots")); diff != "" || len(other) != 11 {
+				t.Errorf("the other provider: -before +after:\n%s", diff)
+			}
+			t.Logf("%d requests, %d of them before the first deletion; interrupted %d times", total, first, stops)
+		})
 	}
 }
 
-func TestProtectsProvidersThatStay(t *testing.T) {
-	c := newCluster(t)
-	err := c.run(Options{Selection: install.Selection{Infrastructure: []string{"toy"}}, IncludeNamespace: true})
-	if err == nil || !strings.Contains(err.Error(), "namespace ns of infrastructure-toy has bootstrap-toy, too") || len(c.deleted) != 0 {
-		t.Errorf("a Namespace with a provider that stays must not be deleted, got %v, deleted %v", err, c.deleted)
+// undisturbed returns the number of requests before the first deletion, and of all.
+func (r *live) undisturbed(o Options) (first, total int) {
+	r.Helper()
+	r.install("infrastructure-toy", "InfrastructureProvider", "toy")
+	w := &testenv.Wire{Limit: -1}
+	_, err := r.delete(w, o)
+	testenv.Must(r.T, err)
+	log := w.Log()
+	return slices.IndexFunc(log, func(s string) bool { return strings.HasPrefix(s, "DELETE") }), len(log)
+}
+
+// killed interrupts a run, and checks that the next one completes it.
+func (r *live) killed(w *testenv.Wire, o Options, want []string) {
+	r.Helper()
+	messages, err := r.delete(w, o)
+	when := "killed at " + w.Last()
+	if err != nil && (strings.Contains(messages+err.Error(), "hush") || strings.Contains(messages+err.Error(), "aHVza")) {
+		r.Errorf("%s: a Secret's content is printed: %s, %v", when, messages, err)
 	}
-	if err := c.run(Options{All: true, IncludeNamespace: true}); err != nil {
-		t.Errorf("a Namespace can be deleted with all its providers: %v", err)
+	if left := r.exist("infrastructure-toy", "toy"); err != nil && len(left) > len(want) && !slices.Contains(left, "Provider infrastructure-toy-system/infrastructure-toy") {
+		r.Errorf("%s: the inventory forgot the provider, which still has %v", when, left)
 	}
+	_, err = r.delete(&testenv.Wire{Limit: -1}, o)
+	// Without an entry, the interrupted run was complete: only its last response was lost.
+	if err != nil && !strings.Contains(err.Error(), "infrastructure-toy is not installed") {
+		r.Errorf("%s: the next run: %v", when, err)
+	}
+	if diff := cmp.Diff(want, r.exist("infrastructure-toy", "toy")); diff != "" {
+		r.Fatalf("%s: what is left: -want +got:\n%s", when, diff)
+	}
+}
+
+// TestKeepsObjectsOfUsers checks that CustomResourceDefinitions with objects of users are kept, whatever the labels of these.
+func TestKeepsObjectsOfUsers(t *testing.T) {
+	r := newLive(t)
+	r.install("infrastructure-toy", "InfrastructureProvider", "toy")
+	before := r.exist("infrastructure-toy", "toy")
+	mine := object("toy.example/v1", "toy", "", "mine", "bootstrap-toy")
+	testenv.Must(t, r.client.Create(t.Context(), mine))
+	_, err := r.delete(&testenv.Wire{Limit: -1}, Options{IncludeCRDs: true})
+	if err == nil || errors.Is(err, testenv.ErrKilled) || !strings.Contains(err.Error(), "toy /mine") {
+		t.Errorf("the object is in use, got %v", err)
+	}
+	if diff := cmp.Diff(before, r.exist("infrastructure-toy", "toy")); diff != "" {
+		t.Errorf("nothing may be deleted: -before +after:\n%s", diff)
+	}
+	testenv.Must(t, r.client.Delete(t.Context(), mine))
 }

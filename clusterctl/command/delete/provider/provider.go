@@ -67,7 +67,7 @@ The command can safely be run again after an interruption.`,
 		},
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
-	clusterflags.AddProviders(cmd, f, &opts.Selection, "name or name:version")
+	clusterflags.AddProviders(cmd, f, &opts.Kubeconfig, &opts.Selection, "name or name:version")
 	cmd.Flags().BoolVar(&opts.All, "all", false, "Delete all providers")
 	cmd.Flags().BoolVar(&opts.IncludeNamespace, "include-namespace", false, "Delete the providers' namespaces, too, with everything in them")
 	cmd.Flags().BoolVar(&opts.IncludeCRDs, "include-crd", false, "Delete the providers' CustomResourceDefinitions, too. There must be no objects of their kinds")

@@ -41,7 +41,7 @@ func run(ctx context.Context, opts *Options) error {
 	for i := range providers {
 		names = append(names, providers[i].entry.Name)
 	}
-	board := progress.New(opts.IO.Err, opts.IO.ErrColumns(), names...)
+	board := progress.Show(opts.IO, names...)
 	for _, p := range providers {
 		board.Set(p.entry.Name, fmt.Sprintf("%s: deleting %d objects", p.entry.Version, len(p.objects)))
 		err := removal.Delete(ctx, m.Client, p.objects)
@@ -84,12 +84,11 @@ func plan(ctx context.Context, opts *Options, m *management.Cluster) ([]doomed, 
 	for _, entry := range slices.Backward(entries) {
 		objects := removal.Select(&entry, found[entry.ManifestLabel()], removal.Options{
 			Namespace: opts.IncludeNamespace, CRDs: opts.IncludeCRDs,
-			Shared: len(have.Of(entry.GetProviderType(), entry.ProviderName)) > 1,
 		})
 		providers = append(providers, doomed{entry: entry, objects: objects})
 		all = append(all, objects...)
 	}
-	if err := removal.Used(ctx, m.Client, all); err != nil {
+	if err := removal.Used(ctx, m.Client, entries, all); err != nil {
 		return nil, fmt.Errorf("--include-crd: %w", err)
 	}
 	return providers, nil

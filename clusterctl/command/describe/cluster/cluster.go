@@ -127,10 +127,7 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	name := types.NamespacedName{Namespace: opts.Namespace, Name: opts.ClusterName}
-	if name.Namespace == "" {
-		name.Namespace = m.Namespace
-	}
+	name := m.Key(opts.Namespace, opts.ClusterName)
 	if opts.Watch {
 		return follow(ctx, opts, m, name)
 	}

@@ -80,6 +80,7 @@ management cluster does not have, it is included.`,
 			return run(cmd.Context(), opts)
 		},
 	}
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	addFlags(cmd, f, opts)
 	return cmd
 }
@@ -98,6 +99,7 @@ func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 	flags.StringVar(&source.ConfigMap, "from-config-map", "", "The `name` of a ConfigMap with a template")
 	flags.StringVarP(&source.ConfigMapNamespace, "from-config-map-namespace", "", "", "The `namespace` of the ConfigMap. Defaults to the kubeconfig's current namespace")
 	clusterflags.CompleteNamespaces(cmd, f, &opts.Kubeconfig, "from-config-map-namespace")
+	clusterflags.CompleteConfigMaps(cmd, f, &opts.Kubeconfig, &source.ConfigMapNamespace, "from-config-map")
 	flags.StringVar(&source.ConfigMapKey, "from-config-map-key", "", "The `key` of the template in the ConfigMap. Defaults to "+clustertemplate.DefaultConfigMapKey)
 	flags.BoolVar(&opts.ListVariables, "list-variables", false, "Print the template's variables and exit")
 	flags.StringVar(&opts.WriteTo, "write-to", "", "The `file` to write to, or - for standard output (the default)")

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/internal/distribution"
 	"sigs.k8s.io/cluster-api/internal/distribution/components"
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
@@ -78,6 +79,7 @@ func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 	cmd.MarkFlagsMutuallyExclusive(flags...)
 	cmd.MarkFlagsOneRequired(flags...)
 	cmd.Flags().StringVarP(&opts.TargetNamespace, "target-namespace", "n", "", "The `namespace` of the provider. Defaults to the provider's own")
+	clusterflags.CompleteNamespaces(cmd, f, &management.Kubeconfig{}, "target-namespace")
 	cmd.Flags().BoolVar(&opts.Describe, "describe", false, "Print a summary of the provider instead")
 	cmd.Flags().BoolVar(&opts.Raw, "raw", false, "Do not replace variables")
 	cmd.Flags().StringVar(&opts.WriteTo, "write-to", "", "The `file` to write to, or - for standard output (the default)")

@@ -87,10 +87,7 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	key := client.ObjectKey{Namespace: opts.Namespace, Name: opts.ClusterName}
-	if key.Namespace == "" {
-		key.Namespace = cluster.Namespace
-	}
+	key := cluster.Key(opts.Namespace, opts.ClusterName)
 	secretKey := client.ObjectKey{Namespace: key.Namespace, Name: key.Name + "-kubeconfig"}
 	secret := &corev1.Secret{}
 	err = cluster.Client.Get(ctx, secretKey, secret)

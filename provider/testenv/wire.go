@@ -1,0 +1,63 @@
+package testenv
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+)
+
+// ErrKilled is the error of requests after the end of a Wire.
+var ErrKilled = errors.New("the process was killed")
+
+// Wire counts the requests of one run of a program, and can cut them off, as if the program were killed. Wrap adds it to a
+// client; one Wire can serve the clients of several clusters.
+type Wire struct {
+	// Limit is how many requests are made; negative means all. If Lose is true, the next one is made, too, but its response is
+	// lost. Afterwards all requests fail with ErrKilled, and Dead is called, unless it is nil.
+	Limit int
+	Lose  bool
+	Dead  func()
+
+	mu  sync.Mutex
+	log []string
+}
+
+// Log returns the requests, as method and URI, including those that were cut off.
+func (w *Wire) Log() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.log)
+}
+
+// Last returns the request that was cut off first.
+func (w *Wire) Last() string {
+	if log := w.Log(); w.Limit >= 0 && w.Limit < len(log) {
+		return log[w.Limit]
+	}
+	return "the last request"
+}
+
+// Wrap returns a transport, for rest.Config.Wrap.
+func (w *Wire) Wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		w.mu.Lock()
+		n := len(w.log)
+		w.log = append(w.log, r.Method+" "+r.URL.RequestURI())
+		w.mu.Unlock()
+		switch {
+		case w.Limit < 0 || n < w.Limit:
+			return next.RoundTrip(r)
+		case n == w.Limit && w.Lose:
+			if response, err := next.RoundTrip(r); err == nil {
+				_, _ = io.Copy(io.Discard, response.Body)
+				response.Body.Close()
+			}
+		}
+		if w.Dead != nil {
+			w.Dead()
+		}
+		return nil, ErrKilled
+	})
+}
