@@ -51,7 +51,7 @@ func TestExplainsFrequentFaults(t *testing.T) {
 		c.Eventually("repaired: "+f.reason, Ready, ControlPlanes(1), Workers(2), c.ExplainsNothing)
 	}
 	c.markUnhealthy(c.Snapshot().ControlPlane()[0])
-	c.Eventually("the only control plane Machine is not replaced", c.Explains("RemediationBlocked Machine", "the only"))
+	c.Eventually("the only control plane Machine is not replaced", c.Explains("RemediationBlocked Machine", "The only"))
 	c.deletionHeld()
 }
 
