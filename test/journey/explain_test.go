@@ -51,25 +51,8 @@ func TestExplainsFrequentFaults(t *testing.T) {
 		c.Eventually("repaired: "+f.reason, Ready, ControlPlanes(1), Workers(2), c.ExplainsNothing)
 	}
 	c.markUnhealthy(c.Snapshot().ControlPlane()[0])
-	c.Eventually("the only control plane Machine is not replaced", c.Explains("RemediationBlocked Machine", "the only"))
-	c.deletionHeld()
-}
-
-// deletionHeld deletes the Cluster while a hook of a worker and a finalizer on its infrastructure hold that.
-func (c *Subject) deletionHeld() {
-	c.t.Helper()
-	worker := c.Snapshot().Workers()[0]
-	c.update(&worker, func() { annotated(preDrain)(&worker) })
-	infrastructure := inMemoryCluster(c.Key())
-	c.setFinalizer(infrastructure, true)
-	if err := c.Client.Delete(c.t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}); err != nil {
-		c.t.Fatal(err)
-	}
-	c.Eventually("the hook holds the Cluster", c.Explains("DeletionHook Machine/"+worker.Name, preDrain))
-	c.update(&worker, func() { delete(worker.Annotations, preDrain) })
-	c.Eventually("the finalizer holds the Cluster", c.Explains("ForeignFinalizer InMemoryCluster/c", "example.com/billing"))
-	c.setFinalizer(infrastructure, false)
-	c.Eventually("the Cluster is deleted", Absent)
+	c.Eventually("the only control plane Machine is not replaced", c.Explains("RemediationBlocked Machine", "The only"))
+	c.Delete()
 }
 
 func (c *Subject) setFinalizer(o *unstructured.Unstructured, held bool) {
