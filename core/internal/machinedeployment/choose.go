@@ -137,18 +137,22 @@ func identityOf(md *clusterv1.MachineDeployment, notBefore time.Time, more ...st
 
 // freeIdentity returns the first identity whose name is free. A name is taken if its MachineSet cannot become the current one,
 // because it is being deleted or its template was edited. The MachineSets were listed by cluster name label; one that has lost
-// the label is found by its name, in the cache.
+// the label is found by its name, in the cache. One that has the label was created after they were listed, by another leader.
 func (c *Controller) freeIdentity(ctx context.Context, s *scope, notBefore time.Time) (identity, error) {
 	var more []string
 	for {
 		id := identityOf(s.deployment, notBefore, more...)
 		if !s.names[id.name] {
-			err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.deployment.Namespace, Name: id.name}, &clusterv1.MachineSet{})
+			found := &clusterv1.MachineSet{}
+			err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.deployment.Namespace, Name: id.name}, found)
 			if apierrors.IsNotFound(err) {
 				return id, nil
 			}
 			if err != nil {
 				return identity{}, fmt.Errorf("looking for MachineSet %s: %w", id.name, err)
+			}
+			if found.Labels[clusterv1.ClusterNameLabel] == s.deployment.Spec.ClusterName {
+				return identity{}, step.Stale("MachineSet %s was created after MachineSets were listed", id.name)
 			}
 		}
 		more = append(more, "again")

@@ -116,11 +116,12 @@ func TestCurrent(t *testing.T) {
 func chosen(t *testing.T, md *clusterv1.MachineDeployment, sets ...*clusterv1.MachineSet) (*scope, step.Result) {
 	t.Helper()
 	var objects []client.Object
+	names := map[string]bool{}
 	for _, set := range sets {
-		objects = append(objects, set)
+		objects, names[set.Name] = append(objects, set), true
 	}
 	c := &Controller{Outside: fakeapi.New(t, fakeapi.Options{Objects: objects}).ForController()}
-	sc := &scope{deployment: md, sets: sets}
+	sc := &scope{deployment: md, sets: sets, names: names}
 	result, err := c.choose(t.Context(), sc)
 	if err != nil {
 		t.Fatal(err)

@@ -514,3 +514,39 @@ func TestConcurrentWrite(t *testing.T) {
 		t.Errorf("the old set has %d replicas, want 1: it must not be scaled up again", got)
 	}
 }
+
+// early is a reader that listed MachineSets before another leader created some; it gets them.
+type early struct {
+	client.Client
+	api client.Reader
+}
+
+func (e early) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
+	if _, ok := into.(*clusterv1.MachineSetList); ok {
+		return nil
+	}
+	return e.Client.List(ctx, into, opts...)
+}
+
+func (e early) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+	if _, ok := into.(*clusterv1.MachineSet); ok {
+		return e.api.Get(ctx, key, into, opts...)
+	}
+	return e.Client.Get(ctx, key, into, opts...)
+}
+
+func TestMachineSetOfAnotherLeader(t *testing.T) {
+	w := newStale(t)
+	md := w.deployment(2)
+	w.reconcile(md)
+	before := w.sets()
+	outside := w.api.ForController()
+	other := early{Client: outside.Client, api: w.Client}
+	outside.Client, outside.Live = other, early{Client: other, api: w.Client}
+	c := newController(outside)
+	_, err := c.declared().Runner(c.Outside).Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(md)})
+	testenv.Must(t, err)
+	if after := w.sets(); len(before) != 1 || len(after) != 1 {
+		t.Errorf("there are %d MachineSets, then %d: no other one may be created for the template", len(before), len(after))
+	}
+}

@@ -84,6 +84,13 @@ func list(ctx context.Context, from client.Reader, set *clusterv1.MachineSet) (o
 	return own, orphans, nil
 }
 
+// belongs reports whether list would return a Machine among those of the set.
+func belongs(m *clusterv1.Machine, set *clusterv1.MachineSet) bool {
+	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
+	return err == nil && metav1.IsControlledBy(m, set) && selector.Matches(labels.Set(m.Labels)) &&
+		m.Labels[clusterv1.ClusterNameLabel] == set.Spec.ClusterName
+}
+
 func byName(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) }
 
 func (c *Controller) adoptMachine(ctx context.Context, set *clusterv1.MachineSet, m *clusterv1.Machine) error {

@@ -77,8 +77,8 @@ func (c *Controller) create(ctx context.Context, s *scope) (*clusterv1.Machine, 
 }
 
 // freeName returns the name of the smallest ordinal that no Machine has, including Machines that left the set because their
-// labels were changed. If the Machines were listed from the cache, such a Machine may also be one that the cache did not have
-// then, and that was not counted.
+// labels were changed. Any other Machine of the set that has the name was not there when Machines were listed: in the cache, or if
+// another leader has created it since.
 func (c *Controller) freeName(ctx context.Context, s *scope) (string, error) {
 	taken := map[string]bool{}
 	for _, m := range s.machines {
@@ -89,15 +89,16 @@ func (c *Controller) freeName(ctx context.Context, s *scope) (string, error) {
 		if taken[name] {
 			continue
 		}
-		err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.set.Namespace, Name: name}, &clusterv1.Machine{})
+		found := &clusterv1.Machine{}
+		err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.set.Namespace, Name: name}, found)
 		if apierrors.IsNotFound(err) {
 			return name, nil
 		}
 		if err != nil {
 			return "", fmt.Errorf("reading Machine %s: %w", name, err)
 		}
-		if !s.live {
-			return "", step.Stale("Machine %s was not in the cache when Machines were counted", name)
+		if !s.live || belongs(found, s.set) {
+			return "", step.Stale("Machine %s was created after Machines were listed", name)
 		}
 	}
 }

@@ -354,6 +354,10 @@ type late struct {
 	api client.Reader
 }
 
+func (l late) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
+	return early{l.Client}.List(ctx, into, opts...)
+}
+
 func (l late) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
 	if _, ok := into.(*clusterv1.Machine); ok {
 		return l.api.Get(ctx, key, into, opts...)
@@ -364,11 +368,34 @@ func (l late) Get(ctx context.Context, key client.ObjectKey, into client.Object,
 // TestNewSetWithLateCache has Machines in the cache that were not there when they were listed: there are more than were counted.
 func TestNewSetWithLateCache(t *testing.T) {
 	w := newStale(t)
-	w.api.Cache.Freeze(&clusterv1.MachineList{})
 	set := w.createdSet()
 	w.reconcileAll(set)
 	w.wantMachines(3, "they are created")
 	w.restartController(func(o *step.Outside) { o.Client = late{Client: o.Client, api: w.Client} })
+	testenv.Must(t, w.reconcile(set))
+	w.wantMachines(3, "names that are taken are not skipped")
+}
+
+// early is a reader that listed Machines before they were created.
+type early struct{ client.Reader }
+
+func (e early) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
+	if _, ok := into.(*clusterv1.MachineList); ok {
+		return nil
+	}
+	return e.Reader.List(ctx, into, opts...)
+}
+
+// TestMachinesOfAnotherLeader has Machines that another leader created after they were listed from the API server.
+func TestMachinesOfAnotherLeader(t *testing.T) {
+	w := newStale(t)
+	set := w.set(3)
+	w.reconcileAll(set)
+	w.wantMachines(3, "they are created")
+	w.restart()
+	w.restartController(func(o *step.Outside) {
+		o.Client, o.Live = late{Client: o.Client, api: w.Client}, early{o.Live}
+	})
 	testenv.Must(t, w.reconcile(set))
 	w.wantMachines(3, "names that are taken are not skipped")
 }
