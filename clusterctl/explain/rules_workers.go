@@ -151,9 +151,10 @@ func (v *view) stale() []Cause {
 	return list
 }
 
-// specChanged returns when the spec of an object was last written, according to its managed fields; nil if that is unknown.
+// specChanged returns when the spec of an object was last written, according to its managed fields, or when it was deleted, which is
+// a new generation, too; nil if that is unknown.
 func specChanged(u *unstructured.Unstructured) *metav1.Time {
-	var last *metav1.Time
+	last := u.GetDeletionTimestamp()
 	for _, entry := range u.GetManagedFields() {
 		if entry.Time == nil || entry.Subresource != "" || entry.FieldsV1 == nil || !bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) {
 			continue

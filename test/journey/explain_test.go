@@ -226,11 +226,13 @@ func TestExplainsProviders(t *testing.T) {
 		scale("1")
 		c.Eventually(name+" is back", c.ExplainsNothing)
 	}
-	image := func(image string) {
-		if r := w.Tools.Kubectl(t.Context(), "", "set", "image", "deployment/capim-controller-manager", "manager="+image, "--namespace", "capim-system", "--kubeconfig", w.Kubeconfig); r.Failed {
+	kubectl := func(args ...string) {
+		if r := w.Tools.Kubectl(t.Context(), "", append(args, "--namespace", "capim-system", "--kubeconfig", w.Kubeconfig)...); r.Failed {
 			t.Fatal(r)
 		}
 	}
-	image("example.com/unknown:v1")
+	// With a rolling update, the component with the previous image would go on.
+	kubectl("patch", "deployment", "capim-controller-manager", "--patch", `{"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}`)
+	kubectl("set", "image", "deployment/capim-controller-manager", "manager=example.com/unknown:v1")
 	c.Eventually("the image is wrong", c.Explains("ProviderUnavailable Deployment/capim-controller-manager", "no Pod of provider infrastructure-in-memory is available", "unknown"))
 }
