@@ -145,7 +145,7 @@ func (p published) definitions(dir string) ([]*unstructured.Unstructured, error)
 	}
 	for _, crd := range all {
 		p.inject(crd)
-		crd.SetLabels(map[string]string{"cluster.x-k8s.io/provider": p.label, "cluster.x-k8s.io/v1beta1": "v1beta1"})
+		crd.SetLabels(map[string]string{"cluster.x-k8s.io/provider": p.label, "cluster.x-k8s.io/v1beta1": storageVersion(crd)})
 		conversion := map[string]any{"strategy": "Webhook", "webhook": map[string]any{
 			"conversionReviewVersions": []any{"v1", "v1beta1"},
 			"clientConfig":             map[string]any{"service": map[string]any{"namespace": p.namespace, "name": p.prefix + "webhook-service", "path": "/convert"}},
@@ -155,6 +155,18 @@ func (p published) definitions(dir string) ([]*unstructured.Unstructured, error)
 		}
 	}
 	return all, nil
+}
+
+// storageVersion returns the version of a CRD that implements the contract.
+func storageVersion(crd *unstructured.Unstructured) string {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		if version, ok := v.(map[string]any); ok && version["storage"] == true {
+			name, _ := version["name"].(string)
+			return name
+		}
+	}
+	return ""
 }
 
 func (p published) inject(o *unstructured.Unstructured) {

@@ -216,18 +216,18 @@ func (w *World) storeOldVersions() int {
 	return several
 }
 
-// definitionsAreOurs checks that objects are stored in the storage version alone, and that no webhook converts them.
+// definitionsAreOurs checks that no object is stored in a version that is not served, and that no webhook converts objects.
 func (w *World) definitionsAreOurs() {
 	w.t.Helper()
 	_, crds := w.crds()
 	for _, crd := range crds {
-		var storage []string
+		var served []string
 		for _, v := range crd.Spec.Versions {
-			if v.Storage {
-				storage = append(storage, v.Name)
+			if v.Served {
+				served = append(served, v.Name)
 			}
 		}
-		if diff := cmp.Diff(storage, crd.Status.StoredVersions); diff != "" {
+		if diff := cmp.Diff(served, crd.Status.StoredVersions); diff != "" {
 			w.t.Errorf("stored versions of %s (-want +got):\n%s", crd.Name, diff)
 		}
 		if crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy != apiextensionsv1.NoneConverter {
