@@ -1,0 +1,249 @@
+package journey
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/provider/testenv"
+)
+
+// certManagerDefinitions are the kinds of cert-manager that components use. Nothing reconciles them.
+const certManagerDefinitions = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: certificates.cert-manager.io}
+spec:
+  group: cert-manager.io
+  names: {kind: Certificate, listKind: CertificateList, plural: certificates, singular: certificate}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: issuers.cert-manager.io}
+spec:
+  group: cert-manager.io
+  names: {kind: Issuer, listKind: IssuerList, plural: issuers, singular: issuer}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`
+
+// TestUpgradeFromV17 upgrades the components of Cluster API v1.7, whose CRDs have stored objects in old API versions, to this
+// project's. Every object of a Cluster, and every object of the components that is still needed, stays the same one; what was
+// for cert-manager goes.
+func TestUpgradeFromV17(t *testing.T) {
+	t.Parallel()
+	tools := shared.Management(t).Tools
+	definitions := publishedDefinitions(t, tools.Root)
+	r := NewRepository(t, tools)
+	r.ReleasePublished(definitions)
+	s := NewStandalone(t, r.Tools)
+	prepareCertManager(t, s.kubeconfig())
+	testenv.Must(t, r.Tools.install(t.Context(), s.kubeconfig()))
+	w := s.Management().World(t)
+	c := w.Subject(NewCluster("kept", w.Class(w.Tools.ProjectTemplate())).Workers(1).Build())
+	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
+	if old := w.storeOldVersions(); old < 15 {
+		t.Errorf("only %d CRDs have stored old versions", old)
+	}
+	components := r.objects(publishedVersion)
+	wantComponents, wantObjects, wantSecrets := w.uids(components), w.objects(), w.secretContent()
+	maps.DeleteFunc(wantComponents, func(name string, _ types.UID) bool {
+		return strings.HasPrefix(name, "Certificate ") || strings.HasPrefix(name, "Issuer ")
+	})
+	answered := w.Admission()
+
+	r.Release("v2.0.0")
+	w.upgrade()
+	c.Eventually("the Cluster stays ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
+
+	if n := answered(); n < 100 {
+		t.Errorf("webhooks answered %d requests only", n)
+	}
+	if diff := cmp.Diff(wantComponents, w.uids(components)); diff != "" {
+		t.Errorf("objects of v1.7's components (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(wantObjects, w.objects()); diff != "" {
+		t.Errorf("objects of the Cluster (-before +after):\n%s", diff)
+	}
+	if wantSecrets != w.secretContent() {
+		t.Error("Secrets of the Cluster have changed") // Their content must not be in a log.
+	}
+	for _, d := range w.deployments() {
+		if image := d.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(image, ":v2.0.0") || d.Status.AvailableReplicas != 1 {
+			t.Errorf("Deployment %s has image %s and %d available replicas", d.Name, image, d.Status.AvailableReplicas)
+		}
+	}
+	w.definitionsAreOurs()
+	w.nothingIsInjected(r.objects("v2.0.0"))
+	c.Change(SetWorkers(2))
+	c.Eventually("the upgraded providers reconcile", Ready, Workers(2), c.WorkloadMatches)
+	c.Gone()
+}
+
+// prepareCertManager creates the kinds of cert-manager, and the Secrets that it would have issued.
+func prepareCertManager(t *testing.T, kubeconfig string) {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	testenv.Must(t, err)
+	api, err := client.New(config, client.Options{})
+	testenv.Must(t, err)
+	objects, err := parseObjects(certManagerDefinitions)
+	testenv.Must(t, err)
+	for _, o := range objects {
+		testenv.Must(t, api.Create(t.Context(), o))
+	}
+	for _, p := range publishedComponents() {
+		pair, key, err := cert.GenerateSelfSignedCertKey(p.host(), nil, nil)
+		testenv.Must(t, err)
+		chain, err := cert.ParseCertsPEM(pair)
+		testenv.Must(t, err)
+		ca, err := cert.EncodeCertificates(chain[len(chain)-1])
+		testenv.Must(t, err)
+		testenv.Must(t, api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace}}))
+		testenv.Must(t, api.Create(t.Context(), &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: p.namespace, Name: p.secret(),
+				Labels:      map[string]string{"controller.cert-manager.io/fao": "true"},
+				Annotations: map[string]string{"cert-manager.io/certificate-name": p.prefix + "serving-cert", "cert-manager.io/issuer-kind": "Issuer"},
+			},
+			Type: corev1.SecretTypeTLS,
+			Data: map[string][]byte{"ca.crt": ca, corev1.TLSCertKey: pair, corev1.TLSPrivateKeyKey: key},
+		}))
+	}
+}
+
+// objects returns the objects of all components of a version that v1.7 has.
+func (r *Repository) objects(version string) []*unstructured.Unstructured {
+	r.t.Helper()
+	var all []*unstructured.Unstructured
+	for _, p := range publishedComponents() {
+		r.Edit(p.label, version, func(components string) string {
+			objects, err := parseObjects(components)
+			testenv.Must(r.t, err)
+			all = append(all, objects...)
+			return components
+		})
+	}
+	return all
+}
+
+// uids returns the UIDs of those objects that exist.
+func (w *World) uids(objects []*unstructured.Unstructured) map[string]types.UID {
+	w.t.Helper()
+	found := map[string]types.UID{}
+	for _, o := range objects {
+		live := object(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName())
+		err := w.Client.Get(w.t.Context(), client.ObjectKeyFromObject(o), live)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		testenv.Must(w.t, err)
+		found[o.GetKind()+" "+client.ObjectKeyFromObject(o).String()] = live.GetUID()
+	}
+	return found
+}
+
+// objects returns the UIDs of all objects in the namespace, with the keys of Inventory.
+func (w *World) objects() map[string]types.UID {
+	w.t.Helper()
+	found := map[string]types.UID{}
+	w.each(func(resource string, o metav1.PartialObjectMetadata) { found[resource+"/"+o.Name] = o.UID })
+	return found
+}
+
+// secretContent returns the content of all Secrets in the namespace.
+func (w *World) secretContent() string {
+	w.t.Helper()
+	list := &corev1.SecretList{}
+	testenv.Must(w.t, w.Client.List(w.t.Context(), list, client.InNamespace(w.Namespace)))
+	if len(list.Items) == 0 {
+		w.t.Fatal("the Cluster has no Secrets")
+	}
+	var content strings.Builder
+	for _, s := range list.Items {
+		content.WriteString(s.Name + "\n")
+		for _, key := range slices.Sorted(maps.Keys(s.Data)) {
+			content.WriteString(key + "=" + string(s.Data[key]) + "\n")
+		}
+	}
+	return content.String()
+}
+
+// crds returns the CRDs of the components.
+func (w *World) crds() (client.Client, []apiextensionsv1.CustomResourceDefinition) {
+	w.t.Helper()
+	scheme := runtime.NewScheme()
+	testenv.Must(w.t, apiextensionsv1.AddToScheme(scheme))
+	api, err := client.New(w.Config, client.Options{Scheme: scheme})
+	testenv.Must(w.t, err)
+	list := &apiextensionsv1.CustomResourceDefinitionList{}
+	testenv.Must(w.t, api.List(w.t.Context(), list, client.HasLabels{"cluster.x-k8s.io/provider"}))
+	return api, list.Items
+}
+
+// storeOldVersions records all versions of the CRDs as stored, and returns in how many there are several.
+func (w *World) storeOldVersions() int {
+	w.t.Helper()
+	api, crds := w.crds()
+	several := 0
+	for _, crd := range crds {
+		if len(crd.Spec.Versions) == 1 {
+			continue
+		}
+		several++
+		before := crd.DeepCopy()
+		crd.Status.StoredVersions = nil
+		for _, v := range crd.Spec.Versions {
+			crd.Status.StoredVersions = append(crd.Status.StoredVersions, v.Name)
+		}
+		testenv.Must(w.t, api.Status().Patch(w.t.Context(), &crd, client.MergeFrom(before)))
+	}
+	return several
+}
+
+// definitionsAreOurs checks that no object is stored in a version that is not served, and that no webhook converts objects.
+func (w *World) definitionsAreOurs() {
+	w.t.Helper()
+	_, crds := w.crds()
+	for _, crd := range crds {
+		var served []string
+		for _, v := range crd.Spec.Versions {
+			if v.Served {
+				served = append(served, v.Name)
+			}
+		}
+		if diff := cmp.Diff(served, crd.Status.StoredVersions); diff != "" {
+			w.t.Errorf("stored versions of %s (-want +got):\n%s", crd.Name, diff)
+		}
+		if crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy != apiextensionsv1.NoneConverter {
+			w.t.Errorf("%s is converted by %s", crd.Name, crd.Spec.Conversion.Strategy)
+		}
+	}
+}
+
+// nothingIsInjected checks that no object is annotated for cert-manager any more.
+func (w *World) nothingIsInjected(objects []*unstructured.Unstructured) {
+	w.t.Helper()
+	for _, o := range objects {
+		live := object(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName())
+		testenv.Must(w.t, w.Client.Get(w.t.Context(), client.ObjectKeyFromObject(o), live))
+		if from, ok := live.GetAnnotations()[injectAnnotation]; ok {
+			w.t.Errorf("%s %s still has annotation %s=%s", o.GetKind(), o.GetName(), injectAnnotation, from)
+		}
+	}
+}
