@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// patience is many times what anything takes, so that tests pass on a loaded machine.
-	patience = 2 * time.Minute
+	// patience is many times what anything takes, so that tests pass on a loaded machine. An API server alone may wait for a minute
+	// before it tries again to delete a namespace.
+	patience = 4 * time.Minute
 	look     = 10 * time.Millisecond
 )
 
