@@ -19,6 +19,9 @@
 // World.ThirdPartyProvider installs a provider that depends only on the contract, for Clusters whose infrastructure,
 // bootstrap data and control plane do not come from this project.
 //
+// Repository.ReleasePublished releases components in the form of Cluster API v1.7, for journeys that upgrade from it. They need
+// the published CRDs, which are not in this repository.
+//
 // What belongs here: journeys across components, and their vocabulary. What does not: tests of one component, which are in
 // its packages.
 package journey
