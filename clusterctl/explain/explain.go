@@ -203,8 +203,8 @@ func (v *view) eventsOf(o Object) []Event {
 func (v *view) summary() string {
 	plane := v.controlPlane()
 	counts := ""
-	if plane != nil && number(plane, "spec", "replicas") > 0 {
-		counts = fmt.Sprintf("%d of %d control plane Machines and ", number(plane, "status", "readyReplicas"), number(plane, "spec", "replicas"))
+	if plane != nil && tree.Number(plane, "spec", "replicas") > 0 {
+		counts = fmt.Sprintf("%d of %d control plane Machines and ", tree.Number(plane, "status", "readyReplicas"), tree.Number(plane, "spec", "replicas"))
 	}
 	var ready, desired int64
 	for _, kind := range workerKinds() {
@@ -212,8 +212,8 @@ func (v *view) summary() string {
 			if kind == tree.MachineSetKind && v.ownerOf(u) != nil {
 				continue
 			}
-			ready += number(u, "status", "readyReplicas")
-			desired += number(u, "spec", "replicas")
+			ready += tree.Number(u, "status", "readyReplicas")
+			desired += tree.Number(u, "spec", "replicas")
 		}
 	}
 	return fmt.Sprintf("%s%d of %d workers are ready", counts, ready, desired)

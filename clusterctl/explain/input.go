@@ -150,30 +150,6 @@ func (v *view) age(u *unstructured.Unstructured) time.Duration {
 	return v.Now.Sub(created.Time)
 }
 
-func text(u *unstructured.Unstructured, path ...string) string {
-	if u == nil {
-		return ""
-	}
-	s, _, _ := unstructured.NestedString(u.Object, path...)
-	return s
-}
-
-func number(u *unstructured.Unstructured, path ...string) int64 {
-	if u == nil {
-		return 0
-	}
-	n, _, _ := unstructured.NestedInt64(u.Object, path...)
-	return n
-}
-
-func isTrue(u *unstructured.Unstructured, path ...string) bool {
-	if u == nil {
-		return false
-	}
-	b, _, _ := unstructured.NestedBool(u.Object, path...)
-	return b
-}
-
 // failing returns the condition if it is not True, and nil if it is, or does not exist.
 func failing[T ~string](u *unstructured.Unstructured, t T) *tree.Condition {
 	if u == nil {

@@ -20,7 +20,7 @@ const providerLabel = "cluster.x-k8s.io/provider"
 
 // paused finds the Cluster if it is paused, and otherwise paused objects.
 func (v *view) paused() []Cause {
-	if isTrue(v.cluster, "spec", "paused") {
+	if tree.True(v.cluster, "spec", "paused") {
 		return []Cause{v.pausedCluster()}
 	}
 	var list []Cause
@@ -28,7 +28,7 @@ func (v *view) paused() []Cause {
 		if _, ok := u.GetAnnotations()[clusterv1.PausedAnnotation]; !ok {
 			if rolloutPaused(u) {
 				list = append(list, v.cause(RolloutPaused, Blocked, u, readiness(u), fmt.Sprintf("spec.paused is true: its rollout stopped at %d of %d updated replicas",
-					number(u, "status", "updatedReplicas"), number(u, "spec", "replicas"))).
+					tree.Number(u, "status", "updatedReplicas"), tree.Number(u, "spec", "replicas"))).
 					do(fmt.Sprintf("Resume it: `clusterctl alpha rollout resume machinedeployment/%s -n %s`", u.GetName(), u.GetNamespace())))
 			}
 			continue
@@ -51,7 +51,7 @@ func (v *view) pausedCluster() Cause {
 
 // rolloutPaused reports whether a MachineDeployment is paused before all of its replicas are up to date.
 func rolloutPaused(u *unstructured.Unstructured) bool {
-	return u.GetKind() == tree.MachineDeploymentKind.Kind && isTrue(u, "spec", "paused") && number(u, "status", "updatedReplicas") < number(u, "spec", "replicas")
+	return u.GetKind() == tree.MachineDeploymentKind.Kind && tree.True(u, "spec", "paused") && tree.Number(u, "status", "updatedReplicas") < tree.Number(u, "spec", "replicas")
 }
 
 // resource returns what kubectl calls an object, with its group, since kinds of several providers may have one name.
@@ -128,7 +128,7 @@ func (v *view) podProblem(d *appsv1.Deployment) string {
 // missing finds references to objects that do not exist, and to kinds that are not installed.
 func (v *view) missing() []Cause {
 	var list []Cause
-	if class := text(v.cluster, "spec", "topology", "class"); class != "" && v.ClassRead {
+	if class := tree.Text(v.cluster, "spec", "topology", "class"); class != "" && v.ClassRead {
 		key := v.Cluster
 		key.Name = class
 		if v.Objects.Get(ClassKind.GroupKind(), key) == nil {
@@ -164,7 +164,7 @@ func readiness(u *unstructured.Unstructured) *tree.Condition {
 func (v *view) topology() []Cause {
 	var list []Cause
 	key := v.Cluster
-	key.Name = text(v.cluster, "spec", "topology", "class")
+	key.Name = tree.Text(v.cluster, "spec", "topology", "class")
 	if class := v.Objects.Get(ClassKind.GroupKind(), key); class != nil {
 		for _, t := range []clusterv1.ConditionType{clusterv1.ClusterClassVariablesReconciledCondition, clusterv1.ClusterClassRefVersionsUpToDateCondition} {
 			if c := failing(class, t); severe(c) && c.Reason != clusterv1.ClusterClassOutdatedRefVersionsReason {
@@ -231,7 +231,7 @@ func (v *view) failures() []Cause {
 		objects = append(objects, v.Objects.Of(kind, v.Cluster)...)
 	}
 	for _, u := range append(objects, v.machines...) {
-		reason, message := text(u, "status", "failureReason"), text(u, "status", "failureMessage")
+		reason, message := tree.Text(u, "status", "failureReason"), tree.Text(u, "status", "failureMessage")
 		if reason == "" && message == "" || u.GetDeletionTimestamp() != nil {
 			continue
 		}
@@ -252,7 +252,7 @@ func (v *view) failures() []Cause {
 // infrastructure finds why the infrastructure of the Cluster is not ready.
 func (v *view) infrastructure() []Cause {
 	u := v.resolve(v.cluster, "spec", "infrastructureRef")
-	if u == nil || isTrue(v.cluster, "status", "infrastructureReady") && readiness(u) == nil {
+	if u == nil || tree.True(v.cluster, "status", "infrastructureReady") && readiness(u) == nil {
 		return nil
 	}
 	c := readiness(u)
@@ -260,7 +260,7 @@ func (v *view) infrastructure() []Cause {
 	if severe(c) {
 		state = Blocked
 	}
-	if manager, ok := u.GetAnnotations()[clusterv1.ManagedByAnnotation]; ok && !isTrue(u, "status", "ready") {
+	if manager, ok := u.GetAnnotations()[clusterv1.ManagedByAnnotation]; ok && !tree.True(u, "status", "ready") {
 		by := "another program"
 		if manager != "" {
 			by = fmt.Sprintf("%q", manager)
@@ -268,7 +268,7 @@ func (v *view) infrastructure() []Cause {
 		return []Cause{v.cause(ExternallyManaged, Blocked, u, c, fmt.Sprintf("%s manages this infrastructure (annotation %s), and has not reported that it is ready", by, clusterv1.ManagedByAnnotation)).
 			do("The program sets spec.controlPlaneEndpoint, and then status.ready: see its log")}
 	}
-	if c == nil && isTrue(u, "status", "ready") {
+	if c == nil && tree.True(u, "status", "ready") {
 		return nil // The Cluster has not been reconciled since.
 	}
 	if c == nil && v.age(u) < grace {

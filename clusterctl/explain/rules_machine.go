@@ -38,7 +38,7 @@ func (v *view) certificates() []Cause {
 func (v *view) expired() []Cause {
 	var list []Cause
 	for _, m := range v.machines {
-		expiry, err := time.Parse(time.RFC3339, text(m, "status", "certificatesExpiryDate"))
+		expiry, err := time.Parse(time.RFC3339, tree.Text(m, "status", "certificatesExpiryDate"))
 		if err != nil || expiry.After(v.Now) || !isControlPlane(m) || m.GetDeletionTimestamp() != nil {
 			continue
 		}
@@ -53,10 +53,10 @@ func (v *view) expired() []Cause {
 func (v *view) addresses() []Cause {
 	var list []Cause
 	for _, u := range v.tree {
-		if u.GetKind() != ClaimKind.Kind || text(u, "status", "addressRef", "name") != "" || u.GetDeletionTimestamp() != nil {
+		if u.GetKind() != ClaimKind.Kind || tree.Text(u, "status", "addressRef", "name") != "" || u.GetDeletionTimestamp() != nil {
 			continue
 		}
-		pool := text(u, "spec", "poolRef", "kind") + " " + text(u, "spec", "poolRef", "name")
+		pool := tree.Text(u, "spec", "poolRef", "kind") + " " + tree.Text(u, "spec", "poolRef", "name")
 		c := readiness(u)
 		message, state := "waits for an address of "+pool, Progressing
 		if c != nil {
@@ -68,7 +68,7 @@ func (v *view) addresses() []Cause {
 		}
 		list = append(list, v.cause(AddressNotAllocated, state, u, c, message).
 			do(fmt.Sprintf("See `kubectl describe %s -n %s`; add addresses to the pool, or delete claims that are not needed",
-				strings.ToLower(text(u, "spec", "poolRef", "kind"))+"/"+text(u, "spec", "poolRef", "name"), u.GetNamespace())))
+				strings.ToLower(tree.Text(u, "spec", "poolRef", "kind"))+"/"+tree.Text(u, "spec", "poolRef", "name"), u.GetNamespace())))
 	}
 	return list
 }
@@ -87,7 +87,7 @@ func (v *view) failedJoins() []Cause {
 func (v *view) failed(which func(*unstructured.Unstructured) bool) []Cause {
 	var list []Cause
 	for _, m := range slices.Concat(v.machines, v.Objects.Of(tree.MachinePoolKind, v.Cluster)) {
-		if !which(m) || m.GetDeletionTimestamp() != nil || text(m, "status", "failureReason") != "" || text(m, "status", "failureMessage") != "" {
+		if !which(m) || m.GetDeletionTimestamp() != nil || tree.Text(m, "status", "failureReason") != "" || tree.Text(m, "status", "failureMessage") != "" {
 			continue
 		}
 		infrastructure, bootstrap := v.infrastructureOf(m), v.bootstrapOf(m)
@@ -120,9 +120,9 @@ func (v *view) hostedControlPlane() []Cause {
 	switch {
 	case severe(c):
 		return []Cause{v.cause(ControlPlaneNotReady, Blocked, plane, c, why(c)).do(see)}
-	case isTrue(plane, "status", "ready"):
+	case tree.True(plane, "status", "ready"):
 		return nil
-	case c == nil && v.age(plane) > grace && !isTrue(plane, "status", "initialized"):
+	case c == nil && v.age(plane) > grace && !tree.True(plane, "status", "initialized"):
 		return []Cause{v.cause(ControlPlaneNotReady, Blocked, plane, nil,
 			"no controller reports on the control plane: it has no condition, and status.ready is not true"+v.withoutDeployment(plane)).do(see)}
 	}
@@ -146,7 +146,7 @@ func (v *view) connection() []Cause {
 	if c == nil {
 		return nil
 	}
-	endpoint := fmt.Sprintf("%s:%d", text(v.cluster, "spec", "controlPlaneEndpoint", "host"), number(v.cluster, "spec", "controlPlaneEndpoint", "port"))
+	endpoint := fmt.Sprintf("%s:%d", tree.Text(v.cluster, "spec", "controlPlaneEndpoint", "host"), tree.Number(v.cluster, "spec", "controlPlaneEndpoint", "port"))
 	return []Cause{v.cause(WorkloadClusterUnreachable, Blocked, v.cluster, c,
 		fmt.Sprintf("the API server of the workload cluster at %s does not respond to the managers: %s", endpoint, c.Message)).
 		do(fmt.Sprintf("Check that it responds: `clusterctl get kubeconfig %[1]s -n %[2]s > %[1]s.kubeconfig && kubectl --kubeconfig %[1]s.kubeconfig get --raw /readyz`", v.Cluster.Name, v.Cluster.Namespace),
@@ -170,7 +170,7 @@ func (v *view) unreachable() *tree.Condition {
 	}
 	var first *tree.Condition
 	for _, m := range v.machines {
-		if text(m, "status", "nodeRef", "name") == "" {
+		if tree.Text(m, "status", "nodeRef", "name") == "" {
 			continue
 		}
 		c := failing(m, clusterv1.MachineNodeHealthyCondition)
@@ -207,7 +207,7 @@ func (v *view) deletion(m *unstructured.Unstructured) *Cause {
 	if c := failing(m, clusterv1.DrainingSucceededCondition); c != nil && c.Message != "" {
 		if blocked := strings.Contains(c.Message, "cannot be evicted"); blocked || severe(c) {
 			cause := v.cause(DrainBlocked, Blocked, m, c, "the Node cannot be drained: "+c.Message).
-				do(fmt.Sprintf("In the workload cluster, see `kubectl get poddisruptionbudgets -A` and `kubectl get pods -A --field-selector spec.nodeName=%s`", text(m, "status", "nodeRef", "name")),
+				do(fmt.Sprintf("In the workload cluster, see `kubectl get poddisruptionbudgets -A` and `kubectl get pods -A --field-selector spec.nodeName=%s`", tree.Text(m, "status", "nodeRef", "name")),
 					"Run more replicas of the application, or relax its PodDisruptionBudget",
 					fmt.Sprintf("To delete the Machine without draining: `kubectl annotate machine %s -n %s %s=`, or set spec.nodeDrainTimeout", m.GetName(), m.GetNamespace(), clusterv1.ExcludeNodeDrainingAnnotation))
 			return &cause
@@ -217,7 +217,7 @@ func (v *view) deletion(m *unstructured.Unstructured) *Cause {
 	}
 	if c := failing(m, clusterv1.VolumeDetachSucceededCondition); c != nil {
 		cause := v.cause(VolumesAttached, Blocked, m, c, "volumes are attached to its Node: "+c.Message).
-			do(fmt.Sprintf("In the workload cluster, see `kubectl get volumeattachments`, and the Pods that use the volumes on Node %s", text(m, "status", "nodeRef", "name")),
+			do(fmt.Sprintf("In the workload cluster, see `kubectl get volumeattachments`, and the Pods that use the volumes on Node %s", tree.Text(m, "status", "nodeRef", "name")),
 				fmt.Sprintf("To delete the Machine without waiting: `kubectl annotate machine %s -n %s %s=`, or set spec.nodeVolumeDetachTimeout", m.GetName(), m.GetNamespace(), clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation))
 		return &cause
 	}
@@ -233,7 +233,7 @@ func (v *view) deletion(m *unstructured.Unstructured) *Cause {
 
 // joins reports whether a Machine has no Node yet.
 func joins(m *unstructured.Unstructured) bool {
-	return m.GetDeletionTimestamp() == nil && text(m, "status", "nodeRef", "name") == ""
+	return m.GetDeletionTimestamp() == nil && tree.Text(m, "status", "nodeRef", "name") == ""
 }
 
 // hooks returns the hooks of a Machine that hold its deletion: those of users before that of its control plane.
@@ -300,7 +300,7 @@ func (v *view) unhealthy() []Cause {
 	var list []Cause
 	inMachines := false
 	for _, m := range v.machines {
-		if m.GetDeletionTimestamp() != nil || text(m, "status", "nodeRef", "name") == "" {
+		if m.GetDeletionTimestamp() != nil || tree.Text(m, "status", "nodeRef", "name") == "" {
 			continue
 		}
 		if c := v.health(m); c != nil {
@@ -332,7 +332,7 @@ func (v *view) noNodeReady() bool {
 // health returns what is wrong with a Machine that has a Node.
 func (v *view) health(m *unstructured.Unstructured) *Cause {
 	replace := fmt.Sprintf("To replace the Machine: `kubectl delete machine %s -n %s`", m.GetName(), m.GetNamespace())
-	node := fmt.Sprintf("In the workload cluster, see `kubectl describe node %s`", text(m, "status", "nodeRef", "name"))
+	node := fmt.Sprintf("In the workload cluster, see `kubectl describe node %s`", tree.Text(m, "status", "nodeRef", "name"))
 	if c := failing(m, clusterv1.MachineOwnerRemediatedCondition); c != nil && c.Message != "" {
 		cause := v.cause(RemediationBlocked, Blocked, m, c, "it is not healthy, and is not replaced: "+c.Message)
 		if check := failing(m, clusterv1.MachineHealthCheckSucceededCondition); check != nil {
@@ -342,7 +342,7 @@ func (v *view) health(m *unstructured.Unstructured) *Cause {
 		return &cause
 	}
 	if c := failing(m, clusterv1.MachineNodeHealthyCondition); c != nil {
-		cause := v.cause(NodeUnhealthy, Blocked, m, c, strings.TrimSuffix("its Node "+text(m, "status", "nodeRef", "name")+" is not healthy: "+c.Message, ": ")).do(node)
+		cause := v.cause(NodeUnhealthy, Blocked, m, c, strings.TrimSuffix("its Node "+tree.Text(m, "status", "nodeRef", "name")+" is not healthy: "+c.Message, ": ")).do(node)
 		if v.noNodeReady() {
 			cause = cause.do("No Node of the cluster is ready: install a pod network (CNI), or see why its Pods do not run: `kubectl get pods -A` in the workload cluster")
 		} else {
@@ -354,7 +354,7 @@ func (v *view) health(m *unstructured.Unstructured) *Cause {
 		controlplanev1.MachineAPIServerPodHealthyCondition, controlplanev1.MachineControllerManagerPodHealthyCondition, controlplanev1.MachineSchedulerPodHealthyCondition} {
 		if c := failing(m, t); severe(c) {
 			cause := v.cause(ControlPlaneUnhealthy, Blocked, m, c, fmt.Sprintf("%s: %s", c.Reason, c.Message)).
-				do(fmt.Sprintf("In the workload cluster, see `kubectl get pods -n kube-system --field-selector spec.nodeName=%s`", text(m, "status", "nodeRef", "name")), replace)
+				do(fmt.Sprintf("In the workload cluster, see `kubectl get pods -n kube-system --field-selector spec.nodeName=%s`", tree.Text(m, "status", "nodeRef", "name")), replace)
 			return &cause
 		}
 	}

@@ -21,7 +21,7 @@ func (v *view) progress() []Cause {
 		return list
 	}
 	plane := v.controlPlane()
-	if have, want := text(plane, "status", "version"), text(plane, "spec", "version"); plane != nil && !isKubeadm(plane) && have != "" && want != "" && have != want {
+	if have, want := tree.Text(plane, "status", "version"), tree.Text(plane, "spec", "version"); plane != nil && !isKubeadm(plane) && have != "" && want != "" && have != want {
 		list = append(list, v.cause(ControlPlaneProvisioning, Progressing, plane, nil, fmt.Sprintf("the control plane is being upgraded from %s to %s", have, want)))
 	}
 	for _, t := range []clusterv1.ConditionType{controlplanev1.MachinesSpecUpToDateCondition, controlplanev1.ResizedCondition} {
@@ -62,9 +62,9 @@ func (v *view) provisioning() []Cause {
 		}
 		infrastructure, bootstrap := v.infrastructureOf(m), v.bootstrapOf(m)
 		switch {
-		case isTrue(m, "status", "infrastructureReady") && isTrue(m, "status", "bootstrapReady"):
+		case tree.True(m, "status", "infrastructureReady") && tree.True(m, "status", "bootstrapReady"):
 			list = append(list, v.notJoined(m))
-		case bootstrap != nil && !isTrue(m, "status", "bootstrapReady"):
+		case bootstrap != nil && !tree.True(m, "status", "bootstrapReady"):
 			c := readiness(bootstrap)
 			message := "the bootstrap data is not generated yet"
 			if c != nil {
@@ -89,16 +89,16 @@ const joinTimeout = 10 * time.Minute
 // notJoined explains a provisioned machine without a Node.
 func (v *view) notJoined(m *unstructured.Unstructured) Cause {
 	c := failing(m, clusterv1.MachineNodeHealthyCondition)
-	message := fmt.Sprintf("the machine %s is provisioned, and its Node has not joined the workload cluster", text(m, "spec", "providerID"))
+	message := fmt.Sprintf("the machine %s is provisioned, and its Node has not joined the workload cluster", tree.Text(m, "spec", "providerID"))
 	if isControlPlane(m) && failing(v.cluster, clusterv1.ControlPlaneInitializedCondition) != nil {
-		message = fmt.Sprintf("the machine %s is provisioned, and has not initialized the control plane", text(m, "spec", "providerID"))
+		message = fmt.Sprintf("the machine %s is provisioned, and has not initialized the control plane", tree.Text(m, "spec", "providerID"))
 	}
 	if c != nil && c.Message != "" {
 		message += ": " + c.Message
 	}
 	cause := v.cause(NodeNotJoined, Progressing, m, c, message).
 		do(fmt.Sprintf("If it does not join within minutes, see the log of the bootstrap on the machine, such as /var/log/cloud-init-output.log, and that it reaches %s:%d",
-			text(v.cluster, "spec", "controlPlaneEndpoint", "host"), number(v.cluster, "spec", "controlPlaneEndpoint", "port")),
+			tree.Text(v.cluster, "spec", "controlPlaneEndpoint", "host"), tree.Number(v.cluster, "spec", "controlPlaneEndpoint", "port")),
 			"A Node is recognized by spec.providerID: a cloud controller manager may have to set it")
 	// The condition changes with what is tried to find the Node.
 	if ready := tree.ConditionOf(m, string(clusterv1.InfrastructureReadyCondition)); ready != nil {
@@ -144,7 +144,7 @@ func (v *view) holdsDeletion(u *unstructured.Unstructured) bool {
 
 // rolledOut reports whether a MachineSet is kept for its revision only. Its conditions are those of its last Machines.
 func rolledOut(u *unstructured.Unstructured) bool {
-	return u.GetKind() == tree.MachineSetKind.Kind && number(u, "spec", "replicas") == 0 && number(u, "status", "replicas") == 0
+	return u.GetKind() == tree.MachineSetKind.Kind && tree.Number(u, "spec", "replicas") == 0 && tree.Number(u, "status", "replicas") == 0
 }
 
 // other is the last resort: the object at the end of the chain that is not ready.
