@@ -129,7 +129,7 @@ func (s *setup) all(ctx context.Context) error {
 	}
 	s.clusters = remote.New(remote.Options{
 		Secrets: s.mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: s.env.UserAgent, Cached: []remote.Cached{remote.Nodes()}, Policy: policy,
-		Management: s.mgr.GetConfig(),
+		Management: s.mgr.GetConfig(), CheckLeader: s.env.CheckLeader,
 	})
 	if err := s.mgr.Add(s.clusters); err != nil {
 		return err

@@ -69,6 +69,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	}
 	clusters := remote.New(remote.Options{
 		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Policy: policy, Management: mgr.GetConfig(),
+		CheckLeader: env.CheckLeader,
 	})
 	if err := mgr.Add(clusters); err != nil {
 		return err

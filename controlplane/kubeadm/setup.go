@@ -92,11 +92,12 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	}
 	connections := remote.New(remote.Options{
 		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Cached: workload.Cached(), Policy: policy,
-		Management: mgr.GetConfig(),
+		Management: mgr.GetConfig(), CheckLeader: env.CheckLeader,
 	})
 	secrets := credentials.SecretReader{Cached: mgr.GetCache(), Live: mgr.GetAPIReader()}
 	workloads := workload.New(workload.Options{
 		Connections: connections, Secrets: secrets, EtcdDialTimeout: f.etcdDialTimeout, EtcdCallTimeout: f.etcdCallTimeout,
+		CheckLeader: env.CheckLeader,
 	})
 	if err := mgr.Add(connections); err != nil {
 		return err

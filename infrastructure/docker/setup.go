@@ -134,7 +134,7 @@ func (c controllers) machines(ctx context.Context, mgr ctrl.Manager) error {
 	}
 	clusters := remote.New(remote.Options{
 		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: c.env.UserAgent, Cached: []remote.Cached{remote.Nodes()}, Policy: policy,
-		Management: mgr.GetConfig(),
+		Management: mgr.GetConfig(), CheckLeader: c.env.CheckLeader,
 	})
 	jobs := job.New(clock.RealClock{})
 	for _, runs := range []ctrlmanager.Runnable{clusters, jobs} {

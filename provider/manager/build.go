@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -19,7 +18,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/manager/internal/boundedcache"
 	"sigs.k8s.io/cluster-api/provider/manager/internal/labelindex"
-	"sigs.k8s.io/cluster-api/provider/manager/internal/turn"
 )
 
 // shutdownTimeout is how long shutdown may take. Pods have 10s: the rest is for releasing the
@@ -37,8 +35,12 @@ func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, lock := r.options, r.hostLock()
-	mgr, err := ctrl.NewManager(r.config, ctrl.Options{
+	election, err := r.elect()
+	if err != nil {
+		return nil, err
+	}
+	o := r.options
+	mgr, err := ctrl.NewManager(election.config, ctrl.Options{
 		Scheme:   scheme,
 		Logger:   r.log,
 		Cache:    cacheOptions,
@@ -48,11 +50,10 @@ func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
 			DisableFor:   []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
 		}},
 		NewClient:                           newClient,
-		LeaderElection:                      lock != nil || r.electsLeader(),
+		LeaderElection:                      election.lock != nil,
 		LeaderElectionID:                    r.component.LeaderElectionID,
-		LeaderElectionNamespace:             r.namespace,
-		LeaderElectionResourceLockInterface: lock,
-		LeaderElectionReleaseOnCancel:       lock == nil, // a host knows when the component has ended
+		LeaderElectionResourceLockInterface: election.lock,
+		LeaderElectionReleaseOnCancel:       election.lease != nil, // a host knows when the component has ended
 		LeaseDuration:                       &o.leaderElection.Lease,
 		RenewDeadline:                       &o.leaderElection.RenewDeadline,
 		RetryPeriod:                         &o.leaderElection.RetryPeriod,
@@ -65,6 +66,7 @@ func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the manager: %w", err)
 	}
+	election.record(mgr)
 	return mgr, nil
 }
 
@@ -76,23 +78,6 @@ func newCache(config *rest.Config, o cache.Options) (cache.Cache, error) {
 		return nil, err
 	}
 	return labelindex.New(c, o.Scheme, clusterv1.MachineSetNameLabel, clusterv1.MachineDeploymentNameLabel, clusterv1.ClusterNameLabel), nil
-}
-
-// electsLeader reports whether to acquire a Lease before reconciling.
-func (r *run) electsLeader() bool {
-	if r.options.leaderElect && r.host.shared() {
-		r.log.Info("Ignoring --leader-elect: this process has all replicas")
-		return false
-	}
-	return r.options.leaderElect
-}
-
-// hostLock returns the lock of a host that decides which replica reconciles, or nil.
-func (r *run) hostLock() resourcelock.Interface {
-	if !r.host.shared() || r.host.Lead == nil {
-		return nil
-	}
-	return turn.New(r.component.Name, r.host.Lead)
 }
 
 func (r *run) scheme() (*runtime.Scheme, error) {

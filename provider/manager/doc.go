@@ -11,6 +11,7 @@
 //	flags.go        the flags of all managers; validate.go validates them
 //	connection.go   API server, namespace, lowest Kubernetes version
 //	build.go        the controller-runtime manager, its cache and client; secrets.go reads Secrets
+//	election.go     leader election, and the end of a leader's writes
 //	endpoints.go    health, diagnostics, profiler; certificates.go selects the webhook server's certificate
 //
 // Controllers do not belong here, and neither does anything that only one component needs.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"sigs.k8s.io/cluster-api/provider/manager/internal/idlememory"
+	"sigs.k8s.io/cluster-api/provider/manager/internal/tenure"
 	"sigs.k8s.io/cluster-api/provider/version"
 )
 
@@ -34,6 +35,8 @@ type run struct {
 	namespace string
 	inCluster bool
 	listeners []net.Listener
+	// tenure is how long this process may write as the leader.
+	tenure *tenure.Tenure
 }
 
 // Run runs a component until ctx is done, which is not an error, or until a part that it requires fails.
@@ -109,7 +112,7 @@ func (r *run) run(ctx context.Context) error {
 		return fmt.Errorf("setting up: %w", err)
 	}
 	mgr.started.Store(true)
-	return start(ctx, mgr, source)
+	return start(ctx, mgr, source, r.tenure)
 }
 
 // connect configures the connection to the API server, checks its version, and detects the namespace.
@@ -148,14 +151,16 @@ func addWebhookChecks(mgr ctrl.Manager, server webhook.Server, source certificat
 	})
 }
 
-// start runs the manager and the certificate source. source is nil without webhooks.
-func start(ctx context.Context, mgr ctrl.Manager, source certificateSource) error {
+// start runs the manager and the certificate source, until one of them fails or the process is not the leader any more. source is nil
+// without webhooks.
+func start(ctx context.Context, mgr ctrl.Manager, source certificateSource, leader *tenure.Tenure) error {
 	group, ctx := errgroup.WithContext(ctx)
 	if source != nil {
 		// Not added to the manager, which would start it after its caches have synced: syncing
 		// may require that conversion webhooks are trusted.
 		group.Go(func() error { return source.Start(ctx) })
 	}
+	group.Go(func() error { return leader.Await(ctx) })
 	group.Go(func() error { return mgr.Start(ctx) })
 	return group.Wait()
 }
@@ -166,6 +171,7 @@ func (r *run) environment() Environment {
 		WatchNamespace: r.options.watchNamespace,
 		Namespace:      r.namespace,
 		ExclusiveFor:   r.options.leaderElection.Lease - r.options.leaderElection.RenewDeadline,
+		CheckLeader:    r.tenure.Check,
 		UserAgent:      r.config.UserAgent,
 		Getenv:         r.host.Getenv,
 	}

@@ -67,7 +67,7 @@ func (c *Cluster) open(o Options) error {
 	c.silent = o.Clock.AfterFunc(silence, func() { c.end(fmt.Errorf("no watch received anything for %s", silence)) })
 	c.silent.Stop() // Filling the cache has its own timeout.
 	context.AfterFunc(c.ended, func() { c.silent.Stop() })
-	transport := &monitored{transport: connection, end: c.end, heard: c.heard}
+	transport := &monitored{transport: connection, end: c.end, heard: c.heard, checkLeader: o.CheckLeader}
 	watching := &http.Client{Transport: transport, CheckRedirect: RejectRedirects}
 	// Requests share the transport, and so the connection, of the watches, but have a timeout.
 	c.http = &http.Client{Transport: transport, CheckRedirect: RejectRedirects, Timeout: requestTimeout}

@@ -2,9 +2,11 @@ package apply
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -91,7 +93,7 @@ func TestKilled(t *testing.T) {
 		step = 1
 	}
 	// Interrupted runs are in turns of both directions; only the one to the new version can lose it.
-	for n, turn, longest := 1, 0, 0; ; n += step {
+	for n, turn, longest := first(every), 0, 0; ; n += step {
 		chosen := ways
 		if !every {
 			chosen = ways[turn%len(ways):][:1]
@@ -106,6 +108,14 @@ func TestKilled(t *testing.T) {
 			return
 		}
 	}
+}
+
+// first is the request after which the first upgrade is interrupted: 1, or the number in the variable.
+func first(every bool) int {
+	if n, err := strconv.Atoi(os.Getenv(everyVariable)); every && err == nil {
+		return n
+	}
+	return 1
 }
 
 // ends returns the states of undisturbed upgrades, and ends with the old version.
@@ -147,7 +157,7 @@ func (w *world) killed(n int, how way, ends map[string]map[string]string, longes
 	if how.gone != (err != nil) || how.gone && !strings.Contains(err.Error(), "has no version "+newVersion) {
 		w.Fatalf("%s (%+v): the next run: %v\n%s", when, how, err, out)
 	}
-	w.check(when, end)
+	w.check(fmt.Sprintf("%s, request %d (%+v), continued with %v\n%s", when, n, how, err, out), end)
 	if !how.gone {
 		// And the way back is interrupted, too.
 		w.back(&wire{limit: n, lose: how.lose}, ends)

@@ -45,6 +45,8 @@ type Options struct {
 	DialTimeout time.Duration
 	// CallTimeout defaults to DefaultCallTimeout.
 	CallTimeout time.Duration
+	// CheckLeader returns an error if this process must not change the cluster any more. Nil: it always may.
+	CheckLeader func() error
 }
 
 // Cluster is the etcd cluster of one workload cluster. It is safe for concurrent use.
@@ -198,7 +200,7 @@ func members(list []*etcdserverpb.Member) ([]Member, error) {
 // MoveLeader makes the member on a Node move its leadership to the member with this ID. A member that is not the leader is not
 // an error.
 func (c *Cluster) MoveLeader(ctx context.Context, node string, to uint64) error {
-	return c.call(ctx, node, "moving the leadership from", func(ctx context.Context, conn *grpc.ClientConn) error {
+	return c.change(ctx, node, "moving the leadership from", func(ctx context.Context, conn *grpc.ClientConn) error {
 		_, err := etcdserverpb.NewMaintenanceClient(conn).MoveLeader(ctx, &etcdserverpb.MoveLeaderRequest{TargetID: to})
 		if errors.Is(rpctypes.Error(err), rpctypes.ErrNotLeader) {
 			return nil
@@ -209,12 +211,25 @@ func (c *Cluster) MoveLeader(ctx context.Context, node string, to uint64) error 
 
 // RemoveMember removes the member with this ID, through the member on a Node. A member that does not exist is not an error.
 func (c *Cluster) RemoveMember(ctx context.Context, node string, id uint64) error {
-	return c.call(ctx, node, "removing a member through", func(ctx context.Context, conn *grpc.ClientConn) error {
+	return c.change(ctx, node, "removing a member through", func(ctx context.Context, conn *grpc.ClientConn) error {
 		_, err := etcdserverpb.NewClusterClient(conn).MemberRemove(ctx, &etcdserverpb.MemberRemoveRequest{ID: id})
 		if errors.Is(rpctypes.Error(err), rpctypes.ErrMemberNotFound) {
 			return nil
 		}
 		return err
+	})
+}
+
+// change is call for what changes the cluster.
+func (c *Cluster) change(ctx context.Context, node, what string, do func(context.Context, *grpc.ClientConn) error) error {
+	if c.options.CheckLeader == nil {
+		return c.call(ctx, node, what, do)
+	}
+	return c.call(ctx, node, what, func(ctx context.Context, conn *grpc.ClientConn) error {
+		if err := c.options.CheckLeader(); err != nil {
+			return err
+		}
+		return do(ctx, conn)
 	})
 }
 

@@ -155,6 +155,28 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// A former leader must not change etcd: the new one may be removing another member.
+func TestFormerLeader(t *testing.T) {
+	e := etcdtest.New(t, clock.RealClock{}, "a", "b", "c")
+	former := errors.New("not the leader any more")
+	c := etcd.New(etcd.Options{
+		Dial:        e.Dial,
+		Identity:    &etcd.Identity{Secrets: fake.NewClientBuilder().WithObjects(e.Secret(t, name)).Build(), Cluster: name, Clock: clock.RealClock{}},
+		CheckLeader: func() error { return former },
+	})
+	defer c.Close()
+	if err := c.RemoveMember(t.Context(), "a", 3); !errors.Is(err, former) {
+		t.Errorf("removing a member: %v", err)
+	}
+	if err := c.MoveLeader(t.Context(), "a", 2); !errors.Is(err, former) {
+		t.Errorf("moving the leadership: %v", err)
+	}
+	view, err := c.View(t.Context(), "a")
+	if err != nil || len(view.Members) != 3 || view.LeaderID != 1 {
+		t.Errorf("members and leader must be the same: %+v, %v", view, err)
+	}
+}
+
 func TestConnectionIsKept(t *testing.T) {
 	e := etcdtest.New(t, clock.RealClock{}, "a", "b")
 	c := connect(t, e, e.Dial)

@@ -43,6 +43,8 @@ type Options struct {
 	EtcdDialTimeout time.Duration
 	// EtcdCallTimeout bounds a call to an etcd member. Defaults to 15 s.
 	EtcdCallTimeout time.Duration
+	// CheckLeader returns an error if etcd must not be changed any more (manager.Environment.CheckLeader). Nil: it always may.
+	CheckLeader func() error
 }
 
 // Workloads are the workload clusters of all control planes. The manager must start it, so that connections to etcd are closed
@@ -133,6 +135,7 @@ func (w *Workloads) open(key types.NamespacedName, connection *remote.Cluster) (
 			Identity:    &etcd.Identity{Secrets: w.options.Secrets, Cluster: key, Clock: w.options.Clock},
 			DialTimeout: w.options.EtcdDialTimeout,
 			CallTimeout: w.options.EtcdCallTimeout,
+			CheckLeader: w.options.CheckLeader,
 		}),
 	}, nil
 }

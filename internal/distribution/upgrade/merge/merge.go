@@ -81,8 +81,7 @@ func Snapshot(o *unstructured.Unstructured) unstructured.Unstructured {
 // ForCreation returns the object to create: without the addresses that a recorded Service had, which others may have by now.
 func ForCreation(desired *unstructured.Unstructured) *unstructured.Unstructured {
 	out := Normal(desired)
-	ip, _, _ := unstructured.NestedString(out.Object, "spec", "clusterIP")
-	if out.GetKind() == "Service" && ip != "None" {
+	if out.GetKind() == "Service" && hasClusterIP(out) {
 		for _, field := range []string{"clusterIP", "clusterIPs"} {
 			unstructured.RemoveNestedField(out.Object, "spec", field)
 		}
@@ -157,9 +156,14 @@ func union(a, b map[string]string) map[string]string {
 	return all
 }
 
-// keepAddresses copies what the API server allocated for a Service.
+// keepAddresses copies what the API server allocated for a Service. Its cluster IPs cannot change: a recorded Service that had to be
+// created again keeps its new ones.
 func keepAddresses(live, out *unstructured.Unstructured) {
-	for _, field := range []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort"} {
+	allocated := hasClusterIP(live) && hasClusterIP(out)
+	for _, field := range []string{"clusterIP", "clusterIPs"} {
+		keepField(live, out, allocated, "spec", field)
+	}
+	for _, field := range []string{"ipFamilies", "ipFamilyPolicy", "healthCheckNodePort"} {
 		keepField(live, out, false, "spec", field)
 	}
 	for _, port := range entries(out.Object, "spec", "ports") {
@@ -172,6 +176,12 @@ func keepAddresses(live, out *unstructured.Unstructured) {
 			}
 		}
 	}
+}
+
+// hasClusterIP reports whether a Service has an address, or does not say which.
+func hasClusterIP(service *unstructured.Unstructured) bool {
+	ip, _, _ := unstructured.NestedString(service.Object, "spec", "clusterIP")
+	return ip != "None"
 }
 
 func keepFields(live, out *unstructured.Unstructured, fields ...string) {

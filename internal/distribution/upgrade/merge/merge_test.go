@@ -49,6 +49,18 @@ func TestFinal(t *testing.T) {
 			want:    of("Service", "", "spec: {clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1], ports: [{port: 443, targetPort: 9443, nodePort: 30001}], selector: {a: new}}"),
 		},
 		{
+			reason:  "A recorded Service that was created again has other addresses, which cannot change.",
+			live:    of("Service", "", "spec: {clusterIP: 10.0.0.9, clusterIPs: [10.0.0.9]}"),
+			desired: of("Service", "", "spec: {clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1]}"),
+			want:    of("Service", "", "spec: {clusterIP: 10.0.0.9, clusterIPs: [10.0.0.9]}"),
+		},
+		{
+			reason:  "Whether a Service is headless is not an address: the API server says that it cannot change.",
+			live:    of("Service", "", "spec: {clusterIP: 10.0.0.9, clusterIPs: [10.0.0.9]}"),
+			desired: of("Service", "", "spec: {clusterIP: None}"),
+			want:    of("Service", "", "spec: {clusterIP: None, clusterIPs: [10.0.0.9]}"),
+		},
+		{
 			reason:  "The rules of an aggregated role are a controller's.",
 			live:    of("ClusterRole", "", "rules: [{verbs: [get]}], aggregationRule: {}"),
 			desired: of("ClusterRole", "", "rules: [], aggregationRule: {clusterRoleSelectors: [{}]}"),
