@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+)
+
+const (
+	// maxTimeout bounds calls of handlers without a timeout. It is the longest timeout that a handler can set.
+	maxTimeout = time.Duration(runtimehooksv1.MaxHandlersTimeoutSeconds) * time.Second
+	// MaxResponse is the maximum size of a response in bytes. Patches of a large topology take a tenth.
+	MaxResponse = 8 << 20
+)
+
+// Options configure a Caller.
+type Options struct {
+	// UserAgent is sent with each request.
+	UserAgent string
+	// Metrics registers the metrics of calls.
+	Metrics prometheus.Registerer
+	// Dial opens connections. Nil: to the network.
+	Dial DialFunc
+	// Clock measures calls for metrics.
+	Clock clock.PassiveClock
+}
+
+// Caller calls extensions. It is safe for concurrent use.
+type Caller struct {
+	userAgent  string
+	transports *transports
+	metrics    *metrics
+	clock      clock.PassiveClock
+}
+
+// NewCaller returns a Caller.
+func NewCaller(o Options) *Caller {
+	return &Caller{userAgent: o.UserAgent, transports: newTransports(o.Dial), metrics: newMetrics(o.Metrics), clock: o.Clock}
+}
+
+// Call is a call of one handler.
+type Call struct {
+	// Hook is the hook.
+	Hook runtimecatalog.GroupVersionHook
+	// Handler is the name of the handler on its server. Empty for the hook Discovery.
+	Handler string
+	// Timeout is the handler's timeout. Zero: the server is not told one, and the call ends after 30 seconds.
+	Timeout time.Duration
+	// Kind is the kind of the response.
+	Kind schema.GroupVersionKind
+}
+
+// Post sends a request and decodes the response, which must be empty, and may be incomplete after an error. An *Error means that the call
+// failed: the server is unreachable, or its response is invalid. A response with status Failure is not an error.
+func (c *Caller) Post(ctx context.Context, to Endpoint, call Call, request any, response runtimehooksv1.ResponseObject) error {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("encoding the request: %w", err)
+	}
+	transport, err := c.transports.of(to.authorities)
+	if err != nil {
+		return err
+	}
+	url := to.base.JoinPath(runtimecatalog.GVHToPath(call.Hook, call.Handler))
+	bound := maxTimeout
+	if call.Timeout > 0 {
+		query := url.Query()
+		query.Set("timeout", call.Timeout.String())
+		url.RawQuery, bound = query.Encode(), call.Timeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url.String(), bytes.NewReader(body))
+	if err != nil {
+		return failed("the URL is invalid", err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json")
+	r.Header.Set("User-Agent", c.userAgent)
+	begun := c.clock.Now()
+	code, err := exchange(transport, r, call, response)
+	c.metrics.called(url.Host, call.Hook, code, statusOf(response, err), c.clock.Since(begun))
+	return err
+}
+
+// exchange sends a request and decodes the response. code is that of HTTP; empty if there was no response.
+func exchange(transport http.RoundTripper, r *http.Request, call Call, response runtimehooksv1.ResponseObject) (code string, err error) {
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.Do(r)
+	if err != nil {
+		return "", unreachable(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	code = strconv.Itoa(answer.StatusCode)
+	if answer.StatusCode != http.StatusOK {
+		return code, failed("the server answered "+inWords(answer.StatusCode), nil)
+	}
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, MaxResponse+1))
+	switch {
+	case err != nil:
+		return code, unreachable(err)
+	case len(raw) > MaxResponse:
+		return code, failed(fmt.Sprintf("the response is larger than %d MiB", MaxResponse>>20), nil)
+	}
+	return code, decode(raw, call.Kind, response)
+}
+
+// inWords returns an HTTP status code in words, without what the server said.
+func inWords(code int) string {
+	if text := http.StatusText(code); text != "" {
+		return strconv.Itoa(code) + " " + text
+	}
+	return strconv.Itoa(code)
+}
+
+// decode decodes a response. Extensions in other languages omit the kind, and the status of a success; both at the same time is not a
+// response.
+func decode(raw []byte, kind schema.GroupVersionKind, response runtimehooksv1.ResponseObject) error {
+	if err := json.Unmarshal(raw, response); err != nil {
+		return failed("the response is not a "+kind.Kind+" in JSON", err)
+	}
+	got, status := response.GetObjectKind().GroupVersionKind(), response.GetStatus()
+	switch {
+	case !got.Empty() && got != kind:
+		return failed(fmt.Sprintf("the response must be of kind %s, version %s", kind.Kind, kind.GroupVersion()), fmt.Errorf("it is %s", got))
+	case status != "" && status != runtimehooksv1.ResponseStatusSuccess && status != runtimehooksv1.ResponseStatusFailure:
+		return failed("the status of the response must be Success or Failure", fmt.Errorf("it is %.20q", status))
+	case got.Empty() && status == "":
+		return failed("the response has neither a kind nor a status", nil)
+	}
+	if retry, ok := response.(runtimehooksv1.RetryResponseObject); ok && retry.GetRetryAfterSeconds() < 0 {
+		return failed("retryAfterSeconds of the response must not be negative", nil)
+	}
+	return nil
+}
