@@ -1,0 +1,191 @@
+package extension
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/core/internal/extension/wire"
+	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/watch"
+)
+
+// maxMessage is the maximum size of the message of a response, in bytes: messages end up in conditions.
+const maxMessage = 1000
+
+// Options configure a Client.
+type Options struct {
+	// Reader reads ExtensionConfigs and the metadata of Namespaces from a cache.
+	Reader client.Reader
+	// Catalog has the hooks.
+	Catalog *runtimecatalog.Catalog
+	// Caller sends the requests.
+	Caller *wire.Caller
+	// Filter selects the ExtensionConfigs of this manager.
+	Filter watch.Filter
+}
+
+// Client calls extensions. It is safe for concurrent use.
+type Client struct {
+	reader  client.Reader
+	catalog *runtimecatalog.Catalog
+	caller  *wire.Caller
+	filter  watch.Filter
+}
+
+// New returns a Client.
+func New(o Options) *Client {
+	return &Client{reader: o.Reader, catalog: o.Catalog, caller: o.Caller, filter: o.Filter}
+}
+
+// Answer is the response of one handler.
+type Answer struct {
+	// Handler is the name of the handler, "<handler>.<ExtensionConfig>".
+	Handler string
+	// RetryAfter is when to call again at the latest. Zero: the handler does not block.
+	RetryAfter time.Duration
+	// Message is for users. It has at most 1000 bytes.
+	Message string
+}
+
+// CallAll calls all handlers of a hook whose ExtensionConfigs select the namespace of an object, one after another in the order of their
+// names, and stops at the first error. Without handlers, it succeeds. The request is not changed; each handler gets the settings of its
+// ExtensionConfig. In the response are the lowest retryAfterSeconds other than zero, and the messages, joined by ", ".
+//
+// A *NotReady error means that an ExtensionConfig was not discovered yet; nothing was called.
+func (c *Client) CallAll(ctx context.Context, hook runtimecatalog.Hook, forObject client.Object, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) ([]Answer, error) {
+	gvh, err := c.catalog.GroupVersionHook(hook)
+	if err != nil {
+		return nil, err
+	}
+	handlers, err := c.handlers(ctx, gvh, forObject.GetNamespace())
+	if err != nil {
+		return nil, fmt.Errorf("cannot call hook %s: %w", gvh.Hook, err)
+	}
+	answers := make([]Answer, 0, len(handlers))
+	for _, h := range handlers {
+		one, err := c.newResponse(gvh)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.call(ctx, gvh, h, nil, request, one); err != nil {
+			return nil, err
+		}
+		answers = append(answers, answerOf(h.Name, one))
+	}
+	summarize(answers, response)
+	return answers, nil
+}
+
+// Call calls one handler, "<handler>.<ExtensionConfig>", of a hook. settings override those of the ExtensionConfig, by key. The request is
+// not changed. It is an error if the ExtensionConfig does not select the namespace of the object, and a *NotReady error if it was not
+// discovered yet.
+func (c *Client) Call(ctx context.Context, hook runtimecatalog.Hook, forObject client.Object, name string, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) error {
+	gvh, err := c.catalog.GroupVersionHook(hook)
+	if err != nil {
+		return err
+	}
+	h, err := c.handler(ctx, gvh, forObject.GetNamespace(), name)
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, gvh, h, settings, request, response)
+}
+
+// call calls a handler, and applies its failure policy.
+func (c *Client) call(ctx context.Context, gvh runtimecatalog.GroupVersionHook, h handler, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("extension", h.Name, "hook", gvh.Hook)
+	err := c.send(ctx, gvh, h, settings, request, response)
+	var failed *wire.Error
+	switch {
+	case errors.As(err, &failed) && h.ignoresFailures() && ctx.Err() == nil:
+		log.Info("Ignoring a failed call, as the failure policy of the extension demands", "reason", failed.Detail())
+		empty(response)
+		response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
+		return nil
+	case errors.As(err, &failed):
+		log.Info("The call failed", "reason", failed.Detail())
+		return fmt.Errorf("calling extension %s of hook %s: %w", h.Name, gvh.Hook, err)
+	case err != nil:
+		return fmt.Errorf("calling extension %s of hook %s: %w", h.Name, gvh.Hook, err)
+	case response.GetStatus() == runtimehooksv1.ResponseStatusFailure:
+		log.Info("The extension reported a failure", "message", condition.Truncate(response.GetMessage(), maxMessage))
+		return fmt.Errorf("extension %s of hook %s reported a failure: its message is in the log of this manager", h.Name, gvh.Hook)
+	}
+	return nil
+}
+
+// send sends a copy of the request, with kind and settings, and decodes the response.
+func (c *Client) send(ctx context.Context, gvh runtimecatalog.GroupVersionHook, h handler, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) error {
+	to, err := wire.EndpointOf(h.config.Spec.ClientConfig)
+	if err != nil {
+		return fmt.Errorf("ExtensionConfig %s: %w", h.config.Name, err)
+	}
+	kind, err := c.catalog.Request(gvh)
+	if err != nil {
+		return err
+	}
+	call := h.call(gvh)
+	if call.Kind, err = c.catalog.Response(gvh); err != nil {
+		return err
+	}
+	sent, ok := request.DeepCopyObject().(runtimehooksv1.RequestObject)
+	if !ok {
+		return fmt.Errorf("%T is not a request", request)
+	}
+	sent.GetObjectKind().SetGroupVersionKind(kind)
+	sent.SetSettings(h.settings(settings))
+	empty(response)
+	return c.caller.Post(ctx, to, call, sent, response)
+}
+
+func (c *Client) newResponse(gvh runtimecatalog.GroupVersionHook) (runtimehooksv1.ResponseObject, error) {
+	object, err := c.catalog.NewResponse(gvh)
+	if err != nil {
+		return nil, err
+	}
+	response, ok := object.(runtimehooksv1.ResponseObject)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a response", object)
+	}
+	return response, nil
+}
+
+// empty resets a response to its zero value.
+func empty(response runtimehooksv1.ResponseObject) { reflect.ValueOf(response).Elem().SetZero() }
+
+func answerOf(name string, response runtimehooksv1.ResponseObject) Answer {
+	a := Answer{Handler: name, Message: condition.Truncate(response.GetMessage(), maxMessage)}
+	if retry, ok := response.(runtimehooksv1.RetryResponseObject); ok {
+		a.RetryAfter = time.Duration(retry.GetRetryAfterSeconds()) * time.Second
+	}
+	return a
+}
+
+// summarize sets the response of several handlers.
+func summarize(answers []Answer, response runtimehooksv1.ResponseObject) {
+	var messages []string
+	var soonest time.Duration
+	for _, a := range answers {
+		if a.Message != "" {
+			messages = append(messages, a.Message)
+		}
+		if a.RetryAfter > 0 && (soonest == 0 || a.RetryAfter < soonest) {
+			soonest = a.RetryAfter
+		}
+	}
+	empty(response)
+	response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
+	response.SetMessage(strings.Join(messages, ", "))
+	if retry, ok := response.(runtimehooksv1.RetryResponseObject); ok {
+		retry.SetRetryAfterSeconds(int32(soonest / time.Second))
+	}
+}
