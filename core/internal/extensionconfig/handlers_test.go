@@ -1,0 +1,70 @@
+package extensionconfig
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+)
+
+func TestHandlersOf(t *testing.T) {
+	one := func(change func(*runtimehooksv1.ExtensionHandler)) []runtimehooksv1.ExtensionHandler {
+		h := runtimehooksv1.ExtensionHandler{
+			Name: "a", RequestHook: runtimehooksv1.GroupVersionHook{APIVersion: "hooks.runtime.cluster.x-k8s.io/v1alpha1", Hook: "BeforeClusterCreate"},
+		}
+		change(&h)
+		return []runtimehooksv1.ExtensionHandler{h}
+	}
+	plain := one(func(*runtimehooksv1.ExtensionHandler) {})
+	timeout := func(seconds int32) []runtimehooksv1.ExtensionHandler {
+		return one(func(h *runtimehooksv1.ExtensionHandler) { h.TimeoutSeconds = ptr.To(seconds) })
+	}
+	status := func(change func(*runtimev1.ExtensionHandler)) []runtimev1.ExtensionHandler {
+		h := inStatus("a.e", "BeforeClusterCreate")
+		change(&h)
+		return []runtimev1.ExtensionHandler{h}
+	}
+	const prefix = `the response of the server is invalid: handlers[0] "a": `
+	for _, tc := range []struct {
+		reason string
+		in     []runtimehooksv1.ExtensionHandler
+		want   []runtimev1.ExtensionHandler
+		err    string
+	}{
+		{reason: "none"},
+		{reason: "defaults", in: plain, want: status(func(*runtimev1.ExtensionHandler) {})},
+		{reason: "the longest timeout", in: timeout(30), want: status(func(h *runtimev1.ExtensionHandler) { h.TimeoutSeconds = ptr.To[int32](30) })},
+		{reason: "no timeout", in: timeout(0), want: status(func(h *runtimev1.ExtensionHandler) { h.TimeoutSeconds = ptr.To[int32](0) })},
+		{reason: "ignored failures", in: one(func(h *runtimehooksv1.ExtensionHandler) { h.FailurePolicy = ptr.To(runtimehooksv1.FailurePolicyIgnore) }),
+			want: status(func(h *runtimev1.ExtensionHandler) { h.FailurePolicy = ptr.To(runtimev1.FailurePolicyIgnore) })},
+		{reason: "too long", in: timeout(31), err: prefix + "timeoutSeconds must be between 0 and 30, not 31"},
+		{reason: "negative", in: timeout(-1), err: prefix + "timeoutSeconds must be between 0 and 30, not -1"},
+		{reason: "another policy", in: one(func(h *runtimehooksv1.ExtensionHandler) {
+			h.FailurePolicy = ptr.To[runtimehooksv1.FailurePolicy]("Panic")
+		}), err: prefix + "failurePolicy must be Fail or Ignore"},
+		{reason: "another version", in: one(func(h *runtimehooksv1.ExtensionHandler) {
+			h.RequestHook.APIVersion = "hooks.runtime.cluster.x-k8s.io/v9"
+		}),
+			err: prefix + `requestHook "BeforeClusterCreate" of "hooks.runtime.cluster.x-k8s.io/v9" is unknown to this version of Cluster API`},
+		{reason: "not a version", in: one(func(h *runtimehooksv1.ExtensionHandler) { h.RequestHook.APIVersion = "a/b/c" }),
+			err: prefix + `requestHook "BeforeClusterCreate" of "a/b/c" is unknown to this version of Cluster API`},
+		{reason: "the same name twice", in: append(plain, plain...), err: `the response of the server is invalid: handlers[1] "a": name must be unique`},
+		{reason: "a name that never ends", in: one(func(h *runtimehooksv1.ExtensionHandler) { h.Name = strings.Repeat("a", 300) }),
+			err: `the response of the server is invalid: handlers[0] "` + strings.Repeat("a", 197) + `...": name must be a DNS label, such as wait-for-backup`},
+		{reason: "too many", in: make([]runtimehooksv1.ExtensionHandler, 501), err: "the server has 501 handlers: at most 500 are supported"},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			got, err := handlersOf("e", &runtimehooksv1.DiscoveryResponse{Handlers: tc.in}, hooks(t))
+			if (err != nil || tc.err != "") && (err == nil || err.Error() != tc.err) {
+				t.Errorf("got  %v\nwant %s", err, tc.err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
