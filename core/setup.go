@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -23,6 +24,8 @@ import (
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/core/internal/cluster"
 	"sigs.k8s.io/cluster-api/core/internal/clusterclass"
+	"sigs.k8s.io/cluster-api/core/internal/extension/wire"
+	"sigs.k8s.io/cluster-api/core/internal/extensionconfig"
 	"sigs.k8s.io/cluster-api/core/internal/healthcheck"
 	"sigs.k8s.io/cluster-api/core/internal/machine"
 	"sigs.k8s.io/cluster-api/core/internal/machinedeployment"
@@ -37,6 +40,7 @@ import (
 	classhook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterclass"
 	resourcesethook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterresourceset"
 	bindinghook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterresourcesetbinding"
+	extensionhook "sigs.k8s.io/cluster-api/core/internal/webhook/extensionconfig"
 	addresshook "sigs.k8s.io/cluster-api/core/internal/webhook/ipaddress"
 	claimhook "sigs.k8s.io/cluster-api/core/internal/webhook/ipaddressclaim"
 	machinehook "sigs.k8s.io/cluster-api/core/internal/webhook/machine"
@@ -44,6 +48,8 @@ import (
 	healthcheckhook "sigs.k8s.io/cluster-api/core/internal/webhook/machinehealthcheck"
 	poolhook "sigs.k8s.io/cluster-api/core/internal/webhook/machinepool"
 	sethook "sigs.k8s.io/cluster-api/core/internal/webhook/machineset"
+	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
 	"sigs.k8s.io/cluster-api/provider/feature"
@@ -152,6 +158,11 @@ func (s *setup) all(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.gates.Enabled(feature.RuntimeSDK) {
+		if err := s.extensions(ctx); err != nil {
+			return err
+		}
+	}
 	return s.webhooks()
 }
 
@@ -198,6 +209,17 @@ func (s *setup) topology(ctx context.Context) error {
 	)
 }
 
+func (s *setup) extensions(ctx context.Context) error {
+	catalog := runtimecatalog.New()
+	if err := runtimehooksv1.AddToCatalog(catalog); err != nil {
+		return err
+	}
+	return extensionconfig.Setup(ctx, s.mgr, extensionconfig.Options{
+		Concurrency: s.flags.extension, Filter: watch.Filter(s.env.WatchFilter), Catalog: catalog,
+		Caller: wire.NewCaller(wire.Options{UserAgent: s.env.UserAgent, Metrics: ctrlmetrics.Registry, Clock: clock.RealClock{}}),
+	})
+}
+
 // unattended lists what classes may use although this manager does not implement it.
 func unattended() check.Unattended {
 	return check.Unattended{Extensions: true}
@@ -228,6 +250,7 @@ func (s *setup) webhooks() error {
 		healthcheckhook.Register(s.mgr),
 		s.ipamWebhooks(),
 		resourcesethook.Webhook{Enabled: s.gates.Enabled(feature.ClusterResourceSet)}.Register(s.mgr),
+		extensionhook.Webhook{Enabled: s.gates.Enabled(feature.RuntimeSDK)}.Register(s.mgr),
 		bindinghook.Webhook{Enabled: s.gates.Enabled(feature.ClusterResourceSet)}.Register(s.mgr),
 	)
 }
