@@ -104,6 +104,7 @@ func unused() map[string]map[string]exception {
 			"patch events":   repeats,
 			"get secrets":    lagging,
 			"create secrets": {reason: "the kubeconfig of a Cluster without a control plane provider"},
+			"get extensionconfigs.runtime.cluster.x-k8s.io":          conflict,
 			"get clusterresourcesetbindings.addons.cluster.x-k8s.io": conflict,
 			"update secrets capi-system/capi-webhook-service-cert":   rotates,
 			"update machinepools.cluster.x-k8s.io/finalizers":        {reason: owns},

@@ -17,6 +17,7 @@ func (w *world) walk() {
 	w.t.Helper()
 	w.class()
 	deleteResourceSet := w.resourceSets()
+	w.extensionConfig()
 	size := scenario.Size{ControlPlanes: 1, Workers: 2}
 	w.do("create", scenario.Create(size))
 	w.waitFor("create", scenario.Ready(size))

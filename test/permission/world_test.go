@@ -91,6 +91,9 @@ func (w *world) run(ctx context.Context, p managers.Program) error {
 		return err
 	}
 	m.Namespace = connection.Namespace
+	if p.Component == "core" {
+		m.Gates += ",RuntimeSDK=true"
+	}
 	m.Args = []string{
 		"--leader-elect", "--webhook-cert-dir=" + filepath.Join(w.Dir, "none"),
 		"--insecure-diagnostics=false", "--diagnostics-address=" + diagnostics,

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"sigs.k8s.io/cluster-api/core/internal/extension/extensiontest"
+	"sigs.k8s.io/cluster-api/internal/extensiontest"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 

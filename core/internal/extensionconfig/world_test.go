@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	"sigs.k8s.io/cluster-api/core/internal/extension/extensiontest"
 	"sigs.k8s.io/cluster-api/core/internal/extension/wire"
 	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/internal/extensiontest"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
 	"sigs.k8s.io/cluster-api/provider/testenv"

@@ -16,10 +16,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	"sigs.k8s.io/cluster-api/core/internal/extension/extensiontest"
 	"sigs.k8s.io/cluster-api/core/internal/extension/wire"
 	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/internal/extensiontest"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 

@@ -1,0 +1,44 @@
+package permission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/internal/extensiontest"
+)
+
+// extensionConfig registers a server of extensions whose CA is in a Secret, and waits until it is discovered.
+func (w *world) extensionConfig() {
+	w.t.Helper()
+	server := extensiontest.Serve(w.t, extensiontest.Options{}, extensiontest.Answers(map[string]any{
+		"discovery": map[string]any{"status": "Success", "message": "", "handlers": []any{}},
+	}))
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "extension-ca"}, Data: map[string][]byte{"ca.crt": server.CA}}
+	if err := w.Client.Create(w.t.Context(), secret); err != nil {
+		w.t.Fatal(err)
+	}
+	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"clientConfig": map[string]any{"url": server.URL}}}}
+	config.SetAPIVersion("runtime.cluster.x-k8s.io/v1alpha1")
+	config.SetKind("ExtensionConfig")
+	config.SetName("walk")
+	config.SetAnnotations(map[string]string{"runtime.cluster.x-k8s.io/inject-ca-from-secret": w.namespace + "/extension-ca"})
+	w.eventually("creating an ExtensionConfig", func(ctx context.Context) error { return w.Client.Create(ctx, config.DeepCopy()) })
+	w.eventually("discovering extensions", func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(config), config); err != nil {
+			return err
+		}
+		conditions, _, err := unstructured.NestedSlice(config.Object, "status", "conditions")
+		for _, c := range conditions {
+			if c := c.(map[string]any); c["type"] == "Discovered" && c["status"] == "True" {
+				return err
+			}
+		}
+		return errors.Join(err, fmt.Errorf("the conditions are %v", conditions))
+	})
+}
