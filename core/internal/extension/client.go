@@ -60,7 +60,7 @@ type Answer struct {
 // names, and stops at the first error. Without handlers, it succeeds. The request is not changed; each handler gets the settings of its
 // ExtensionConfig. In the response are the lowest retryAfterSeconds other than zero, and the messages, joined by ", ".
 //
-// A *NotReady error means that an ExtensionConfig was not discovered yet; nothing was called.
+// A *NotReadyError error means that an ExtensionConfig was not discovered yet; nothing was called.
 func (c *Client) CallAll(ctx context.Context, hook runtimecatalog.Hook, forObject client.Object, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) ([]Answer, error) {
 	gvh, err := c.catalog.GroupVersionHook(hook)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *Client) CallAll(ctx context.Context, hook runtimecatalog.Hook, forObjec
 }
 
 // Call calls one handler, "<handler>.<ExtensionConfig>", of a hook. settings override those of the ExtensionConfig, by key. The request is
-// not changed. It is an error if the ExtensionConfig does not select the namespace of the object, and a *NotReady error if it was not
+// not changed. It is an error if the ExtensionConfig does not select the namespace of the object, and a *NotReadyError error if it was not
 // discovered yet.
 func (c *Client) Call(ctx context.Context, hook runtimecatalog.Hook, forObject client.Object, name string, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) error {
 	gvh, err := c.catalog.GroupVersionHook(hook)

@@ -192,7 +192,7 @@ func TestAnUnreadyExtensionStopsBeforeTheFirstCall(t *testing.T) {
 	s := answering(t, map[string]any{"a": retry("Success", "", 0)})
 	c := newClient(t, config("one", s, "BeforeClusterCreate/a"), with(config("two", s), undiscovered))
 	_, err := c.CallAll(t.Context(), runtimehooksv1.BeforeClusterCreate, cluster(), &runtimehooksv1.BeforeClusterCreateRequest{}, &runtimehooksv1.BeforeClusterCreateResponse{})
-	var unready *extension.NotReady
+	var unready *extension.NotReadyError
 	if !errors.As(err, &unready) || unready.Config != "two" {
 		t.Errorf("got %v", err)
 	}

@@ -5,7 +5,7 @@
 // handlers of a server change at once, with one write of the status.
 //
 // An ExtensionConfig that has not been discovered yet could have a handler for any hook. Until the first attempt, calls for the namespaces
-// that it selects fail with NotReady, without calling anything; callers wait for one of the Changes.
+// that it selects fail with NotReadyError, without calling anything; callers wait for one of the Changes.
 //
 // Failures, by the policy of the handler:
 //

@@ -60,14 +60,14 @@ func (h handler) settings(over map[string]string) map[string]string {
 	return all
 }
 
-// NotReady is the error of a call while an ExtensionConfig has not been discovered.
-type NotReady struct {
+// NotReadyError is the error of a call while an ExtensionConfig has not been discovered.
+type NotReadyError struct {
 	// Config is the name of the ExtensionConfig.
 	Config string
 }
 
 // Error implements error.
-func (e *NotReady) Error() string {
+func (e *NotReadyError) Error() string {
 	return fmt.Sprintf("ExtensionConfig %s has not been discovered yet", e.Config)
 }
 
@@ -110,7 +110,7 @@ func (c *Client) handlers(ctx context.Context, hook runtimecatalog.GroupVersionH
 		case err != nil:
 			return nil, err
 		case selected && pending(config):
-			return nil, &NotReady{Config: config.Name}
+			return nil, &NotReadyError{Config: config.Name}
 		case selected:
 			out = append(out, found...)
 		}
@@ -146,7 +146,7 @@ func (c *Client) handler(ctx context.Context, hook runtimecatalog.GroupVersionHo
 	case config.DeletionTimestamp != nil:
 		return handler{}, fmt.Errorf("cannot call extension %s: ExtensionConfig %s is being deleted", name, configName)
 	case pending(config):
-		return handler{}, &NotReady{Config: configName}
+		return handler{}, &NotReadyError{Config: configName}
 	case i < 0:
 		return handler{}, fmt.Errorf("ExtensionConfig %s has no handler %s: see its status", configName, name)
 	default:

@@ -65,8 +65,7 @@ func (c *Controller) ask(ctx context.Context, config *runtimev1.ExtensionConfig)
 	request.SetGroupVersionKind(kind)
 	log := ctrl.LoggerFrom(ctx)
 	if err := c.caller.Post(ctx, to, call, request, response); err != nil {
-		var failed *wire.Error
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*wire.Error](err); ok {
 			log.Info("The discovery failed", "reason", failed.Detail())
 		}
 		return nil, err

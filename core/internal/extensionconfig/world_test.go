@@ -62,14 +62,6 @@ func (w *world) config() *runtimev1.ExtensionConfig {
 	return c
 }
 
-// update changes ExtensionConfig e.
-func (w *world) update(change func(*runtimev1.ExtensionConfig)) {
-	w.t.Helper()
-	c := w.config()
-	change(c)
-	testenv.Must(w.t, w.Client.Update(w.t.Context(), c))
-}
-
 // state returns the condition in short.
 func (w *world) state() string {
 	w.t.Helper()
