@@ -28,11 +28,17 @@ type Applier struct {
 }
 
 // Apply does what is requested, or changes nothing if a check fails, except that an interrupted upgrade whose version is gone
-// is put back.
+// is put back, and journals of completed upgrades are deleted.
 func (a *Applier) Apply(ctx context.Context, r Request) error {
 	state, err := a.Inspect(ctx)
 	if err != nil {
 		return err
+	}
+	// They have copies of Secrets, and are not needed any more.
+	for _, entry := range state.Ended {
+		if err := entry.Delete(ctx, a.Cluster.Client); err != nil {
+			return err
+		}
 	}
 	work, err := a.Plan(ctx, state, r)
 	switch {
@@ -64,11 +70,6 @@ func (a *Applier) upgrader(report func(string)) *upgrade.Upgrader {
 }
 
 func (a *Applier) execute(ctx context.Context, w *Work) error {
-	for _, entry := range w.Forget {
-		if err := entry.Delete(ctx, a.Cluster.Client); err != nil {
-			return err
-		}
-	}
 	if err := a.putBack(ctx, w.PutBack); err != nil {
 		return err
 	}

@@ -41,8 +41,6 @@ type State struct {
 
 // Work is what to do, in this order.
 type Work struct {
-	// Forget are journals to delete.
-	Forget []*journal.Entry
 	// PutBack are interrupted upgrades that are not continued.
 	PutBack []*journal.Entry
 	// CertManager is what to do for cert-manager; nil means nothing.
@@ -117,7 +115,7 @@ func (p *Planner) Plan(ctx context.Context, s *State, r Request) (*Work, error) 
 			return nil, err
 		}
 	}
-	work := &Work{Forget: s.Ended, PutBack: slices.Clone(s.Interrupted)}
+	work := &Work{PutBack: slices.Clone(s.Interrupted)}
 	for i, w := range wanted {
 		step := Step{Target: upgrade.Target{Installed: w.Installed, Components: list[i], Present: found[w.Installed.ManifestLabel()]}}
 		if err := check(step.Target); err != nil {

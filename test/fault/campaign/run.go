@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	// conditionTimeout is how long a condition may take to become true: many times what it takes on an idle machine.
-	conditionTimeout = 3 * time.Minute
+	// conditionTimeout is how long a condition may take to become true: many times what it takes on an idle machine. The longest one
+	// takes almost 3 minutes on any: after an outage, backoffs of up to a minute end one after the other.
+	conditionTimeout = 5 * time.Minute
 	// quietPeriod is how long nothing must change before a run is complete. Managers delay some status writes for a second.
 	quietPeriod = 1500 * time.Millisecond
 	// longQuietPeriod is the same after a partition: a manager notices one when a hanging call ends, and its backoff delays

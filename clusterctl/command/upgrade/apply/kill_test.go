@@ -150,17 +150,25 @@ func (w *world) killed(n int, how way, ends map[string]map[string]string, longes
 	}
 	when := "killed after " + wires.log[min(n, len(wires.log)-1)]
 	repository, end := w.repository, ends[newVersion]
+	const entry = "Provider cluster-api"
+	completed := w.state()[entry] == ends[newVersion][entry] // only its journal remains
 	if how.gone {
-		repository, end = w.gone, ends[oldVersion]
+		repository = w.gone
+	}
+	if how.gone && !completed {
+		end = ends[oldVersion]
 	}
 	out, err := w.apply(all(), repository, newVersion)
 	if how.gone != (err != nil) || how.gone && !strings.Contains(err.Error(), "has no version "+newVersion) {
 		w.Fatalf("%s (%+v): the next run: %v\n%s", when, how, err, out)
 	}
 	w.check(fmt.Sprintf("%s, request %d (%+v), continued with %v\n%s", when, n, how, err, out), end)
-	if !how.gone {
+	switch {
+	case !how.gone:
 		// And the way back is interrupted, too.
 		w.back(&wire{limit: n, lose: how.lose}, ends)
+	case completed:
+		w.back(all(), ends)
 	}
 	return false
 }
