@@ -77,6 +77,8 @@ func TestServers(t *testing.T) {
 			want: "the response must be of kind BeforeClusterCreateResponse, version hooks.runtime.cluster.x-k8s.io/v1alpha1"},
 		{reason: "another version", server: answering(200, strings.ReplaceAll(`{`+kind+`}`, "v1alpha1", "v9")),
 			want: "the response must be of kind BeforeClusterCreateResponse, version hooks.runtime.cluster.x-k8s.io/v1alpha1"},
+		{reason: "a kind that never ends", server: answering(200, `{"apiVersion":"v1","kind":"`+strings.Repeat("k", 1<<20)+`"}`),
+			want: "the response must be of kind BeforeClusterCreateResponse, version hooks.runtime.cluster.x-k8s.io/v1alpha1"},
 		{reason: "another status", server: answering(200, `{`+kind+`,"status":"Maybe"}`), want: "the status of the response must be Success or Failure"},
 		{reason: "a negative retry", server: answering(200, `{`+kind+`,"retryAfterSeconds":-1}`), want: "retryAfterSeconds of the response must not be negative"},
 		{reason: "rubbish", server: answering(200, `<html>secret</html>`), want: "the response is not a BeforeClusterCreateResponse in JSON"},
@@ -142,8 +144,8 @@ func TestServers(t *testing.T) {
 			if got := text(err); got != tc.want {
 				t.Fatalf("got %q, want %q (%s)", got, tc.want, detail(err))
 			}
-			if strings.Contains(detail(err), "secret") {
-				t.Errorf("the log would quote the response: %s", detail(err))
+			if d := detail(err); strings.Contains(d, "secret") || len(d) > 500 {
+				t.Errorf("the log would quote the response: %d bytes, %.500s", len(d), d)
 			}
 		})
 	}

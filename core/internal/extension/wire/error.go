@@ -10,7 +10,12 @@ import (
 	"net"
 	"net/http"
 	"syscall"
+
+	"sigs.k8s.io/cluster-api/provider/condition"
 )
+
+// maxDetail is the maximum size of what is logged of a failed call, in bytes: it may quote the response.
+const maxDetail = 500
 
 // Error is a failed call: the server is unreachable, or its response is invalid. The failure policy of handlers is about these errors.
 type Error struct {
@@ -26,7 +31,7 @@ func (e *Error) Detail() string {
 	if e.cause == nil {
 		return e.text
 	}
-	return fmt.Sprintf("%s: %v", e.text, e.cause)
+	return condition.Truncate(fmt.Sprintf("%s: %v", e.text, e.cause), maxDetail)
 }
 
 func failed(text string, cause error) *Error { return &Error{text: text, cause: cause} }
