@@ -41,7 +41,7 @@ func wellKnown() []string {
 		"controlplane.cluster.x-k8s.io/remediation-in-progress", "controlplane.cluster.x-k8s.io/remediation-for",
 		"inmemorycluster.infrastructure.cluster.x-k8s.io/listener",
 		"cert-manager.clusterctl.cluster.x-k8s.io/version", "cluster.x-k8s.io/replicas-managed-by",
-		"cluster.x-k8s.io/skip-remediation", "cluster.x-k8s.io/remediate-machine",
+		"cluster.x-k8s.io/skip-remediation", "cluster.x-k8s.io/remediate-machine", "runtime.cluster.x-k8s.io/inject-ca-from-secret",
 		// Finalizers.
 		"cluster.cluster.x-k8s.io", "machine.cluster.x-k8s.io", "machinepool.cluster.x-k8s.io", "machinedeployment.topology.cluster.x-k8s.io",
 		"machineset.topology.cluster.x-k8s.io", "kubeadm.controlplane.cluster.x-k8s.io",
@@ -82,7 +82,7 @@ func reasons() []string {
 		SuccessfulCreate SuccessfulDelete SuccessfulAdopt FailedCreate FailedDelete FailedAdopt
 		SuccessfulScale FailedScale TopologyCreate TopologyUpdate TopologyDelete
 		SuccessfulSetInterruptibleNodeLabel FailedUpdate ReconcileError MachinePoolsUpgradePending MachinePoolsCreatePending
-		MachinePoolsUpgradeDeferred InvalidConfiguration
+		MachinePoolsUpgradeDeferred InvalidConfiguration Discovered DiscoveryFailed
 		IncorrectExternalRef ReplicasReady WaitingForReplicasReady SuccessfulSetNodeRefs FailedSetNodeRef
 		VMProvisioned NodeProvisioned EtcdProvisioned APIServerProvisioned WaitingForStartupTimeout WaitingForBootstrapData
 		LoadBalancerAvailable LoadBalancerProvisioningFailed ContainerProvisioned ContainerProvisioningFailed ContainerDeleted
@@ -141,7 +141,6 @@ func notActedOn() map[string]string {
 	return map[string]string{
 		"kubeadm.controlplane.cluster.x-k8s.io/aggregate-to-manager": roles,
 		"cluster.x-k8s.io/conversion-data":                           conversion,
-		"runtime.cluster.x-k8s.io/inject-ca-from-secret":             hooks,
 		"runtime.cluster.x-k8s.io/pending-hooks":                     hooks,
 		"runtime.cluster.x-k8s.io/ok-to-delete":                      hooks,
 	}

@@ -35,6 +35,9 @@ func (w *world) checkMetrics() {
 		if m.Component == "infrastructure-in-memory" {
 			names = append(names, inMemoryMetrics()...)
 		}
+		if m.Component == "core" {
+			names = append(names, "capi_runtime_sdk_requests_total", "capi_runtime_sdk_request_duration_seconds")
+		}
 		for _, name := range names {
 			if !slices.Contains(metrics, name) {
 				w.t.Errorf("%s has no metric %s", m.Name, name)
