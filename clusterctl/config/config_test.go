@@ -196,7 +196,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// The configuration decides which code is installed, so it must not be read over a connection that can be tampered with.
+// The configuration decides which code is installed: plain HTTP is a documented choice of users, with a warning, but never that of a
+// server.
 func TestPlainHTTP(t *testing.T) {
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "WHICH: forged") }))
 	defer plain.Close()
@@ -220,14 +221,19 @@ func TestPlainHTTP(t *testing.T) {
 		}
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}
-	for _, test := range []struct{ reason, path, want string }{
-		{"plain HTTP is refused", elsewhere, "refusing to read http://config.example.com/c.yaml over plain HTTP"},
-		{"so is a redirect to it", secure.URL + "/redirected.yaml", "refusing to read http://config.example.com/c.yaml over plain HTTP"},
-		{"half a file is none", secure.URL + "/large.yaml", "larger than 8 MiB"},
-		{"HTTPS is fine", secure.URL + "/c.yaml", ""},
-		{"connections within the machine are safe", plain.URL + "/c.yaml", ""},
+	for _, test := range []struct{ reason, path, warning, want string }{
+		{"plain HTTP is allowed, with a warning", elsewhere, "http://config.example.com/c.yaml is read over plain HTTP", ""},
+		{"a redirect to it is refused", secure.URL + "/redirected.yaml", "", "refusing to follow a redirect to http://config.example.com/c.yaml"},
+		{"half a file is none", secure.URL + "/large.yaml", "", "larger than 8 MiB"},
+		{"HTTPS is fine", secure.URL + "/c.yaml", "", ""},
+		{"connections within the machine are safe", plain.URL + "/c.yaml", "", ""},
 	} {
-		_, err := Load(t.Context(), Options{Path: test.path, Env: environment(nil), HTTP: client})
+		var warning string
+		warn := func(format string, args ...any) { warning = fmt.Sprintf(format, args...) }
+		_, err := Load(t.Context(), Options{Path: test.path, Env: environment(nil), HTTP: client, Warn: warn})
+		if (test.warning == "") != (warning == "") || !strings.Contains(warning, test.warning) {
+			t.Errorf("%s: warning %q, want %q", test.reason, warning, test.warning)
+		}
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: got %v, want %q", test.reason, err, test.want)
 		}

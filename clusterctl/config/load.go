@@ -34,12 +34,14 @@ const (
 
 // Options is where to look for the configuration.
 type Options struct {
-	// Path is a file, an https URL, or an http URL of this machine; empty means the default locations.
+	// Path is a file, or an https or http URL; empty means the default locations.
 	Path string
 	// Env looks up environment variables.
 	Env template.Lookup
 	// HTTP downloads a configuration given as URL; nil means a client with a timeout of 30s.
 	HTTP *http.Client
+	// Warn, which may be nil, is called if the configuration is read although it can have been tampered with.
+	Warn func(format string, args ...any)
 }
 
 // Load reads the configuration. A missing file in the default locations is not an error; errors name the file and the
@@ -107,14 +109,17 @@ func download(ctx context.Context, o Options) ([]byte, error) {
 		if len(via) > maxRedirects {
 			return fmt.Errorf("more than %d redirects", maxRedirects)
 		}
-		return trustworthy(r.URL)
+		if protected(via[0].URL) && !protected(r.URL) {
+			return fmt.Errorf("refusing to follow a redirect to %s: it is not protected against tampering, other than %s", r.URL, via[0].URL)
+		}
+		return nil
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.Path, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := trustworthy(req.URL); err != nil {
-		return nil, err
+	if !protected(req.URL) && o.Warn != nil {
+		o.Warn("%s is read over plain HTTP: whoever can change it on its way decides what is installed; use https, or download it and pass the file", req.URL)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -131,14 +136,11 @@ func download(ctx context.Context, o Options) ([]byte, error) {
 	return raw, err
 }
 
-// trustworthy refuses to read the configuration over plain HTTP, where it could be tampered with: it determines which
-// code gets full permissions on the management cluster.
-func trustworthy(u *url.URL) error {
+// protected reports whether a response cannot be changed on its way: it determines which code gets full permissions on the management
+// cluster.
+func protected(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
-	if u.Scheme == "https" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	return fmt.Errorf("refusing to read %s over plain HTTP, which is not protected against tampering: use https, or download it and pass the file with --config", u)
+	return u.Scheme == "https" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // parse splits a file into the keys with a meaning and variables.

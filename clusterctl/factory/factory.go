@@ -43,7 +43,7 @@ func New(streams *iostreams.Streams, env template.Lookup, httpClient *http.Clien
 		if loaded != nil {
 			return loaded, nil
 		}
-		c, err := config.Load(ctx, config.Options{Path: f.ConfigPath, Env: env, HTTP: httpClient})
+		c, err := config.Load(ctx, config.Options{Path: f.ConfigPath, Env: env, HTTP: httpClient, Warn: streams.Warnf})
 		if err != nil {
 			return nil, err
 		}

@@ -24,11 +24,8 @@ const staleBackstop = 10 * time.Second
 // scale creates and deletes machines. If something has to change according to the cache, the objects that this depends on are read from
 // the API server, and it is decided again. That costs four or five reads for each change, and none otherwise.
 func (c *Controller[P, M]) scale(ctx context.Context, s *scope[P, M]) (step.Result, error) {
-	if s.plan().none() && len(s.stranded()) == 0 {
-		if s.held() {
-			return step.Wait(s.incomplete() + " before machines are replaced").KeepCondition(), nil
-		}
-		return step.Done(), nil
+	if s.plan().none() && len(s.stranded()) == 0 && !s.unrecorded() {
+		return s.unchanged(), nil
 	}
 	upToDate, err := c.confirm(ctx, s)
 	if err != nil {
@@ -53,7 +50,21 @@ func (c *Controller[P, M]) scale(ctx context.Context, s *scope[P, M]) (step.Resu
 	if err := c.create(ctx, s, decided.create); err != nil {
 		return step.Done(), err
 	}
+	if s.unrecorded() {
+		s.record(s.nextOrdinal())
+	}
+	if decided.none() {
+		return s.unchanged(), nil
+	}
 	return step.Done(), nil
+}
+
+// unchanged returns the result if no machine is created or deleted.
+func (s *scope[P, M]) unchanged() step.Result {
+	if s.held() {
+		return step.Wait(s.incomplete() + " before machines are replaced").KeepCondition()
+	}
+	return step.Done()
 }
 
 // stranded returns the machines whose infrastructure machine is being deleted, but whose Machine is not. It would never become ready again.
@@ -129,7 +140,7 @@ func (c *Controller[P, M]) create(ctx context.Context, s *scope[P, M], count int
 		used, _ := c.provider.Annotations.ordinal(obj)
 		err := c.CreateIn(ctx, nil, obj)
 		if err == nil || apierrors.IsAlreadyExists(err) {
-			annotate(s.obj, c.provider.Annotations.Ordinal, strconv.Itoa(used+1))
+			s.record(used + 1)
 		}
 		if apierrors.IsAlreadyExists(err) {
 			return step.Stale("%s %s already exists", c.provider.Machine.Kind, obj.GetName())
@@ -144,15 +155,31 @@ func (c *Controller[P, M]) create(ctx context.Context, s *scope[P, M], count int
 	return nil
 }
 
-// newMachine returns the next infrastructure machine. Its ordinal is one that none had before.
-func (s *scope[P, M]) newMachine() M {
-	names := s.provider.Annotations
-	next, _ := names.ordinal(s.obj)
+// nextOrdinal returns an ordinal that no machine had before: the one that the pool records, unless a machine has it.
+func (s *scope[P, M]) nextOrdinal() int {
+	next, _ := s.provider.Annotations.ordinal(s.obj)
 	for _, m := range s.members {
-		if n, ours := names.ordinal(m.Object); ours {
+		if n, ours := s.provider.Annotations.ordinal(m.Object); ours {
 			next = max(next, n+1)
 		}
 	}
+	return next
+}
+
+// unrecorded reports whether the pool does not record the next ordinal, because the process was killed after it had created a
+// machine. If that machine disappeared, its name would be used again.
+func (s *scope[P, M]) unrecorded() bool {
+	recorded, _ := s.provider.Annotations.ordinal(s.obj)
+	return recorded < s.nextOrdinal()
+}
+
+func (s *scope[P, M]) record(next int) {
+	annotate(s.obj, s.provider.Annotations.Ordinal, strconv.Itoa(next))
+}
+
+// newMachine returns the next infrastructure machine.
+func (s *scope[P, M]) newMachine() M {
+	names, next := s.provider.Annotations, s.nextOrdinal()
 	obj := s.provider.NewMachine(s.obj)
 	obj.SetNamespace(s.obj.GetNamespace())
 	obj.SetName(s.provider.MachineName(s.obj, next))

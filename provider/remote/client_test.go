@@ -146,7 +146,7 @@ func TestFormerLeader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := transport.RoundTrip(r); err == nil || err.Error() != want { //nolint:bodyclose // there is no response
+		if _, err := transport.RoundTrip(r); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", method, err, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -19,6 +20,8 @@ type Wire struct {
 	Limit int
 	Lose  bool
 	Dead  func()
+	// Until, if not empty, sets the limit to the first request whose method and URI contain it.
+	Until string
 
 	mu  sync.Mutex
 	log []string
@@ -33,7 +36,9 @@ func (w *Wire) Log() []string {
 
 // Last returns the request that was cut off first.
 func (w *Wire) Last() string {
-	if log := w.Log(); w.Limit >= 0 && w.Limit < len(log) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if log := w.log; w.Limit >= 0 && w.Limit < len(log) {
 		return log[w.Limit]
 	}
 	return "the last request"
@@ -45,11 +50,15 @@ func (w *Wire) Wrap(next http.RoundTripper) http.RoundTripper {
 		w.mu.Lock()
 		n := len(w.log)
 		w.log = append(w.log, r.Method+" "+r.URL.RequestURI())
+		if w.Limit < 0 && w.Until != "" && strings.Contains(w.log[n], w.Until) {
+			w.Limit = n
+		}
+		limit := w.Limit
 		w.mu.Unlock()
 		switch {
-		case w.Limit < 0 || n < w.Limit:
+		case limit < 0 || n < limit:
 			return next.RoundTrip(r)
-		case n == w.Limit && w.Lose:
+		case n == limit && w.Lose:
 			if response, err := next.RoundTrip(r); err == nil {
 				_, _ = io.Copy(io.Discard, response.Body)
 				response.Body.Close()

@@ -112,6 +112,20 @@ func TestStatusBeforeCollect(t *testing.T) {
 	}
 }
 
+// The last Machine of a MachineSet was not ready when it was deleted.
+func TestScaledToZero(t *testing.T) {
+	set := &clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{Replicas: ptr.To[int32](0)}}
+	condition.Set(set, condition.False(clusterv1.MachinesReadyCondition, clusterv1.ConditionSeverityError, "NodeNotFound", "0 of 1 completed"))
+	c := &Controller{Outside: step.Outside{Clock: clocktesting.NewFakePassiveClock(object.Now())}}
+	if _, err := c.status(t.Context(), &scope{set: set, listed: true}); err != nil {
+		t.Fatal(err)
+	}
+	want := clusterv1.Conditions{condition.True(clusterv1.ResizedCondition)}
+	if diff := cmp.Diff(want, set.Status.Conditions); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestResized(t *testing.T) {
 	resized := condition.True(clusterv1.ResizedCondition)
 	cases := map[string]struct {

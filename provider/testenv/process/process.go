@@ -72,10 +72,10 @@ func (p *Process) Kill() error {
 }
 
 // Suspend stops the process until Resume.
-func (p *Process) Suspend() error { return p.signal(syscall.SIGSTOP) }
+func (p *Process) Suspend() error { return p.signal(suspend) }
 
 // Resume continues a suspended process.
-func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
+func (p *Process) Resume() error { return p.signal(resume) }
 
 // ErrKilled is the error for a process that did not end after SIGTERM.
 var ErrKilled = errors.New("did not end after SIGTERM and was killed")

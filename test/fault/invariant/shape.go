@@ -24,10 +24,6 @@ var (
 	hash      = regexp.MustCompile(`\b[0-9]{6,10}\b`)
 )
 
-// bookkeeping are annotations that may be missing after a fault: the one of a pool with the ordinal of its next machine is written after
-// a machine is created, and again with the next one. Until then the machines themselves show it.
-var bookkeeping = []string{"inmemorymachinepool.infrastructure.cluster.x-k8s.io/ordinal"}
-
 func sameFinalState(r Run) []Violation {
 	if r.Baseline == nil {
 		return nil
@@ -77,7 +73,7 @@ func describe(o *unstructured.Unstructured, names map[types.UID]string) string {
 		labels = append(labels, k+"="+anonymous(v))
 	}
 	for k := range o.GetAnnotations() {
-		if k != proxy.TouchedAnnotation && !slices.Contains(bookkeeping, k) {
+		if k != proxy.TouchedAnnotation {
 			annotations = append(annotations, k)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 )
 
 // writes returns the requests that change something.
-func (w *wire) writes() []string {
+func writes(w *testenv.Wire) []string {
 	var list []string
-	for _, r := range w.log {
+	for _, r := range w.Log() {
 		if !strings.HasPrefix(r, "GET ") && !strings.Contains(r, "dryRun=All") {
 			list = append(list, r)
 		}
@@ -39,7 +39,7 @@ func TestChangesNothing(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("want an error with %q, got %v", tc.want, err)
 			}
-			if diff := cmp.Diff([]string(nil), requests.writes()); diff != "" {
+			if diff := cmp.Diff([]string(nil), writes(requests)); diff != "" {
 				t.Errorf("nothing must be written: -want +got:\n%s", diff)
 			}
 		})
@@ -110,8 +110,8 @@ func TestContract(t *testing.T) {
 	w.check("after the upgrade", ends[newVersion])
 	again := all()
 	out, err := w.request(again, w.stable, latest)
-	if err != nil || !strings.Contains(out, "All providers are up to date") || len(again.writes()) > 0 {
-		t.Errorf("want nothing to do, got %v, %v\n%s", again.writes(), err, out)
+	if err != nil || !strings.Contains(out, "All providers are up to date") || len(writes(again)) > 0 {
+		t.Errorf("want nothing to do, got %v, %v\n%s", writes(again), err, out)
 	}
 	// The journal of an upgrade that was killed before it was completed is found by its version alone.
 	w.back(all(), ends)

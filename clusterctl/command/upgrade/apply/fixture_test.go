@@ -300,11 +300,11 @@ func (w *world) patch(apiVersion, kind, name, patch string) {
 	testenv.Must(w.T, w.env.Client.Patch(context.WithoutCancel(w.Context()), o, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-func (w *world) connect(n *wire) *management.Cluster {
+func (w *world) connect(n *testenv.Wire) *management.Cluster {
 	w.Helper()
 	c := rest.CopyConfig(w.env.Config)
 	if n != nil {
-		c.Wrap(n.wrap)
+		c.Wrap(n.Wrap)
 	}
 	cluster, err := management.New(c, "default")
 	testenv.Must(w.T, err)
@@ -312,17 +312,17 @@ func (w *world) connect(n *wire) *management.Cluster {
 }
 
 // apply upgrades to a version of a repository.
-func (w *world) apply(n *wire, dir, version string) (string, error) {
+func (w *world) apply(n *testenv.Wire, dir, version string) (string, error) {
 	w.Helper()
 	return w.request(n, dir, upgrade.Request{Selection: install.Selection{Core: "cluster-api:" + version}})
 }
 
 // request runs the command like a new process.
-func (w *world) request(n *wire, dir string, r upgrade.Request) (string, error) {
+func (w *world) request(n *testenv.Wire, dir string, r upgrade.Request) (string, error) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
 	defer cancel()
-	n.dead = cancel
+	n.Dead = cancel
 	streams, buffers := iostreams.Test()
 	opts := &Options{
 		IO: streams, WaitTimeout: 20, Request: r,

@@ -1,17 +1,15 @@
 package apply
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 // everyVariable is the environment variable that, if not empty, makes TestKilled interrupt an upgrade after every request, in
@@ -21,57 +19,12 @@ const everyVariable = "CAPI_UPGRADE_EVERY_REQUEST"
 // stride is the distance of the requests after which TestKilled interrupts otherwise.
 const stride = 31
 
-var errKilled = errors.New("the process was killed")
-
-// wire counts requests, and can fail all of them after some.
-type wire struct {
-	mu       sync.Mutex
-	requests int
-	log      []string
-	// limit is how many requests are made; negative means all. If lose is true, the next one is made, too, but its response is
-	// lost. Afterwards all requests fail, and dead is called.
-	limit int
-	lose  bool
-	dead  func()
-	// until, if not empty, sets the limit to the first request that contains it.
-	until string
-}
-
-func all() *wire { return &wire{limit: -1} }
+func all() *testenv.Wire { return &testenv.Wire{Limit: -1} }
 
 // untilCutover is killed when the new controllers are available.
-func untilCutover() *wire {
-	return &wire{limit: -1, until: "PUT /api/v1/namespaces/up-system/services/up-webhook"}
+func untilCutover() *testenv.Wire {
+	return &testenv.Wire{Limit: -1, Until: "PUT /api/v1/namespaces/up-system/services/up-webhook"}
 }
-
-func (w *wire) wrap(next http.RoundTripper) http.RoundTripper {
-	return transport(func(r *http.Request) (*http.Response, error) {
-		w.mu.Lock()
-		n := w.requests
-		w.requests++
-		w.log = append(w.log, r.Method+" "+r.URL.RequestURI())
-		if w.limit < 0 && w.until != "" && strings.Contains(w.log[n], w.until) {
-			w.limit = n
-		}
-		limit := w.limit
-		w.mu.Unlock()
-		switch {
-		case limit < 0 || n < limit:
-			return next.RoundTrip(r)
-		case n == limit && w.lose:
-			if response, err := next.RoundTrip(r); err == nil {
-				_, _ = io.Copy(io.Discard, response.Body)
-				response.Body.Close()
-			}
-		}
-		w.dead()
-		return nil, errKilled
-	})
-}
-
-type transport func(*http.Request) (*http.Response, error)
-
-func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
 // way is one way in which an upgrade is interrupted and continued.
 type way struct {
@@ -140,15 +93,15 @@ func (w *world) ends() map[string]map[string]string {
 func (w *world) killed(n int, how way, ends map[string]map[string]string, longest *int) bool {
 	w.Helper()
 	w.storedVersions("v1alpha1", "v1")
-	wires := &wire{limit: n, lose: how.lose}
+	wires := &testenv.Wire{Limit: n, Lose: how.lose}
 	_, err := w.apply(wires, w.repository, newVersion)
-	*longest = max(*longest, min(wires.requests, n))
+	*longest = max(*longest, min(len(wires.Log()), n))
 	if err == nil {
 		w.check("without interruption", ends[newVersion])
 		w.back(all(), ends)
-		return wires.requests <= n
+		return len(wires.Log()) <= n
 	}
-	when := "killed after " + wires.log[min(n, len(wires.log)-1)]
+	when := "killed after " + wires.Last()
 	repository, end := w.repository, ends[newVersion]
 	const entry = "Provider cluster-api"
 	completed := w.state()[entry] == ends[newVersion][entry] // only its journal remains
@@ -166,7 +119,7 @@ func (w *world) killed(n int, how way, ends map[string]map[string]string, longes
 	switch {
 	case !how.gone:
 		// And the way back is interrupted, too.
-		w.back(&wire{limit: n, lose: how.lose}, ends)
+		w.back(&testenv.Wire{Limit: n, Lose: how.lose}, ends)
 	case completed:
 		w.back(all(), ends)
 	}
@@ -174,14 +127,14 @@ func (w *world) killed(n int, how way, ends map[string]map[string]string, longes
 }
 
 // back upgrades to the old version, interrupted and continued.
-func (w *world) back(n *wire, ends map[string]map[string]string) {
+func (w *world) back(n *testenv.Wire, ends map[string]map[string]string) {
 	w.Helper()
 	_, err := w.apply(n, w.repository, oldVersion)
-	if err != nil && n.limit >= 0 {
+	if err != nil && n.Limit >= 0 {
 		_, err = w.apply(all(), w.repository, oldVersion)
 	}
 	if err != nil {
-		w.Fatalf("back to the old version, killed after %d requests: %v", n.limit, err)
+		w.Fatalf("back to the old version, killed after %d requests: %v", n.Limit, err)
 	}
 	w.check("back to the old version", ends[oldVersion])
 }

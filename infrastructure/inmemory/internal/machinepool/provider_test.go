@@ -146,6 +146,40 @@ func TestPool(t *testing.T) {
 	}
 }
 
+// A manager is killed after it has created a machine, before its pool records that: the name must not be used again, even if the machine
+// disappears.
+func TestOrdinalIsRecordedLater(t *testing.T) {
+	w := newWorld(t, 2)
+	w.reconcile(t)
+	w.join(t)
+	w.reconcile(t)
+	pool := read(t, w, &inmemoryv1.InMemoryMachinePool{})
+	if pool.Annotations[ordinalAnnotation] != "2" {
+		t.Fatalf("annotations %v", pool.Annotations)
+	}
+	for _, recorded := range []string{"1", ""} {
+		pool := read(t, w, &inmemoryv1.InMemoryMachinePool{})
+		pool.Annotations[ordinalAnnotation] = recorded
+		if recorded == "" {
+			delete(pool.Annotations, ordinalAnnotation)
+		}
+		testenv.Must(t, w.Update(t.Context(), pool))
+		reads := len(w.LiveReads)
+		w.reconcile(t)
+		if pool = read(t, w, &inmemoryv1.InMemoryMachinePool{}); pool.Annotations[ordinalAnnotation] != "2" || len(w.machines(t)) != 2 {
+			t.Errorf("recorded %q: annotations %v, %d machines", recorded, pool.Annotations, len(w.machines(t)))
+		}
+		if len(w.LiveReads) == reads {
+			t.Errorf("recorded %q: the cached pool may be stale, and must be read", recorded)
+		}
+		requests := len(w.Writes) + len(w.LiveReads)
+		w.reconcile(t)
+		if now := len(w.Writes) + len(w.LiveReads); now != requests {
+			t.Errorf("a pool that is ready costs %d requests", now-requests)
+		}
+	}
+}
+
 // TestRolloutWaitsForAllObjects changes the three objects of a pool one after another: nothing is replaced until all have the same
 // revision, and each machine only once.
 func TestRolloutWaitsForAllObjects(t *testing.T) {

@@ -1,0 +1,10 @@
+//go:build !windows
+
+package process
+
+import "syscall"
+
+const (
+	suspend = syscall.SIGSTOP
+	resume  = syscall.SIGCONT
+)
