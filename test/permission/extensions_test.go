@@ -16,6 +16,7 @@ import (
 // extensionConfig registers a server of extensions whose CA is in a Secret, and waits until it is discovered.
 func (w *world) extensionConfig() {
 	w.t.Helper()
+	w.extended = true
 	server := extensiontest.Serve(w.t, extensiontest.Options{}, extensiontest.Answers(map[string]any{
 		"discovery": map[string]any{"status": "Success", "message": "", "handlers": []any{}},
 	}))

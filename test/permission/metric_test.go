@@ -35,7 +35,7 @@ func (w *world) checkMetrics() {
 		if m.Component == "infrastructure-in-memory" {
 			names = append(names, inMemoryMetrics()...)
 		}
-		if m.Component == "core" {
+		if m.Component == "core" && w.extended {
 			names = append(names, "capi_runtime_sdk_requests_total", "capi_runtime_sdk_request_duration_seconds")
 		}
 		for _, name := range names {

@@ -28,6 +28,8 @@ type world struct {
 	recorder  *history.Recorder
 	managers  []component
 	namespace string
+	// extended is true if there is an ExtensionConfig: the metrics of extensions exist after the first call.
+	extended bool
 }
 
 // component is a manager and its connection.
