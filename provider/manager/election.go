@@ -2,7 +2,6 @@ package manager
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"sigs.k8s.io/cluster-api/provider/manager/internal/tenure"
+	"sigs.k8s.io/cluster-api/provider/internal/tenure"
 	"sigs.k8s.io/cluster-api/provider/manager/internal/turn"
 )
 
@@ -47,7 +46,7 @@ func (r *run) elect() (election, error) {
 		}
 		e.lock = r.tenure.Watch(e.lease)
 		e.config = rest.CopyConfig(r.config)
-		e.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return r.tenure.Guard(next) })
+		tenure.Guard(e.config, r.tenure.Check)
 	}
 	return e, nil
 }

@@ -17,8 +17,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"sigs.k8s.io/cluster-api/provider/internal/tenure"
 	"sigs.k8s.io/cluster-api/provider/manager/internal/idlememory"
-	"sigs.k8s.io/cluster-api/provider/manager/internal/tenure"
 	"sigs.k8s.io/cluster-api/provider/version"
 )
 

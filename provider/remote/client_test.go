@@ -133,21 +133,3 @@ func TestReads(t *testing.T) {
 		t.Errorf("there were %d watches, want the one of Nodes: %q", got, server.asked("watch="))
 	}
 }
-
-// A former leader must not change workload clusters, either.
-func TestFormerLeader(t *testing.T) {
-	former := errors.New("not the leader any more")
-	transport := &monitored{transport: offline{}, checkLeader: func() error { return former }}
-	for method, want := range map[string]string{
-		http.MethodGet: "asked for /api", http.MethodHead: "asked for /api", http.MethodPost: former.Error(), http.MethodPut: former.Error(),
-		http.MethodPatch: former.Error(), http.MethodDelete: former.Error(),
-	} {
-		r, err := http.NewRequestWithContext(t.Context(), method, "https://localhost/api", strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := transport.RoundTrip(r); err == nil || err.Error() != want {
-			t.Errorf("%s: %v, want %s", method, err, want)
-		}
-	}
-}

@@ -14,6 +14,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"sigs.k8s.io/cluster-api/provider/internal/tenure"
 )
 
 // Cluster is a connected workload cluster.
@@ -47,6 +49,9 @@ func dial(ctx context.Context, kubeconfig []byte, o Options) (*Cluster, error) {
 	config.UserAgent = o.UserAgent
 	config.QPS = -1
 	config.Dial = dialer(config, o.dial)
+	if o.CheckLeader != nil {
+		tenure.Guard(config, o.CheckLeader)
+	}
 	if own := o.selfHosted(ctx, config); own != nil {
 		config = own
 	}
@@ -67,7 +72,7 @@ func (c *Cluster) open(o Options) error {
 	c.silent = o.Clock.AfterFunc(silence, func() { c.end(fmt.Errorf("no watch received anything for %s", silence)) })
 	c.silent.Stop() // Filling the cache has its own timeout.
 	context.AfterFunc(c.ended, func() { c.silent.Stop() })
-	transport := &monitored{transport: connection, end: c.end, heard: c.heard, checkLeader: o.CheckLeader}
+	transport := &monitored{transport: connection, end: c.end, heard: c.heard}
 	watching := &http.Client{Transport: transport, CheckRedirect: RejectRedirects}
 	// Requests share the transport, and so the connection, of the watches, but have a timeout.
 	c.http = &http.Client{Transport: transport, CheckRedirect: RejectRedirects, Timeout: requestTimeout}

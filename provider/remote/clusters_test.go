@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -368,5 +369,34 @@ func TestBrokenKubeconfigIsNotQuoted(t *testing.T) {
 	want := "not connected to the workload cluster default/blue: the kubeconfig cannot be parsed"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// A former leader must not change workload clusters, either.
+func TestFormerLeader(t *testing.T) {
+	former := errors.New("not the leader any more")
+	server := newAPI(t, serving)
+	w := newWorld(t)
+	w.clusters.options.CheckLeader = func() error { return former }
+	w.listen()
+	w.secret(blue, server.kubeconfig(t))
+	cluster := w.connected(blue)
+	for method, refused := range map[string]bool{
+		http.MethodGet: false, http.MethodHead: false, http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true, http.MethodDelete: true,
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), method, cluster.Config.Host+"/former/"+method, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := cluster.http.Do(r)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		if errors.Is(err, former) != refused || !refused && err != nil {
+			t.Errorf("%s: %v, refused should be %t", method, err, refused)
+		}
+		if arrived := len(server.asked("/former/" + method)); (arrived > 0) == refused {
+			t.Errorf("%s arrived %d times, refused should be %t", method, arrived, refused)
+		}
 	}
 }

@@ -148,26 +148,16 @@ func within(ctx context.Context, q *quota) context.Context {
 	return context.WithValue(ctx, quotaKey{}, q)
 }
 
-// monitored refuses the writes of a former leader, limits the size of responses, and detects that connections are refused, and that watches
+// monitored limits the size of responses, and detects that connections are refused, and that watches
 // receive nothing. Reflectors do not report that: they retry, with a stale cache, for as long as it lasts.
 type monitored struct {
 	transport http.RoundTripper
 	end       context.CancelCauseFunc
 	heard     func()
-	// checkLeader may be nil.
-	checkLeader func() error
 }
 
 // RoundTrip implements http.RoundTripper.
 func (a *monitored) RoundTrip(r *http.Request) (*http.Response, error) {
-	if a.checkLeader != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
-		if err := a.checkLeader(); err != nil {
-			if r.Body != nil {
-				_ = r.Body.Close()
-			}
-			return nil, err
-		}
-	}
 	response, err := a.transport.RoundTrip(r)
 	if err != nil {
 		if utilnet.IsConnectionRefused(err) {

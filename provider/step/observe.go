@@ -1,13 +1,14 @@
 package step
 
 import (
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/cluster-api/provider/metric"
 )
 
 // outcome is the result of a step in metrics.
@@ -45,27 +46,17 @@ type metrics struct {
 // newMetrics returns the metrics of a registry, and registers them at the first call.
 func newMetrics(registry prometheus.Registerer) *metrics {
 	return &metrics{
-		duration: registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: metric.Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "capi_step_duration_seconds", Help: "Duration of steps of reconciles.",
 			Buckets: []float64{.001, .01, .1, 1, 10},
 		}, []string{"controller", "step"})),
-		outcomes: registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		outcomes: metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "capi_step_outcomes_total", Help: "Outcomes of steps: done, waiting, stopped, stale (retried with an up-to-date object) or failed.",
 		}, []string{"controller", "step", "outcome"})),
-		transitions: registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		transitions: metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "capi_step_transitions_total", Help: "Changes of the outcome of a step for an object, by the new outcome.",
 		}, []string{"controller", "step", "outcome"})),
 	}
-}
-
-func registered[C prometheus.Collector](registry prometheus.Registerer, c C) C {
-	there := prometheus.AlreadyRegisteredError{}
-	if err := registry.Register(c); errors.As(err, &there) {
-		if same, ok := there.ExistingCollector.(C); ok {
-			return same
-		}
-	}
-	return c
 }
 
 // taken are the steps of one reconcile and their outcomes.

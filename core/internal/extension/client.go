@@ -123,28 +123,19 @@ func (c *Client) call(ctx context.Context, gvh runtimecatalog.GroupVersionHook, 
 	return nil
 }
 
-// send sends a copy of the request, with kind and settings, and decodes the response.
+// send sends a copy of the request, with settings, and decodes the response.
 func (c *Client) send(ctx context.Context, gvh runtimecatalog.GroupVersionHook, h handler, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) error {
 	to, err := wire.EndpointOf(h.config.Spec.ClientConfig)
 	if err != nil {
 		return fmt.Errorf("ExtensionConfig %s: %w", h.config.Name, err)
 	}
-	kind, err := c.catalog.Request(gvh)
-	if err != nil {
-		return err
-	}
-	call := h.call(gvh)
-	if call.Kind, err = c.catalog.Response(gvh); err != nil {
-		return err
-	}
 	sent, ok := request.DeepCopyObject().(runtimehooksv1.RequestObject)
 	if !ok {
 		return fmt.Errorf("%T is not a request", request)
 	}
-	sent.GetObjectKind().SetGroupVersionKind(kind)
 	sent.SetSettings(h.settings(settings))
 	empty(response)
-	return c.caller.Post(ctx, to, call, sent, response)
+	return c.caller.Post(ctx, to, h.call(gvh), sent, response)
 }
 
 func (c *Client) newResponse(gvh runtimecatalog.GroupVersionHook) (runtimehooksv1.ResponseObject, error) {

@@ -53,18 +53,9 @@ func (c *Controller) ask(ctx context.Context, config *runtimev1.ExtensionConfig)
 	if err != nil {
 		return nil, err
 	}
-	call := wire.Call{Hook: hook, Timeout: discoveryTimeout}
-	if call.Kind, err = c.catalog.Response(hook); err != nil {
-		return nil, err
-	}
-	request, response := &runtimehooksv1.DiscoveryRequest{}, &runtimehooksv1.DiscoveryResponse{}
-	kind, err := c.catalog.Request(hook)
-	if err != nil {
-		return nil, err
-	}
-	request.SetGroupVersionKind(kind)
+	call, response := wire.Call{Hook: hook, Timeout: discoveryTimeout}, &runtimehooksv1.DiscoveryResponse{}
 	log := ctrl.LoggerFrom(ctx)
-	if err := c.caller.Post(ctx, to, call, request, response); err != nil {
+	if err := c.caller.Post(ctx, to, call, &runtimehooksv1.DiscoveryRequest{}, response); err != nil {
 		if failed, ok := errors.AsType[*wire.Error](err); ok {
 			log.Info("The discovery failed", "reason", failed.Detail())
 		}

@@ -16,10 +16,10 @@ import (
 	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/internal/extensiontest"
-	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/provider/testenv/object"
 )
 
 // world is a fake management cluster.
@@ -65,17 +65,7 @@ func (w *world) config() *runtimev1.ExtensionConfig {
 // state returns the condition in short.
 func (w *world) state() string {
 	w.t.Helper()
-	c := condition.Get(w.config(), runtimev1.RuntimeExtensionDiscoveredCondition)
-	if c == nil {
-		return ""
-	}
-	out := string(c.Status)
-	for _, more := range []string{string(c.Severity), c.Reason, c.Message} {
-		if more != "" {
-			out += " " + more
-		}
-	}
-	return out
+	return object.State(w.config(), runtimev1.RuntimeExtensionDiscoveredCondition)
 }
 
 // config returns ExtensionConfig e for a server.

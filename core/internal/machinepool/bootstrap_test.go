@@ -61,7 +61,7 @@ func TestBootstrap(t *testing.T) {
 			_, err := w.step(t, "bootstrap", &scope{pool: p, cluster: build.Cluster()})
 			got := outcome{
 				Ready: p.Status.BootstrapReady, Data: ptr.Deref(p.Spec.Template.Spec.Bootstrap.DataSecretName, ""),
-				Condition: state(p, clusterv1.BootstrapReadyCondition),
+				Condition: object.State(p, clusterv1.BootstrapReadyCondition),
 			}
 			if err != nil {
 				got.Error = err.Error()

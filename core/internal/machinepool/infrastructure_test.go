@@ -87,7 +87,7 @@ func TestInfrastructure(t *testing.T) {
 			_, err := newWorld(t, objects...).step(t, "infrastructure", &scope{pool: p, cluster: build.Cluster()})
 			got := outcome{
 				Ready: p.Status.InfrastructureReady, IDs: p.Spec.ProviderIDList, Replicas: p.Status.Replicas,
-				Counted: p.Status.ReadyReplicas, Missing: p.Status.UnavailableReplicas, Condition: state(p, clusterv1.InfrastructureReadyCondition),
+				Counted: p.Status.ReadyReplicas, Missing: p.Status.UnavailableReplicas, Condition: object.State(p, clusterv1.InfrastructureReadyCondition),
 			}
 			if err != nil {
 				got.Problem = err.Error()

@@ -37,7 +37,7 @@ type nodesOutcome struct {
 func outcomeOfNodes(w *world, p *clusterv1.MachinePool, result step.Result, err error) nodesOutcome {
 	out := nodesOutcome{
 		Ready: p.Status.ReadyReplicas, Available: p.Status.AvailableReplicas, Unavailable: p.Status.UnavailableReplicas,
-		Condition: state(p, clusterv1.ReplicasReadyCondition), Again: result.After(), Writes: w.Writes,
+		Condition: object.State(p, clusterv1.ReplicasReadyCondition), Again: result.After(), Writes: w.Writes,
 	}
 	for _, ref := range p.Status.NodeRefs {
 		out.Refs = append(out.Refs, ref.Name)

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
@@ -133,21 +132,6 @@ func infraWith(nodes ...string) *unstructured.Unstructured {
 		ids = append(ids, object.ProviderID(n))
 	}
 	return provided(poolKind, fields{"spec": fields{"providerIDList": ids}, "status": fields{"ready": true, "replicas": int64(len(nodes))}})
-}
-
-// state returns a pool's condition in short.
-func state(p *clusterv1.MachinePool, t clusterv1.ConditionType) string {
-	c := condition.Get(p, t)
-	if c == nil {
-		return ""
-	}
-	out := string(c.Status)
-	for _, more := range []string{string(c.Severity), c.Reason, c.Message} {
-		if more != "" {
-			out += " " + more
-		}
-	}
-	return out
 }
 
 func TestStepsAreDocumented(t *testing.T) {

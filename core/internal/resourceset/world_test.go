@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/resourceset/binding"
 	"sigs.k8s.io/cluster-api/core/internal/resourceset/content"
 	"sigs.k8s.io/cluster-api/core/internal/resourceset/outcome"
-	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
@@ -60,17 +59,7 @@ func (w *world) set() *addonsv1.ClusterResourceSet {
 // state returns the condition in short.
 func (w *world) state() string {
 	w.t.Helper()
-	c := condition.Get(w.set(), addonsv1.ResourcesAppliedCondition)
-	if c == nil {
-		return ""
-	}
-	out := string(c.Status)
-	for _, more := range []string{string(c.Severity), c.Reason, c.Message} {
-		if more != "" {
-			out += " " + more
-		}
-	}
-	return out
+	return object.State(w.set(), addonsv1.ResourcesAppliedCondition)
 }
 
 // set returns ClusterResourceSet s, which selects all Clusters of cluster.

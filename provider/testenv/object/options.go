@@ -2,6 +2,8 @@ package object
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -97,4 +99,14 @@ func ControlledBy[T client.Object](obj T, owner client.Object) T {
 	}
 	obj.SetOwnerReferences([]metav1.OwnerReference{ownership.Reference(owner, kind, true)})
 	return obj
+}
+
+// State returns a condition of an object in short: status, severity, reason and message; empty if there is none.
+func State(on condition.Getter, t clusterv1.ConditionType) string {
+	c := condition.Get(on, t)
+	if c == nil {
+		return ""
+	}
+	parts := []string{string(c.Status), string(c.Severity), c.Reason, c.Message}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), " ")
 }

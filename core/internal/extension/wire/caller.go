@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
@@ -58,13 +59,17 @@ type Call struct {
 	Handler string
 	// Timeout is the handler's timeout. Zero: the server is not told one, and the call ends after 30 seconds.
 	Timeout time.Duration
-	// Kind is the kind of the response.
-	Kind schema.GroupVersionKind
 }
 
-// Post sends a request and decodes the response, which must be empty, and may be incomplete after an error. An *Error means that the call
+// kind returns the kind of the hook's Request or Response.
+func (c Call) kind(message string) schema.GroupVersionKind {
+	return c.Hook.GroupVersion().WithKind(c.Hook.Hook + message)
+}
+
+// Post sets the kind of a request, sends it, and decodes the response, which must be empty, and may be incomplete after an error. An *Error means that the call
 // failed: the server is unreachable, or its response is invalid. A response with status Failure is not an error.
-func (c *Caller) Post(ctx context.Context, to Endpoint, call Call, request any, response runtimehooksv1.ResponseObject) error {
+func (c *Caller) Post(ctx context.Context, to Endpoint, call Call, request runtime.Object, response runtimehooksv1.ResponseObject) error {
+	request.GetObjectKind().SetGroupVersionKind(call.kind("Request"))
 	body, err := json.Marshal(request)
 	if err != nil {
 		return fmt.Errorf("encoding the request: %w", err)
@@ -114,7 +119,7 @@ func exchange(transport http.RoundTripper, r *http.Request, call Call, response 
 	case len(raw) > MaxResponse:
 		return code, failed(fmt.Sprintf("the response is larger than %d MiB", MaxResponse>>20), nil)
 	}
-	return code, decode(raw, call.Kind, response)
+	return code, decode(raw, call.kind("Response"), response)
 }
 
 // inWords returns an HTTP status code in words, without what the server said.

@@ -29,7 +29,7 @@ const kindless = `{"status":"Success"}`
 func beforeCreate(timeout time.Duration) wire.Call {
 	return wire.Call{
 		Hook:    runtimecatalog.GroupVersionHook{Group: "hooks.runtime.cluster.x-k8s.io", Version: "v1alpha1", Hook: "BeforeClusterCreate"},
-		Handler: "h", Timeout: timeout, Kind: runtimehooksv1.GroupVersion.WithKind("BeforeClusterCreateResponse"),
+		Handler: "h", Timeout: timeout,
 	}
 }
 

@@ -2,13 +2,13 @@ package wire
 
 import (
 	"cmp"
-	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/provider/metric"
 )
 
 // metrics count and time calls.
@@ -20,26 +20,16 @@ type metrics struct {
 // newMetrics returns the metrics of a registry, and registers them at the first call.
 func newMetrics(registry prometheus.Registerer) *metrics {
 	return &metrics{
-		total: registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		total: metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "capi_runtime_sdk_requests_total",
 			Help: "Number of calls of runtime extensions, by HTTP status code and the status of the response.",
 		}, []string{"code", "host", "group", "version", "hook", "status"})),
-		duration: registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: metric.Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "capi_runtime_sdk_request_duration_seconds",
 			Help:    "Duration of calls of runtime extensions.",
 			Buckets: []float64{.005, .025, .05, .1, .2, .4, .6, .8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60},
 		}, []string{"host", "group", "version", "hook"})),
 	}
-}
-
-func registered[C prometheus.Collector](registry prometheus.Registerer, c C) C {
-	there := prometheus.AlreadyRegisteredError{}
-	if err := registry.Register(c); errors.As(err, &there) {
-		if same, ok := there.ExistingCollector.(C); ok {
-			return same
-		}
-	}
-	return c
 }
 
 func (m *metrics) called(host string, hook runtimecatalog.GroupVersionHook, code, status string, took time.Duration) {

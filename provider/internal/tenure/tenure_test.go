@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	testclock "k8s.io/utils/clock/testing"
 )
@@ -167,7 +168,12 @@ func TestGuard(t *testing.T) {
 	defer server.Close()
 	clock := testclock.NewFakePassiveClock(time.Unix(1e9, 0))
 	tenure := New(limit, clock)
-	client := &http.Client{Transport: tenure.Guard(http.DefaultTransport)}
+	config := &rest.Config{Host: server.URL}
+	Guard(config, tenure.Check)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	send := func(method string) error {
 		r, err := http.NewRequestWithContext(t.Context(), method, server.URL, strings.NewReader("{}"))
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 )
@@ -129,20 +130,20 @@ func (w *watched) write(
 	return w.tenure.renew(sent)
 }
 
-// Guard returns a transport that refuses writes when the tenure is over.
-func (t *Tenure) Guard(next http.RoundTripper) http.RoundTripper {
-	return &guard{next: next, tenure: t}
+// Guard makes the connections of a configuration refuse writes while check, usually that of a Tenure, returns an error.
+func Guard(config *rest.Config, check func() error) {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &guard{next: next, check: check} })
 }
 
 type guard struct {
-	next   http.RoundTripper
-	tenure *Tenure
+	next  http.RoundTripper
+	check func() error
 }
 
 // RoundTrip implements http.RoundTripper.
 func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		if err := g.tenure.Check(); err != nil {
+		if err := g.check(); err != nil {
 			if r.Body != nil {
 				_ = r.Body.Close()
 			}

@@ -1,0 +1,22 @@
+// Package metric registers metrics.
+//
+// What does not belong here: the metrics themselves, which stand where they are counted.
+package metric
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Registered returns a metric that is registered: c, or an equal one that is already. Several components in one process share their
+// metrics.
+func Registered[C prometheus.Collector](registry prometheus.Registerer, c C) C {
+	there := prometheus.AlreadyRegisteredError{}
+	if err := registry.Register(c); errors.As(err, &there) {
+		if same, ok := there.ExistingCollector.(C); ok {
+			return same
+		}
+	}
+	return c
+}
