@@ -195,7 +195,6 @@ require (
 	k8s.io/pod-security-admission v0.0.0 // indirect
 	k8s.io/streaming v0.36.3 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.34.0 // indirect
-	sigs.k8s.io/cluster-api/api v0.0.0 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/kustomize/api v0.21.1 // indirect
 	sigs.k8s.io/kustomize/kustomize/v5 v5.8.1 // indirect
@@ -206,7 +205,6 @@ require (
 
 replace (
 	sigs.k8s.io/cluster-api => ../
-	sigs.k8s.io/cluster-api/api => ../api
 	sigs.k8s.io/cluster-api/provider => ../provider
 )
 

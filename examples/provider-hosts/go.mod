@@ -3,13 +3,13 @@ module sigs.k8s.io/cluster-api/examples/provider-hosts
 go 1.26.0
 
 replace (
-	sigs.k8s.io/cluster-api/api => ../../api
+	sigs.k8s.io/cluster-api => ../..
 	sigs.k8s.io/cluster-api/provider => ../../provider
 )
 
 require (
 	golang.org/x/crypto v0.58.0
-	sigs.k8s.io/cluster-api/api v0.0.0-00010101000000-000000000000
+	sigs.k8s.io/cluster-api v0.0.0-00010101000000-000000000000
 	sigs.k8s.io/cluster-api/provider v0.0.0-00010101000000-000000000000
 )
 

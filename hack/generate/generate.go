@@ -24,8 +24,6 @@ import (
 
 // source is a set of Go packages to derive files from.
 type source struct {
-	// module is the directory, below the root, in whose module the pattern is resolved.
-	module string
 	// pattern selects packages, as for the go command.
 	pattern string
 	// dir must exist, below the root, for the source to be read.
@@ -35,8 +33,8 @@ type source struct {
 // sources lists the packages with API types. Packages without markers are fine.
 func sources() []source {
 	return []source{
-		{module: "api", pattern: "./...", dir: "api"},
-		{module: ".", pattern: "./exp/runtime/hooks/api/...", dir: "exp/runtime/hooks/api"},
+		{pattern: "./api/...", dir: "api"},
+		{pattern: "./exp/runtime/hooks/api/...", dir: "exp/runtime/hooks/api"},
 	}
 }
 
@@ -51,8 +49,8 @@ func Run(root string) ([]string, error) {
 		if _, err := os.Stat(filepath.Join(root, s.dir)); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		if err := derive(filepath.Join(root, s.module), s.pattern, out); err != nil {
-			return nil, fmt.Errorf("derive from %s in module %s: %w", s.pattern, s.module, err)
+		if err := derive(root, s.pattern, out); err != nil {
+			return nil, fmt.Errorf("derive from %s: %w", s.pattern, err)
 		}
 	}
 	files := map[string][]byte{}
