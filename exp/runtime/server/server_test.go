@@ -48,7 +48,8 @@ func TestServes(t *testing.T) {
 		TimeoutSeconds: ptr.To[int32](5), FailurePolicy: ptr.To(runtimehooksv1.FailurePolicyIgnore),
 	}, server.ExtensionHandler{
 		Hook: runtimehooksv1.AfterClusterUpgrade, Name: "silent",
-		HandlerFunc: func(context.Context, *runtimehooksv1.AfterClusterUpgradeRequest, *runtimehooksv1.AfterClusterUpgradeResponse) {},
+		HandlerFunc: func(context.Context, *runtimehooksv1.AfterClusterUpgradeRequest, *runtimehooksv1.AfterClusterUpgradeResponse) {
+		},
 	})
 	if err := s.Healthy(nil); err != nil {
 		t.Errorf("healthy while serving: %v", err)

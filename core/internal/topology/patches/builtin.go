@@ -8,6 +8,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
+	"sigs.k8s.io/cluster-api/internal/variable"
 )
 
 // builtinPaths are the paths below "builtin" that patches may refer to. Lists may be followed by an index.
@@ -48,14 +49,14 @@ var builtinPaths = []string{
 }
 
 // isBuiltin reports whether a reference is to an existing builtin variable.
-func isBuiltin(l lookup) bool {
+func isBuiltin(l variable.Reference) bool {
 	var path strings.Builder
-	for _, step := range l.steps[1:] {
+	for _, step := range l.Steps()[1:] {
 		if name, ok := step.(string); ok {
 			path.WriteString("." + name)
 		}
 	}
-	return slices.Contains(builtinPaths, path.String()) && l.name() == variables.Builtin
+	return slices.Contains(builtinPaths, path.String()) && l.Name() == variables.Builtin
 }
 
 // clusterBuiltin returns builtin.cluster. Fields that the Cluster does not set are absent.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/variable"
 )
 
 // onEverything selects the templates of the fixture's control plane and of its workers' machines.
@@ -172,7 +173,7 @@ func FuzzPointersAndLookups(f *testing.F) {
 				t.Errorf("%q is formatted as %q (-first +second):\n%s", text, parts, diff)
 			}
 		}
-		l, err := parseLookup(text)
+		l, err := variable.Parse(text)
 		if err != nil {
 			if utf8.ValidString(text) && !utf8.ValidString(err.Error()) {
 				t.Errorf("%q: the error is not valid UTF-8", text)
@@ -180,7 +181,7 @@ func FuzzPointersAndLookups(f *testing.F) {
 			return
 		}
 		value := any("found")
-		for _, step := range slices.Backward(l.steps) {
+		for _, step := range slices.Backward(l.Steps()) {
 			switch step := step.(type) {
 			case string:
 				value = map[string]any{step: value}
@@ -194,13 +195,13 @@ func FuzzPointersAndLookups(f *testing.F) {
 			}
 		}
 		values, _ := value.(map[string]any)
-		if got, err := l.get(values); err != nil || got != "found" {
+		if got, err := l.Get(values); err != nil || got != "found" {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
-		if _, found := values[l.name()]; !found {
-			t.Errorf("%q does not start with %q", text, l.name())
+		if _, found := values[l.Name()]; !found {
+			t.Errorf("%q does not start with %q", text, l.Name())
 		}
-		if got, err := l.get(map[string]any{l.name(): nil}); len(l.steps) > 1 && err == nil {
+		if got, err := l.Get(map[string]any{l.Name(): nil}); len(l.Steps()) > 1 && err == nil {
 			t.Errorf("%q returns %v for empty values", text, got)
 		}
 	})

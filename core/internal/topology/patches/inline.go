@@ -11,6 +11,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/gotemplate"
+	"sigs.k8s.io/cluster-api/internal/variable"
 )
 
 // inline is a compiled patch with definitions.
@@ -49,14 +50,14 @@ func (c constant) compute(_ map[string]any, budget *gotemplate.Budget) (any, err
 	return runtime.DeepCopyJSONValue(c.value), nil
 }
 
-type reference struct{ lookup }
+type reference struct{ variable.Reference }
 
 func (r reference) compute(values map[string]any, budget *gotemplate.Budget) (any, error) {
-	found, err := r.get(values)
+	found, err := r.Get(values)
 	if err == nil {
 		err = budget.SpendOn(found)
 	}
-	if errors.Is(err, errNotSet) {
+	if errors.Is(err, variable.ErrNotSet) {
 		return nil, fmt.Errorf("%w: set a value or a default, or disable the patch without a value by enabledIf", err)
 	}
 	return found, err
@@ -122,7 +123,7 @@ func compileValue(p *gotemplate.Parser, patch *clusterv1.JSONPatch) (value, erro
 		parsed, err := parseJSON(patch.Value.Raw)
 		return constant{parsed}, err
 	case patch.ValueFrom != nil && patch.ValueFrom.Variable != nil:
-		l, err := parseLookup(*patch.ValueFrom.Variable)
+		l, err := variable.Parse(*patch.ValueFrom.Variable)
 		return reference{l}, err
 	case patch.ValueFrom != nil && patch.ValueFrom.Template != nil:
 		parsed, err := p.Parse(*patch.ValueFrom.Template)

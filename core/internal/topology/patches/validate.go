@@ -12,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/internal/gotemplate"
+	"sigs.k8s.io/cluster-api/internal/variable"
 )
 
 // specPrefix is the required prefix of paths in inline patches: patches change specs only.
@@ -168,18 +169,18 @@ func (v *validator) valueFrom(from *clusterv1.JSONPatchValue, path *field.Path) 
 		return v.template(*from.Template, path.Child("template"))
 	}
 	at := path.Child("variable")
-	l, err := parseLookup(*from.Variable)
+	l, err := variable.Parse(*from.Variable)
 	if err != nil {
 		return field.ErrorList{field.Invalid(at, *from.Variable, err.Error())}
 	}
-	if l.name() == variables.Builtin {
+	if l.Name() == variables.Builtin {
 		if !isBuiltin(l) {
 			return field.ErrorList{field.Invalid(at, *from.Variable, "unknown builtin variable")}
 		}
 		return nil
 	}
-	if !v.variables[l.name()] {
-		return field.ErrorList{field.Invalid(at, *from.Variable, fmt.Sprintf("variable %q is not defined in spec.variables", l.name()))}
+	if !v.variables[l.Name()] {
+		return field.ErrorList{field.Invalid(at, *from.Variable, fmt.Sprintf("variable %q is not defined in spec.variables", l.Name()))}
 	}
 	return nil
 }
