@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
@@ -22,6 +23,16 @@ const (
 	// childrenBackstop bounds the wait for descendants, in case the event of the last one is lost.
 	childrenBackstop = time.Minute
 )
+
+// beforeDelete waits for the topology controller, which sets an annotation after it has called the extensions. They are not asked about
+// Clusters without a topology.
+func (c *Controller) beforeDelete(_ context.Context, s *scope) (step.Result, error) {
+	_, ok := s.Annotations[runtimev1.OkToDeleteAnnotation]
+	if !c.hooks || s.Spec.Topology == nil || ok {
+		return step.Done(), nil
+	}
+	return step.Wait("the extensions of hook BeforeClusterDelete to allow the deletion"), nil
+}
 
 // deleteChildren deletes the workers, and control plane Machines without control plane object, and waits until no descendants
 // are left except the Machines of the control plane object.
