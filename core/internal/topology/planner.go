@@ -58,13 +58,15 @@ type Plan struct {
 	// Labels, InfrastructureRef and ControlPlaneRef are those that the Cluster must have.
 	Labels                             map[string]string
 	InfrastructureRef, ControlPlaneRef *corev1.ObjectReference
-	// Stages are all desired objects, including those that are up to date. Objects of a stage do not depend on each other.
-	// The first stage has all templates.
+	// Stages are all desired objects, including those that are up to date, but not those on hold: parts that wait for their
+	// upgrade stay as they are until then. Objects of a stage do not depend on each other. The first stage has all templates.
 	Stages [][]Change
 	// Deletions are objects to delete after all stages.
 	Deletions []*unstructured.Unstructured
 	// Versions has the versions of all parts, and what has to wait.
 	Versions upgrade.Plan
+	// heldTemplates are the templates that objects on hold refer to.
+	heldTemplates map[templateKey]bool
 	// Kinds has an object of each kind of the class's templates and the Cluster's objects. Kinds may repeat.
 	Kinds []*unstructured.Unstructured
 }
