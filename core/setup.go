@@ -177,7 +177,7 @@ func (s *setup) controllers(ctx context.Context) error {
 	return errors.Join(
 		cluster.Setup(ctx, s.mgr, cluster.Options{
 			Concurrency: s.flags.cluster, Filter: filter, Forget: s.clusters.Forget, Recent: s.recent,
-			Hooks: s.gates.Enabled(feature.RuntimeSDK) && s.gates.Enabled(feature.ClusterTopology),
+			LifecycleHooks: s.gates.Enabled(feature.RuntimeSDK) && s.gates.Enabled(feature.ClusterTopology),
 		}),
 		machine.Setup(ctx, s.mgr, machine.Options{
 			Concurrency: s.flags.machine, Filter: filter, Clusters: s.clusters, DrainTimeout: s.flags.drainTimeout,

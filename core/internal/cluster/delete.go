@@ -24,14 +24,13 @@ const (
 	childrenBackstop = time.Minute
 )
 
-// beforeDelete waits for the topology controller, which sets an annotation after it has called the extensions. They are not asked about
-// Clusters without a topology.
-func (c *Controller) beforeDelete(_ context.Context, s *scope) (step.Result, error) {
-	_, ok := s.Annotations[runtimev1.OkToDeleteAnnotation]
-	if !c.hooks || s.Spec.Topology == nil || ok {
+// held waits until runtime extensions have allowed the deletion. The topology controller calls them, and records the answer; without the
+// record, extensions may still be answering. An extension that is removed later takes nothing back.
+func (c *Controller) held(_ context.Context, s *scope) (step.Result, error) {
+	if _, ok := s.Annotations[runtimev1.OkToDeleteAnnotation]; ok || !c.hooks || s.Spec.Topology == nil {
 		return step.Done(), nil
 	}
-	return step.Wait("the extensions of hook BeforeClusterDelete to allow the deletion"), nil
+	return step.Wait("runtime extensions to allow the deletion"), nil
 }
 
 // deleteChildren deletes the workers, and control plane Machines without control plane object, and waits until no descendants

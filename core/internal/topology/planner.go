@@ -67,8 +67,8 @@ type Plan struct {
 	// Labels, InfrastructureRef and ControlPlaneRef are those that the Cluster must have.
 	Labels                             map[string]string
 	InfrastructureRef, ControlPlaneRef *corev1.ObjectReference
-	// Stages are all desired objects, including those that are up to date. Objects of a stage do not depend on each other.
-	// The first stage has all templates.
+	// Stages are all desired objects, including those that are up to date, but not those on hold: parts that wait for their
+	// upgrade stay as they are until then. Objects of a stage do not depend on each other. The first stage has all templates.
 	Stages [][]Change
 	// Deletions are objects to delete after all stages.
 	Deletions []*unstructured.Unstructured
@@ -76,6 +76,8 @@ type Plan struct {
 	Versions upgrade.Plan
 	// Hooks is what lifecycle hooks hold back, and what to record about them before the plan is carried out.
 	Hooks lifecycle.Outcome
+	// heldTemplates are the templates that objects on hold refer to.
+	heldTemplates map[templateKey]bool
 	// Kinds has an object of each kind of the class's templates and the Cluster's objects. Kinds may repeat.
 	Kinds []*unstructured.Unstructured
 }
