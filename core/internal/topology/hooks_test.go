@@ -158,29 +158,42 @@ func TestLifecycleHooks(t *testing.T) {
 		w.expect(step.reason, step.want, now())
 		w.expectSteady(c, step.reason)
 	}
+}
 
-	block("BeforeClusterDelete")
+// TestDeletionIsHeld is about the hook that comes before the deletion: what it allows is recorded for the Cluster controller.
+func TestDeletionIsHeld(t *testing.T) {
+	w, e, clock := hooked(t)
+	c := w.cluster("c")
+	w.created(c)
+	w.reconciled(c)
 	testenv.Must(t, w.Delete(t.Context(), c))
 	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(c), c))
 	w.waitCached(c)
 	e.take()
-	w.reconciled(c)
-	s := now()
-	w.expect("the deletion is blocked", state{
-		[]string{"BeforeClusterDelete"}, "", clusterv1.DeletedReason, `hook "BeforeClusterDelete" is blocking: answer 5 (extension b.x)`, []any{next, next},
-	}, s)
-	if _, ok := c.Annotations[runtimev1.OkToDeleteAnnotation]; ok {
-		t.Error("ok to delete, although a hook blocks")
+	type state struct {
+		Calls           []string
+		Reason, Message string
+		Allowed         bool
 	}
-	release("BeforeClusterDelete")()
-	w.reconciled(c)
-	w.expect("released", state{[]string{"BeforeClusterDelete"}, "", clusterv1.DeletedReason, "", []any{next, next}}, now())
-	if _, ok := c.Annotations[runtimev1.OkToDeleteAnnotation]; !ok {
-		t.Error("not ok to delete, although no hook blocks")
-	}
-	w.reconciled(c)
-	if calls := e.take(); calls != nil {
-		t.Errorf("called again: %v", calls)
+	for _, step := range []struct {
+		reason string
+		event  func()
+		want   state
+	}{
+		{"blocked", func() { e.block["BeforeClusterDelete"] = true }, state{
+			[]string{"BeforeClusterDelete"}, clusterv1.DeletedReason, `hook "BeforeClusterDelete" is blocking: answer 1 (extension b.x)`, false,
+		}},
+		{"not asked again before its time", func() {}, state{nil, clusterv1.DeletedReason, `hook "BeforeClusterDelete" is blocking: answer 1 (extension b.x)`, false}},
+		{"released", func() { e.block["BeforeClusterDelete"] = false; clock.SetTime(clock.Now().Add(10 * time.Second)) }, state{
+			[]string{"BeforeClusterDelete"}, clusterv1.DeletedReason, "", true,
+		}},
+		{"not called again", func() {}, state{nil, clusterv1.DeletedReason, "", true}},
+	} {
+		step.event()
+		w.reconciled(c)
+		current := condition.Get(c, clusterv1.TopologyReconciledCondition)
+		_, allowed := c.Annotations[runtimev1.OkToDeleteAnnotation]
+		w.expect(step.reason, step.want, state{e.take(), current.Reason, current.Message, allowed})
 	}
 }
 
