@@ -35,7 +35,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/resourceset"
 	"sigs.k8s.io/cluster-api/core/internal/templates"
 	"sigs.k8s.io/cluster-api/core/internal/topology"
-	"sigs.k8s.io/cluster-api/core/internal/topology/check"
+	"sigs.k8s.io/cluster-api/core/internal/topology/mutation"
 	"sigs.k8s.io/cluster-api/core/internal/topology/usage"
 	clusterhook "sigs.k8s.io/cluster-api/core/internal/webhook/cluster"
 	classhook "sigs.k8s.io/cluster-api/core/internal/webhook/clusterclass"
@@ -204,13 +204,15 @@ func (s *setup) resourceSets(ctx context.Context) error {
 
 func (s *setup) topology(ctx context.Context) error {
 	filter := watch.Filter(s.env.WatchFilter)
-	options := topology.Options{Concurrency: s.flags.topology, Filter: filter, Recent: s.recent, Clusters: s.clusters}
+	classes := clusterclass.Options{Concurrency: s.flags.class, Filter: filter}
+	clusters := topology.Options{Concurrency: s.flags.topology, Filter: filter, Recent: s.recent, Clusters: s.clusters}
 	if s.extensions != nil {
-		options.Lifecycle = s.extensions
+		patches := mutation.New(s.extensions, clock.RealClock{})
+		classes.Discover, clusters.Extension, clusters.Lifecycle = patches.DiscoverVariables, patches, s.extensions
 	}
 	return errors.Join(
-		clusterclass.Setup(ctx, s.mgr, clusterclass.Options{Concurrency: s.flags.class, Filter: filter}),
-		topology.Setup(ctx, s.mgr, options),
+		clusterclass.Setup(ctx, s.mgr, classes),
+		topology.Setup(ctx, s.mgr, clusters),
 		templates.Setup(ctx, s.mgr, templates.Options{Concurrency: 1, Filter: filter}),
 	)
 }
@@ -229,11 +231,6 @@ func (s *setup) runtimeExtensions(ctx context.Context) error {
 	})
 }
 
-// unattended lists what classes may use although this manager does not implement it.
-func unattended() check.Unattended {
-	return check.Unattended{Extensions: true}
-}
-
 func (s *setup) webhooks() error {
 	reader := external.Reader{Client: s.mgr.GetClient(), Versions: contract.APIVersions{Reader: s.mgr.GetClient()}}
 	return errors.Join(
@@ -250,7 +247,6 @@ func (s *setup) webhooks() error {
 			Reader:          s.mgr.GetClient(),
 			ClusterTopology: s.gates.Enabled(feature.ClusterTopology),
 			RuntimeSDK:      s.gates.Enabled(feature.RuntimeSDK),
-			Unattended:      unattended(),
 		}),
 		machinehook.Register(s.mgr),
 		sethook.Webhook{Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks)}.Register(s.mgr),

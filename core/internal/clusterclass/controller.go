@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/extension"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/contract"
@@ -35,6 +36,9 @@ type Controller struct {
 // variables sets status.variables.
 func (c *Controller) variables(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
 	all, err := c.collect(ctx, class)
+	if notReady, ok := errors.AsType[*extension.NotReadyError](err); ok {
+		return step.Wait("ExtensionConfig " + notReady.Config + " to be discovered").Because(clusterv1.VariableDiscoveryFailedReason), nil
+	}
 	if err != nil {
 		return step.Done(), &step.Error{Reason: clusterv1.VariableDiscoveryFailedReason, Err: err}
 	}

@@ -15,6 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	"sigs.k8s.io/cluster-api/core/internal/extension"
+	"sigs.k8s.io/cluster-api/core/internal/topology/mutation"
 	"sigs.k8s.io/cluster-api/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
@@ -59,6 +62,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	// The metadata of all definitions is cached anyway. There is no predicate: definitions are rarely written, and any event can
 	// be the one after which a kind is served.
 	declared.Watches = []step.Watch{step.MappedMetadata(&apiextensionsv1.CustomResourceDefinition{}, ofDefinition(cached))}
+	if o.Discover != nil {
+		declared.Watches = append(declared.Watches, step.Mapped(&runtimev1.ExtensionConfig{}, ofExtension(cached), extension.Changes()))
+	}
 	built, err := declared.Add(ctx, mgr, c.Outside)
 	if err != nil {
 		return err
@@ -137,6 +143,21 @@ func definitionKeys(o client.Object) []string {
 func ofDefinition(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		return watch.Requests(ctx, reader, &clusterv1.ClusterClassList{}, client.MatchingFields{definitionIndex: o.GetName()})
+	}
+}
+
+// ofExtension maps an ExtensionConfig to the classes whose variables it defines.
+func ofExtension(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		classes, err := mutation.Classes(ctx, reader, o.GetName())
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot find the classes to reconcile")
+		}
+		var out []reconcile.Request
+		for _, class := range classes {
+			out = append(out, reconcile.Request{NamespacedName: class})
+		}
+		return out
 	}
 }
 

@@ -16,7 +16,13 @@ func Changes() predicate.Predicate {
 		const discovered = runtimev1.RuntimeExtensionDiscoveredCondition
 		return before.Generation != after.Generation || pending(before) != pending(after) ||
 			condition.IsTrue(before, discovered) != condition.IsTrue(after, discovered) ||
+			cacheable(before) != cacheable(after) ||
 			(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 			!equality.Semantic.DeepEqual(before.Status.Handlers, after.Status.Handlers)
 	}))
+}
+
+func cacheable(config *runtimev1.ExtensionConfig) bool {
+	_, ok := config.Annotations[runtimev1.CacheableAnnotation]
+	return ok
 }

@@ -85,19 +85,49 @@ func (c *Client) CallAll(ctx context.Context, hook runtimecatalog.Hook, forObjec
 	return answers, nil
 }
 
-// Call calls one handler, "<handler>.<ExtensionConfig>", of a hook. settings override those of the ExtensionConfig, by key. The request is
-// not changed. It is an error if the ExtensionConfig does not select the namespace of the object, and a *NotReadyError error if it was not
-// discovered yet.
+// Call calls one handler, "<handler>.<ExtensionConfig>", of a hook: see Find and Target.Call.
 func (c *Client) Call(ctx context.Context, hook runtimecatalog.Hook, forObject client.Object, name string, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) error {
-	gvh, err := c.catalog.GroupVersionHook(hook)
+	target, err := c.Find(ctx, hook, forObject, name)
 	if err != nil {
 		return err
+	}
+	return target.Call(ctx, settings, request, response)
+}
+
+// Find returns a handler, "<handler>.<ExtensionConfig>", of a hook, without calling anything. It is an error if it does not exist, is for
+// another hook, or its ExtensionConfig does not select the namespace of the object, and a *NotReadyError error if that was not discovered
+// yet.
+func (c *Client) Find(ctx context.Context, hook runtimecatalog.Hook, forObject client.Object, name string) (*Target, error) {
+	gvh, err := c.catalog.GroupVersionHook(hook)
+	if err != nil {
+		return nil, err
 	}
 	h, err := c.handler(ctx, gvh, forObject.GetNamespace(), name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.call(ctx, gvh, h, settings, request, response)
+	return &Target{client: c, hook: gvh, handler: h}, nil
+}
+
+// Target is a handler that can be called.
+type Target struct {
+	client  *Client
+	hook    runtimecatalog.GroupVersionHook
+	handler handler
+}
+
+// Version changes with the ExtensionConfig: how the server is reached and verified, and its settings and handlers.
+func (t *Target) Version() string {
+	config := t.handler.config
+	return fmt.Sprintf("%s/%d/%s", config.UID, config.Generation, t.handler.Name)
+}
+
+// Cacheable reports whether the ExtensionConfig promises, by an annotation, that responses only depend on requests until it changes itself.
+func (t *Target) Cacheable() bool { return cacheable(t.handler.config) }
+
+// Call calls the handler. settings override those of the ExtensionConfig, by key. The request is not changed.
+func (t *Target) Call(ctx context.Context, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) error {
+	return t.client.call(ctx, t.hook, t.handler, settings, request, response)
 }
 
 // call calls a handler, and applies its failure policy.

@@ -182,7 +182,7 @@ func (c *Controller) beforeDelete(ctx context.Context, s *scope) (step.Result, e
 	return step.Done(), nil
 }
 
-// waitForDiscovery waits for an event of an ExtensionConfig: see heldByHooks.
+// waitForDiscovery waits for an event of an ExtensionConfig: see ofExtension.
 func waitForDiscovery(err *extension.NotReadyError) step.Result {
 	return step.Wait("ExtensionConfig " + err.Config + " to be discovered")
 }

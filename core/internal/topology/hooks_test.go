@@ -218,7 +218,7 @@ func TestHooksThatFail(t *testing.T) {
 		t.Errorf("an ExtensionConfig is not discovered: want no error, which would be retried, and no objects: %v", err)
 	}
 	w.expect("the condition", "ExtensionConfig x has not been discovered yet", condition.Get(c, clusterv1.TopologyReconciledCondition).Message)
-	requests := w.control.heldByHooks(t.Context(), nil)
+	requests := w.control.ofExtension(t.Context(), &runtimev1.ExtensionConfig{})
 	if !slices.Contains(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}) {
 		t.Errorf("an event of an ExtensionConfig wakes %v", requests)
 	}

@@ -54,7 +54,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	declared.Concurrency = o.Concurrency
 	if o.Lifecycle != nil {
 		c.useHooks(o.Lifecycle)
-		declared.Watches = append(declared.Watches, step.Mapped(&runtimev1.ExtensionConfig{}, c.heldByHooks, extension.Changes()))
+	}
+	if o.Lifecycle != nil || o.Extension != nil {
+		declared.Watches = append(declared.Watches, step.Mapped(&runtimev1.ExtensionConfig{}, c.ofExtension, extension.Changes()))
 	}
 	if o.Clusters != nil {
 		c.Planner.PoolVersions = poolVersions(func(ctx context.Context, key types.NamespacedName) (client.Reader, error) {

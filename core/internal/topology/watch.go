@@ -2,6 +2,7 @@ package topology
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -18,6 +19,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/lifecycle"
+	"sigs.k8s.io/cluster-api/core/internal/topology/mutation"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/watch"
 )
@@ -160,18 +162,24 @@ func ofClass(reader client.Reader) handler.MapFunc {
 	}
 }
 
-// heldByHooks maps an ExtensionConfig to the Clusters that extensions may hold back. Their answers of before do not count any more.
-func (c *Controller) heldByHooks(ctx context.Context, _ client.Object) []reconcile.Request {
-	c.hooks.forget()
+// ofExtension maps an ExtensionConfig to the Clusters that its extensions may hold back, and to those of classes that it patches. Their
+// answers of before do not count any more.
+func (c *Controller) ofExtension(ctx context.Context, o client.Object) []reconcile.Request {
+	if c.hooks != nil {
+		c.hooks.forget()
+	}
 	clusters := &clusterv1.ClusterList{}
-	if err := c.Cache.List(ctx, clusters); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot list the Clusters that extensions may hold back")
-		return nil
+	err := c.Cache.List(ctx, clusters)
+	classes, listErr := mutation.Classes(ctx, c.Cache, o.GetName())
+	if err := errors.Join(err, listErr); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot find the Clusters that extensions concern")
 	}
 	var out []reconcile.Request
 	for i := range clusters.Items {
 		cluster := &clusters.Items[i]
-		if current := condition.Get(cluster, clusterv1.TopologyReconciledCondition); current != nil && slices.Contains(heldReasons(), current.Reason) {
+		current := condition.Get(cluster, clusterv1.TopologyReconciledCondition)
+		held := current != nil && slices.Contains(heldReasons(), current.Reason)
+		if held || (cluster.Spec.Topology != nil && slices.Contains(classes, cluster.GetClassKey())) {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(cluster)})
 		}
 	}

@@ -103,7 +103,7 @@ func (x *external) apply(ctx context.Context, r *run) error {
 		if !patched {
 			document = call.Items[patch.Item].Object
 		}
-		if documents[patch.Item], err = patch.applyTo(document); err != nil {
+		if documents[patch.Item], err = patch.ApplyTo(document); err != nil {
 			return fmt.Errorf("patch %q for %s: patch %d of %q: %w", x.patch.Name, r.items[patch.Item], n, call.Handler, err)
 		}
 	}
@@ -123,7 +123,8 @@ func (x *external) apply(ctx context.Context, r *run) error {
 	return nil
 }
 
-func (p *Patch) applyTo(document []byte) ([]byte, error) {
+// ApplyTo returns a document with the patch applied.
+func (p *Patch) ApplyTo(document []byte) ([]byte, error) {
 	switch p.Type {
 	case JSONPatch:
 		operations, err := jsonpatch.DecodePatch(p.Patch)

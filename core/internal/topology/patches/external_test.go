@@ -195,7 +195,7 @@ func TestExternalErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := New(externalFixture(t).Class, nil); message(err) != `ClusterClass default/class, patch "ext": external patches are not supported: this release does not call runtime extensions` {
+	if _, err := New(externalFixture(t).Class, nil); message(err) != `ClusterClass default/class, patch "ext": external patches require the feature gate RuntimeSDK` {
 		t.Errorf("external patches without an extension: %v", err)
 	}
 }

@@ -29,8 +29,6 @@ type Options struct {
 	Reader client.Reader
 	// ClusterTopology and RuntimeSDK are the feature gates with these names.
 	ClusterTopology, RuntimeSDK bool
-	// Unattended is what the manager does not act on: writing it yields a warning.
-	Unattended check.Unattended
 }
 
 // SetupWithManager serves the webhooks of ClusterClass.
@@ -79,15 +77,12 @@ func defaultNamespace(namespace string, refs ...*corev1.ObjectReference) {
 
 // ValidateCreate implements admission.Validator.
 func (w *Webhook) ValidateCreate(ctx context.Context, class *clusterv1.ClusterClass) (ctrladmission.Warnings, error) {
-	return w.options.Unattended.Class(class), w.validate(ctx, nil, class)
+	return nil, w.validate(ctx, nil, class)
 }
 
 // ValidateUpdate implements admission.Validator.
 func (w *Webhook) ValidateUpdate(ctx context.Context, old, class *clusterv1.ClusterClass) (ctrladmission.Warnings, error) {
-	if equality.Semantic.DeepEqual(old.Spec, class.Spec) {
-		return nil, w.validate(ctx, old, class)
-	}
-	return w.options.Unattended.Class(class), w.validate(ctx, old, class)
+	return nil, w.validate(ctx, old, class)
 }
 
 // ValidateDelete implements admission.Validator: a class that Clusters use cannot be deleted.

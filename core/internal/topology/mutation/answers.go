@@ -1,0 +1,125 @@
+package mutation
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
+
+	"sigs.k8s.io/cluster-api/core/internal/extension"
+	"sigs.k8s.io/cluster-api/core/internal/topology/patches"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+)
+
+const (
+	// reuseFor is how long an answer is used again, unless its ExtensionConfig promises more. It is less than the default period of
+	// resyncs, with which an upgraded extension takes effect on all Clusters.
+	reuseFor = 5 * time.Minute
+	// maxAnswers and maxPatches, in bytes per answer, bound the memory. Larger patches are not kept, only their effect.
+	maxAnswers = 8192
+	maxPatches = 64 << 10
+)
+
+// question identifies a request to a version of a handler.
+type question [sha256.Size]byte
+
+// questionOf returns the question of a request, with the settings that override those of the ExtensionConfig.
+func questionOf(target *extension.Target, settings map[string]string, request any) (question, error) {
+	encoded, err := json.Marshal([]any{target.Version(), settings, request})
+	return sha256.Sum256(encoded), err
+}
+
+// answer is an answer to GeneratePatches; for ValidateTopology, it is empty.
+type answer struct {
+	patches []patches.Patch
+	// effect identifies the resulting templates: other operations with the same result are no difference.
+	effect [sha256.Size]byte
+	// valid is set by answers if the patches can be used again, and not only compared.
+	valid bool
+}
+
+// answerOf decodes a response. It is an error if a patch is not for one of the items, or cannot be applied.
+func answerOf(call patches.Call, uids map[types.UID]int, items []runtimehooksv1.GeneratePatchesResponseItem) (answer, error) {
+	out := answer{}
+	documents := make([][]byte, len(call.Items))
+	for i := range items {
+		n, ok := uids[items[i].UID]
+		if !ok {
+			return answer{}, fmt.Errorf("extension %s returned a patch with a uid that is not in the request", call.Handler)
+		}
+		patch := patches.Patch{Item: n, Type: patches.PatchType(items[i].PatchType), Patch: items[i].Patch}
+		document := documents[n]
+		if document == nil {
+			document = call.Items[n].Object
+		}
+		var err error
+		if documents[n], err = patch.ApplyTo(document); err != nil {
+			return answer{}, fmt.Errorf("extension %s returned an invalid patch for %s of %s %s: %w",
+				call.Handler, call.Items[n].Holder.FieldPath, call.Items[n].Holder.Kind, call.Items[n].Holder.Name, err)
+		}
+		out.patches = append(out.patches, patch)
+	}
+	effect := make([]any, len(documents))
+	for n, document := range documents {
+		if document == nil {
+			continue
+		}
+		if err := json.Unmarshal(document, &effect[n]); err != nil {
+			return answer{}, fmt.Errorf("extension %s returned patches that result in an invalid template: %w", call.Handler, err)
+		}
+	}
+	encoded, err := json.Marshal(effect)
+	out.effect = sha256.Sum256(encoded)
+	return out, err
+}
+
+func (a answer) size() int {
+	total := 0
+	for _, p := range a.patches {
+		total += len(p.Patch)
+	}
+	return total
+}
+
+// answers keeps the latest answers; the least recently used are dropped.
+type answers struct {
+	clock   clock.PassiveClock
+	entries *lru.Cache
+}
+
+type entry struct {
+	answer
+	// until is when to ask again. Zero: never.
+	until time.Time
+}
+
+func newAnswers(clock clock.PassiveClock) *answers {
+	return &answers{clock: clock, entries: lru.New(maxAnswers)}
+}
+
+// get returns the last answer to a question. Unless it is valid, it is only for comparison.
+func (a *answers) get(q question) (answer, bool) {
+	found, ok := a.entries.Get(q)
+	if !ok {
+		return answer{}, false
+	}
+	e := found.(entry)
+	e.valid = e.valid && (e.until.IsZero() || a.clock.Now().Before(e.until))
+	return e.answer, true
+}
+
+func (a *answers) put(q question, latest answer, cacheable bool) {
+	e := entry{answer: latest}
+	e.valid = latest.size() <= maxPatches
+	if !e.valid {
+		e.patches = nil
+	}
+	if !cacheable {
+		e.until = a.clock.Now().Add(reuseFor)
+	}
+	a.entries.Add(q, e)
+}

@@ -1,0 +1,14 @@
+// Package mutation calls runtime extensions for the external patches of ClusterClasses: GeneratePatches and ValidateTopology for Clusters,
+// DiscoverVariables for classes.
+//
+// Answers to GeneratePatches and ValidateTopology are used again for the same request, handler, settings and version of the ExtensionConfig:
+// five minutes, or, if the ExtensionConfig promises that they depend on nothing else, until one of these changes. So extensions are not
+// called while a topology is reconciled, but nothing changes in it.
+//
+// Patches must be deterministic: otherwise each reconcile would replace templates, and with them Machines. An answer with patches that is
+// not known for its request is asked for again at once, unless the Cluster is only being created; if the two lead to different templates,
+// that is an error with the name of the extension, and nothing is changed.
+//
+// What does not belong here: when patches are applied, and which variables they see (package patches); how extensions are called
+// (core/internal/extension).
+package mutation
