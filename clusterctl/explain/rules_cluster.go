@@ -184,9 +184,12 @@ func (v *view) topology() []Cause {
 	case clusterv1.TopologyReconciledClusterClassNotReconciledReason:
 		list = append(list, v.cause(ClassNotReconciled, Blocked, v.cluster, c, c.Message).
 			do(fmt.Sprintf("Correct what the message names; otherwise the class is being reconciled: see `kubectl describe clusterclass %s -n %s`", key.Name, key.Namespace)))
-	case clusterv1.TopologyReconciledHookBlockingReason:
+	case clusterv1.DeletedReason, clusterv1.TopologyReconciledHookBlockingReason:
+		if c.Message == "" {
+			break // It is being deleted, and nothing blocks that.
+		}
 		list = append(list, v.cause(LifecycleHook, Blocked, v.cluster, c, c.Message).
-			do("The runtime extension decides when to go on: see the log of its server, which `"+extensionConfigs(c.Message)+"` has"))
+			do("The runtime extension decides when to go on: see the log of its server: `"+extensionConfigs(c.Message)+"` shows its address"))
 	}
 	return list
 }

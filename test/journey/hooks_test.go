@@ -97,7 +97,11 @@ func blocks(hook string) Condition {
 	return func(p *Snapshot) error {
 		c := condition.Get(p.Cluster, clusterv1.TopologyReconciledCondition)
 		want := fmt.Sprintf("hook %q is blocking: %s (extension %s.windows)", hook, blockingMessage, strings.ToLower(hook))
-		if c == nil || c.Reason != clusterv1.TopologyReconciledHookBlockingReason || c.Message != want {
+		reason := clusterv1.TopologyReconciledHookBlockingReason
+		if p.Cluster.DeletionTimestamp != nil {
+			reason = clusterv1.DeletedReason // It has precedence.
+		}
+		if c == nil || c.Reason != reason || c.Message != want {
 			return fmt.Errorf("the condition is %+v, want %q", c, want)
 		}
 		return nil
@@ -119,7 +123,7 @@ func (c *Subject) hookExplained(hook string) Condition {
 			return err
 		}
 		r := c.Tools.Clusterctl(c.t.Context(), "", "describe", "cluster", c.Name, "--namespace", c.Namespace, "--kubeconfig", c.Kubeconfig, "--show-conditions", "all")
-		if r.Failed || !strings.Contains(r.Out, clusterv1.TopologyReconciledHookBlockingReason) {
+		if c := condition.Get(p.Cluster, clusterv1.TopologyReconciledCondition); r.Failed || c == nil || !strings.Contains(r.Out, c.Message) {
 			return fmt.Errorf("clusterctl describe cluster does not show the hook: %s", r)
 		}
 		return nil
