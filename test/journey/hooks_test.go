@@ -23,7 +23,7 @@ import (
 const (
 	hooksAPI = "hooks.runtime.cluster.x-k8s.io/v1alpha1"
 	// blockingMessage is the message of a hook that blocks.
-	blockingMessage = "no window (yet)"
+	blockingMessage = "not yet"
 )
 
 // hooks is a runtime extension with a handler for each lifecycle hook, in this process.
@@ -47,25 +47,39 @@ func newHooks(t testing.TB, blocking ...string) *hooks {
 	return h
 }
 
+// lifecycleHooks are the hooks that the extension has handlers for.
+func lifecycleHooks() []string {
+	return []string{
+		"BeforeClusterCreate", "AfterControlPlaneInitialized", "BeforeClusterUpgrade", "AfterControlPlaneUpgrade", "AfterClusterUpgrade", "BeforeClusterDelete",
+	}
+}
+
 func (h *hooks) serve(w http.ResponseWriter, r *http.Request) {
-	answer := map[string]any{"status": "Success", "apiVersion": hooksAPI}
-	if name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]; name == "discovery" {
-		var handlers []any
-		for _, hook := range []string{
-			"BeforeClusterCreate", "AfterControlPlaneInitialized", "BeforeClusterUpgrade", "AfterControlPlaneUpgrade", "AfterClusterUpgrade", "BeforeClusterDelete",
-		} {
-			handlers = append(handlers, map[string]any{"name": strings.ToLower(hook), "requestHook": map[string]any{"apiVersion": hooksAPI, "hook": hook}})
+	answer := map[string]any{"status": "Success", "apiVersion": hooksAPI, "kind": "DiscoveryResponse"}
+	called := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	var handlers []any
+	for _, hook := range lifecycleHooks() {
+		name := strings.ToLower(hook)
+		handlers = append(handlers, map[string]any{"name": name, "requestHook": map[string]any{"apiVersion": hooksAPI, "hook": hook}})
+		if name == called {
+			answer["kind"] = hook + "Response"
+			h.block(name, answer)
 		}
-		answer["kind"], answer["handlers"] = "DiscoveryResponse", handlers
-	} else {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if h.blocking[name] {
-			answer["message"], answer["retryAfterSeconds"] = blockingMessage, 1
-		}
+	}
+	if called == "discovery" {
+		answer["handlers"] = handlers
 	}
 	if err := json.NewEncoder(w).Encode(answer); err != nil {
 		h.t.Error(err)
+	}
+}
+
+// block makes an answer block if the hook does.
+func (h *hooks) block(name string, answer map[string]any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.blocking[name] {
+		answer["message"], answer["retryAfterSeconds"] = blockingMessage, 1
 	}
 }
 
