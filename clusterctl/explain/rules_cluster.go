@@ -184,11 +184,43 @@ func (v *view) topology() []Cause {
 	case clusterv1.TopologyReconciledClusterClassNotReconciledReason:
 		list = append(list, v.cause(ClassNotReconciled, Blocked, v.cluster, c, c.Message).
 			do(fmt.Sprintf("Correct what the message names; otherwise the class is being reconciled: see `kubectl describe clusterclass %s -n %s`", key.Name, key.Namespace)))
-	case clusterv1.TopologyReconciledHookBlockingReason:
+	case clusterv1.DeletedReason, clusterv1.TopologyReconciledHookBlockingReason:
+		if c.Message == "" {
+			break // It is being deleted, and nothing blocks that.
+		}
 		list = append(list, v.cause(LifecycleHook, Blocked, v.cluster, c, c.Message).
-			do("The runtime extension decides when to go on: see its log, and `kubectl get extensionconfigs`"))
+			do("The runtime extension decides when to go on: see the log of its server: `"+extensionConfigs(c.Message)+"` shows its address"))
 	}
 	return list
+}
+
+// extensionConfigs returns a command that shows the ExtensionConfigs of the extensions that a message names at its end or before a
+// semicolon, "(extension handler.config, ...)", or all ExtensionConfigs.
+func extensionConfigs(message string) string {
+	const command = "kubectl get extensionconfigs"
+	var names []string
+	for part := range strings.SplitSeq(message, "; ") {
+		_, list, found := cutLast(strings.TrimSuffix(part, ")"), "(extension ")
+		if !found || !strings.HasSuffix(part, ")") {
+			continue
+		}
+		for extension := range strings.SplitSeq(list, ", ") {
+			if _, config, ok := strings.Cut(extension, "."); ok && !slices.Contains(names, config) {
+				names = append(names, config)
+			}
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(append([]string{command}, append(names, "-o yaml")...), " ")
+}
+
+// cutLast cuts a text around the last occurrence of a separator.
+func cutLast(text, separator string) (before, after string, found bool) {
+	i := strings.LastIndex(text, separator)
+	if i < 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+len(separator):], true
 }
 
 // finalizers finds objects whose deletion waits for finalizers of programs other than Cluster API's providers.

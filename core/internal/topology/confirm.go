@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
 
@@ -54,7 +55,7 @@ func (c *Controller) needsConfirmation(ctx context.Context, s *scope) (bool, err
 	if !controllerutil.ContainsFinalizer(s.cluster, clusterv1.ClusterFinalizer) {
 		return c.changesObjects(ctx, s.plan, false)
 	}
-	if spec.InfrastructureRef == nil || spec.ControlPlaneRef == nil {
+	if spec.InfrastructureRef == nil || spec.ControlPlaneRef == nil || len(s.plan.Hooks.Pending)+len(s.plan.Hooks.Called) > 0 {
 		return true, nil
 	}
 	return c.changesObjects(ctx, s.plan, true)
@@ -103,10 +104,12 @@ func (c *Controller) outdated(ctx context.Context, s *scope) (kind string, err e
 	return "", nil
 }
 
-// clusterChanged reports whether a plan that is based on one version of a Cluster is invalid for a later one.
+// clusterChanged reports whether a plan that is based on one version of a Cluster is invalid for a later one. Without the hooks that
+// another leader has recorded as pending, workers would be upgraded too early; and the record, which is written as a whole, would be lost.
 func clusterChanged(planned, live *clusterv1.Cluster) bool {
 	was, is := &planned.Spec, &live.Spec
 	return live.UID != planned.UID || !live.DeletionTimestamp.IsZero() || is.Paused ||
+		planned.Annotations[runtimev1.PendingHooksAnnotation] != live.Annotations[runtimev1.PendingHooksAnnotation] ||
 		!equality.Semantic.DeepEqual(was.Topology, is.Topology) ||
 		!equality.Semantic.DeepEqual(was.ClusterNetwork, is.ClusterNetwork) ||
 		!equality.Semantic.DeepEqual(was.InfrastructureRef, is.InfrastructureRef) ||

@@ -142,8 +142,14 @@ func (c *Controller) after(ctx context.Context, s *scope) (step.Result, error) {
 	if c.Planner.Hooks == nil {
 		return step.Done(), nil
 	}
+	due := lifecycle.After(s.cluster, s.plan.Versions)
+	if len(due) > 0 {
+		if result, err := c.waitIfOutdated(ctx, s); err != nil || result.Ends() {
+			return result, err
+		}
+	}
 	var errs []error
-	for _, call := range lifecycle.After(s.cluster, s.plan.Versions) {
+	for _, call := range due {
 		if _, err := c.Planner.Hooks.Ask(ctx, s.cluster, call); err != nil {
 			errs = append(errs, err)
 			continue
