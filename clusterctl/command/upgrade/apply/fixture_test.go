@@ -19,6 +19,7 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
@@ -326,13 +327,10 @@ func (w *world) request(n *testenv.Wire, dir string, r upgrade.Request) (string,
 	streams, buffers := iostreams.Test()
 	opts := &Options{
 		IO: streams, WaitTimeout: 20, Request: r,
-		Config: func(context.Context) (*config.Config, error) {
+		Catalog: func(context.Context) (*catalog.Catalog, error) {
 			conf := config.Default(func(string) (string, bool) { return "", false })
 			conf.Providers = []distribution.Provider{provider(dir)}
-			return conf, nil
-		},
-		Store: func(context.Context) (*repository.Store, error) {
-			return repository.NewStore(repository.Options{}), nil
+			return &catalog.Catalog{Config: conf, Store: repository.NewStore(repository.Options{})}, nil
 		},
 		Connect: func(management.Kubeconfig) (*management.Cluster, error) { return w.connect(n), nil },
 	}
