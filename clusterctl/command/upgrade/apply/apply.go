@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/lock"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/internal/distribution/install"
@@ -29,11 +31,15 @@ type Options struct {
 	Request    upgrade.Request
 	// WaitTimeout is in seconds, for each Deployment.
 	WaitTimeout int
+	// Self and Ended are of the Lease; see package lock.
+	Self  lock.Holder
+	Ended func(lock.Holder) bool
+	Clock clock.PassiveClock
 }
 
 // NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{IO: f.IO, Catalog: f.Catalog, Connect: f.Connect}
+	opts := &Options{IO: f.IO, Catalog: f.Catalog, Connect: f.Connect, Self: lock.Self(), Ended: lock.Ended, Clock: clock.RealClock{}}
 	cmd := &cobra.Command{
 		Use:   "apply",
 		Short: "Apply new versions of Cluster API core and providers in a management cluster",
@@ -101,9 +107,19 @@ func run(ctx context.Context, opts *Options) error {
 	if m, err = m.Unlimited(); err != nil {
 		return err
 	}
+	writer := &install.Writer{Client: m.Client, Backoff: install.Backoff()}
+	held := &lock.Lock{
+		Task: upgrade.Task(), Config: m.Config, Namespace: upgrade.LockNamespace, Self: opts.Self, Ended: opts.Ended, Clock: opts.Clock, Say: opts.IO.Infof,
+		Do: func(ctx context.Context, what string, request func(context.Context) error) error {
+			if err := writer.Retry(ctx, request); err != nil {
+				return fmt.Errorf("cannot %s: %w", what, err)
+			}
+			return nil
+		},
+	}
 	opts.IO.Infof("Checking the versions of the providers")
 	a := &upgrade.Applier{
-		IO: opts.IO, Backoff: install.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second,
+		IO: opts.IO, Hold: held.Hold, Backoff: writer.Backoff, Timeout: time.Duration(opts.WaitTimeout) * time.Second,
 		Planner: upgrade.Planner{Catalog: all, Cluster: m},
 	}
 	return a.Apply(ctx, opts.Request)
