@@ -43,6 +43,10 @@ func TestProvidersChangeWhileWebhooksAnswer(t *testing.T) {
 	}
 
 	r.Release("v2.0.1")
+	// A selector is immutable: the Deployment is deleted without its Pods and created again.
+	r.Edit("bootstrap-kubeadm", "v2.0.1", strings.NewReplacer("control-plane: controller-manager", "control-plane: bootstrap-manager").Replace)
+	// The Service selects the new Pods only.
+	r.Edit("bootstrap-kubeadm", "v2.0.1", strings.NewReplacer("  selector:\n    cluster.x-k8s.io/provider: bootstrap-kubeadm\n", "  selector:\n    control-plane: bootstrap-manager\n").Replace)
 	unknown := strings.NewReplacer("/kubeadm-control-plane-controller:", "/another-controller:")
 	r.Edit("control-plane-kubeadm", "v2.0.1", unknown.Replace)
 	w.upgradeFails("control-plane-kubeadm", "another-controller:v2.0.1", "put back")
@@ -51,10 +55,6 @@ func TestProvidersChangeWhileWebhooksAnswer(t *testing.T) {
 	}
 
 	r.Edit("control-plane-kubeadm", "v2.0.1", strings.NewReplacer("/another-controller:", "/kubeadm-control-plane-controller:").Replace)
-	// A selector is immutable: the Deployment is deleted without its Pods and created again.
-	r.Edit("bootstrap-kubeadm", "v2.0.1", strings.NewReplacer("control-plane: controller-manager", "control-plane: bootstrap-manager").Replace)
-	// The Service selects the new Pods only.
-	r.Edit("bootstrap-kubeadm", "v2.0.1", strings.NewReplacer("  selector:\n    cluster.x-k8s.io/provider: bootstrap-kubeadm\n", "  selector:\n    control-plane: bootstrap-manager\n").Replace)
 	w.upgrade()
 	want := map[string]string{}
 	for _, label := range []string{"bootstrap-kubeadm", "cluster-api", "control-plane-kubeadm", "infrastructure-in-memory"} {
