@@ -92,7 +92,7 @@ func (c *candidate) observe(err error) {
 	}
 	if c.failing.IsZero() {
 		c.failing = c.clock.Now()
-		c.say("Cannot get %s in the %s, trying again for up to %s: %s", c.describe(), c.task.Cluster, limit, management.Text(err))
+		c.tell("Cannot get %s in the %s, trying again for up to %s: %s", c.describe(), c.task.Cluster, limit, management.Text(err))
 	}
 	if !c.won && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || c.clock.Since(c.failing) >= limit) {
 		c.giveUp(fmt.Errorf("cannot get %s in the %s: %w", c.describe(), c.task.Cluster, err))
@@ -108,11 +108,13 @@ func (c *candidate) observeHolder(holder string) {
 	}
 	if c.holder != holder {
 		c.holder, c.held = holder, c.clock.Now()
-		c.say("Waiting for up to %s for another clusterctl that %s and has %s: %s", heldTimeout, c.task.Does, c.describe(), describe(parse(holder)))
+		c.tell("Waiting for up to %s for another clusterctl that %s and has %s: %s", heldTimeout, c.task.Does, c.describe(), describe(parse(holder)))
 	}
 	if c.clock.Since(c.held) >= heldTimeout {
 		c.giveUp(fmt.Errorf("another clusterctl %s: %s has had %s for %s: run the same command again when it has finished", c.task.Does, describe(parse(holder)), c.describe(), heldTimeout))
 	}
 }
+
+func (c *candidate) tell(format string, args ...any) { c.say(format, args...) }
 
 func (c *candidate) describe() string { return "Lease " + c.Describe() }
