@@ -24,6 +24,7 @@ import (
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/core/internal/cluster"
 	"sigs.k8s.io/cluster-api/core/internal/clusterclass"
+	"sigs.k8s.io/cluster-api/core/internal/extension"
 	"sigs.k8s.io/cluster-api/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/core/internal/extensionconfig"
 	"sigs.k8s.io/cluster-api/core/internal/healthcheck"
@@ -124,6 +125,8 @@ type setup struct {
 	flags    *flags
 	gates    *feature.Gates
 	clusters *remote.Clusters
+	// extensions calls runtime extensions. It is nil without the feature gate RuntimeSDK.
+	extensions *extension.Client
 	// recent records recent writes; all controllers share it.
 	recent *step.Recent
 }
@@ -139,6 +142,11 @@ func (s *setup) all(ctx context.Context) error {
 	})
 	if err := s.mgr.Add(s.clusters); err != nil {
 		return err
+	}
+	if s.gates.Enabled(feature.RuntimeSDK) {
+		if err := s.runtimeExtensions(ctx); err != nil {
+			return err
+		}
 	}
 	if err := s.controllers(ctx); err != nil {
 		return err
@@ -158,11 +166,6 @@ func (s *setup) all(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.gates.Enabled(feature.RuntimeSDK) {
-		if err := s.extensions(ctx); err != nil {
-			return err
-		}
-	}
 	return s.webhooks()
 }
 
@@ -174,6 +177,7 @@ func (s *setup) controllers(ctx context.Context) error {
 	return errors.Join(
 		cluster.Setup(ctx, s.mgr, cluster.Options{
 			Concurrency: s.flags.cluster, Filter: filter, Forget: s.clusters.Forget, Recent: s.recent,
+			LifecycleHooks: s.gates.Enabled(feature.RuntimeSDK) && s.gates.Enabled(feature.ClusterTopology),
 		}),
 		machine.Setup(ctx, s.mgr, machine.Options{
 			Concurrency: s.flags.machine, Filter: filter, Clusters: s.clusters, DrainTimeout: s.flags.drainTimeout,
@@ -200,23 +204,28 @@ func (s *setup) resourceSets(ctx context.Context) error {
 
 func (s *setup) topology(ctx context.Context) error {
 	filter := watch.Filter(s.env.WatchFilter)
+	options := topology.Options{Concurrency: s.flags.topology, Filter: filter, Recent: s.recent, Clusters: s.clusters}
+	if s.extensions != nil {
+		options.Lifecycle = s.extensions
+	}
 	return errors.Join(
 		clusterclass.Setup(ctx, s.mgr, clusterclass.Options{Concurrency: s.flags.class, Filter: filter}),
-		topology.Setup(ctx, s.mgr, topology.Options{
-			Concurrency: s.flags.topology, Filter: filter, Recent: s.recent, Clusters: s.clusters,
-		}),
+		topology.Setup(ctx, s.mgr, options),
 		templates.Setup(ctx, s.mgr, templates.Options{Concurrency: 1, Filter: filter}),
 	)
 }
 
-func (s *setup) extensions(ctx context.Context) error {
-	catalog := runtimecatalog.New()
-	if err := runtimehooksv1.AddToCatalog(catalog); err != nil {
+// runtimeExtensions adds the controller of ExtensionConfigs, and what the other controllers call extensions with.
+func (s *setup) runtimeExtensions(ctx context.Context) error {
+	hooks := runtimecatalog.New()
+	if err := runtimehooksv1.AddToCatalog(hooks); err != nil {
 		return err
 	}
+	filter := watch.Filter(s.env.WatchFilter)
+	caller := wire.NewCaller(wire.Options{UserAgent: s.env.UserAgent, Metrics: ctrlmetrics.Registry, Clock: clock.RealClock{}})
+	s.extensions = extension.New(extension.Options{Reader: s.mgr.GetCache(), Catalog: hooks, Caller: caller, Filter: filter})
 	return extensionconfig.Setup(ctx, s.mgr, extensionconfig.Options{
-		Concurrency: s.flags.extension, Filter: watch.Filter(s.env.WatchFilter), Catalog: catalog,
-		Caller: wire.NewCaller(wire.Options{UserAgent: s.env.UserAgent, Metrics: ctrlmetrics.Registry, Clock: clock.RealClock{}}),
+		Concurrency: s.flags.extension, Filter: filter, Catalog: hooks, Caller: caller,
 	})
 }
 

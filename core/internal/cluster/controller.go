@@ -28,6 +28,9 @@ type Options struct {
 	Filter watch.Filter
 	// Recent is shared by all controllers of the manager. If nil, every confirmation reads from the API server.
 	Recent *step.Recent
+	// LifecycleHooks is set if runtime extensions are called. Then the deletion of a Cluster with a topology begins when they have
+	// allowed it.
+	LifecycleHooks bool
 	// Forget is called for Clusters that have been deleted, to close the connections to them.
 	Forget func(cluster types.NamespacedName)
 }
@@ -37,6 +40,7 @@ type Controller struct {
 	step.Outside
 	follow *reference.Follower
 	forget func(types.NamespacedName)
+	hooks  bool
 }
 
 // conditions declares the conditions that a Cluster's Ready summarizes.
@@ -50,7 +54,7 @@ func progress() *step.Progress { return &step.Progress{First: []string{"phase"}}
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	kind := clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind)
-	c := &Controller{Outside: step.OutsideOf(mgr, "cluster-controller", o.Filter), forget: o.Forget}
+	c := &Controller{Outside: step.OutsideOf(mgr, "cluster-controller", o.Filter), forget: o.Forget, hooks: o.LifecycleHooks}
 	c.Recent = o.Recent
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
@@ -96,6 +100,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 			),
 		},
 		Deletion: []step.Step[*scope]{
+			step.Do("held", c.held),
 			step.Do("delete-children", c.deleteChildren),
 			step.Do("delete-control-plane", c.deleteControlPlane),
 			step.Do("delete-infrastructure", c.deleteInfrastructure),

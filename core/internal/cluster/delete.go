@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/provider/ownership"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
@@ -22,6 +23,15 @@ const (
 	// childrenBackstop bounds the wait for descendants, in case the event of the last one is lost.
 	childrenBackstop = time.Minute
 )
+
+// held waits until runtime extensions have allowed the deletion. The topology controller calls them, and records the answer; without the
+// record, extensions may still be answering. An extension that is removed later takes nothing back.
+func (c *Controller) held(_ context.Context, s *scope) (step.Result, error) {
+	if _, ok := s.Annotations[runtimev1.OkToDeleteAnnotation]; ok || !c.hooks || s.Spec.Topology == nil {
+		return step.Done(), nil
+	}
+	return step.Wait("runtime extensions to allow the deletion"), nil
+}
 
 // deleteChildren deletes the workers, and control plane Machines without control plane object, and waits until no descendants
 // are left except the Machines of the control plane object.

@@ -11,6 +11,7 @@
 //
 // Deletion waits for each of these before it continues:
 //
+//	held                   extensions with the hook BeforeClusterDelete allow the deletion, recorded in an annotation
 //	delete-children        workers, and control plane Machines without control plane object, are gone
 //	delete-control-plane   the control plane object is gone
 //	delete-infrastructure  the infrastructure object is gone

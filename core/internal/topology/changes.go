@@ -45,6 +45,9 @@ func (c *comparison) plan(ctx context.Context, class *clusterv1.ClusterClass, ve
 	if plan.Stages, err = c.stages(ctx); err != nil {
 		return nil, err
 	}
+	if plan.heldTemplates, err = c.heldTemplates(); err != nil {
+		return nil, err
+	}
 	plan.Deletions, err = c.deletions(ctx)
 	return plan, err
 }
@@ -71,14 +74,17 @@ func (c *comparison) stages(ctx context.Context) ([][]Change, error) {
 }
 
 // ordered returns the desired objects in stages: templates and infrastructure cluster, workers, then health checks and control
-// plane.
+// plane. Those on hold are left out.
 func (c *comparison) ordered() ([][]*unstructured.Unstructured, error) {
 	first := []*unstructured.Unstructured{c.want.InfrastructureCluster}
-	if c.want.ControlPlaneMachines != nil {
+	if c.want.ControlPlaneMachines != nil && !c.want.ControlPlaneOnHold {
 		first = append(first, c.want.ControlPlaneMachines)
 	}
 	var workers, healthChecks []runtime.Object
 	for _, md := range c.want.MachineDeployments {
+		if md.OnHold {
+			continue
+		}
 		first = append(first, md.Bootstrap, md.Infrastructure)
 		workers = append(workers, md.Object)
 		if md.HealthCheck != nil {
@@ -86,10 +92,13 @@ func (c *comparison) ordered() ([][]*unstructured.Unstructured, error) {
 		}
 	}
 	for _, mp := range c.want.MachinePools {
+		if mp.OnHold {
+			continue
+		}
 		first = append(first, mp.Bootstrap, mp.Infrastructure)
 		workers = append(workers, mp.Object)
 	}
-	if check := c.want.ControlPlaneHealthCheck; check != nil {
+	if check := c.want.ControlPlaneHealthCheck; check != nil && !c.want.ControlPlaneOnHold {
 		healthChecks = append(healthChecks, check)
 	}
 	second, err := desiredUnstructured(workers)
@@ -100,7 +109,10 @@ func (c *comparison) ordered() ([][]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	return [][]*unstructured.Unstructured{first, second, append(third, c.want.ControlPlane)}, nil
+	if !c.want.ControlPlaneOnHold {
+		third = append(third, c.want.ControlPlane)
+	}
+	return [][]*unstructured.Unstructured{first, second, third}, nil
 }
 
 // change compares one desired object with the live one.

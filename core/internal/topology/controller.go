@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/provider/ssa"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
@@ -34,6 +34,8 @@ type Controller struct {
 	Applier Applier
 	// Watch starts watching the kinds of these objects, unless they are watched already.
 	Watch func(ctx context.Context, kinds []*unstructured.Unstructured) error
+	// hooks is Planner.Hooks, nil without the feature gate RuntimeSDK.
+	hooks *lifecycleHooks
 	// clean holds the UIDs of Clusters that have no leftover templates: see leftovers.
 	clean sync.Map
 	// serial makes apply send one request at a time, for tests that interrupt it after each of them.
@@ -56,7 +58,10 @@ func (s *scope) hasTopology() bool { return s.cluster.Spec.Topology != nil }
 // deleted only sets the condition: the Cluster controller deletes the objects.
 func (c *Controller) deleted(_ context.Context, s *scope) (step.Result, error) {
 	c.clean.Delete(s.cluster.UID)
-	return step.Stop().WithConditions(condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, "")), nil
+	if c.hooks != nil {
+		c.hooks.forget(s.cluster.UID)
+	}
+	return step.Stop().WithConditions(deleted(clusterv1.ConditionSeverityInfo, "")), nil
 }
 
 // work computes the plan, and watches the kinds of its objects.
@@ -66,11 +71,14 @@ func (c *Controller) work(ctx context.Context, s *scope) (step.Result, error) {
 		return step.Done(), err
 	}
 	s.plan = plan
+	if plan.Hooks.HoldsCreation() {
+		return waitForHooks(plan.Hooks), nil
+	}
 	return step.Done(), c.Watch(ctx, plan.Kinds)
 }
 
 // refer writes labels, finalizer and references into the Cluster before the objects are created, so that its deletion
-// finds all of them.
+// finds all of them, and which hooks are to be called before what makes them pending is applied.
 func (c *Controller) refer(_ context.Context, s *scope) (step.Result, error) {
 	if s.cluster.Labels == nil {
 		s.cluster.Labels = map[string]string{}
@@ -79,6 +87,8 @@ func (c *Controller) refer(_ context.Context, s *scope) (step.Result, error) {
 	controllerutil.AddFinalizer(s.cluster, clusterv1.ClusterFinalizer)
 	setReference(&s.cluster.Spec.InfrastructureRef, s.plan.InfrastructureRef)
 	setReference(&s.cluster.Spec.ControlPlaneRef, s.plan.ControlPlaneRef)
+	lifecycle.MarkCalled(s.cluster, s.plan.Hooks.Called...)
+	lifecycle.MarkPending(s.cluster, s.plan.Hooks.Pending...)
 	return step.Checkpoint(), nil
 }
 

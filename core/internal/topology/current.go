@@ -77,17 +77,17 @@ func addWorkers[T any, W interface {
 }
 
 // versions decides which version each part gets now.
-func (p *Planner) versions(ctx context.Context, cluster *clusterv1.Cluster, current *desired.Current) (upgrade.Plan, error) {
+func (p *Planner) versions(ctx context.Context, cluster *clusterv1.Cluster, current *desired.Current, held *holds) (upgrade.Plan, error) {
 	in, err := upgradeInput(cluster, current)
 	if err != nil {
 		return upgrade.Plan{}, err
 	}
-	if !upToDate(in) {
+	if !upToDate(in) || held.completion() {
 		if err := p.findUpgrading(ctx, cluster, current, &in); err != nil {
 			return upgrade.Plan{}, err
 		}
 	}
-	return upgrade.Compute(in), nil
+	return held.versions(ctx, in)
 }
 
 // upgradeInput returns what the objects alone show. It does not set Upgrading of workers: see findUpgrading.
@@ -119,8 +119,8 @@ func upgradeInput(cluster *clusterv1.Cluster, current *desired.Current) (in upgr
 	return in, nil
 }
 
-// upToDate reports whether every part has the version of the topology in its spec. Then the versions of its machines do not
-// matter.
+// upToDate reports whether every part has the version of the topology in its spec. Then the versions of its machines only matter for a
+// hook that waits for the end of the upgrade.
 func upToDate(in upgrade.Input) bool {
 	differs := func(w upgrade.Workers) bool { return w.Exists && w.Version != in.Version }
 	return (!in.ControlPlane.Exists || in.ControlPlane.Version == in.Version) &&

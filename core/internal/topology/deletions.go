@@ -43,15 +43,20 @@ func (c *comparison) deletions(ctx context.Context) ([]*unstructured.Unstructure
 // obsolete returns the keys of objects that the topology may have had and no longer has. They need not exist.
 func (c *comparison) obsolete(ctx context.Context) ([]objectKey, error) {
 	keys := c.removedWorkers()
-	if c.want.ControlPlaneHealthCheck == nil {
-		keys = append(keys, healthCheck(c.want.ControlPlane.GetName()))
+	if !c.want.ControlPlaneOnHold {
+		if c.want.ControlPlaneHealthCheck == nil {
+			keys = append(keys, healthCheck(c.want.ControlPlane.GetName()))
+		}
+		template, err := c.rotatedControlPlaneTemplate()
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, template...)
 	}
-	template, err := c.rotatedControlPlaneTemplate()
-	if err != nil {
-		return nil, err
-	}
-	keys = append(keys, template...)
 	for _, md := range c.want.MachineDeployments {
+		if md.OnHold {
+			continue
+		}
 		if md.HealthCheck == nil {
 			keys = append(keys, healthCheck(md.Object.Name))
 		}
@@ -62,6 +67,28 @@ func (c *comparison) obsolete(ctx context.Context) ([]objectKey, error) {
 		keys = append(keys, templates...)
 	}
 	return keys, nil
+}
+
+// heldTemplates returns the templates that objects on hold refer to.
+func (c *comparison) heldTemplates() (map[templateKey]bool, error) {
+	held := map[templateKey]bool{}
+	if c.want.ControlPlaneOnHold && c.current.ControlPlane != nil {
+		ref, err := contract.ControlPlaneOf(c.current.ControlPlane).InfrastructureRef()
+		if err != nil {
+			return nil, err
+		}
+		if ref != nil {
+			held[keyOf(ref)] = true
+		}
+	}
+	for _, md := range c.want.MachineDeployments {
+		if current := c.current.MachineDeployments[md.TopologyName]; md.OnHold && current != nil {
+			for _, ref := range reference.OfMachine(&current.Spec.Template.Spec) {
+				held[keyOf(ref)] = true
+			}
+		}
+	}
+	return held, nil
 }
 
 func healthCheck(name string) objectKey {

@@ -3,6 +3,7 @@ package topology
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -102,9 +103,12 @@ func (p *Planner) unusedTemplates(ctx context.Context, cluster *clusterv1.Cluste
 	return unused, recheck, nil
 }
 
-// templates returns the templates that the plan applies or deletes.
+// templates returns the templates that the plan applies, deletes or leaves to objects on hold.
 func (p *Plan) templates() map[templateKey]bool {
-	keys := map[templateKey]bool{}
+	keys := maps.Clone(p.heldTemplates)
+	if keys == nil {
+		keys = map[templateKey]bool{}
+	}
 	for _, change := range p.Stages[0] {
 		keys[keyOfObject(change.Desired)] = true
 	}

@@ -10,6 +10,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/desired"
+	"sigs.k8s.io/cluster-api/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/core/internal/topology/upgrade"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
@@ -44,6 +45,14 @@ type Planner struct {
 	ListOptions func(cluster *clusterv1.Cluster) []client.ListOption
 	// PoolVersions reads the versions of Nodes. If it is nil, a MachinePool counts as upgraded as soon as its spec is.
 	PoolVersions PoolVersions
+	// Hooks calls lifecycle hooks. If it is nil, there are none.
+	Hooks Hooks
+}
+
+// Hooks calls the extensions of lifecycle hooks.
+type Hooks interface {
+	// Ask calls all extensions of a hook for a Cluster, which is not changed. Without extensions, nothing blocks.
+	Ask(ctx context.Context, cluster *clusterv1.Cluster, call lifecycle.Call) (lifecycle.Answer, error)
 }
 
 // Labeled selects the objects of a Cluster's topology by their labels, for readers without indexes.
@@ -58,13 +67,17 @@ type Plan struct {
 	// Labels, InfrastructureRef and ControlPlaneRef are those that the Cluster must have.
 	Labels                             map[string]string
 	InfrastructureRef, ControlPlaneRef *corev1.ObjectReference
-	// Stages are all desired objects, including those that are up to date. Objects of a stage do not depend on each other.
-	// The first stage has all templates.
+	// Stages are all desired objects, including those that are up to date, but not those on hold: parts that wait for their
+	// upgrade stay as they are until then. Objects of a stage do not depend on each other. The first stage has all templates.
 	Stages [][]Change
 	// Deletions are objects to delete after all stages.
 	Deletions []*unstructured.Unstructured
 	// Versions has the versions of all parts, and what has to wait.
 	Versions upgrade.Plan
+	// Hooks is what lifecycle hooks hold back, and what to record about them before the plan is carried out.
+	Hooks lifecycle.Outcome
+	// heldTemplates are the templates that objects on hold refer to.
+	heldTemplates map[templateKey]bool
 	// Kinds has an object of each kind of the class's templates and the Cluster's objects. Kinds may repeat.
 	Kinds []*unstructured.Unstructured
 }
@@ -81,8 +94,10 @@ type Change struct {
 	Kept bool
 }
 
-// Plan computes the plan for a Cluster that has a topology. The Cluster is not changed.
+// Plan computes the plan for a Cluster that has a topology. The Cluster is not changed. While hook BeforeClusterCreate blocks, the plan has
+// only Class and Hooks.
 func (p *Planner) Plan(ctx context.Context, cluster *clusterv1.Cluster) (*Plan, error) {
+	asked := cluster
 	class, err := p.class(ctx, cluster)
 	if err != nil {
 		return nil, err
@@ -102,7 +117,11 @@ func (p *Planner) Plan(ctx context.Context, cluster *clusterv1.Cluster) (*Plan, 
 	if err != nil {
 		return nil, err
 	}
-	versions, err := p.versions(ctx, cluster, current)
+	held := &holds{Hooks: p.Hooks, cluster: asked}
+	if err := held.creation(ctx); err != nil || held.HoldsCreation() {
+		return &Plan{Class: class, Hooks: held.Outcome}, err
+	}
+	versions, err := p.versions(ctx, cluster, current, held)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +136,12 @@ func (p *Planner) Plan(ctx context.Context, cluster *clusterv1.Cluster) (*Plan, 
 	if err := want.Rotate(ctx, cluster, c.fits); err != nil {
 		return nil, err
 	}
-	return c.plan(ctx, class, versions, templatesOf(blueprint))
+	plan, err := c.plan(ctx, class, versions, templatesOf(blueprint))
+	if err != nil {
+		return nil, err
+	}
+	plan.Hooks = held.Outcome
+	return plan, nil
 }
 
 // templatesOf returns the templates of a class that a Cluster uses.

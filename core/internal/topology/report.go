@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/extension"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
@@ -24,6 +25,10 @@ func (c *Controller) conclude(ctx context.Context, s *scope, result step.Result,
 		condition.Set(s.cluster, classNotReconciled(notReady))
 		return step.Wait("ClusterClass " + notReady.Class + " to be reconciled"), nil
 	}
+	if notReady, ok := errors.AsType[*extension.NotReadyError](err); ok {
+		condition.Set(s.cluster, reconciled(nil, err))
+		return waitForDiscovery(notReady), nil
+	}
 	if err != nil && step.IsStale(err) {
 		// The next reconcile sees the current objects; users need not know.
 		return result, err
@@ -42,6 +47,10 @@ func reconciled(plan *Plan, err error) clusterv1.Condition {
 	if err != nil {
 		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityError,
 			clusterv1.TopologyReconcileFailedReason, "%s", err.Error())
+	}
+	if len(plan.Hooks.Blocking) > 0 {
+		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo,
+			clusterv1.TopologyReconciledHookBlockingReason, "%s", plan.Hooks.Message())
 	}
 	if reason, message, waiting := plan.Versions.Waiting(); waiting {
 		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, reason, "%s", message)

@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	"sigs.k8s.io/cluster-api/core/internal/extension"
 	"sigs.k8s.io/cluster-api/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
@@ -30,6 +32,8 @@ type Options struct {
 	Recent *step.Recent
 	// Extension serves external patches. If it is nil, classes with external patches are errors.
 	Extension patches.Extension
+	// Lifecycle calls the extensions of lifecycle hooks. If it is nil, there are none.
+	Lifecycle Caller
 	// Clusters connects to workload clusters, for the versions of the Nodes of MachinePools. It must cache Nodes. If it is nil, a
 	// MachinePool counts as upgraded as soon as its spec is.
 	Clusters *remote.Clusters
@@ -48,6 +52,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := newController(outside, mgr.GetCache(), NewClasses(o.Extension))
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
+	if o.Lifecycle != nil {
+		c.useHooks(o.Lifecycle)
+		declared.Watches = append(declared.Watches, step.Mapped(&runtimev1.ExtensionConfig{}, c.heldByHooks, extension.Changes()))
+	}
 	if o.Clusters != nil {
 		c.Planner.PoolVersions = poolVersions(func(ctx context.Context, key types.NamespacedName) (client.Reader, error) {
 			return o.Clusters.Get(ctx, key)
@@ -69,6 +77,12 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return nil
 	}
 	return nil
+}
+
+// useHooks makes the controller call lifecycle hooks.
+func (c *Controller) useHooks(caller Caller) {
+	c.hooks = newLifecycleHooks(caller, c.Clock)
+	c.Planner.Hooks = c.hooks
 }
 
 // declared returns the controller's declaration. It does not compute the condition Ready of Clusters: the Cluster controller
@@ -97,10 +111,14 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 				step.Do("apply", c.apply),
 				step.Do("leftovers", c.leftovers),
 				step.Do("prune", c.prune),
+				step.Do("after", c.after),
 			),
 		},
 		Deletion: []step.Step[*scope]{
-			step.When((*scope).hasTopology, step.Do("deleted", c.deleted).Sets(clusterv1.TopologyReconciledCondition)),
+			step.When((*scope).hasTopology,
+				step.Do("before-delete", c.beforeDelete).Sets(clusterv1.TopologyReconciledCondition),
+				step.Do("deleted", c.deleted).Sets(clusterv1.TopologyReconciledCondition),
+			),
 		},
 		Conclude: c.conclude,
 	}

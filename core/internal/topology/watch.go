@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/watch"
 )
@@ -68,12 +70,15 @@ func hasTopology() predicate.Predicate {
 	})
 }
 
-// relevantCluster selects resyncs, and events of changes that the topology depends on. It depends on nothing in the status, but the next
-// reconcile waits for the controller's own writes, so changes of its condition and of finalizers are selected, too.
+// relevantCluster selects resyncs, and events of changes that the topology depends on. Of the status, only a hook depends on the
+// initialization of the control plane; but the next reconcile waits for the controller's own writes, so changes of its condition and of
+// finalizers are selected, too.
 func relevantCluster() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Resynced(), watch.Updated(func(before, after *clusterv1.Cluster) bool {
 		return metadataChanged(before, after) || !slices.Equal(before.Finalizers, after.Finalizers) ||
-			!reflect.DeepEqual(condition.Get(before, clusterv1.TopologyReconciledCondition), condition.Get(after, clusterv1.TopologyReconciledCondition))
+			!reflect.DeepEqual(condition.Get(before, clusterv1.TopologyReconciledCondition), condition.Get(after, clusterv1.TopologyReconciledCondition)) ||
+			(lifecycle.IsPending(after, lifecycle.AfterControlPlaneInitialized) &&
+				!condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) && condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition))
 	}))
 }
 
@@ -153,4 +158,27 @@ func ofClass(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		return clustersOf(ctx, reader, client.ObjectKeyFromObject(o))
 	}
+}
+
+// heldByHooks maps an ExtensionConfig to the Clusters that extensions may hold back. Their answers of before do not count any more.
+func (c *Controller) heldByHooks(ctx context.Context, _ client.Object) []reconcile.Request {
+	c.hooks.forget()
+	clusters := &clusterv1.ClusterList{}
+	if err := c.Cache.List(ctx, clusters); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list the Clusters that extensions may hold back")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range clusters.Items {
+		cluster := &clusters.Items[i]
+		if current := condition.Get(cluster, clusterv1.TopologyReconciledCondition); current != nil && slices.Contains(heldReasons(), current.Reason) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(cluster)})
+		}
+	}
+	return out
+}
+
+// heldReasons are the reasons of condition TopologyReconciled while an extension blocks, fails or is not known yet.
+func heldReasons() []string {
+	return []string{clusterv1.TopologyReconciledHookBlockingReason, clusterv1.TopologyReconcileFailedReason, clusterv1.DeletedReason}
 }

@@ -86,7 +86,11 @@ func (c *Campaign) Run(ctx context.Context) ([]*Result, error) {
 // in executes the runs that need a World with, or without, standby replicas of managers.
 func (c *Campaign) in(ctx context.Context, standby bool, families []Family) (results []*Result, err error) {
 	dir := filepath.Join(c.Dir, map[bool]string{false: "single", true: "replicas"}[standby])
-	w, err := world.Start(ctx, world.Options{Root: c.Root, Dir: dir, Standby: standby, Ports: c.ports(), IPAM: slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.IPAM })})
+	w, err := world.Start(ctx, world.Options{
+		Root: c.Root, Dir: dir, Standby: standby, Ports: c.ports(),
+		IPAM:  slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.IPAM }),
+		Hooks: slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.Hooks }),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -65,6 +65,9 @@ func Rules() []Rule {
 		{"etcd always has a quorum", alwaysQuorum},
 		{"finally, etcd has one member for each control plane Machine", finalMembers},
 		{"no address is allocated to two claims", addressesOnce},
+		{"nothing happens before its lifecycle hook has released it", heldByHooks},
+		{"no lifecycle hook is called before its time", hooksInTime},
+		{"without faults, hooks that cannot block are called once", hooksOnce},
 		{"no confidential content in Events, statuses and annotations", noConfidentialContent},
 		{"the final state is that of the baseline run", sameFinalState},
 	}

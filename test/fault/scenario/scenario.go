@@ -66,6 +66,8 @@ type Scenario struct {
 	Provider func(ctx context.Context, t Target, now history.State) error
 	// IPAM is set if the change is one of pools of addresses. Such a scenario has no Cluster.
 	IPAM bool
+	// Hooks is set if the managers call the extension of package extension.
+	Hooks bool
 	// ExternalEtcd is set if etcd is not on the Cluster's machines.
 	ExternalEtcd bool
 	// Before is the size of the Cluster at the start. Nil: it does not exist.
@@ -87,7 +89,7 @@ type Scenario struct {
 // All returns the scenarios.
 func All() []Scenario {
 	return slices.Concat(creations(), scalings(), rollouts(), remediations(), externalRemediations(), deletions(), pools(), resourceSets(),
-		externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses())
+		externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked())
 }
 
 // Definitions returns the CRDs of kinds that are not ours.

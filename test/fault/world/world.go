@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"sigs.k8s.io/cluster-api/test/fault/extension"
 	"sigs.k8s.io/cluster-api/test/fault/history"
 	"sigs.k8s.io/cluster-api/test/fault/request"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
@@ -36,6 +37,8 @@ type Options struct {
 	Standby bool
 	// IPAM starts the manager of the IPAM provider, too.
 	IPAM bool
+	// Hooks sets the feature gate RuntimeSDK of the core provider, and starts and registers the extension of package extension.
+	Hooks bool
 }
 
 // World is an API server and its managers.
@@ -71,6 +74,9 @@ func Start(ctx context.Context, o Options) (*World, error) {
 
 func (w *World) start(ctx context.Context) error {
 	programs := managers.Programs()
+	if w.options.Hooks {
+		programs[0].Gates += ",RuntimeSDK=true"
+	}
 	if w.options.IPAM {
 		programs = append(programs, managers.IPAM())
 	}
@@ -96,8 +102,22 @@ func (w *World) start(ctx context.Context) error {
 	if err := w.AwaitDefinitions(ctx); err != nil {
 		return fmt.Errorf("waiting for the API server to serve all kinds: %w", err)
 	}
+	if w.options.Hooks {
+		if err := w.extension(ctx); err != nil {
+			return err
+		}
+	}
 	w.Recorder, err = history.Record(ctx, w.Config)
 	return err
+}
+
+// extension starts the extension, and returns when it is discovered.
+func (w *World) extension(ctx context.Context) error {
+	server, err := extension.Start(ctx, w.Client, filepath.Join(w.Dir, "extension"))
+	if err != nil {
+		return err
+	}
+	return server.Register(ctx)
 }
 
 // program installs and starts a program. The in-memory provider has one replica, because machines are simulated in its

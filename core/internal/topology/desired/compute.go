@@ -2,6 +2,7 @@ package desired
 
 import (
 	"context"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,7 +15,7 @@ import (
 // Compute returns the desired objects of a Cluster. Existing templates keep their names even if their content changes: call
 // Rotate next.
 func Compute(ctx context.Context, in Input) (*Objects, error) {
-	c := computation{Input: in, objects: &Objects{}}
+	c := computation{Input: in, objects: &Objects{ControlPlaneOnHold: in.Versions.ControlPlanePending}}
 	c.patch.Cluster, c.patch.Class = in.Cluster, in.Blueprint.Class
 	if err := c.infrastructureAndControlPlane(); err != nil {
 		return nil, err
@@ -88,6 +89,7 @@ func (c *computation) machineDeployments(topologies []clusterv1.MachineDeploymen
 			continue
 		}
 		md := machineDeployment(c.Input, topology, class, name, version)
+		md.OnHold = slices.Contains(c.Versions.MachineDeployments.Pending, name)
 		c.objects.MachineDeployments = append(c.objects.MachineDeployments, md)
 		c.patch.MachineDeployments = append(c.patch.MachineDeployments, md.patchInput(topology, c.Blueprint.MachineDeployments[class.Class]))
 	}
@@ -116,6 +118,7 @@ func (c *computation) machinePools(topologies []clusterv1.MachinePoolTopology) e
 		if err != nil {
 			return err
 		}
+		mp.OnHold = slices.Contains(c.Versions.MachinePools.Pending, name)
 		c.objects.MachinePools = append(c.objects.MachinePools, mp)
 		c.patch.MachinePools = append(c.patch.MachinePools, mp.patchInput(topology, c.Blueprint.MachinePools[class.Class]))
 	}

@@ -48,13 +48,13 @@ func Record(template, live *unstructured.Unstructured) (hash string, err error) 
 // change.
 type Fits func(ctx context.Context, template *unstructured.Unstructured) (bool, error)
 
-// Rotate renames every template whose spec would change, and updates the reference to it. The new name derives from the
+// Rotate renames every template whose spec would change, and updates the reference to it, except for those on hold. The new name derives from the
 // content: a rollback to earlier content uses the earlier template if it still exists.
 //
 // Patches see the previous names. Where they wrote one into a template or the control plane, it is replaced by the new name:
 // otherwise the next reconcile would compute other content and rotate again.
 func (o *Objects) Rotate(ctx context.Context, cluster *clusterv1.Cluster, fits Fits) error {
-	if o.ControlPlaneMachines != nil {
+	if o.ControlPlaneMachines != nil && !o.ControlPlaneOnHold {
 		machines := rotation{cluster, o.ControlPlaneMachines, cluster.Name, names.ForMachines}
 		rotated, err := machines.rotate(ctx, fits, o.ControlPlane)
 		if err != nil {
@@ -67,6 +67,9 @@ func (o *Objects) Rotate(ctx context.Context, cluster *clusterv1.Cluster, fits F
 		}
 	}
 	for _, md := range o.MachineDeployments {
+		if md.OnHold {
+			continue
+		}
 		if err := md.rotate(ctx, cluster, fits); err != nil {
 			return err
 		}

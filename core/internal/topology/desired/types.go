@@ -58,6 +58,9 @@ type Objects struct {
 	ControlPlaneMachines *unstructured.Unstructured
 	// ControlPlaneHealthCheck is nil if the control plane has no health check.
 	ControlPlaneHealthCheck *clusterv1.MachineHealthCheck
+	// ControlPlaneOnHold is set if the control plane waits for its upgrade. Nothing of it is changed until then, its template and
+	// health check included: otherwise, it would be rolled out now, and again by the upgrade.
+	ControlPlaneOnHold bool
 
 	// MachineDeployments and MachinePools are in the order of the topology, without those that are created later.
 	MachineDeployments []*MachineDeployment
@@ -76,6 +79,8 @@ type MachineDeployment struct {
 	Bootstrap, Infrastructure *unstructured.Unstructured
 	// HealthCheck is nil if it has no health check.
 	HealthCheck *clusterv1.MachineHealthCheck
+	// OnHold is set if it waits for its upgrade: see Objects.ControlPlaneOnHold.
+	OnHold bool
 }
 
 // MachinePool is a MachinePool with its bootstrap and infrastructure objects.
@@ -85,6 +90,8 @@ type MachinePool struct {
 	Object       *clusterv1.MachinePool
 	// Bootstrap and Infrastructure are the objects that Object refers to.
 	Bootstrap, Infrastructure *unstructured.Unstructured
+	// OnHold is set if it waits for its upgrade: see Objects.ControlPlaneOnHold.
+	OnHold bool
 }
 
 // RefTo returns a reference to an object.

@@ -14,6 +14,10 @@ type Input struct {
 	// MachineDeployments and MachinePools are those of the topology, in its order.
 	MachineDeployments []Workers
 	MachinePools       []Workers
+
+	// ControlPlaneHeld and WorkersHeld report whether runtime extensions block the upgrade: of the control plane, and thereby of the
+	// workers, or of the workers.
+	ControlPlaneHeld, WorkersHeld bool
 }
 
 // ControlPlane is the current state of the control plane.
@@ -94,10 +98,20 @@ func Compute(in Input) Plan {
 	p.ControlPlane = p.controlPlaneVersion(in)
 	p.ControlPlanePending = p.ControlPlane != in.Version
 	starting := in.ControlPlane.Exists && p.ControlPlane != in.ControlPlane.Version
-	controlPlaneStable := !p.ControlPlanePending && !starting && !in.ControlPlane.inProgress()
-	p.MachineDeployments.plan(in.MachineDeployments, in, controlPlaneStable)
-	p.MachinePools.plan(in.MachinePools, in, controlPlaneStable)
+	ready := !p.ControlPlanePending && !starting && !in.ControlPlane.inProgress() && !in.WorkersHeld
+	p.MachineDeployments.plan(in.MachineDeployments, in, ready)
+	p.MachinePools.plan(in.MachinePools, in, ready)
 	return p
+}
+
+// Complete reports whether every part has the version of the topology, and nothing is in progress or has to wait.
+func (p Plan) Complete() bool {
+	current := p.controlPlane
+	return current.Exists && current.Version == p.Version && !current.inProgress() && p.MachineDeployments.complete() && p.MachinePools.complete()
+}
+
+func (s *Sequence) complete() bool {
+	return len(s.Creating)+len(s.NameTaken)+len(s.Pending)+len(s.Deferred)+len(s.Upgrading) == 0
 }
 
 // inProgress reports whether the control plane is being provisioned, upgraded or scaled.
@@ -111,15 +125,15 @@ func (p *Plan) controlPlaneVersion(in Input) string {
 	switch {
 	case !current.Exists:
 		return in.Version
-	case current.inProgress(), len(p.MachineDeployments.Upgrading) > 0, len(p.MachinePools.Upgrading) > 0:
+	case current.inProgress(), len(p.MachineDeployments.Upgrading) > 0, len(p.MachinePools.Upgrading) > 0, in.ControlPlaneHeld:
 		return current.Version
 	default:
 		return in.Version
 	}
 }
 
-// plan decides for each of the workers, in order.
-func (s *Sequence) plan(all []Workers, in Input, controlPlaneStable bool) {
+// plan decides for each of the workers, in order. ready reports whether they may be created or upgraded at all.
+func (s *Sequence) plan(all []Workers, in Input, ready bool) {
 	s.Versions = make(map[string]string, len(all))
 	inProgress := len(s.Upgrading)
 	defer func() { slices.Sort(s.Upgrading) }()
@@ -127,7 +141,7 @@ func (s *Sequence) plan(all []Workers, in Input, controlPlaneStable bool) {
 	for _, w := range all {
 		onHold = onHold || w.Hold
 		switch {
-		case !w.Exists && controlPlaneStable:
+		case !w.Exists && ready:
 			s.Versions[w.TopologyName] = in.Version
 			continue
 		case !w.Exists:
@@ -139,7 +153,7 @@ func (s *Sequence) plan(all []Workers, in Input, controlPlaneStable bool) {
 		case w.Version == in.Version:
 		case w.Deferred || onHold:
 			s.Deferred = append(s.Deferred, w.Object)
-		case inProgress >= max(in.Concurrency, 1) || !controlPlaneStable:
+		case inProgress >= max(in.Concurrency, 1) || !ready:
 			s.Pending = append(s.Pending, w.Object)
 		default:
 			s.Versions[w.TopologyName] = in.Version
