@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/lock"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/internal/distribution/install"
 )
@@ -107,19 +108,14 @@ func run(ctx context.Context, opts *Options) error {
 	if m, err = m.Unlimited(); err != nil {
 		return err
 	}
-	writer := &install.Writer{Client: m.Client, Backoff: install.Backoff()}
+	cluster := &side.Side{Client: m.Client, Name: "management", Host: m.Host, Backoff: side.Backoff()}
 	held := &lock.Lock{
-		Task: upgrade.Task(), Config: m.Config, Namespace: upgrade.LockNamespace, Self: opts.Self, Ended: opts.Ended, Clock: opts.Clock, Say: opts.IO.Infof,
-		Do: func(ctx context.Context, what string, request func(context.Context) error) error {
-			if err := writer.Retry(ctx, request); err != nil {
-				return fmt.Errorf("cannot %s: %w", what, err)
-			}
-			return nil
-		},
+		Task: upgrade.Task(), Config: m.Config, Namespace: upgrade.LockNamespace, Self: opts.Self, Ended: opts.Ended, Do: cluster.Do,
+		Clock: opts.Clock, Say: opts.IO.Infof,
 	}
 	opts.IO.Infof("Checking the versions of the providers")
 	a := &upgrade.Applier{
-		IO: opts.IO, Hold: held.Hold, Backoff: writer.Backoff, Timeout: time.Duration(opts.WaitTimeout) * time.Second,
+		IO: opts.IO, Hold: held.Hold, Backoff: install.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second,
 		Planner: upgrade.Planner{Catalog: all, Cluster: m},
 	}
 	return a.Apply(ctx, opts.Request)
