@@ -44,7 +44,7 @@ func Await(result step.Result, err error) (step.Result, error) {
 
 // split returns when the first of the backoffs ends that err is due to, 0 if there are none, and the other errors.
 func split(err error) (left time.Duration, rest error) {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // what is wrapped around several errors is kept
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var others []error
 		for _, e := range joined.Unwrap() {
 			l, other := split(e)
