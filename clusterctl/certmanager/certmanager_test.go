@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"sigs.k8s.io/cluster-api/clusterctl/config"
+	"sigs.k8s.io/cluster-api/internal/distribution/components"
 	"sigs.k8s.io/cluster-api/internal/distribution/install"
 	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
@@ -123,5 +124,27 @@ func TestPrepareAndApply(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestOverride: cert-manager has a folder of overrides like providers, and overrides of images.
+func TestOverride(t *testing.T) {
+	overrides := t.TempDir()
+	folder := filepath.Join(overrides, "cert-manager", config.CertManagerVersion)
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	const mine = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: mine}, spec: {template: {spec: {containers: [{name: c, image: reg.io/controller:v1}]}}}}"
+	if err := os.WriteFile(filepath.Join(folder, "cert-manager.yaml"), []byte(mine), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := config.Default(func(string) (string, bool) { return "", false })
+	c.Images = components.ImageOverrides{"cert-manager": {Repository: "mirror"}}
+	objects, images, err := Manifests(t.Context(), repository.NewStore(repository.Options{OverridesFolder: overrides}), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"mirror/controller:v1"}, images); diff != "" || len(objects) != 1 || objects[0].GetName() != "mine" {
+		t.Errorf("objects %v; images: -want +got:\n%s", objects, diff)
 	}
 }

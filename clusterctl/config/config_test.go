@@ -196,6 +196,24 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// A downloaded configuration is used without a file: nothing is left in the configuration folder.
+func TestDownloadLeavesNothing(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "WHICH: downloaded") }))
+	defer server.Close()
+	dir := t.TempDir()
+	c, err := Load(t.Context(), Options{Path: server.URL + "/clusterctl.yaml", Env: environment(map[string]string{"XDG_CONFIG_HOME": dir, "HOME": dir})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := c.Variable("WHICH"); got != "downloaded" {
+		t.Errorf("the variable is %q", got)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("%d files are left, %v", len(left), err)
+	}
+}
+
 // The configuration decides which code is installed: plain HTTP is a documented choice of users, with a warning, but never that of a
 // server.
 func TestPlainHTTP(t *testing.T) {

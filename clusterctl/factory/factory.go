@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
@@ -31,6 +32,8 @@ type Factory struct {
 	Config func(ctx context.Context) (*config.Config, error)
 	// Store returns the shared store of provider repositories.
 	Store func(ctx context.Context) (*repository.Store, error)
+	// Catalog returns the providers of the configuration, with the shared store.
+	Catalog func(ctx context.Context) (*catalog.Catalog, error)
 	// Connect prepares a connection to a management cluster.
 	Connect func(management.Kubeconfig) (*management.Cluster, error)
 }
@@ -66,6 +69,17 @@ func New(streams *iostreams.Streams, env template.Lookup, httpClient *http.Clien
 		options.HTTP = httpClient
 		store = repository.NewStore(options)
 		return store, nil
+	}
+	f.Catalog = func(ctx context.Context) (*catalog.Catalog, error) {
+		c, err := f.Config(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s, err := f.Store(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &catalog.Catalog{Config: c, Store: s}, nil
 	}
 	f.Connect = func(k management.Kubeconfig) (*management.Cluster, error) {
 		return management.Connect(k, f.Version.UserAgent("clusterctl"))

@@ -58,6 +58,8 @@ func TestValidate(t *testing.T) {
 		"kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "odd"},
 		"spec": map[string]any{"group": "x.io", "names": map[string]any{"kind": "Thing"}},
 	}}
+	safe := *crd.DeepCopy()
+	safe.SetAnnotations(map[string]string{clusterctlv1.SkipCRDNamePreflightCheckAnnotation: ""})
 	tests := map[string]struct {
 		reason    string
 		added     []*components.Components
@@ -67,6 +69,7 @@ func TestValidate(t *testing.T) {
 		"Fine":    {reason: "A first core provider and others fit.", added: []*components.Components{made(clusterctlv1.CoreProviderType, "cluster-api"), made(clusterctlv1.AddonProviderType, "helm")}},
 		"NoCore":  {reason: "A core provider is required.", added: []*components.Components{made(clusterctlv1.AddonProviderType, "helm")}, want: []string{"a management cluster must have one core provider, but this one would have 0"}},
 		"Again":   {reason: "A second instance is rejected, and the error shows how to upgrade.", added: []*components.Components{made(clusterctlv1.CoreProviderType, "cluster-api")}, installed: inventory.Inventory{core}, want: []string{"cluster-api is already installed in version v1.0.0 in namespace capi-system: to change its version run `clusterctl upgrade apply --core cluster-api:v2.0.0`"}},
+		"Skipped": {reason: "The annotation skips that check.", added: []*components.Components{made(clusterctlv1.AddonProviderType, "helm", safe)}, installed: inventory.Inventory{core}},
 		"CRDName": {reason: "CRDs that contract lookups cannot find are rejected.", added: []*components.Components{made(clusterctlv1.AddonProviderType, "helm", crd)}, installed: inventory.Inventory{core}, want: []string{"addon-helm v2.0.0: CustomResourceDefinition odd of kind Thing must be named things.x.io; if that is known to be safe, the provider can add the annotation clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check"}},
 	}
 	for name, tc := range tests {

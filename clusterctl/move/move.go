@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"sigs.k8s.io/cluster-api/clusterctl/lock"
 	"sigs.k8s.io/cluster-api/clusterctl/move/discovery"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
 	"sigs.k8s.io/cluster-api/clusterctl/move/journal"
-	"sigs.k8s.io/cluster-api/clusterctl/move/lock"
 	"sigs.k8s.io/cluster-api/clusterctl/move/preflight"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
@@ -36,6 +36,11 @@ type Progress interface {
 	Done()
 	// Say shows what happens, or what is waited for.
 	Say(format string, args ...any)
+}
+
+// Task is what one process at a time does in a namespace.
+func Task() lock.Task {
+	return lock.Task{Lease: "clusterctl-move", Does: "moves these objects", Cluster: "source cluster"}
 }
 
 // Mover moves the objects of a namespace.

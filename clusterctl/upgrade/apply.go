@@ -7,9 +7,11 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/lock"
 	"sigs.k8s.io/cluster-api/clusterctl/progress"
 	"sigs.k8s.io/cluster-api/internal/distribution/install"
 	"sigs.k8s.io/cluster-api/internal/distribution/repository"
@@ -17,12 +19,22 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/upgrade/journal"
 )
 
+// LockNamespace is the namespace of the Lease of Task: every cluster has it.
+const LockNamespace = metav1.NamespaceSystem
+
+// Task is what one process at a time does in a management cluster.
+func Task() lock.Task {
+	return lock.Task{Lease: "clusterctl-upgrade", Does: "upgrades providers", Cluster: "management cluster"}
+}
+
 // Applier upgrades providers. Running the same upgrade again continues an interrupted one.
 type Applier struct {
 	IO *iostreams.Streams
 	Planner
 	// Backoff is used to retry failed writes.
 	Backoff wait.Backoff
+	// Hold runs a function while no other process upgrades providers of the management cluster.
+	Hold func(ctx context.Context, run func(context.Context) error) error
 	// Timeout is how long each Deployment may take to become available.
 	Timeout time.Duration
 }
@@ -30,6 +42,16 @@ type Applier struct {
 // Apply does what is requested, or changes nothing if a check fails, except that an interrupted upgrade whose version is gone
 // is put back, and journals of completed upgrades are deleted.
 func (a *Applier) Apply(ctx context.Context, r Request) error {
+	return a.Hold(ctx, func(ctx context.Context) error {
+		err := a.apply(ctx, r)
+		if cause := context.Cause(ctx); errors.Is(cause, lock.ErrLost) {
+			return cause // Whatever failed then is due to it.
+		}
+		return err
+	})
+}
+
+func (a *Applier) apply(ctx context.Context, r Request) error {
 	state, err := a.Inspect(ctx)
 	if err != nil {
 		return err

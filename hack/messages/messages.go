@@ -4,7 +4,7 @@
 //
 // Messages are found in the source: the constant strings that reach the functions and fields of table.go, directly or through
 // variables, fields, lists, formats, conversions and the parameters and results of functions. What is not followed: methods of
-// interfaces, and functions that are passed as arguments. Only packages of this repository are searched. Of values that are
+// interfaces, and functions that are passed as arguments or kept in fields, unless table.go has them. Only packages of this repository are searched. Of values that are
 // inserted into a message, those of one word are names, and are not collected.
 package messages
 

@@ -86,6 +86,11 @@ func functions() map[string]sink {
 		"fmt.Fprintf":    {kind: kindPrint, arg: 1, format: true},
 		"io.WriteString": {kind: kindPrint, arg: 1},
 
+		// These print through interfaces and fields.
+		prefix + "clusterctl/lock.candidate.tell":                {kind: kindPrint, format: true},
+		prefix + "clusterctl/move.Progress.Say":                  {kind: kindPrint, format: true},
+		prefix + "internal/distribution/upgrade.Upgrader.report": {kind: kindPrint, format: true},
+
 		"net/http.Error":                       {kind: kindError, arg: 1},
 		"google.golang.org/grpc/status.Error":  {kind: kindError, arg: 1},
 		"google.golang.org/grpc/status.Errorf": {kind: kindError, arg: 1, format: true},

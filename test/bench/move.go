@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/lock"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/move"
 	"sigs.k8s.io/cluster-api/clusterctl/move/discovery"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
-	"sigs.k8s.io/cluster-api/clusterctl/move/lock"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
 )
@@ -114,7 +114,7 @@ func (w *world) moveTo(ctx context.Context, target *world, n *counter) error {
 	mover := &move.Mover{
 		Source: from, Target: to, Namespace: "default", Progress: quiet{}, BlockBackoff: move.BlockBackoff(), NewID: move.NewID,
 		Lock: &lock.Lock{
-			Config: config, Namespace: "default", Self: lock.Self(), Ended: lock.Ended, Do: from.Do, Clock: clock.RealClock{}, Say: quiet{}.Say,
+			Task: move.Task(), Config: config, Namespace: "default", Self: lock.Self(), Ended: lock.Ended, Do: from.Do, Clock: clock.RealClock{}, Say: quiet{}.Say,
 		},
 	}
 	return mover.ToCluster(ctx)

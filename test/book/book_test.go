@@ -25,7 +25,7 @@ const (
 )
 
 // alone are pages that run before all others, because these would see what they change: the installed providers.
-var alone = map[string]bool{"repositories.md": true}
+var alone = map[string]bool{"repositories.md": true, "upgrade.md": true}
 
 // TestPages runs the README, which starts a management cluster, and then all pages of the book, each in its own shell, side by side. The
 // folder of the quick start is a temporary one, so that a user's own is not changed.

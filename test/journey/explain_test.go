@@ -3,8 +3,10 @@ package journey
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -34,6 +36,8 @@ func frequentFaults() []fault {
 		{"the pod network does not work on a Node", notReadyNode, "NodeUnhealthy Machine", []string{"Ready is False"}},
 		{"a Node was deleted", deletedNode, "NodeUnhealthy Machine", []string{"no longer exists"}},
 		{"a pool of addresses is exhausted", exhaustedPool, "AddressNotAllocated IPAddressClaim/second", []string{"InClusterIPPool small", "PoolExhausted"}},
+		{"a quota does not allow another Machine", exhaustedQuota, "MachinesNotCreated MachineSet", []string{"exceeded quota: machines"}},
+		{"the certificates of a control plane Machine have expired", expiredCertificates, "CertificatesExpired Machine", []string{"have expired"}},
 		{"a health check has a template that does not exist", missingRemediation, "RemediationTemplate MachineHealthCheck/reboots", []string{"InMemoryMachineTemplate", "nowhere"}},
 	}
 }
@@ -175,6 +179,33 @@ spec: {addresses: [10.20.0.5], prefix: 24, gateway: 10.20.0.1}
 	})
 	c.Applied(second)
 	return func() { c.delete(second); c.delete(first) }
+}
+
+// exhaustedQuota scales up when the namespace may not have another Machine.
+func exhaustedQuota(c *Subject) (repair func()) {
+	count := len(c.Snapshot().ControlPlane()) + len(c.Snapshot().Workers())
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "machines"},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
+			"count/machines.cluster.x-k8s.io": *resource.NewQuantity(int64(count), resource.DecimalSI),
+		}},
+	}
+	c.Applied(quota)
+	scale := func(n int) { c.workers(func(d *clusterv1.MachineDeployment) { d.Spec.Replicas = ptr.To(int32(n)) }) }
+	scale(3)
+	return func() { scale(2); c.delete(quota) }
+}
+
+// expiredCertificates records that the certificates of the control plane's Machine expired an hour ago.
+func expiredCertificates(c *Subject) (repair func()) {
+	machine := c.Snapshot().ControlPlane()[0]
+	expires := func(at time.Time) {
+		c.update(&machine, func() {
+			metav1.SetMetaDataAnnotation(&machine.ObjectMeta, clusterv1.MachineCertificatesExpiryDateAnnotation, at.UTC().Format(time.RFC3339))
+		})
+	}
+	expires(time.Now().Add(-time.Hour))
+	return func() { expires(time.Now().AddDate(1, 0, 0)) }
 }
 
 func missingRemediation(c *Subject) (repair func()) {

@@ -43,6 +43,10 @@ func TestProvidersChangeWhileWebhooksAnswer(t *testing.T) {
 	}
 
 	r.Release("v2.0.1")
+	// A selector is immutable: the Deployment is deleted without its Pods and created again.
+	r.Edit("bootstrap-kubeadm", "v2.0.1", strings.NewReplacer("control-plane: controller-manager", "control-plane: bootstrap-manager").Replace)
+	// The Service selects the new Pods only.
+	r.Edit("bootstrap-kubeadm", "v2.0.1", strings.NewReplacer("  selector:\n    cluster.x-k8s.io/provider: bootstrap-kubeadm\n", "  selector:\n    control-plane: bootstrap-manager\n").Replace)
 	unknown := strings.NewReplacer("/kubeadm-control-plane-controller:", "/another-controller:")
 	r.Edit("control-plane-kubeadm", "v2.0.1", unknown.Replace)
 	w.upgradeFails("control-plane-kubeadm", "another-controller:v2.0.1", "put back")
@@ -63,6 +67,9 @@ func TestProvidersChangeWhileWebhooksAnswer(t *testing.T) {
 		if image := d.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(image, ":v2.0.1") || d.Status.AvailableReplicas != 1 {
 			t.Errorf("Deployment %s has image %s and %d available replicas", d.Name, image, d.Status.AvailableReplicas)
 		}
+	}
+	if d := w.deployment("capi-kubeadm-bootstrap-controller-manager"); d.Spec.Selector.MatchLabels["control-plane"] != "bootstrap-manager" {
+		t.Errorf("Deployment %s has the selector %v", d.Name, d.Spec.Selector.MatchLabels)
 	}
 	c.Eventually("the Cluster keeps its Machines", Ready, SameMachines((*Snapshot).ControlPlane, before), SameMachines((*Snapshot).Workers, before), c.WorkloadMatches)
 	if n := answered(); n < 100 {
@@ -106,6 +113,17 @@ func (w *World) deployments() []appsv1.Deployment {
 		w.t.Fatal("there are no Deployments of providers")
 	}
 	return list.Items
+}
+
+// deployment returns the Deployment of a provider.
+func (w *World) deployment(name string) appsv1.Deployment {
+	w.t.Helper()
+	all := w.deployments()
+	i := slices.IndexFunc(all, func(d appsv1.Deployment) bool { return d.Name == name })
+	if i < 0 {
+		w.t.Fatalf("there is no Deployment %s", name)
+	}
+	return all[i]
 }
 
 // installed returns the versions of the providers with these labels, or of all, from the inventory.

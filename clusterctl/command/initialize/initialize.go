@@ -10,13 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sigs.k8s.io/cluster-api/clusterctl/catalog"
-	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	providerinstall "sigs.k8s.io/cluster-api/internal/distribution/install"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
 // topologyVariable is the environment variable of the ClusterTopology feature, which requires a newer Kubernetes version.
@@ -26,8 +24,7 @@ const topologyVariable = "CLUSTER_TOPOLOGY"
 type Options struct {
 	IO              *iostreams.Streams
 	Env             func(string) (string, bool)
-	Config          func(context.Context) (*config.Config, error)
-	Store           func(context.Context) (*repository.Store, error)
+	Catalog         func(context.Context) (*catalog.Catalog, error)
 	Connect         func(management.Kubeconfig) (*management.Cluster, error)
 	Kubeconfig      management.Kubeconfig
 	Selection       install.Selection
@@ -40,7 +37,7 @@ type Options struct {
 
 // NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{IO: f.IO, Env: f.Env, Config: f.Config, Store: f.Store, Connect: f.Connect}
+	opts := &Options{IO: f.IO, Env: f.Env, Catalog: f.Catalog, Connect: f.Connect}
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Initialize a management cluster",
@@ -125,15 +122,11 @@ func printHint(opts *Options) {
 }
 
 func newPlanner(ctx context.Context, opts *Options) (*install.Planner, error) {
-	c, err := opts.Config(ctx)
+	all, err := opts.Catalog(ctx)
 	if err != nil {
 		return nil, err
 	}
-	store, err := opts.Store(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &install.Planner{IO: opts.IO, Catalog: &catalog.Catalog{Config: c, Store: store}}, nil
+	return &install.Planner{IO: opts.IO, Catalog: all}, nil
 }
 
 func minKubernetes(opts *Options) string {

@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/lock"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/move"
 	"sigs.k8s.io/cluster-api/clusterctl/move/directory"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
-	"sigs.k8s.io/cluster-api/clusterctl/move/lock"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 )
 
@@ -124,7 +124,7 @@ func run(ctx context.Context, opts *Options) error {
 		return dryRun(ctx, opts, m)
 	}
 	m.Lock = &lock.Lock{
-		Config: source.Config, Namespace: m.Namespace, Self: opts.Self, Ended: opts.Ended, Do: m.Source.Do, Clock: opts.Clock, Say: show.Say,
+		Task: move.Task(), Config: source.Config, Namespace: m.Namespace, Self: opts.Self, Ended: opts.Ended, Do: m.Source.Do, Clock: opts.Clock, Say: show.Say,
 	}
 	action := m.ToCluster
 	if opts.ToDirectory != "" {

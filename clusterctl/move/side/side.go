@@ -40,7 +40,7 @@ func Each[T any](ctx context.Context, items []T, f func(context.Context, T) erro
 // Side is the source or the target.
 type Side struct {
 	client.Client
-	// Name is "source" or "target", for errors.
+	// Name is "source" or "target", or another cluster that is not part of a move, for errors.
 	Name string
 	// Host is the URL of the API server, for errors.
 	Host string

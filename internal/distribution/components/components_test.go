@@ -1,6 +1,7 @@
 package components
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -173,6 +174,49 @@ func TestNew(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Errorf("components: -want +got:\n%s", diff)
+	}
+}
+
+// TestNamespaceOfKinds: a target namespace is set on all objects except those of the kinds that have none.
+func TestNamespaceOfKinds(t *testing.T) {
+	kinds := map[string]string{
+		"Node": "v1", "PersistentVolume": "v1", "PodSecurityPolicy": "policy/v1beta1", "CertificateSigningRequest": "certificates.k8s.io/v1",
+		"ClusterRoleBinding": "rbac.authorization.k8s.io/v1", "ClusterRole": "rbac.authorization.k8s.io/v1", "VolumeAttachment": "storage.k8s.io/v1",
+		"StorageClass": "storage.k8s.io/v1", "CSIDriver": "storage.k8s.io/v1", "CSINode": "storage.k8s.io/v1",
+		"ValidatingWebhookConfiguration": "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration": "admissionregistration.k8s.io/v1",
+		"CustomResourceDefinition": "apiextensions.k8s.io/v1", "PriorityClass": "scheduling.k8s.io/v1", "RuntimeClass": "node.k8s.io/v1",
+	}
+	raw := "{apiVersion: example.org/v1, kind: Mine, metadata: {name: x}}\n"
+	want := map[string]string{"Namespace": "", "Mine": "new"}
+	for kind, version := range kinds {
+		raw += fmt.Sprintf("---\n{apiVersion: %s, kind: %s, metadata: {name: x}}\n", version, kind)
+		want[kind] = ""
+	}
+	c, err := New(mine(), []byte(raw), Options{Version: "v1.0.0", TargetNamespace: "new"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, o := range c.Objects {
+		got[o.GetKind()] = o.GetNamespace()
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("namespaces by kind: -want +got:\n%s", diff)
+	}
+}
+
+// TestImagesOfDaemonSets: they are overridden like those of Deployments; those of other kinds are not.
+func TestImagesOfDaemonSets(t *testing.T) {
+	raw := "{apiVersion: v1, kind: Namespace, metadata: {name: a}}\n"
+	for _, kind := range []string{"DaemonSet", "Deployment", "StatefulSet"} {
+		raw += fmt.Sprintf("---\n{apiVersion: apps/v1, kind: %s, metadata: {name: x, namespace: a}, spec: {template: {spec: {containers: [{name: c, image: reg.io/%s:v1}]}}}}\n", kind, strings.ToLower(kind))
+	}
+	c, err := New(mine(), []byte(raw), Options{Version: "v1.0.0", Images: ImageOverrides{"all": {Repository: "mirror"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"mirror/daemonset:v1", "mirror/deployment:v1"}, c.Images); diff != "" {
+		t.Errorf("images: -want +got:\n%s", diff)
 	}
 }
 

@@ -28,6 +28,7 @@ func TestExecute(t *testing.T) {
 		"SetEmpty":          {reason: "An empty value counts as set.", in: "a: ${EMPTY}", want: "a: "},
 		"Missing":           {reason: "All variables without a value are listed, sorted, once.", in: "${Z} ${A} ${A}", missing: []string{"A", "Z"}},
 		"DefaultUnset":      {reason: "Every default form applies to an unset variable.", in: "${N:=d} ${N=d} ${N:-d}", want: "d d d"},
+		"DefaultOther":      {reason: "So do the forms that shells use for errors and alternatives.", in: "${N:?d} ${N:+d} ${EMPTY:?d} ${V:?d} ${V:+d}", want: "d d d hello.world hello.world"},
 		"DefaultEmpty":      {reason: "Every default form applies to an empty variable.", in: "${EMPTY:=d} ${EMPTY=d} ${EMPTY:-d}", want: "d d d"},
 		"DefaultSet":        {reason: "A value wins over a default.", in: "${V:=d} ${V=d} ${V:-d}", want: "hello.world hello.world hello.world"},
 		"EmptyDefault":      {reason: "The default may be empty.", in: "[${N:=}]", want: "[]"},
@@ -103,6 +104,15 @@ func TestMissingErrorSaysWhatToDo(t *testing.T) {
 func TestTextAfterNULIsNotLost(t *testing.T) {
 	if _, err := Parse([]byte("a: 1\x00\nb: 2\n")); err == nil || !strings.Contains(err.Error(), "NUL") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// Shells accept these forms, which have no colon.
+func TestFormsThatAreNotSupported(t *testing.T) {
+	for _, text := range []string{"${V-d}", "${V+d}", "${V"} {
+		if _, err := Parse([]byte(text)); err == nil {
+			t.Errorf("%s is accepted", text)
+		}
 	}
 }
 

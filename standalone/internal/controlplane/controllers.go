@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -86,7 +87,14 @@ func newControllers(ctx context.Context, config *rest.Config) (*controllers, err
 // addQuota adds the ResourceQuota controller, which limits how many Machines, Secrets or other objects a tenant may
 // create.
 func (c *controllers) addQuota(ctx context.Context, client kubernetes.Interface) error {
-	evaluators, err := quotainstall.NewQuotaConfigurationForControllers(generic.ListerFuncForResourceFunc(c.typed.ForResource), c.typed)
+	for _, kind := range measured() {
+		informer, err := c.typed.ForResource(kind)
+		if err != nil {
+			return fmt.Errorf("create the quota controller: %w", err)
+		}
+		informer.Informer() // It is started with the others.
+	}
+	evaluators, err := quotainstall.NewQuotaConfigurationForControllers(generic.ListerFuncForResourceFunc(c.counted), c.typed)
 	if err != nil {
 		return fmt.Errorf("create the quota controller: %w", err)
 	}
@@ -104,7 +112,7 @@ func (c *controllers) addQuota(ctx context.Context, client kubernetes.Interface)
 		IgnoredResourcesFunc:      evaluators.IgnoredResources,
 		InformersStarted:          c.started,
 		Registry:                  generic.NewRegistry(evaluators.Evaluators()),
-		UpdateFilter:              quotainstall.DefaultUpdateFilter(),
+		UpdateFilter:              mayFreeQuota,
 	})
 	if err != nil {
 		return fmt.Errorf("create the quota controller: %w", err)
@@ -114,6 +122,30 @@ func (c *controllers) addQuota(ctx context.Context, client kubernetes.Interface)
 		func(ctx context.Context) { quotas.Sync(ctx, kinds.namespaced, kindSync) },
 	)
 	return nil
+}
+
+// measured returns the kinds whose contents count for quotas, such as the node ports of Services. Of all others, objects are
+// counted.
+func measured() []schema.GroupVersionResource {
+	return []schema.GroupVersionResource{
+		corev1.SchemeGroupVersion.WithResource("pods"),
+		corev1.SchemeGroupVersion.WithResource("services"),
+		corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"),
+	}
+}
+
+// counted returns the informer that quotas of a kind are calculated with.
+func (c *controllers) counted(kind schema.GroupVersionResource) (informers.GenericInformer, error) {
+	if slices.Contains(measured(), kind) {
+		return c.typed.ForResource(kind)
+	}
+	return c.metadata.ForResource(kind), nil
+}
+
+// mayFreeQuota reports whether an update may free quota, which is calculated again then. The events have metadata only, with
+// which the filter of Kubernetes panics.
+func mayFreeQuota(kind schema.GroupVersionResource, _, _ any) bool {
+	return slices.Contains(measured(), kind)
 }
 
 // addGarbageCollector adds the garbage collector.

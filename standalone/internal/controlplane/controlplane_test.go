@@ -380,6 +380,52 @@ func TestQuota(t *testing.T) {
 	}
 }
 
+// Quotas of what a Service has, such as node ports, are free again when it is changed.
+func TestQuotaOfServices(t *testing.T) {
+	t.Parallel()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ports"}}
+	create(t, ns)
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: "ports"},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
+			corev1.ResourceServicesNodePorts: resource.MustParse("1"), corev1.ResourceConfigMaps: resource.MustParse("9"),
+		}},
+	}
+	create(t, quota)
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: "s"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 443}}},
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+		err := shared.client.Create(ctx, service)
+		return err == nil, ignoreForbidden(err)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := func(want string) {
+		t.Helper()
+		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+			err := shared.client.Get(ctx, client.ObjectKeyFromObject(quota), quota)
+			got := quota.Status.Used[corev1.ResourceServicesNodePorts]
+			return got.String() == want, err
+		})
+		if err != nil {
+			t.Fatalf("want %s used, got %v: %v", want, quota.Status.Used, err)
+		}
+	}
+	used("1")
+	if _, counted := quota.Status.Used[corev1.ResourceConfigMaps]; !counted {
+		t.Errorf("ConfigMaps are not counted: %v", quota.Status.Used)
+	}
+	service.Spec.Type = corev1.ServiceTypeClusterIP
+	service.Spec.Ports[0].NodePort = 0
+	if err := shared.client.Update(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	used("0")
+}
+
 func ignoreForbidden(err error) error {
 	if apierrors.IsForbidden(err) {
 		return nil

@@ -4,6 +4,7 @@
 //
 //	host.go       Run: wires the parts below to an API server
 //	reconcile.go  starts, replaces and stops instances as Deployments change
+//	orphan.go     components whose Deployment was deleted without them
 //	rollout.go    in which order: the new instance serves before the old one stops, a pure function
 //	plan.go       what a Deployment specifies
 //	env.go        environment and arguments, as a kubelet computes them

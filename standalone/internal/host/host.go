@@ -132,7 +132,9 @@ func (h *host) setup(ctx context.Context, mgr ctrl.Manager) error {
 		return fmt.Errorf("index Services by address: %w", err)
 	}
 	err := builder.ControllerManagedBy(mgr).Named("host").
-		For(&appsv1.Deployment{}).
+		For(&appsv1.Deployment{}, builder.WithPredicates(h.orphaning())).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(h.neighbors)).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(h.neighbors)).
 		WatchesRawSource(source.Channel(h.changes, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(h)

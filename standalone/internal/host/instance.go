@@ -41,6 +41,7 @@ type instance struct {
 	stopping  <-chan struct{} // closed when the instance is to stop
 	ended     chan struct{}
 	earlier   []<-chan struct{} // closed when the instances before this one have ended
+	orphaned  bool              // its Deployment was deleted without it; guarded by host.mu
 
 	mu sync.Mutex
 	state

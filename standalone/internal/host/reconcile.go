@@ -24,19 +24,21 @@ func (h *host) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result
 		if client.IgnoreNotFound(err) != nil {
 			return ctrl.Result{}, fmt.Errorf("read Deployment %s: %w", request, err)
 		}
-		h.stopAll(request.NamespacedName)
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, h.abandoned(ctx, request.NamespacedName)
 	}
 	switch {
 	case !d.DeletionTimestamp.IsZero():
-		h.stopAll(request.NamespacedName)
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, h.abandoned(ctx, request.NamespacedName)
 	case ptr.Deref(d.Spec.Replicas, 1) == 0:
 		h.stopAll(request.NamespacedName)
 		return h.writeStatus(ctx, d, observation{state: state{phase: phaseNone}})
 	}
 	wanted, refusal := planFor(d, h.Programs)
-	seen := h.rollOut(request.NamespacedName, planHash(d), wanted, surges(d))
+	needed, err := h.needed(ctx, d)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	seen := h.rollOut(d, wanted, needed)
 	if refusal != nil {
 		seen.state = state{phase: phaseRefused, message: refusal.Error()}
 	}
@@ -45,40 +47,54 @@ func (h *host) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result
 
 // stopAll stops the instances of a Deployment.
 func (h *host) stopAll(key types.NamespacedName) {
-	h.rollOut(key, "", nil, false)
-}
-
-// rollOut takes the next step of a rollout, and returns the state of the component. wanted is nil if this process cannot run
-// the template with that hash.
-func (h *host) rollOut(key types.NamespacedName, hash string, wanted *plan, surge bool) observation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	for _, i := range h.alive(key) {
+		h.stop(i)
+	}
+}
+
+// alive returns the instances of a Deployment that have not ended, and forgets the others. The caller holds the lock.
+func (h *host) alive(key types.NamespacedName) []*instance {
 	alive := slices.DeleteFunc(h.instances[key], (*instance).hasEnded)
-	members := make([]member, 0, len(alive))
-	for _, i := range alive {
-		members = append(members, i.member())
-	}
-	todo := planRollout(members, hash, wanted != nil, surge)
-	for _, at := range todo.stop {
-		h.stop(alive[at])
-	}
-	if todo.start && h.running.Err() == nil {
-		alive = append(alive, h.start(wanted, alive, func() { h.notify(key) }))
-	}
 	if len(alive) == 0 {
 		delete(h.instances, key)
 	} else {
 		h.instances[key] = alive
 	}
+	return alive
+}
+
+// rollOut takes the next step of a rollout, and returns the state of the component. wanted is nil if this process cannot run
+// the template. needed reports whether an instance must not stop yet.
+func (h *host) rollOut(d *appsv1.Deployment, wanted *plan, needed func(*instance) bool) observation {
+	key, hash := client.ObjectKeyFromObject(d), planHash(d)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	alive := h.alive(key)
+	members := make([]member, 0, len(alive))
+	for _, i := range alive {
+		m := i.member()
+		m.needed = needed(i)
+		members = append(members, m)
+	}
+	todo := planRollout(members, hash, wanted != nil, surges(d))
+	for _, at := range todo.stop {
+		h.stop(alive[at])
+	}
+	if todo.start && h.running.Err() == nil {
+		alive = append(alive, h.start(wanted, alive, func() { h.notify(key) }))
+		h.instances[key] = alive
+	}
 	return observe(alive, hash)
 }
 
-// observe returns the state of the instances of a Deployment.
+// observe returns the state of the instances of a Deployment, to which orphans do not belong.
 func observe(instances []*instance, hash string) observation {
 	seen := observation{state: state{phase: phaseStopping, message: "an earlier instance of the component is stopping"}}
 	for _, i := range instances {
 		switch m := i.member(); {
-		case m.stopping:
+		case m.stopping, i.orphaned:
 		case m.hash == hash:
 			seen.state = i.observe()
 		default:

@@ -2,10 +2,15 @@ package host_test
 
 import (
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // replaced creates a component "first" with a webhook, and changes its Deployment when it serves.
@@ -106,4 +111,72 @@ func TestRecreateStopsFirst(t *testing.T) {
 		return d.Status.ObservedGeneration == d.Generation && d.Status.UpdatedReplicas == 1 && d.Status.Replicas == 1 &&
 			condition(d, appsv1.DeploymentAvailable).Status == corev1.ConditionFalse
 	})
+}
+
+// A Deployment gets another selector without an interruption: it is deleted without its Pods, and created again.
+func TestOrphanServesUntilItIsReplaced(t *testing.T) {
+	t.Parallel()
+	ns := namespaceOf(t, "--name=first")
+	orphaned(t, ns)
+	wantMessage(t, ns, "the component serves without its Deployment", "first does not want unwanted")
+
+	second := deployment(ns, "--name=second")
+	relabeled := map[string]string{"control-plane": "second"}
+	second.Spec.Selector.MatchLabels, second.Spec.Template.Labels = relabeled, relabeled
+	create(t, second)
+	until(t, &appsv1.DeploymentList{}, ns, "a Deployment whose status does not count the orphan", func(d *appsv1.Deployment) bool {
+		return d.Status.ObservedGeneration == d.Generation && d.Status.Replicas == 1 && d.Status.AvailableReplicas == 1 &&
+			condition(d, appsv1.DeploymentProgressing).Reason == "NewReplicaSetAvailable"
+	})
+	wantMessage(t, ns, "the orphan serves as long as the Service selects it", "first does not want unwanted")
+	select {
+	case <-shared.endedOf(ns):
+		t.Error("the orphan ended although the Service needs it")
+	default:
+	}
+
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "webhook"}}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"selector":{"control-plane":"second"}}}`))
+	if err := shared.client.Patch(t.Context(), service, patch); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-shared.endedOf(ns); got != ns {
+		t.Errorf("the component of %s ended", got)
+	}
+	wantMessage(t, ns, "the new component serves", "second does not want unwanted")
+	until(t, &corev1.ConfigMapList{}, ns, "the new component to lead", func(m *corev1.ConfigMap) bool {
+		return m.Name == "leader" && m.Data["name"] == "second"
+	})
+}
+
+// An orphan without a new Deployment ends with its Namespace.
+func TestOrphanEndsWithItsNamespace(t *testing.T) {
+	t.Parallel()
+	ns := namespaceOf(t, "--name=first")
+	orphaned(t, ns)
+	if err := shared.client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-shared.endedOf(ns); got != ns {
+		t.Errorf("the component of %s ended", got)
+	}
+}
+
+// orphaned deletes the Deployment of a namespace without its Pods, and waits until it is gone.
+func orphaned(t *testing.T, ns string) {
+	t.Helper()
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "controller-manager"}}
+	if err := shared.client.Delete(t.Context(), d, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(d), d)
+		if apierrors.IsNotFound(err) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }

@@ -13,6 +13,8 @@ type member struct {
 	hash     string
 	ready    bool
 	stopping bool
+	// needed is an orphan that serves what the wanted one does not serve yet.
+	needed bool
 }
 
 // changes are what to do with the instances of a Deployment.
@@ -27,7 +29,7 @@ type changes struct {
 // the newest. wanted is the hash of the template, and runnable whether this process can run it.
 //
 // If the strategy permits a surge, the instance that serves is kept until the wanted one is ready, at most two run at a
-// time, and none is stopped for a template that cannot run. Otherwise, the wanted one starts after all others have ended.
+// time, and none is stopped that is needed, or for a template that cannot run. Otherwise, the wanted one starts after all others have ended.
 func planRollout(members []member, wanted string, runnable, surge bool) changes {
 	current := newest(members, func(m member) bool { return m.hash == wanted })
 	keep := -1
@@ -39,7 +41,7 @@ func planRollout(members []member, wanted string, runnable, surge bool) changes 
 	}
 	var c changes
 	for i, m := range members {
-		if i != current && i != keep && !m.stopping {
+		if i != current && i != keep && !m.stopping && !(surge && m.needed) {
 			c.stop = append(c.stop, i)
 		}
 	}

@@ -15,6 +15,7 @@ func TestPlanRollout(t *testing.T) {
 		oldReady    = member{hash: "old", ready: true}
 		oldFailing  = member{hash: "old"}
 		oldStopping = member{hash: "old", stopping: true}
+		needed      = member{hash: "old", ready: true, needed: true}
 		midReady    = member{hash: "mid", ready: true}
 		midFailing  = member{hash: "mid"}
 		newStarting = member{hash: "new"}
@@ -45,6 +46,9 @@ func TestPlanRollout(t *testing.T) {
 		{reason: "a rollback to an instance that is stopping waits for its end", members: []member{newStopping, midReady}},
 		{reason: "even if nothing else runs", members: []member{newStopping}},
 		{reason: "a stopping instance of another template delays nothing", members: []member{oldStopping}, want: changes{start: true}},
+		{reason: "an orphan that a Service needs goes on beside the new one", members: []member{needed, newReady}},
+		{reason: "also when the new one starts", members: []member{needed}, want: changes{start: true}},
+		{reason: "Recreate stops it, or the new one would never start", members: []member{needed}, recreate: true, want: changes{stop: []int{0}}},
 		{reason: "Recreate stops the old one first", members: []member{oldReady}, recreate: true, want: changes{stop: []int{0}}},
 		{reason: "Recreate waits until it has ended", members: []member{oldStopping}, recreate: true},
 		{reason: "Recreate stops the old one even for a template that cannot run, like Kubernetes", members: []member{oldReady}, recreate: true, unknown: true, want: changes{stop: []int{0}}},

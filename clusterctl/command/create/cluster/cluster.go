@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/clustertemplate"
 	generate "sigs.k8s.io/cluster-api/clusterctl/command/generate/cluster"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
@@ -140,11 +139,7 @@ func run(ctx context.Context, opts *Options) error {
 // prepare connects to the management cluster and generates the objects.
 func prepare(ctx context.Context, opts *Options) (*management.Cluster, []unstructured.Unstructured, error) {
 	g := opts.Generate
-	c, err := g.Config(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	store, err := g.Store(ctx)
+	all, err := g.Catalog(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -156,7 +151,7 @@ func prepare(ctx context.Context, opts *Options) (*management.Cluster, []unstruc
 		return nil, nil, err
 	}
 	generator := &clustertemplate.Generator{
-		IO: opts.IO, Catalog: &catalog.Catalog{Config: c, Store: store}, Connect: g.Connect, Kubeconfig: g.Kubeconfig,
+		IO: opts.IO, Catalog: all, Connect: g.Connect, Kubeconfig: g.Kubeconfig,
 	}
 	objects, err := generator.Objects(ctx, g.Request)
 	return m, objects, err

@@ -11,12 +11,10 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/clustertemplate"
-	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
 const (
@@ -27,8 +25,7 @@ const (
 // Options are the inputs of the command.
 type Options struct {
 	IO            *iostreams.Streams
-	Config        func(context.Context) (*config.Config, error)
-	Store         func(context.Context) (*repository.Store, error)
+	Catalog       func(context.Context) (*catalog.Catalog, error)
 	Connect       func(management.Kubeconfig) (*management.Cluster, error)
 	Kubeconfig    management.Kubeconfig
 	Request       clustertemplate.Request
@@ -38,7 +35,7 @@ type Options struct {
 
 // NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{IO: f.IO, Config: f.Config, Store: f.Store, Connect: f.Connect}
+	opts := &Options{IO: f.IO, Catalog: f.Catalog, Connect: f.Connect}
 	cmd := &cobra.Command{
 		Use:   "cluster NAME",
 		Short: "Generate templates for creating workload clusters",
@@ -123,23 +120,19 @@ func given(cmd *cobra.Command, flag string) *int64 {
 }
 
 func run(ctx context.Context, opts *Options) error {
-	c, err := opts.Config(ctx)
-	if err != nil {
-		return err
-	}
-	store, err := opts.Store(ctx)
+	all, err := opts.Catalog(ctx)
 	if err != nil {
 		return err
 	}
 	g := &clustertemplate.Generator{
-		IO: opts.IO, Catalog: &catalog.Catalog{Config: c, Store: store}, Connect: opts.Connect, Kubeconfig: opts.Kubeconfig,
+		IO: opts.IO, Catalog: all, Connect: opts.Connect, Kubeconfig: opts.Kubeconfig,
 	}
 	if opts.ListVariables {
 		template, err := g.Template(ctx, opts.Request.Source)
 		if err != nil {
 			return err
 		}
-		return clustertemplate.PrintVariables(opts.IO.Out, template.Variables(), opts.Request, c)
+		return clustertemplate.PrintVariables(opts.IO.Out, template.Variables(), opts.Request, all.Config)
 	}
 	objects, err := g.Objects(ctx, opts.Request)
 	if err != nil {

@@ -12,21 +12,18 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
-	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/internal/distribution"
 	"sigs.k8s.io/cluster-api/internal/distribution/components"
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
 // Options are the inputs of the command.
 type Options struct {
-	IO     *iostreams.Streams
-	Config func(context.Context) (*config.Config, error)
-	Store  func(context.Context) (*repository.Store, error)
+	IO      *iostreams.Streams
+	Catalog func(context.Context) (*catalog.Catalog, error)
 	// Names are the values of the flags that name a provider; exactly one is set.
 	Names           map[clusterctlv1.ProviderType]*string
 	TargetNamespace string
@@ -37,7 +34,7 @@ type Options struct {
 
 // NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{IO: f.IO, Config: f.Config, Store: f.Store, Names: map[clusterctlv1.ProviderType]*string{}}
+	opts := &Options{IO: f.IO, Catalog: f.Catalog, Names: map[clusterctlv1.ProviderType]*string{}}
 	cmd := &cobra.Command{
 		Use:   "provider",
 		Short: "Generate templates for provider components",
@@ -87,15 +84,11 @@ func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 }
 
 func run(ctx context.Context, opts *Options) error {
-	c, err := opts.Config(ctx)
+	all, err := opts.Catalog(ctx)
 	if err != nil {
 		return err
 	}
-	store, err := opts.Store(ctx)
-	if err != nil {
-		return err
-	}
-	release, made, err := load(ctx, opts, &catalog.Catalog{Config: c, Store: store})
+	release, made, err := load(ctx, opts, all)
 	if err != nil {
 		return err
 	}

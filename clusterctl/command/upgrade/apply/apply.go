@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
-	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/lock"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/internal/distribution/install"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
 const defaultWaitTimeout = 300
@@ -25,18 +26,21 @@ const defaultWaitTimeout = 300
 // Options are the inputs of the command.
 type Options struct {
 	IO         *iostreams.Streams
-	Config     func(context.Context) (*config.Config, error)
-	Store      func(context.Context) (*repository.Store, error)
+	Catalog    func(context.Context) (*catalog.Catalog, error)
 	Connect    func(management.Kubeconfig) (*management.Cluster, error)
 	Kubeconfig management.Kubeconfig
 	Request    upgrade.Request
 	// WaitTimeout is in seconds, for each Deployment.
 	WaitTimeout int
+	// Self and Ended are of the Lease; see package lock.
+	Self  lock.Holder
+	Ended func(lock.Holder) bool
+	Clock clock.PassiveClock
 }
 
 // NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{IO: f.IO, Config: f.Config, Store: f.Store, Connect: f.Connect}
+	opts := &Options{IO: f.IO, Catalog: f.Catalog, Connect: f.Connect, Self: lock.Self(), Ended: lock.Ended, Clock: clock.RealClock{}}
 	cmd := &cobra.Command{
 		Use:   "apply",
 		Short: "Apply new versions of Cluster API core and providers in a management cluster",
@@ -90,11 +94,7 @@ func (o *Options) validate() error {
 }
 
 func run(ctx context.Context, opts *Options) error {
-	conf, err := opts.Config(ctx)
-	if err != nil {
-		return err
-	}
-	store, err := opts.Store(ctx)
+	all, err := opts.Catalog(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,10 +108,15 @@ func run(ctx context.Context, opts *Options) error {
 	if m, err = m.Unlimited(); err != nil {
 		return err
 	}
+	cluster := &side.Side{Client: m.Client, Name: "management", Host: m.Host, Backoff: side.Backoff()}
+	held := &lock.Lock{
+		Task: upgrade.Task(), Config: m.Config, Namespace: upgrade.LockNamespace, Self: opts.Self, Ended: opts.Ended, Do: cluster.Do,
+		Clock: opts.Clock, Say: opts.IO.Infof,
+	}
 	opts.IO.Infof("Checking the versions of the providers")
 	a := &upgrade.Applier{
-		IO: opts.IO, Backoff: install.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second,
-		Planner: upgrade.Planner{Catalog: &catalog.Catalog{Config: conf, Store: store}, Cluster: m},
+		IO: opts.IO, Hold: held.Hold, Backoff: install.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second,
+		Planner: upgrade.Planner{Catalog: all, Cluster: m},
 	}
 	return a.Apply(ctx, opts.Request)
 }

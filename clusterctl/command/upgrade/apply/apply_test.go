@@ -2,9 +2,11 @@ package apply
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -12,11 +14,11 @@ import (
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-// writes returns the requests that change something.
+// writes returns the requests that change something, without those for the Lease.
 func writes(w *testenv.Wire) []string {
 	var list []string
 	for _, r := range w.Log() {
-		if !strings.HasPrefix(r, "GET ") && !strings.Contains(r, "dryRun=All") {
+		if !strings.HasPrefix(r, "GET ") && !strings.Contains(r, "dryRun=All") && !strings.Contains(r, "/leases") {
 			list = append(list, r)
 		}
 	}
@@ -137,6 +139,37 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	w.check("after the former version", ends[oldVersion])
+}
+
+// TestTwoAtOnce: of two processes with the same upgrade, one waits for the other and has nothing left to do. Without the Lease,
+// the failure of one, such as a conflict, would put back what the other upgrades.
+func TestTwoAtOnce(t *testing.T) {
+	w := newWorld(t)
+	ends := w.ends()
+	var processes sync.WaitGroup
+	var outs [2]string
+	var errs [2]error
+	for i := range outs {
+		processes.Go(func() { outs[i], errs[i] = w.apply(all(), w.repository, newVersion) })
+	}
+	processes.Wait()
+	waited := 0
+	for i, out := range outs {
+		if errs[i] != nil {
+			t.Errorf("process %d: %v\n%s", i, errs[i], out)
+		}
+		waited += strings.Count(out, "another clusterctl that upgrades providers and has Lease kube-system/clusterctl-upgrade: process ")
+	}
+	if waited != 1 {
+		t.Errorf("one process must wait for the other, got %q", outs)
+	}
+	w.check("after both", ends[newVersion])
+	leases := &coordinationv1.LeaseList{}
+	testenv.Must(t, w.env.Client.List(t.Context(), leases))
+	for _, l := range leases.Items {
+		t.Errorf("Lease %s is left", l.Name)
+	}
+	w.back(all(), ends)
 }
 
 func (w *world) mine() *unstructured.Unstructured {

@@ -9,19 +9,24 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/lock"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	clusterctlconfig "sigs.k8s.io/cluster-api/config/clusterctl"
@@ -222,6 +227,9 @@ type world struct {
 	env *testenv.Env
 	// repository has all versions, stable only the old and the new one, and gone only the old one.
 	repository, stable, gone string
+	// running are the processes that run, by their number, and started is how many were.
+	running sync.Map
+	started atomic.Int64
 }
 
 var server testenv.Server
@@ -323,16 +331,17 @@ func (w *world) request(n *testenv.Wire, dir string, r upgrade.Request) (string,
 	ctx, cancel := context.WithCancel(w.Context())
 	defer cancel()
 	n.Dead = cancel
+	pid := int(w.started.Add(1))
+	w.running.Store(pid, true)
+	defer w.running.Delete(pid)
 	streams, buffers := iostreams.Test()
 	opts := &Options{
-		IO: streams, WaitTimeout: 20, Request: r,
-		Config: func(context.Context) (*config.Config, error) {
+		IO: streams, WaitTimeout: 20, Request: r, Clock: clock.RealClock{},
+		Self: lock.Holder{Host: "h", PID: pid}, Ended: func(h lock.Holder) bool { _, runs := w.running.Load(h.PID); return !runs },
+		Catalog: func(context.Context) (*catalog.Catalog, error) {
 			conf := config.Default(func(string) (string, bool) { return "", false })
 			conf.Providers = []distribution.Provider{provider(dir)}
-			return conf, nil
-		},
-		Store: func(context.Context) (*repository.Store, error) {
-			return repository.NewStore(repository.Options{}), nil
+			return &catalog.Catalog{Config: conf, Store: repository.NewStore(repository.Options{})}, nil
 		},
 		Connect: func(management.Kubeconfig) (*management.Cluster, error) { return w.connect(n), nil },
 	}

@@ -12,28 +12,25 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/certmanager"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
-	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/internal/distribution"
 	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
 // Options are the inputs of the command.
 type Options struct {
 	IO         *iostreams.Streams
-	Config     func(context.Context) (*config.Config, error)
-	Store      func(context.Context) (*repository.Store, error)
+	Catalog    func(context.Context) (*catalog.Catalog, error)
 	Connect    func(management.Kubeconfig) (*management.Cluster, error)
 	Kubeconfig management.Kubeconfig
 }
 
 // NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{IO: f.IO, Config: f.Config, Store: f.Store, Connect: f.Connect}
+	opts := &Options{IO: f.IO, Catalog: f.Catalog, Connect: f.Connect}
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Provide a list of recommended target versions for upgrading Cluster API providers in a management cluster",
@@ -55,11 +52,7 @@ Pre-releases are not proposed. Nothing is changed.`,
 }
 
 func run(ctx context.Context, opts *Options) error {
-	conf, err := opts.Config(ctx)
-	if err != nil {
-		return err
-	}
-	store, err := opts.Store(ctx)
+	all, err := opts.Catalog(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,7 +73,7 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	releases, err := upgrade.Read(ctx, &catalog.Catalog{Config: conf, Store: store}, installed)
+	releases, err := upgrade.Read(ctx, all, installed)
 	if err != nil {
 		return err
 	}
@@ -88,7 +81,7 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	printCertManager(opts.IO.Out, version, conf.CertManager.Version)
+	printCertManager(opts.IO.Out, version, all.Config.CertManager.Version)
 	for _, p := range plans {
 		if err := printPlan(opts.IO.Out, p); err != nil {
 			return err

@@ -2,7 +2,8 @@
 //
 //	workload.go     what a control plane needs of its workload cluster
 //	connect.go      gets the connection, or the reason why there is none
-//	limits.go       bounds the time that a reconcile spends on a workload cluster, and backs off from unresponsive ones
+//	limits.go       bounds the time that a reconcile spends on a workload cluster
+//	backoff.go      backs off from unresponsive API servers and etcd members, until the connection is replaced
 //	initialized.go  detects that kubeadm init has completed
 //	stranded.go     detects a cluster that has lost all its Machines and its API server
 //

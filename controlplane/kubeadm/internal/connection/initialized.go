@@ -2,6 +2,7 @@ package connection
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,7 +28,10 @@ func Initialized(ctx context.Context, cp *snapshot.ControlPlane, workload Worklo
 		cp.KCP.Status.Initialized = true
 		return step.Done(), nil
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrBackoff):
+		err = nil
+	case err != nil:
 		err = fmt.Errorf("reading kubeadm's configuration in the workload cluster: %w", err)
 	}
 	return step.WaitAtMost(initializedBackstop, "kubeadm init to complete").Because(controlplanev1.WaitingForKubeadmInitReason), err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -23,59 +22,7 @@ const (
 	// writesLimit bounds all writes of one reconcile. They have a separate budget, so that slow reads leave time for the write
 	// that follows them. Removing an etcd member takes three calls.
 	writesLimit = 3 * ReadLimit
-	// firstBackoff is how long something is not called again after a timeout. It doubles up to lastBackoff.
-	firstBackoff = 5 * time.Second
-	lastBackoff  = time.Minute
 )
-
-// ErrBackoff is returned without a call during the backoff after a timeout.
-var ErrBackoff = errors.New("it did not respond in time: waiting before it is called again")
-
-// backoffs remembers timeouts, by control plane and by what was called. Losing them costs the time of one worker.
-type backoffs struct {
-	mu    sync.Mutex
-	known map[types.UID]map[string]backoff
-}
-
-type backoff struct {
-	length time.Duration
-	until  time.Time
-}
-
-// active reports whether there is a backoff.
-func (b *backoffs) active(uid types.UID, what string, now time.Time) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return now.Before(b.known[uid][what].until)
-}
-
-// begin starts a backoff, twice as long as the previous one.
-func (b *backoffs) begin(uid types.UID, what string, now time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.known == nil {
-		b.known = map[types.UID]map[string]backoff{}
-	}
-	if b.known[uid] == nil {
-		b.known[uid] = map[string]backoff{}
-	}
-	length := min(max(firstBackoff, 2*b.known[uid][what].length), lastBackoff)
-	b.known[uid][what] = backoff{length, now.Add(length)}
-}
-
-// end ends the backoff, and resets its length.
-func (b *backoffs) end(uid types.UID, what string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.known[uid], what)
-}
-
-// forget drops all backoffs of a control plane.
-func (b *backoffs) forget(uid types.UID) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.known, uid)
-}
 
 // What has a backoff of its own. Etcd members and certificates have one per Node.
 const (
@@ -96,8 +43,9 @@ type bounded struct {
 	reads, writes time.Duration
 }
 
-// bound returns the workload cluster with the limits of a reconcile that starts now.
+// bound returns the workload cluster with the limits of a reconcile that starts now. Backoffs of an earlier connection end.
 func (c *Connector) bound(uid types.UID, w Workload) *bounded {
+	c.backoffs.renew(uid, w.ConnectedSince())
 	return &bounded{Workload: w, uid: uid, backoffs: &c.backoffs, clock: c.Clock, reads: readsLimit, writes: writesLimit}
 }
 
@@ -114,8 +62,11 @@ func (b *bounded) write(ctx context.Context, what string, do func(context.Contex
 // call calls do for at most limit, and at most the time that is left, unless there is a backoff.
 func (b *bounded) call(ctx context.Context, what string, limit time.Duration, left *time.Duration, do func(context.Context) error) error {
 	begun, most := b.clock.Now(), min(limit, *left)
-	if most <= 0 || b.backoffs.active(b.uid, what, begun) {
-		return ErrBackoff
+	if most <= 0 {
+		return &backoffError{left: firstBackoff}
+	}
+	if wait := b.backoffs.left(b.uid, what, begun); wait > 0 {
+		return &backoffError{left: wait}
 	}
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -148,7 +99,7 @@ func (b *bounded) KubeadmConfigExists(ctx context.Context) (exists bool, err err
 func (b *bounded) Etcd(ctx context.Context, nodes []string) []quorum.Member {
 	begun, most := b.clock.Now(), min(ReadLimit, b.reads)
 	asked := slices.DeleteFunc(slices.Clone(nodes), func(node string) bool {
-		return most <= 0 || b.backoffs.active(b.uid, etcdMember+node, begun)
+		return most <= 0 || b.backoffs.left(b.uid, etcdMember+node, begun) > 0
 	})
 	ctx, cancel := context.WithTimeout(ctx, max(most, 0))
 	defer cancel()

@@ -43,10 +43,10 @@ func TestNoBackoffIfOtherCallsUsedUpTheTime(t *testing.T) {
 		if _, err := w.KubeadmConfigExists(t.Context()); err == nil || time.Since(begun) >= ReadLimit {
 			t.Errorf("error %v after %s", err, time.Since(begun))
 		}
-		if c.backoffs.active("cp-uid", apiServer, time.Now()) {
+		if c.backoffs.left("cp-uid", apiServer, time.Now()) > 0 {
 			t.Error("there is a backoff for the API server, although it had little time to respond")
 		}
-		if _, err := c.bound("cp-uid", unresponsive).KubeadmConfigExists(t.Context()); err == nil || !c.backoffs.active("cp-uid", apiServer, time.Now()) {
+		if _, err := c.bound("cp-uid", unresponsive).KubeadmConfigExists(t.Context()); err == nil || c.backoffs.left("cp-uid", apiServer, time.Now()) <= 0 {
 			t.Error("after a timeout with the whole time there is no backoff")
 		}
 	})
@@ -77,7 +77,7 @@ func TestBackoffOfUnresponsiveMembers(t *testing.T) {
 		unresponsive.OnlyMembers = []string{}
 		time.Sleep(lastBackoff)
 		c.bound("cp-uid", unresponsive).Etcd(t.Context(), []string{"b"})
-		if c.backoffs.active("cp-uid", etcdMember+"b", time.Now()) || len(c.backoffs.known["cp-uid"]) != 0 {
+		if c.backoffs.left("cp-uid", etcdMember+"b", time.Now()) > 0 || len(c.backoffs.known["cp-uid"].timeouts) != 0 {
 			t.Error("it responds, and there still is a backoff")
 		}
 	})

@@ -19,6 +19,8 @@ type Workloads interface {
 
 // Workload is what a control plane reads and changes in its workload cluster.
 type Workload interface {
+	// ConnectedSince returns when this connection was established.
+	ConnectedSince() time.Time
 	// Nodes lists the Nodes of the control plane, from a cache.
 	Nodes(ctx context.Context) ([]corev1.Node, error)
 	// Pods lists the static Pods of the control plane, from a cache.

@@ -70,7 +70,7 @@ func (c *Controller) declared() step.Controller[*controlplanev1.KubeadmControlPl
 			step.Do("cluster", hasCluster),
 			step.Do("finalizer", hasFinalizer),
 			step.When((*scope).hasWorkers, step.All(
-				step.When((*scope).losesMachines, step.Do("connect", c.connect), step.Do("observe", observe), step.Do("pre-terminate", c.preTerminate)),
+				step.When((*scope).losesMachines, step.Do("connect", c.connect), step.Do("observe", observe), step.Do("pre-terminate", patient(c.preTerminate))),
 				step.Do("workers", awaitWorkers),
 			)),
 			step.Do("machines", c.deleteMachines),
@@ -98,8 +98,8 @@ func (c *Controller) reconcileExisting() step.Step[*scope] {
 		step.Do("initialized", initialized).Sets(controlplanev1.AvailableCondition),
 		step.Do("stranded", stranded).Sets(controlplanev1.MachinesCreatedCondition),
 		step.Do("inspect", c.inspect),
-		step.Do("pre-terminate", c.preTerminate),
-		step.Do("orphaned-members", c.removeOrphaned),
+		step.Do("pre-terminate", patient(c.preTerminate)),
+		step.Do("orphaned-members", patient(c.removeOrphaned)),
 	)
 }
 
@@ -117,11 +117,11 @@ func (c *Controller) provide() step.Step[*scope] {
 func (c *Controller) change() step.Step[*scope] {
 	return step.InOrder(
 		step.When(func(s *scope) bool { return s.provided },
-			step.Do("remediate", c.remediate),
+			step.Do("remediate", patient(c.remediate)),
 			step.Do("plan", decide),
-			step.Do("scale", c.scale).Sets(controlplanev1.MachinesCreatedCondition),
+			step.Do("scale", patient(c.scale)).Sets(controlplanev1.MachinesCreatedCondition),
 		),
-		step.Do("maintain", c.maintain),
+		step.Do("maintain", patient(c.maintain)),
 	)
 }
 

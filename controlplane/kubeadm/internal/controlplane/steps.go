@@ -16,6 +16,11 @@ import (
 
 // The steps that are functions of other packages: they get their input from the scope and leave their results there.
 
+// patient makes a step wait while the workload cluster, which did not respond in time, is not called.
+func patient(do func(context.Context, *scope) (step.Result, error)) func(context.Context, *scope) (step.Result, error) {
+	return func(ctx context.Context, s *scope) (step.Result, error) { return connection.Await(do(ctx, s)) }
+}
+
 // hasCluster waits for the Cluster to own the control plane.
 func hasCluster(_ context.Context, s *scope) (step.Result, error) {
 	if s.Cluster == nil {

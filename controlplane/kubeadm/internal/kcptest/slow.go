@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/quorum"
 )
 
@@ -43,6 +44,12 @@ func (u *Unresponsive) KubeadmConfigExists(ctx context.Context) (bool, error) {
 
 // RemoveEtcdMember implements connection.Workload.
 func (u *Unresponsive) RemoveEtcdMember(ctx context.Context, _ string, _ []string) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Maintain implements connection.Workload.
+func (u *Unresponsive) Maintain(ctx context.Context, _ *controlplanev1.KubeadmControlPlane) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

@@ -24,6 +24,8 @@ import (
 // source of its events. Hold Mu to access its fields while a controller is running.
 type Workload struct {
 	Key types.NamespacedName
+	// Since is when the connection was established.
+	Since time.Time
 
 	Mu sync.Mutex
 	// Initialized is true if kubeadm has uploaded its configuration.
@@ -158,6 +160,9 @@ func (w *Workload) MemberNames() []string {
 	slices.Sort(names)
 	return names
 }
+
+// ConnectedSince implements connection.Workload.
+func (w *Workload) ConnectedSince() time.Time { return w.Since }
 
 // Nodes implements connection.Workload.
 func (w *Workload) Nodes(context.Context) ([]corev1.Node, error) {

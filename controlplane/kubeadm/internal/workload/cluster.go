@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +27,7 @@ type Cluster struct {
 	Client client.Client
 
 	connection *remote.Cluster
+	since      time.Time
 	forward    func(ctx context.Context, pod types.NamespacedName, port int) (net.Conn, error)
 	etcd       *etcd.Cluster
 	clock      clock.PassiveClock
@@ -33,6 +35,9 @@ type Cluster struct {
 }
 
 var _ connection.Workload = (*Cluster)(nil)
+
+// ConnectedSince implements connection.Workload.
+func (c *Cluster) ConnectedSince() time.Time { return c.since }
 
 // Nodes implements connection.Workload.
 func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {

@@ -126,6 +126,7 @@ func (w *Workloads) open(key types.NamespacedName, connection *remote.Cluster) (
 	return &Cluster{
 		Client:     connection.Client,
 		connection: connection,
+		since:      w.options.Clock.Now(),
 		forward:    forward.Dial,
 		clock:      w.options.Clock,
 		etcd: etcd.New(etcd.Options{

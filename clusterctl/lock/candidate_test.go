@@ -42,9 +42,10 @@ func (s *script) Describe() string                                              
 
 func TestCandidate(t *testing.T) {
 	refused := &management.ConnectionError{Host: "https://source", Err: syscall.ECONNREFUSED}
+	task := Task{Lease: "clusterctl-move", Does: "moves these objects", Cluster: "source cluster"}
 	leases := schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
-	forbidden := apierrors.NewForbidden(leases, Name, errors.New("no"))
-	conflict := apierrors.NewConflict(leases, Name, errors.New("changed"))
+	forbidden := apierrors.NewForbidden(leases, "clusterctl-move", errors.New("no"))
+	conflict := apierrors.NewConflict(leases, "clusterctl-move", errors.New("changed"))
 	other := Holder{Host: "h", Processes: "p", PID: 7}.String()
 	tests := []struct {
 		reason   string
@@ -103,7 +104,7 @@ func TestCandidate(t *testing.T) {
 			var said []string
 			ctx, giveUp := context.WithCancelCause(t.Context())
 			defer giveUp(nil)
-			c := &candidate{Interface: lease, clock: now, giveUp: giveUp, say: func(format string, args ...any) {
+			c := &candidate{Interface: lease, task: task, clock: now, giveUp: giveUp, say: func(format string, args ...any) {
 				said = append(said, fmt.Sprintf(format, args...))
 			}}
 			for _, lease.next = range tc.requests {

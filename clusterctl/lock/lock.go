@@ -1,6 +1,6 @@
-// Package lock lets one clusterctl at a time move the objects of a namespace: it holds a Lease there.
+// Package lock lets one clusterctl at a time do a task, such as moving the objects of a namespace: it holds a Lease.
 //
-// A Lease does not stop requests that are under way when it is lost. Every write of a move is safe to repeat, so that two
+// A Lease does not stop requests that are under way when it is lost. Every write of these tasks is safe to repeat, so that two
 // processes that overlap for a moment disturb, but do not harm each other.
 package lock
 
@@ -26,9 +26,6 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Name is the name of the Lease.
-const Name = "clusterctl-move"
-
 // Durations of the Lease. A holder that does not respond, on another machine, delays its successor by duration.
 const (
 	duration = 15 * time.Second
@@ -39,10 +36,21 @@ const (
 )
 
 // ErrLost is the cause of a canceled context if the Lease was lost.
-var ErrLost = errors.New("the Lease of the move was lost: the source cluster was unreachable, or another clusterctl has taken over: run the same command again to continue")
+var ErrLost = errors.New("the Lease was lost: the cluster was unreachable, or another clusterctl has taken over: run the same command again to continue")
+
+// Task is what only one process does at a time.
+type Task struct {
+	// Lease is the name of the Lease.
+	Lease string
+	// Does is what the process does, for messages: "moves these objects".
+	Does string
+	// Cluster has the Lease, for messages: "source cluster".
+	Cluster string
+}
 
 // Lock is a Lease to hold.
 type Lock struct {
+	Task
 	Config    *rest.Config
 	Namespace string
 	// Self is the holder; see Self.
@@ -122,15 +130,15 @@ func (l *Lock) Hold(ctx context.Context, run func(context.Context) error) error 
 	stopWaiting := context.AfterFunc(ctx, func() { release(context.Cause(ctx)) })
 	candidate := &candidate{
 		Interface: &resourcelock.LeaseLock{
-			LeaseMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: Name}, Client: leases,
+			LeaseMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Lease}, Client: leases,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: l.Self.String()},
 		},
-		clock: l.Clock, say: l.Say, giveUp: release,
+		task: l.Task, clock: l.Clock, say: l.Say, giveUp: release,
 	}
 	var result error
 	ended := make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: candidate, LeaseDuration: duration, RenewDeadline: renewal, RetryPeriod: retry, ReleaseOnCancel: true, Name: Name,
+		Lock: candidate, LeaseDuration: duration, RenewDeadline: renewal, RetryPeriod: retry, ReleaseOnCancel: true, Name: l.Lease,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
 				defer close(ended)
@@ -164,14 +172,14 @@ func (l *Lock) guarded(ctx, leading context.Context, run func(context.Context) e
 // prepare checks that Leases can be used, and takes the Lease over from a process that has ended.
 func (l *Lock) prepare(ctx context.Context, leases coordinationclient.LeaseInterface) error {
 	var lease *coordinationv1.Lease
-	err := l.Do(ctx, fmt.Sprintf("read Lease %s/%s", l.Namespace, Name), func(ctx context.Context) (err error) {
-		lease, err = leases.Get(ctx, Name, metav1.GetOptions{})
+	err := l.Do(ctx, fmt.Sprintf("read Lease %s/%s", l.Namespace, l.Lease), func(ctx context.Context) (err error) {
+		lease, err = leases.Get(ctx, l.Lease, metav1.GetOptions{})
 		return err
 	})
 	if apierrors.IsNotFound(err) {
 		// Leader election would repeat a forbidden request.
-		return l.Do(ctx, fmt.Sprintf("create Lease %s/%s", l.Namespace, Name), func(ctx context.Context) error {
-			lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: Name}}
+		return l.Do(ctx, fmt.Sprintf("create Lease %s/%s", l.Namespace, l.Lease), func(ctx context.Context) error {
+			lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Lease}}
 			_, err := leases.Create(ctx, lease, metav1.CreateOptions{})
 			if apierrors.IsAlreadyExists(err) {
 				return nil
@@ -187,7 +195,7 @@ func (l *Lock) prepare(ctx context.Context, leases coordinationclient.LeaseInter
 		return nil
 	}
 	lease.Spec.HolderIdentity = ptr.To("")
-	return l.Do(ctx, fmt.Sprintf("take over Lease %s/%s", l.Namespace, Name), func(ctx context.Context) error {
+	return l.Do(ctx, fmt.Sprintf("take over Lease %s/%s", l.Namespace, l.Lease), func(ctx context.Context) error {
 		_, err := leases.Update(ctx, lease, metav1.UpdateOptions{})
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			return nil // Another process has it, or had it. Leader election waits for it, or creates it.
@@ -198,11 +206,11 @@ func (l *Lock) prepare(ctx context.Context, leases coordinationclient.LeaseInter
 
 // remove deletes the released Lease, unless another process has it. A leftover Lease is harmless, so that errors are ignored.
 func (l *Lock) remove(ctx context.Context, leases coordinationclient.LeaseInterface) {
-	lease, err := leases.Get(ctx, Name, metav1.GetOptions{})
+	lease, err := leases.Get(ctx, l.Lease, metav1.GetOptions{})
 	if err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
 		return
 	}
-	_ = leases.Delete(ctx, Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion}})
+	_ = leases.Delete(ctx, l.Lease, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion}})
 }
 
 func describe(h Holder) string {

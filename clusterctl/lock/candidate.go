@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// unreachableTimeout is for a cluster that does not respond: as long as other requests of a move are repeated.
+	// unreachableTimeout is for a cluster that does not respond: as long as other requests are repeated.
 	unreachableTimeout = time.Minute
-	// heldTimeout is for another process that renews the Lease. It is moving objects, which the user should know of.
+	// heldTimeout is for another process that renews the Lease. It is at work, which the user should know of.
 	heldTimeout = 5 * time.Minute
 )
 
@@ -25,6 +25,7 @@ const (
 // it waits for, and gives up.
 type candidate struct {
 	resourcelock.Interface
+	task   Task
 	clock  clock.PassiveClock
 	say    func(format string, args ...any)
 	giveUp context.CancelCauseFunc
@@ -91,10 +92,10 @@ func (c *candidate) observe(err error) {
 	}
 	if c.failing.IsZero() {
 		c.failing = c.clock.Now()
-		c.say("Cannot get %s in the source cluster, trying again for up to %s: %s", c.describe(), limit, management.Text(err))
+		c.tell("Cannot get %s in the %s, trying again for up to %s: %s", c.describe(), c.task.Cluster, limit, management.Text(err))
 	}
 	if !c.won && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || c.clock.Since(c.failing) >= limit) {
-		c.giveUp(fmt.Errorf("cannot get %s in the source cluster: %w", c.describe(), err))
+		c.giveUp(fmt.Errorf("cannot get %s in the %s: %w", c.describe(), c.task.Cluster, err))
 	}
 }
 
@@ -107,11 +108,13 @@ func (c *candidate) observeHolder(holder string) {
 	}
 	if c.holder != holder {
 		c.holder, c.held = holder, c.clock.Now()
-		c.say("Waiting for up to %s for another clusterctl that moves these objects and has %s: %s", heldTimeout, c.describe(), describe(parse(holder)))
+		c.tell("Waiting for up to %s for another clusterctl that %s and has %s: %s", heldTimeout, c.task.Does, c.describe(), describe(parse(holder)))
 	}
 	if c.clock.Since(c.held) >= heldTimeout {
-		c.giveUp(fmt.Errorf("another clusterctl moves these objects: %s has had %s for %s: run the same command again when it has finished", describe(parse(holder)), c.describe(), heldTimeout))
+		c.giveUp(fmt.Errorf("another clusterctl %s: %s has had %s for %s: run the same command again when it has finished", c.task.Does, describe(parse(holder)), c.describe(), heldTimeout))
 	}
 }
+
+func (c *candidate) tell(format string, args ...any) { c.say(format, args...) }
 
 func (c *candidate) describe() string { return "Lease " + c.Describe() }
