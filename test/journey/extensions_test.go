@@ -28,6 +28,19 @@ func (t *Tools) withVariable(tb testing.TB, name, value string) *Tools {
 	return &out
 }
 
+// newExtensionWorld returns a namespace of a management cluster of its own, with the feature gate RuntimeSDK.
+func newExtensionWorld(t *testing.T) *World {
+	t.Helper()
+	s := NewStandalone(t, shared.Management(t).Tools.withVariable(t, "EXP_RUNTIME_SDK", "true"))
+	testenv.Must(t, s.tools.install(t.Context(), s.kubeconfig()))
+	return s.Management().World(t)
+}
+
+// byURL returns how to reach a server.
+func byURL(s *extensiontest.Server) map[string]any {
+	return map[string]any{"url": s.URL, "caBundle": base64.StdEncoding.EncodeToString(s.CA)}
+}
+
 // extensionConfig returns an ExtensionConfig for a server.
 func extensionConfig(name string, server map[string]any) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"clientConfig": server}}}
@@ -60,17 +73,12 @@ func discovered(o *unstructured.Unstructured) string {
 // ExtensionConfig, one with its CA in a Secret that does not exist yet, and one that does not respond, which delays none of the others.
 func TestExtensionsAreDiscovered(t *testing.T) {
 	t.Parallel()
-	s := NewStandalone(t, shared.Management(t).Tools.withVariable(t, "EXP_RUNTIME_SDK", "true"))
-	testenv.Must(t, s.tools.install(t.Context(), s.kubeconfig()))
-	w := s.Management().World(t)
+	w := newExtensionWorld(t)
 	handler := map[string]any{"name": "wait-for-backup", "requestHook": map[string]any{"apiVersion": "hooks.runtime.cluster.x-k8s.io/v1alpha1", "hook": "BeforeClusterDelete"}}
 	server := extensiontest.Serve(t, extensiontest.Options{}, extensiontest.Answers(map[string]any{
 		"discovery": map[string]any{"status": "Success", "message": "", "handlers": []any{handler}},
 	}))
 	hanging := extensiontest.Serve(t, extensiontest.Options{}, extensiontest.Hang())
-	byURL := func(s *extensiontest.Server) map[string]any {
-		return map[string]any{"url": s.URL, "caBundle": base64.StdEncoding.EncodeToString(s.CA)}
-	}
 	fromSecret := extensionConfig("from-secret", map[string]any{"url": server.URL})
 	fromSecret.SetAnnotations(map[string]string{"runtime.cluster.x-k8s.io/inject-ca-from-secret": w.Namespace + "/ca"})
 	for _, o := range []*unstructured.Unstructured{extensionConfig("hanging", byURL(hanging)), fromSecret, extensionConfig("by-url", byURL(server))} {

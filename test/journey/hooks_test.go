@@ -1,7 +1,6 @@
 package journey
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,12 +33,15 @@ type hooks struct {
 	mu       sync.Mutex
 	blocking map[string]bool // by the name of the hook in lower case
 	calls    []string
+	// retryAfter is the retryAfterSeconds of hooks that block, status the status of responses to lifecycle hooks.
+	retryAfter int
+	status     string
 }
 
 // newHooks serves an extension in which these hooks block.
 func newHooks(t testing.TB, blocking ...string) *hooks {
 	t.Helper()
-	h := &hooks{t: t, blocking: map[string]bool{}}
+	h := &hooks{t: t, blocking: map[string]bool{}, retryAfter: 1, status: "Success"}
 	for _, hook := range blocking {
 		h.blocking[strings.ToLower(hook)] = true
 	}
@@ -62,7 +64,7 @@ func (h *hooks) serve(w http.ResponseWriter, r *http.Request) {
 		name := strings.ToLower(hook)
 		handlers = append(handlers, map[string]any{"name": name, "requestHook": map[string]any{"apiVersion": hooksAPI, "hook": hook}})
 		if name == called {
-			answer["kind"] = hook + "Response"
+			answer["kind"], answer["status"] = hook+"Response", h.status
 			h.block(name, answer)
 		}
 	}
@@ -79,7 +81,7 @@ func (h *hooks) block(name string, answer map[string]any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.blocking[name] {
-		answer["message"], answer["retryAfterSeconds"] = blockingMessage, 1
+		answer["message"], answer["retryAfterSeconds"] = blockingMessage, h.retryAfter
 	}
 }
 
@@ -148,12 +150,10 @@ func (c *Subject) hookExplained(hook string) Condition {
 // applied before the extension is discovered, and its upgrade changes also what replaces Machines by itself.
 func TestLifecycleHooks(t *testing.T) {
 	t.Parallel()
-	s := NewStandalone(t, shared.Management(t).Tools.withVariable(t, "EXP_RUNTIME_SDK", "true"))
-	testenv.Must(t, s.tools.install(t.Context(), s.kubeconfig()))
-	w := s.Management().World(t)
+	w := newExtensionWorld(t)
 	h := newHooks(t, "BeforeClusterCreate", "BeforeClusterUpgrade", "AfterControlPlaneUpgrade", "BeforeClusterDelete")
 	class := w.Class(w.Tools.ProjectTemplate())
-	testenv.Must(t, w.Client.Create(t.Context(), extensionConfig("windows", map[string]any{"url": h.URL, "caBundle": base64.StdEncoding.EncodeToString(h.CA)})))
+	testenv.Must(t, w.Client.Create(t.Context(), extensionConfig("windows", byURL(h.Server))))
 
 	c := w.Subject(NewCluster("c", class).Version("v1.29.2").Variable("startupDuration", "100ms").Workers(1).Build())
 	c.Eventually("the creation is blocked", blocks("BeforeClusterCreate"), c.hookExplained("BeforeClusterCreate"))
@@ -204,4 +204,40 @@ func TestLifecycleHooks(t *testing.T) {
 			t.Errorf("%s was called %d times", hook, n)
 		}
 	}
+}
+
+// TestHooksEndWithTheirExtension deletes the ExtensionConfig of an extension that blocks, and whose server would be called again after an
+// hour only: the Cluster continues at once. Another extension, which fails, holds the Cluster until it is deleted, too.
+func TestHooksEndWithTheirExtension(t *testing.T) {
+	t.Parallel()
+	w := newExtensionWorld(t)
+	h := newHooks(t, "BeforeClusterCreate", "BeforeClusterDelete")
+	h.retryAfter = 3600
+	failing := newHooks(t)
+	failing.status = "Failure"
+	class := w.Class(w.Tools.ProjectTemplate())
+	config, other := extensionConfig("windows", byURL(h.Server)), extensionConfig("failing", byURL(failing.Server))
+	testenv.Must(t, w.Client.Create(t.Context(), config))
+	c := w.Subject(NewCluster("c", class).Variable("startupDuration", "100ms").Build())
+	c.Eventually("the creation is blocked", blocks("BeforeClusterCreate"))
+	testenv.Must(t, w.Client.Delete(t.Context(), config))
+	c.Eventually("the Cluster is created", Ready, ControlPlanes(1), nonePending)
+
+	testenv.Must(t, w.Client.Create(t.Context(), other))
+	w.discovered("failing", discoveredHooks("failing"))
+	testenv.Must(t, w.Client.Delete(t.Context(), c.Snapshot().Cluster.DeepCopy()))
+	c.Eventually("the deletion waits for an extension that fails", ControlPlanes(1), c.Explains("LifecycleHook Cluster/c",
+		"extension beforeclusterdelete.failing of hook BeforeClusterDelete reported a failure"))
+	testenv.Must(t, w.Client.Delete(t.Context(), other))
+	c.Eventually("the Cluster is deleted", Absent)
+}
+
+// discoveredHooks returns what World.discovered expects of an ExtensionConfig for hooks.
+func discoveredHooks(config string) string {
+	names := []string{"True"}
+	for _, hook := range lifecycleHooks() {
+		names = append(names, strings.ToLower(hook)+"."+config)
+	}
+	slices.Sort(names[1:])
+	return strings.Join(names, " ")
 }
