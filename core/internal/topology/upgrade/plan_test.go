@@ -18,6 +18,7 @@ import (
 //	cp v1.1.0 [provisioning] [upgrading] [scaling]      (no line: it does not exist)
 //	md <topology name> <version>|none [upgrading] [defer] [hold]
 //	mp <topology name> <version>|none [upgrading] [defer] [hold]
+//	hook cp|workers                                     (extensions hold the control plane, or the workers)
 func TestTranscripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
@@ -71,6 +72,8 @@ func parse(t *testing.T, lines []string) Input {
 			} else {
 				in.MachinePools = append(in.MachinePools, w)
 			}
+		case "hook":
+			in.ControlPlaneHeld, in.WorkersHeld = has("cp"), has("workers")
 		default:
 			t.Fatalf("line %q", line)
 		}
