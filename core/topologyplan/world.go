@@ -191,7 +191,7 @@ func (w *World) readList(ctx context.Context, kind schema.GroupVersionKind, o cl
 }
 
 func selects(o client.ListOptions, u *unstructured.Unstructured) (bool, error) {
-	if o.LabelSelector != nil && !o.LabelSelector.Matches(labelsOf(u)) {
+	if o.LabelSelector != nil && !o.LabelSelector.Matches(labelSet(u)) {
 		return false, nil
 	}
 	if o.FieldSelector == nil || o.FieldSelector.Empty() {
