@@ -12,13 +12,13 @@ import (
 // changedFields returns the paths of the fields that differ, sorted, except for what the API server and status report.
 func changedFields(before, after *unstructured.Unstructured) []string {
 	var changed []string
-	compare("", comparable(before), comparable(after), &changed)
+	compare("", contentOf(before), contentOf(after), &changed)
 	slices.Sort(changed)
 	return changed
 }
 
-// comparable returns the content of an object that users and controllers set.
-func comparable(u *unstructured.Unstructured) map[string]any {
+// contentOf returns the content of an object that users and controllers set.
+func contentOf(u *unstructured.Unstructured) map[string]any {
 	out := maps.Clone(u.Object)
 	delete(out, "status")
 	if metadata, ok := out["metadata"].(map[string]any); ok {

@@ -9,7 +9,6 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -225,10 +224,4 @@ func (i intake) addCluster(ctx context.Context, live, merged *unstructured.Unstr
 	}
 	created(cluster)
 	return i.PutTyped(cluster)
-}
-
-// isMissing reports whether an error is about an object, or a kind, that does not exist.
-func isMissing(err error) bool {
-	var notInstalled *contract.NotInstalledError
-	return apierrors.IsNotFound(err) || errors.As(err, &notInstalled)
 }

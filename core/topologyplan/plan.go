@@ -177,6 +177,4 @@ func (p *Plan) planned(in Input) (*client.ObjectKey, error) {
 	return &key, nil
 }
 
-
-
 func labelSet(obj client.Object) labels.Labels { return labels.Set(obj.GetLabels()) }

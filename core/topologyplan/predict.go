@@ -242,7 +242,9 @@ func (r *recorder) Ask(_ context.Context, _ *clusterv1.Cluster, call lifecycle.C
 type skipped struct{}
 
 // GeneratePatches implements patches.Extension.
-func (skipped) GeneratePatches(context.Context, patches.Call) ([]patches.Patch, error) { return nil, nil }
+func (skipped) GeneratePatches(context.Context, patches.Call) ([]patches.Patch, error) {
+	return nil, nil
+}
 
 // ValidateTopology implements patches.Extension.
 func (skipped) ValidateTopology(context.Context, patches.Call) error { return nil }

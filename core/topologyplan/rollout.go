@@ -161,4 +161,3 @@ func (r *Rollout) ifAny() *Rollout {
 	}
 	return r
 }
-
