@@ -166,26 +166,41 @@ func (c *comparison) ownershipChanges() bool {
 	return !c.owned.Empty() && string(c.lastVersion) != c.config.GetAPIVersion()
 }
 
+// merged merges like the API server. It returns the object, without managedFields, and the owners of its fields.
+func (c *comparison) merged(before fieldpath.ManagedFields) (content map[string]any, after fieldpath.ManagedFields, err error) {
+	updater := merge.UpdaterBuilder{Converter: oneVersion{}, ReturnInputOnNoop: true}
+	result, after, err := updater.BuildUpdater().Apply(
+		c.before, c.applied, fieldpath.APIVersion(c.config.GetAPIVersion()), before.Copy(), c.self(), true)
+	if err != nil {
+		return nil, nil, describe(c.live, "cannot be compared", err)
+	}
+	content, ok := result.AsValue().Unstructured().(map[string]any)
+	if !ok {
+		return nil, nil, describe(c.live, "cannot be compared", fmt.Errorf("merging results in a %T", result.AsValue().Unstructured()))
+	}
+	content = runtime.DeepCopyJSON(content)
+	c.complete(content)
+	return content, after, nil
+}
+
+// complete drops nulls and adds defaults.
+func (c *comparison) complete(content map[string]any) {
+	defaulting.PruneNonNullableNullsWithoutDefaults(content, c.schema.structural)
+	defaulting.Default(content, c.schema.structural)
+}
+
 // diff computes the differences like the API server.
 func (c *comparison) diff() (Diff, error) {
 	before, err := c.managers()
 	if err != nil {
 		return Diff{}, describe(c.live, "cannot be compared", err)
 	}
-	updater := merge.UpdaterBuilder{Converter: oneVersion{}, ReturnInputOnNoop: true}
-	result, after, err := updater.BuildUpdater().Apply(
-		c.before, c.applied, fieldpath.APIVersion(c.config.GetAPIVersion()), before.Copy(), c.self(), true)
+	content, after, err := c.merged(before)
 	if err != nil {
-		return Diff{}, describe(c.live, "cannot be compared", err)
+		return Diff{}, err
 	}
-	content, ok := result.AsValue().Unstructured().(map[string]any)
-	if !ok {
-		return Diff{}, describe(c.live, "cannot be compared", fmt.Errorf("merging results in a %T", result.AsValue().Unstructured()))
-	}
-	content = runtime.DeepCopyJSON(content)
-	defaulting.PruneNonNullableNullsWithoutDefaults(content, c.schema.structural)
-	defaulting.Default(content, c.schema.structural)
-	if result, err = c.schema.mergeable.FromUnstructured(content, typed.AllowDuplicates); err != nil {
+	result, err := c.schema.mergeable.FromUnstructured(content, typed.AllowDuplicates)
+	if err != nil {
 		return Diff{}, describe(c.live, "cannot be compared", err)
 	}
 	changes, err := c.before.Compare(result)

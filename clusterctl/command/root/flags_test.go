@@ -36,6 +36,7 @@ func TestDocumentedFlags(t *testing.T) {
 		"alpha rollout pause":   rollout,
 		"alpha rollout resume":  rollout,
 		"alpha rollout undo":    rollout + "to-revision=0",
+		"alpha topology plan":   cluster + "namespace,n= file,f=[] cluster,c= output-directory,o=",
 	} {
 		t.Run(command, func(t *testing.T) {
 			streams, _ := iostreams.Test()

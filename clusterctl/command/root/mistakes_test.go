@@ -30,7 +30,7 @@ func TestMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeKubeconfig(t, m.closed, "https://127.0.0.1:1")
-	for _, table := range [][]mistake{m.general(), m.templates(), m.connections(), m.rollouts(), m.releases(), m.upgrades(), m.others()} {
+	for _, table := range [][]mistake{m.general(), m.templates(), m.connections(), m.rollouts(), m.plans(), m.releases(), m.upgrades(), m.others()} {
 		for _, tc := range table {
 			t.Run(tc.reason, func(t *testing.T) {
 				local := &cli{t: t, env: c.env}
@@ -144,6 +144,30 @@ func (m mistakes) rollouts() []mistake {
 		{"Only undo has revisions.", []string{"alpha", "rollout", "restart", "machinedeployment/a", "--to-revision", "1"}, []string{"unknown flag: --to-revision: see `clusterctl alpha rollout restart --help`"}},
 		{"Rollouts need an API server that responds.", []string{"alpha", "rollout", "restart", "machinedeployment/a", "--kubeconfig", m.closed}, []string{"connection refused: check that it is running"}},
 	}
+}
+
+// plans has mistakes of `alpha topology plan`.
+func (m mistakes) plans() []mistake {
+	plan := func(args ...string) []string { return append([]string{"alpha", "topology", "plan"}, args...) }
+	here := filepath.Dir(m.broken)
+	return []mistake{
+		{"A plan needs files and a directory.", plan(), []string{`"file", "output-directory"`}},
+		{"The directory must exist.", plan("-f", m.broken, "-o", m.missing), []string{"is not an existing directory: create it first"}},
+		{"A file must exist.", plan("-f", m.missing, "-o", here), []string{"cannot read --file " + m.missing}},
+		{"A file must be valid.", plan("-f", m.broken, "-o", here), []string{"--file " + m.broken + ": document 1"}},
+		{"A selected management cluster must respond.", plan("-f", writeClass(here), "-o", here, "--kubeconfig", m.closed), []string{"connection refused: check that it is running"}},
+		{"A similar subcommand is suggested for plans.", []string{"alpha", "topology", "pln"}, []string{`did you mean "plan"?`}},
+	}
+}
+
+// writeClass writes a file with a ClusterClass, and returns its path.
+func writeClass(dir string) string {
+	path := filepath.Join(dir, "class.yaml")
+	class := "apiVersion: cluster.x-k8s.io/v1beta1\nkind: ClusterClass\nmetadata: {name: c}\n"
+	if err := os.WriteFile(path, []byte(class), 0o600); err != nil {
+		panic(err) // the directory is a temporary one of the test
+	}
+	return path
 }
 
 // releases has mistakes of `check provider`.

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/restart"
 	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/resume"
 	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/undo"
+	topologyplan "sigs.k8s.io/cluster-api/clusterctl/command/alpha/topology/plan"
 	checkprovider "sigs.k8s.io/cluster-api/clusterctl/command/check/provider"
 	"sigs.k8s.io/cluster-api/clusterctl/command/config/repositories"
 	createcluster "sigs.k8s.io/cluster-api/clusterctl/command/create/cluster"
@@ -56,7 +57,12 @@ func newAlpha(f *factory.Factory) *cobra.Command {
 		Short:   "Manage the rollout of a cluster-api resource",
 		Long:    "Restart, pause, resume and undo the rollouts of MachineDeployments and KubeadmControlPlanes.",
 		Example: "  # Roll a MachineDeployment back to the previous revision\n  clusterctl alpha rollout undo machinedeployment/my-md-0",
-	}, restart.NewCmd(f, nil), pause.NewCmd(f, nil), resume.NewCmd(f, nil), undo.NewCmd(f, nil)))
+	}, restart.NewCmd(f, nil), pause.NewCmd(f, nil), resume.NewCmd(f, nil), undo.NewCmd(f, nil)), verb(&cobra.Command{
+		Use:     "topology SUBCOMMAND",
+		Short:   "Commands for clusters that use managed topologies",
+		Long:    "Show the effects of changes on Clusters that have a ClusterClass.",
+		Example: "  # Show what a changed ClusterClass changes\n  clusterctl alpha topology plan -f modified-class.yaml -o plan",
+	}, topologyplan.NewCmd(f, nil)))
 }
 
 func newCheck(f *factory.Factory) *cobra.Command {

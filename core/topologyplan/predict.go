@@ -1,0 +1,264 @@
+package topologyplan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/core/internal/topology"
+	"sigs.k8s.io/cluster-api/core/internal/topology/lifecycle"
+	"sigs.k8s.io/cluster-api/core/internal/topology/patches"
+	"sigs.k8s.io/cluster-api/provider/contract"
+	"sigs.k8s.io/cluster-api/provider/external"
+	"sigs.k8s.io/cluster-api/provider/ssa"
+)
+
+// maxRounds bounds the rounds of a prediction: an upgrade of MachineDeployments one after the other has one for each.
+const maxRounds = 1000
+
+// prediction carries plans out in a world.
+type prediction struct {
+	*World
+	Input
+	plan    *Plan
+	schemas *ssa.Schemas
+	// replaced are the Machines that a rollout of an earlier round has replaced.
+	replaced map[string]bool
+}
+
+// run adds rounds until nothing changes.
+func (p *prediction) run(ctx context.Context) error {
+	p.schemas, p.replaced = ssa.NewSchemas(p.World, p.World), map[string]bool{}
+	for range maxRounds {
+		round, waiting, err := p.round(ctx)
+		if err != nil {
+			return fmt.Errorf("planning Cluster %s: %w", p.plan.Cluster, err)
+		}
+		p.plan.Waiting = waiting
+		if len(round.Changes) == 0 {
+			return nil
+		}
+		p.plan.Rounds = append(p.plan.Rounds, round)
+	}
+	return fmt.Errorf("planning Cluster %s: the objects still change after %d rounds: the ClusterClass has a patch that never settles", p.plan.Cluster, maxRounds)
+}
+
+// round plans, and carries the plan out in the world.
+func (p *prediction) round(ctx context.Context) (Round, string, error) {
+	cluster := &clusterv1.Cluster{}
+	if err := p.Get(ctx, *p.plan.Cluster, cluster); err != nil {
+		return Round{}, "", err
+	}
+	hooks := &recorder{}
+	applier := ssa.NewApplier(p.Live, p.schemas, topology.FieldManager)
+	planner := p.planner(applier, hooks)
+	planned, err := planner.Plan(ctx, cluster)
+	if err != nil {
+		return Round{}, "", err
+	}
+	round := Round{Hooks: hooks.names}
+	for _, stage := range planned.Stages {
+		for _, change := range stage {
+			if err := p.apply(ctx, applier, change, &round); err != nil {
+				return Round{}, "", err
+			}
+		}
+	}
+	for _, u := range planned.Deletions {
+		p.Remove(u)
+		round.Changes = append(round.Changes, Change{Action: Deleted, Before: u})
+	}
+	if err := p.refer(cluster, planned, &round); err != nil {
+		return Round{}, "", err
+	}
+	if err := p.rollouts(ctx, &round); err != nil {
+		return Round{}, "", err
+	}
+	slices.SortStableFunc(round.Changes, func(a, b Change) int {
+		order := []Action{Created, Modified, Deleted}
+		if byAction := slices.Index(order, a.Action) - slices.Index(order, b.Action); byAction != 0 {
+			return byAction
+		}
+		return byKindAndName(a.Object(), b.Object())
+	})
+	_, waiting, _ := planned.Versions.Waiting()
+	return round, waiting, p.complete(ctx, planned)
+}
+
+// planner returns the planner of the topology controller, in this world.
+func (p *prediction) planner(applier *ssa.Applier, hooks topology.Hooks) *topology.Planner {
+	var extension patches.Extension
+	if p.SkipExtensions {
+		extension = skipped{}
+	}
+	return &topology.Planner{
+		Reader:   p.World,
+		External: external.Reader{Client: p.World, Versions: contract.APIVersions{Reader: p.World}},
+		Compare:  comparer{Applier: applier, offline: p.Live == nil}, Classes: topology.NewClasses(extension),
+		ListOptions: topology.Labeled, Hooks: hooks,
+	}
+}
+
+// apply carries out one change.
+func (p *prediction) apply(ctx context.Context, applier *ssa.Applier, change topology.Change, round *Round) error {
+	if change.Kept {
+		return nil
+	}
+	after, err := applier.Preview(ctx, change.Live, change.Desired, change.Options...)
+	if err != nil {
+		return err
+	}
+	if change.Live == nil {
+		created(after)
+		after.SetGeneration(1)
+		p.Put(after)
+		round.Changes = append(round.Changes, Change{Action: Created, After: after})
+		return nil
+	}
+	if fields := changedFields(change.Live, after); len(fields) > 0 {
+		p.Put(after)
+		round.Changes = append(round.Changes, Change{Action: Modified, Before: change.Live, After: after, Fields: fields})
+	}
+	return nil
+}
+
+// refer sets what the controller sets in the Cluster.
+func (p *prediction) refer(cluster *clusterv1.Cluster, planned *topology.Plan, round *Round) error {
+	after := cluster.DeepCopy()
+	if after.Labels == nil {
+		after.Labels = map[string]string{}
+	}
+	maps.Copy(after.Labels, planned.Labels)
+	after.Spec.InfrastructureRef, after.Spec.ControlPlaneRef = planned.InfrastructureRef, planned.ControlPlaneRef
+	visible := after.DeepCopy()
+	lifecycle.MarkPending(after, planned.Hooks.Pending...)
+	lifecycle.MarkCalled(after, planned.Hooks.Called...)
+	for _, call := range lifecycle.After(after, planned.Versions) {
+		lifecycle.MarkCalled(after, call.Hook)
+	}
+	if err := p.PutTyped(after); err != nil || equality.Semantic.DeepEqual(cluster, visible) {
+		return err
+	}
+	before, beforeErr := unstructuredCluster(cluster)
+	changed, afterErr := unstructuredCluster(visible)
+	if err := errors.Join(beforeErr, afterErr); err != nil {
+		return err
+	}
+	round.Changes = append(round.Changes, Change{Action: Modified, Before: before, After: changed, Fields: changedFields(before, changed)})
+	return nil
+}
+
+func unstructuredCluster(cluster *clusterv1.Cluster) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(cluster)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(clusterKind))
+	return u, nil
+}
+
+// complete completes what the round started: the control plane reports its version and replicas, and Machines have the version of
+// their MachineDeployment.
+func (p *prediction) complete(ctx context.Context, planned *topology.Plan) error {
+	if ref := planned.ControlPlaneRef; ref != nil {
+		id := identity{ref.GroupVersionKind(), client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}}
+		u, err := p.get(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := p.provision(u.DeepCopy()); err != nil {
+			return err
+		}
+	}
+	deployments := &clusterv1.MachineDeploymentList{}
+	if err := p.List(ctx, deployments, client.InNamespace(p.Namespace), inCluster(p.plan.Cluster.Name)); err != nil {
+		return err
+	}
+	for i := range deployments.Items {
+		md := &deployments.Items[i]
+		machines, err := p.machines(ctx, client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: md.Name})
+		if err != nil {
+			return err
+		}
+		for _, m := range machines {
+			m.Spec.Version = md.Spec.Template.Spec.Version
+			if err := p.PutTyped(m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// provision sets the status of a control plane to that of one that matches its spec.
+func (p *prediction) provision(u *unstructured.Unstructured) error {
+	version, _, err := unstructured.NestedString(u.Object, "spec", "version")
+	if err != nil {
+		return err
+	}
+	replicas, found, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "replicas")
+	if err != nil {
+		return err
+	}
+	status := map[string]any{"version": version, "ready": true, "initialized": true, "unavailableReplicas": int64(0)}
+	if found {
+		for _, name := range []string{"replicas", "updatedReplicas", "readyReplicas"} {
+			status[name] = replicas
+		}
+	}
+	for name, value := range status {
+		if err := unstructured.SetNestedField(u.Object, value, "status", name); err != nil {
+			return err
+		}
+	}
+	p.Put(u)
+	return nil
+}
+
+func inCluster(name string) client.MatchingLabels {
+	return client.MatchingLabels{clusterv1.ClusterNameLabel: name}
+}
+
+// recorder implements topology.Hooks: it records which hooks are due, and nothing blocks. Extensions are not called, because they may
+// act on the call.
+type recorder struct{ names []string }
+
+// Ask implements topology.Hooks.
+func (r *recorder) Ask(_ context.Context, _ *clusterv1.Cluster, call lifecycle.Call) (lifecycle.Answer, error) {
+	r.names = append(r.names, string(call.Hook))
+	return lifecycle.Answer{}, nil
+}
+
+// skipped is an extension without patches.
+type skipped struct{}
+
+// GeneratePatches implements patches.Extension.
+func (skipped) GeneratePatches(context.Context, patches.Call) ([]patches.Patch, error) {
+	return nil, nil
+}
+
+// ValidateTopology implements patches.Extension.
+func (skipped) ValidateTopology(context.Context, patches.Call) error { return nil }
+
+// comparer asks the API server in a dry run only about objects that it has.
+type comparer struct {
+	*ssa.Applier
+	offline bool
+}
+
+// Unchanged implements topology.Comparer.
+func (c comparer) Unchanged(ctx context.Context, live, desired *unstructured.Unstructured, opts ...ssa.Option) (bool, error) {
+	if c.offline || live.GetResourceVersion() == "" {
+		return false, nil
+	}
+	return c.Applier.Unchanged(ctx, live, desired, opts...)
+}
