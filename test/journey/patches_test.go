@@ -1,0 +1,214 @@
+package journey
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/exp/runtime/server"
+	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation"
+	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+)
+
+// greeter is a runtime extension, written with the library for authors: it makes Machines greet, with the words of a variable that it
+// defines.
+type greeter struct {
+	decoder runtime.Decoder
+
+	mu sync.Mutex
+	// calls is the number of calls of GeneratePatches.
+	calls int
+	// random makes each answer another one; rejects makes topologies invalid.
+	random, rejects bool
+}
+
+func (g *greeter) set(change func(*greeter)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change(g)
+}
+
+func (g *greeter) generate(ctx context.Context, request *runtimehooksv1.GeneratePatchesRequest, response *runtimehooksv1.GeneratePatchesResponse) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls++
+	topologymutation.WalkTemplates(ctx, g.decoder, request, response,
+		func(_ context.Context, template runtime.Object, variables map[string]apiextensionsv1.JSON, _ runtimehooksv1.HolderReference) error {
+			words, err := topologymutation.GetStringVariable(variables, "greeting")
+			if err != nil {
+				return err
+			}
+			if g.random {
+				words += fmt.Sprint(g.calls)
+			}
+			switch t := template.(type) {
+			case *controlplanev1.KubeadmControlPlaneTemplate:
+				t.Spec.Template.Spec.KubeadmConfigSpec.PreKubeadmCommands = []string{"echo " + words}
+			case *bootstrapv1.KubeadmConfigTemplate:
+				t.Spec.Template.Spec.PreKubeadmCommands = []string{"echo " + words}
+			}
+			return nil
+		})
+}
+
+func (g *greeter) validate(_ context.Context, _ *runtimehooksv1.ValidateTopologyRequest, response *runtimehooksv1.ValidateTopologyResponse) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
+	if g.rejects {
+		response.SetStatus(runtimehooksv1.ResponseStatusFailure)
+	}
+}
+
+func (*greeter) discover(_ context.Context, _ *runtimehooksv1.DiscoverVariablesRequest, response *runtimehooksv1.DiscoverVariablesResponse) {
+	response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
+	response.Variables = []clusterv1.ClusterClassVariable{{
+		Name: "greeting", Schema: clusterv1.VariableSchema{OpenAPIV3Schema: clusterv1.JSONSchemaProps{Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"hello"`)}}},
+	}}
+}
+
+// newGreeter serves the extension until the test ends, and returns how to reach it.
+func newGreeter(t *testing.T) (*greeter, map[string]any) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	testenv.Must(t, controlplanev1.AddToScheme(scheme))
+	testenv.Must(t, bootstrapv1.AddToScheme(scheme))
+	g := &greeter{decoder: serializer.NewCodecFactory(scheme).UniversalDecoder(controlplanev1.GroupVersion, bootstrapv1.GroupVersion)}
+	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	testenv.Must(t, err)
+	dir := t.TempDir()
+	testenv.Must(t, os.WriteFile(filepath.Join(dir, "tls.crt"), certificate, 0o600))
+	testenv.Must(t, os.WriteFile(filepath.Join(dir, "tls.key"), key, 0o600))
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	testenv.Must(t, err)
+	port := listener.Addr().(*net.TCPAddr).Port
+	testenv.Must(t, listener.Close())
+	catalog := runtimecatalog.New()
+	testenv.Must(t, runtimehooksv1.AddToCatalog(catalog))
+	s, err := server.New(server.Options{Catalog: catalog, Host: "127.0.0.1", Port: port, CertDir: dir})
+	testenv.Must(t, err)
+	for _, h := range []server.ExtensionHandler{
+		{Hook: runtimehooksv1.GeneratePatches, Name: "generate", HandlerFunc: g.generate},
+		{Hook: runtimehooksv1.ValidateTopology, Name: "validate", HandlerFunc: g.validate},
+		{Hook: runtimehooksv1.DiscoverVariables, Name: "discover", HandlerFunc: g.discover},
+	} {
+		testenv.Must(t, s.AddExtensionHandler(h))
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		testenv.Must(t, <-done)
+	})
+	testenv.Eventually(t, "the extension serves", func() error { return s.Healthy(nil) })
+	return g, map[string]any{"url": fmt.Sprintf("https://127.0.0.1:%d", port), "caBundle": base64.StdEncoding.EncodeToString(certificate)}
+}
+
+// greets is true if new Machines greet with these words, in the control plane and in workers.
+func (c *Subject) greets(words string) Condition {
+	return func(p *Snapshot) error {
+		got := strings.Join(p.ControlPlanes.Items[0].Spec.KubeadmConfigSpec.PreKubeadmCommands, "; ")
+		ref := p.Deployments.Items[0].Spec.Template.Spec.Bootstrap.ConfigRef
+		template := &unstructured.Unstructured{}
+		template.SetGroupVersionKind(ref.GroupVersionKind())
+		if err := c.Client.Get(c.t.Context(), client.ObjectKey{Namespace: c.Namespace, Name: ref.Name}, template); err != nil {
+			return err
+		}
+		commands, _, _ := unstructured.NestedStringSlice(template.Object, "spec", "template", "spec", "preKubeadmCommands")
+		got += " and " + strings.Join(commands, "; ")
+		if want := "echo " + words + " and echo " + words; got != want {
+			return fmt.Errorf("commands of new Machines: %s, want %s", got, want)
+		}
+		return nil
+	}
+}
+
+// notReconciled is true if the condition of the Cluster has this text.
+func notReconciled(text string) Condition {
+	return func(p *Snapshot) error {
+		found := condition.Get(p.Cluster, clusterv1.TopologyReconciledCondition)
+		if found == nil || found.Reason != clusterv1.TopologyReconcileFailedReason || !strings.Contains(found.Message, text) {
+			return fmt.Errorf("the condition is %+v, want %q", found, text)
+		}
+		return nil
+	}
+}
+
+// TestExternalPatches patches the templates of a class by an extension, besides the class's own patches, with a variable that the extension
+// defines. An extension that is not deterministic, or rejects a topology, changes nothing, and a steady Cluster calls it not at all.
+func TestExternalPatches(t *testing.T) {
+	t.Parallel()
+	w := newExtensionWorld(t)
+	g, endpoint := newGreeter(t)
+	name := w.Class(w.Tools.ProjectTemplate())
+	config := extensionConfig("greeter", endpoint)
+	config.SetAnnotations(map[string]string{"runtime.cluster.x-k8s.io/cacheable": ""})
+	testenv.Must(t, w.Client.Create(t.Context(), config))
+	w.discovered("greeter", "True discover.greeter generate.greeter validate.greeter")
+	class := &clusterv1.ClusterClass{}
+	testenv.Must(t, w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: name}, class))
+	class.Spec.Patches = append(class.Spec.Patches, clusterv1.ClusterClassPatch{Name: "greet", External: &clusterv1.ExternalPatchDefinition{
+		GenerateExtension: ptr.To("generate.greeter"), ValidateExtension: ptr.To("validate.greeter"), DiscoverVariablesExtension: ptr.To("discover.greeter"),
+	}})
+	testenv.Must(t, w.Client.Update(t.Context(), class))
+	testenv.Eventually(t, "the variable is discovered", func() error {
+		testenv.Must(t, w.Client.Get(t.Context(), client.ObjectKeyFromObject(class), class))
+		for _, v := range class.Status.Variables {
+			if v.Name == "greeting" && v.Definitions[0].From == "greet" {
+				return nil
+			}
+		}
+		return fmt.Errorf("the variables of the class: %v", class.Status.Variables)
+	})
+
+	c := w.Subject(NewCluster("c", name).Variable("startupDuration", "100ms").Workers(1).Build())
+	c.Eventually("the Cluster is created, with the default", Ready, ControlPlanes(1), Workers(1), c.greets("hello"), reconciled(""))
+	created := c.Snapshot()
+	c.Change(setVariable("greeting", "moin"))
+	c.Eventually("a change of the variable replaces all Machines", Ready, c.greets("moin"), reconciled(""),
+		ControlPlanes(1), Workers(1), NewMachines((*Snapshot).ControlPlane, created), NewMachines((*Snapshot).Workers, created))
+
+	before := c.Snapshot()
+	g.set(func(g *greeter) { g.calls = 0 })
+	c.Change(func(cluster *clusterv1.Cluster) { cluster.Labels["seen"] = "yes" })
+	c.Eventually("the Cluster is reconciled", reconciled(""))
+	g.set(func(g *greeter) {
+		if g.calls != 0 {
+			t.Errorf("a steady Cluster called the extension %d times", g.calls)
+		}
+		g.random = true
+	})
+	same := []Condition{SameMachines((*Snapshot).ControlPlane, before), SameMachines((*Snapshot).Workers, before)}
+	still := c.Always("nothing is replaced while the extension is not deterministic", append(same, c.greets("moin"))...)
+	c.Change(setVariable("greeting", "servus"))
+	c.Eventually("the extension is named", notReconciled("extension generate.greeter is not deterministic"))
+	g.set(func(g *greeter) { g.rejects, g.random = true, false })
+	c.Change(func(cluster *clusterv1.Cluster) { cluster.Labels["seen"] = "again" })
+	c.Eventually("the topology is rejected", notReconciled(`patch "greet": validating the topology with "validate.greeter"`))
+	still()
+	g.set(func(g *greeter) { g.rejects = false })
+	c.Change(func(cluster *clusterv1.Cluster) { cluster.Labels["seen"] = "last" })
+	c.Eventually("the change is made", Ready, c.greets("servus"), reconciled(""), ControlPlanes(1), Workers(1),
+		NewMachines((*Snapshot).ControlPlane, before), NewMachines((*Snapshot).Workers, before))
+}
