@@ -6,6 +6,7 @@
 //	input.go     adds the input to the world, defaulted and validated like at admission
 //	affected.go  which ClusterClasses and Clusters the input affects
 //	predict.go   rounds: plan, carry the plan out in the world, complete the rollouts that it starts, until nothing changes
+//	extensions.go  patches of runtime extensions, and which hooks have extensions
 //	rollout.go   which Machines a round replaces, and why
 //	plan.go      the result
 //

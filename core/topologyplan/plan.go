@@ -26,8 +26,10 @@ type Input struct {
 	// Cluster is the name of the Cluster that is planned. If it is empty, it is the only one that is affected; if several are, none
 	// is planned.
 	Cluster string
-	// SkipExtensions leaves out the patches of runtime extensions.
+	// SkipExtensions leaves out the patches of runtime extensions. Otherwise, they are called from here.
 	SkipExtensions bool
+	// UserAgent is sent to extensions.
+	UserAgent string
 	// ControlPlanes decide which Machines a control plane replaces, by the kind of the control plane. What others replace is
 	// not predicted.
 	ControlPlanes map[schema.GroupKind]Outdated
@@ -80,7 +82,7 @@ func (c Change) Object() *unstructured.Unstructured {
 
 // Round is what happens at the same time.
 type Round struct {
-	// Hooks are the lifecycle hooks that are called before the changes, each of which may block them.
+	// Hooks are the lifecycle hooks that are called before the changes, with their extensions, each of which may block them.
 	Hooks []string
 	// Changes are sorted by action, then kind and name.
 	Changes []Change
@@ -133,6 +135,9 @@ func Compute(ctx context.Context, in Input) (*Plan, error) {
 		return plan, err
 	}
 	p := &prediction{World: world, Input: in, plan: plan}
+	if p.extensions, err = newExtensions(world, in); err != nil {
+		return nil, err
+	}
 	return plan, p.run(ctx)
 }
 

@@ -15,7 +15,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/topology"
 	"sigs.k8s.io/cluster-api/core/internal/topology/lifecycle"
-	"sigs.k8s.io/cluster-api/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/provider/contract"
 	"sigs.k8s.io/cluster-api/provider/external"
 	"sigs.k8s.io/cluster-api/provider/ssa"
@@ -28,8 +27,9 @@ const maxRounds = 1000
 type prediction struct {
 	*World
 	Input
-	plan    *Plan
-	schemas *ssa.Schemas
+	plan       *Plan
+	extensions *extensions
+	schemas    *ssa.Schemas
 	// replaced are the Machines that a rollout of an earlier round has replaced.
 	replaced map[string]bool
 }
@@ -57,7 +57,7 @@ func (p *prediction) round(ctx context.Context) (Round, string, error) {
 	if err := p.Get(ctx, *p.plan.Cluster, cluster); err != nil {
 		return Round{}, "", err
 	}
-	hooks := &recorder{}
+	hooks := &recorder{extensions: p.extensions.client}
 	applier := ssa.NewApplier(p.Live, p.schemas, topology.FieldManager)
 	planner := p.planner(applier, hooks)
 	planned, err := planner.Plan(ctx, cluster)
@@ -95,14 +95,10 @@ func (p *prediction) round(ctx context.Context) (Round, string, error) {
 
 // planner returns the planner of the topology controller, in this world.
 func (p *prediction) planner(applier *ssa.Applier, hooks topology.Hooks) *topology.Planner {
-	var extension patches.Extension
-	if p.SkipExtensions {
-		extension = skipped{}
-	}
 	return &topology.Planner{
 		Reader:   p.World,
 		External: external.Reader{Client: p.World, Versions: contract.APIVersions{Reader: p.World}},
-		Compare:  comparer{Applier: applier, offline: p.Live == nil}, Classes: topology.NewClasses(extension),
+		Compare:  comparer{Applier: applier, offline: p.Live == nil}, Classes: topology.NewClasses(p.extensions.patches),
 		ListOptions: topology.Labeled, Hooks: hooks,
 	}
 }
@@ -227,27 +223,6 @@ func (p *prediction) provision(u *unstructured.Unstructured) error {
 func inCluster(name string) client.MatchingLabels {
 	return client.MatchingLabels{clusterv1.ClusterNameLabel: name}
 }
-
-// recorder implements topology.Hooks: it records which hooks are due, and nothing blocks. Extensions are not called, because they may
-// act on the call.
-type recorder struct{ names []string }
-
-// Ask implements topology.Hooks.
-func (r *recorder) Ask(_ context.Context, _ *clusterv1.Cluster, call lifecycle.Call) (lifecycle.Answer, error) {
-	r.names = append(r.names, string(call.Hook))
-	return lifecycle.Answer{}, nil
-}
-
-// skipped is an extension without patches.
-type skipped struct{}
-
-// GeneratePatches implements patches.Extension.
-func (skipped) GeneratePatches(context.Context, patches.Call) ([]patches.Patch, error) {
-	return nil, nil
-}
-
-// ValidateTopology implements patches.Extension.
-func (skipped) ValidateTopology(context.Context, patches.Call) error { return nil }
 
 // comparer asks the API server in a dry run only about objects that it has.
 type comparer struct {

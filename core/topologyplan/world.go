@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/core/internal/topology/usage"
 )
 
@@ -41,7 +42,7 @@ var _ client.Reader = &World{}
 // NewWorld returns a world with the objects that live reads. If it is nil, there are none.
 func NewWorld(live client.Reader) (*World, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clusterv1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clusterv1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme), runtimev1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	return &World{scheme: scheme, live: live, objects: map[identity]*unstructured.Unstructured{}, listed: map[string]bool{}}, nil

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -94,15 +90,8 @@ func newGreeter(t *testing.T) (*greeter, map[string]any) {
 	testenv.Must(t, controlplanev1.AddToScheme(scheme))
 	testenv.Must(t, bootstrapv1.AddToScheme(scheme))
 	g := &greeter{decoder: serializer.NewCodecFactory(scheme).UniversalDecoder(controlplanev1.GroupVersion, bootstrapv1.GroupVersion)}
-	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	testenv.Must(t, err)
-	dir := t.TempDir()
-	testenv.Must(t, os.WriteFile(filepath.Join(dir, "tls.crt"), certificate, 0o600))
-	testenv.Must(t, os.WriteFile(filepath.Join(dir, "tls.key"), key, 0o600))
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	testenv.Must(t, err)
-	port := listener.Addr().(*net.TCPAddr).Port
-	testenv.Must(t, listener.Close())
+	dir, authority := servingCertificate(t)
+	port := freePort(t)
 	catalog := runtimecatalog.New()
 	testenv.Must(t, runtimehooksv1.AddToCatalog(catalog))
 	s, err := server.New(server.Options{Catalog: catalog, Host: "127.0.0.1", Port: port, CertDir: dir})
@@ -122,7 +111,7 @@ func newGreeter(t *testing.T) (*greeter, map[string]any) {
 		testenv.Must(t, <-done)
 	})
 	testenv.Eventually(t, "the extension serves", func() error { return s.Healthy(nil) })
-	return g, map[string]any{"url": fmt.Sprintf("https://127.0.0.1:%d", port), "caBundle": base64.StdEncoding.EncodeToString(certificate)}
+	return g, map[string]any{"url": fmt.Sprintf("https://127.0.0.1:%d", port), "caBundle": base64.StdEncoding.EncodeToString(authority)}
 }
 
 // greets is true if new Machines greet with these words, in the control plane and in workers.

@@ -85,6 +85,23 @@ func (c *Client) CallAll(ctx context.Context, hook runtimecatalog.Hook, forObjec
 	return answers, nil
 }
 
+// Handlers returns the names of the handlers that CallAll would call, in that order.
+func (c *Client) Handlers(ctx context.Context, hook runtimecatalog.Hook, forObject client.Object) ([]string, error) {
+	gvh, err := c.catalog.GroupVersionHook(hook)
+	if err != nil {
+		return nil, err
+	}
+	handlers, err := c.handlers(ctx, gvh, forObject.GetNamespace())
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the extensions of hook %s: %w", gvh.Hook, err)
+	}
+	var names []string
+	for _, h := range handlers {
+		names = append(names, h.Name)
+	}
+	return names, nil
+}
+
 // Call calls one handler, "<handler>.<ExtensionConfig>", of a hook: see Find and Target.Call.
 func (c *Client) Call(ctx context.Context, hook runtimecatalog.Hook, forObject client.Object, name string, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) error {
 	target, err := c.Find(ctx, hook, forObject, name)

@@ -55,7 +55,7 @@ func (h *lifecycleHooks) Ask(ctx context.Context, cluster *clusterv1.Cluster, ca
 	if answer, ok := h.recall(cluster.UID, question); ok {
 		return answer, nil
 	}
-	hook, request, response, err := message(cluster, call)
+	hook, request, response, err := Message(cluster, call)
 	if err != nil {
 		return lifecycle.Answer{}, err
 	}
@@ -111,8 +111,8 @@ func (h *lifecycleHooks) forget(clusters ...types.UID) {
 	}
 }
 
-// message returns the hook of a call, its request, and an empty response.
-func message(cluster *clusterv1.Cluster, call lifecycle.Call) (runtimecatalog.Hook, runtimehooksv1.RequestObject, runtimehooksv1.ResponseObject, error) {
+// Message returns the hook of a call, its request, and an empty response.
+func Message(cluster *clusterv1.Cluster, call lifecycle.Call) (runtimecatalog.Hook, runtimehooksv1.RequestObject, runtimehooksv1.ResponseObject, error) {
 	sent := extension.Sent(cluster)
 	switch call.Hook {
 	case lifecycle.BeforeClusterCreate:

@@ -84,7 +84,7 @@ kind.`,
 	flags.StringArrayVarP(&opts.Files, "file", "f", nil, "A `file` with objects to apply; may be repeated. - is the standard input")
 	flags.StringVarP(&opts.ClusterName, "cluster", "c", "", "The `name` of the Cluster to plan. Defaults to the only one that is affected")
 	flags.StringVarP(&opts.Directory, "output-directory", "o", "", "An existing `directory` for the changed objects")
-	flags.BoolVar(&opts.SkipExtensions, "skip-extensions", false, "Leave out the patches of runtime extensions")
+	flags.BoolVar(&opts.SkipExtensions, "skip-extensions", false, "Leave out the patches of runtime extensions, which are called from this machine otherwise")
 	for _, name := range []string{"file", "output-directory"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {
 			panic(err) // the flag is defined above
@@ -102,7 +102,7 @@ func run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	in := topologyplan.Input{
-		Objects: objects, Cluster: opts.ClusterName, Namespace: opts.Namespace, SkipExtensions: opts.SkipExtensions, Now: opts.now(),
+		Objects: objects, Cluster: opts.ClusterName, Namespace: opts.Namespace, SkipExtensions: opts.SkipExtensions, UserAgent: "clusterctl", Now: opts.now(),
 		ControlPlanes: map[schema.GroupKind]topologyplan.Outdated{replacement.Kind(): replacement.Reasons},
 	}
 	m, err := opts.connect(ctx)
