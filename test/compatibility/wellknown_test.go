@@ -42,6 +42,7 @@ func wellKnown() []string {
 		"inmemorycluster.infrastructure.cluster.x-k8s.io/listener",
 		"cert-manager.clusterctl.cluster.x-k8s.io/version", "cluster.x-k8s.io/replicas-managed-by",
 		"cluster.x-k8s.io/skip-remediation", "cluster.x-k8s.io/remediate-machine", "runtime.cluster.x-k8s.io/inject-ca-from-secret",
+		"runtime.cluster.x-k8s.io/pending-hooks", "runtime.cluster.x-k8s.io/ok-to-delete",
 		// Finalizers.
 		"cluster.cluster.x-k8s.io", "machine.cluster.x-k8s.io", "machinepool.cluster.x-k8s.io", "machinedeployment.topology.cluster.x-k8s.io",
 		"machineset.topology.cluster.x-k8s.io", "kubeadm.controlplane.cluster.x-k8s.io",
@@ -134,15 +135,10 @@ func TestWellKnownValuesAreComplete(t *testing.T) {
 
 // notActedOn returns documented keys that no controller acts on, and why.
 func notActedOn() map[string]string {
-	const (
-		roles, conversion = "a label of ClusterRoles, in config/", "no conversion exists"
-		hooks             = "runtime hooks are not called yet"
-	)
+	const roles, conversion = "a label of ClusterRoles, in config/", "no conversion exists"
 	return map[string]string{
 		"kubeadm.controlplane.cluster.x-k8s.io/aggregate-to-manager": roles,
 		"cluster.x-k8s.io/conversion-data":                           conversion,
-		"runtime.cluster.x-k8s.io/pending-hooks":                     hooks,
-		"runtime.cluster.x-k8s.io/ok-to-delete":                      hooks,
 	}
 }
 

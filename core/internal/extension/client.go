@@ -76,7 +76,7 @@ func (c *Client) CallAll(ctx context.Context, hook runtimecatalog.Hook, forObjec
 		if err != nil {
 			return nil, err
 		}
-		if err := c.call(ctx, gvh, h, nil, request, one); err != nil {
+		if _, err := c.call(ctx, gvh, h, nil, request, one); err != nil {
 			return nil, err
 		}
 		answers = append(answers, answerOf(h.Name, one))
@@ -108,7 +108,8 @@ func (c *Client) Call(ctx context.Context, hook runtimecatalog.Hook, forObject c
 	if err != nil {
 		return err
 	}
-	return target.Call(ctx, settings, request, response)
+	_, err = target.Call(ctx, settings, request, response)
+	return err
 }
 
 // Find returns a handler, "<handler>.<ExtensionConfig>", of a hook, without calling anything. It is an error if it does not exist, is for
@@ -142,32 +143,33 @@ func (t *Target) Version() string {
 // Cacheable reports whether the ExtensionConfig promises, by an annotation, that responses only depend on requests until it changes itself.
 func (t *Target) Cacheable() bool { return cacheable(t.handler.config) }
 
-// Call calls the handler. settings override those of the ExtensionConfig, by key. The request is not changed.
-func (t *Target) Call(ctx context.Context, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) error {
+// Call calls the handler. settings override those of the ExtensionConfig, by key. The request is not changed. ignored reports that the call
+// failed, and the response is empty because the failure policy of the handler is to ignore that.
+func (t *Target) Call(ctx context.Context, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) (ignored bool, err error) {
 	return t.client.call(ctx, t.hook, t.handler, settings, request, response)
 }
 
-// call calls a handler, and applies its failure policy.
-func (c *Client) call(ctx context.Context, gvh runtimecatalog.GroupVersionHook, h handler, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) error {
+// call calls a handler, and applies its failure policy: see Target.Call.
+func (c *Client) call(ctx context.Context, gvh runtimecatalog.GroupVersionHook, h handler, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) (ignored bool, err error) {
 	log := ctrl.LoggerFrom(ctx).WithValues("extension", h.Name, "hook", gvh.Hook)
-	err := c.send(ctx, gvh, h, settings, request, response)
+	err = c.send(ctx, gvh, h, settings, request, response)
 	var failed *wire.Error
 	switch {
 	case errors.As(err, &failed) && h.ignoresFailures() && ctx.Err() == nil:
 		log.Info("Ignoring a failed call, as the failure policy of the extension demands", "reason", failed.Detail())
 		empty(response)
 		response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
-		return nil
+		return true, nil
 	case errors.As(err, &failed):
 		log.Info("The call failed", "reason", failed.Detail())
-		return fmt.Errorf("calling extension %s of hook %s: %w", h.Name, gvh.Hook, err)
+		return false, fmt.Errorf("calling extension %s of hook %s: %w", h.Name, gvh.Hook, err)
 	case err != nil:
-		return fmt.Errorf("calling extension %s of hook %s: %w", h.Name, gvh.Hook, err)
+		return false, fmt.Errorf("calling extension %s of hook %s: %w", h.Name, gvh.Hook, err)
 	case response.GetStatus() == runtimehooksv1.ResponseStatusFailure:
 		log.Info("The extension reported a failure", "message", condition.Truncate(response.GetMessage(), maxMessage))
-		return fmt.Errorf("extension %s of hook %s reported a failure: its message is in the log of this manager", h.Name, gvh.Hook)
+		return false, fmt.Errorf("extension %s of hook %s reported a failure: its message is in the log of this manager", h.Name, gvh.Hook)
 	}
-	return nil
+	return false, nil
 }
 
 // send sends a copy of the request, with settings, and decodes the response.

@@ -101,15 +101,16 @@ func newAnswers(clock clock.PassiveClock) *answers {
 	return &answers{clock: clock, entries: lru.New(maxAnswers)}
 }
 
-// get returns the last answer to a question. Unless it is valid, it is only for comparison.
-func (a *answers) get(q question) (answer, bool) {
+// get returns the last answer to a question, an empty one if there is none. Unless it is valid, it is for comparison, and for calls that
+// fail.
+func (a *answers) get(q question) answer {
 	found, ok := a.entries.Get(q)
 	if !ok {
-		return answer{}, false
+		return answer{}
 	}
 	e := found.(entry)
 	e.valid = e.valid && (e.until.IsZero() || a.clock.Now().Before(e.until))
-	return e.answer, true
+	return e.answer
 }
 
 func (a *answers) put(q question, latest answer, cacheable bool) {

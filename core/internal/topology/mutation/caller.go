@@ -49,25 +49,29 @@ func (c *Caller) GeneratePatches(ctx context.Context, call patches.Call) ([]patc
 	if err != nil {
 		return nil, err
 	}
-	known, ok := c.answers.get(q)
-	if ok && known.valid {
+	known := c.answers.get(q)
+	if known.valid {
 		return known.patches, nil
 	}
-	ask := func() (answer, error) {
+	ask := func() (answer, bool, error) {
 		response := &runtimehooksv1.GeneratePatchesResponse{}
-		if err := target.Call(ctx, call.Settings, request, response); err != nil {
-			return answer{}, err
+		ignored, err := target.Call(ctx, call.Settings, request, response)
+		if err != nil || ignored {
+			return answer{}, ignored, err
 		}
-		return answerOf(call, uids, response.Items)
+		a, err := answerOf(call, uids, response.Items)
+		return a, false, err
 	}
-	first, err := ask()
-	if err != nil {
-		return nil, err
+	first, ignored, err := ask()
+	if err != nil || ignored {
+		return known.patches, err // Of before, if there are any: a failure that is ignored is not an answer.
 	}
-	if len(first.patches) > 0 && first.effect != known.effect && isCreated(call.Cluster) {
-		if second, err := ask(); err != nil {
-			return nil, err
-		} else if second.effect != first.effect {
+	if first.effect != known.effect && isCreated(call.Cluster) {
+		second, ignored, err := ask()
+		switch {
+		case err != nil || ignored:
+			return known.patches, err
+		case second.effect != first.effect:
 			return nil, fmt.Errorf("extension %s is not deterministic: it answered the same request with different patches. "+
 				"Nothing is changed until its answers are equal", call.Handler)
 		}
@@ -90,10 +94,10 @@ func (c *Caller) ValidateTopology(ctx context.Context, call patches.Call) error 
 	if err != nil {
 		return err
 	}
-	if known, ok := c.answers.get(q); ok && known.valid {
+	if c.answers.get(q).valid {
 		return nil
 	}
-	if err := target.Call(ctx, call.Settings, request, &runtimehooksv1.ValidateTopologyResponse{}); err != nil {
+	if ignored, err := target.Call(ctx, call.Settings, request, &runtimehooksv1.ValidateTopologyResponse{}); err != nil || ignored {
 		return err
 	}
 	c.answers.put(q, answer{}, target.Cacheable())
@@ -115,7 +119,7 @@ func (c *Caller) DiscoverVariables(ctx context.Context, class *clusterv1.Cluster
 			return nil, fmt.Errorf("patch %q: %w", patch.Name, err)
 		}
 		response := &runtimehooksv1.DiscoverVariablesResponse{}
-		if err := target.Call(ctx, patch.External.Settings, &runtimehooksv1.DiscoverVariablesRequest{}, response); err != nil {
+		if _, err := target.Call(ctx, patch.External.Settings, &runtimehooksv1.DiscoverVariablesRequest{}, response); err != nil {
 			return nil, fmt.Errorf("patch %q: %w", patch.Name, err)
 		}
 		if errs := variables.ValidateDefinitions(ctx, response.Variables, field.NewPath("variables")); len(errs) > 0 {

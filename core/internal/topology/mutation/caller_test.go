@@ -152,7 +152,16 @@ func TestPatches(t *testing.T) {
 			}),
 			calls: 1, want: []patches.Patch{{Type: patches.JSONMergePatch, Patch: []byte(`{"spec":{"b":1}}`)}},
 		},
-		"no patches need no confirmation": {patches: func(int) [][2]string { return nil }, call: call(func(c *patches.Call) { c.Settings = map[string]string{"no": "patches"} }), calls: 1},
+		"no patches are confirmed, too": {patches: func(int) [][2]string { return nil }, call: call(func(c *patches.Call) { c.Settings = map[string]string{"no": "patches"} }), calls: 2},
+		"sometimes no patches are other templates": {
+			patches: func(n int) [][2]string {
+				if n == 1 {
+					return nil
+				}
+				return [][2]string{{"JSONMergePatch", `{"spec":{"b":1}}`}}
+			},
+			call: call(func(c *patches.Call) { c.Settings = map[string]string{"sometimes": "x"} }), calls: 2, err: "is not deterministic",
+		},
 		"another order of operations is no difference": {
 			patches: func(n int) [][2]string {
 				if n%2 == 0 {
@@ -255,6 +264,43 @@ func TestUpgradedExtension(t *testing.T) {
 		}
 		w.clock.SetTime(w.clock.Now().Add(5 * time.Minute))
 	}
+}
+
+// TestIgnoredFailures is about an extension whose failures are ignored: they are no answers.
+func TestIgnoredFailures(t *testing.T) {
+	w := newWorld(t, map[string]string{runtimev1.CacheableAnnotation: ""})
+	config := &runtimev1.ExtensionConfig{}
+	testenv.Must(t, w.api.Client.Get(t.Context(), client.ObjectKey{Name: "x"}, config))
+	for i := range config.Status.Handlers {
+		config.Status.Handlers[i].FailurePolicy = ptr.To(runtimev1.FailurePolicyIgnore)
+	}
+	testenv.Must(t, w.api.Client.Status().Update(t.Context(), config))
+	w.patches = always("JSONMergePatch", `{"spec":{"b":1}}`)
+	generate := func(want, calls int, c patches.Call) {
+		t.Helper()
+		if got, err := w.GeneratePatches(t.Context(), c); err != nil || len(got) != want || w.calls() != calls {
+			t.Errorf("%v, %v: want %d patches, %d calls", got, err, want, calls)
+		}
+	}
+	validation := call(func(c *patches.Call) { c.Handler = "validatetopology.x" })
+	w.status = "nonsense" // An invalid response is a failed call.
+	generate(0, 1, call())
+	testenv.Must(t, w.ValidateTopology(t.Context(), validation))
+	w.status = "Success"
+	generate(1, 2, call())
+	w.status = "Failure"
+	if err := w.ValidateTopology(t.Context(), validation); err == nil {
+		t.Error("the validation that was ignored counts as agreement")
+	}
+	config.Annotations = nil
+	testenv.Must(t, w.api.Client.Update(t.Context(), config))
+	w.status = "Success"
+	generate(1, 0, call())
+	other := call(func(c *patches.Call) { c.Cluster.UID = "2" })
+	generate(1, 2, other)
+	w.clock.SetTime(w.clock.Now().Add(5 * time.Minute))
+	w.status = "nonsense"
+	generate(1, 1, other)
 }
 
 // TestLargePatchesAreNotKept is about memory: they are asked for each time, and compared.
