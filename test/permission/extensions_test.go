@@ -13,18 +13,24 @@ import (
 	"sigs.k8s.io/cluster-api/internal/extensiontest"
 )
 
-// extensionConfig registers a server of extensions whose CA is in a Secret, and waits until it is discovered.
+// extensionConfig registers a server of extensions whose CA is in a Secret, for namespaces with a label, and waits until it is discovered.
 func (w *world) extensionConfig() {
 	w.t.Helper()
 	w.extended = true
 	server := extensiontest.Serve(w.t, extensiontest.Options{}, extensiontest.Answers(map[string]any{
-		"discovery": map[string]any{"status": "Success", "message": "", "handlers": []any{}},
+		"discovery": map[string]any{"status": "Success", "message": "", "handlers": []any{map[string]any{
+			"name": "create", "requestHook": map[string]any{"apiVersion": "hooks.runtime.cluster.x-k8s.io/v1alpha1", "hook": "BeforeClusterCreate"},
+		}}},
+		"beforeclustercreate/create": map[string]any{"status": "Success", "message": ""},
 	}))
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "extension-ca"}, Data: map[string][]byte{"ca.crt": server.CA}}
 	if err := w.Client.Create(w.t.Context(), secret); err != nil {
 		w.t.Fatal(err)
 	}
-	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"clientConfig": map[string]any{"url": server.URL}}}}
+	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"clientConfig":      map[string]any{"url": server.URL},
+		"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": w.namespace}},
+	}}}
 	config.SetAPIVersion("runtime.cluster.x-k8s.io/v1alpha1")
 	config.SetKind("ExtensionConfig")
 	config.SetName("walk")
