@@ -18,6 +18,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/test/managers"
 )
 
 // TestExtensionOfTheBook builds the extension that is printed in the book of Cluster API v1.7, unmodified, in a module of its own that
@@ -103,7 +104,8 @@ func (o *output) String() string {
 func startExtension(t *testing.T, program string) (*output, map[string]any) {
 	t.Helper()
 	dir, authority := servingCertificate(t)
-	port := freePort(t)
+	port, err := managers.FreePort()
+	testenv.Must(t, err)
 	log := &output{}
 	ctx, stop := context.WithCancel(context.Background())
 	process := exec.CommandContext(ctx, program, "--webhook-port", fmt.Sprint(port), "--webhook-cert-dir", dir)
@@ -126,13 +128,4 @@ func servingCertificate(t *testing.T) (dir string, authority []byte) {
 	testenv.Must(t, os.WriteFile(filepath.Join(dir, "tls.crt"), certificate, 0o600))
 	testenv.Must(t, os.WriteFile(filepath.Join(dir, "tls.key"), key, 0o600))
 	return dir, certificate
-}
-
-// freePort returns a port of this host that is not used.
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	testenv.Must(t, err)
-	defer func() { testenv.Must(t, listener.Close()) }()
-	return listener.Addr().(*net.TCPAddr).Port
 }

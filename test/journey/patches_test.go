@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/test/managers"
 )
 
 // greeter is a runtime extension, written with the library for authors: it makes Machines greet, with the words of a variable that it
@@ -91,7 +92,8 @@ func newGreeter(t *testing.T) (*greeter, map[string]any) {
 	testenv.Must(t, bootstrapv1.AddToScheme(scheme))
 	g := &greeter{decoder: serializer.NewCodecFactory(scheme).UniversalDecoder(controlplanev1.GroupVersion, bootstrapv1.GroupVersion)}
 	dir, authority := servingCertificate(t)
-	port := freePort(t)
+	port, err := managers.FreePort()
+	testenv.Must(t, err)
 	catalog := runtimecatalog.New()
 	testenv.Must(t, runtimehooksv1.AddToCatalog(catalog))
 	s, err := server.New(server.Options{Catalog: catalog, Host: "127.0.0.1", Port: port, CertDir: dir})

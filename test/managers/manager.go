@@ -77,10 +77,10 @@ func NewManager(root, dir, replica string, p Program, kubeconfig string) (*Manag
 		binary: filepath.Join(root, "bin", p.Name), certificates: filepath.Join(dir, replica),
 	}
 	var err error
-	if m.WebhookPort, err = freePort(); err != nil {
+	if m.WebhookPort, err = FreePort(); err != nil {
 		return nil, err
 	}
-	if m.ProfilerPort, err = freePort(); err != nil {
+	if m.ProfilerPort, err = FreePort(); err != nil {
 		return nil, err
 	}
 	return m, m.issue()
@@ -148,9 +148,9 @@ func (m *Manager) Stop() error {
 	return nil // A manager may be killed at any time.
 }
 
-// freePort returns a port that is not in use. It is outside the range of outgoing connections (from 32768): one of them could
+// FreePort returns a port that is not in use. It is outside the range of outgoing connections (from 32768): one of them could
 // hold the port when a killed manager starts again.
-func freePort() (int, error) {
+func FreePort() (int, error) {
 	const first, count, tries = 10000, 10000, 100
 	var err error
 	for range tries {

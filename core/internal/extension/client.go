@@ -102,16 +102,6 @@ func (c *Client) Handlers(ctx context.Context, hook runtimecatalog.Hook, forObje
 	return names, nil
 }
 
-// Call calls one handler, "<handler>.<ExtensionConfig>", of a hook: see Find and Target.Call.
-func (c *Client) Call(ctx context.Context, hook runtimecatalog.Hook, forObject client.Object, name string, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) error {
-	target, err := c.Find(ctx, hook, forObject, name)
-	if err != nil {
-		return err
-	}
-	_, err = target.Call(ctx, settings, request, response)
-	return err
-}
-
 // Find returns a handler, "<handler>.<ExtensionConfig>", of a hook, without calling anything. It is an error if it does not exist, is for
 // another hook, or its ExtensionConfig does not select the namespace of the object, and a *NotReadyError error if that was not discovered
 // yet.

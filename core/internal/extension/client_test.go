@@ -46,6 +46,17 @@ func newClient(t *testing.T, configs ...*runtimev1.ExtensionConfig) *extension.C
 	})
 }
 
+// call finds a handler, and calls it.
+func call(t *testing.T, c *extension.Client, hook runtimecatalog.Hook, forObject client.Object, name string, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) error {
+	t.Helper()
+	target, err := c.Find(t.Context(), hook, forObject, name)
+	if err != nil {
+		return err
+	}
+	_, err = target.Call(t.Context(), settings, request, response)
+	return err
+}
+
 // config returns a discovered ExtensionConfig with handlers, "<hook>/<name>", on a server.
 func config(name string, server *extensiontest.Server, handlers ...string) *runtimev1.ExtensionConfig {
 	c := &runtimev1.ExtensionConfig{
@@ -228,7 +239,7 @@ func TestCall(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			s.Calls()
 			request, got := &runtimehooksv1.GeneratePatchesRequest{}, &runtimehooksv1.GeneratePatchesResponse{}
-			err := newClient(t, tc.config).Call(t.Context(), runtimehooksv1.GeneratePatches, cluster(), tc.name, map[string]string{"for": "patch"}, request, got)
+			err := call(t, newClient(t, tc.config), runtimehooksv1.GeneratePatches, cluster(), tc.name, map[string]string{"for": "patch"}, request, got)
 			if err != nil || tc.want != "" {
 				if err == nil || err.Error() != tc.want {
 					t.Errorf("got %v, want %s", err, tc.want)
@@ -253,7 +264,7 @@ func TestCall(t *testing.T) {
 func TestSettingsOfPatchesWin(t *testing.T) {
 	s := extensiontest.Serve(t, extensiontest.Options{}, extensiontest.Answer(http.StatusOK, `{"status":"Success"}`))
 	c := newClient(t, config("e", s, "ValidateTopology/v"))
-	testenv.Must(t, c.Call(t.Context(), runtimehooksv1.ValidateTopology, cluster(), "v.e", map[string]string{"of": "patch"},
+	testenv.Must(t, call(t, c, runtimehooksv1.ValidateTopology, cluster(), "v.e", map[string]string{"of": "patch"},
 		&runtimehooksv1.ValidateTopologyRequest{}, &runtimehooksv1.ValidateTopologyResponse{}))
 	call := s.Calls()[0]
 	if !strings.Contains(call.Body, `"settings":{"of":"patch"}`) || call.Query != "timeout=10s" {

@@ -22,6 +22,7 @@ import (
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/exp/runtime/server"
 	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/test/managers"
 )
 
 const (
@@ -45,7 +46,7 @@ func Start(ctx context.Context, c client.Client, dir string) (*Server, error) {
 	if err := s.issue(dir); err != nil {
 		return nil, fmt.Errorf("issuing the certificate of the extension: %w", err)
 	}
-	port, err := freePort(ctx)
+	port, err := managers.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -101,15 +102,6 @@ func (s *Server) issue(dir string) error {
 		os.WriteFile(filepath.Join(dir, "tls.crt"), pair.Certificate, 0o600),
 		os.WriteFile(filepath.Join(dir, "tls.key"), pair.Key, 0o600),
 	)
-}
-
-func freePort(ctx context.Context) (int, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		return 0, err
-	}
-	address, _ := listener.Addr().(*net.TCPAddr)
-	return address.Port, listener.Close()
 }
 
 // handlers adds a handler for each hook.
