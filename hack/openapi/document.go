@@ -3,14 +3,12 @@
 package openapi
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/kube-openapi/pkg/spec3"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/yaml"
 
 	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
@@ -38,36 +36,32 @@ func Generate(root string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	document := &spec3.OpenAPI{
-		Version: "3.0.0",
-		Info: &spec.Info{InfoProps: spec.InfoProps{
+	out := document{
+		OpenAPI: "3.0.0",
+		Info: info{
 			Title: "Cluster API - Runtime SDK", Version: "v1alpha1", Description: description,
-			License: &spec.License{Name: "Apache 2.0", URL: "http://www.apache.org/licenses/LICENSE-2.0.html"},
-		}},
-		Paths: &spec3.Paths{Paths: map[string]*spec3.Path{}},
+			License: license{Name: "Apache 2.0", URL: "http://www.apache.org/licenses/LICENSE-2.0.html"},
+		},
+		Paths: map[string]path{},
 	}
 	for _, hook := range catalog.Hooks() {
-		path, err := pathOf(catalog, hook, types)
+		post, err := operationOf(catalog, hook, types)
 		if err != nil {
 			return nil, fmt.Errorf("hook %s: %w", hook, err)
 		}
 		name := ""
-		if len(path.Post.Parameters) > 0 {
+		if len(post.Parameters) > 0 {
 			name = "{name}"
 		}
-		document.Paths.Paths[runtimecatalog.GVHToPath(hook, name)] = path
+		out.Paths[runtimecatalog.GVHToPath(hook, name)] = path{Post: post}
 	}
-	if document.Components, err = types.components(); err != nil {
+	if out.Components.Schemas, err = types.components(); err != nil {
 		return nil, err
 	}
-	encoded, err := json.Marshal(document)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the document: %w", err)
-	}
-	return yaml.JSONToYAML(encoded)
+	return yaml.Marshal(out)
 }
 
-func pathOf(catalog *runtimecatalog.Catalog, hook runtimecatalog.GroupVersionHook, types *schemas) (*spec3.Path, error) {
+func operationOf(catalog *runtimecatalog.Catalog, hook runtimecatalog.GroupVersionHook, types *schemas) (*operation, error) {
 	meta, err := catalog.Meta(hook)
 	if err != nil {
 		return nil, err
@@ -88,38 +82,85 @@ func pathOf(catalog *runtimecatalog.Catalog, hook runtimecatalog.GroupVersionHoo
 	if err != nil {
 		return nil, err
 	}
-	post := &spec3.Operation{OperationProps: spec3.OperationProps{
-		Tags: meta.Tags, Summary: meta.Summary, Description: meta.Description, Deprecated: meta.Deprecated,
-		OperationId: operationOf(hook),
-		RequestBody: &spec3.RequestBody{RequestBodyProps: spec3.RequestBodyProps{Content: accepted}},
-		Responses: &spec3.Responses{ResponsesProps: spec3.ResponsesProps{StatusCodeResponses: map[int]*spec3.Response{
-			200: {ResponseProps: spec3.ResponseProps{Description: success, Content: returned}},
-		}}},
-	}}
-	if !meta.Singleton {
-		post.Parameters = []*spec3.Parameter{{ParameterProps: spec3.ParameterProps{
-			Name: "name", In: "path", Required: true, Description: handlerName, Schema: spec.StringProperty(),
-		}}}
+	post := &operation{
+		Tags: meta.Tags, Summary: meta.Summary, Description: meta.Description, Deprecated: meta.Deprecated, OperationID: identifierOf(hook),
+		RequestBody: body{Content: accepted}, Responses: map[string]body{"200": {Description: success, Content: returned}},
 	}
-	return &spec3.Path{PathProps: spec3.PathProps{Post: post}}, nil
+	if !meta.Singleton {
+		post.Parameters = []parameter{{Name: "name", In: "path", Required: true, Description: handlerName, Schema: apiextensionsv1.JSONSchemaProps{Type: "string"}}}
+	}
+	return post, nil
 }
 
-// operationOf returns an identifier such as hooksRuntimeClusterV1alpha1Discovery.
-func operationOf(hook runtimecatalog.GroupVersionHook) string {
-	words := strings.Split(strings.TrimSuffix(hook.Group, ".x-k8s.io"), ".")
-	id := words[0]
-	for _, word := range append(words[1:], hook.Version, strings.ToLower(hook.Hook)) {
-		id += strings.ToUpper(word[:1]) + word[1:]
+// identifierOf returns an identifier such as hooksRuntimeClusterV1alpha1Discovery.
+func identifierOf(hook runtimecatalog.GroupVersionHook) string {
+	words := append(strings.Split(strings.TrimSuffix(hook.Group, ".x-k8s.io"), "."), hook.Version, strings.ToLower(hook.Hook))
+	for i := range words[1:] {
+		words[i+1] = strings.ToUpper(words[i+1][:1]) + words[i+1][1:]
 	}
-	return id
+	return strings.Join(words, "")
 }
 
 // content is a body with the type of an object.
-func (s *schemas) content(object runtime.Object) (map[string]*spec3.MediaType, error) {
+func (s *schemas) content(object runtime.Object) (content, error) {
 	t := reflect.TypeOf(object).Elem()
 	ref, err := s.need(t.PkgPath(), t.Name())
 	if err != nil {
 		return nil, err
 	}
-	return map[string]*spec3.MediaType{mediaType: {MediaTypeProps: spec3.MediaTypeProps{Schema: spec.RefSchema(ref)}}}, nil
+	return content{mediaType: {Schema: apiextensionsv1.JSONSchemaProps{Ref: &ref}}}, nil
+}
+
+// document and the types below are those parts of OpenAPI 3.0 that the document has.
+type document struct {
+	OpenAPI    string          `json:"openapi"`
+	Info       info            `json:"info"`
+	Paths      map[string]path `json:"paths"`
+	Components struct {
+		Schemas map[string]apiextensionsv1.JSONSchemaProps `json:"schemas"`
+	} `json:"components"`
+}
+
+type info struct {
+	Title       string  `json:"title"`
+	Version     string  `json:"version"`
+	Description string  `json:"description"`
+	License     license `json:"license"`
+}
+
+type license struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
+
+type path struct {
+	Post *operation `json:"post"`
+}
+
+type operation struct {
+	OperationID string          `json:"operationId"`
+	Tags        []string        `json:"tags"`
+	Summary     string          `json:"summary"`
+	Description string          `json:"description"`
+	Deprecated  bool            `json:"deprecated,omitempty"`
+	Parameters  []parameter     `json:"parameters,omitempty"`
+	RequestBody body            `json:"requestBody"`
+	Responses   map[string]body `json:"responses"`
+}
+
+type parameter struct {
+	Name        string                          `json:"name"`
+	In          string                          `json:"in"`
+	Required    bool                            `json:"required"`
+	Description string                          `json:"description"`
+	Schema      apiextensionsv1.JSONSchemaProps `json:"schema"`
+}
+
+type body struct {
+	Description string  `json:"description,omitempty"`
+	Content     content `json:"content"`
+}
+
+type content map[string]struct {
+	Schema apiextensionsv1.JSONSchemaProps `json:"schema"`
 }

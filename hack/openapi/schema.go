@@ -2,15 +2,12 @@ package openapi
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/kube-openapi/pkg/spec3"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 	"sigs.k8s.io/controller-tools/pkg/loader"
@@ -72,8 +69,8 @@ func nameOf(pkgPath, name string) string { return strings.ReplaceAll(pkgPath, "/
 
 // components returns all types that are needed, and what they consist of. Types of strings, such as enumerations, are part of the types that
 // have fields with them.
-func (s *schemas) components() (*spec3.Components, error) {
-	out := &spec3.Components{Schemas: map[string]*spec.Schema{}}
+func (s *schemas) components() (map[string]apiextensionsv1.JSONSchemaProps, error) {
+	out := map[string]apiextensionsv1.JSONSchemaProps{}
 	for ident, props := range s.parser.Schemata {
 		for _, problem := range ident.Package.Errors {
 			// Types without their generated methods do not implement interfaces; they have a schema.
@@ -88,15 +85,7 @@ func (s *schemas) components() (*spec3.Components, error) {
 		if err != nil {
 			return nil, fmt.Errorf("type %s: %w", ident, err)
 		}
-		encoded, err := json.Marshal(finished)
-		if err != nil {
-			return nil, fmt.Errorf("encoding the schema of %s: %w", ident, err)
-		}
-		schema := &spec.Schema{}
-		if err := json.Unmarshal(encoded, schema); err != nil {
-			return nil, fmt.Errorf("decoding the schema of %s: %w", ident, err)
-		}
-		out.Schemas[nameOf(ident.Package.PkgPath, ident.Name)] = schema
+		out[nameOf(ident.Package.PkgPath, ident.Name)] = *finished
 	}
 	return out, nil
 }

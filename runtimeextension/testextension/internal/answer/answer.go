@@ -23,7 +23,7 @@ type Answer struct {
 	// RetryAfterSeconds, if not 0, blocks lifecycle hooks that can block, until the hook is called again.
 	RetryAfterSeconds int32 `json:"retryAfterSeconds,omitempty"`
 	// Delay is how long the hook waits before it answers, up to a minute. Defaults to 0s.
-	Delay metav1.Duration `json:"delay,omitempty"`
+	Delay metav1.Duration `json:"delay"`
 	// Patches are what GeneratePatches changes in templates.
 	Patches []Patch `json:"patches,omitempty"`
 	// Variables are what DiscoverVariables returns.

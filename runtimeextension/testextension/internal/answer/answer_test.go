@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 			text: "patches: [{kind: K, jsonPatches: [{op: add, path: /spec/x, value: 1}]}]",
 			want: Answer{Patches: []Patch{{Kind: "K", JSONPatches: []clusterv1.JSONPatch{{Op: "add", Path: "/spec/x", Value: &apiextensionsv1.JSON{Raw: []byte("1")}}}}}},
 		},
-		{reason: "Misspelt fields are not ignored.", hook: "BeforeClusterCreate", text: "retryAfter: 5", wantErr: `key BeforeClusterCreate: error unmarshaling JSON: while decoding JSON: json: unknown field "retryAfter"`},
+		{reason: "Misspelled fields are not ignored.", hook: "BeforeClusterCreate", text: "retryAfter: 5", wantErr: `key BeforeClusterCreate: error unmarshaling JSON: while decoding JSON: json: unknown field "retryAfter"`},
 		{reason: "There are two statuses.", hook: "BeforeClusterCreate", text: "status: Blocked", wantErr: `key BeforeClusterCreate: status is "Blocked", but must be Success or Failure`},
 		{reason: "Time does not run backwards.", hook: "BeforeClusterCreate", text: "retryAfterSeconds: -1", wantErr: "key BeforeClusterCreate: retryAfterSeconds is -1, but must not be negative"},
 		{reason: "Nobody waits for an hour.", hook: "BeforeClusterCreate", text: "delay: 1h", wantErr: "key BeforeClusterCreate: delay is 1h0m0s, but must be between 0s and 1m0s"},
