@@ -8,6 +8,8 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,10 +62,18 @@ func (t *transports) of(authorities []byte) (http.RoundTripper, error) {
 		}
 	}
 	built := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: t.dial, TLSClientConfig: trust, DisableCompression: true,
+		Proxy: proxyOf, DialContext: t.dial, TLSClientConfig: trust, DisableCompression: true,
 		ForceAttemptHTTP2: true, HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 		MaxIdleConnsPerHost: 10, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxHeaders,
 	}
 	t.kept.Add(key, built)
 	return built, nil
+}
+
+// proxyOf returns the proxy of the environment, except for Services, which a proxy does not know.
+func proxyOf(r *http.Request) (*url.URL, error) {
+	if strings.HasSuffix(r.URL.Hostname(), ".svc") {
+		return nil, nil
+	}
+	return http.ProxyFromEnvironment(r)
 }
