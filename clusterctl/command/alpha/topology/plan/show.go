@@ -36,7 +36,7 @@ func (o *Options) show(ctx context.Context, plan *topologyplan.Plan) error {
 	if err := o.showRollouts(plan); err != nil {
 		return err
 	}
-	return o.write(ctx, first.Changes)
+	return o.write(ctx, first.Changes, o.IO.Out)
 }
 
 func (o *Options) list(kind string, keys []client.ObjectKey) {
