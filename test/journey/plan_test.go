@@ -36,6 +36,7 @@ func TestPlanAgreesWithOutcome(t *testing.T) {
 		before := c.owned()
 		p := c.propose(random, i)
 		reason := fmt.Sprintf("change %d of seed %d: %s", i, seed, strings.Join(p.names, ", "))
+		t.Log(reason)
 		plan, err := c.plan(p.objects()...)
 		if err != nil {
 			t.Fatalf("%s: planning: %v", reason, err)
@@ -43,7 +44,7 @@ func TestPlanAgreesWithOutcome(t *testing.T) {
 		c.carryOut(p)
 		c.Eventually(reason, settled, c.nothingPlanned)
 		if diff := cmp.Diff(predicted(plan, before), observed(before, c.owned())); diff != "" {
-			t.Errorf("%s: the plan differs from the outcome (-plan +outcome):\n%s\n%s", reason, diff, rounds(plan))
+			t.Errorf("%s: the plan differs from the outcome (-plan +outcome):\n%s\n%s\n%s", reason, diff, rounds(plan), c.describe())
 		}
 	}
 	c.Gone()
@@ -131,14 +132,20 @@ func (c *Subject) owned() owned {
 			if owners := list.Items[i].GetOwnerReferences(); len(owners) > 0 && owners[0].Kind == "Machine" {
 				continue // It belongs to a Machine.
 			}
-			unstructured.RemoveNestedField(list.Items[i].Object, "spec", "providerIDList") // of the provider
-			o.specs[kind+" "+list.Items[i].GetName()] = list.Items[i].Object["spec"]
+			o.specs[kind+" "+list.Items[i].GetName()] = specOf(&list.Items[i])
 		}
 	}
 	for _, m := range c.Snapshot().Machines.Items {
 		o.machines[m.Name] = &m
 	}
 	return o
+}
+
+// specOf returns the spec of an object, without what providers write.
+func specOf(u *unstructured.Unstructured) any {
+	copied := u.DeepCopy()
+	unstructured.RemoveNestedField(copied.Object, "spec", "providerIDList")
+	return copied.Object["spec"]
 }
 
 // countedFor returns what a Machine is counted for.
@@ -191,7 +198,7 @@ func predicted(plan *topologyplan.Plan, before owned) outcome {
 			case change.Action == topologyplan.Deleted:
 				delete(after, name)
 			default:
-				after[name] = change.After.Object["spec"]
+				after[name] = specOf(change.After)
 			}
 		}
 	}
