@@ -317,7 +317,10 @@ func TestAHangingExtensionDelaysNoOthers(t *testing.T) {
 	w := newExtensionWorld(t)
 	server := extensiontest.Serve(t, extensiontest.Options{}, func(out http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/discovery") {
-			<-r.Context().Done()
+			select {
+			case <-r.Context().Done():
+			case <-t.Context().Done():
+			}
 			return
 		}
 		handler := map[string]any{"name": "hangs", "timeoutSeconds": 30, "requestHook": map[string]any{"apiVersion": hooksAPI, "hook": "BeforeClusterCreate"}}
