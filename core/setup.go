@@ -225,7 +225,7 @@ func (s *setup) runtimeExtensions(ctx context.Context) error {
 		return err
 	}
 	filter := watch.Filter(s.env.WatchFilter)
-	caller := wire.NewCaller(wire.Options{UserAgent: s.env.UserAgent, Metrics: ctrlmetrics.Registry, Clock: clock.RealClock{}})
+	caller := wire.NewCaller(wire.Options{UserAgent: s.env.UserAgent, Dial: s.env.Dial, Metrics: ctrlmetrics.Registry, Clock: clock.RealClock{}})
 	s.extensions = extension.New(extension.Options{
 		Reader: s.mgr.GetCache(), Catalog: hooks, Caller: caller, Filter: filter,
 		Turns: turn.New(s.flags.topology/2, clock.RealClock{}), // One server occupies at most half of the workers.

@@ -8,9 +8,13 @@ go run ./cmd/generate ..
 go build -o ../bin/controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen
 cd ..
 for component in config/*/component.yaml; do
-  bin/controller-gen webhook "paths=./$(sed -n 's/^source: //p' "$component")/internal/webhook/..." "output:webhook:artifacts:config=$(dirname "$component")/webhook"
+  webhooks=$(sed -n 's/^source: //p' "$component")/internal/webhook
+  [ ! -d "$webhooks" ] || bin/controller-gen webhook "paths=./$webhooks/..." "output:webhook:artifacts:config=$(dirname "$component")/webhook"
 done
 CONTROLLER_GEN=$PWD/bin/controller-gen examples/provider-hosts/generate.sh
+
+# The OpenAPI document of the runtime hooks. (The schemas are of the types; the program imports the hooks.)
+(cd hack && go run ./cmd/openapi ..)
 
 # Messages that users see, from the source of every program.
 cd hack

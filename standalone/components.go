@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
 	"sigs.k8s.io/cluster-api/ipam/incluster"
 	"sigs.k8s.io/cluster-api/provider/manager"
+	"sigs.k8s.io/cluster-api/runtimeextension/testextension"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 )
 
@@ -26,6 +27,7 @@ func Components() map[string]host.Program {
 		inmemory.NewComponent,
 		docker.NewComponent,
 		incluster.NewComponent,
+		testextension.NewComponent,
 	)
 }
 
@@ -58,6 +60,7 @@ func hosted(components ...func() manager.Component) map[string]host.Program {
 				Namespace: p.Namespace,
 				Listen:    p.Listen,
 				Lead:      p.Lead,
+				Dial:      p.Dial,
 				Getenv:    p.Getenv,
 				Logger:    p.Logger,
 				Stdout:    lines{p.Logger},

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -100,6 +101,8 @@ type Environment struct {
 	CheckLeader func() error
 	// UserAgent is the user agent of the component, also for other API servers.
 	UserAgent string
+	// Dial connects to an address in or outside of the cluster, such as that of a Service.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Getenv reads the component's environment, e.g. POD_NAME.
 	Getenv func(string) string
 }

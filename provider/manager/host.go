@@ -37,6 +37,8 @@ type Host struct {
 	// start then; webhooks and health checks do not wait for it. It is only used with Listen, where it replaces --leader-elect.
 	// Nil: this is the only replica.
 	Lead func(ctx context.Context) error
+	// Dial connects to an address that may be the name of a Service, as <name>.<namespace>.svc. Nil: the network, with DNS.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Getenv reads the environment. Nil: os.Getenv.
 	Getenv func(string) string
 	// Logger is the logger of the component. Zero: klog.
@@ -46,6 +48,9 @@ type Host struct {
 }
 
 func (h Host) withDefaults() Host {
+	if h.Dial == nil {
+		h.Dial = (&net.Dialer{}).DialContext
+	}
 	if h.Getenv == nil {
 		h.Getenv = os.Getenv
 	}

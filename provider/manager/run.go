@@ -173,6 +173,7 @@ func (r *run) environment() Environment {
 		ExclusiveFor:   r.options.leaderElection.Lease - r.options.leaderElection.RenewDeadline,
 		CheckLeader:    r.tenure.Check,
 		UserAgent:      r.config.UserAgent,
+		Dial:           r.host.Dial,
 		Getenv:         r.host.Getenv,
 	}
 }

@@ -22,6 +22,8 @@ type Wire struct {
 	Dead  func()
 	// Until, if not empty, sets the limit to the first request whose method and URI contain it.
 	Until string
+	// Before, if not nil, is called with the method and URI of each request before it is made; the request waits for it.
+	Before func(request string)
 
 	mu  sync.Mutex
 	log []string
@@ -55,6 +57,9 @@ func (w *Wire) Wrap(next http.RoundTripper) http.RoundTripper {
 		}
 		limit := w.Limit
 		w.mu.Unlock()
+		if w.Before != nil {
+			w.Before(r.Method + " " + r.URL.RequestURI())
+		}
 		switch {
 		case limit < 0 || n < limit:
 			return next.RoundTrip(r)

@@ -44,6 +44,11 @@ func IPAM() Program {
 	return Program{Name: "capi-ipam-in-cluster-controller", Component: "ipam-in-cluster"}
 }
 
+// TestExtension returns the test extension, which has no leader.
+func TestExtension() Program {
+	return Program{Name: "test-extension", Component: "runtime-extension-test"}
+}
+
 // Manager is a program with its configuration. It can be started again after it has exited, with the same ports.
 type Manager struct {
 	Program

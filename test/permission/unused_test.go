@@ -154,6 +154,9 @@ func unused() map[string]map[string]exception {
 			"update ipaddressclaims.ipam.cluster.x-k8s.io/finalizers":                              {reason: owns},
 			"update secrets capi-ipam-in-cluster-system/capi-ipam-in-cluster-webhook-service-cert": rotates,
 		},
+		"runtime-extension-test": {
+			"update secrets test-extension-system/test-extension-webhook-service-cert": rotates,
+		},
 		"infrastructure-docker": {
 			"patch events":                                                    repeats,
 			"get clusters.cluster.x-k8s.io":                                   dockerPools,

@@ -100,6 +100,9 @@ func (w *world) run(ctx context.Context, p managers.Program) error {
 		"--leader-elect", "--webhook-cert-dir=" + filepath.Join(w.Dir, "none"),
 		"--insecure-diagnostics=false", "--diagnostics-address=" + diagnostics,
 	}
+	if p == managers.TestExtension() {
+		m.Args[0] = "--leader-elect=false"
+	}
 	if p.Component == "infrastructure-in-memory" {
 		m.Args = append(m.Args, "--debug-address=")
 	}

@@ -42,6 +42,10 @@ type Options struct {
 
 	// TLSOpts change the TLS configuration.
 	TLSOpts []func(*tls.Config)
+
+	// Webhooks is a server to add the extensions to, such as that of a manager. It is the caller's to start, and the options above, except
+	// Catalog, have no effect. Defaults to none: Start serves.
+	Webhooks webhook.Server
 }
 
 // ExtensionHandler is one extension.
@@ -83,10 +87,13 @@ func New(o Options) (*Server, error) {
 	if o.Port <= 0 {
 		o.Port = DefaultPort
 	}
-	s := &Server{catalog: o.Catalog, discovery: discovery, handlers: []runtimehooksv1.ExtensionHandler{}, webhooks: webhook.NewServer(webhook.Options{
-		Host: o.Host, Port: o.Port, CertDir: o.CertDir, CertName: o.CertName, KeyName: o.KeyName, ClientCAName: o.ClientCAName,
-		TLSOpts: o.TLSOpts, WebhookMux: http.NewServeMux(),
-	})}
+	if o.Webhooks == nil {
+		o.Webhooks = webhook.NewServer(webhook.Options{
+			Host: o.Host, Port: o.Port, CertDir: o.CertDir, CertName: o.CertName, KeyName: o.KeyName, ClientCAName: o.ClientCAName,
+			TLSOpts: o.TLSOpts, WebhookMux: http.NewServeMux(),
+		})
+	}
+	s := &Server{catalog: o.Catalog, discovery: discovery, handlers: []runtimehooksv1.ExtensionHandler{}, webhooks: o.Webhooks}
 	discover := func(_ context.Context, _ *runtimehooksv1.DiscoveryRequest, response *runtimehooksv1.DiscoveryResponse) {
 		response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
 		response.Handlers = s.handlers

@@ -14,6 +14,8 @@ const (
 	defaultsFile = "cluster-api-components.yaml"
 	// stateMetricsFile is the configuration of kube-state-metrics.
 	stateMetricsFile = "crd-metrics-config.yaml"
+	// hooksFile is the OpenAPI document of the runtime hooks.
+	hooksFile = "runtime-sdk-openapi.yaml"
 )
 
 // folder has the files of a release. Components share it, so file names must be unique.
@@ -73,7 +75,7 @@ func (r release) manifests(f *folder, components []component) error {
 	if err := f.write(defaultsFile, all, 0o600, join(defaults)); err != nil {
 		return err
 	}
-	for _, file := range []string{"metadata.yaml", filepath.Join("metrics", stateMetricsFile)} {
+	for _, file := range []string{"metadata.yaml", filepath.Join("metrics", stateMetricsFile), filepath.Join("runtime-sdk", hooksFile)} {
 		if err := f.copy(filepath.Join(r.config, file), all); err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ type component struct {
 	Label string `json:"label"`
 	// Source is the component's folder of code, whose webhooks have the markers of webhook manifests.
 	Source string `json:"source"`
-	// Type is the provider type: core, bootstrap, control-plane, infrastructure or ipam.
+	// Type is the provider type: core, bootstrap, control-plane, infrastructure, ipam or runtime-extension.
 	Type      string `json:"type"`
 	Namespace string `json:"namespace"`
 	// Prefix is the name prefix of every object of the component.
@@ -26,6 +26,8 @@ type component struct {
 	Image  string `json:"image"`
 	// FeatureGates maps a gate to the variable, with its default, that sets it.
 	FeatureGates map[string]string `json:"featureGates,omitempty"`
+	// WithoutLeader is set if all replicas do the same: then there is no leader election.
+	WithoutLeader bool `json:"withoutLeader,omitempty"`
 	// Args are flags in addition to those of all managers.
 	Args []string `json:"args,omitempty"`
 	// Aggregate is the label of ClusterRoles that are aggregated into the manager's; empty: none.
@@ -80,15 +82,18 @@ func (c component) File() string { return cmp.Or(c.ComponentsFile, c.Type+"-comp
 
 // isDefault reports whether the component is installed by default. The manifests of all default components are also in
 // one file.
-func (c component) isDefault() bool { return c.Type != "infrastructure" && c.Type != "ipam" }
+func (c component) isDefault() bool {
+	return slices.Contains([]string{"core", "bootstrap", "control-plane"}, c.Type)
+}
 
 // ProviderType is the type as in clusterctl's configuration.
 func (c component) ProviderType() string {
 	return map[string]string{
-		"core":           "CoreProvider",
-		"bootstrap":      "BootstrapProvider",
-		"control-plane":  "ControlPlaneProvider",
-		"infrastructure": "InfrastructureProvider",
-		"ipam":           "IPAMProvider",
+		"core":              "CoreProvider",
+		"bootstrap":         "BootstrapProvider",
+		"control-plane":     "ControlPlaneProvider",
+		"infrastructure":    "InfrastructureProvider",
+		"ipam":              "IPAMProvider",
+		"runtime-extension": "RuntimeExtensionProvider",
 	}[c.Type]
 }

@@ -49,6 +49,8 @@ type Process struct {
 	// Lead returns nil once all earlier instances of the Deployment have ended, or the error of ctx. Until then, the program
 	// must not reconcile, or use DataDir.
 	Lead func(ctx context.Context) error
+	// Dial connects to an address, which can be the name of a Service, as <name>.<namespace>.svc, and a port of it.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// DataDir is a directory, not created yet, for what a container would store in a volume: it belongs to the Deployment
 	// and outlives the process.
 	DataDir string

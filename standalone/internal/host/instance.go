@@ -140,6 +140,7 @@ func (h *host) process(ctx context.Context, i *instance) (Process, []string, err
 		Namespace: pod.Namespace,
 		Listen:    i.listeners.listen,
 		Lead:      i.lead,
+		Dial:      h.dial,
 		DataDir:   filepath.Join(h.DataDir, pod.Namespace, i.plan.deployment.Name),
 		Getenv:    func(name string) string { return env[name] },
 		Logger:    h.Logger.WithName(pod.Namespace).WithName(i.plan.program),

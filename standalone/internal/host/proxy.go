@@ -91,13 +91,21 @@ func (p *proxy) connect(ctx context.Context, address string, conn net.Conn) erro
 	if service == nil {
 		return forward(ctx, address, conn) // not a Service of this cluster: an ExternalName, or a Node's address
 	}
+	if err := p.host.handTo(ctx, service, int32(port), conn); err != nil {
+		return err
+	}
+	return answer(conn)
+}
+
+// handTo hands conn to a component behind a port of a Service.
+func (h *host) handTo(ctx context.Context, service *corev1.Service, port int32, conn net.Conn) error {
 	for {
-		target, name, err := p.target(ctx, service, int32(port))
+		target, name, err := h.target(ctx, service, port)
 		if err != nil {
 			return err
 		}
 		if target != nil {
-			err := p.hand(ctx, target, name, conn)
+			err := hand(ctx, target, name, conn)
 			if !errors.Is(err, errStopping) {
 				return err
 			}
@@ -106,14 +114,14 @@ func (p *proxy) connect(ctx context.Context, address string, conn net.Conn) erro
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("no component is running for Service %s/%s", service.Namespace, service.Name)
-		case <-p.host.Clock.After(successorPoll):
+		case <-h.Clock.After(successorPoll):
 		}
 	}
 }
 
 // hand passes conn itself to the component's listener. That is safe: in TLS the client sends first, and the API server
 // sends nothing before the response, so nothing has been read ahead.
-func (p *proxy) hand(ctx context.Context, target *instance, port string, conn net.Conn) error {
+func hand(ctx context.Context, target *instance, port string, conn net.Conn) error {
 	_ = conn.SetDeadline(time.Time{}) // the deadline was for connecting
 	err := target.listeners.deliver(ctx, port, conn, target.stopping)
 	switch {
@@ -122,7 +130,7 @@ func (p *proxy) hand(ctx context.Context, target *instance, port string, conn ne
 	case err != nil:
 		return fmt.Errorf("%s is not listening on port %q: %s", target.describe(), port, target.observe().message)
 	}
-	return answer(conn)
+	return nil
 }
 
 // answer sends the response to the CONNECT request.
@@ -157,23 +165,23 @@ func (p *proxy) service(ctx context.Context, ip string) (*corev1.Service, error)
 
 // target finds the instance behind a Service's port, and the name of the container port. It returns no instance if one is
 // about to start.
-func (p *proxy) target(ctx context.Context, s *corev1.Service, port int32) (*instance, string, error) {
+func (h *host) target(ctx context.Context, s *corev1.Service, port int32) (*instance, string, error) {
 	at := slices.IndexFunc(s.Spec.Ports, func(listed corev1.ServicePort) bool { return listed.Port == port })
 	if at < 0 || len(s.Spec.Selector) == 0 {
 		return nil, "", fmt.Errorf("Service %s/%s has no port %d, or no selector", s.Namespace, s.Name, port)
 	}
 	selector := labels.SelectorFromSet(s.Spec.Selector)
-	if found := p.host.endpoint(s.Namespace, selector); found != nil {
+	if found := h.endpoint(s.Namespace, selector); found != nil {
 		return found, portName(found.plan.container, s.Spec.Ports[at].TargetPort), nil
 	}
 	var deployments appsv1.DeploymentList
-	if err := p.host.client.List(ctx, &deployments, client.InNamespace(s.Namespace)); err != nil {
+	if err := h.client.List(ctx, &deployments, client.InNamespace(s.Namespace)); err != nil {
 		return nil, "", fmt.Errorf("find the Deployment of Service %s/%s: %w", s.Namespace, s.Name, err)
 	}
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
 		if selector.Matches(labels.Set(d.Spec.Template.Labels)) && ptr.Deref(d.Spec.Replicas, 1) > 0 {
-			_, err := planFor(d, p.host.Programs)
+			_, err := planFor(d, h.Programs)
 			return nil, "", err
 		}
 	}

@@ -141,27 +141,44 @@ func TestInterrupted(t *testing.T) {
 	w.check("after the former version", ends[oldVersion])
 }
 
-// TestTwoAtOnce: of two processes with the same upgrade, one waits for the other and has nothing left to do. Without the Lease,
-// the failure of one, such as a conflict, would put back what the other upgrades.
+// TestTwoAtOnce: of two processes with the same upgrade, the second waits for the first. Without the Lease, the failure of one,
+// such as a conflict, would put back what the other upgrades.
 func TestTwoAtOnce(t *testing.T) {
 	w := newWorld(t)
 	ends := w.ends()
-	var processes sync.WaitGroup
-	var outs [2]string
-	var errs [2]error
-	for i := range outs {
-		processes.Go(func() { outs[i], errs[i] = w.apply(all(), w.repository, newVersion) })
-	}
-	processes.Wait()
-	waited := 0
-	for i, out := range outs {
-		if errs[i] != nil {
-			t.Errorf("process %d: %v\n%s", i, errs[i], out)
+	// The first has the Lease when it writes CustomResourceDefinitions, and goes on when the second has found the Lease taken
+	// and looks at it again.
+	upgrading, found := make(chan struct{}), make(chan struct{})
+	var arrives sync.Once
+	first, second := all(), all()
+	first.Before = func(request string) {
+		if strings.HasPrefix(request, "PUT ") && strings.Contains(request, "/customresourcedefinitions/") {
+			arrives.Do(func() {
+				close(upgrading)
+				<-found
+			})
 		}
-		waited += strings.Count(out, "another clusterctl that upgrades providers and has Lease kube-system/clusterctl-upgrade: process ")
 	}
-	if waited != 1 {
-		t.Errorf("one process must wait for the other, got %q", outs)
+	looks := 0 // leader election asks for the Lease from one goroutine
+	second.Before = func(request string) {
+		if strings.Contains(request, "/leases/") {
+			if looks++; looks == 2 {
+				close(found)
+			}
+		}
+	}
+	var processes sync.WaitGroup
+	processes.Go(func() {
+		defer arrives.Do(func() { close(upgrading) }) // if it failed before
+		if out, err := w.apply(first, w.repository, newVersion); err != nil {
+			t.Errorf("the first process: %v\n%s", err, out)
+		}
+	})
+	<-upgrading
+	out, err := w.apply(second, w.repository, newVersion)
+	processes.Wait()
+	if err != nil || strings.Count(out, "another clusterctl that upgrades providers and has Lease kube-system/clusterctl-upgrade: process ") != 1 {
+		t.Errorf("the second process must wait for the first: %v\n%s", err, out)
 	}
 	w.check("after both", ends[newVersion])
 	leases := &coordinationv1.LeaseList{}

@@ -37,7 +37,7 @@ type transports struct {
 
 func newTransports(dial DialFunc) *transports {
 	if dial == nil {
-		dial = (&net.Dialer{KeepAlive: pingAfter}).DialContext
+		dial = (&net.Dialer{}).DialContext
 	}
 	return &transports{dial: dial, kept: lru.NewWithEvictionFunc(maxTransports, func(_ lru.Key, v any) {
 		v.(*http.Transport).CloseIdleConnections()

@@ -52,7 +52,7 @@ func (r *CommonRequest) GetSettings() map[string]string { return r.Settings }
 func (r *CommonRequest) SetSettings(settings map[string]string) { r.Settings = settings }
 
 // ResponseStatus is whether a call succeeded.
-// +enum
+// +kubebuilder:validation:Enum=Success;Failure
 type ResponseStatus string
 
 const (

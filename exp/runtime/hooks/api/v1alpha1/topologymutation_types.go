@@ -96,7 +96,7 @@ type GeneratePatchesResponseItem struct {
 }
 
 // PatchType is the format of a patch.
-// +enum
+// +kubebuilder:validation:Enum=JSONPatch;JSONMergePatch
 type PatchType string
 
 const (

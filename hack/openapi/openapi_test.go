@@ -1,0 +1,124 @@
+package openapi_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"sigs.k8s.io/cluster-api/hack/openapi"
+)
+
+// TestDocument compares the generated document with the one of Cluster API v1.7, which is not part of this repository and may not exist:
+// paths, operations, and the fields of requests and responses with their types.
+func TestDocument(t *testing.T) {
+	generated, err := openapi.Generate(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	published, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "facts", "data", openapi.File))
+	if os.IsNotExist(err) {
+		t.Skip("there is no document of Cluster API v1.7")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(meaning(t, published), meaning(t, generated)); diff != "" {
+		t.Errorf("(-v1.7 +generated)\n%s", diff)
+	}
+}
+
+// document is a parsed document.
+type document struct {
+	t       *testing.T
+	schemas map[string]any
+	// open are the types that are being expanded.
+	open []string
+}
+
+// meaning returns the operations with their types expanded, without texts.
+func meaning(t *testing.T, content []byte) map[string]any {
+	t.Helper()
+	var parsed map[string]any
+	if err := yaml.Unmarshal(content, &parsed); err != nil {
+		t.Fatal(err)
+	}
+	d := &document{t: t, schemas: parsed["components"].(map[string]any)["schemas"].(map[string]any)}
+	out := map[string]any{"openapi": parsed["openapi"]}
+	for path, item := range parsed["paths"].(map[string]any) {
+		out[path] = d.expand(item)
+	}
+	return out
+}
+
+// expand replaces references, and drops what has no meaning on the wire: texts, names of types, hints for API servers, validation that v1.7
+// has only in CustomResourceDefinitions, and defaults, which are Go's zero values.
+func (d *document) expand(value any) any {
+	switch v := value.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = d.expand(v[i])
+		}
+		slices.SortFunc(out, func(a, b any) int {
+			left, _ := a.(string)
+			right, _ := b.(string)
+			return strings.Compare(left, right)
+		})
+		return out
+	case map[string]any:
+		if ref, ok := v["$ref"].(string); ok {
+			return d.refer(strings.TrimPrefix(ref, "#/components/schemas/"))
+		}
+		out := map[string]any{}
+		for name, field := range v {
+			if d.means(name, field) {
+				out[name] = d.expand(field)
+			}
+		}
+		return out
+	}
+	return value
+}
+
+func (d *document) refer(name string) any {
+	short := name[strings.LastIndex(name, ".")+1:]
+	if slices.Contains(d.open, name) {
+		return "recursion to " + short
+	}
+	if short == "IntOrString" {
+		return short // Written in two ways.
+	}
+	found, ok := d.schemas[name]
+	if !ok {
+		d.t.Fatalf("reference to the unknown type %s", name)
+	}
+	d.open = append(d.open, name)
+	defer func() { d.open = d.open[:len(d.open)-1] }()
+	return d.expand(found)
+}
+
+// means reports whether a field of the document has a meaning.
+func (*document) means(name string, value any) bool {
+	switch name {
+	case "clusterName": // It is no longer part of Kubernetes' metadata.
+		return false
+	case "description", "summary": // Texts, but also names of fields.
+		_, isText := value.(string)
+		return !isText
+	case "default":
+		_, isField := value.(map[string]any)
+		return isField
+	case "enum":
+		values, isList := value.([]any)
+		return !isList || slices.Contains(values, any("Failure")) || slices.Contains(values, any("JSONPatch"))
+	case "minLength", "maxLength", "minimum", "maximum", "pattern":
+		_, isField := value.(map[string]any)
+		return isField
+	}
+	return !strings.HasPrefix(name, "x-kubernetes-") || name == "x-kubernetes-preserve-unknown-fields" && value == nil
+}

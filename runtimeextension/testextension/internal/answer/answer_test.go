@@ -1,0 +1,58 @@
+package answer
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+func TestParse(t *testing.T) {
+	tests := []struct {
+		reason, hook, text string
+		want               Answer
+		wantErr            string
+	}{
+		{reason: "A missing key is a success.", hook: "BeforeClusterCreate"},
+		{
+			reason: "Fields are those of responses.", hook: "BeforeClusterUpgrade",
+			text: "{message: not on fridays, retryAfterSeconds: 5, delay: 2s}",
+			want: Answer{Message: "not on fridays", RetryAfterSeconds: 5, Delay: metav1.Duration{Duration: 2 * time.Second}},
+		},
+		{
+			reason: "Patches are those of classes.", hook: "GeneratePatches",
+			text: "patches: [{kind: K, jsonPatches: [{op: add, path: /spec/x, value: 1}]}]",
+			want: Answer{Patches: []Patch{{Kind: "K", JSONPatches: []clusterv1.JSONPatch{{Op: "add", Path: "/spec/x", Value: &apiextensionsv1.JSON{Raw: []byte("1")}}}}}},
+		},
+		{reason: "Misspelled fields are not ignored.", hook: "BeforeClusterCreate", text: "retryAfter: 5", wantErr: `key BeforeClusterCreate: error unmarshaling JSON: while decoding JSON: json: unknown field "retryAfter"`},
+		{reason: "There are two statuses.", hook: "BeforeClusterCreate", text: "status: Blocked", wantErr: `key BeforeClusterCreate: status is "Blocked", but must be Success or Failure`},
+		{reason: "Time does not run backwards.", hook: "BeforeClusterCreate", text: "retryAfterSeconds: -1", wantErr: "key BeforeClusterCreate: retryAfterSeconds is -1, but must not be negative"},
+		{reason: "Nobody waits for an hour.", hook: "BeforeClusterCreate", text: "delay: 1h", wantErr: "key BeforeClusterCreate: delay is 1h0m0s, but must be between 0s and 1m0s"},
+		{reason: "Only one hook patches.", hook: "ValidateTopology", text: "patches: [{kind: K}]", wantErr: "key ValidateTopology: patches are for GeneratePatches only"},
+		{reason: "Only one hook has variables.", hook: "GeneratePatches", text: "variables: [{name: v}]", wantErr: "key GeneratePatches: variables are for DiscoverVariables only"},
+		{reason: "A patch is for a kind.", hook: "GeneratePatches", text: "patches: [{jsonPatches: []}]", wantErr: "key GeneratePatches: patches[0]: kind is required, such as InMemoryMachineTemplate"},
+		{
+			reason: "Templates are not rendered.", hook: "GeneratePatches",
+			text:    "patches: [{kind: K, jsonPatches: [{op: add, path: /spec/x, valueFrom: {template: t}}]}]",
+			wantErr: "key GeneratePatches: patches[0]: jsonPatches[0]: valueFrom must have a variable: templates are for inline patches",
+		},
+	}
+	for _, tc := range tests {
+		got, err := Parse(tc.hook, tc.text)
+		text := ""
+		if err != nil {
+			text = strings.TrimSpace(err.Error())
+		}
+		if text != tc.wantErr {
+			t.Errorf("%s\nerror %q, want %q", tc.reason, text, tc.wantErr)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s\n%s", tc.reason, diff)
+		}
+	}
+}
