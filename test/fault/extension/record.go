@@ -37,13 +37,13 @@ const (
 type Phase string
 
 const (
-	// Away: calls of GeneratePatches fail, as if the server was unreachable.
+	// Away means that calls of GeneratePatches fail, as if the server was unreachable.
 	Away Phase = "away"
-	// Random: each answer to GeneratePatches is another one.
+	// Random means that each answer to GeneratePatches is another one.
 	Random Phase = "random"
-	// Rejects: ValidateTopology fails.
+	// Rejects means that ValidateTopology fails.
 	Rejects Phase = "rejects"
-	// Answers: all calls succeed, with answers that only depend on the request. It is the last phase.
+	// Answers means that all calls succeed, with answers that only depend on the request. It is the last phase.
 	Answers Phase = ""
 )
 
