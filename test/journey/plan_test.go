@@ -47,7 +47,13 @@ func TestPlanAgreesWithOutcome(t *testing.T) {
 			t.Errorf("%s: the plan differs from the outcome (-plan +outcome):\n%s\n%s\n%s", reason, diff, rounds(plan), c.describe())
 		}
 	}
-	c.Gone()
+	testenv.Must(t, c.Client.Delete(t.Context(), c.Snapshot().Cluster))
+	c.Eventually("the Cluster is deleted", func(p *Snapshot) error {
+		if p.Cluster.Name != "" {
+			return errors.New("the Cluster exists")
+		}
+		return nil
+	})
 }
 
 func planSetting(t *testing.T, name string, fallback int) int {
