@@ -8,6 +8,8 @@
 //	predict.go   rounds: plan, carry the plan out in the world, complete the rollouts that it starts, until nothing changes
 //	extensions.go  patches of runtime extensions, and which hooks have extensions
 //	rollout.go   which Machines a round replaces, and why
+//	pools.go     the same for MachinePools, as far as it is known
+//	held.go      what holds a rollout until a user acts
 //	plan.go      the result
 //
 // It uses the planner of the topology controller, the rules of its webhooks, and the comparisons of the controllers that replace

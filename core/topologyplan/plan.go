@@ -86,7 +86,7 @@ type Round struct {
 	Hooks []string
 	// Changes are sorted by action, then kind and name.
 	Changes []Change
-	// Rollouts are of the control plane, then of the workers in the order of their names.
+	// Rollouts are of the control plane, then of MachineDeployments and MachinePools, each in the order of their names.
 	Rollouts []Rollout
 }
 
@@ -99,8 +99,12 @@ type Rollout struct {
 	Kept     int
 	// Reasons are why, sorted.
 	Reasons []string
-	// Unknown is set if the provider of the control plane decides on its own whether Machines are replaced.
+	// Unknown is set if the provider of the control plane, or of a MachinePool's infrastructure, decides on its own whether Machines
+	// are replaced.
 	Unknown bool
+	// Held is why no Machine is replaced until a user acts, for example because the MachineDeployment is paused; "" if nothing holds them.
+	// Later rounds do not happen as long as they depend on the rollout.
+	Held string
 }
 
 // Compute returns the plan for an input.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
 )
 
@@ -91,26 +92,7 @@ func TestNewCluster(t *testing.T) {
 // TestUpgrade plans an upgrade with the objects that a new Cluster has.
 func TestUpgrade(t *testing.T) {
 	second := strings.Replace(cluster, "replicas: 2}\n", "replicas: 2}\n      - {class: default-worker, name: md-1, replicas: 1}\n", 1)
-	plan, err := compute(t, Input{Objects: objects(t, second)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	upgraded := objects(t)
-	for _, c := range plan.Rounds[0].Changes {
-		u := c.After
-		switch u.GetKind() {
-		case "Cluster":
-			if err := unstructured.SetNestedField(u.Object, "v1.31.0", "spec", "topology", "version"); err != nil {
-				t.Fatal(err)
-			}
-		case "KubeadmControlPlane":
-			if err := (&prediction{World: newWorld(t)}).provision(u); err != nil {
-				t.Fatal(err)
-			}
-		}
-		upgraded = append(upgraded, u)
-	}
-	plan, err = compute(t, Input{Objects: upgraded})
+	plan, err := compute(t, Input{Objects: existing(t, second, func(c *clusterv1.Cluster) { c.Spec.Topology.Version = "v1.31.0" })})
 	if err != nil {
 		t.Fatal(err)
 	}

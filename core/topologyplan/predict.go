@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,6 +91,9 @@ func (p *prediction) round(ctx context.Context) (Round, string, error) {
 		return byKindAndName(a.Object(), b.Object())
 	})
 	_, waiting, _ := planned.Versions.Waiting()
+	if cluster.Spec.Paused {
+		waiting = strings.TrimSuffix("nothing changes while the Cluster is paused. "+waiting, ". ")
+	}
 	return round, waiting, p.complete(ctx, planned)
 }
 
@@ -162,8 +166,8 @@ func unstructuredCluster(cluster *clusterv1.Cluster) (*unstructured.Unstructured
 	return u, nil
 }
 
-// complete completes what the round started: the control plane reports its version and replicas, and Machines have the version of
-// their MachineDeployment.
+// complete completes what the round started, unless it is held: the control plane reports its version and replicas, and Machines have
+// the version of their MachineDeployment. Without the versions of Nodes, a MachinePool is complete as soon as its spec is.
 func (p *prediction) complete(ctx context.Context, planned *topology.Plan) error {
 	if ref := planned.ControlPlaneRef; ref != nil {
 		id := identity{ref.GroupVersionKind(), client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}}
@@ -171,7 +175,10 @@ func (p *prediction) complete(ctx context.Context, planned *topology.Plan) error
 		if err != nil {
 			return err
 		}
-		if err := p.provision(u.DeepCopy()); err != nil {
+		if pausedObject(u.GetAnnotations()) == "" {
+			err = p.provision(u.DeepCopy())
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -181,6 +188,9 @@ func (p *prediction) complete(ctx context.Context, planned *topology.Plan) error
 	}
 	for i := range deployments.Items {
 		md := &deployments.Items[i]
+		if heldDeployment(md) != "" {
+			continue
+		}
 		machines, err := p.machines(ctx, client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: md.Name})
 		if err != nil {
 			return err

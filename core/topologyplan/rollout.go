@@ -43,7 +43,12 @@ func (p *prediction) rollouts(ctx context.Context, round *Round) error {
 			return fmt.Errorf("predicting the rollout of %s %s: %w", u.GetKind(), u.GetName(), err)
 		}
 	}
-	slices.SortFunc(workers, func(a, b Rollout) int { return cmp.Compare(a.Name, b.Name) })
+	pools, err := p.poolRollouts(ctx, round.Changes)
+	if err != nil {
+		return err
+	}
+	workers = append(workers, pools...)
+	slices.SortFunc(workers, func(a, b Rollout) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
 	round.Rollouts = append(controlPlane, workers...)
 	return nil
 }
@@ -73,7 +78,7 @@ func (p *prediction) controlPlaneRollout(ctx context.Context, change Change) (*R
 	if err != nil {
 		return nil, err
 	}
-	r := &Rollout{Kind: u.GetKind(), Name: u.GetName()}
+	r := &Rollout{Kind: u.GetKind(), Name: u.GetName(), Held: pausedObject(u.GetAnnotations())}
 	outdated := p.ControlPlanes[u.GroupVersionKind().GroupKind()]
 	if outdated == nil {
 		r.Unknown, r.Kept, r.Reasons = true, len(machines), change.Fields
@@ -120,7 +125,7 @@ func (p *prediction) deploymentRollout(ctx context.Context, change Change) (*Rol
 	if len(reasons) == 0 {
 		reasons = change.Fields // such as spec.rolloutAfter
 	}
-	r := &Rollout{Kind: "MachineDeployment", Name: md.Name}
+	r := &Rollout{Kind: "MachineDeployment", Name: md.Name, Held: heldDeployment(md)}
 	for _, m := range machines {
 		if p.replaced[m.Name] {
 			continue
@@ -134,10 +139,13 @@ func (p *prediction) deploymentRollout(ctx context.Context, change Change) (*Rol
 	return r.ifAny(), nil
 }
 
-// templateFields returns those of the fields that are in the template of Machines.
-func templateFields(fields []string) []string {
+// templateSpec is the path of the spec of Machines in MachineDeployments and MachinePools.
+const templateSpec = "spec.template.spec."
+
+// templateFields returns those of the fields that are in the template of Machines, or one of others.
+func templateFields(fields []string, others ...string) []string {
 	return slices.DeleteFunc(slices.Clone(fields), func(f string) bool {
-		return !strings.HasPrefix(f, "spec.template.spec.")
+		return !strings.HasPrefix(f, templateSpec) && !slices.Contains(others, f)
 	})
 }
 
