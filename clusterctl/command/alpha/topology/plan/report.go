@@ -47,6 +47,8 @@ type rolloutReport struct {
 	Reasons  []string `json:"reasons"`
 	// Unknown is true if the provider decides whether Machines are replaced.
 	Unknown bool `json:"unknown,omitempty"`
+	// Held is why no Machine is replaced until a user acts.
+	Held string `json:"held,omitempty"`
 }
 
 // reportOf returns a plan for programs.
@@ -66,7 +68,7 @@ func reportOf(plan *topologyplan.Plan) report {
 		for _, rollout := range round.Rollouts {
 			out.Rollouts = append(out.Rollouts, rolloutReport{
 				Kind: rollout.Kind, Name: rollout.Name, Machines: append([]string{}, rollout.Machines...), Kept: rollout.Kept,
-				Reasons: append([]string{}, rollout.Reasons...), Unknown: rollout.Unknown,
+				Reasons: append([]string{}, rollout.Reasons...), Unknown: rollout.Unknown, Held: rollout.Held,
 			})
 		}
 		r.Rounds = append(r.Rounds, out)
