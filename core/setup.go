@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/internal/cluster"
 	"sigs.k8s.io/cluster-api/core/internal/clusterclass"
 	"sigs.k8s.io/cluster-api/core/internal/extension"
+	"sigs.k8s.io/cluster-api/core/internal/extension/turn"
 	"sigs.k8s.io/cluster-api/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/core/internal/extensionconfig"
 	"sigs.k8s.io/cluster-api/core/internal/healthcheck"
@@ -225,7 +226,10 @@ func (s *setup) runtimeExtensions(ctx context.Context) error {
 	}
 	filter := watch.Filter(s.env.WatchFilter)
 	caller := wire.NewCaller(wire.Options{UserAgent: s.env.UserAgent, Dial: s.env.Dial, Metrics: ctrlmetrics.Registry, Clock: clock.RealClock{}})
-	s.extensions = extension.New(extension.Options{Reader: s.mgr.GetCache(), Catalog: hooks, Caller: caller, Filter: filter})
+	s.extensions = extension.New(extension.Options{
+		Reader: s.mgr.GetCache(), Catalog: hooks, Caller: caller, Filter: filter,
+		Turns: turn.New(s.flags.topology/2, clock.RealClock{}), // One server occupies at most half of the workers.
+	})
 	return extensionconfig.Setup(ctx, s.mgr, extensionconfig.Options{
 		Concurrency: s.flags.extension, Filter: filter, Catalog: hooks, Caller: caller,
 	})

@@ -167,7 +167,13 @@ func (v *view) topology() []Cause {
 	key.Name = tree.Text(v.cluster, "spec", "topology", "class")
 	if class := v.Objects.Get(ClassKind.GroupKind(), key); class != nil {
 		for _, t := range []clusterv1.ConditionType{clusterv1.ClusterClassVariablesReconciledCondition, clusterv1.ClusterClassRefVersionsUpToDateCondition} {
-			if c := failing(class, t); severe(c) && c.Reason != clusterv1.ClusterClassOutdatedRefVersionsReason {
+			c := failing(class, t)
+			if !severe(c) || c.Reason == clusterv1.ClusterClassOutdatedRefVersionsReason {
+				continue
+			}
+			if failed, ok := v.extension(class, c); ok {
+				list = append(list, failed)
+			} else {
 				list = append(list, v.cause(ClassInvalid, Blocked, class, c, c.Message).
 					do(fmt.Sprintf("Correct the class: `kubectl describe clusterclass %s -n %s`", key.Name, key.Namespace)))
 			}
@@ -179,6 +185,10 @@ func (v *view) topology() []Cause {
 	}
 	switch c.Reason {
 	case clusterv1.TopologyReconcileFailedReason:
+		if failed, ok := v.extension(v.cluster, c); ok {
+			list = append(list, failed)
+			break
+		}
 		list = append(list, v.cause(TopologyFailed, Blocked, v.cluster, c, c.Message).
 			do(fmt.Sprintf("Correct what the message names in ClusterClass %s, its templates or spec.topology of the Cluster; it is retried by itself", key.Name)))
 	case clusterv1.TopologyReconciledClusterClassNotReconciledReason:

@@ -3,10 +3,15 @@ package journey
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +27,7 @@ import (
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/exp/runtime/server"
 	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation"
+	"sigs.k8s.io/cluster-api/internal/extensiontest"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 	"sigs.k8s.io/cluster-api/test/managers"
@@ -37,6 +43,11 @@ type greeter struct {
 	calls int
 	// random makes each answer another one; rejects makes topologies invalid.
 	random, rejects bool
+
+	// port and dir are those of the server, endpoint how it is reached.
+	port     int
+	dir      string
+	endpoint map[string]any
 }
 
 func (g *greeter) set(change func(*greeter)) {
@@ -84,8 +95,8 @@ func (*greeter) discover(_ context.Context, _ *runtimehooksv1.DiscoverVariablesR
 	}}
 }
 
-// newGreeter serves the extension until the test ends, and returns how to reach it.
-func newGreeter(t *testing.T) (*greeter, map[string]any) {
+// newGreeter returns the extension, which is not served yet.
+func newGreeter(t *testing.T) *greeter {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	testenv.Must(t, controlplanev1.AddToScheme(scheme))
@@ -94,9 +105,17 @@ func newGreeter(t *testing.T) (*greeter, map[string]any) {
 	dir, authority := servingCertificate(t)
 	port, err := managers.FreePort()
 	testenv.Must(t, err)
+	g.port, g.dir = port, dir
+	g.endpoint = map[string]any{"url": fmt.Sprintf("https://127.0.0.1:%d", port), "caBundle": base64.StdEncoding.EncodeToString(authority)}
+	return g
+}
+
+// serve serves the extension until the test ends, or stop is called.
+func (g *greeter) serve(t *testing.T) (stop func()) {
+	t.Helper()
 	catalog := runtimecatalog.New()
 	testenv.Must(t, runtimehooksv1.AddToCatalog(catalog))
-	s, err := server.New(server.Options{Catalog: catalog, Host: "127.0.0.1", Port: port, CertDir: dir})
+	s, err := server.New(server.Options{Catalog: catalog, Host: "127.0.0.1", Port: g.port, CertDir: g.dir})
 	testenv.Must(t, err)
 	for _, h := range []server.ExtensionHandler{
 		{Hook: runtimehooksv1.GeneratePatches, Name: "generate", HandlerFunc: g.generate},
@@ -105,15 +124,46 @@ func newGreeter(t *testing.T) (*greeter, map[string]any) {
 	} {
 		testenv.Must(t, s.AddExtensionHandler(h))
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Start(ctx) }()
-	t.Cleanup(func() {
-		stop()
+	stop = sync.OnceFunc(func() {
+		cancel()
 		testenv.Must(t, <-done)
 	})
+	t.Cleanup(stop)
 	testenv.Eventually(t, "the extension serves", func() error { return s.Healthy(nil) })
-	return g, map[string]any{"url": fmt.Sprintf("https://127.0.0.1:%d", port), "caBundle": base64.StdEncoding.EncodeToString(authority)}
+	return stop
+}
+
+// register registers the extension, and returns a class that it patches, besides the class's own patches, and with changes.
+func (g *greeter) register(w *World, changes ...func(*clusterv1.ClusterClass)) *clusterv1.ClusterClass {
+	t := w.t
+	t.Helper()
+	name := w.Class(w.Tools.ProjectTemplate())
+	config := extensionConfig("greeter", g.endpoint)
+	config.SetAnnotations(map[string]string{"runtime.cluster.x-k8s.io/cacheable": ""})
+	testenv.Must(t, w.Client.Create(t.Context(), config))
+	w.discovered("greeter", "True discover.greeter generate.greeter validate.greeter")
+	class := &clusterv1.ClusterClass{}
+	testenv.Must(t, w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: name}, class))
+	class.Spec.Patches = append(class.Spec.Patches, clusterv1.ClusterClassPatch{Name: "greet", External: &clusterv1.ExternalPatchDefinition{
+		GenerateExtension: ptr.To("generate.greeter"), ValidateExtension: ptr.To("validate.greeter"), DiscoverVariablesExtension: ptr.To("discover.greeter"),
+	}})
+	for _, change := range changes {
+		change(class)
+	}
+	testenv.Must(t, w.Client.Update(t.Context(), class))
+	testenv.Eventually(t, "the variable is discovered", func() error {
+		testenv.Must(t, w.Client.Get(t.Context(), client.ObjectKeyFromObject(class), class))
+		for _, v := range class.Status.Variables {
+			if v.Name == "greeting" && v.Definitions[len(v.Definitions)-1].From == "greet" {
+				return nil
+			}
+		}
+		return fmt.Errorf("the variables of the class: %v", class.Status.Variables)
+	})
+	return class
 }
 
 // greets is true if new Machines greet with these words, in the control plane and in workers.
@@ -151,29 +201,11 @@ func notReconciled(text string) Condition {
 func TestExternalPatches(t *testing.T) {
 	t.Parallel()
 	w := newExtensionWorld(t)
-	g, endpoint := newGreeter(t)
-	name := w.Class(w.Tools.ProjectTemplate())
-	config := extensionConfig("greeter", endpoint)
-	config.SetAnnotations(map[string]string{"runtime.cluster.x-k8s.io/cacheable": ""})
-	testenv.Must(t, w.Client.Create(t.Context(), config))
-	w.discovered("greeter", "True discover.greeter generate.greeter validate.greeter")
-	class := &clusterv1.ClusterClass{}
-	testenv.Must(t, w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: name}, class))
-	class.Spec.Patches = append(class.Spec.Patches, clusterv1.ClusterClassPatch{Name: "greet", External: &clusterv1.ExternalPatchDefinition{
-		GenerateExtension: ptr.To("generate.greeter"), ValidateExtension: ptr.To("validate.greeter"), DiscoverVariablesExtension: ptr.To("discover.greeter"),
-	}})
-	testenv.Must(t, w.Client.Update(t.Context(), class))
-	testenv.Eventually(t, "the variable is discovered", func() error {
-		testenv.Must(t, w.Client.Get(t.Context(), client.ObjectKeyFromObject(class), class))
-		for _, v := range class.Status.Variables {
-			if v.Name == "greeting" && v.Definitions[0].From == "greet" {
-				return nil
-			}
-		}
-		return fmt.Errorf("the variables of the class: %v", class.Status.Variables)
-	})
+	g := newGreeter(t)
+	g.serve(t)
+	class := g.register(w)
 
-	c := w.Subject(NewCluster("c", name).Variable("startupDuration", "100ms").Workers(1).Build())
+	c := w.Subject(NewCluster("c", class.Name).Variable("startupDuration", "100ms").Workers(1).Build())
 	c.Eventually("the Cluster is created, with the default", Ready, ControlPlanes(1), Workers(1), c.greets("hello"), reconciled(""))
 	created := c.Snapshot()
 	c.Change(setVariable("greeting", "moin"))
@@ -193,7 +225,8 @@ func TestExternalPatches(t *testing.T) {
 	same := []Condition{SameMachines((*Snapshot).ControlPlane, before), SameMachines((*Snapshot).Workers, before)}
 	still := c.Always("nothing is replaced while the extension is not deterministic", append(same, c.greets("moin"))...)
 	c.Change(setVariable("greeting", "servus"))
-	c.Eventually("the extension is named", notReconciled("extension generate.greeter is not deterministic"))
+	c.Eventually("the extension is named", notReconciled("extension generate.greeter is not deterministic"),
+		c.Explains("ExtensionFailed Cluster/c", "extension generate.greeter is not deterministic"))
 	g.set(func(g *greeter) { g.rejects, g.random = true, false })
 	c.Change(func(cluster *clusterv1.Cluster) { cluster.Labels["seen"] = "again" })
 	c.Eventually("the topology is rejected", notReconciled(`patch "greet": validating the topology with "validate.greeter"`))
@@ -202,4 +235,129 @@ func TestExternalPatches(t *testing.T) {
 	c.Change(func(cluster *clusterv1.Cluster) { cluster.Labels["seen"] = "last" })
 	c.Eventually("the change is made", Ready, c.greets("servus"), reconciled(""), ControlPlanes(1), Workers(1),
 		NewMachines((*Snapshot).ControlPlane, before), NewMachines((*Snapshot).Workers, before))
+}
+
+// TestExtensionIsDown changes a Cluster while the server of the extension that patches it is down: the Cluster stays as it is, and goes on
+// by itself when the server is back.
+func TestExtensionIsDown(t *testing.T) {
+	t.Parallel()
+	w := newExtensionWorld(t)
+	g := newGreeter(t)
+	stop := g.serve(t)
+	class := g.register(w)
+	c := w.Subject(NewCluster("c", class.Name).Variable("startupDuration", "100ms").Workers(1).Build())
+	c.Eventually("the Cluster is created", Ready, ControlPlanes(1), Workers(1), c.greets("hello"), reconciled(""))
+
+	before := c.Snapshot()
+	stop()
+	still := c.Always("nothing changes", SameMachines((*Snapshot).ControlPlane, before), SameMachines((*Snapshot).Workers, before), c.greets("hello"))
+	c.Change(func(cluster *clusterv1.Cluster) { cluster.Labels["seen"] = "yes" })
+	c.Eventually("what is known needs no extension", reconciled(""))
+	c.Change(setVariable("greeting", "moin"))
+	const refused = "calling extension generate.greeter of hook GeneratePatches: the server refused the connection"
+	c.Eventually("the condition says which extension is down", notReconciled(refused), c.Explains("ExtensionFailed Cluster/c", refused))
+	c.Change(SetWorkers(2))
+	c.Eventually("so do those after the next change", notReconciled(refused), Workers(1))
+	still()
+	g.serve(t)
+	c.Eventually("the Cluster goes on by itself", Ready, c.greets("moin"), reconciled(""), ControlPlanes(1), Workers(2),
+		NewMachines((*Snapshot).ControlPlane, before), NewMachines((*Snapshot).Workers, before))
+}
+
+// TestConflictingVariables has a class and an extension that define the same variable differently: Clusters set one value for each.
+func TestConflictingVariables(t *testing.T) {
+	t.Parallel()
+	w := newExtensionWorld(t)
+	g := newGreeter(t)
+	g.serve(t)
+	class := g.register(w, func(class *clusterv1.ClusterClass) {
+		class.Spec.Variables = append(class.Spec.Variables, clusterv1.ClusterClassVariable{
+			Name: "greeting", Required: true, Schema: clusterv1.VariableSchema{OpenAPIV3Schema: clusterv1.JSONSchemaProps{Type: "integer"}},
+		})
+		selector := clusterv1.PatchSelector{
+			APIVersion: controlplanev1.GroupVersion.String(), Kind: "KubeadmControlPlaneTemplate",
+			MatchResources: clusterv1.PatchSelectorMatch{ControlPlane: true},
+		}
+		class.Spec.Patches = append(class.Spec.Patches, clusterv1.ClusterClassPatch{Name: "count", Definitions: []clusterv1.PatchDefinition{{
+			Selector: selector, JSONPatches: []clusterv1.JSONPatch{{
+				Op: "add", Path: "/spec/template/spec/kubeadmConfigSpec/postKubeadmCommands",
+				ValueFrom: &clusterv1.JSONPatchValue{Template: ptr.To(`["echo {{ .greeting }}"]`)},
+			}},
+		}}})
+	})
+	for _, v := range class.Status.Variables {
+		if v.Name == "greeting" && !v.DefinitionsConflict {
+			t.Errorf("the definitions do not conflict: %+v", v)
+		}
+	}
+	wrong := NewCluster("wrong", class.Name).Variable("greeting", 3).Build()
+	wrong.Namespace = w.Namespace
+	if err := w.Client.Create(t.Context(), wrong); err == nil || !strings.Contains(err.Error(), `variable "greeting" has conflicting definitions: set one value for each of "inline", "greet"`) {
+		t.Errorf("a value without definitionFrom: %v", err)
+	}
+	cluster := NewCluster("c", class.Name).Variable("startupDuration", "100ms").Build()
+	for from, value := range map[string]string{"inline": `3`, "greet": `"moin"`} {
+		cluster.Spec.Topology.Variables = append(cluster.Spec.Topology.Variables, clusterv1.ClusterVariable{
+			Name: "greeting", DefinitionFrom: from, Value: apiextensionsv1.JSON{Raw: []byte(value)},
+		})
+	}
+	c := w.Subject(cluster)
+	c.Eventually("each patch has its own value", Ready, c.greets("moin"), reconciled(""), func(p *Snapshot) error {
+		if got := p.ControlPlanes.Items[0].Spec.KubeadmConfigSpec.PostKubeadmCommands; !slices.Equal(got, []string{"echo 3"}) {
+			return fmt.Errorf("the inline patch has set %q", got)
+		}
+		return nil
+	})
+}
+
+// TestAHangingExtensionDelaysNoOthers applies forty Clusters that wait for a server that hangs, four for each worker, and then Clusters in
+// another namespace, which the server is not called for.
+func TestAHangingExtensionDelaysNoOthers(t *testing.T) {
+	t.Parallel()
+	w := newExtensionWorld(t)
+	server := extensiontest.Serve(t, extensiontest.Options{}, func(out http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/discovery") {
+			select {
+			case <-r.Context().Done():
+			case <-t.Context().Done():
+			}
+			return
+		}
+		handler := map[string]any{"name": "hangs", "timeoutSeconds": 30, "requestHook": map[string]any{"apiVersion": hooksAPI, "hook": "BeforeClusterCreate"}}
+		if err := json.NewEncoder(out).Encode(map[string]any{"status": "Success", "handlers": []any{handler}}); err != nil {
+			t.Error(err)
+		}
+	})
+	config := extensionConfig("windows", byURL(server))
+	labels := map[string]any{"kubernetes.io/metadata.name": w.Namespace}
+	testenv.Must(t, unstructured.SetNestedMap(config.Object, labels, "spec", "namespaceSelector", "matchLabels"))
+	testenv.Must(t, w.Client.Create(t.Context(), config))
+	w.discovered("windows", "True hangs.windows")
+	others := w.Management.World(t)
+	class := w.Class(w.Tools.ProjectTemplate())
+	others.Class(w.Tools.ProjectTemplate())
+	for n := range 40 {
+		w.Applied(NewCluster(fmt.Sprintf("waits-%d", n), class).Build())
+	}
+	testenv.Eventually(t, "the server is called", func() error {
+		if len(server.Calls()) == 0 {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	begun := time.Now()
+	for n := range 10 {
+		c := others.Subject(NewCluster(fmt.Sprintf("other-%d", n), class).Variable("startupDuration", "1ms").Build())
+		c.Eventually("a Cluster that does not need the server is created", func(p *Snapshot) error {
+			if p.Cluster.Spec.ControlPlaneRef == nil {
+				return errors.New("it is not reconciled")
+			}
+			return nil
+		})
+	}
+	took := time.Since(begun)
+	t.Logf("ten Clusters were created in %s", took)
+	if took > 20*time.Second {
+		t.Errorf("ten Clusters that do not need the server were created in %s: they waited for its timeouts of 30 seconds", took)
+	}
 }

@@ -3,83 +3,57 @@ package journey
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/replacement"
 	"sigs.k8s.io/cluster-api/core/topologyplan"
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-// randomChange is a change of a Cluster; i is different for each.
-type randomChange struct {
-	name   string
-	change func(cluster *clusterv1.Cluster, i int)
-}
-
-func randomChanges() []randomChange {
-	first := func(c *clusterv1.Cluster) *clusterv1.MachineDeploymentTopology {
-		return &c.Spec.Topology.Workers.MachineDeployments[0]
-	}
-	return []randomChange{
-		{"a variable that a patch writes into templates", func(c *clusterv1.Cluster, i int) {
-			setVariable("startupDuration", fmt.Sprintf("%dms", i+1))(c)
-		}},
-		{"labels of Machines", func(c *clusterv1.Cluster, i int) {
-			label := map[string]string{"change": strconv.Itoa(i)}
-			c.Spec.Topology.ControlPlane.Metadata.Labels, first(c).Metadata.Labels = label, label
-		}},
-		{"a timeout of a MachineDeployment and an annotation of the control plane", func(c *clusterv1.Cluster, i int) {
-			first(c).MinReadySeconds = ptr.To(int32(i % 2))
-			c.Spec.Topology.ControlPlane.Metadata.Annotations = map[string]string{"change": strconv.Itoa(i)}
-		}},
-		{"a new MachineDeployment", func(c *clusterv1.Cluster, i int) {
-			c.Spec.Topology.Workers.MachineDeployments = append(c.Spec.Topology.Workers.MachineDeployments,
-				clusterv1.MachineDeploymentTopology{Class: "default-worker", Name: fmt.Sprint("new-", i), Replicas: ptr.To[int32](1)})
-		}},
-		{"only one MachineDeployment", func(c *clusterv1.Cluster, _ int) {
-			c.Spec.Topology.Workers.MachineDeployments = c.Spec.Topology.Workers.MachineDeployments[:1]
-		}},
-		{"the version", func(c *clusterv1.Cluster, _ int) { c.Spec.Topology.Version = newer }},
-	}
-}
-
-// TestPlanAgreesWithOutcome makes random changes, and compares the plan of each with what happened.
+// TestPlanAgreesWithOutcome makes random changes of a Cluster, its ClusterClass and its templates, and compares the plan of each with what
+// happened. CAPI_PLAN_CHANGES is their number, CAPI_PLAN_SEED selects others.
 func TestPlanAgreesWithOutcome(t *testing.T) {
 	t.Parallel()
-	seed, changes := planSetting(t, "CAPI_PLAN_SEED", 1), planSetting(t, "CAPI_PLAN_CHANGES", 6)
-	w := shared.World(t)
-	cluster := NewCluster("planned", w.Class(w.Tools.ProjectTemplate())).Workers(1).Variable("startupDuration", "0ms").Build()
-	c := w.Subject(cluster)
-	c.Eventually("the Cluster becomes ready", Ready, settled)
+	seed, changes := planSetting(t, "CAPI_PLAN_SEED", 1), planSetting(t, "CAPI_PLAN_CHANGES", 10)
+	w := newExtensionWorld(t)
+	c := w.plannedCluster()
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
-	order := random.Perm(changes)
 	for i := range changes {
-		all := randomChanges()
-		one := all[order[i]%len(all)]
-		reason := fmt.Sprintf("change %d of seed %d: %s", i, seed, one.name)
-		before := c.Snapshot()
-		changed := before.Cluster.DeepCopy()
-		one.change(changed, i)
-		plan := c.plan(changed)
-		c.Change(func(live *clusterv1.Cluster) { one.change(live, i) })
-		c.Eventually(reason, Ready, settled, sameDeployments(changed), c.nothingPlanned)
-		after := c.Snapshot()
-		if diff := cmp.Diff(predicted(plan), observed(before, after)); diff != "" {
-			t.Errorf("%s: the plan differs from the outcome (-plan +outcome):\n%s", reason, diff)
+		before := c.owned()
+		p := c.propose(random, i)
+		reason := fmt.Sprintf("change %d of seed %d: %s", i, seed, strings.Join(p.names, ", "))
+		t.Log(reason)
+		plan, err := c.plan(p.objects()...)
+		if err != nil {
+			t.Fatalf("%s: planning: %v", reason, err)
+		}
+		c.carryOut(p)
+		c.Eventually(reason, settled, c.nothingPlanned)
+		if diff := cmp.Diff(predicted(plan, before), observed(before, c.owned())); diff != "" {
+			t.Errorf("%s: the plan differs from the outcome (-plan +outcome):\n%s\n%s\n%s", reason, diff, rounds(plan), c.describe())
 		}
 	}
-	c.Gone()
+	testenv.Must(t, c.Client.Delete(t.Context(), c.Snapshot().Cluster))
+	c.Eventually("the Cluster is deleted", func(p *Snapshot) error {
+		if p.Cluster.Name != "" {
+			return errors.New("the Cluster exists")
+		}
+		return nil
+	})
 }
 
 func planSetting(t *testing.T, name string, fallback int) int {
@@ -95,23 +69,12 @@ func planSetting(t *testing.T, name string, fallback int) int {
 	return n
 }
 
-// plan returns the plan for the Cluster as a file would have it.
-func (c *Subject) plan(changed *clusterv1.Cluster) *topologyplan.Plan {
-	c.t.Helper()
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(changed)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	u := &unstructured.Unstructured{Object: content}
-	u.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Cluster"))
-	plan, err := topologyplan.Compute(c.t.Context(), topologyplan.Input{
-		Objects: []*unstructured.Unstructured{u}, Namespace: c.Namespace, Live: c.Client, Now: time.Now(),
+// plan returns the plan for objects.
+func (c *Subject) plan(objects ...*unstructured.Unstructured) (*topologyplan.Plan, error) {
+	return topologyplan.Compute(c.t.Context(), topologyplan.Input{
+		Objects: objects, Cluster: c.Name, Namespace: c.Namespace, Live: c.Client, Now: time.Now(),
 		ControlPlanes: map[schema.GroupKind]topologyplan.Outdated{replacement.Kind(): replacement.Reasons},
 	})
-	if err != nil {
-		c.t.Fatalf("planning: %v", err)
-	}
-	return plan
 }
 
 // nothingPlanned is true when the topology controller has nothing left to do.
@@ -120,8 +83,12 @@ func (c *Subject) nothingPlanned(*Snapshot) error {
 	if err := c.Client.Get(c.t.Context(), c.Key(), cluster); err != nil {
 		return err
 	}
-	if plan := c.plan(cluster); len(plan.Rounds) > 0 || plan.Waiting != "" {
-		return fmt.Errorf("%d rounds are left: %s", len(plan.Rounds), plan.Waiting)
+	plan, err := c.plan(file(c.t, cluster, "Cluster"))
+	if err != nil {
+		return err // such as a class that has not been reconciled yet
+	}
+	if len(plan.Rounds) > 0 {
+		return fmt.Errorf("rounds are left: %s", rounds(plan))
 	}
 	p, err := c.snapshot(c.t.Context())
 	if err != nil {
@@ -130,30 +97,124 @@ func (c *Subject) nothingPlanned(*Snapshot) error {
 	return settled(p) // of objects that are not older than the plan
 }
 
+// rounds describes a plan.
+func rounds(plan *topologyplan.Plan) string {
+	var out strings.Builder
+	for i, round := range plan.Rounds {
+		fmt.Fprintf(&out, "round %d: hooks %v\n", i, round.Hooks)
+		for _, change := range round.Changes {
+			fmt.Fprintf(&out, "  %s %s %s %v\n", change.Action, change.Object().GetKind(), change.Object().GetName(), change.Fields)
+		}
+		for _, r := range round.Rollouts {
+			fmt.Fprintf(&out, "  rollout of %s %s: %v for %v\n", r.Kind, r.Name, r.Machines, r.Reasons)
+		}
+	}
+	return out.String() + plan.Waiting
+}
+
+// owned are the objects of a Cluster's topology, and its Machines, by kind and name.
+type owned struct {
+	specs    map[string]any
+	machines map[string]*clusterv1.Machine
+}
+
+// owned returns the current objects.
+func (c *Subject) owned() owned {
+	c.t.Helper()
+	o := owned{specs: map[string]any{}, machines: map[string]*clusterv1.Machine{}}
+	for kind, version := range map[string]string{
+		"KubeadmControlPlane": "controlplane.cluster.x-k8s.io/v1beta1", "MachineDeployment": "cluster.x-k8s.io/v1beta1",
+		"MachinePool": "cluster.x-k8s.io/v1beta1", "MachineHealthCheck": "cluster.x-k8s.io/v1beta1",
+		"KubeadmConfigTemplate": "bootstrap.cluster.x-k8s.io/v1beta1", "KubeadmConfig": "bootstrap.cluster.x-k8s.io/v1beta1",
+		"InMemoryCluster": "infrastructure.cluster.x-k8s.io/v1alpha1", "InMemoryMachineTemplate": "infrastructure.cluster.x-k8s.io/v1alpha1",
+		"InMemoryMachinePool": "infrastructure.cluster.x-k8s.io/v1alpha1",
+	} {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion(version)
+		list.SetKind(kind + "List")
+		testenv.Must(c.t, c.Client.List(c.t.Context(), list, client.InNamespace(c.Namespace),
+			client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name}, client.HasLabels{clusterv1.ClusterTopologyOwnedLabel}))
+		for i := range list.Items {
+			if owners := list.Items[i].GetOwnerReferences(); len(owners) > 0 && owners[0].Kind == "Machine" {
+				continue // It belongs to a Machine.
+			}
+			o.specs[kind+" "+list.Items[i].GetName()] = specOf(&list.Items[i])
+		}
+	}
+	for _, m := range c.Snapshot().Machines.Items {
+		o.machines[m.Name] = &m
+	}
+	return o
+}
+
+// specOf returns the spec of an object, without what providers write.
+func specOf(u *unstructured.Unstructured) any {
+	copied := u.DeepCopy()
+	unstructured.RemoveNestedField(copied.Object, "spec", "providerIDList")
+	return copied.Object["spec"]
+}
+
+// countedFor returns what a Machine is counted for.
+func countedFor(m *clusterv1.Machine) string {
+	if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; ok {
+		return "KubeadmControlPlane"
+	}
+	return m.Labels[clusterv1.MachineDeploymentNameLabel] + m.Labels[clusterv1.MachinePoolNameLabel]
+}
+
 // outcome is what a plan predicts.
 type outcome struct {
-	// Replaced are Machines, Created and Deleted MachineDeployments by their topology names.
-	Replaced, Created, Deleted []string
+	// Replaced are Machines, except those of owners that are scaled down or deleted, and of MachinePools, whose provider decides.
+	Replaced []string
+	// Objects are what happens to objects in the end, by kind and name.
+	Objects map[string]topologyplan.Action
 }
 
-func predicted(plan *topologyplan.Plan) outcome {
-	var o outcome
+// counted reports whether Machines of an owner are compared.
+func counted(m *clusterv1.Machine, before, after map[string]int64) bool {
+	if m.Labels[clusterv1.MachinePoolNameLabel] != "" {
+		return false
+	}
+	return after[countedFor(m)] >= before[countedFor(m)]
+}
+
+// replicas returns the replicas of owners.
+func replicas(specs map[string]any) map[string]int64 {
+	out := map[string]int64{}
+	for name, spec := range specs {
+		kind, name, _ := strings.Cut(name, " ")
+		if kind == "KubeadmControlPlane" {
+			name = kind
+		}
+		if n, found, _ := unstructured.NestedInt64(map[string]any{"spec": spec}, "spec", "replicas"); found {
+			out[name] = n
+		}
+	}
+	return out
+}
+
+func predicted(plan *topologyplan.Plan, before owned) outcome {
+	o := outcome{Objects: map[string]topologyplan.Action{}}
+	after := maps.Clone(before.specs)
+	for _, round := range plan.Rounds {
+		for _, change := range round.Changes {
+			name := change.Object().GetKind() + " " + change.Object().GetName()
+			switch {
+			case change.Object().GetKind() == "Cluster":
+			case change.Action == topologyplan.Deleted:
+				delete(after, name)
+			default:
+				after[name] = specOf(change.After)
+			}
+		}
+	}
+	o.Objects = compared(before.specs, after)
 	for _, round := range plan.Rounds {
 		for _, r := range round.Rollouts {
-			o.Replaced = append(o.Replaced, r.Machines...)
-		}
-		for _, change := range round.Changes {
-			u := change.Object()
-			if u.GetKind() != "MachineDeployment" {
-				continue
-			}
-			name := u.GetLabels()[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
-			switch change.Action {
-			case topologyplan.Created:
-				o.Created = append(o.Created, name)
-			case topologyplan.Deleted:
-				o.Deleted = append(o.Deleted, name)
-			case topologyplan.Modified:
+			for _, name := range r.Machines {
+				if m := before.machines[name]; m != nil && counted(m, replicas(before.specs), replicas(after)) {
+					o.Replaced = append(o.Replaced, name)
+				}
 			}
 		}
 	}
@@ -161,43 +222,44 @@ func predicted(plan *topologyplan.Plan) outcome {
 	return o
 }
 
-func observed(before, after *Snapshot) outcome {
-	var o outcome
-	o.Created, o.Deleted = added(before, after), added(after, before)
-	left := map[string]bool{}
-	for _, m := range after.Machines.Items {
-		left[m.Name] = true
-	}
-	for _, m := range before.Machines.Items {
-		if !left[m.Name] && !slices.Contains(o.Deleted, m.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]) {
-			o.Replaced = append(o.Replaced, m.Name)
+func observed(before, after owned) outcome {
+	o := outcome{Objects: compared(before.specs, after.specs)}
+	for name, m := range before.machines {
+		if after.machines[name] == nil && counted(m, replicas(before.specs), replicas(after.specs)) {
+			o.Replaced = append(o.Replaced, name)
 		}
 	}
 	slices.Sort(o.Replaced)
 	return o
 }
 
-// added returns the MachineDeployments of after that before does not have.
-func added(before, after *Snapshot) []string {
-	had := map[string]bool{}
-	for _, md := range before.Deployments.Items {
-		had[md.Name] = true
-	}
-	var names []string
-	for _, md := range after.Deployments.Items {
-		if !had[md.Name] {
-			names = append(names, md.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel])
+// compared returns what happened to objects.
+func compared(before, after map[string]any) map[string]topologyplan.Action {
+	out := map[string]topologyplan.Action{}
+	for name, spec := range after {
+		old, existed := before[name]
+		switch {
+		case !existed:
+			out[name] = topologyplan.Created
+		case !equality.Semantic.DeepEqual(old, spec):
+			out[name] = topologyplan.Modified
 		}
 	}
-	slices.Sort(names)
-	return names
+	for name := range before {
+		// Others are deleted with what refers to them; templates with the last MachineSet in the history of a MachineDeployment.
+		kind, _, _ := strings.Cut(name, " ")
+		if _, exists := after[name]; !exists && slices.Contains([]string{"MachineDeployment", "MachinePool", "MachineHealthCheck"}, kind) {
+			out[name] = topologyplan.Deleted
+		}
+	}
+	return out
 }
 
 // settled is true when no rollout is in progress.
 func settled(p *Snapshot) error {
 	for i := range p.ControlPlanes.Items {
-		s := &p.ControlPlanes.Items[i].Status
-		if s.ObservedGeneration != p.ControlPlanes.Items[i].Generation || s.UpdatedReplicas != 1 || s.Replicas != 1 || s.ReadyReplicas != 1 {
+		s, n := &p.ControlPlanes.Items[i].Status, *p.ControlPlanes.Items[i].Spec.Replicas
+		if s.ObservedGeneration != p.ControlPlanes.Items[i].Generation || s.UpdatedReplicas != n || s.Replicas != n || s.ReadyReplicas != n {
 			return errors.New("the control plane is being rolled out")
 		}
 	}
@@ -209,20 +271,17 @@ func settled(p *Snapshot) error {
 			return fmt.Errorf("MachineDeployment %s is being rolled out", md.Name)
 		}
 	}
+	for i := range p.Pools.Items {
+		pool := &p.Pools.Items[i]
+		n, s := *pool.Spec.Replicas, &pool.Status
+		if s.ObservedGeneration != pool.Generation || s.Replicas != n || s.ReadyReplicas != n {
+			return fmt.Errorf("MachinePool %s is being rolled out", pool.Name)
+		}
+	}
 	for _, m := range p.Machines.Items {
 		if m.DeletionTimestamp != nil {
 			return fmt.Errorf("Machine %s is being deleted", m.Name)
 		}
 	}
 	return nil
-}
-
-// sameDeployments is true when there are the MachineDeployments of a topology.
-func sameDeployments(cluster *clusterv1.Cluster) Condition {
-	return func(p *Snapshot) error {
-		if have, want := len(p.Deployments.Items), len(cluster.Spec.Topology.Workers.MachineDeployments); have != want {
-			return fmt.Errorf("there are %d MachineDeployments, want %d", have, want)
-		}
-		return nil
-	}
 }

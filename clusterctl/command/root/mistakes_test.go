@@ -153,6 +153,7 @@ func (m mistakes) plans() []mistake {
 	return []mistake{
 		{"A plan needs files and a directory.", plan(), []string{`"file", "output-directory"`}},
 		{"The directory must exist.", plan("-f", m.broken, "-o", m.missing), []string{"is not an existing directory: create it first"}},
+		{"A plan is text or JSON.", plan("-f", m.broken, "-o", here, "--output", "yaml"), []string{`--output "yaml" is not supported: use text or json`}},
 		{"A file must exist.", plan("-f", m.missing, "-o", here), []string{"cannot read --file " + m.missing}},
 		{"A file must be valid.", plan("-f", m.broken, "-o", here), []string{"--file " + m.broken + ": document 1"}},
 		{"A selected management cluster must respond.", plan("-f", writeClass(here), "-o", here, "--kubeconfig", m.closed), []string{"connection refused: check that it is running"}},

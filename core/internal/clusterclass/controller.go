@@ -39,6 +39,9 @@ func (c *Controller) variables(ctx context.Context, class *clusterv1.ClusterClas
 	if notReady, ok := errors.AsType[*extension.NotReadyError](err); ok {
 		return step.Wait("ExtensionConfig " + notReady.Config + " to be discovered").Because(clusterv1.VariableDiscoveryFailedReason), nil
 	}
+	if busy, ok := errors.AsType[*extension.BusyError](err); ok {
+		return step.WaitAtMost(busy.RetryAfter(), "a turn to call extension "+busy.Handler), nil
+	}
 	if err != nil {
 		return step.Done(), &step.Error{Reason: clusterv1.VariableDiscoveryFailedReason, Err: err}
 	}

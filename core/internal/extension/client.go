@@ -11,6 +11,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	"sigs.k8s.io/cluster-api/core/internal/extension/turn"
 	"sigs.k8s.io/cluster-api/core/internal/extension/wire"
 	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
@@ -31,6 +33,8 @@ type Options struct {
 	Caller *wire.Caller
 	// Filter selects the ExtensionConfigs of this manager.
 	Filter watch.Filter
+	// Turns bounds the calls of slow and dead servers. If it is nil, nothing does.
+	Turns *turn.Turns
 }
 
 // Client calls extensions. It is safe for concurrent use.
@@ -39,11 +43,12 @@ type Client struct {
 	catalog *runtimecatalog.Catalog
 	caller  *wire.Caller
 	filter  watch.Filter
+	turns   *turn.Turns
 }
 
 // New returns a Client.
 func New(o Options) *Client {
-	return &Client{reader: o.Reader, catalog: o.Catalog, caller: o.Caller, filter: o.Filter}
+	return &Client{reader: o.Reader, catalog: o.Catalog, caller: o.Caller, filter: o.Filter, turns: o.Turns}
 }
 
 // Answer is the response of one handler.
@@ -60,7 +65,8 @@ type Answer struct {
 // names, and stops at the first error. Without handlers, it succeeds. The request is not changed; each handler gets the settings of its
 // ExtensionConfig. In the response are the lowest retryAfterSeconds other than zero, and the messages, joined by ", ".
 //
-// A *NotReadyError error means that an ExtensionConfig was not discovered yet; nothing was called.
+// A *NotReadyError error means that an ExtensionConfig was not discovered yet; nothing was called. A *BusyError error means that a handler
+// was not called.
 func (c *Client) CallAll(ctx context.Context, hook runtimecatalog.Hook, forObject client.Object, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) ([]Answer, error) {
 	gvh, err := c.catalog.GroupVersionHook(hook)
 	if err != nil {
@@ -126,8 +132,7 @@ type Target struct {
 
 // Version changes with the ExtensionConfig: how the server is reached and verified, and its settings and handlers.
 func (t *Target) Version() string {
-	config := t.handler.config
-	return fmt.Sprintf("%s/%d/%s", config.UID, config.Generation, t.handler.Name)
+	return versionOf(t.handler.config) + "/" + t.handler.Name
 }
 
 // Cacheable reports whether the ExtensionConfig promises, by an annotation, that responses only depend on requests until it changes itself.
@@ -138,6 +143,24 @@ func (t *Target) Cacheable() bool { return cacheable(t.handler.config) }
 func (t *Target) Call(ctx context.Context, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) (ignored bool, err error) {
 	return t.client.call(ctx, t.hook, t.handler, settings, request, response)
 }
+
+// BusyError is the error of a call that was not sent, because the server has too many calls in progress, which take long. It is about
+// other calls, not about this one: the failure policy does not apply, and the caller comes back after RetryAfter.
+type BusyError struct {
+	// Handler is the name of the handler, "<handler>.<ExtensionConfig>".
+	Handler string
+}
+
+// busyFor is how long callers leave a busy server alone. It takes a second or more per call.
+const busyFor = 5 * time.Second
+
+// Error implements error.
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("extension %s is not called yet: %v", e.Handler, turn.ErrBusy)
+}
+
+// RetryAfter returns when to call again.
+func (e *BusyError) RetryAfter() time.Duration { return busyFor }
 
 // call calls a handler, and applies its failure policy: see Target.Call.
 func (c *Client) call(ctx context.Context, gvh runtimecatalog.GroupVersionHook, h handler, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) (ignored bool, err error) {
@@ -153,6 +176,8 @@ func (c *Client) call(ctx context.Context, gvh runtimecatalog.GroupVersionHook, 
 	case errors.As(err, &failed):
 		log.Info("The call failed", "reason", failed.Detail())
 		return false, fmt.Errorf("calling extension %s of hook %s: %w", h.Name, gvh.Hook, err)
+	case errors.Is(err, turn.ErrBusy):
+		return false, &BusyError{Handler: h.Name}
 	case err != nil:
 		return false, fmt.Errorf("calling extension %s of hook %s: %w", h.Name, gvh.Hook, err)
 	case response.GetStatus() == runtimehooksv1.ResponseStatusFailure:
@@ -174,7 +199,25 @@ func (c *Client) send(ctx context.Context, gvh runtimecatalog.GroupVersionHook, 
 	}
 	sent.SetSettings(h.settings(settings))
 	empty(response)
-	return c.caller.Post(ctx, to, h.call(gvh), sent, response)
+	if c.turns == nil {
+		return c.caller.Post(ctx, to, h.call(gvh), sent, response)
+	}
+	taken, err := c.turns.Take(ctx, turn.Of{Server: h.config.Name, Version: versionOf(h.config), Handler: h.Name})
+	if err != nil {
+		return err
+	}
+	err = c.caller.Post(ctx, to, h.call(gvh), sent, response)
+	if failed, ok := errors.AsType[*wire.Error](err); ok && failed.Timeout() && ctx.Err() == nil {
+		taken.End(err)
+	} else {
+		taken.End(nil)
+	}
+	return err
+}
+
+// versionOf returns a text that changes with the spec of an ExtensionConfig.
+func versionOf(config *runtimev1.ExtensionConfig) string {
+	return fmt.Sprintf("%s/%d", config.UID, config.Generation)
 }
 
 func (c *Client) newResponse(gvh runtimecatalog.GroupVersionHook) (runtimehooksv1.ResponseObject, error) {

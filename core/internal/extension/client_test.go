@@ -21,6 +21,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/core/internal/extension"
+	"sigs.k8s.io/cluster-api/core/internal/extension/turn"
 	"sigs.k8s.io/cluster-api/core/internal/extension/wire"
 	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
@@ -41,7 +42,7 @@ func newClient(t *testing.T, configs ...*runtimev1.ExtensionConfig) *extension.C
 	catalog := runtimecatalog.New()
 	testenv.Must(t, runtimehooksv1.AddToCatalog(catalog))
 	return extension.New(extension.Options{
-		Reader: s.ForController().Client, Catalog: catalog, Filter: "mine",
+		Reader: s.ForController().Client, Catalog: catalog, Filter: "mine", Turns: turn.New(1, clock.RealClock{}),
 		Caller: wire.NewCaller(wire.Options{UserAgent: "test", Metrics: prometheus.NewRegistry(), Clock: clock.RealClock{}}),
 	})
 }
@@ -270,6 +271,52 @@ func TestSettingsOfPatchesWin(t *testing.T) {
 	if !strings.Contains(call.Body, `"settings":{"of":"patch"}`) || call.Query != "timeout=10s" {
 		t.Errorf("got %+v", call)
 	}
+}
+
+// TestTurns calls servers that are dead, and one that is slow, with the failure policies.
+func TestTurns(t *testing.T) {
+	hanging := extensiontest.Serve(t, extensiontest.Options{}, extensiontest.Hang())
+	slow := make(chan struct{})
+	server := extensiontest.Serve(t, extensiontest.Options{}, func(w http.ResponseWriter, _ *http.Request) {
+		<-slow
+		extensiontest.Answer(200, `{"status":"Success"}`)(w, nil)
+	})
+	short := func(c *runtimev1.ExtensionConfig) { c.Status.Handlers[0].TimeoutSeconds = ptr.To[int32](1) }
+	c := newClient(t,
+		with(config("dead", hanging, "ValidateTopology/v"), short), with(config("ignored", hanging, "ValidateTopology/v"), short, ignoring),
+		with(config("slow", server, "ValidateTopology/v"), ignoring),
+	)
+	validate := func(name string) error {
+		return call(t, c, runtimehooksv1.ValidateTopology, cluster(), name, nil, &runtimehooksv1.ValidateTopologyRequest{}, &runtimehooksv1.ValidateTopologyResponse{})
+	}
+	for _, calls := range []int{1, 0} {
+		for name, want := range map[string]string{
+			"v.dead": "calling extension v.dead of hook ValidateTopology: the server did not respond in time", "v.ignored": "",
+		} {
+			hanging.Calls()
+			if err := validate(name); err != nil && err.Error() != want || err == nil && want != "" {
+				t.Errorf("extension %s: %v, want %q", name, err, want)
+			}
+			if got := len(hanging.Calls()); got != calls {
+				t.Errorf("extension %s was called %d times, want %d: after the first timeout, none waits for the next one", name, got, calls)
+			}
+		}
+	}
+	first := make(chan error)
+	go func() { first <- validate("v.slow") }()
+	testenv.Eventually(t, "the first call is in progress", func() error {
+		if len(server.Calls()) == 0 {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	busy, ok := errors.AsType[*extension.BusyError](validate("v.slow"))
+	if !ok || busy.Handler != "v.slow" || busy.RetryAfter() <= 0 {
+		t.Errorf("a further call: %v; want a BusyError, whatever the failure policy is", busy)
+	}
+	close(slow)
+	testenv.Must(t, <-first)
+	testenv.Must(t, validate("v.slow"))
 }
 
 func TestSent(t *testing.T) {

@@ -176,9 +176,12 @@ func (c *Controller) beforeDelete(ctx context.Context, s *scope) (step.Result, e
 	held := &holds{Hooks: c.Planner.Hooks, cluster: s.cluster}
 	blocks, err := held.ask(ctx, lifecycle.Call{Hook: lifecycle.BeforeClusterDelete})
 	notReady, waits := errors.AsType[*extension.NotReadyError](err)
+	busy, isBusy := errors.AsType[*extension.BusyError](err)
 	switch {
 	case waits:
 		return waitForDiscovery(notReady).WithConditions(deleted(clusterv1.ConditionSeverityInfo, err.Error())), nil
+	case isBusy:
+		return waitForTurn(busy), nil
 	case err != nil:
 		return step.Stop().WithConditions(deleted(clusterv1.ConditionSeverityError, err.Error())), err
 	case blocks:
@@ -191,6 +194,11 @@ func (c *Controller) beforeDelete(ctx context.Context, s *scope) (step.Result, e
 // waitForDiscovery waits for an event of an ExtensionConfig: see ofExtension.
 func waitForDiscovery(err *extension.NotReadyError) step.Result {
 	return step.Wait("ExtensionConfig " + err.Config + " to be discovered")
+}
+
+// waitForTurn waits until the server of an extension is less busy.
+func waitForTurn(err *extension.BusyError) step.Result {
+	return step.WaitAtMost(err.RetryAfter(), "a turn to call extension "+err.Handler)
 }
 
 // deleted returns condition TopologyReconciled of a Cluster that is being deleted.

@@ -208,10 +208,17 @@ func TestHooksThatFail(t *testing.T) {
 		w.waitCached(c)
 		return err
 	}
+	const busy = "extension a.x is not called yet: its server has too many calls in progress"
+	e.err = &extension.BusyError{Handler: "a.x"}
+	testenv.Must(t, reconcile())
+	w.expect("the condition", busy, condition.Get(c, clusterv1.TopologyReconciledCondition).Message)
 	e.err = errors.New("no answer")
 	if err := reconcile(); err == nil || c.Spec.ControlPlaneRef != nil {
 		t.Errorf("the hook before the creation fails: %v, %v", err, c.Spec)
 	}
+	w.expect("the condition", "no answer", condition.Get(c, clusterv1.TopologyReconciledCondition).Message)
+	e.err = &extension.BusyError{Handler: "a.x"}
+	testenv.Must(t, reconcile()) // This is about other Clusters.
 	w.expect("the condition", "no answer", condition.Get(c, clusterv1.TopologyReconciledCondition).Message)
 	e.err = &extension.NotReadyError{Config: "x"}
 	if err := reconcile(); err != nil || c.Spec.ControlPlaneRef != nil {

@@ -29,6 +29,13 @@ func (c *Controller) conclude(ctx context.Context, s *scope, result step.Result,
 		condition.Set(s.cluster, reconciled(nil, err))
 		return waitForDiscovery(notReady), nil
 	}
+	if busy, ok := errors.AsType[*extension.BusyError](err); ok {
+		// It is about the calls of other Clusters: a condition that is there stays.
+		if condition.Get(s.cluster, clusterv1.TopologyReconciledCondition) == nil {
+			condition.Set(s.cluster, reconciled(nil, err))
+		}
+		return waitForTurn(busy), nil
+	}
 	if err != nil && step.IsStale(err) {
 		// The next reconcile sees the current objects; users need not know.
 		return result, err

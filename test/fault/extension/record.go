@@ -2,7 +2,9 @@ package extension
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/retry"
@@ -28,6 +30,21 @@ const (
 	callsSuffix  = ".calls"
 	answerSuffix = ".answer"
 	block        = "block"
+	phasesKey    = "phases"
+)
+
+// Phase is how the extension answers hooks of external patches.
+type Phase string
+
+const (
+	// Away means that calls of GeneratePatches fail, as if the server was unreachable.
+	Away Phase = "away"
+	// Random means that each answer to GeneratePatches is another one.
+	Random Phase = "random"
+	// Rejects means that ValidateTopology fails.
+	Rejects Phase = "rejects"
+	// Answers means that all calls succeed, with answers that only depend on the request. It is the last phase.
+	Answers Phase = ""
 )
 
 // NewRecord returns the ConfigMap for a namespace without calls, in which these hooks block.
@@ -39,6 +56,43 @@ func NewRecord(namespace string, blocking ...string) *unstructured.Unstructured 
 	}
 	record.Object["data"] = data
 	return record
+}
+
+// PhaseOf returns the current phase according to the ConfigMap, which may be nil.
+func PhaseOf(record *unstructured.Unstructured) Phase {
+	first, _, _ := strings.Cut(value(record, phasesKey), ",")
+	return Phase(first)
+}
+
+// Begin makes the extension go through phases for a namespace: EndPhase ends the current one, Answers follows the last one.
+func Begin(ctx context.Context, c client.Client, namespace string, phases ...Phase) error {
+	return change(ctx, c, namespace, func(record *unstructured.Unstructured) error { return setPhases(record, phases) })
+}
+
+// EndPhase ends a phase of a namespace, if it is the current one.
+func EndPhase(ctx context.Context, c client.Client, namespace string, ended Phase) error {
+	return change(ctx, c, namespace, func(record *unstructured.Unstructured) error {
+		if PhaseOf(record) != ended {
+			return nil
+		}
+		var left []Phase
+		if _, rest, more := strings.Cut(value(record, phasesKey), ","); more {
+			left = append(left, Phase(rest))
+		}
+		return setPhases(record, left)
+	})
+}
+
+func setPhases(record *unstructured.Unstructured, phases []Phase) error {
+	if len(phases) == 0 {
+		unstructured.RemoveNestedField(record.Object, "data", phasesKey)
+		return nil
+	}
+	text := make([]string, len(phases))
+	for i, p := range phases {
+		text[i] = string(p)
+	}
+	return unstructured.SetNestedField(record.Object, strings.Join(text, ","), "data", phasesKey)
 }
 
 func empty(namespace string) *unstructured.Unstructured {
@@ -77,14 +131,24 @@ func Release(ctx context.Context, c client.Client, namespace, hook string) error
 	})
 }
 
-// record records a call, and returns the ConfigMap, nil if it does not exist.
-func record(ctx context.Context, c client.Client, namespace, hook string) (*unstructured.Unstructured, error) {
+// CallsIn returns how often a hook of external patches was called in a phase according to the ConfigMap, which may be nil.
+func CallsIn(record *unstructured.Unstructured, phase Phase) int { return Calls(record, string(phase)) }
+
+// record records a call of a hook, or of one in these phases, and returns the ConfigMap, nil if it does not exist.
+func record(ctx context.Context, c client.Client, namespace, hook string, phases ...Phase) (*unstructured.Unstructured, error) {
 	var result *unstructured.Unstructured
 	err := change(ctx, c, namespace, func(record *unstructured.Unstructured) error {
 		result = record
-		return unstructured.SetNestedField(record.Object, strconv.Itoa(Calls(record, hook)+1), "data", hook+callsSuffix)
+		if now := PhaseOf(record); slices.Contains(phases, now) {
+			return count(record, string(now))
+		}
+		return count(record, hook)
 	})
 	return result, client.IgnoreNotFound(err)
+}
+
+func count(record *unstructured.Unstructured, what string) error {
+	return unstructured.SetNestedField(record.Object, strconv.Itoa(Calls(record, what)+1), "data", what+callsSuffix)
 }
 
 func change(ctx context.Context, c client.Client, namespace string, edit func(*unstructured.Unstructured) error) error {

@@ -30,6 +30,8 @@ const (
 	// retryAfterSeconds is in blocking responses.
 	retryAfterSeconds = 1
 	startTimeout      = time.Minute
+	// configName is the name of the ExtensionConfig.
+	configName = "record"
 )
 
 // Server is the extension.
@@ -106,7 +108,12 @@ func (s *Server) issue(dir string) error {
 
 // handlers adds a handler for each hook.
 func (s *Server) handlers(to *server.Server) error {
+	patches, err := newPatcher(s.client)
+	if err != nil {
+		return err
+	}
 	return errors.Join(
+		patches.handlers(to),
 		handle(s, to, runtimehooksv1.BeforeClusterCreate, func(r *runtimehooksv1.BeforeClusterCreateRequest) *clusterv1.Cluster { return &r.Cluster }),
 		handle(s, to, runtimehooksv1.AfterControlPlaneInitialized, func(r *runtimehooksv1.AfterControlPlaneInitializedRequest) *clusterv1.Cluster { return &r.Cluster }),
 		handle(s, to, runtimehooksv1.BeforeClusterUpgrade, func(r *runtimehooksv1.BeforeClusterUpgradeRequest) *clusterv1.Cluster { return &r.Cluster }),
@@ -133,8 +140,7 @@ func handle[Request any, Response runtimehooksv1.ResponseObject](s *Server, to *
 func (s *Server) answer(ctx context.Context, hook, namespace string, response runtimehooksv1.ResponseObject) {
 	now, err := record(ctx, s.client, namespace, hook)
 	if err != nil {
-		response.SetStatus(runtimehooksv1.ResponseStatusFailure)
-		response.SetMessage(err.Error())
+		fail(response, err)
 		return
 	}
 	response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
@@ -152,7 +158,7 @@ func (s *Server) Register(ctx context.Context) error {
 	}}}
 	config.SetAPIVersion("runtime.cluster.x-k8s.io/v1alpha1")
 	config.SetKind("ExtensionConfig")
-	config.SetName("record")
+	config.SetName(configName)
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
 		if config.GetUID() == "" {

@@ -68,6 +68,8 @@ func Rules() []Rule {
 		{"nothing happens before its lifecycle hook has released it", heldByHooks},
 		{"no lifecycle hook is called before its time", hooksInTime},
 		{"without faults, hooks that cannot block are called once", hooksOnce},
+		{"nothing changes while an extension of patches is away, contradicts itself or rejects the topology", heldByPatches},
+		{"templates have only patches that were confirmed", onlyConfirmedPatches},
 		{"no confidential content in Events, statuses and annotations", noConfidentialContent},
 		{"the final state is that of the baseline run", sameFinalState},
 	}

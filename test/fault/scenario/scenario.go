@@ -68,6 +68,8 @@ type Scenario struct {
 	IPAM bool
 	// Hooks is set if the managers call the extension of package extension.
 	Hooks bool
+	// Words are the values that the extension's variable may have in the templates of the Cluster. Empty: its class has no external patch.
+	Words []string
 	// ExternalEtcd is set if etcd is not on the Cluster's machines.
 	ExternalEtcd bool
 	// Before is the size of the Cluster at the start. Nil: it does not exist.
@@ -89,7 +91,7 @@ type Scenario struct {
 // All returns the scenarios.
 func All() []Scenario {
 	return slices.Concat(creations(), scalings(), rollouts(), remediations(), externalRemediations(), deletions(), pools(), resourceSets(),
-		externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked())
+		externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked(), patched())
 }
 
 // Definitions returns the CRDs of kinds that are not ours.

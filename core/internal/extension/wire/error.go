@@ -34,6 +34,9 @@ func (e *Error) Detail() string {
 	return condition.Truncate(fmt.Sprintf("%s: %v", e.text, e.cause), maxDetail)
 }
 
+// Timeout reports whether the server has not responded in time.
+func (e *Error) Timeout() bool { return e.cause != nil && isTimeout(e.cause) }
+
 func failed(text string, cause error) *Error { return &Error{text: text, cause: cause} }
 
 // unreachable returns the error of a request without a complete response.
@@ -43,13 +46,12 @@ func unreachable(err error) *Error { return failed(why(err), err) }
 func why(err error) string {
 	var (
 		resolution *net.DNSError
-		timeout    net.Error
 		alert      tls.AlertError
 	)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "the call was canceled"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case isTimeout(err):
 		return "the server did not respond in time"
 	case errors.As(err, &resolution):
 		return "the host name of the server cannot be resolved"
@@ -69,6 +71,11 @@ func why(err error) string {
 		return "the server closed the connection"
 	}
 	return "the connection to the server failed"
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // distrust returns why a certificate is not trusted; empty if that is not the problem.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/core/internal/extension"
 	"sigs.k8s.io/cluster-api/core/internal/topology/patches"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
@@ -19,9 +20,9 @@ const (
 	// reuseFor is how long an answer is used again, unless its ExtensionConfig promises more. It is less than the default period of
 	// resyncs, with which an upgraded extension takes effect on all Clusters.
 	reuseFor = 5 * time.Minute
-	// maxAnswers and maxPatches, in bytes per answer, bound the memory. Larger patches are not kept, only their effect.
+	// maxAnswers and maxSize, in bytes per answer, bound the memory. Of larger ones, only the effect is kept.
 	maxAnswers = 8192
-	maxPatches = 64 << 10
+	maxSize    = 64 << 10
 )
 
 // question identifies a request to a version of a handler.
@@ -33,12 +34,15 @@ func questionOf(target *extension.Target, settings map[string]string, request an
 	return sha256.Sum256(encoded), err
 }
 
-// answer is an answer to GeneratePatches; for ValidateTopology, it is empty.
+// answer is an answer to GeneratePatches or DiscoverVariables; for ValidateTopology, it is empty.
 type answer struct {
-	patches []patches.Patch
+	patches   []patches.Patch
+	variables []clusterv1.ClusterClassVariable
 	// effect identifies the resulting templates: other operations with the same result are no difference.
 	effect [sha256.Size]byte
-	// valid is set by answers if the patches can be used again, and not only compared.
+	// size is that of the patches or variables, in bytes.
+	size int
+	// valid is set by answers if the answer can be used again, and not only compared.
 	valid bool
 }
 
@@ -62,6 +66,7 @@ func answerOf(call patches.Call, uids map[types.UID]int, items []runtimehooksv1.
 				call.Handler, call.Items[n].Holder.FieldPath, call.Items[n].Holder.Kind, call.Items[n].Holder.Name, err)
 		}
 		out.patches = append(out.patches, patch)
+		out.size += len(patch.Patch)
 	}
 	effect := make([]any, len(documents))
 	for n, document := range documents {
@@ -75,14 +80,6 @@ func answerOf(call patches.Call, uids map[types.UID]int, items []runtimehooksv1.
 	encoded, err := json.Marshal(effect)
 	out.effect = sha256.Sum256(encoded)
 	return out, err
-}
-
-func (a answer) size() int {
-	total := 0
-	for _, p := range a.patches {
-		total += len(p.Patch)
-	}
-	return total
 }
 
 // answers keeps the latest answers; the least recently used are dropped.
@@ -115,9 +112,9 @@ func (a *answers) get(q question) answer {
 
 func (a *answers) put(q question, latest answer, cacheable bool) {
 	e := entry{answer: latest}
-	e.valid = latest.size() <= maxPatches
+	e.valid = latest.size <= maxSize
 	if !e.valid {
-		e.patches = nil
+		e.patches, e.variables = nil, nil
 	}
 	if !cacheable {
 		e.until = a.clock.Now().Add(reuseFor)

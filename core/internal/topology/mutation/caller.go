@@ -2,6 +2,7 @@ package mutation
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -113,21 +114,44 @@ func (c *Caller) DiscoverVariables(ctx context.Context, class *clusterv1.Cluster
 		if patch.External == nil || patch.External.DiscoverVariablesExtension == nil {
 			continue
 		}
-		handler := *patch.External.DiscoverVariablesExtension
-		target, err := c.extensions.Find(ctx, runtimehooksv1.DiscoverVariables, class, handler)
+		found, err := c.discover(ctx, class, patch)
 		if err != nil {
 			return nil, fmt.Errorf("patch %q: %w", patch.Name, err)
 		}
-		response := &runtimehooksv1.DiscoverVariablesResponse{}
-		if _, err := target.Call(ctx, patch.External.Settings, &runtimehooksv1.DiscoverVariablesRequest{}, response); err != nil {
-			return nil, fmt.Errorf("patch %q: %w", patch.Name, err)
-		}
-		if errs := variables.ValidateDefinitions(ctx, response.Variables, field.NewPath("variables")); len(errs) > 0 {
-			return nil, fmt.Errorf("patch %q: extension %s returned invalid variables: %w", patch.Name, handler, errs.ToAggregate())
-		}
-		out = append(out, variables.Source{From: patch.Name, Variables: response.Variables})
+		out = append(out, variables.Source{From: patch.Name, Variables: found})
 	}
 	return out, nil
+}
+
+// discover returns the variables of one patch. Answers are used again until the class changes.
+func (c *Caller) discover(ctx context.Context, class *clusterv1.ClusterClass, patch *clusterv1.ClusterClassPatch) ([]clusterv1.ClusterClassVariable, error) {
+	handler, settings := *patch.External.DiscoverVariablesExtension, patch.External.Settings
+	target, err := c.extensions.Find(ctx, runtimehooksv1.DiscoverVariables, class, handler)
+	if err != nil {
+		return nil, err
+	}
+	q, err := questionOf(target, settings, []any{class.UID, class.Generation, patch.Name})
+	if err != nil {
+		return nil, err
+	}
+	known := c.answers.get(q)
+	if known.valid {
+		return known.variables, nil
+	}
+	response := &runtimehooksv1.DiscoverVariablesResponse{}
+	ignored, err := target.Call(ctx, settings, &runtimehooksv1.DiscoverVariablesRequest{}, response)
+	if err != nil || ignored {
+		return known.variables, err
+	}
+	if errs := variables.ValidateDefinitions(ctx, response.Variables, field.NewPath("variables")); len(errs) > 0 {
+		return nil, fmt.Errorf("extension %s returned invalid variables: %w", handler, errs.ToAggregate())
+	}
+	encoded, err := json.Marshal(response.Variables)
+	if err != nil {
+		return nil, err
+	}
+	c.answers.put(q, answer{variables: response.Variables, size: len(encoded)}, target.Cacheable())
+	return response.Variables, nil
 }
 
 // generateRequest returns the request, and the item of each uid. The uids are derived from the items, so that equal calls are equal

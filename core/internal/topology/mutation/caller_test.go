@@ -371,6 +371,7 @@ func TestDiscoverVariables(t *testing.T) {
 		"a reserved name":   {[]any{variable("builtin", "string")}, nil, "reserved"},
 	} {
 		w.variables = test.variables
+		class.Generation++
 		found, err := w.DiscoverVariables(t.Context(), class)
 		if !matches(err, test.err) {
 			t.Errorf("%s: %v, want an error with %q", reason, err, test.err)
@@ -381,6 +382,44 @@ func TestDiscoverVariables(t *testing.T) {
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s:\n%s", reason, diff)
+		}
+	}
+}
+
+// TestDiscoveredVariablesAreUsedAgain reconciles a class that does not change.
+func TestDiscoveredVariablesAreUsedAgain(t *testing.T) {
+	w := newWorld(t, nil)
+	config := &runtimev1.ExtensionConfig{}
+	testenv.Must(t, w.api.Client.Get(t.Context(), client.ObjectKey{Name: "x"}, config))
+	for i := range config.Status.Handlers {
+		config.Status.Handlers[i].FailurePolicy = ptr.To(runtimev1.FailurePolicyIgnore)
+	}
+	testenv.Must(t, w.api.Client.Status().Update(t.Context(), config))
+	w.variables = []any{map[string]any{"name": "a", "required": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "string"}}}}
+	class := &clusterv1.ClusterClass{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "k"}, Spec: clusterv1.ClusterClassSpec{Patches: []clusterv1.ClusterClassPatch{
+		{Name: "ext", External: &clusterv1.ExternalPatchDefinition{DiscoverVariablesExtension: ptr.To("discovervariables.x")}},
+	}}}
+	for _, test := range []struct {
+		reason string
+		change func()
+		calls  int
+		want   string
+	}{
+		{reason: "the first time", change: func() {}, calls: 1, want: "a"},
+		{reason: "nothing has changed", change: func() {}, calls: 0, want: "a"},
+		{reason: "the class has changed", change: func() { class.Generation++ }, calls: 1, want: "a"},
+		{reason: "the answer is old", change: func() { w.clock.SetTime(w.clock.Now().Add(5 * time.Minute)) }, calls: 1, want: "a"},
+		{reason: "the answer is old, and a failure is ignored", calls: 1, want: "a", change: func() {
+			w.clock.SetTime(w.clock.Now().Add(5 * time.Minute))
+			w.status = "nonsense"
+		}},
+		{reason: "a failure is ignored, and there is no answer", change: func() { class.Generation++ }, calls: 1},
+	} {
+		test.change()
+		w.server.Calls()
+		found, err := w.DiscoverVariables(t.Context(), class)
+		if calls := len(w.server.Calls()); err != nil || calls != test.calls || names(found[0]) != test.want {
+			t.Errorf("%s: %d calls, %v, %v; want %d calls, variables %q", test.reason, calls, found, err, test.calls, test.want)
 		}
 	}
 }

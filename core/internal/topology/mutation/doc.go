@@ -2,8 +2,9 @@
 // DiscoverVariables for classes.
 //
 // Answers to GeneratePatches and ValidateTopology are used again for the same request, handler, settings and version of the ExtensionConfig:
-// five minutes, or, if the ExtensionConfig promises that they depend on nothing else, until one of these changes. So extensions are not
-// called while a topology is reconciled, but nothing changes in it.
+// five minutes, or, if the ExtensionConfig promises that they depend on nothing else, until one of these changes. Those to DiscoverVariables
+// are used again in the same way for the same generation of the class. So extensions are not called while a topology or a class is
+// reconciled, but nothing changes in it.
 //
 // Patches must be deterministic: otherwise each reconcile would replace templates, and with them Machines. An answer that is
 // not known for its request is asked for again at once, unless the Cluster is only being created; if the two lead to different templates,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +20,7 @@ import (
 
 // write writes the changed objects below the directory: created objects to created, and the original, the result, and their
 // differences to modified.
-func (o *Options) write(ctx context.Context, changes []topologyplan.Change) error {
+func (o *Options) write(ctx context.Context, changes []topologyplan.Change, out io.Writer) error {
 	created, modified := filepath.Join(o.Directory, "created"), filepath.Join(o.Directory, "modified")
 	for _, dir := range []string{created, modified} {
 		if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -39,8 +40,8 @@ func (o *Options) write(ctx context.Context, changes []topologyplan.Change) erro
 			return fmt.Errorf("cannot write %s %s: %w", c.Object().GetKind(), c.Object().GetName(), err)
 		}
 	}
-	fmt.Fprintf(o.IO.Out, "Created objects are written to directory %q\n", created)
-	fmt.Fprintf(o.IO.Out, "Modified objects are written to directory %q\n", modified)
+	fmt.Fprintf(out, "Created objects are written to directory %q\n", created)
+	fmt.Fprintf(out, "Modified objects are written to directory %q\n", modified)
 	return nil
 }
 

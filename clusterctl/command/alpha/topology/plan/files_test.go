@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,7 +39,7 @@ func written(t *testing.T, diff string) (map[string]string, error) {
 	streams, _ := iostreams.Test()
 	dir := t.TempDir()
 	o := &Options{IO: streams, Directory: dir, DiffCommand: diff}
-	err := o.write(t.Context(), changes())
+	err := o.write(t.Context(), changes(), io.Discard)
 	files := map[string]string{}
 	fsErr := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -101,7 +101,7 @@ func TestUnwritableDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := &Options{IO: streams, Directory: file, DiffCommand: "diff"}
-	if err := o.write(context.Background(), changes()); err == nil || !strings.Contains(err.Error(), "cannot create a directory for the plan") {
+	if err := o.write(t.Context(), changes(), io.Discard); err == nil || !strings.Contains(err.Error(), "cannot create a directory for the plan") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -39,6 +39,8 @@ type Options struct {
 	ClusterName string
 	// Directory is an existing directory for the changed objects.
 	Directory string
+	// Output is text or json.
+	Output string
 	// SkipExtensions leaves out the patches of runtime extensions.
 	SkipExtensions bool
 	// DiffCommand compares two files, which follow its arguments.
@@ -68,9 +70,15 @@ kind.`,
   clusterctl alpha topology plan -f modified-class.yaml -o plan --cluster my-cluster
 
   # Show what a new Cluster and its class create, without a management cluster
-  clusterctl alpha topology plan -f class.yaml -f cluster.yaml -o plan`,
+  clusterctl alpha topology plan -f class.yaml -f cluster.yaml -o plan
+
+  # Fail if a change replaces Machines
+  clusterctl alpha topology plan -f modified-class.yaml -o plan --output json | jq -e '[.rounds[].rollouts[].machines[]] == []'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.Output != "text" && opts.Output != "json" {
+				return fmt.Errorf("--output %q is not supported: use text or json", opts.Output)
+			}
 			command, _ := f.Env("KUBECTL_EXTERNAL_DIFF")
 			opts.DiffCommand = cmp.Or(strings.TrimSpace(command), "diff -u -N")
 			if runF != nil {
@@ -85,6 +93,7 @@ kind.`,
 	flags.StringArrayVarP(&opts.Files, "file", "f", nil, "A `file` with objects to apply; may be repeated. - is the standard input")
 	flags.StringVarP(&opts.ClusterName, "cluster", "c", "", "The `name` of the Cluster to plan. Defaults to the only one that is affected")
 	flags.StringVarP(&opts.Directory, "output-directory", "o", "", "An existing `directory` for the changed objects")
+	flags.StringVar(&opts.Output, "output", "text", "Output `format`: text or json. The objects are in the output directory")
 	flags.BoolVar(&opts.SkipExtensions, "skip-extensions", false, "Leave out the patches of runtime extensions, which are called from this machine otherwise")
 	for _, name := range []string{"file", "output-directory"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {
@@ -123,6 +132,12 @@ func run(ctx context.Context, opts *Options) error {
 	plan, err := topologyplan.Compute(ctx, in)
 	if err != nil {
 		return err
+	}
+	if opts.Output == "json" {
+		if err := opts.print(plan); err != nil || len(plan.Rounds) == 0 {
+			return err
+		}
+		return opts.write(ctx, plan.Rounds[0].Changes, opts.IO.Err)
 	}
 	return opts.show(ctx, plan)
 }

@@ -36,7 +36,7 @@ func (o *Options) show(ctx context.Context, plan *topologyplan.Plan) error {
 	if err := o.showRollouts(plan); err != nil {
 		return err
 	}
-	return o.write(ctx, first.Changes)
+	return o.write(ctx, first.Changes, o.IO.Out)
 }
 
 func (o *Options) list(kind string, keys []client.ObjectKey) {
@@ -100,13 +100,17 @@ func (o *Options) showRollouts(plan *topologyplan.Plan) error {
 
 func (o *Options) showRollout(r topologyplan.Rollout) {
 	out := o.IO.Out
-	if r.Unknown {
+	switch {
+	case r.Unknown:
 		fmt.Fprintf(out, "Whether %s %s replaces its %d Machines is decided by its provider.\n", r.Kind, r.Name, r.Kept)
-	} else {
+	default:
 		fmt.Fprintf(out, "%s %s replaces %d Machines and keeps %d:\n", r.Kind, r.Name, len(r.Machines), r.Kept)
 		for _, name := range r.Machines {
 			fmt.Fprintf(out, "  %s\n", name)
 		}
+	}
+	if r.Held != "" {
+		fmt.Fprintf(out, "But not yet: %s.\n", r.Held)
 	}
 	fmt.Fprintf(out, "Because of: %s\n\n", strings.Join(r.Reasons, ", "))
 }
