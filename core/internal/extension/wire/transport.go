@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/http/httpproxy"
 	"k8s.io/utils/lru"
 )
 
@@ -62,7 +63,7 @@ func (t *transports) of(authorities []byte) (http.RoundTripper, error) {
 		}
 	}
 	built := &http.Transport{
-		Proxy: proxyOf, DialContext: t.dial, TLSClientConfig: trust, DisableCompression: true,
+		Proxy: proxy(), DialContext: t.dial, TLSClientConfig: trust, DisableCompression: true,
 		ForceAttemptHTTP2: true, HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 		MaxIdleConnsPerHost: 10, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxHeaders,
 	}
@@ -70,10 +71,13 @@ func (t *transports) of(authorities []byte) (http.RoundTripper, error) {
 	return built, nil
 }
 
-// proxyOf returns the proxy of the environment, except for Services, which a proxy does not know.
-func proxyOf(r *http.Request) (*url.URL, error) {
-	if strings.HasSuffix(r.URL.Hostname(), ".svc") {
-		return nil, nil
+// proxy returns a function that returns the proxy of the environment, except for Services, which a proxy does not know.
+func proxy() func(*http.Request) (*url.URL, error) {
+	environment := httpproxy.FromEnvironment().ProxyFunc()
+	return func(r *http.Request) (*url.URL, error) {
+		if strings.HasSuffix(r.URL.Hostname(), ".svc") {
+			return nil, nil
+		}
+		return environment(r.URL)
 	}
-	return http.ProxyFromEnvironment(r)
 }
