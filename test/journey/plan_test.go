@@ -151,6 +151,7 @@ func (c *Subject) owned() owned {
 func specOf(u *unstructured.Unstructured) any {
 	copied := u.DeepCopy()
 	unstructured.RemoveNestedField(copied.Object, "spec", "providerIDList")
+	unstructured.RemoveNestedField(copied.Object, "spec", "template", "spec", "bootstrap", "dataSecretName")
 	return copied.Object["spec"]
 }
 
