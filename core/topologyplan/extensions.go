@@ -34,7 +34,7 @@ func newExtensions(world *World, in Input) (*extensions, error) {
 	if err := runtimehooksv1.AddToCatalog(catalog); err != nil {
 		return nil, err
 	}
-	caller := wire.NewCaller(wire.Options{UserAgent: in.UserAgent, Metrics: prometheus.NewRegistry(), Clock: clock.RealClock{}})
+	caller := wire.NewCaller(wire.Options{UserAgent: in.UserAgent, Dial: in.Dial, Metrics: prometheus.NewRegistry(), Clock: clock.RealClock{}})
 	out := &extensions{client: extension.New(extension.Options{Reader: world, Catalog: catalog, Caller: caller})}
 	out.patches = reachable{mutation.New(out.client, clock.RealClock{})}
 	if in.SkipExtensions {
@@ -61,7 +61,10 @@ func skippable(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: extensions are called from the machine of this command; use --skip-extensions to plan without their patches", err)
+	if failed, ok := errors.AsType[*wire.Error](err); ok {
+		err = fmt.Errorf("%w (%s)", err, failed.Detail()) // Conditions omit details that change; a terminal does not.
+	}
+	return fmt.Errorf("%w: extensions are called from the machine of this command, those behind a Service through the API server; use --skip-extensions to plan without their patches", err)
 }
 
 // skipped is an extension without patches.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"time"
 
@@ -28,6 +29,8 @@ type Input struct {
 	Cluster string
 	// SkipExtensions leaves out the patches of runtime extensions. Otherwise, they are called from here.
 	SkipExtensions bool
+	// Dial connects to extensions, whose addresses may be names of Services, as <name>.<namespace>.svc. Nil: to the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// UserAgent is sent to extensions.
 	UserAgent string
 	// ControlPlanes decide which Machines a control plane replaces, by the kind of the control plane. What others replace is

@@ -16,7 +16,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/etcd"
-	"sigs.k8s.io/cluster-api/controlplane/kubeadm/internal/portforward"
+	"sigs.k8s.io/cluster-api/internal/portforward"
 	"sigs.k8s.io/cluster-api/provider/remote"
 )
 

@@ -286,3 +286,24 @@ func TestEndpointOf(t *testing.T) {
 		})
 	}
 }
+
+// TestProxy is about connections if the environment has a proxy: it does not know the names of Services.
+func TestProxy(t *testing.T) {
+	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:3128")
+	for address, config := range map[string]runtimev1.ClientConfig{
+		"x.n.svc:443":    {Service: &runtimev1.ServiceReference{Namespace: "n", Name: "x"}},
+		"127.0.0.1:3128": {URL: ptr.To("https://extension.example")},
+	} {
+		var dialed []string
+		c, _ := caller(func(_ context.Context, _, address string) (net.Conn, error) {
+			dialed = append(dialed, address)
+			return nil, errors.New("no network")
+		})
+		if err := c.Post(t.Context(), endpoint(t, config), beforeCreate(0), &runtimehooksv1.BeforeClusterCreateRequest{}, &runtimehooksv1.BeforeClusterCreateResponse{}); err == nil {
+			t.Error("a call without a connection succeeds")
+		}
+		if diff := cmp.Diff([]string{address}, dialed); diff != "" {
+			t.Errorf("connections (-want +got):\n%s", diff)
+		}
+	}
+}

@@ -8,9 +8,12 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/net/http/httpproxy"
 	"k8s.io/utils/lru"
 )
 
@@ -60,10 +63,21 @@ func (t *transports) of(authorities []byte) (http.RoundTripper, error) {
 		}
 	}
 	built := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: t.dial, TLSClientConfig: trust, DisableCompression: true,
+		Proxy: proxy(), DialContext: t.dial, TLSClientConfig: trust, DisableCompression: true,
 		ForceAttemptHTTP2: true, HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 		MaxIdleConnsPerHost: 10, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxHeaders,
 	}
 	t.kept.Add(key, built)
 	return built, nil
+}
+
+// proxy returns a function that returns the proxy of the environment, except for Services, which a proxy does not know.
+func proxy() func(*http.Request) (*url.URL, error) {
+	environment := httpproxy.FromEnvironment().ProxyFunc()
+	return func(r *http.Request) (*url.URL, error) {
+		if strings.HasSuffix(r.URL.Hostname(), ".svc") {
+			return nil, nil
+		}
+		return environment(r.URL)
+	}
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/servicedial"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/replacement"
 	"sigs.k8s.io/cluster-api/core/topologyplan"
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
@@ -121,6 +122,11 @@ func run(ctx context.Context, opts *Options) error {
 	if m != nil {
 		in.Live = m.Client
 		in.Namespace = cmp.Or(in.Namespace, m.Namespace)
+		services, err := servicedial.Through(m.Client, m.Config)
+		if err != nil {
+			return err
+		}
+		in.Dial = services.DialContext
 	}
 	in.Namespace = namespace(in.Namespace, objects)
 	plan, err := topologyplan.Compute(ctx, in)
