@@ -189,26 +189,12 @@ func (p *proposal) rotate(c *Subject, name string, capacity map[string]any) {
 }
 
 // plannedCluster creates a Cluster of a class with an external patch, and waits until it is ready.
-func (w *World) plannedCluster() *Subject {
-	w.t.Helper()
-	_, endpoint := newGreeter(w.t.(*testing.T))
-	testenv.Must(w.t, w.Client.Create(w.t.Context(), extensionConfig("greeter", endpoint)))
-	w.discovered("greeter", "True discover.greeter generate.greeter validate.greeter")
-	name := w.Class(w.Tools.ProjectTemplate())
-	class := &clusterv1.ClusterClass{}
-	testenv.Must(w.t, w.Client.Get(w.t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: name}, class))
-	class.Spec.Patches = append(class.Spec.Patches, clusterv1.ClusterClassPatch{Name: "greet", External: &clusterv1.ExternalPatchDefinition{
-		GenerateExtension: ptr.To("generate.greeter"), ValidateExtension: ptr.To("validate.greeter"), DiscoverVariablesExtension: ptr.To("discover.greeter"),
-	}})
-	testenv.Must(w.t, w.Client.Update(w.t.Context(), class))
-	testenv.Eventually(w.t, "the variable is discovered", func() error {
-		testenv.Must(w.t, w.Client.Get(w.t.Context(), client.ObjectKeyFromObject(class), class))
-		if !slices.ContainsFunc(class.Status.Variables, func(v clusterv1.ClusterClassStatusVariable) bool { return v.Name == "greeting" }) {
-			return fmt.Errorf("the variables of the class: %v", class.Status.Variables)
-		}
-		return nil
-	})
-	c := w.Subject(NewCluster("planned", name).Workers(1).Variable("startupDuration", "0ms").Variable("greeting", "hello").Build())
+func plannedCluster(t *testing.T, w *World) *Subject {
+	t.Helper()
+	g := newGreeter(t)
+	g.serve(t)
+	class := g.register(w)
+	c := w.Subject(NewCluster("planned", class.Name).Workers(1).Variable("startupDuration", "0ms").Variable("greeting", "hello").Build())
 	c.Eventually("the Cluster becomes ready", Ready, settled)
 	return c
 }
