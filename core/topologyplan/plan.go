@@ -50,7 +50,7 @@ type Plan struct {
 	// Cluster is the Cluster that the rest is about; nil if none is planned.
 	Cluster *client.ObjectKey
 	// Rounds are what happens, one after the other: a round begins once the rollouts of the one before are complete. The first one
-	// begins at once.
+	// begins at once; it is empty if the others only wait for rollouts that are already in progress.
 	Rounds []Round
 	// Waiting is what does not happen even after all rounds, because of annotations or objects that are in progress; "" if nothing waits.
 	Waiting string

@@ -35,19 +35,27 @@ type prediction struct {
 	replaced map[string]bool
 }
 
-// run adds rounds until nothing changes.
+// run adds rounds until nothing changes. A first round without changes completes the rollouts that are already in progress: more may
+// follow from them.
 func (p *prediction) run(ctx context.Context) error {
 	p.schemas, p.replaced = ssa.NewSchemas(p.World, p.World), map[string]bool{}
-	for range maxRounds {
+	var first Round
+	for i := range maxRounds {
 		round, waiting, err := p.round(ctx)
 		if err != nil {
 			return fmt.Errorf("planning Cluster %s: %w", p.plan.Cluster, err)
 		}
 		p.plan.Waiting = waiting
-		if len(round.Changes) == 0 {
+		switch {
+		case len(round.Changes) > 0 && i == 1 && len(p.plan.Rounds) == 0:
+			p.plan.Rounds = []Round{first, round}
+		case len(round.Changes) > 0:
+			p.plan.Rounds = append(p.plan.Rounds, round)
+		case i > 0:
 			return nil
+		default:
+			first = round
 		}
-		p.plan.Rounds = append(p.plan.Rounds, round)
 	}
 	return fmt.Errorf("planning Cluster %s: the objects still change after %d rounds: the ClusterClass has a patch that never settles", p.plan.Cluster, maxRounds)
 }

@@ -80,7 +80,7 @@ func addMachineSet(t *testing.T, w *World, u *unstructured.Unstructured) {
 	set.Spec.Template = *md.Spec.Template.DeepCopy()
 	testenv.Must(t, w.PutTyped(set))
 	labels := map[string]string{clusterv1.MachineDeploymentNameLabel: md.Name, clusterv1.ClusterTopologyMachineDeploymentNameLabel: name, clusterv1.ClusterTopologyOwnedLabel: ""}
-	addMachine(t, w, name, metav1.NewControllerRef(set, clusterv1.GroupVersion.WithKind("MachineSet")), labels, *md.Spec.Template.Spec.Version)
+	addMachine(t, w, name, metav1.NewControllerRef(set, clusterv1.GroupVersion.WithKind("MachineSet")), labels, "v1.30.0")
 }
 
 func addMachine(t *testing.T, w *World, name string, owner *metav1.OwnerReference, labels map[string]string, version string) {
@@ -112,6 +112,26 @@ type rolloutCase struct {
 	// want are the rollouts of all rounds; names are without suffixes.
 	want    [][]Rollout
 	waiting string
+}
+
+// upgraded returns a function that sets the version in the specs of the control plane and the workers, except one. Machines keep theirs.
+func upgraded(except string) func(*unstructured.Unstructured) {
+	return func(u *unstructured.Unstructured) {
+		path := []string{"spec", "template", "spec", "version"}
+		switch u.GetKind() {
+		case "KubeadmControlPlane":
+			path = []string{"spec", "version"}
+		case "MachineDeployment", "MachinePool":
+			if strings.Contains(u.GetName(), except) {
+				return
+			}
+		default:
+			return
+		}
+		if err := unstructured.SetNestedField(u.Object, "v1.31.0", path...); err != nil {
+			panic(err) // the path leads through maps
+		}
+	}
 }
 
 func upgrade(c *clusterv1.Cluster) { c.Spec.Topology.Version = "v1.31.0" }
@@ -148,6 +168,7 @@ func rolloutCases() []rolloutCase {
 			want: [][]Rollout{{controlPlane}, {held(first, "its strategy is OnDelete: each Machine is replaced once it has been deleted"), pool}}, waiting: "demo-md-1",
 		},
 		{reason: "in a paused Cluster nothing happens", change: func(c *clusterv1.Cluster) { upgrade(c); c.Spec.Paused = true }, want: [][]Rollout{{controlPlane}, {first, pool}, {second}}, waiting: "the Cluster is paused"},
+		{reason: "the next MachineDeployment follows once the one in progress is complete", before: upgraded("md-1"), change: upgrade, want: [][]Rollout{nil, {second}}},
 		{reason: "a failure domain of a pool", change: func(c *clusterv1.Cluster) {
 			c.Spec.Topology.Workers.MachinePools[0].FailureDomains = []string{"a"}
 		}, want: [][]Rollout{{{Kind: "MachinePool", Name: "demo-mp-0", Reasons: []string{"spec.failureDomains"}, Unknown: true}}}},

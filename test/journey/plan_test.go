@@ -264,8 +264,10 @@ func settled(p *Snapshot) error {
 			return errors.New("the control plane is being rolled out")
 		}
 	}
+	owners := map[string]bool{}
 	for i := range p.Deployments.Items {
 		md := &p.Deployments.Items[i]
+		owners[md.Name] = md.DeletionTimestamp == nil
 		n := *md.Spec.Replicas
 		s := &md.Status
 		if s.ObservedGeneration != md.Generation || s.UpdatedReplicas != n || s.Replicas != n || s.AvailableReplicas != n {
@@ -274,6 +276,7 @@ func settled(p *Snapshot) error {
 	}
 	for i := range p.Pools.Items {
 		pool := &p.Pools.Items[i]
+		owners[pool.Name] = pool.DeletionTimestamp == nil
 		n, s := *pool.Spec.Replicas, &pool.Status
 		if s.ObservedGeneration != pool.Generation || s.Replicas != n || s.ReadyReplicas != n {
 			return fmt.Errorf("MachinePool %s is being rolled out", pool.Name)
@@ -282,6 +285,14 @@ func settled(p *Snapshot) error {
 	for _, m := range p.Machines.Items {
 		if m.DeletionTimestamp != nil {
 			return fmt.Errorf("Machine %s is being deleted", m.Name)
+		}
+		if owner := countedFor(&m); owner != "" && owner != "KubeadmControlPlane" && !owners[owner] {
+			return fmt.Errorf("Machine %s will be deleted with %s", m.Name, owner)
+		}
+	}
+	for name, stays := range owners {
+		if !stays {
+			return fmt.Errorf("%s is being deleted", name)
 		}
 	}
 	return nil

@@ -91,7 +91,11 @@ func (o *Options) showRollouts(plan *topologyplan.Plan) error {
 		for _, r := range round.Rollouts {
 			o.showRollout(r)
 		}
-		if len(round.Rollouts) == 0 && i == 0 {
+		switch {
+		case i > 0 || len(round.Rollouts) > 0:
+		case len(round.Changes) == 0:
+			fmt.Fprintf(out, "Nothing changes until the rollouts that are in progress are complete.\n\n")
+		default:
 			fmt.Fprintf(out, "No Machines are replaced.\n\n")
 		}
 	}
