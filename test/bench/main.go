@@ -19,9 +19,15 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"sigs.k8s.io/cluster-api/test/managers"
 )
 
 func main() {
+	ctrl.SetLogger(logr.Discard()) // Of the extension.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
 	stop()
@@ -58,6 +64,7 @@ type options struct {
 	resourceSets            int
 	describe, overview      int
 	initialize, move        int
+	extensions              bool
 	idle, profiles          time.Duration
 }
 
@@ -74,6 +81,7 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.overview, "get-clusters", 0, "instead of the table, create this many Clusters, and print what listing them costs")
 	flags.IntVar(&o.initialize, "init", 0, "instead of the table, turn an empty cluster into a management cluster, this many times, and print what it costs")
 	flags.IntVar(&o.move, "move", 0, "instead of the table, create this many clusters, and print what it costs to move them to another management cluster")
+	flags.BoolVar(&o.extensions, "extensions", false, "with a runtime extension that patches the templates of all clusters, and blocks the creation of each once")
 	flags.IntVar(&o.workers, "workers", 99, "number of workers of each cluster, with --health")
 	flags.IntVar(&o.resourceSets, "resource-sets", 0, "instead of the table, create this many clusters, and print what a ClusterResourceSet for all of them costs")
 	flags.IntVar(&o.detail, "detail", 0, "number of most frequent requests to print for each row")
@@ -92,7 +100,11 @@ func run(ctx context.Context, args []string) error {
 	if o.initialize > 0 {
 		return initialize(ctx, os.Stdout, o)
 	}
-	w, err := startWorld(ctx, o.root, o.keep)
+	programs := managers.Programs()
+	if o.extensions {
+		programs = managers.WithExtensions()
+	}
+	w, err := startWorld(ctx, o.root, o.keep, programs)
 	if err != nil {
 		return err
 	}
@@ -109,6 +121,8 @@ func run(ctx context.Context, args []string) error {
 		err = w.describe(ctx, os.Stdout, o.describe)
 	case o.overview > 0:
 		err = w.overview(ctx, os.Stdout, o.overview)
+	case o.extensions:
+		err = w.extensions(ctx, os.Stdout, o)
 	case o.scale > 0:
 		err = w.scale(ctx, os.Stdout, o.scale)
 	default:

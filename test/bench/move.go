@@ -21,12 +21,13 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
+	"sigs.k8s.io/cluster-api/test/managers"
 )
 
 // move creates clusters of 1+1 and measures their move to another management cluster, and for comparison a client that only creates
 // the same objects there, and deletes them again, with the same number of requests in flight.
 func (w *world) move(ctx context.Context, out io.Writer, clusters int) error {
-	target, err := startWorld(ctx, w.Root, filepath.Join(w.Dir, "target"), client.DryRunAll)
+	target, err := startWorld(ctx, w.Root, filepath.Join(w.Dir, "target"), managers.Programs(), client.DryRunAll)
 	if err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ type world struct {
 	bindings objects
 }
 
-// startWorld starts everything and creates the ClusterClass, with these options.
-func startWorld(ctx context.Context, root, dir string, class ...client.CreateOption) (*world, error) {
+// startWorld starts an API server and these programs, and creates the ClusterClass, with these options.
+func startWorld(ctx context.Context, root, dir string, programs []managers.Program, class ...client.CreateOption) (*world, error) {
 	if dir == "" {
 		var err error
 		if dir, err = os.MkdirTemp("", "bench-"); err != nil {
@@ -37,14 +37,14 @@ func startWorld(ctx context.Context, root, dir string, class ...client.CreateOpt
 		return nil, err
 	}
 	w := &world{Server: server}
-	if err := w.start(ctx, class...); err != nil {
+	if err := w.start(ctx, programs, class...); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w (logs are in %s)", err, dir), w.stop())
 	}
 	return w, nil
 }
 
-func (w *world) start(ctx context.Context, class ...client.CreateOption) error {
-	for _, p := range managers.Programs() {
+func (w *world) start(ctx context.Context, programs []managers.Program, class ...client.CreateOption) error {
+	for _, p := range programs {
 		m, err := managers.NewManager(w.Root, w.Dir, p.Name, p, w.Kubeconfig)
 		if err != nil {
 			return err

@@ -87,14 +87,20 @@ func (c *Subject) nothingPlanned(*Snapshot) error {
 	if err != nil {
 		return err // such as a class that has not been reconciled yet
 	}
-	if len(plan.Rounds) > 0 {
+	if len(plan.Rounds) > 0 || strings.Contains(plan.Waiting, "on hold") {
 		return fmt.Errorf("rounds are left: %s", rounds(plan))
 	}
-	p, err := c.snapshot(c.t.Context())
-	if err != nil {
-		return err
+	return settled(c.live()) // of objects that are not older than the plan
+}
+
+// live returns the current objects, without those of the Cluster itself.
+func (c *Subject) live() *Snapshot {
+	c.t.Helper()
+	p := &Snapshot{}
+	for _, list := range p.lists() {
+		testenv.Must(c.t, c.Client.List(c.t.Context(), list, client.InNamespace(c.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name}))
 	}
-	return settled(p) // of objects that are not older than the plan
+	return p
 }
 
 // rounds describes a plan.
@@ -141,7 +147,7 @@ func (c *Subject) owned() owned {
 			o.specs[kind+" "+list.Items[i].GetName()] = specOf(&list.Items[i])
 		}
 	}
-	for _, m := range c.Snapshot().Machines.Items {
+	for _, m := range c.live().Machines.Items {
 		o.machines[m.Name] = &m
 	}
 	return o

@@ -2,6 +2,6 @@
 // injection.
 //
 // What belongs here: starting, stopping and killing these processes, and their prerequisites in the API server (CRDs, webhook
-// configurations, ServiceAccounts with RBAC). What does not: using them, which the benchmark (test/bench), the fault harness
+// configurations, ServiceAccounts with RBAC), and a server of runtime extensions for them. What does not: using them, which the benchmark (test/bench), the fault harness
 // (test/fault) and the permission test (test/permission) do. Tests that need only an API server use provider/testenv.
 package managers

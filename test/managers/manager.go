@@ -34,6 +34,13 @@ func Programs() []Program {
 	}
 }
 
+// WithExtensions returns Programs that call runtime extensions.
+func WithExtensions() []Program {
+	programs := Programs()
+	programs[0].Gates += ",RuntimeSDK=true"
+	return programs
+}
+
 // Docker returns the manager of Docker infrastructure. Its gates are those of Programs.
 func Docker() Program {
 	return Program{Name: "capd-manager", Component: "infrastructure-docker", Gates: "ClusterTopology=true"}

@@ -75,7 +75,7 @@ func Start(ctx context.Context, o Options) (*World, error) {
 func (w *World) start(ctx context.Context) error {
 	programs := managers.Programs()
 	if w.options.Hooks {
-		programs[0].Gates += ",RuntimeSDK=true"
+		programs = managers.WithExtensions()
 	}
 	if w.options.IPAM {
 		programs = append(programs, managers.IPAM())
