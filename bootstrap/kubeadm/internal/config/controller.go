@@ -119,9 +119,10 @@ func (s *scope) initialized() bool {
 	return condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition)
 }
 
-// infrastructure waits until the cluster has an endpoint.
+// infrastructure waits until the cluster has an endpoint. Data that exists does not depend on it any more: nothing would correct its
+// condition when the infrastructure is ready again.
 func (c *Controller) infrastructure(_ context.Context, s *scope) (step.Result, error) {
-	if s.cluster.Status.InfrastructureReady {
+	if s.cluster.Status.InfrastructureReady || s.config.Status.Ready {
 		return step.Done(), nil
 	}
 	return step.Wait("the infrastructure of Cluster " + s.cluster.Name).WithConditions(condition.False(bootstrapv1.DataSecretAvailableCondition,

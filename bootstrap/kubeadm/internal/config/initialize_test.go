@@ -79,6 +79,24 @@ func TestWithoutOwnerNothingHappens(t *testing.T) {
 	}
 }
 
+// TestDataDoesNotDependOnInfrastructure lets the infrastructure of a cluster no longer be ready after data was generated, as a manager
+// with an older state of the cluster may report for a moment.
+func TestDataDoesNotDependOnInfrastructure(t *testing.T) {
+	cluster := newCluster()
+	w := newWorld(t, cluster, newMachine("m", true), newConfig("m", clusterSpec()))
+	w.mustReconcile(t, "m")
+	want := states(w.config(t, "m"))
+	for _, ready := range []bool{false, true} {
+		get(t, w, cluster.Name, cluster)
+		cluster.Status.InfrastructureReady = ready
+		testenv.Must(t, w.Status().Update(t.Context(), cluster))
+		w.mustReconcile(t, "m")
+		if diff := cmp.Diff(want, states(w.config(t, "m"))); diff != "" {
+			t.Errorf("infrastructure ready %t: conditions, -want +got:\n%s", ready, diff)
+		}
+	}
+}
+
 func TestInitialize(t *testing.T) {
 	w := newWorld(t, newCluster(), newMachine("m", true), newConfig("m", clusterSpec()))
 	w.mustReconcile(t, "m")
