@@ -46,11 +46,12 @@ patches:
 	name := w.Class(w.Tools.ProjectTemplate())
 	class := &clusterv1.ClusterClass{}
 	testenv.Must(t, w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: name}, class))
+	before := class.DeepCopy()
 	class.Spec.Patches = append(class.Spec.Patches, clusterv1.ClusterClassPatch{Name: "try", External: &clusterv1.ExternalPatchDefinition{
 		GenerateExtension: ptr.To("generate-patches.try"), DiscoverVariablesExtension: ptr.To("discover-variables.try"),
 		Settings: map[string]string{"answers": w.Namespace + "/c-test-extension"},
 	}})
-	testenv.Must(t, w.Client.Update(t.Context(), class))
+	testenv.Must(t, w.Client.Patch(t.Context(), class, client.MergeFrom(before)))
 
 	c := w.Subject(NewCluster("c", name).Version("v1.29.2").Variable("startupDuration", "100ms").Workers(1).Build())
 	c.Eventually("the creation is blocked", blockedBy(`hook "BeforeClusterCreate" is blocking: the budget is not approved (extension before-cluster-create.try)`))
