@@ -13,12 +13,12 @@ for component in config/*/component.yaml; do
 done
 CONTROLLER_GEN=$PWD/bin/controller-gen examples/provider-hosts/generate.sh
 
-# The OpenAPI document of the runtime hooks. (The schemas are of the types; the program imports the hooks.)
-(cd hack && go run ./cmd/openapi ..)
-
 # Messages that users see, from the source of every program.
 cd hack
 go run ./cmd/messages ..
+
+# The OpenAPI document of the runtime hooks.
+go run ./cmd/openapi ..
 
 # The exported API of the SDK.
 go run ./cmd/surface ../provider

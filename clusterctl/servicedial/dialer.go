@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/internal/portforward"
+	"sigs.k8s.io/cluster-api/internal/servicename"
 )
 
 // Forward connects to a port of a Pod.
@@ -50,15 +51,14 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	if err != nil {
 		return nil, err
 	}
-	parts := strings.Split(host, ".")
-	if len(parts) != 3 || parts[2] != "svc" {
+	service, ok := servicename.Parse(host)
+	if !ok {
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
 	number, err := strconv.ParseInt(port, 10, 32)
 	if err != nil {
 		return nil, fmt.Errorf("the port of %s must be a number", address)
 	}
-	service := types.NamespacedName{Namespace: parts[1], Name: parts[0]}
 	pod, target, err := d.find(ctx, service, int32(number))
 	if err != nil {
 		return nil, err

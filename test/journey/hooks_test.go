@@ -110,15 +110,19 @@ func (h *hooks) history() []string {
 
 // blocks is true when the condition of the Cluster says that this hook blocks.
 func blocks(hook string) Condition {
+	return blockedBy(fmt.Sprintf("hook %q is blocking: %s (extension %s.windows)", hook, blockingMessage, strings.ToLower(hook)))
+}
+
+// blockedBy is true when the condition of the Cluster has this message about hooks that block.
+func blockedBy(message string) Condition {
 	return func(p *Snapshot) error {
 		c := condition.Get(p.Cluster, clusterv1.TopologyReconciledCondition)
-		want := fmt.Sprintf("hook %q is blocking: %s (extension %s.windows)", hook, blockingMessage, strings.ToLower(hook))
 		reason := clusterv1.TopologyReconciledHookBlockingReason
 		if p.Cluster.DeletionTimestamp != nil {
 			reason = clusterv1.DeletedReason // It has precedence.
 		}
-		if c == nil || c.Reason != reason || c.Message != want {
-			return fmt.Errorf("the condition is %+v, want %q", c, want)
+		if c == nil || c.Reason != reason || c.Message != message {
+			return fmt.Errorf("the condition is %+v, want %q", c, message)
 		}
 		return nil
 	}

@@ -93,13 +93,11 @@ func (c *Subject) nothingPlanned(*Snapshot) error {
 	return settled(c.live()) // of objects that are not older than the plan
 }
 
-// live returns the current objects, without those of the Cluster itself.
+// live returns the current objects.
 func (c *Subject) live() *Snapshot {
 	c.t.Helper()
-	p := &Snapshot{}
-	for _, list := range p.lists() {
-		testenv.Must(c.t, c.Client.List(c.t.Context(), list, client.InNamespace(c.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name}))
-	}
+	p, err := c.snapshotFrom(c.t.Context(), c.Client)
+	testenv.Must(c.t, err)
 	return p
 }
 

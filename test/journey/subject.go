@@ -40,13 +40,18 @@ func (c *Subject) Snapshot() *Snapshot {
 }
 
 func (c *Subject) snapshot(ctx context.Context) (*Snapshot, error) {
+	return c.snapshotFrom(ctx, c.cache)
+}
+
+// snapshotFrom returns what a reader has of the Cluster: a cache, or the API server.
+func (c *Subject) snapshotFrom(ctx context.Context, from client.Reader) (*Snapshot, error) {
 	p := &Snapshot{Cluster: &clusterv1.Cluster{}}
-	if err := c.cache.Get(ctx, c.Key(), p.Cluster); client.IgnoreNotFound(err) != nil {
+	if err := from.Get(ctx, c.Key(), p.Cluster); client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
 	mine := []client.ListOption{client.InNamespace(c.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name}}
 	for _, list := range p.lists() {
-		if err := c.cache.List(ctx, list, mine...); err != nil {
+		if err := from.List(ctx, list, mine...); err != nil {
 			return nil, err
 		}
 	}

@@ -1,7 +1,6 @@
 package journey
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
@@ -65,17 +63,6 @@ patches:
 	c.Eventually("the upgrade fails", notReconciled("before-cluster-upgrade.try"))
 	c.answer("BeforeClusterUpgrade", "")
 	c.Eventually("the Cluster is upgraded", Ready, Version("v1.30.5"), ControlPlanes(1), Workers(1), reconciled(""))
-}
-
-// blockedBy is true when the condition of the Cluster has this message.
-func blockedBy(message string) Condition {
-	return func(p *Snapshot) error {
-		found := condition.Get(p.Cluster, clusterv1.TopologyReconciledCondition)
-		if found == nil || found.Reason != clusterv1.TopologyReconciledHookBlockingReason || found.Message != message {
-			return fmt.Errorf("the condition is %+v, want %q", found, message)
-		}
-		return nil
-	}
 }
 
 // answers returns the ConfigMap with the answers for the Cluster.

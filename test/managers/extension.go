@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -19,7 +17,6 @@ import (
 	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/exp/runtime/server"
-	"sigs.k8s.io/cluster-api/provider/pki"
 )
 
 // extensionTimeout is how long an extension may take to serve, and to be discovered.
@@ -41,7 +38,8 @@ func NewExtension(dir string) (*Extension, error) {
 	if err := runtimehooksv1.AddToCatalog(e.Catalog); err != nil {
 		return nil, err
 	}
-	if err := e.issue(dir); err != nil {
+	var err error
+	if e.ca, err = issue(dir, "extension"); err != nil {
 		return nil, fmt.Errorf("issuing the certificate of the extension: %w", err)
 	}
 	port, err := FreePort()
@@ -52,28 +50,6 @@ func NewExtension(dir string) (*Extension, error) {
 	e.url = "https://" + net.JoinHostPort(host, strconv.Itoa(port))
 	e.Server, err = server.New(server.Options{Catalog: e.Catalog, Host: host, Port: port, CertDir: dir})
 	return e, err
-}
-
-// issue issues a certificate, with a new CA.
-func (e *Extension) issue(dir string) error {
-	ca, err := pki.NewCA(pki.ECDSA, time.Now())
-	if err != nil {
-		return err
-	}
-	trusted, err := ca.PEM()
-	if err != nil {
-		return err
-	}
-	e.ca = trusted.Certificate
-	pair, err := ca.Issue(pki.Request{CommonName: "extension", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}, Validity: 7 * 24 * time.Hour}, time.Now())
-	if err != nil {
-		return err
-	}
-	return errors.Join(
-		os.MkdirAll(dir, 0o700),
-		os.WriteFile(filepath.Join(dir, "tls.crt"), pair.Certificate, 0o600),
-		os.WriteFile(filepath.Join(dir, "tls.key"), pair.Key, 0o600),
-	)
 }
 
 // Serve serves until the context ends. It returns when the server responds.

@@ -22,6 +22,8 @@ type Program struct {
 	Component string
 	// Gates are the feature gates to set, as --feature-gates takes them.
 	Gates string
+	// WithoutLeader is set if all replicas do the same.
+	WithoutLeader bool
 }
 
 // Programs returns the managers that are required for Clusters with in-memory infrastructure.
@@ -51,9 +53,9 @@ func IPAM() Program {
 	return Program{Name: "capi-ipam-in-cluster-controller", Component: "ipam-in-cluster"}
 }
 
-// TestExtension returns the test extension, which has no leader.
+// TestExtension returns the test extension.
 func TestExtension() Program {
-	return Program{Name: "test-extension", Component: "runtime-extension-test"}
+	return Program{Name: "test-extension", Component: "runtime-extension-test", WithoutLeader: true}
 }
 
 // Manager is a program with its configuration. It can be started again after it has exited, with the same ports.
@@ -98,29 +100,32 @@ func NewManager(root, dir, replica string, p Program, kubeconfig string) (*Manag
 	return m, m.issue()
 }
 
-// issue issues the certificate of the webhook server, with a new CA.
-func (m *Manager) issue() error {
+// issue issues the certificate of the webhook server.
+func (m *Manager) issue() (err error) {
+	m.trusted, err = issue(m.certificates, m.Name)
+	return err
+}
+
+// issue writes a serving certificate for this host, of a new CA, to a folder, as tls.crt and tls.key. It returns the CA.
+func issue(dir, name string) (authority []byte, err error) {
 	ca, err := pki.NewCA(pki.ECDSA, time.Now())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	trusted, err := ca.PEM()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	pair, err := ca.Issue(pki.Request{
-		CommonName: m.Name, DNSNames: []string{"localhost"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}, Validity: 24 * time.Hour,
+		CommonName: name, DNSNames: []string{"localhost"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}, Validity: 7 * 24 * time.Hour,
 	}, time.Now())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := os.MkdirAll(m.certificates, 0o700); err != nil {
-		return err
-	}
-	m.trusted = trusted.Certificate
-	return errors.Join(
-		os.WriteFile(filepath.Join(m.certificates, "tls.crt"), pair.Certificate, 0o600),
-		os.WriteFile(filepath.Join(m.certificates, "tls.key"), pair.Key, 0o600),
+	return trusted.Certificate, errors.Join(
+		os.MkdirAll(dir, 0o700),
+		os.WriteFile(filepath.Join(dir, "tls.crt"), pair.Certificate, 0o600),
+		os.WriteFile(filepath.Join(dir, "tls.key"), pair.Key, 0o600),
 	)
 }
 

@@ -97,11 +97,8 @@ func (w *world) run(ctx context.Context, p managers.Program) error {
 		m.Gates += ",RuntimeSDK=true"
 	}
 	m.Args = []string{
-		"--leader-elect", "--webhook-cert-dir=" + filepath.Join(w.Dir, "none"),
+		fmt.Sprintf("--leader-elect=%t", !p.WithoutLeader), "--webhook-cert-dir=" + filepath.Join(w.Dir, "none"),
 		"--insecure-diagnostics=false", "--diagnostics-address=" + diagnostics,
-	}
-	if p == managers.TestExtension() {
-		m.Args[0] = "--leader-elect=false"
 	}
 	if p.Component == "infrastructure-in-memory" {
 		m.Args = append(m.Args, "--debug-address=")

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/cluster-api/internal/servicename"
 )
 
 // dial connects a component to an address. Names of Services, as <name>.<namespace>.svc, lead to the component behind the Service: there
@@ -19,7 +19,7 @@ func (h *host) dial(ctx context.Context, network, address string) (net.Conn, err
 	if err != nil {
 		return nil, fmt.Errorf("address %q: %w", address, err)
 	}
-	key, ok := serviceOf(hostname)
+	key, ok := servicename.Parse(hostname)
 	if !ok {
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
@@ -41,13 +41,4 @@ func (h *host) dial(ctx context.Context, network, address string) (net.Conn, err
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
 	return ours, nil
-}
-
-// serviceOf reads a host name of a Service.
-func serviceOf(hostname string) (types.NamespacedName, bool) {
-	parts := strings.Split(strings.TrimSuffix(strings.TrimSuffix(hostname, "."), ".cluster.local"), ".")
-	if len(parts) != 3 || parts[2] != "svc" {
-		return types.NamespacedName{}, false
-	}
-	return types.NamespacedName{Namespace: parts[1], Name: parts[0]}, true
 }

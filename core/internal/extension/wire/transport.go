@@ -9,12 +9,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
 	"k8s.io/utils/lru"
+
+	"sigs.k8s.io/cluster-api/internal/servicename"
 )
 
 const (
@@ -75,7 +76,7 @@ func (t *transports) of(authorities []byte) (http.RoundTripper, error) {
 func proxy() func(*http.Request) (*url.URL, error) {
 	environment := httpproxy.FromEnvironment().ProxyFunc()
 	return func(r *http.Request) (*url.URL, error) {
-		if strings.HasSuffix(r.URL.Hostname(), ".svc") {
+		if _, ok := servicename.Parse(r.URL.Hostname()); ok {
 			return nil, nil
 		}
 		return environment(r.URL)
