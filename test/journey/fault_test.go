@@ -86,9 +86,10 @@ func TestControlPlaneIsLost(t *testing.T) {
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
 	snapshot := c.Snapshot()
 	machines, plane := snapshot.ControlPlane(), &snapshot.ControlPlanes.Items[0]
+	only := machines[0].UID // by value: machines[0] is read again below, while this condition is checked
 	still := c.Always("no other Machine is created", func(p *Snapshot) error {
 		for _, m := range p.ControlPlane() {
-			if m.UID != machines[0].UID {
+			if m.UID != only {
 				return fmt.Errorf("Machine %s was created", m.Name)
 			}
 		}

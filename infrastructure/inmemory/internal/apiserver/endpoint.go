@@ -250,8 +250,9 @@ func (e *Endpoint) admit(accepted net.Conn) *conn {
 		e.conns[c] = struct{}{}
 	}
 	e.mu.Unlock()
-	if full {
-		_ = accepted.Close() // as above
+	// The last server may have stopped since, and disconnect missed this connection.
+	if full || !e.Serves() {
+		_ = c.Close() // as above
 		return nil
 	}
 	return c
