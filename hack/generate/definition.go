@@ -97,6 +97,7 @@ func definitionOf(raw []byte) (*definition, error) {
 		}
 	}
 	addUnservedVersions(d)
+	addAlikeVersions(d)
 	content, err := marshal(d)
 	if err != nil {
 		return nil, err
