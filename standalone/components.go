@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/infrastructure/docker"
 	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
 	"sigs.k8s.io/cluster-api/ipam/incluster"
+	"sigs.k8s.io/cluster-api/operator"
 	"sigs.k8s.io/cluster-api/provider/manager"
 	"sigs.k8s.io/cluster-api/runtimeextension/testextension"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
@@ -28,6 +29,7 @@ func Components() map[string]host.Program {
 		docker.NewComponent,
 		incluster.NewComponent,
 		testextension.NewComponent,
+		operator.NewComponent,
 	)
 }
 

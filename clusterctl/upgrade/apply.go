@@ -7,25 +7,16 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/clusterctl/lock"
 	"sigs.k8s.io/cluster-api/clusterctl/progress"
 	"sigs.k8s.io/cluster-api/internal/distribution/install"
+	"sigs.k8s.io/cluster-api/internal/distribution/lock"
 	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 	"sigs.k8s.io/cluster-api/internal/distribution/upgrade"
 	"sigs.k8s.io/cluster-api/internal/distribution/upgrade/journal"
 )
-
-// LockNamespace is the namespace of the Lease of Task: every cluster has it.
-const LockNamespace = metav1.NamespaceSystem
-
-// Task is what one process at a time does in a management cluster.
-func Task() lock.Task {
-	return lock.Task{Lease: "clusterctl-upgrade", Does: "upgrades providers", Cluster: "management cluster"}
-}
 
 // Applier upgrades providers. Running the same upgrade again continues an interrupted one.
 type Applier struct {

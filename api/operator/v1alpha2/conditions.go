@@ -1,15 +1,22 @@
 package v1alpha2
 
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
 // Conditions of providers.
 const (
 	// ReadyCondition is the condition Available of the provider's Deployments, or why the provider is not installed.
-	ReadyCondition = "Ready"
+	ReadyCondition clusterv1.ConditionType = "Ready"
 	// PreflightCheckCondition reports whether the spec is valid and fits the other providers.
-	PreflightCheckCondition = "PreflightCheckPassed"
+	PreflightCheckCondition clusterv1.ConditionType = "PreflightCheckPassed"
 	// ProviderInstalledCondition reports whether the provider's objects are as the spec demands.
-	ProviderInstalledCondition = "ProviderInstalled"
+	ProviderInstalledCondition clusterv1.ConditionType = "ProviderInstalled"
 	// ProviderUpgradedCondition reports the last change of the version.
-	ProviderUpgradedCondition = "ProviderUpgraded"
+	ProviderUpgradedCondition clusterv1.ConditionType = "ProviderUpgraded"
 )
 
 // Reasons of PreflightCheckCondition.
@@ -104,3 +111,50 @@ const (
 	// GitHubTokenKey, in Secrets with variables, has a token for GitHub.
 	GitHubTokenKey = "github-token"
 )
+
+// defaultReason is the reason of a condition that is True: the API requires one.
+func defaultReason(kind clusterv1.ConditionType) string {
+	switch kind {
+	case PreflightCheckCondition:
+		return PreflightChecksPassedReason
+	case ProviderInstalledCondition:
+		return ProviderInstalledReason
+	case ProviderUpgradedCondition:
+		return ProviderUpgradedReason
+	}
+	return DeploymentAvailableReason
+}
+
+// conditions returns the conditions in the form of the other kinds of Cluster API. The severity of all that are False is Error: these
+// conditions have none.
+func (s *ProviderStatus) conditions() clusterv1.Conditions {
+	var list clusterv1.Conditions
+	for _, c := range s.Conditions {
+		out := clusterv1.Condition{
+			Type: clusterv1.ConditionType(c.Type), Status: corev1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
+			LastTransitionTime: c.LastTransitionTime,
+		}
+		switch {
+		case c.Status == metav1.ConditionTrue && c.Reason == defaultReason(out.Type):
+			out.Reason = ""
+		case c.Status == metav1.ConditionFalse:
+			out.Severity = clusterv1.ConditionSeverityError
+		}
+		list = append(list, out)
+	}
+	return list
+}
+
+func (s *ProviderStatus) setConditions(list clusterv1.Conditions) {
+	s.Conditions = nil
+	for _, c := range list {
+		out := metav1.Condition{
+			Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
+			LastTransitionTime: c.LastTransitionTime,
+		}
+		if out.Reason == "" {
+			out.Reason = defaultReason(c.Type)
+		}
+		s.Conditions = append(s.Conditions, out)
+	}
+}

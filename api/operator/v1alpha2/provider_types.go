@@ -2,6 +2,8 @@ package v1alpha2
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
 // +kubebuilder:object:root=true
@@ -30,6 +32,12 @@ func (p *CoreProvider) GetSpec() *ProviderSpec { return &p.Spec }
 
 // GetStatus returns the status, to read and to change.
 func (p *CoreProvider) GetStatus() *ProviderStatus { return &p.Status }
+
+// GetConditions returns the conditions.
+func (p *CoreProvider) GetConditions() clusterv1.Conditions { return p.Status.conditions() }
+
+// SetConditions sets the conditions.
+func (p *CoreProvider) SetConditions(list clusterv1.Conditions) { p.Status.setConditions(list) }
 
 // +kubebuilder:object:root=true
 
@@ -69,6 +77,12 @@ func (p *BootstrapProvider) GetSpec() *ProviderSpec { return &p.Spec }
 // GetStatus returns the status, to read and to change.
 func (p *BootstrapProvider) GetStatus() *ProviderStatus { return &p.Status }
 
+// GetConditions returns the conditions.
+func (p *BootstrapProvider) GetConditions() clusterv1.Conditions { return p.Status.conditions() }
+
+// SetConditions sets the conditions.
+func (p *BootstrapProvider) SetConditions(list clusterv1.Conditions) { p.Status.setConditions(list) }
+
 // +kubebuilder:object:root=true
 
 // BootstrapProviderList is a list of BootstrapProviders.
@@ -106,6 +120,12 @@ func (p *ControlPlaneProvider) GetSpec() *ProviderSpec { return &p.Spec }
 
 // GetStatus returns the status, to read and to change.
 func (p *ControlPlaneProvider) GetStatus() *ProviderStatus { return &p.Status }
+
+// GetConditions returns the conditions.
+func (p *ControlPlaneProvider) GetConditions() clusterv1.Conditions { return p.Status.conditions() }
+
+// SetConditions sets the conditions.
+func (p *ControlPlaneProvider) SetConditions(list clusterv1.Conditions) { p.Status.setConditions(list) }
 
 // +kubebuilder:object:root=true
 
@@ -145,6 +165,14 @@ func (p *InfrastructureProvider) GetSpec() *ProviderSpec { return &p.Spec }
 // GetStatus returns the status, to read and to change.
 func (p *InfrastructureProvider) GetStatus() *ProviderStatus { return &p.Status }
 
+// GetConditions returns the conditions.
+func (p *InfrastructureProvider) GetConditions() clusterv1.Conditions { return p.Status.conditions() }
+
+// SetConditions sets the conditions.
+func (p *InfrastructureProvider) SetConditions(list clusterv1.Conditions) {
+	p.Status.setConditions(list)
+}
+
 // +kubebuilder:object:root=true
 
 // InfrastructureProviderList is a list of InfrastructureProviders.
@@ -182,6 +210,12 @@ func (p *AddonProvider) GetSpec() *ProviderSpec { return &p.Spec }
 
 // GetStatus returns the status, to read and to change.
 func (p *AddonProvider) GetStatus() *ProviderStatus { return &p.Status }
+
+// GetConditions returns the conditions.
+func (p *AddonProvider) GetConditions() clusterv1.Conditions { return p.Status.conditions() }
+
+// SetConditions sets the conditions.
+func (p *AddonProvider) SetConditions(list clusterv1.Conditions) { p.Status.setConditions(list) }
 
 // +kubebuilder:object:root=true
 
@@ -221,6 +255,12 @@ func (p *IPAMProvider) GetSpec() *ProviderSpec { return &p.Spec }
 // GetStatus returns the status, to read and to change.
 func (p *IPAMProvider) GetStatus() *ProviderStatus { return &p.Status }
 
+// GetConditions returns the conditions.
+func (p *IPAMProvider) GetConditions() clusterv1.Conditions { return p.Status.conditions() }
+
+// SetConditions sets the conditions.
+func (p *IPAMProvider) SetConditions(list clusterv1.Conditions) { p.Status.setConditions(list) }
+
 // +kubebuilder:object:root=true
 
 // IPAMProviderList is a list of IPAMProviders.
@@ -258,6 +298,14 @@ func (p *RuntimeExtensionProvider) GetSpec() *ProviderSpec { return &p.Spec }
 
 // GetStatus returns the status, to read and to change.
 func (p *RuntimeExtensionProvider) GetStatus() *ProviderStatus { return &p.Status }
+
+// GetConditions returns the conditions.
+func (p *RuntimeExtensionProvider) GetConditions() clusterv1.Conditions { return p.Status.conditions() }
+
+// SetConditions sets the conditions.
+func (p *RuntimeExtensionProvider) SetConditions(list clusterv1.Conditions) {
+	p.Status.setConditions(list)
+}
 
 // +kubebuilder:object:root=true
 

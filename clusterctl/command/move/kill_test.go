@@ -16,9 +16,9 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/clusterctl/lock"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
+	"sigs.k8s.io/cluster-api/internal/distribution/lock"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 

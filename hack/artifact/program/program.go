@@ -26,7 +26,7 @@ const (
 func Managers() []string {
 	return []string{
 		"cluster-api-controller", "kubeadm-bootstrap-controller", "kubeadm-control-plane-controller", "capim-manager", "capd-manager",
-		"capi-ipam-in-cluster-controller", "test-extension",
+		"capi-ipam-in-cluster-controller", "test-extension", "cluster-api-operator",
 	}
 }
 

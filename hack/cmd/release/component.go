@@ -18,7 +18,8 @@ type component struct {
 	Label string `json:"label"`
 	// Source is the component's folder of code, whose webhooks have the markers of webhook manifests.
 	Source string `json:"source"`
-	// Type is the provider type: core, bootstrap, control-plane, infrastructure, ipam or runtime-extension.
+	// Type is the provider type: core, bootstrap, control-plane, infrastructure, ipam or runtime-extension; or operator, which is no
+	// provider.
 	Type      string `json:"type"`
 	Namespace string `json:"namespace"`
 	// Prefix is the name prefix of every object of the component.
@@ -79,6 +80,17 @@ func (c component) Name() string {
 
 // File is the name of the components file.
 func (c component) File() string { return cmp.Or(c.ComponentsFile, c.Type+"-components.yaml") }
+
+// isProvider reports whether clusterctl installs the component. Users apply the manifests of others as they are.
+func (c component) isProvider() bool { return c.Type != "operator" }
+
+// labels are on all objects of the component.
+func (c component) labels() map[string]string {
+	if c.isProvider() {
+		return map[string]string{"cluster.x-k8s.io/provider": c.Label}
+	}
+	return map[string]string{"clusterctl.cluster.x-k8s.io/core": c.Label}
+}
 
 // isDefault reports whether the component is installed by default. The manifests of all default components are also in
 // one file.

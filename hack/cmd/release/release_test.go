@@ -63,6 +63,7 @@ func TestAssets(t *testing.T) {
 		"infrastructure-components-development.yaml":           {"infrastructure-docker"},
 		"ipam-components.yaml":                                 {"ipam-in-cluster"},
 		"runtime-extension-components.yaml":                    {"runtime-extension-test"},
+		"operator-components.yaml":                             {"capi-operator"},
 		"cluster-template-development.yaml":                    nil, "clusterclass-quick-start.yaml": nil,
 		"cluster-template-machine-pool.yaml": nil, "cluster-template-in-memory-machine-pool.yaml": nil,
 		"metadata.yaml": nil, "cluster-template.yaml": nil, "cluster-template-in-memory-development.yaml": nil,

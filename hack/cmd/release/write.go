@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/hack/artifact/image"
 	"sigs.k8s.io/cluster-api/hack/artifact/program"
+	substitution "sigs.k8s.io/cluster-api/internal/distribution/template"
 )
 
 // release writes the repository.
@@ -100,7 +102,7 @@ func (r release) objects(c component) ([]*unstructured.Unstructured, error) {
 		if labels == nil {
 			labels = map[string]string{}
 		}
-		labels["cluster.x-k8s.io/provider"] = c.Label
+		maps.Copy(labels, c.labels())
 		o.SetLabels(labels)
 	}
 	return objects, nil
@@ -121,7 +123,18 @@ func (r release) manager(c component) ([]*unstructured.Unstructured, error) {
 	if err := t.Execute(&rendered, c); err != nil {
 		return nil, err
 	}
-	return split(rendered.Bytes())
+	if c.isProvider() {
+		return split(rendered.Bytes())
+	}
+	parsed, err := substitution.Parse(rendered.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	plain, err := parsed.Execute(func(string) (string, bool) { return "", false })
+	if err != nil {
+		return nil, err
+	}
+	return split(plain)
 }
 
 // place sets the component's prefix and namespace on generated objects. Generated webhook configurations refer to a
@@ -203,6 +216,9 @@ func (r release) clusterctlConfig(components []component) error {
 		Ignition string `json:"EXP_KUBEADM_BOOTSTRAP_FORMAT_IGNITION"`
 	}{Topology: "true", Ignition: "true"}
 	for _, c := range components {
+		if !c.isProvider() {
+			continue
+		}
 		config.Providers = append(config.Providers, provider{
 			Name: c.Name(), Type: c.ProviderType(), URL: filepath.Join(base, c.Label, "latest", c.File()),
 		})

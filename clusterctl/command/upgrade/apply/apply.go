@@ -14,11 +14,12 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/clusterctl/lock"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/internal/distribution/install"
+	"sigs.k8s.io/cluster-api/internal/distribution/lock"
+	engine "sigs.k8s.io/cluster-api/internal/distribution/upgrade"
 )
 
 const defaultWaitTimeout = 300
@@ -110,7 +111,7 @@ func run(ctx context.Context, opts *Options) error {
 	}
 	cluster := &side.Side{Client: m.Client, Name: "management", Host: m.Host, Backoff: side.Backoff()}
 	held := &lock.Lock{
-		Task: upgrade.Task(), Config: m.Config, Namespace: upgrade.LockNamespace, Self: opts.Self, Ended: opts.Ended, Do: cluster.Do,
+		Task: engine.Task(), Config: m.Config, Namespace: engine.LockNamespace, Self: opts.Self, Ended: opts.Ended, Do: cluster.Do,
 		Clock: opts.Clock, Say: opts.IO.Infof,
 	}
 	opts.IO.Infof("Checking the versions of the providers")

@@ -1,0 +1,186 @@
+// Package engine makes a management cluster have the components of a provider, with the library of clusterctl: it installs, changes,
+// upgrades and removes them.
+//
+// Everything can be interrupted after any request, and be repeated. Which components a provider has is the caller's part.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	config "sigs.k8s.io/cluster-api/config/clusterctl"
+	"sigs.k8s.io/cluster-api/internal/distribution/components"
+	"sigs.k8s.io/cluster-api/internal/distribution/install"
+	"sigs.k8s.io/cluster-api/internal/distribution/installed"
+	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
+	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+	"sigs.k8s.io/cluster-api/internal/distribution/removal"
+	"sigs.k8s.io/cluster-api/internal/distribution/upgrade"
+	"sigs.k8s.io/cluster-api/internal/distribution/upgrade/journal"
+)
+
+// Engine changes the components of providers in a management cluster.
+type Engine struct {
+	// Client reads and writes without a cache.
+	Client client.WithWatch
+	// Resources lists the kinds of the API server.
+	Resources discovery.ServerResourcesInterface
+	// Hold runs a function while no other process, such as clusterctl, upgrades providers.
+	Hold func(ctx context.Context, run func(context.Context) error) error
+	// Timeout is how long each Deployment of a changed provider may take to become available.
+	Timeout time.Duration
+
+	// changing is held while Hold is called: the Lease does not tell the workers of a process from each other.
+	changing sync.Mutex
+}
+
+// Outcome is what Apply has done.
+type Outcome struct {
+	// Before is the version that was installed before; empty: none.
+	Before string
+	// Changed are the objects that differed, described; nil after the first installation.
+	Changed []string
+}
+
+// Apply makes the management cluster have the components. If another version, or other objects, are there, they are replaced by those,
+// without interruption of webhooks; if the new ones do not start, the former ones are put back, and the error is an
+// upgrade.FailedError. Components that are there already are not written.
+func (e *Engine) Apply(ctx context.Context, c *components.Components) (Outcome, error) {
+	if err := c.ValidateCRDNames(); err != nil {
+		return Outcome{}, err
+	}
+	all, err := inventory.Read(ctx, e.Client)
+	if err != nil {
+		return Outcome{}, err
+	}
+	entries := all.Of(c.Provider.Type, c.Provider.Name)
+	if len(entries) == 0 {
+		return Outcome{}, e.install(ctx, c)
+	}
+	entry := entries[0]
+	if entry.Namespace != c.TargetNamespace {
+		return Outcome{}, fmt.Errorf("%s is installed in namespace %s: create this object in that namespace, or delete the provider first",
+			c.Provider.ManifestLabel(), entry.Namespace)
+	}
+	out := Outcome{Before: entry.Version}
+	e.changing.Lock()
+	defer e.changing.Unlock()
+	pending, err := e.pending(ctx, &entry)
+	if err != nil {
+		return out, err
+	}
+	target := upgrade.Target{Installed: entry, Components: c}
+	if pending == nil {
+		if target.Present, err = e.present(ctx, c); err != nil {
+			return out, err
+		}
+		if out.Changed, err = e.upgrader().Differences(ctx, target); err != nil {
+			return out, err
+		}
+		if len(out.Changed) == 0 && entry.Version == c.Version {
+			return out, nil
+		}
+	}
+	return out, e.Hold(ctx, func(ctx context.Context) error { return e.change(ctx, target) })
+}
+
+// install writes the components for the first time, and then the inventory. It does not wait until they are available.
+func (e *Engine) install(ctx context.Context, c *components.Components) error {
+	w := e.writer()
+	crd, err := manifest.Parse(config.InventoryCRD())
+	if err != nil {
+		return err
+	}
+	if err := inventory.EnsureCRD(ctx, w, crd); err != nil {
+		return err
+	}
+	if err := w.Objects(ctx, c.Objects); err != nil {
+		return err
+	}
+	return inventory.Record(ctx, w, c.Inventory())
+}
+
+// change replaces the installed components. What was read before the Lease was held is read again.
+func (e *Engine) change(ctx context.Context, t upgrade.Target) error {
+	u := e.upgrader()
+	pending, err := e.pending(ctx, &t.Installed)
+	if err != nil {
+		return err
+	}
+	if pending != nil && !upgrade.Continues(pending, t.Components) {
+		if _, err := u.PutBack(ctx, pending); err != nil {
+			return fmt.Errorf("putting %s back, whose upgrade to %s was interrupted: %w", pending.Provider.Version, pending.Version, err)
+		}
+		pending = nil
+	}
+	if t.Present, err = e.present(ctx, t.Components); err != nil {
+		return err
+	}
+	if err := u.Check(t); err != nil {
+		return err
+	}
+	return u.Upgrade(ctx, t, pending)
+}
+
+// pending returns the journal of an interrupted change of a provider, or nil. One of a change that was completed is deleted.
+func (e *Engine) pending(ctx context.Context, entry *clusterctlv1.Provider) (*journal.Entry, error) {
+	journals, err := journal.List(ctx, e.Client)
+	if err != nil {
+		return nil, err
+	}
+	found := journals[client.ObjectKeyFromObject(entry)]
+	if found == nil || found.Version != entry.Version || found.Provider.Version == found.Version {
+		return found, nil
+	}
+	return nil, found.Delete(ctx, e.Client)
+}
+
+func (e *Engine) present(ctx context.Context, c *components.Components) ([]unstructured.Unstructured, error) {
+	found, err := (&installed.Finder{Client: e.Client, Resources: e.Resources}).Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return found[c.Provider.ManifestLabel()], nil
+}
+
+// Remove deletes the components of a provider and its entry in the inventory. CustomResourceDefinitions and the Namespace are kept,
+// with all objects of users.
+func (e *Engine) Remove(ctx context.Context, t clusterctlv1.ProviderType, name string) error {
+	e.changing.Lock()
+	defer e.changing.Unlock()
+	return e.Hold(ctx, func(ctx context.Context) error {
+		all, err := inventory.Read(ctx, e.Client)
+		if err != nil {
+			return err
+		}
+		found, err := (&installed.Finder{Client: e.Client, Resources: e.Resources}).Find(ctx)
+		if err != nil {
+			return err
+		}
+		var errs []error
+		for _, entry := range all.Of(t, name) {
+			err := removal.Delete(ctx, e.Client, removal.Select(&entry, found[entry.ManifestLabel()], removal.Options{}))
+			if err == nil {
+				err = client.IgnoreNotFound(e.Client.Delete(ctx, &entry))
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	})
+}
+
+func (e *Engine) writer() *install.Writer {
+	return &install.Writer{Client: e.Client, Backoff: install.Backoff()}
+}
+
+func (e *Engine) upgrader() *upgrade.Upgrader {
+	return &upgrade.Upgrader{Client: e.Client, Writer: e.writer(), Timeout: e.Timeout}
+}
