@@ -261,7 +261,11 @@ func (c *commit[T]) tie(patch document) error {
 		}
 	}
 	if patch.changesConditions() {
-		patch.setConditions(conditionlist.Merge(c.before.GetConditions(), c.object.GetConditions(), c.latest.GetConditions()))
+		merged := c.fresh()
+		merged.SetConditions(conditionlist.Merge(c.before.GetConditions(), c.object.GetConditions(), c.latest.GetConditions()))
+		if err := patch.setConditionsOf(merged); err != nil {
+			return err
+		}
 	}
 	patch.require(c.latest.GetResourceVersion())
 	return nil

@@ -6,8 +6,6 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
-
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
 // document is a JSON object: an API object without the fields that patches never contain, or a merge patch.
@@ -162,6 +160,12 @@ func (d document) changesConditions() bool {
 	return ok
 }
 
-func (d document) setConditions(conditions clusterv1.Conditions) {
-	d.status()["conditions"] = conditions
+// setConditionsOf sets the conditions in the form of the object, which may be another than that of this SDK.
+func (d document) setConditionsOf(obj runtime.Object) error {
+	from, err := statusOnly(obj)
+	if err != nil {
+		return err
+	}
+	d.status()["conditions"] = from.status()["conditions"]
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,13 +86,22 @@ func (r *Reader) open(ctx context.Context, p declared.Provider, variables map[st
 		}
 		return repository.NewStore(options).Open(r.Known[i])
 	case config.URL != "":
-		provider.URL = config.URL
+		provider.URL = componentsURL(config.URL, p)
 		return repository.NewStore(options).Open(provider)
 	case config.Selector != nil:
 		return r.configMaps(ctx, p)
 	default:
 		return nil, fmt.Errorf("spec.fetchConfig.oci is not supported yet")
 	}
+}
+
+// componentsURL returns the URL of the components file for that of a releases page, and other URLs as they are.
+func componentsURL(url string, p declared.Provider) string {
+	page := strings.TrimSuffix(url, "/")
+	if !strings.HasSuffix(page, "/releases") {
+		return url
+	}
+	return page + "/" + repository.Latest + "/" + distribution.Word(p.Type) + "-components.yaml"
 }
 
 func (r *Reader) configMaps(ctx context.Context, p declared.Provider) (*repository.Client, error) {
