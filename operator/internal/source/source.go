@@ -4,18 +4,22 @@
 package source
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/internal/distribution"
 	"sigs.k8s.io/cluster-api/internal/distribution/components"
+	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
 	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 	"sigs.k8s.io/cluster-api/internal/distribution/template"
 	"sigs.k8s.io/cluster-api/operator/internal/declared"
@@ -91,7 +95,7 @@ func (r *Reader) open(ctx context.Context, p declared.Provider, variables map[st
 	case config.Selector != nil:
 		return r.configMaps(ctx, p)
 	default:
-		return nil, fmt.Errorf("spec.fetchConfig.oci is not supported yet")
+		return nil, errors.New("spec.fetchConfig.oci is not supported by this version: use url or selector")
 	}
 }
 
@@ -113,7 +117,8 @@ func (r *Reader) configMaps(ctx context.Context, p declared.Provider) (*reposito
 	if err := r.Live.List(ctx, list, client.InNamespace(p.GetNamespace()), client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return nil, fmt.Errorf("listing ConfigMaps of namespace %s with labels %s: %w", p.GetNamespace(), selector, err)
 	}
-	return nil, fmt.Errorf("spec.fetchConfig.selector is not supported yet")
+	selected := fmt.Sprintf("ConfigMaps of namespace %s with labels %s", p.GetNamespace(), selector)
+	return repository.FromConfigMaps(p.Identity(), selected, list.Items)
 }
 
 // variables returns the data of the provider's Secret, nil if it has none.
@@ -152,4 +157,27 @@ func (r *Reader) lookup(variables map[string][]byte) template.Lookup {
 		value := r.Getenv(name)
 		return value, value != ""
 	}
+}
+
+// Additional returns the objects of spec.additionalManifests, none without it.
+func (r *Reader) Additional(ctx context.Context, p declared.Provider) ([]unstructured.Unstructured, error) {
+	ref := p.GetSpec().AdditionalManifests
+	if ref == nil {
+		return nil, nil
+	}
+	key := client.ObjectKey{Namespace: cmp.Or(ref.Namespace, p.GetNamespace()), Name: ref.Name}
+	m := &corev1.ConfigMap{}
+	if err := r.Live.Get(ctx, key, m); err != nil {
+		return nil, fmt.Errorf("spec.additionalManifests: reading ConfigMap %s: %w", key, err)
+	}
+	text, ok := m.Data[operatorv1.ManifestsKey]
+	if !ok {
+		return nil, fmt.Errorf("spec.additionalManifests: ConfigMap %s has no key %s", key, operatorv1.ManifestsKey)
+	}
+	objects, err := manifest.Parse([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("spec.additionalManifests: key %s of ConfigMap %s: %w", operatorv1.ManifestsKey, key, err)
+	}
+	components.AddLabels(objects, components.Labels(p.Identity()))
+	return objects, nil
 }
