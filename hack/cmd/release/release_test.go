@@ -63,7 +63,7 @@ func TestAssets(t *testing.T) {
 		"infrastructure-components-development.yaml":           {"infrastructure-docker"},
 		"ipam-components.yaml":                                 {"ipam-in-cluster"},
 		"runtime-extension-components.yaml":                    {"runtime-extension-test"},
-		"operator-components.yaml":                             {"capi-operator"},
+		"operator-components.yaml":                             nil,
 		"cluster-template-development.yaml":                    nil, "clusterclass-quick-start.yaml": nil,
 		"cluster-template-machine-pool.yaml": nil, "cluster-template-in-memory-machine-pool.yaml": nil,
 		"metadata.yaml": nil, "cluster-template.yaml": nil, "cluster-template-in-memory-development.yaml": nil,
@@ -94,6 +94,32 @@ func TestAssets(t *testing.T) {
 		}
 		if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, want) {
 			t.Errorf("%s has provider label %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestOperatorIsApplied checks that the manifests of the operator can be applied as they are: without variables, and with the label of what
+// is not a provider.
+func TestOperatorIsApplied(t *testing.T) {
+	out := t.TempDir()
+	if err := run(t.Context(), []string{"--root", root, "--version", "v2.0.5", "--out", out}, os.Getenv); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(out, "capi-operator", "v2.0.5", "operator-components.yaml")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(raw), "${") {
+		t.Errorf("%s has variables", file)
+	}
+	objects, err := readObjects(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if label := o.GetLabels()["clusterctl.cluster.x-k8s.io/core"]; label != "capi-operator" {
+			t.Errorf("%s %s has label %q", o.GetKind(), o.GetName(), label)
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/internal/distribution/components"
 	"sigs.k8s.io/cluster-api/internal/distribution/upgrade"
-	"sigs.k8s.io/cluster-api/operator/internal/customise"
+	"sigs.k8s.io/cluster-api/operator/internal/customize"
 	"sigs.k8s.io/cluster-api/operator/internal/declared"
 	"sigs.k8s.io/cluster-api/operator/internal/engine"
 	"sigs.k8s.io/cluster-api/operator/internal/preflight"
@@ -127,7 +127,7 @@ func (c *Controller) install(ctx context.Context, s *scope) (step.Result, error)
 	if err != nil {
 		return step.Done(), &step.Error{Reason: operatorv1.ComponentsFetchErrorReason, Err: err}
 	}
-	if list.Objects, err = customise.Apply(list.Objects, additional, s.GetSpec()); err != nil {
+	if list.Objects, err = customize.Apply(list.Objects, additional, s.GetSpec()); err != nil {
 		return step.Done(), &step.Error{Reason: operatorv1.ComponentsCustomizationErrorReason, Err: err}
 	}
 	if s.GetSpec().Paused {

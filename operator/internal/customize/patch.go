@@ -1,4 +1,4 @@
-package customise
+package customize
 
 import (
 	"encoding/json"
@@ -41,7 +41,9 @@ func mergePatch(objects []unstructured.Unstructured, text string) error {
 	if err != nil {
 		return err
 	}
-	return each(objects, selects, func(document []byte, _ *unstructured.Unstructured) ([]byte, error) { return jsonpatch.MergePatch(document, raw) })
+	return each(objects, selects, func(document []byte, _ *unstructured.Unstructured) ([]byte, error) {
+		return jsonpatch.MergePatch(document, raw)
+	})
 }
 
 // parsePatch returns the content of a patch that is an object, and the patch in JSON.
@@ -100,7 +102,9 @@ func targeted(objects []unstructured.Unstructured, p *operatorv1.Patch) error {
 	if err != nil {
 		return err
 	}
-	return each(objects, selects, func(document []byte, o *unstructured.Unstructured) ([]byte, error) { return strategic(document, raw, o) })
+	return each(objects, selects, func(document []byte, o *unstructured.Unstructured) ([]byte, error) {
+		return strategic(document, raw, o)
+	})
 }
 
 // strategic applies a strategic merge patch to a kind of Kubernetes, and a merge patch to others, whose lists have no keys.

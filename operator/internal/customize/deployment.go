@@ -1,4 +1,4 @@
-package customise
+package customize
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func changeDeployment(d *appsv1.Deployment, spec *operatorv1.DeploymentSpec, fie
 	}
 	pod := &d.Spec.Template.Spec
 	if spec.Replicas != nil {
-		d.Spec.Replicas = ptr.To(int32(*spec.Replicas)) //nolint:gosec // The API server rejects larger numbers.
+		d.Spec.Replicas = ptr.To(int32(*spec.Replicas))
 	}
 	if spec.NodeSelector != nil {
 		pod.NodeSelector = spec.NodeSelector

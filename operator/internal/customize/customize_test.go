@@ -1,4 +1,4 @@
-package customise
+package customize
 
 import (
 	"strings"

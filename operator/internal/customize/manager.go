@@ -1,4 +1,4 @@
-package customise
+package customize
 
 import (
 	"fmt"
@@ -75,7 +75,7 @@ func logging(args *arguments, spec *operatorv1.ManagerSpec) {
 // featureGates merges gates into a list such as A=true,B=false.
 func featureGates(present string, gates map[string]bool) (string, error) {
 	all := map[string]string{}
-	for _, entry := range strings.Split(present, ",") {
+	for entry := range strings.SplitSeq(present, ",") {
 		if entry = strings.TrimSpace(entry); entry == "" {
 			continue
 		}
@@ -197,7 +197,7 @@ func setPort(c *corev1.Container, port int, names ...string) {
 			continue
 		}
 		former := c.Ports[i].ContainerPort
-		c.Ports[i].ContainerPort = int32(port) //nolint:gosec // The API server rejects larger numbers.
+		c.Ports[i].ContainerPort = int32(port)
 		for _, probe := range []*corev1.Probe{c.ReadinessProbe, c.LivenessProbe, c.StartupProbe} {
 			if probe != nil && probe.HTTPGet != nil && probe.HTTPGet.Port == intstr.FromInt32(former) {
 				probe.HTTPGet.Port = intstr.FromInt32(c.Ports[i].ContainerPort)
