@@ -29,7 +29,7 @@ func Check(p declared.Provider, all []declared.Provider, known []distribution.Pr
 		func() *Failure { return coreName(p) },
 		func() *Failure { return location(p, known) },
 		func() *Failure { return duplicate(p, all) },
-		func() *Failure { return core(p, all) },
+		func() *Failure { return waitsForCore(p, all) },
 	} {
 		if failed := check(); failed != nil {
 			return failed
@@ -125,8 +125,8 @@ func isFirst(a, b declared.Provider) bool {
 	return a.GetNamespace()+"/"+a.GetName() < b.GetNamespace()+"/"+b.GetName()
 }
 
-// core waits for the core provider, unless the provider is installed already, or both are paused.
-func core(p declared.Provider, all []declared.Provider) *Failure {
+// waitsForCore waits for the core provider, unless the provider is installed already.
+func waitsForCore(p declared.Provider, all []declared.Provider) *Failure {
 	if p.Type == clusterctlv1.CoreProviderType || p.GetStatus().InstalledVersion != nil {
 		return nil
 	}
