@@ -151,12 +151,21 @@ func (t *table) condition(c *Condition, group bool) []cell {
 	}
 }
 
-// oneLine shortens a message, which has no line breaks, for a table.
+// oneLine shortens a message, which has no line breaks, for a table. If it ends with the names of the extensions that it is about, in
+// parentheses, these are kept, and what is before them is shortened further.
 func oneLine(message string) string {
-	if r := []rune(message); len(r) > maxMessage {
-		return string(r[:maxMessage]) + " ..."
+	r := []rune(message)
+	if len(r) <= maxMessage {
+		return message
 	}
-	return message
+	var names []rune
+	if i := strings.LastIndex(message, " (extension "); i >= 0 && strings.HasSuffix(message, ")") {
+		names = []rune(message[i:])
+	}
+	if len(names) > maxMessage/2 {
+		names = nil
+	}
+	return string(r[:maxMessage-len(names)]) + " ..." + string(names)
 }
 
 func (t *table) lines() []string {
