@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution"
 	"sigs.k8s.io/cluster-api/internal/distribution/components"
 	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
+	"sigs.k8s.io/cluster-api/internal/distribution/operated"
 )
 
 // parallelDownloads is how many providers are downloaded concurrently.
@@ -77,6 +78,15 @@ func (p *Planner) Plan(ctx context.Context, o Options) (*Plan, error) {
 		// The same command again, for example after an interruption: everything is installed.
 		plan.Installed = installed
 		return plan, nil
+	}
+	objects, err := operated.Read(ctx, p.Cluster.Client)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range missing {
+		if err := objects.Check("wait until its condition Ready is True, or delete that object first", item.Label()); err != nil {
+			return nil, err
+		}
 	}
 	var problems []error
 	if plan.Install, problems, err = p.download(ctx, missing, o.TargetNamespace); err != nil {

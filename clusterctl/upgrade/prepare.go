@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/components"
 	"sigs.k8s.io/cluster-api/internal/distribution/installed"
 	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
+	"sigs.k8s.io/cluster-api/internal/distribution/operated"
 	"sigs.k8s.io/cluster-api/internal/distribution/upgrade"
 	"sigs.k8s.io/cluster-api/internal/distribution/upgrade/journal"
 )
@@ -105,6 +106,9 @@ func (p *Planner) Plan(ctx context.Context, s *State, r Request) (*Work, error) 
 		entry := s.of(&w.Installed)
 		return entry != nil && entry.Provider.Version == w.Version && entry.Version != w.Version
 	})
+	if err := p.checkOperated(ctx, wanted); err != nil {
+		return nil, err
+	}
 	list, err := p.download(ctx, wanted)
 	if err != nil {
 		return nil, err
@@ -131,6 +135,20 @@ func (p *Planner) Plan(ctx context.Context, s *State, r Request) (*Work, error) 
 		work.CertManager, err = certmanager.PrepareUpgrade(ctx, p.Cluster.Client, p.Catalog.Store, p.Catalog.Config)
 	}
 	return work, err
+}
+
+// checkOperated rejects upgrades of providers that belong to the operator.
+func (p *Planner) checkOperated(ctx context.Context, wanted []Wanted) error {
+	objects, err := operated.Read(ctx, p.Cluster.Client)
+	if err != nil {
+		return err
+	}
+	for _, w := range wanted {
+		if err := objects.Check("set spec.version of that object to "+w.Version, w.Installed.ManifestLabel()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func check(t upgrade.Target) error {

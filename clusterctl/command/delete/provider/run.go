@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution"
 	"sigs.k8s.io/cluster-api/internal/distribution/installed"
 	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
+	"sigs.k8s.io/cluster-api/internal/distribution/operated"
 	"sigs.k8s.io/cluster-api/internal/distribution/removal"
 )
 
@@ -74,6 +75,15 @@ func plan(ctx context.Context, opts *Options, m *management.Cluster) ([]doomed, 
 	}
 	if err := checkNamespaces(have, entries, opts); err != nil {
 		return nil, err
+	}
+	objects, err := operated.Read(ctx, m.Client)
+	if err != nil {
+		return nil, err
+	}
+	for i := range entries {
+		if err := objects.Check("delete that object", entries[i].ManifestLabel()); err != nil {
+			return nil, err
+		}
 	}
 	found, err := (&installed.Finder{Client: m.Client, Resources: m.Resources}).Find(ctx)
 	if err != nil {
