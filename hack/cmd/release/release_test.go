@@ -105,7 +105,7 @@ func TestOperatorIsApplied(t *testing.T) {
 	if err := run(t.Context(), []string{"--root", root, "--version", "v2.0.5", "--out", out}, os.Getenv); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(out, "capi-operator", "v2.0.5", "operator-components.yaml")
+	file := filepath.Join(out, "operator-components.yaml")
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -42,12 +42,16 @@ func (r release) image(c component) (string, error) {
 }
 
 func (r release) write(c component) error {
-	folder := filepath.Join(r.out, c.Label, r.version)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
 	objects, err := r.objects(c)
 	if err != nil {
+		return err
+	}
+	if !c.isProvider() {
+		// Everything in a folder of the repository is a provider.
+		return os.WriteFile(filepath.Join(r.out, c.File()), join(objects), 0o600)
+	}
+	folder := filepath.Join(r.out, c.Label, r.version)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(folder, c.File()), join(objects), 0o600); err != nil {

@@ -5,11 +5,14 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/internal/distribution"
@@ -86,6 +89,48 @@ func (r configMaps) File(_ context.Context, version, name string) ([]byte, error
 // Files implements Repository.
 func (r configMaps) Files(context.Context, string) ([]string, error) {
 	return []string{r.file, MetadataFile}, nil
+}
+
+// maxConfigMap is the size in bytes of components that are stored in a ConfigMap without compression, and at most with it.
+const maxConfigMap = 1 << 20
+
+// releaseName is the name of a release in ConfigMaps and OCI artifacts: <type>-<name>-<version>.
+func releaseName(p distribution.Provider, version string) string {
+	word := strings.ReplaceAll(distribution.Word(p.Type), "-extension", "extension")
+	return word + "-" + p.Name + "-" + version
+}
+
+// ToConfigMap returns a ConfigMap with a release, as FromConfigMaps reads it. Large components are compressed; the error of those that
+// are too large even then matches errors.ErrUnsupported.
+func ToConfigMap(p distribution.Provider, version, namespace string, components, metadata []byte) (*corev1.ConfigMap, error) {
+	m := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: releaseName(p, version),
+			Labels: map[string]string{
+				operatorv1.VersionLabel: version, operatorv1.ProviderNameLabel: p.Name, operatorv1.ProviderTypeLabel: distribution.Word(p.Type),
+				operatorv1.ManagedByOperatorLabel: "true",
+			},
+		},
+		Data: map[string]string{operatorv1.MetadataKey: string(metadata)},
+	}
+	if len(components) <= maxConfigMap {
+		m.Data[operatorv1.ComponentsKey] = string(components)
+		return m, nil
+	}
+	var small bytes.Buffer
+	w := gzip.NewWriter(&small)
+	if _, err := w.Write(components); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	if small.Len() > maxConfigMap {
+		return nil, fmt.Errorf("the components of %s %s are too large for a ConfigMap: %w", p.ManifestLabel(), version, errors.ErrUnsupported)
+	}
+	m.Annotations = map[string]string{operatorv1.CompressedAnnotation: "true"}
+	m.BinaryData = map[string][]byte{operatorv1.ComponentsKey: small.Bytes()}
+	return m, nil
 }
 
 // decompress decompresses what is not larger than a download may be.

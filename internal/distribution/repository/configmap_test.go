@@ -3,6 +3,8 @@ package repository
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -89,5 +91,40 @@ func TestConfigMaps(t *testing.T) {
 				t.Errorf("got error %v, want %q", err, tc.failure)
 			}
 		})
+	}
+}
+
+func TestToConfigMap(t *testing.T) {
+	p := distribution.Provider{Name: "x", Type: clusterctlv1.RuntimeExtensionProviderType}
+	random := make([]byte, 2*maxConfigMap)
+	source := rand.NewChaCha8([32]byte{})
+	if _, err := source.Read(random); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		reason     string
+		components []byte
+		compressed bool
+	}{
+		{"small", []byte("small"), false},
+		{"large", bytes.Repeat([]byte("x"), maxConfigMap+1), true},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			m, err := ToConfigMap(p, "v1.0.3", "n", tc.components, []byte(metadataOfConfigMap))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, is := m.Annotations["provider.cluster.x-k8s.io/compressed"]; is != tc.compressed || m.Name != "runtimeextension-x-v1.0.3" {
+				t.Errorf("ConfigMap %s has annotations %v", m.Name, m.Annotations)
+			}
+			c, err := FromConfigMaps(p, "ConfigMap", []corev1.ConfigMap{*m})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, c, "v1.0.3", string(tc.components), "")
+		})
+	}
+	if _, err := ToConfigMap(p, "v1.0.3", "n", random, nil); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("got %v", err)
 	}
 }

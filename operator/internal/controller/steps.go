@@ -141,6 +141,9 @@ func (c *Controller) install(ctx context.Context, s *scope) (step.Result, error)
 	if err != nil {
 		return step.Done(), err
 	}
+	if err := c.source.Keep(ctx, s.Provider, s.found); err != nil {
+		return step.Done(), err
+	}
 	c.announce(ctx, s, out)
 	annotate(s.Object, operatorv1.AppliedSpecHashAnnotation, s.hash)
 	s.GetStatus().InstalledVersion, s.GetStatus().Contract = &s.found.Version, &s.found.Contract

@@ -1,6 +1,6 @@
 // Package source reads releases of providers from where provider objects say they are.
 //
-// It reads. Repositories are in internal/distribution/repository.
+// It keeps what it downloads in ConfigMaps. Repositories are in internal/distribution/repository.
 package source
 
 import (
@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,8 +28,8 @@ import (
 
 // Reader reads releases.
 type Reader struct {
-	// Live reads Secrets and ConfigMaps.
-	Live client.Reader
+	// Live reads Secrets and ConfigMaps, and writes ConfigMaps, without a cache.
+	Live client.Client
 	// Known are the providers with built-in locations.
 	Known []distribution.Provider
 	// Options configure repositories. A token in the Secret of a provider takes precedence.
@@ -45,6 +46,8 @@ type Release struct {
 	Contract string
 
 	variables template.Lookup
+	// isKept is set if the release is in a ConfigMap already.
+	isKept bool
 }
 
 // Find finds the release that the spec demands, the latest if it has no version.
@@ -53,11 +56,15 @@ func (r *Reader) Find(ctx context.Context, p declared.Provider) (*Release, error
 	if err != nil {
 		return nil, err
 	}
-	repo, err := r.open(ctx, p, variables)
+	repo, err := r.kept(ctx, p)
+	isKept := repo != nil || isInCluster(p)
+	if err == nil && repo == nil {
+		repo, err = r.open(ctx, p, variables)
+	}
 	if err != nil {
 		return nil, err
 	}
-	release := &Release{Client: repo, Version: p.GetSpec().Version, variables: r.lookup(variables)}
+	release := &Release{Client: repo, Version: p.GetSpec().Version, variables: r.lookup(variables), isKept: isKept}
 	if release.Version == "" {
 		if release.Version, err = repo.DefaultVersion(ctx); err != nil {
 			return nil, err
@@ -65,6 +72,59 @@ func (r *Reader) Find(ctx context.Context, p declared.Provider) (*Release, error
 	}
 	release.Contract, err = repo.Contract(ctx, release.Version)
 	return release, err
+}
+
+// isInCluster reports whether the releases of a provider are in ConfigMaps of the user, so that they need not be kept in another one.
+func isInCluster(p declared.Provider) bool {
+	return p.GetSpec().FetchConfig != nil && p.GetSpec().FetchConfig.Selector != nil
+}
+
+// kept returns a repository with the release if it was downloaded before, otherwise nil.
+func (r *Reader) kept(ctx context.Context, p declared.Provider) (*repository.Client, error) {
+	version := p.GetSpec().Version
+	if version == "" || isInCluster(p) {
+		return nil, nil
+	}
+	m, err := repository.ToConfigMap(p.Identity(), version, p.GetNamespace(), nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	key := client.ObjectKeyFromObject(m)
+	if err := r.Live.Get(ctx, key, m); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("reading ConfigMap %s with the release: %w", key, err)
+	}
+	return repository.FromConfigMaps(p.Identity(), "ConfigMap "+key.String(), []corev1.ConfigMap{*m})
+}
+
+// Keep stores the release in a ConfigMap of the provider, so that the next reconcile needs no download. Releases that are too large are
+// not stored.
+func (r *Reader) Keep(ctx context.Context, p declared.Provider, release *Release) error {
+	if release.isKept {
+		return nil
+	}
+	files := [2][]byte{}
+	for i, name := range []string{release.ComponentsFile(), repository.MetadataFile} {
+		var err error
+		if files[i], err = release.File(ctx, release.Version, name); err != nil {
+			return err
+		}
+	}
+	m, err := repository.ToConfigMap(p.Identity(), release.Version, p.GetNamespace(), files[0], files[1])
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: operatorv1.GroupVersion.String(), Kind: string(p.Type), Name: p.GetName(), UID: p.GetUID(),
+	}}
+	if err := r.Live.Create(ctx, m); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("storing the release in ConfigMap %s: %w", client.ObjectKeyFromObject(m), err)
+	}
+	return nil
 }
 
 // Components returns the objects of the release for a namespace, with the values of variables.
@@ -95,7 +155,11 @@ func (r *Reader) open(ctx context.Context, p declared.Provider, variables map[st
 	case config.Selector != nil:
 		return r.configMaps(ctx, p)
 	default:
-		return nil, errors.New("spec.fetchConfig.oci is not supported by this version: use url or selector")
+		lookup := r.lookup(variables)
+		return repository.FromOCI(p.Identity(), config.OCI, func(name string) string {
+			value, _ := lookup(name)
+			return value
+		}, nil)
 	}
 }
 
