@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -50,11 +50,11 @@ func artifact(t *testing.T, files map[string]string) v1.Image {
 // serve serves a registry with artifacts of a repository, by tag. Faults may replace responses.
 func serve(t *testing.T, artifacts map[string]v1.Image, fault func(http.ResponseWriter, *http.Request) bool) string {
 	t.Helper()
-	real := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	genuine := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	pushed := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !pushed || fault == nil || !fault(w, r) {
-			real.ServeHTTP(w, r)
+			genuine.ServeHTTP(w, r)
 		}
 	}))
 	t.Cleanup(server.Close)

@@ -1,0 +1,158 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
+	"sigs.k8s.io/cluster-api/internal/distribution/components"
+	"sigs.k8s.io/cluster-api/operator/internal/declared"
+	"sigs.k8s.io/cluster-api/provider/testenv"
+)
+
+func TestStepsDocumented(t *testing.T) {
+	testenv.StepsDocumented(t, (&Controller{kind: declared.Kinds()[0]}).declared().Names())
+}
+
+// provider returns a provider with an installed contract, "" for none.
+func provider(name, contract string, paused bool) declared.Provider {
+	p := &operatorv1.InfrastructureProvider{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, UID: types.UID(name)}}
+	p.Spec.Paused, p.Spec.Version = paused, "v2.0.0"
+	if contract != "" {
+		p.Status.Contract = ptr.To(contract)
+	}
+	return declared.Provider{Type: clusterctlv1.InfrastructureProviderType, Object: p}
+}
+
+func TestContracts(t *testing.T) {
+	const older, newer = "v1beta1", "v1beta2"
+	for _, tc := range []struct {
+		reason   string
+		p        declared.Provider
+		others   []declared.Provider
+		contract string
+		want     string
+	}{
+		{"the first provider", provider("a", "", false), nil, newer, ""},
+		{"the contract of the others", provider("a", "", false), []declared.Provider{provider("b", older, false)}, older, ""},
+		{"another contract than the others", provider("a", "", false), []declared.Provider{provider("b", older, false)}, newer,
+			"version v2.0.0 implements contract v1beta2, but InfrastructureProvider n/b implements v1beta1: pause all providers (spec.paused), change their versions, and resume them when all implement one contract"},
+		{"an upgrade to another contract", provider("a", older, false), nil, newer,
+			"version v2.0.0 implements contract v1beta2, the installed one v1beta1: pause all providers (spec.paused) first"},
+		{"not all are paused", provider("a", older, true), []declared.Provider{provider("b", older, false)}, newer,
+			"version v2.0.0 implements contract v1beta2, the installed one v1beta1: pause all providers (spec.paused) first"},
+		{"all are paused", provider("a", older, true), []declared.Provider{provider("b", older, true)}, newer, ""},
+		{"resumed too early", provider("a", newer, false), []declared.Provider{provider("b", older, true)}, newer,
+			"version v2.0.0 implements contract v1beta2, but InfrastructureProvider n/b implements v1beta1: pause all providers (spec.paused), change their versions, and resume them when all implement one contract"},
+		{"resumed when all have the contract", provider("a", newer, false), []declared.Provider{provider("b", newer, true)}, newer, ""},
+		{"one that is not installed need not be paused", provider("a", older, true), []declared.Provider{provider("b", "", false)}, newer, ""},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			if got := contracts(tc.p, append([]declared.Provider{tc.p}, tc.others...), tc.contract); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestPause(t *testing.T) {
+	c := &components.Components{Objects: []unstructured.Unstructured{
+		{Object: map[string]any{"kind": "Deployment", "spec": map[string]any{"replicas": int64(3)}}},
+		{Object: map[string]any{"kind": "Deployment", "spec": map[string]any{}}},
+		{Object: map[string]any{"kind": "Service", "spec": map[string]any{}}},
+	}}
+	pause(c)
+	replicas := func(n string) map[string]any {
+		return map[string]any{"kind": "Deployment", "spec": map[string]any{"replicas": int64(0)},
+			"metadata": map[string]any{"annotations": map[string]any{"operator.cluster.x-k8s.io/paused-replicas": n}}}
+	}
+	want := []unstructured.Unstructured{
+		{Object: replicas("3")}, {Object: replicas("1")}, {Object: map[string]any{"kind": "Service", "spec": map[string]any{}}},
+	}
+	if diff := cmp.Diff(want, c.Objects); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestHash(t *testing.T) {
+	base := operatorv1.ProviderSpec{Version: "v1.0.0"}
+	for _, tc := range []struct {
+		reason string
+		change func(*operatorv1.ProviderSpec)
+		same   bool
+	}{
+		{"nothing", func(*operatorv1.ProviderSpec) {}, true},
+		{"the location of releases", func(s *operatorv1.ProviderSpec) { s.FetchConfig = &operatorv1.FetchConfiguration{URL: "x"} }, true},
+		{"the version", func(s *operatorv1.ProviderSpec) { s.Version = "v1.0.1" }, false},
+		{"the Secret", func(s *operatorv1.ProviderSpec) { s.SecretName = ptr.To("x") }, false},
+		{"the pause", func(s *operatorv1.ProviderSpec) { s.Paused = true }, false},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			changed := base.DeepCopy()
+			tc.change(changed)
+			if same := hashOf(&base) == hashOf(changed); same != tc.same {
+				t.Errorf("the hash is the same: %t, want %t", same, tc.same)
+			}
+		})
+	}
+}
+
+func TestUnavailable(t *testing.T) {
+	deployment := func(change func(*appsv1.Deployment)) *appsv1.Deployment {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "d", Generation: 2}, Status: appsv1.DeploymentStatus{ObservedGeneration: 2,
+			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}}}}
+		change(d)
+		return d
+	}
+	for _, tc := range []struct {
+		reason          string
+		d               *appsv1.Deployment
+		wants, messages string
+	}{
+		{"available", deployment(func(*appsv1.Deployment) {}), "", ""},
+		{"no condition yet", deployment(func(d *appsv1.Deployment) { d.Status.Conditions = nil }),
+			"NoDeploymentAvailableConditionReason", "Waiting for Deployment d to be available"},
+		{"an outdated condition", deployment(func(d *appsv1.Deployment) { d.Generation = 3 }),
+			"NoDeploymentAvailableConditionReason", "Waiting for Deployment d to be available: "},
+		{"not available", deployment(func(d *appsv1.Deployment) {
+			d.Status.Conditions[0] = appsv1.DeploymentCondition{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable", Message: "m"}
+		}), "MinimumReplicasUnavailable", "Waiting for Deployment d to be available: m"},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			reason, message := unavailable(tc.d)
+			if diff := cmp.Diff([2]string{tc.wants, tc.messages}, [2]string{reason, message}); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestVerified(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	v := newVerified()
+	v.set("a", "state")
+	v.fail("a", "hash", now)
+	if !v.is("a", "state") || v.is("a", "other") || v.is("b", "state") {
+		t.Error("the state is not remembered")
+	}
+	if !v.failedUntil("a", "hash").Equal(now) || !v.failedUntil("a", "other").IsZero() {
+		t.Error("the failure is not remembered for its spec only")
+	}
+	v.set("a", "state")
+	if !v.failedUntil("a", "hash").IsZero() {
+		t.Error("a success does not end the failure")
+	}
+	v.forget("a")
+	if v.is("a", "state") {
+		t.Error("the provider is not forgotten")
+	}
+}
