@@ -55,7 +55,9 @@ func explain(output io.Reader) (exit, error) {
 	var last, stack []string
 	for lines := bufio.NewReader(output); ; {
 		line, err := lines.ReadString('\n')
-		e.lostLease = e.lostLease || strings.Contains(line, "leader election lost")
+		// The second: it stopped itself before it noticed that another one leads.
+		e.lostLease = e.lostLease || strings.Contains(line, "leader election lost") ||
+			strings.HasSuffix(strings.TrimSpace(line), ": not sent: this process was the leader and has not renewed its lease in time, so another may lead")
 		line = strings.TrimSpace(line)
 		line = line[:min(len(line), lineLength)]
 		switch {

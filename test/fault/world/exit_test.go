@@ -38,6 +38,12 @@ func TestReadExit(t *testing.T) {
 			want:   exit{reason: "E1 failed to renew | m: leader election lost", lostLease: true},
 		},
 		{
+			reason: "a leader that may have lost its lease must exit",
+			output: "m: not sent: this process was the leader and has not renewed its lease in time, so another may lead\n",
+			want: exit{reason: "m: not sent: this process was the leader and has not renewed its lease in time, so another may lead",
+				lostLease: true},
+		},
+		{
 			reason: "the last line may be incomplete",
 			output: "m: killed while wri",
 			want:   exit{reason: "m: killed while wri"},
