@@ -12,20 +12,6 @@ func addAlikeVersions(d *apiextensionsv1.CustomResourceDefinition) {
 	}
 	older := *d.Spec.Versions[0].DeepCopy()
 	older.Name, older.Storage = "v1alpha1", false
-	dropDescriptions(older.Schema.OpenAPIV3Schema)
+	eachSchema(older.Schema.OpenAPIV3Schema, func(s *apiextensionsv1.JSONSchemaProps) { s.Description = "" })
 	d.Spec.Versions = append([]apiextensionsv1.CustomResourceDefinitionVersion{older}, d.Spec.Versions...)
-}
-
-func dropDescriptions(s *apiextensionsv1.JSONSchemaProps) {
-	s.Description = ""
-	for name, property := range s.Properties {
-		dropDescriptions(&property)
-		s.Properties[name] = property
-	}
-	if s.Items != nil && s.Items.Schema != nil {
-		dropDescriptions(s.Items.Schema)
-	}
-	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		dropDescriptions(s.AdditionalProperties.Schema)
-	}
 }

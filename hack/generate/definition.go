@@ -108,18 +108,25 @@ func definitionOf(raw []byte) (*definition, error) {
 // dropEmptyDefaults removes defaults of the empty string. They come from references of the Kubernetes API, which default
 // the name; storing an empty name would add a field that was not set.
 func dropEmptyDefaults(s *apiextensionsv1.JSONSchemaProps) {
-	if s.Default != nil && string(s.Default.Raw) == `""` {
-		s.Default = nil
-	}
+	eachSchema(s, func(s *apiextensionsv1.JSONSchemaProps) {
+		if s.Default != nil && string(s.Default.Raw) == `""` {
+			s.Default = nil
+		}
+	})
+}
+
+// eachSchema visits a schema and all schemas in it.
+func eachSchema(s *apiextensionsv1.JSONSchemaProps, visit func(*apiextensionsv1.JSONSchemaProps)) {
+	visit(s)
 	for name, property := range s.Properties {
-		dropEmptyDefaults(&property)
+		eachSchema(&property, visit)
 		s.Properties[name] = property
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		dropEmptyDefaults(s.Items.Schema)
+		eachSchema(s.Items.Schema, visit)
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		dropEmptyDefaults(s.AdditionalProperties.Schema)
+		eachSchema(s.AdditionalProperties.Schema, visit)
 	}
 }
 

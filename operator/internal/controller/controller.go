@@ -36,10 +36,9 @@ type Options struct {
 // Controller reconciles the objects of a kind.
 type Controller struct {
 	step.Outside
-	kind   declared.Kind
-	engine *engine.Engine
-	source *source.Reader
-	// verified is shared by nothing: each kind has its own objects.
+	kind     declared.Kind
+	engine   *engine.Engine
+	source   *source.Reader
 	verified *verified
 }
 

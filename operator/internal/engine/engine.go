@@ -71,8 +71,6 @@ func (e *Engine) Apply(ctx context.Context, c *components.Components) (Outcome, 
 			c.Provider.ManifestLabel(), entry.Namespace)
 	}
 	out := Outcome{Before: entry.Version}
-	e.changing.Lock()
-	defer e.changing.Unlock()
 	pending, err := e.pending(ctx, &entry)
 	if err != nil {
 		return out, err
@@ -89,7 +87,14 @@ func (e *Engine) Apply(ctx context.Context, c *components.Components) (Outcome, 
 			return out, nil
 		}
 	}
-	return out, e.Hold(ctx, func(ctx context.Context) error { return e.change(ctx, target) })
+	return out, e.hold(ctx, func(ctx context.Context) error { return e.change(ctx, target) })
+}
+
+// hold is Hold for one worker at a time. Comparisons do not wait for it.
+func (e *Engine) hold(ctx context.Context, run func(context.Context) error) error {
+	e.changing.Lock()
+	defer e.changing.Unlock()
+	return e.Hold(ctx, run)
 }
 
 // install writes the components for the first time, and then the inventory. It does not wait until they are available.
@@ -154,9 +159,7 @@ func (e *Engine) present(ctx context.Context, c *components.Components) ([]unstr
 // Remove deletes the components of a provider and its entry in the inventory. CustomResourceDefinitions and the Namespace are kept,
 // with all objects of users.
 func (e *Engine) Remove(ctx context.Context, t clusterctlv1.ProviderType, name string) error {
-	e.changing.Lock()
-	defer e.changing.Unlock()
-	return e.Hold(ctx, func(ctx context.Context) error {
+	return e.hold(ctx, func(ctx context.Context) error {
 		all, err := inventory.Read(ctx, e.Client)
 		if err != nil {
 			return err

@@ -17,8 +17,6 @@ import (
 type Failure struct {
 	// Reason is a reason of the condition PreflightCheckPassed.
 	Reason, Message string
-	// Waits is set if nothing is wrong: another provider has to become ready first.
-	Waits bool
 }
 
 // Check returns the first check that fails, or nil. all are all provider objects, known the providers with built-in locations.
@@ -132,10 +130,10 @@ func waitsForCore(p declared.Provider, all []declared.Provider) *Failure {
 	}
 	i := slices.IndexFunc(all, func(o declared.Provider) bool { return o.Type == clusterctlv1.CoreProviderType })
 	if i < 0 {
-		return &Failure{Reason: operatorv1.WaitingForCoreProviderReadyReason, Message: "Waiting for a CoreProvider to exist", Waits: true}
+		return failure(operatorv1.WaitingForCoreProviderReadyReason, "Waiting for a CoreProvider to exist")
 	}
 	if !condition.IsTrue(all[i], operatorv1.ReadyCondition) {
-		return &Failure{Reason: operatorv1.WaitingForCoreProviderReadyReason, Message: fmt.Sprintf("Waiting for %s to be ready", all[i]), Waits: true}
+		return failure(operatorv1.WaitingForCoreProviderReadyReason, "Waiting for %s to be ready", all[i])
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -144,11 +143,11 @@ func (r *Reader) open(ctx context.Context, p declared.Provider, variables map[st
 	config, provider := p.GetSpec().FetchConfig, p.Identity()
 	switch {
 	case config == nil:
-		i := slices.IndexFunc(r.Known, func(k distribution.Provider) bool { return k.Type == p.Type && k.Name == p.GetName() })
-		if i < 0 {
-			return nil, fmt.Errorf("the location of %s is not built in: set spec.fetchConfig", provider.ManifestLabel())
+		known, err := distribution.Find(r.Known, p.Type, p.GetName())
+		if err != nil {
+			return nil, err // Preflight checks say what to do about it.
 		}
-		return repository.NewStore(options).Open(r.Known[i])
+		return repository.NewStore(options).Open(known)
 	case config.URL != "":
 		provider.URL = componentsURL(config.URL, p)
 		return repository.NewStore(options).Open(provider)
