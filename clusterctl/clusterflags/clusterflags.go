@@ -195,6 +195,25 @@ func installed(ctx context.Context, f *factory.Factory, k management.Kubeconfig,
 	return list, err
 }
 
+// AddKnownProviders adds the flags that select providers to install, with their completion. form is how a provider is written, for
+// example "name or name:version". If persistent, they also apply to subcommands.
+func AddKnownProviders(cmd *cobra.Command, f *factory.Factory, s *install.Selection, form string, persistent bool) {
+	flags := cmd.Flags()
+	if persistent {
+		flags = cmd.PersistentFlags()
+	}
+	flags.StringVar(&s.Core, "core", "", "Core `provider`, as "+form+". The first run defaults to the latest version of cluster-api")
+	flags.StringSliceVarP(&s.Infrastructure, "infrastructure", "i", nil, "Comma-separated infrastructure `providers`, as "+form)
+	flags.StringSliceVarP(&s.Bootstrap, "bootstrap", "b", nil, "Bootstrap `providers`. The first run defaults to kubeadm; use - for none")
+	flags.StringSliceVarP(&s.ControlPlane, "control-plane", "c", nil, "Control plane `providers`. The first run defaults to kubeadm; use - for none")
+	flags.StringSliceVar(&s.IPAM, "ipam", nil, "IPAM `providers`")
+	flags.StringSliceVar(&s.RuntimeExtension, "runtime-extension", nil, "Runtime extension `providers`")
+	flags.StringSliceVar(&s.Addon, "addon", nil, "Add-on `providers`")
+	for _, t := range distribution.Types() {
+		CompleteProviders(cmd, f, distribution.Word(t), t)
+	}
+}
+
 // AddProviders adds the flags that select installed providers of the cluster k, with their completion. form is how a provider is written, for example
 // "name:version".
 func AddProviders(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, s *install.Selection, form string) {

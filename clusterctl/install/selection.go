@@ -40,8 +40,22 @@ func (i Item) Label() string {
 // Items returns the unique providers to install, in install order. On a first run the core provider and the kubeadm
 // bootstrap and control plane providers are added unless the selection overrides them.
 func (s Selection) Items(firstRun bool) ([]Item, error) {
+	var items []Item
+	err := s.Each(firstRun, func(t clusterctlv1.ProviderType, text string) error {
+		ref, err := distribution.ParseRef(text)
+		items = append(items, Item{Type: t, Ref: ref})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return distinct(items)
+}
+
+// Each calls visit for every provider of Items, in the form in which it was requested. Errors are returned with the flag.
+func (s Selection) Each(firstRun bool, visit func(t clusterctlv1.ProviderType, text string) error) error {
 	if s.Core == none {
-		return nil, fmt.Errorf("--core %s: the core provider is required", none)
+		return fmt.Errorf("--core %s: the core provider is required", none)
 	}
 	core := []string{s.Core}
 	if s.Core == "" {
@@ -53,7 +67,6 @@ func (s Selection) Items(firstRun bool) ([]Item, error) {
 		}
 		return given
 	}
-	var items []Item
 	for _, group := range []struct {
 		t     clusterctlv1.ProviderType
 		names []string
@@ -70,14 +83,12 @@ func (s Selection) Items(firstRun bool) ([]Item, error) {
 			if name == none {
 				continue
 			}
-			ref, err := distribution.ParseRef(name)
-			if err != nil {
-				return nil, fmt.Errorf("--%s: %w", distribution.Word(group.t), err)
+			if err := visit(group.t, name); err != nil {
+				return fmt.Errorf("--%s: %w", distribution.Word(group.t), err)
 			}
-			items = append(items, Item{Type: group.t, Ref: ref})
 		}
 	}
-	return distinct(items)
+	return nil
 }
 
 func distinct(items []Item) ([]Item, error) {

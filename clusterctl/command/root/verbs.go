@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/command/generate/yaml"
 	"sigs.k8s.io/cluster-api/clusterctl/command/get/clusters"
 	"sigs.k8s.io/cluster-api/clusterctl/command/get/kubeconfig"
+	operatorinit "sigs.k8s.io/cluster-api/clusterctl/command/operator/initialize"
 	"sigs.k8s.io/cluster-api/clusterctl/command/upgrade/apply"
 	"sigs.k8s.io/cluster-api/clusterctl/command/upgrade/plan"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
@@ -124,6 +125,17 @@ func newGet(f *factory.Factory) *cobra.Command {
 		Long:    "Get information from a management or a workload cluster.",
 		Example: "  # Get the kubeconfig of a workload cluster\n  clusterctl get kubeconfig my-cluster",
 	}, clusters.NewCmd(f, nil), kubeconfig.NewCmd(f, nil))
+}
+
+func newOperator(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:   "operator",
+		Short: "Manage providers that are declared by objects",
+		Long: `Install the operator, and manage the objects that declare the providers of a management cluster.
+
+With a link to clusterctl that is named kubectl-operator, ` + "`kubectl operator`" + ` does the same.`,
+		Example: "  # Install the operator, and declare providers\n  clusterctl operator init --infrastructure aws",
+	}, operatorinit.NewCmd(f, nil))
 }
 
 func newUpgrade(f *factory.Factory) *cobra.Command {

@@ -105,7 +105,7 @@ func TestOperatorIsApplied(t *testing.T) {
 	if err := run(t.Context(), []string{"--root", root, "--version", "v2.0.5", "--out", out}, os.Getenv); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(out, "operator-components.yaml")
+	file := filepath.Join(out, "cluster-api", "v2.0.5", "operator-components.yaml")
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -120,6 +120,9 @@ func TestOperatorIsApplied(t *testing.T) {
 	for _, o := range objects {
 		if label := o.GetLabels()["clusterctl.cluster.x-k8s.io/core"]; label != "capi-operator" {
 			t.Errorf("%s %s has label %q", o.GetKind(), o.GetName(), label)
+		}
+		if label := o.GetLabels()["app.kubernetes.io/version"]; o.GetKind() == "Deployment" && label != "v2.0.5" {
+			t.Errorf("Deployment %s has version %q", o.GetName(), label)
 		}
 	}
 }

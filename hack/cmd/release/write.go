@@ -17,6 +17,13 @@ import (
 	substitution "sigs.k8s.io/cluster-api/internal/distribution/template"
 )
 
+const (
+	// coreLabel is the label of the core provider.
+	coreLabel = "cluster-api"
+	// versionLabel is, on the operator's Deployment, its version.
+	versionLabel = "app.kubernetes.io/version"
+)
+
 // release writes the repository.
 type release struct {
 	config, version, registry, out string
@@ -47,8 +54,12 @@ func (r release) write(c component) error {
 		return err
 	}
 	if !c.isProvider() {
-		// Everything in a folder of the repository is a provider.
-		return os.WriteFile(filepath.Join(r.out, c.File()), join(objects), 0o600)
+		// The operator has no folder of its own: its manifests are part of the core provider's release.
+		folder := filepath.Join(r.out, coreLabel, r.version)
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(folder, c.File()), join(objects), 0o600)
 	}
 	folder := filepath.Join(r.out, c.Label, r.version)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -107,6 +118,10 @@ func (r release) objects(c component) ([]*unstructured.Unstructured, error) {
 			labels = map[string]string{}
 		}
 		maps.Copy(labels, c.labels())
+		if o.GetKind() == "Deployment" && !c.isProvider() {
+			// Providers have their versions in the inventory.
+			labels[versionLabel] = r.version
+		}
 		o.SetLabels(labels)
 	}
 	return objects, nil

@@ -1,6 +1,7 @@
 package components
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,14 +33,12 @@ func (o ImageOverrides) Apply(component, image string) (string, error) {
 		return "", err
 	}
 	base := name[strings.LastIndex(name, "/")+1:]
-	for _, key := range []string{AllComponents, component, component + "/" + base} {
-		override := o[key]
-		if override.Repository != "" {
-			name = strings.TrimSuffix(override.Repository, "/") + "/" + base
-		}
-		if override.Tag != "" {
-			tag = override.Tag
-		}
+	override := o.of(component, base)
+	if override.Repository != "" {
+		name = override.Repository + "/" + base
+	}
+	if override.Tag != "" {
+		tag = override.Tag
 	}
 	if tag != "" {
 		name += ":" + tag
@@ -48,6 +47,25 @@ func (o ImageOverrides) Apply(component, image string) (string, error) {
 		name += "@" + digest
 	}
 	return name, nil
+}
+
+// Of returns what the overrides replace in an image of the component.
+func (o ImageOverrides) Of(component, image string) (ImageOverride, error) {
+	name, _, _, err := splitImage(image)
+	if err != nil {
+		return ImageOverride{}, err
+	}
+	return o.of(component, name[strings.LastIndex(name, "/")+1:]), nil
+}
+
+// of returns the override for the last element of an image's name.
+func (o ImageOverrides) of(component, base string) ImageOverride {
+	var merged ImageOverride
+	for _, key := range []string{AllComponents, component, component + "/" + base} {
+		merged.Repository = cmp.Or(strings.TrimSuffix(o[key].Repository, "/"), merged.Repository)
+		merged.Tag = cmp.Or(o[key].Tag, merged.Tag)
+	}
+	return merged
 }
 
 func splitImage(image string) (name, tag, digest string, err error) {

@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -49,15 +50,41 @@ func WaitEstablished(ctx context.Context, c client.Reader, crdName string) error
 // WaitAvailable waits until a Deployment is available, or returns why it is not when the context ends or after timeout.
 // report, which may be nil, is called once per reason to wait.
 func WaitAvailable(ctx context.Context, c client.WithWatch, key client.ObjectKey, timeout time.Duration, report func(reason string)) error {
-	deadline, cancel := context.WithTimeout(ctx, timeout)
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	w := &Wait{Client: c, Timeout: timeout, Report: report, What: fmt.Sprintf("Deployment %s is not available", key)}
+	return w.Until(ctx, d, &appsv1.DeploymentList{}, func(o client.Object) (bool, string) {
+		changed, ok := o.(*appsv1.Deployment)
+		if !ok {
+			return false, ""
+		}
+		return availability(changed)
+	})
+}
+
+// Wait waits for one object by watching it.
+type Wait struct {
+	Client  client.WithWatch
+	Timeout time.Duration
+	// Report, which may be nil, is called once per reason to wait.
+	Report func(reason string)
+	// What begins the error, such as "Deployment a/b is not available".
+	What string
+}
+
+// Until waits until ready is true for an object, or returns the last reason when the context ends or after the timeout. o is of
+// its kind and has its key; list is of the kind of its list.
+func (w *Wait) Until(ctx context.Context, o client.Object, list client.ObjectList, ready func(client.Object) (bool, string)) error {
+	deadline, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
 	reason := ""
 	for {
-		done, err := watchAvailable(deadline, c, key, func(r string) {
-			if r != reason && report != nil {
-				report(r)
+		done, err := w.watch(deadline, o, list, func(o client.Object) bool {
+			done, r := ready(o)
+			if !done && r != reason && w.Report != nil {
+				w.Report(r)
 			}
 			reason = r
+			return done
 		})
 		if done || (err != nil && deadline.Err() == nil && !retriable(err)) {
 			return err
@@ -70,32 +97,35 @@ func WaitAvailable(ctx context.Context, c client.WithWatch, key client.ObjectKey
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return ctx.Err()
 			}
-			return fmt.Errorf("Deployment %s is not available after %s: %s: see `kubectl -n %s describe deployment %s`",
-				key, timeout, reason, key.Namespace, key.Name)
+			return fmt.Errorf("%s after %s: %s: see `kubectl -n %s describe %s %s`",
+				w.What, w.Timeout, reason, o.GetNamespace(), w.kind(o), o.GetName())
 		case <-time.After(rewatchDelay):
 		}
 	}
 }
 
-// watchAvailable watches the Deployment until it is available (done) or the watch ends.
-func watchAvailable(ctx context.Context, c client.WithWatch, key client.ObjectKey, report func(string)) (done bool, err error) {
+// kind returns the kind of an object as kubectl takes it.
+func (w *Wait) kind(o client.Object) string {
+	kind, err := w.Client.GroupVersionKindFor(o)
+	if err != nil {
+		return "" // Cannot happen: it was read.
+	}
+	return strings.ToLower(kind.Kind)
+}
+
+// watch watches the object until it is ready (done) or the watch ends.
+func (w *Wait) watch(ctx context.Context, o client.Object, list client.ObjectList, ready func(client.Object) bool) (done bool, err error) {
 	// The watch starts before the read, so that no change is missed between the two.
-	watcher, err := c.Watch(ctx, &appsv1.DeploymentList{}, client.InNamespace(key.Namespace),
-		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", key.Name)})
+	watcher, err := w.Client.Watch(ctx, list, client.InNamespace(o.GetNamespace()),
+		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", o.GetName())})
 	if err != nil {
 		return false, err
 	}
 	defer watcher.Stop()
-	d := &appsv1.Deployment{}
-	if err := c.Get(ctx, key, d); err != nil {
+	if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 		return false, err
 	}
-	for {
-		available, reason := availability(d)
-		if available {
-			return true, nil
-		}
-		report(reason)
+	for current := o; !ready(current); {
 		select {
 		case <-ctx.Done():
 			return false, nil
@@ -103,11 +133,12 @@ func watchAvailable(ctx context.Context, c client.WithWatch, key client.ObjectKe
 			if !ok {
 				return false, nil
 			}
-			if changed, ok := event.Object.(*appsv1.Deployment); ok && changed.Name == key.Name {
-				d = changed
+			if changed, ok := event.Object.(client.Object); ok && changed.GetName() == o.GetName() {
+				current = changed
 			}
 		}
 	}
+	return true, nil
 }
 
 // availability reports whether the Deployment is rolled out in its latest version, and if not, why. The condition Available

@@ -1,4 +1,4 @@
-// Package operated finds the providers that are declared by objects of the operator, so that clusterctl does not act against it.
+// Package operated finds the providers that are declared by objects of the operator: clusterctl does not act against it.
 package operated
 
 import (
@@ -15,15 +15,39 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution"
 )
 
-// Objects are the objects of declared providers, described, by the providers' manifest labels.
-type Objects map[string]string
+// Object is an object that declares a provider.
+type Object struct {
+	unstructured.Unstructured
+	// Type is that of the provider, and the object's kind.
+	Type clusterctlv1.ProviderType
+}
+
+// String returns kind and key, for messages.
+func (o Object) String() string {
+	return fmt.Sprintf("%s %s", o.Type, client.ObjectKeyFromObject(&o))
+}
+
+// Version returns spec.version; empty: the operator has not chosen one yet.
+func (o Object) Version() string {
+	version, _, _ := unstructured.NestedString(o.Object, "spec", "version")
+	return version
+}
+
+// Objects are the objects of declared providers, by the providers' manifest labels.
+type Objects map[string]Object
+
+// Kind returns the kind of the objects that declare providers of a type.
+func Kind(t clusterctlv1.ProviderType) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "operator.cluster.x-k8s.io", Version: "v1alpha2", Kind: string(t)}
+}
 
 // Read returns the objects of a management cluster; none, with one request, if it has no operator.
 func Read(ctx context.Context, c client.Reader) (Objects, error) {
 	found := Objects{}
 	for _, t := range distribution.Types() {
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(schema.GroupVersionKind{Group: "operator.cluster.x-k8s.io", Version: "v1alpha2", Kind: string(t) + "List"})
+		kind := Kind(t)
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		err := c.List(ctx, list)
 		switch {
 		case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
@@ -32,7 +56,7 @@ func Read(ctx context.Context, c client.Reader) (Objects, error) {
 			return nil, fmt.Errorf("cannot list the %ss of the operator: %w", t, err)
 		}
 		for _, o := range list.Items {
-			found[clusterctlv1.ManifestLabel(o.GetName(), t)] = fmt.Sprintf("%s %s", t, client.ObjectKeyFromObject(&o))
+			found[clusterctlv1.ManifestLabel(o.GetName(), t)] = Object{Unstructured: o, Type: t}
 		}
 	}
 	return found, nil
@@ -41,7 +65,7 @@ func Read(ctx context.Context, c client.Reader) (Objects, error) {
 // Check returns an error if one of the providers is declared by an object. instead is what to do, such as "delete that object".
 func (o Objects) Check(instead string, labels ...string) error {
 	for _, label := range labels {
-		if object := o[label]; object != "" {
+		if object, ok := o[label]; ok {
 			return fmt.Errorf("provider %s is declared by %s, and the operator would undo the change: %s", label, object, instead)
 		}
 	}

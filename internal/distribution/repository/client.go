@@ -78,6 +78,16 @@ func (c *Client) File(ctx context.Context, version, name string) ([]byte, error)
 	return raw, nil
 }
 
+// Overridden reports whether one of the files of a version is in the overrides folder.
+func (c *Client) Overridden(version string, names ...string) (bool, error) {
+	for _, name := range names {
+		if raw, err := Override(c.overrides, c.Provider.ManifestLabel(), version, name); raw != nil || err != nil {
+			return raw != nil, err
+		}
+	}
+	return false, nil
+}
+
 // unreachable adds what to do if the repository cannot be reached.
 func (c *Client) unreachable(err error) error {
 	var unanswered *url.Error

@@ -1,0 +1,196 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/progress"
+	"sigs.k8s.io/cluster-api/internal/distribution/install"
+	"sigs.k8s.io/cluster-api/internal/distribution/operated"
+	"sigs.k8s.io/cluster-api/provider/refusal"
+)
+
+// Applier executes plans. Executing a plan again completes an interrupted run.
+type Applier struct {
+	IO     *iostreams.Streams
+	Client client.WithWatch
+	// Backoff is used to retry failed writes.
+	Backoff wait.Backoff
+	// Timeout is how long the operator, and then each provider, may take to become available.
+	Timeout time.Duration
+}
+
+// Apply installs the operator and declares the providers. It waits for the operator, but not for the providers.
+func (a *Applier) Apply(ctx context.Context, plan *Plan) error {
+	for _, o := range plan.Declared {
+		a.IO.Infof("%s is declared already", o)
+	}
+	if plan.Operator != nil {
+		if err := a.Install(ctx, plan.Operator); err != nil {
+			return err
+		}
+	} else if err := a.waitOperator(ctx, &plan.Running); err != nil {
+		return err
+	}
+	w := a.writer()
+	for _, name := range plan.Namespaces() {
+		namespace := &unstructured.Unstructured{}
+		namespace.SetAPIVersion("v1")
+		namespace.SetKind("Namespace")
+		namespace.SetName(name)
+		if err := w.Object(ctx, namespace); err != nil {
+			return err
+		}
+	}
+	for _, d := range plan.Declare {
+		if err := a.declare(ctx, d); err != nil {
+			return fmt.Errorf("%w; run the same command again to continue", err)
+		}
+		a.IO.Infof("Declared %s %s in namespace %s", d.Label(), d.Version, d.Namespace)
+	}
+	return nil
+}
+
+// Install writes the operator's objects, and waits until it is available.
+func (a *Applier) Install(ctx context.Context, m *Manifests) error {
+	a.IO.Infof("Installing the operator %s in namespace %s", m.Version, m.Namespace)
+	if err := a.writer().Objects(ctx, m.Objects); err != nil {
+		return fmt.Errorf("the operator %s is partially installed; run the same command again to continue: %w", m.Version, err)
+	}
+	return a.waitOperator(ctx, &m.Installed)
+}
+
+func (a *Applier) waitOperator(ctx context.Context, i *Installed) error {
+	return install.WaitAvailable(ctx, a.Client, client.ObjectKey{Namespace: i.Namespace, Name: i.Deployment}, a.Timeout, func(reason string) {
+		a.IO.Infof("Waiting for the operator: %s", reason)
+	})
+}
+
+func (a *Applier) writer() *install.Writer {
+	return &install.Writer{Client: a.Client, Backoff: a.Backoff}
+}
+
+// declare writes what a provider object refers to, and then the object.
+func (a *Applier) declare(ctx context.Context, d *Declaration) error {
+	if d.Variables != nil {
+		o, err := toUnstructured(d.Variables)
+		if err != nil {
+			return err
+		}
+		if err := a.writer().Object(ctx, o); err != nil {
+			return refusal.Redacted(err)
+		}
+	}
+	if d.Release != nil {
+		if err := a.Preload(ctx, d.Release); err != nil {
+			return err
+		}
+	}
+	return a.writer().Object(ctx, d.Object)
+}
+
+// Preload writes the ConfigMap of a release.
+func (a *Applier) Preload(ctx context.Context, release *corev1.ConfigMap) error {
+	o, err := toUnstructured(release)
+	if err != nil {
+		return err
+	}
+	return a.writer().Object(ctx, o)
+}
+
+func toUnstructured(o client.Object) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+	return &unstructured.Unstructured{Object: content}, nil
+}
+
+// Wait waits until providers are ready in the versions that their objects declare, each for at most the timeout.
+func (a *Applier) Wait(ctx context.Context, objects []operated.Object) error {
+	var names []string
+	for _, o := range objects {
+		names = append(names, o.String())
+	}
+	a.IO.Infof("Waiting for providers to be ready")
+	board := progress.Show(a.IO, names...)
+	results := make([]error, len(objects))
+	var all sync.WaitGroup
+	for i, o := range objects {
+		all.Go(func() {
+			board.Set(o.String(), "waiting")
+			w := &install.Wait{Client: a.Client, Timeout: a.Timeout, What: o.String() + " is not ready", Report: func(reason string) {
+				board.Set(o.String(), "waiting: "+reason)
+			}}
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(o.GroupVersionKind())
+			results[i] = w.Until(ctx, identity(o), list, ready)
+			if results[i] == nil {
+				board.Set(o.String(), "ready")
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(results...)
+}
+
+// identity returns an object of the same kind and key.
+func identity(o operated.Object) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(o.GroupVersionKind())
+	u.SetNamespace(o.GetNamespace())
+	u.SetName(o.GetName())
+	return u
+}
+
+// status is that of a provider object of any kind.
+type status struct {
+	Spec   operatorv1.ProviderSpec   `json:"spec"`
+	Status operatorv1.ProviderStatus `json:"status"`
+}
+
+// ready reports whether a provider is ready, and if not, why.
+func ready(o client.Object) (bool, string) {
+	u, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return false, ""
+	}
+	p := &status{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, p); err != nil {
+		return false, err.Error()
+	}
+	if p.Status.ObservedGeneration != u.GetGeneration() {
+		return false, "the operator has not seen the object yet"
+	}
+	ready := false
+	for _, kind := range []string{string(operatorv1.PreflightCheckCondition), string(operatorv1.ProviderInstalledCondition), string(operatorv1.ReadyCondition)} {
+		for _, c := range p.Status.Conditions {
+			if c.Type != kind {
+				continue
+			}
+			if c.Status != "True" {
+				return false, fmt.Sprintf("%s: %s", c.Type, c.Message)
+			}
+			ready = kind == string(operatorv1.ReadyCondition)
+		}
+	}
+	if !ready {
+		return false, "the provider is not installed yet"
+	}
+	if p.Status.InstalledVersion == nil || p.Spec.Version != "" && *p.Status.InstalledVersion != p.Spec.Version {
+		return false, fmt.Sprintf("version %s is not installed yet", p.Spec.Version)
+	}
+	return true, ""
+}
