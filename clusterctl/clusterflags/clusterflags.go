@@ -226,8 +226,13 @@ func AddProviders(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconf
 	flags.StringSliceVar(&s.RuntimeExtension, "runtime-extension", nil, "Runtime extension `providers`")
 	flags.StringSliceVar(&s.Addon, "addon", nil, "Add-on `providers`")
 	for _, t := range distribution.Types() {
-		register(cmd, distribution.Word(t), func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return names(installed(cmd.Context(), f, *k, t))
-		})
+		CompleteInstalled(cmd, f, k, t)
 	}
+}
+
+// CompleteInstalled completes an existing flag, which is named like the type, with the installed providers of the cluster k.
+func CompleteInstalled(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, t clusterctlv1.ProviderType) {
+	register(cmd, distribution.Word(t), func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return names(installed(cmd.Context(), f, *k, t))
+	})
 }

@@ -84,7 +84,7 @@ func (p *Planner) Plan(ctx context.Context, o Options) (*Plan, error) {
 		return nil, err
 	}
 	for _, item := range missing {
-		if err := objects.Check("wait until its condition Ready is True, or delete that object first", item.Label()); err != nil {
+		if err := objects.Check("wait until its condition Ready is True (see `clusterctl operator init`), or delete that object first", item.Label()); err != nil {
 			return nil, err
 		}
 	}

@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/progress"
@@ -43,13 +46,8 @@ func (a *Applier) Apply(ctx context.Context, plan *Plan) error {
 	} else if err := a.waitOperator(ctx, &plan.Running); err != nil {
 		return err
 	}
-	w := a.writer()
 	for _, name := range plan.Namespaces() {
-		namespace := &unstructured.Unstructured{}
-		namespace.SetAPIVersion("v1")
-		namespace.SetKind("Namespace")
-		namespace.SetName(name)
-		if err := w.Object(ctx, namespace); err != nil {
+		if err := a.namespace(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -161,32 +159,40 @@ type status struct {
 	Status operatorv1.ProviderStatus `json:"status"`
 }
 
+func statusOf(u *unstructured.Unstructured) (*status, error) {
+	p := &status{}
+	return p, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, p)
+}
+
+// because returns the reason of a condition that is not True, otherwise "".
+func (p *status) because(kind clusterv1.ConditionType) string {
+	for _, c := range p.Status.Conditions {
+		if c.Type == string(kind) && c.Status != metav1.ConditionTrue {
+			return fmt.Sprintf("%s: %s", c.Type, c.Message)
+		}
+	}
+	return ""
+}
+
 // ready reports whether a provider is ready, and if not, why.
 func ready(o client.Object) (bool, string) {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {
 		return false, ""
 	}
-	p := &status{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, p); err != nil {
+	p, err := statusOf(u)
+	if err != nil {
 		return false, err.Error()
 	}
 	if p.Status.ObservedGeneration != u.GetGeneration() {
 		return false, "the operator has not seen the object yet"
 	}
-	ready := false
-	for _, kind := range []string{string(operatorv1.PreflightCheckCondition), string(operatorv1.ProviderInstalledCondition), string(operatorv1.ReadyCondition)} {
-		for _, c := range p.Status.Conditions {
-			if c.Type != kind {
-				continue
-			}
-			if c.Status != "True" {
-				return false, fmt.Sprintf("%s: %s", c.Type, c.Message)
-			}
-			ready = kind == string(operatorv1.ReadyCondition)
+	for _, kind := range []clusterv1.ConditionType{operatorv1.PreflightCheckCondition, operatorv1.ProviderInstalledCondition, operatorv1.ReadyCondition} {
+		if reason := p.because(kind); reason != "" {
+			return false, reason
 		}
 	}
-	if !ready {
+	if !slices.ContainsFunc(p.Status.Conditions, func(c metav1.Condition) bool { return c.Type == string(operatorv1.ReadyCondition) }) {
 		return false, "the provider is not installed yet"
 	}
 	if p.Status.InstalledVersion == nil || p.Spec.Version != "" && *p.Status.InstalledVersion != p.Spec.Version {

@@ -11,6 +11,9 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution"
 )
 
+// Form is how References are written, for help texts.
+const Form = "name, name:version, name:namespace or name:namespace:version"
+
 // Reference is a requested provider.
 type Reference struct {
 	distribution.Ref
@@ -47,19 +50,22 @@ func References(s install.Selection, firstRun bool) ([]Reference, error) {
 	return list, err
 }
 
-// parse reads the form name[:namespace[:version]].
+// parse reads the form name[:namespace[:version]], or name:version: no version is a namespace.
 func parse(t clusterctlv1.ProviderType, text string) (Reference, error) {
 	name, rest, _ := strings.Cut(text, ":")
 	namespace, version, versioned := strings.Cut(rest, ":")
+	if _, err := distribution.ParseVersion(namespace); err == nil && !versioned {
+		namespace, version, versioned = "", namespace, true
+	}
 	if versioned {
 		name += ":" + version
 	}
 	ref, err := distribution.ParseRef(name)
 	if err != nil {
-		return Reference{}, fmt.Errorf("provider %q must have the form name, name:namespace, name:namespace:version or name::version: %w", text, err)
+		return Reference{}, fmt.Errorf("provider %q must have the form %s: %w", text, Form, err)
 	}
 	if msgs := validation.IsDNS1123Label(namespace); namespace != "" && len(msgs) > 0 {
-		return Reference{}, fmt.Errorf("provider %q: %q is not a namespace: use %s::%s if it is a version", text, namespace, ref.Name, namespace)
+		return Reference{}, fmt.Errorf("provider %q: %q is neither a namespace nor a version", text, namespace)
 	}
 	return Reference{Ref: ref, Type: t, Namespace: namespace}, nil
 }

@@ -97,7 +97,7 @@ func (s *State) of(p *clusterctlv1.Provider) *journal.Entry {
 
 // Plan downloads and checks everything.
 func (p *Planner) Plan(ctx context.Context, s *State, r Request) (*Work, error) {
-	wanted, err := r.wanted(ctx, p.Catalog, s.Installed)
+	wanted, err := r.Wanted(ctx, p.Catalog, s.Installed)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (p *Planner) checkOperated(ctx context.Context, wanted []Wanted) error {
 		return err
 	}
 	for _, w := range wanted {
-		if err := objects.Check("set spec.version of that object to "+w.Version, w.Installed.ManifestLabel()); err != nil {
+		if err := objects.Check("run `clusterctl operator upgrade apply`, or set spec.version of that object to "+w.Version, w.Installed.ManifestLabel()); err != nil {
 			return err
 		}
 	}

@@ -73,8 +73,8 @@ func withoutNamespace(text string, t clusterctlv1.ProviderType, namespaces map[s
 	return rest
 }
 
-// wanted returns the providers to upgrade, in install order. It checks that all providers have versions of one contract.
-func (r Request) wanted(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory) ([]Wanted, error) {
+// Wanted returns the providers to upgrade, in install order. It checks that all providers have versions of one contract.
+func (r Request) Wanted(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory) ([]Wanted, error) {
 	if err := single(installed); err != nil {
 		return nil, err
 	}

@@ -23,5 +23,5 @@ func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	f := factory.New(iostreams.System(factory.Environment), factory.Environment, nil)
-	return root.Run(ctx, f, os.Args[1:])
+	return root.Run(ctx, f, root.Arguments(os.Args))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,17 @@ import (
 
 // updateTimeout is how long an interactive user waits for the update check, at most once a day.
 const updateTimeout = 500 * time.Millisecond
+
+// kubectlPlugin is the name under which clusterctl is a plugin of kubectl.
+const kubectlPlugin = "kubectl-operator"
+
+// Arguments returns the arguments of a command line. Under the name of the plugin, it is one of `clusterctl operator`.
+func Arguments(commandLine []string) []string {
+	if strings.TrimSuffix(filepath.Base(commandLine[0]), ".exe") == kubectlPlugin {
+		return append([]string{"operator"}, commandLine[1:]...)
+	}
+	return commandLine[1:]
+}
 
 // Run runs the command that the arguments select, or a plugin if there is no such command. It prints errors before it
 // returns them.

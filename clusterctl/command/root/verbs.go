@@ -21,9 +21,16 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/command/generate/yaml"
 	"sigs.k8s.io/cluster-api/clusterctl/command/get/clusters"
 	"sigs.k8s.io/cluster-api/clusterctl/command/get/kubeconfig"
+	"sigs.k8s.io/cluster-api/clusterctl/command/move"
 	operatorinit "sigs.k8s.io/cluster-api/clusterctl/command/operator/initialize"
+	"sigs.k8s.io/cluster-api/clusterctl/command/operator/preload"
+	"sigs.k8s.io/cluster-api/clusterctl/command/operator/publish"
+	"sigs.k8s.io/cluster-api/clusterctl/command/operator/remove"
+	operatorupgrade "sigs.k8s.io/cluster-api/clusterctl/command/operator/upgrade"
 	"sigs.k8s.io/cluster-api/clusterctl/command/upgrade/apply"
+	upgradeoperator "sigs.k8s.io/cluster-api/clusterctl/command/upgrade/operator"
 	"sigs.k8s.io/cluster-api/clusterctl/command/upgrade/plan"
+	"sigs.k8s.io/cluster-api/clusterctl/command/version"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 )
 
@@ -135,7 +142,17 @@ func newOperator(f *factory.Factory) *cobra.Command {
 
 With a link to clusterctl that is named kubectl-operator, ` + "`kubectl operator`" + ` does the same.`,
 		Example: "  # Install the operator, and declare providers\n  clusterctl operator init --infrastructure aws",
-	}, operatorinit.NewCmd(f, nil))
+	}, operatorinit.NewCmd(f, nil), newOperatorUpgrade(f), remove.NewCmd(f, nil), move.NewCmd(f, nil), preload.NewCmd(f, nil),
+		publish.NewCmd(f, nil), version.NewCmd(f, nil))
+}
+
+func newOperatorUpgrade(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:     "upgrade",
+		Short:   "Upgrade declared providers",
+		Long:    "Upgrade declared providers: show which versions there are, and change the objects.",
+		Example: "  # Show the versions that the providers can be upgraded to\n  clusterctl operator upgrade plan\n\n  # Upgrade the operator and all providers\n  clusterctl operator upgrade apply --contract v1beta1",
+	}, plan.NewCmd(f, nil), operatorupgrade.NewCmd(f, nil))
 }
 
 func newUpgrade(f *factory.Factory) *cobra.Command {
@@ -144,5 +161,5 @@ func newUpgrade(f *factory.Factory) *cobra.Command {
 		Short:   "Upgrade core and provider components in a management cluster",
 		Long:    "Upgrade the providers of a management cluster: show which versions there are, and install them.",
 		Example: "  # Show the versions that the providers can be upgraded to\n  clusterctl upgrade plan\n\n  # Upgrade all providers\n  clusterctl upgrade apply --contract v1beta1",
-	}, plan.NewCmd(f, nil), apply.NewCmd(f, nil))
+	}, plan.NewCmd(f, nil), apply.NewCmd(f, nil), upgradeoperator.NewCmd(f, nil))
 }

@@ -10,10 +10,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -69,6 +71,16 @@ type Wait struct {
 	Report func(reason string)
 	// What begins the error, such as "Deployment a/b is not available".
 	What string
+
+	// gone ends the wait when the object does not exist.
+	gone bool
+}
+
+// UntilGone waits until an object does not exist; see Until. reason returns why it still does.
+func (w *Wait) UntilGone(ctx context.Context, o client.Object, list client.ObjectList, reason func(client.Object) string) error {
+	deletion := *w
+	deletion.gone = true
+	return deletion.Until(ctx, o, list, func(o client.Object) (bool, string) { return false, reason(o) })
 }
 
 // Until waits until ready is true for an object, or returns the last reason when the context ends or after the timeout. o is of
@@ -122,7 +134,9 @@ func (w *Wait) watch(ctx context.Context, o client.Object, list client.ObjectLis
 		return false, err
 	}
 	defer watcher.Stop()
-	if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+	if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); w.gone && apierrors.IsNotFound(err) {
+		return true, nil
+	} else if err != nil {
 		return false, err
 	}
 	for current := o; !ready(current); {
@@ -133,9 +147,14 @@ func (w *Wait) watch(ctx context.Context, o client.Object, list client.ObjectLis
 			if !ok {
 				return false, nil
 			}
-			if changed, ok := event.Object.(client.Object); ok && changed.GetName() == o.GetName() {
-				current = changed
+			changed, ok := event.Object.(client.Object)
+			if !ok || changed.GetName() != o.GetName() {
+				continue
 			}
+			if w.gone && event.Type == watch.Deleted {
+				return true, nil
+			}
+			current = changed
 		}
 	}
 	return true, nil

@@ -31,12 +31,14 @@ type Finder struct {
 	Client client.Reader
 	// Resources lists the kinds of the API server.
 	Resources discovery.ServerResourcesInterface
+	// Selector selects the objects; nil means those of providers.
+	Selector client.ListOption
 }
 
 // Objects are the objects of providers, by the value of the provider label.
 type Objects map[string][]unstructured.Unstructured
 
-// Find returns the objects that have the labels of providers, in any namespace, sorted by kind, namespace and name. Not
+// Find returns the objects that the Selector selects, in any namespace, sorted by kind, namespace and name. Not
 // among them are the inventory, objects that controllers derive from others, and objects of kinds that providers define:
 // those are objects of users, whatever their labels.
 //
@@ -45,7 +47,7 @@ type Objects map[string][]unstructured.Unstructured
 func (f *Finder) Find(ctx context.Context) (Objects, error) {
 	crds := &unstructured.UnstructuredList{}
 	crds.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: manifest.KindCRD + "List"})
-	if err := f.Client.List(ctx, crds, selector()); err != nil {
+	if err := f.Client.List(ctx, crds, f.selector()); err != nil {
 		return nil, fmt.Errorf("cannot list the CustomResourceDefinitions of providers: %w", err)
 	}
 	kinds, err := f.kinds(crds.Items)
@@ -60,7 +62,7 @@ func (f *Finder) Find(ctx context.Context) (Objects, error) {
 		group.Go(func() error {
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-			err := f.Client.List(ctx, list, selector())
+			err := f.Client.List(ctx, list, f.selector())
 			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 				return nil // The kind was removed meanwhile, or has no list.
 			}
@@ -79,8 +81,11 @@ func (f *Finder) Find(ctx context.Context) (Objects, error) {
 	return byProvider(found), nil
 }
 
-// selector selects everything that clusterctl and operators install for providers.
-func selector() client.HasLabels {
+// selector returns the Selector. The default selects everything that clusterctl and operators install for providers.
+func (f *Finder) selector() client.ListOption {
+	if f.Selector != nil {
+		return f.Selector
+	}
 	return client.HasLabels{clusterctlv1.ClusterctlLabel, clusterv1.ProviderNameLabel}
 }
 

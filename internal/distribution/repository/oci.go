@@ -50,6 +50,7 @@ type oci struct {
 type artifacts interface {
 	tags(ctx context.Context) ([]string, error)
 	open(ctx context.Context, tag string) (v1.Image, error)
+	write(ctx context.Context, tag string, image v1.Image) error
 }
 
 // FromOCI returns a Client for releases in OCI artifacts: [http://]registry/repository[:tag], or the absolute path of an OCI layout, also

@@ -180,6 +180,15 @@ func (e *Engine) Remove(ctx context.Context, t clusterctlv1.ProviderType, name s
 	})
 }
 
+// User returns an object that needs a provider, described, or "" if there is none; see removal.User.
+func (e *Engine) User(ctx context.Context, t clusterctlv1.ProviderType, name string) (string, error) {
+	found, err := (&installed.Finder{Client: e.Client, Resources: e.Resources}).Find(ctx)
+	if err != nil {
+		return "", err
+	}
+	return removal.User(ctx, e.Client, found[clusterctlv1.ManifestLabel(name, t)])
+}
+
 func (e *Engine) writer() *install.Writer {
 	return &install.Writer{Client: e.Client, Backoff: install.Backoff()}
 }

@@ -41,6 +41,9 @@ A provider's namespace and its CustomResourceDefinitions are kept, and with them
 objects, unless --include-namespace and --include-crd are set. Without their providers nobody reconciles these
 objects: delete workload clusters first, or move them, or install the providers again.
 
+Providers that are declared by objects of the operator are deleted with ` + "`clusterctl operator delete`" + `. --all deletes
+these, too, and the operator.
+
 The command can safely be run again after an interruption.`,
 		Example: `  # Delete a workload cluster and its machines
   clusterctl delete cluster my-cluster
@@ -54,7 +57,7 @@ The command can safely be run again after an interruption.`,
   # Delete a provider with its namespace and its CustomResourceDefinitions
   clusterctl delete --infrastructure aws --include-namespace --include-crd
 
-  # Delete all providers
+  # Delete all providers, and the operator if it is installed
   clusterctl delete --all`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := opts.validate(); err != nil {
@@ -68,7 +71,7 @@ The command can safely be run again after an interruption.`,
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
 	clusterflags.AddProviders(cmd, f, &opts.Kubeconfig, &opts.Selection, "name or name:version")
-	cmd.Flags().BoolVar(&opts.All, "all", false, "Delete all providers")
+	cmd.Flags().BoolVar(&opts.All, "all", false, "Delete all providers, and the operator if it is installed")
 	cmd.Flags().BoolVar(&opts.IncludeNamespace, "include-namespace", false, "Delete the providers' namespaces, too, with everything in them")
 	cmd.Flags().BoolVar(&opts.IncludeCRDs, "include-crd", false, "Delete the providers' CustomResourceDefinitions, too. There must be no objects of their kinds")
 	return cmd

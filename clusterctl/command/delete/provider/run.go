@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -11,13 +12,18 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/operator"
 	"sigs.k8s.io/cluster-api/clusterctl/progress"
 	"sigs.k8s.io/cluster-api/internal/distribution"
+	engine "sigs.k8s.io/cluster-api/internal/distribution/install"
 	"sigs.k8s.io/cluster-api/internal/distribution/installed"
 	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
 	"sigs.k8s.io/cluster-api/internal/distribution/operated"
 	"sigs.k8s.io/cluster-api/internal/distribution/removal"
 )
+
+// operatorTimeout is how long the operator may take to delete a declared provider.
+const operatorTimeout = 5 * time.Minute
 
 // doomed is a provider and what is deleted with it.
 type doomed struct {
@@ -30,13 +36,26 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
+	declared := &operator.Doomed{}
+	if opts.All {
+		declared, err = operator.PlanDeletion(ctx, m, operator.Deletion{
+			All: true, Options: removal.Options{Namespace: opts.IncludeNamespace, CRDs: opts.IncludeCRDs},
+		})
+		if err != nil {
+			return err
+		}
+	}
 	providers, err := plan(ctx, opts, m)
 	if err != nil {
 		return err
 	}
-	if len(providers) == 0 {
+	if len(providers) == 0 && declared.IsEmpty() {
 		opts.IO.Infof("No provider is installed")
 		return nil
+	}
+	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: engine.Backoff(), Timeout: operatorTimeout}
+	if err := a.Delete(ctx, declared); err != nil {
+		return err
 	}
 	var names []string
 	for i := range providers {
@@ -81,10 +100,14 @@ func plan(ctx context.Context, opts *Options, m *management.Cluster) ([]doomed, 
 		return nil, err
 	}
 	for i := range entries {
-		if err := objects.Check("delete that object", entries[i].ManifestLabel()); err != nil {
+		if err := objects.Check("delete that object, or run `clusterctl operator delete`", entries[i].ManifestLabel()); err != nil && !opts.All {
 			return nil, err
 		}
 	}
+	entries = slices.DeleteFunc(slices.Clone(entries), func(e clusterctlv1.Provider) bool {
+		_, declared := objects[e.ManifestLabel()]
+		return declared // With --all, it is deleted before.
+	})
 	found, err := (&installed.Finder{Client: m.Client, Resources: m.Resources}).Find(ctx)
 	if err != nil {
 		return nil, err

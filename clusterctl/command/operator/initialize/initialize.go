@@ -60,7 +60,7 @@ that exist are not changed.`,
   clusterctl operator init --infrastructure aws
 
   # Set the version of a provider, or its namespace and its version
-  clusterctl operator init --infrastructure aws::v2.4.0
+  clusterctl operator init --infrastructure aws:v2.4.0
   clusterctl operator init --infrastructure aws:capa-system:v2.4.0
 
   # Take the values of variables from a Secret that exists
@@ -80,7 +80,7 @@ that exist are not changed.`,
 		},
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
-	clusterflags.AddKnownProviders(cmd, f, &opts.Request.Selection, "name, name:namespace, name:namespace:version or name::version", false)
+	clusterflags.AddKnownProviders(cmd, f, &opts.Request.Selection, operator.Form, false)
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Request.OperatorVersion, "operator-version", "", "The `version` of the operator. Defaults to the latest one, or the installed one")
 	flags.StringVarP(&opts.Request.Namespace, "target-namespace", "n", "", "The `namespace` of the operator (default "+operator.Namespace+"). Each provider has one of its own")

@@ -15,9 +15,11 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/operator"
 	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/internal/distribution"
 	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
+	"sigs.k8s.io/cluster-api/internal/distribution/operated"
 )
 
 // Options are the inputs of the command.
@@ -81,11 +83,36 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
+	declared, err := operated.Read(ctx, m.Client)
+	if err != nil {
+		return err
+	}
 	printCertManager(opts.IO.Out, version, all.Config.CertManager.Version)
+	if err := printOperator(ctx, opts, m, all); err != nil {
+		return err
+	}
 	for _, p := range plans {
-		if err := printPlan(opts.IO.Out, p); err != nil {
+		if err := printPlan(opts.IO.Out, p, len(declared) > 0); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// printOperator prints whether the operator can be upgraded, if there is one.
+func printOperator(ctx context.Context, opts *Options, m *management.Cluster, all *catalog.Catalog) error {
+	have, err := operator.Find(ctx, m.Client)
+	if err != nil || have == nil {
+		return err
+	}
+	next, err := operator.Next(ctx, all, have, "")
+	switch {
+	case err != nil:
+		return err
+	case next == nil:
+		fmt.Fprintf(opts.IO.Out, "The operator %s is already up to date\n", have.Version)
+	default:
+		fmt.Fprintf(opts.IO.Out, "The operator can be upgraded from %s to %s:\n\n   clusterctl upgrade operator\n", have.Version, next.Version)
 	}
 	return nil
 }
@@ -101,7 +128,12 @@ func printCertManager(w io.Writer, installed, wanted string) {
 	}
 }
 
-func printPlan(out io.Writer, p upgrade.Plan) error {
+// printPlan prints a plan. With declared, the command that changes the objects of the operator is proposed.
+func printPlan(out io.Writer, p upgrade.Plan, declared bool) error {
+	command := "clusterctl upgrade apply"
+	if declared {
+		command = "clusterctl operator upgrade apply"
+	}
 	fmt.Fprintf(out, "\nManagement group: %s/%s, latest release available for the %s API Version of Cluster API (contract):\n\n",
 		p.Core.Namespace, p.Core.Name, p.Contract)
 	w := tabwriter.NewWriter(out, 10, 4, 3, ' ', 0)
@@ -122,7 +154,7 @@ func printPlan(out io.Writer, p upgrade.Plan) error {
 	case p.Contract != distribution.Contract:
 		fmt.Fprintf(out, "\nThe current version of clusterctl could not upgrade to %s contract (only %s supported).\n", p.Contract, distribution.Contract)
 	default:
-		fmt.Fprintf(out, "\nYou can now apply the upgrade by executing the following command:\n\n   clusterctl upgrade apply --contract %s\n", p.Contract)
+		fmt.Fprintf(out, "\nYou can now apply the upgrade by executing the following command:\n\n   %s --contract %s\n", command, p.Contract)
 	}
 	return nil
 }

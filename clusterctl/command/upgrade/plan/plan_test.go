@@ -43,7 +43,7 @@ func TestPrintPlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			p := upgrade.Plan{Contract: tc.contract, Core: core, Items: []upgrade.Item{{Installed: core, Next: tc.next}}}
-			if err := printPlan(&out, p); err != nil {
+			if err := printPlan(&out, p, false); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, out.String()); diff != "" {

@@ -1,4 +1,4 @@
-package engine
+package removal
 
 import (
 	"context"
@@ -10,25 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/distribution/installed"
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
 	"sigs.k8s.io/cluster-api/internal/distribution/storageversion"
 )
 
-// User returns an object of a kind of the provider that belongs to a Cluster, described, or "" if there is none: the Cluster could not be
-// deleted any more without the provider. Objects that belong to none, such as templates, survive with their definitions.
-func (e *Engine) User(ctx context.Context, t clusterctlv1.ProviderType, name string) (string, error) {
-	found, err := (&installed.Finder{Client: e.Client, Resources: e.Resources}).Find(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, o := range found[clusterctlv1.ManifestLabel(name, t)] {
-		if o.GetKind() != manifest.KindCRD {
+// User returns an object that belongs to a Cluster and whose kind is defined by one of a provider's objects, described, or "" if there is
+// none: the Cluster could not be deleted any more without the provider. Objects that belong to none, such as templates, survive with their
+// definitions.
+func User(ctx context.Context, c client.Reader, objects []unstructured.Unstructured) (string, error) {
+	for i := range objects {
+		if objects[i].GetKind() != manifest.KindCRD {
 			continue
 		}
-		user, err := e.userOf(ctx, &o)
+		user, err := userOf(ctx, c, &objects[i])
 		if user != "" || err != nil {
 			return user, err
 		}
@@ -36,7 +32,7 @@ func (e *Engine) User(ctx context.Context, t clusterctlv1.ProviderType, name str
 	return "", nil
 }
 
-func (e *Engine) userOf(ctx context.Context, crd *unstructured.Unstructured) (string, error) {
+func userOf(ctx context.Context, c client.Reader, crd *unstructured.Unstructured) (string, error) {
 	kind := installed.Defines(crd)
 	versions := storageversion.Stored(crd)
 	if len(versions) == 0 {
@@ -49,7 +45,7 @@ func (e *Engine) userOf(ctx context.Context, crd *unstructured.Unstructured) (st
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.WithVersion(versions[len(versions)-1]))
 	list.Kind += "List"
-	err := e.Client.List(ctx, list, options...)
+	err := c.List(ctx, list, options...)
 	switch {
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		return "", nil

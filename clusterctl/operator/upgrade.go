@@ -1,0 +1,153 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/clusterctl/catalog"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
+	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/internal/distribution/installed"
+	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
+	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+	"sigs.k8s.io/cluster-api/internal/distribution/operated"
+	"sigs.k8s.io/cluster-api/internal/distribution/removal"
+)
+
+// Change is a declared provider that gets another version.
+type Change struct {
+	Object  operated.Object
+	Version string
+	// Release has a release that only the user's machine can read; nil: the operator downloads it.
+	Release *corev1.ConfigMap
+}
+
+// PlanUpgrade returns what an upgrade changes, in install order. Providers that have the wanted version are left out. It writes nothing.
+func PlanUpgrade(ctx context.Context, m *management.Cluster, c *catalog.Catalog, r upgrade.Request) ([]Change, error) {
+	objects, err := operated.Read(ctx, m.Client)
+	if err != nil {
+		return nil, err
+	}
+	have, err := inventory.Read(ctx, m.Client)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := r.Wanted(ctx, c, have)
+	if err != nil {
+		return nil, err
+	}
+	var list []Change
+	for _, w := range wanted {
+		label := w.Installed.ManifestLabel()
+		o, ok := objects[label]
+		if !ok {
+			return nil, fmt.Errorf("%s is not declared: declare it with `clusterctl operator init`, or upgrade it with `clusterctl upgrade apply`", label)
+		}
+		if o.Version() == w.Version {
+			continue
+		}
+		release, err := c.Release(ctx, o.Type, distribution.Ref{Name: o.GetName(), Version: w.Version})
+		if err != nil {
+			return nil, err
+		}
+		if err := release.Validate(ctx); err != nil {
+			return nil, err
+		}
+		change := Change{Object: o, Version: w.Version}
+		if change.Release, err = Local(ctx, release, o.GetNamespace()); err != nil {
+			return nil, err
+		}
+		list = append(list, change)
+	}
+	return list, nil
+}
+
+// Upgrade changes the versions of objects, and waits until the providers are ready: first the core provider, then all others.
+func (a *Applier) Upgrade(ctx context.Context, changes []Change) error {
+	isCore := func(c Change) bool { return c.Object.Type == clusterctlv1.CoreProviderType }
+	core := slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return !isCore(c) })
+	for _, group := range [][]Change{core, slices.DeleteFunc(slices.Clone(changes), isCore)} {
+		var objects []operated.Object
+		for _, c := range group {
+			if err := a.change(ctx, c); err != nil {
+				return fmt.Errorf("cannot upgrade %s to %s: %w", c.Object, c.Version, err)
+			}
+			a.IO.Infof("Changed %s from %s to %s", c.Object, c.Object.Version(), c.Version)
+			objects = append(objects, c.Object)
+		}
+		if len(objects) == 0 {
+			continue
+		}
+		if err := a.Wait(ctx, objects); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Applier) change(ctx context.Context, c Change) error {
+	if c.Release != nil {
+		if err := a.Preload(ctx, c.Release); err != nil {
+			return err
+		}
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"version": c.Version}})
+	if err != nil {
+		return err
+	}
+	return a.writer().Retry(ctx, func(ctx context.Context) error {
+		return a.Client.Patch(ctx, identity(c.Object), client.RawPatch(types.MergePatchType, patch))
+	})
+}
+
+// Replace replaces the installed operator: it writes the new objects, waits until the new one is available, and deletes objects that only
+// the old one had. CustomResourceDefinitions are kept.
+func (a *Applier) Replace(ctx context.Context, m *management.Cluster, next *Manifests) error {
+	if err := a.Install(ctx, next); err != nil {
+		return err
+	}
+	found, err := (&installed.Finder{Client: m.Client, Resources: m.Resources, Selector: Labels()}).Find(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := map[manifest.Key]bool{}
+	for i := range next.Objects {
+		wanted[manifest.KeyOf(&next.Objects[i])] = true
+	}
+	place := clusterctlv1.Provider{}
+	place.Namespace = next.Namespace
+	orphans := slices.DeleteFunc(removal.Select(&place, found[""], removal.Options{}), func(o unstructured.Unstructured) bool {
+		return wanted[manifest.KeyOf(&o)]
+	})
+	return removal.Delete(ctx, a.Client, orphans)
+}
+
+// Next returns the manifests of an operator that is to replace the installed one: of the version, or the latest; nil if there is
+// nothing to do, because it is installed, or newer than the latest.
+func Next(ctx context.Context, c *catalog.Catalog, have *Installed, version string) (*Manifests, error) {
+	next, err := Read(ctx, c, version, have.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	if next.Version == have.Version {
+		return nil, nil
+	}
+	before, err := distribution.ParseVersion(have.Version)
+	if err != nil || version != "" {
+		return next, nil // An unknown version is replaced, and any version that was asked for.
+	}
+	after, err := distribution.ParseVersion(next.Version)
+	if err != nil || before.GT(after) {
+		return nil, err
+	}
+	return next, nil
+}
