@@ -35,7 +35,7 @@ func (o *operated) wait(condition, namespace, object string) {
 // install installs the operator from the manifests of the release.
 func (o *operated) install() {
 	o.t.Helper()
-	o.kubectl("", "apply", "-f", o.release("cluster-api", "operator-components.yaml"))
+	o.kubectl("", "apply", "-f", o.release("cluster-api", operatorFile))
 	o.wait("condition=Available", "capi-operator-system", "deployment/capi-operator-controller-manager")
 }
 

@@ -78,7 +78,7 @@ func TestOperatorAdoptsAndUpgrades(t *testing.T) {
 		t.Errorf("generations of Deployments (-before +after the adoption):\n%s", diff)
 	}
 	r.Release("v2.0.1")
-	rejected(t, w.upgradeTo("v2.0.1"), "provider infrastructure-in-memory is declared by InfrastructureProvider capim-system/in-memory", "set spec.version")
+	rejected(t, w.upgradeTo("v2.0.1"), "provider infrastructure-in-memory is declared by InfrastructureProvider capim-system/in-memory", "set spec.version of that object")
 	rejected(t, w.Tools.Clusterctl(t.Context(), "", "delete", "--kubeconfig", w.Kubeconfig, "--infrastructure", "in-memory"), "delete that object")
 
 	r.Edit("infrastructure-in-memory", "v2.0.1", strings.NewReplacer("/capim-manager:", "/another-manager:").Replace)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,6 +19,9 @@ type Repository struct {
 	dir string
 	t   testing.TB
 }
+
+// operatorFile is the operator's file of a release, beside that of the core provider.
+const operatorFile = "operator-components.yaml"
 
 // NewRepository returns an empty repository.
 func NewRepository(t testing.TB, tools *Tools) *Repository {
@@ -41,6 +45,7 @@ func (r *Repository) Release(version string) {
 func (r *Repository) Edit(label, version string, change func(components string) string) {
 	r.t.Helper()
 	files, err := filepath.Glob(filepath.Join(r.dir, label, version, "*-components*.yaml"))
+	files = slices.DeleteFunc(files, func(file string) bool { return filepath.Base(file) == operatorFile })
 	if err != nil || len(files) != 1 {
 		r.t.Fatalf("%s %s has components %v, want one file: %v", label, version, files, err)
 	}

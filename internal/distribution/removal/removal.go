@@ -128,6 +128,9 @@ func objectOfUser(ctx context.Context, c client.Reader, providers []clusterctlv1
 	for i := range providers {
 		names = append(names, providers[i].ManifestLabel())
 	}
+	if len(names) == 0 {
+		names = []string{""} // The value of no provider.
+	}
 	for _, operator := range []selection.Operator{selection.NotIn, selection.In} {
 		requirement, err := labels.NewRequirement(clusterv1.ProviderNameLabel, operator, names)
 		if err != nil {
