@@ -60,11 +60,22 @@ func (a *Applier) Apply(ctx context.Context, plan *Plan) error {
 	return nil
 }
 
-// Install writes the operator's objects, and waits until it is available.
+// Install writes the operator's objects, and waits until it is available. The Deployment, by which Find knows the version, is written
+// last: after an interruption, the operator is not installed.
 func (a *Applier) Install(ctx context.Context, m *Manifests) error {
 	a.IO.Infof("Installing the operator %s in namespace %s", m.Version, m.Namespace)
-	if err := a.writer().Objects(ctx, m.Objects); err != nil {
-		return fmt.Errorf("the operator %s is partially installed; run the same command again to continue: %w", m.Version, err)
+	var deployment, others []unstructured.Unstructured
+	for _, o := range m.Objects {
+		if o.GetKind() == "Deployment" {
+			deployment = append(deployment, o)
+		} else {
+			others = append(others, o)
+		}
+	}
+	for _, objects := range [][]unstructured.Unstructured{others, deployment} {
+		if err := a.writer().Objects(ctx, objects); err != nil {
+			return fmt.Errorf("the operator %s is partially installed; run the same command again to continue: %w", m.Version, err)
+		}
 	}
 	return a.waitOperator(ctx, &m.Installed)
 }

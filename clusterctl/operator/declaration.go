@@ -23,6 +23,9 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
+// variablesLabel is, on Secrets with values of variables, the manifest label of the provider.
+const variablesLabel = "operator.cluster.x-k8s.io/variables-of"
+
 // Declaration is the object that declares a provider, and what it refers to.
 type Declaration struct {
 	Reference
@@ -65,9 +68,11 @@ func declare(ctx context.Context, c *catalog.Catalog, r Reference, secret *clien
 		spec.ConfigSecret = &operatorv1.SecretReference{Name: secret.Name, Namespace: secret.Namespace}
 	case len(values) > 0:
 		d.Variables = &corev1.Secret{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: r.Label() + "-variables"},
-			Data:       values,
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: d.Namespace, Name: r.Label() + "-variables", Labels: map[string]string{variablesLabel: r.Label()},
+			},
+			Data: values,
 		}
 		spec.SecretName = ptr.To(d.Variables.Name)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -204,7 +205,12 @@ func (a *Applier) deleteProvider(ctx context.Context, p doomed) error {
 	if err != nil {
 		return err
 	}
-	if err := removal.Delete(ctx, a.Client, p.objects); err != nil {
+	// What Declaration.Variables became.
+	err = a.Client.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(o.GetNamespace()), client.MatchingLabels{variablesLabel: p.entry.ManifestLabel()})
+	if err == nil {
+		err = removal.Delete(ctx, a.Client, p.objects)
+	}
+	if err != nil {
 		return fmt.Errorf("%s is partially deleted; run the same command again to continue: %w", p.object, err)
 	}
 	return nil

@@ -65,7 +65,9 @@ func (w *Wire) Wrap(next http.RoundTripper) http.RoundTripper {
 			return next.RoundTrip(r)
 		case n == limit && w.Lose:
 			if response, err := next.RoundTrip(r); err == nil {
-				_, _ = io.Copy(io.Discard, response.Body)
+				if !r.URL.Query().Has("watch") { // A watch has no end.
+					_, _ = io.Copy(io.Discard, response.Body)
+				}
 				response.Body.Close()
 			}
 		}
