@@ -81,7 +81,7 @@ func (r registryStore) write(ctx context.Context, tag string, image v1.Image) er
 func (s layoutStore) write(_ context.Context, tag string, image v1.Image) error {
 	path, err := layout.FromPath(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(filepath.Clean(s.path), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Clean(s.path), 0o750); err != nil {
 			return err
 		}
 		path, err = layout.Write(s.path, empty.Index)
