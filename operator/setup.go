@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/discovery"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -53,7 +54,7 @@ func NewComponent() manager.Component {
 		Purpose:          "The operator: installs, changes, upgrades and deletes providers as objects declare them.",
 		Namespace:        "capi-operator-system",
 		LeaderElectionID: "controller-leader-election-capi-operator",
-		AddToScheme:      []func(*runtime.Scheme) error{operatorv1.AddToScheme, clusterctlv1.AddToScheme, appsv1.AddToScheme},
+		AddToScheme:      []func(*runtime.Scheme) error{operatorv1.AddToScheme, appsv1.AddToScheme},
 		AddFlags:         f.register,
 		Cache:            cacheOf,
 		WebhookService:   "capi-operator-webhook-service",
@@ -77,7 +78,12 @@ func cacheOf(o *cache.Options) {
 }
 
 func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags) error {
-	live, err := client.NewWithWatch(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	// The inventory is not in the manager's scheme: the operator itself installs its definition, so that the manager must not wait for it.
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), operatorv1.AddToScheme(scheme), clusterctlv1.AddToScheme(scheme)); err != nil {
+		return err
+	}
+	live, err := client.NewWithWatch(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: scheme, Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("creating a client without a cache: %w", err)
 	}

@@ -103,6 +103,10 @@ func (w *Writer) attempt(ctx context.Context, o *unstructured.Unstructured) erro
 	}
 	desired := o.DeepCopy()
 	unstructured.RemoveNestedField(desired.Object, "status")
+	if _, aggregated := desired.Object["aggregationRule"]; aggregated {
+		// Its rules are those of other ClusterRoles, which the API server's controller manager writes.
+		unstructured.RemoveNestedField(desired.Object, "rules")
+	}
 	keepCABundles(desired, live)
 	patch, err := json.Marshal(desired.Object)
 	if err != nil {

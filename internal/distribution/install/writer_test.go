@@ -66,6 +66,12 @@ webhooks:
 			want:    "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, labels: {other: x}}, data: {a: '1', b: '2'}}",
 			patches: 1,
 		},
+		"AggregatedRules": {
+			reason: "The rules of an aggregated ClusterRole are not replaced by those of the manifest, which are empty.",
+			live:   "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}, aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}, rules: [{verbs: [get]}]}",
+			in:     "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}, aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}, rules: []}",
+			want:   "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}, aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}, rules: [{verbs: [get]}]}",
+		},
 		"CABundleKept": {
 			reason:  "A CA bundle set at run time survives, by webhook name, even if the manifest has a placeholder.",
 			live:    strings.ReplaceAll(webhook, "BUNDLE_A", "TElWRQ=="),
