@@ -57,7 +57,7 @@ func newCutter(t *testing.T, kubeconfig string) *cutter {
 			}
 			return c.written(r.Request)
 		},
-		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	c.Server = httptest.NewServer(proxy)
 	t.Cleanup(func() {
