@@ -154,6 +154,10 @@ func TestHardened(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		limit := "${CAPI_MEMORY_LIMIT:=2Gi}"
+		if filepath.Base(file) == "operator-components.yaml" {
+			limit = "2Gi" // It is applied as it is.
+		}
 		for _, o := range objects {
 			if o.GetKind() != "Deployment" {
 				continue
@@ -164,7 +168,7 @@ func TestHardened(t *testing.T) {
 			}
 			for _, want := range []string{
 				`"readOnlyRootFilesystem":true`, `"allowPrivilegeEscalation":false`, `"capabilities":{"drop":["ALL"]}`, `"seccompProfile":{"type":"RuntimeDefault"}`,
-				`"resources":{"limits":{"memory":"${CAPI_MEMORY_LIMIT:=2Gi}"},"requests":{"memory":"64Mi"}}`,
+				`"resources":{"limits":{"memory":"` + limit + `"},"requests":{"memory":"64Mi"}}`,
 				`{"name":"CONTAINER_MEMORY_LIMIT","valueFrom":{"resourceFieldRef":{"resource":"limits.memory"}}}`,
 			} {
 				if !strings.Contains(string(raw), want) {
