@@ -108,6 +108,15 @@ func distinct(items []Item) ([]Item, error) {
 	return list, nil
 }
 
+// Lists returns the lists of all types but the core provider's, to read and to change.
+func (s *Selection) Lists() map[clusterctlv1.ProviderType]*[]string {
+	return map[clusterctlv1.ProviderType]*[]string{
+		clusterctlv1.BootstrapProviderType: &s.Bootstrap, clusterctlv1.ControlPlaneProviderType: &s.ControlPlane,
+		clusterctlv1.InfrastructureProviderType: &s.Infrastructure, clusterctlv1.IPAMProviderType: &s.IPAM,
+		clusterctlv1.RuntimeExtensionProviderType: &s.RuntimeExtension, clusterctlv1.AddonProviderType: &s.Addon,
+	}
+}
+
 // Empty reports whether no provider is selected.
 func (s Selection) Empty() bool {
 	return s.Core == "" && len(slices.Concat(s.Bootstrap, s.ControlPlane, s.Infrastructure, s.IPAM, s.RuntimeExtension, s.Addon)) == 0

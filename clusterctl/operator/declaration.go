@@ -60,7 +60,7 @@ func declare(ctx context.Context, c *catalog.Catalog, r Reference, secret *clien
 		return nil, err
 	}
 	spec.FetchConfig = d.fetchConfig(release.Provider)
-	if spec.Deployment, spec.AdditionalDeployments, err = overridden(ctx, c, release, built); err != nil {
+	if spec.Deployment, spec.AdditionalDeployments, err = overridden(built, c.Config.Images); err != nil {
 		return nil, err
 	}
 	switch values := set(built, c.Config.Variable); {
@@ -148,33 +148,23 @@ func Preload(ctx context.Context, r *catalog.Release, namespace string) (*corev1
 }
 
 // overridden returns the image overrides of the configuration as fields of the spec: for the only Deployment, or for each of several.
-func overridden(ctx context.Context, c *catalog.Catalog, r *catalog.Release, built *components.Components) (*operatorv1.DeploymentSpec, map[string]operatorv1.AdditionalDeployments, error) {
-	if len(c.Config.Images) == 0 {
+func overridden(built *components.Components, overrides components.ImageOverrides) (*operatorv1.DeploymentSpec, map[string]operatorv1.AdditionalDeployments, error) {
+	if len(overrides) == 0 {
 		return nil, nil, nil
-	}
-	raw, err := r.Read(ctx, r.ComponentsFile())
-	if err != nil {
-		return nil, nil, err
-	}
-	plain, err := components.New(r.Provider, raw, components.Options{
-		Version: r.Version, TargetNamespace: built.TargetNamespace, Variables: c.Config.Variable,
-	})
-	if err != nil {
-		return nil, nil, err
 	}
 	specs, total := map[string]operatorv1.AdditionalDeployments{}, 0
 	var last *operatorv1.DeploymentSpec
-	for i := range plain.Objects {
-		if plain.Objects[i].GetKind() != "Deployment" {
+	for i := range built.Objects {
+		if built.Objects[i].GetKind() != "Deployment" {
 			continue
 		}
 		total++
-		spec, err := imagesOf(&plain.Objects[i], r.Provider.ManifestLabel(), c.Config.Images)
+		spec, err := imagesOf(&built.Objects[i], built.Provider.ManifestLabel(), overrides)
 		if err != nil {
 			return nil, nil, err
 		}
 		if len(spec.Containers) > 0 {
-			specs[plain.Objects[i].GetName()] = operatorv1.AdditionalDeployments{Deployment: spec}
+			specs[built.Objects[i].GetName()] = operatorv1.AdditionalDeployments{Deployment: spec}
 			last = spec
 		}
 	}
@@ -184,7 +174,8 @@ func overridden(ctx context.Context, c *catalog.Catalog, r *catalog.Release, bui
 	return nil, specs, nil
 }
 
-// imagesOf returns what the overrides change in a Deployment.
+// imagesOf returns what the overrides change in a Deployment. That they are applied already makes no difference: they keep the name of an
+// image, which determines them.
 func imagesOf(o *unstructured.Unstructured, label string, overrides components.ImageOverrides) (*operatorv1.DeploymentSpec, error) {
 	d := &appsv1.Deployment{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d); err != nil {

@@ -24,6 +24,8 @@ const (
 	Name = "capi-operator"
 	// Namespace is the operator's default namespace.
 	Namespace = "capi-operator-system"
+	// WaitTimeout is, by default, how many seconds commands wait for the operator, and for each provider.
+	WaitTimeout = 300
 
 	// manifestsFile has the operator's manifests; it is in the releases of the core provider.
 	manifestsFile = "operator-components.yaml"
@@ -64,6 +66,15 @@ func Find(ctx context.Context, c client.Reader) (*Installed, error) {
 	}
 	return nil, fmt.Errorf("the operator is installed %d times, as the Deployments %s: delete all but one of them, with their ClusterRoleBindings",
 		len(found), strings.Join(found, ", "))
+}
+
+// Require returns the operator of a management cluster, or an error if it has none.
+func Require(ctx context.Context, c client.Reader) (*Installed, error) {
+	have, err := Find(ctx, c)
+	if err == nil && have == nil {
+		err = errors.New("the operator is not installed: install it with `clusterctl operator init`, or upgrade providers with `clusterctl upgrade apply`")
+	}
+	return have, err
 }
 
 // Manifests are those of one version of the operator.

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/components"
 	"sigs.k8s.io/cluster-api/internal/distribution/operated"
 	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
@@ -51,12 +50,7 @@ func PlanPreload(ctx context.Context, m *management.Cluster, c *catalog.Catalog,
 		}
 		namespace := cmp.Or(ref.Namespace, r.Namespace)
 		if namespace == "" {
-			raw, err := release.Read(ctx, release.ComponentsFile())
-			if err != nil {
-				return nil, err
-			}
-			// With variables as they are.
-			built, err := components.New(release.Provider, raw, components.Options{Version: release.Version})
+			built, err := c.Components(ctx, release, catalog.Options{Raw: true})
 			if err != nil {
 				return nil, err
 			}

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
 	"sigs.k8s.io/cluster-api/internal/distribution/operated"
 	"sigs.k8s.io/cluster-api/internal/distribution/removal"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 )
 
 // Change is a declared provider that gets another version.
@@ -73,9 +75,15 @@ func PlanUpgrade(ctx context.Context, m *management.Cluster, c *catalog.Catalog,
 
 // Upgrade changes the versions of objects, and waits until the providers are ready: first the core provider, then all others.
 func (a *Applier) Upgrade(ctx context.Context, changes []Change) error {
-	isCore := func(c Change) bool { return c.Object.Type == clusterctlv1.CoreProviderType }
-	core := slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return !isCore(c) })
-	for _, group := range [][]Change{core, slices.DeleteFunc(slices.Clone(changes), isCore)} {
+	var core, others []Change
+	for _, c := range changes {
+		if c.Object.Type == clusterctlv1.CoreProviderType {
+			core = append(core, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	for _, group := range [][]Change{core, others} {
 		var objects []operated.Object
 		for _, c := range group {
 			if err := a.change(ctx, c); err != nil {
@@ -132,9 +140,12 @@ func (a *Applier) Replace(ctx context.Context, m *management.Cluster, next *Mani
 }
 
 // Next returns the manifests of an operator that is to replace the installed one: of the version, or the latest; nil if there is
-// nothing to do, because it is installed, or newer than the latest.
+// nothing to do, because it is installed, or newer than the latest, or the latest release has no operator.
 func Next(ctx context.Context, c *catalog.Catalog, have *Installed, version string) (*Manifests, error) {
 	next, err := Read(ctx, c, version, have.Namespace)
+	if version == "" && errors.Is(err, repository.ErrNotFound) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -40,11 +40,7 @@ func (r Request) Check() error {
 func (r Request) items() ([]install.Item, map[string]string, error) {
 	s, namespaces := r.Selection, map[string]string{}
 	s.Core = withoutNamespace(s.Core, clusterctlv1.CoreProviderType, namespaces)
-	for t, list := range map[clusterctlv1.ProviderType]*[]string{
-		clusterctlv1.BootstrapProviderType: &s.Bootstrap, clusterctlv1.ControlPlaneProviderType: &s.ControlPlane,
-		clusterctlv1.InfrastructureProviderType: &s.Infrastructure, clusterctlv1.IPAMProviderType: &s.IPAM,
-		clusterctlv1.RuntimeExtensionProviderType: &s.RuntimeExtension, clusterctlv1.AddonProviderType: &s.Addon,
-	} {
+	for t, list := range s.Lists() {
 		*list = slices.Clone(*list)
 		for i := range *list {
 			(*list)[i] = withoutNamespace((*list)[i], t, namespaces)

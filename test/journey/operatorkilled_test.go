@@ -81,7 +81,7 @@ func (o *operated) names(kinds, prefix string) []string {
 	return found
 }
 
-// TestOperatorCommandsKilled kills `clusterctl operator init` and `upgrade apply` after each of their requests, and `delete` after many: the same command
+// TestOperatorCommandsKilled kills `clusterctl operator init` and `upgrade apply` after each of their requests, and `clusterctl delete --all` after many: the same command
 // again completes them, with the same end.
 func TestOperatorCommandsKilled(t *testing.T) {
 	t.Parallel()
@@ -124,7 +124,7 @@ func TestOperatorCommandsKilled(t *testing.T) {
 	for _, p := range operatedProviders() {
 		o.installed(p, "v2.0.1")
 	}
-	o.killed(deletionStride, r.Tools.config, "operator", "delete", "--all", "--include-crd")
+	o.killed(deletionStride, r.Tools.config, "delete", "--all", "--include-crd")
 	if left := o.names("secrets", "-variables"); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -46,8 +47,8 @@ func run(ctx context.Context, opts *Options) error {
 		}
 	}
 	providers, err := plan(ctx, opts, m)
-	if err != nil {
-		return err
+	if err != nil && (declared.IsEmpty() || !errors.Is(err, management.ErrNotInitialized)) {
+		return err // Otherwise, only the operator is left.
 	}
 	if len(providers) == 0 && declared.IsEmpty() {
 		opts.IO.Infof("No provider is installed")

@@ -20,8 +20,6 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/install"
 )
 
-const defaultWaitTimeout = 300
-
 // Options are the inputs of the command.
 type Options struct {
 	IO         *iostreams.Streams
@@ -86,7 +84,7 @@ that exist are not changed.`,
 	flags.StringVarP(&opts.Request.Namespace, "target-namespace", "n", "", "The `namespace` of the operator (default "+operator.Namespace+"). Each provider has one of its own")
 	flags.StringVar(&opts.Secret, "config-secret", "", "A `Secret` with the values of variables, as name or name:namespace. By default, those of the clusterctl configuration are stored")
 	flags.BoolVar(&opts.Wait, "wait-providers", true, "Wait until the providers are ready")
-	flags.IntVar(&opts.WaitTimeout, "wait-provider-timeout", defaultWaitTimeout, "How many `seconds` to wait for the operator, and for each provider")
+	flags.IntVar(&opts.WaitTimeout, "wait-provider-timeout", operator.WaitTimeout, "How many `seconds` to wait for the operator, and for each provider")
 	flags.BoolVar(&opts.Validate, "validate", true, "Reject installed providers that the operator would change; if false, only warn")
 	clusterflags.CompleteNamespaces(cmd, f, &opts.Kubeconfig, "target-namespace")
 	return cmd

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
@@ -20,8 +19,6 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	engine "sigs.k8s.io/cluster-api/internal/distribution/install"
 )
-
-const defaultWaitTimeout = 300
 
 // Options are the inputs of the command.
 type Options struct {
@@ -68,7 +65,7 @@ If a GitOps tool writes the objects, change them in its repository instead.`,
 	clusterflags.AddProviders(cmd, f, &opts.Kubeconfig, &opts.Selection, "name:version or name:namespace:version")
 	cmd.Flags().StringVar(&opts.Request.Contract, "contract", "", "Upgrade the operator and all providers to the latest versions of this `contract`, for example v1beta1")
 	cmd.Flags().Bool("wait-providers", true, "Wait until the upgraded providers are ready. That is always done, because the core provider must be ready before others are upgraded")
-	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", defaultWaitTimeout, "How many `seconds` to wait for the operator, and for each provider")
+	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", operator.WaitTimeout, "How many `seconds` to wait for the operator, and for each provider")
 	return cmd
 }
 
@@ -93,11 +90,7 @@ func (o *Options) complete() error {
 // selection returns references in the form of upgrade.Request.
 func selection(refs []operator.Reference) install.Selection {
 	s := install.Selection{}
-	lists := map[clusterctlv1.ProviderType]*[]string{
-		clusterctlv1.BootstrapProviderType: &s.Bootstrap, clusterctlv1.ControlPlaneProviderType: &s.ControlPlane,
-		clusterctlv1.InfrastructureProviderType: &s.Infrastructure, clusterctlv1.IPAMProviderType: &s.IPAM,
-		clusterctlv1.RuntimeExtensionProviderType: &s.RuntimeExtension, clusterctlv1.AddonProviderType: &s.Addon,
-	}
+	lists := s.Lists()
 	for _, r := range refs {
 		text := r.String()
 		if r.Namespace != "" {
@@ -121,12 +114,9 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	have, err := operator.Find(ctx, m.Client)
+	have, err := operator.Require(ctx, m.Client)
 	if err != nil {
 		return err
-	}
-	if have == nil {
-		return errors.New("the operator is not installed: install it with `clusterctl operator init`, or upgrade providers with `clusterctl upgrade apply`")
 	}
 	opts.IO.Infof("Checking the versions of the providers")
 	changes, err := operator.PlanUpgrade(ctx, m, all, opts.Request)

@@ -3,7 +3,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -17,8 +16,6 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
 	"sigs.k8s.io/cluster-api/internal/distribution/install"
 )
-
-const defaultWaitTimeout = 300
 
 // Options are the inputs of the command.
 type Options struct {
@@ -61,7 +58,7 @@ name ` + operator.Name + `. The command can safely be run again after an interru
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
 	cmd.Flags().StringVar(&opts.Version, "operator-version", "", "The `version` to install. Defaults to the latest one")
-	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", defaultWaitTimeout, "How many `seconds` to wait until the operator is available")
+	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", operator.WaitTimeout, "How many `seconds` to wait until the operator is available")
 	return cmd
 }
 
@@ -74,12 +71,9 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	have, err := operator.Find(ctx, m.Client)
+	have, err := operator.Require(ctx, m.Client)
 	if err != nil {
 		return err
-	}
-	if have == nil {
-		return errors.New("the operator is not installed: install it with `clusterctl operator init`")
 	}
 	next, err := operator.Next(ctx, all, have, opts.Version)
 	if err != nil {
