@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/upgrade"
 	"sigs.k8s.io/cluster-api/operator/internal/controller"
 	"sigs.k8s.io/cluster-api/operator/internal/engine"
+	"sigs.k8s.io/cluster-api/operator/internal/observed"
 	"sigs.k8s.io/cluster-api/operator/internal/source"
 	"sigs.k8s.io/cluster-api/operator/internal/webhook"
 	"sigs.k8s.io/cluster-api/provider/manager"
@@ -64,7 +65,7 @@ func NewComponent() manager.Component {
 	}
 }
 
-// cacheOf limits the cache to the Deployments of providers.
+// cacheOf limits the cache to what providers consist of.
 func cacheOf(o *cache.Options) {
 	o.DefaultTransform = cache.TransformStripManagedFields()
 	requirement, err := labels.NewRequirement(clusterv1.ProviderNameLabel, selection.Exists, nil)
@@ -74,7 +75,11 @@ func cacheOf(o *cache.Options) {
 	if o.ByObject == nil {
 		o.ByObject = map[client.Object]cache.ByObject{}
 	}
-	o.ByObject[&appsv1.Deployment{}] = cache.ByObject{Label: labels.NewSelector().Add(*requirement)}
+	ofProviders := labels.NewSelector().Add(*requirement)
+	o.ByObject[&appsv1.Deployment{}] = cache.ByObject{Label: ofProviders}
+	for _, kind := range observed.Kinds() {
+		o.ByObject[observed.Metadata(kind)] = cache.ByObject{Label: ofProviders, Transform: observed.Lean}
+	}
 }
 
 func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags) error {

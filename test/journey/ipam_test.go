@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
@@ -111,7 +112,8 @@ func (n *network) gone(o client.Object) {
 	testenv.Eventually(n.t, fmt.Sprintf("%T %s is deleted", o, o.GetName()), func() error {
 		err := n.api.Get(n.t.Context(), client.ObjectKeyFromObject(o), o)
 		if !apierrors.IsNotFound(err) {
-			return errors.Join(errors.New("it exists"), err)
+			text, _ := yaml.Marshal(o)
+			return errors.Join(fmt.Errorf("it exists:\n%s", text), err)
 		}
 		return nil
 	})

@@ -57,6 +57,8 @@ const (
 	ComponentsFetchErrorReason = "ComponentsFetchError"
 	// ComponentsCustomizationErrorReason: the spec does not fit the provider's components.
 	ComponentsCustomizationErrorReason = "ComponentsCustomizationError"
+	// ComponentsRefusedReason: the components contain what no provider needs.
+	ComponentsRefusedReason = "ComponentsRefused"
 	// ComponentsUpgradeErrorReason: the upgrade failed; the former version was put back.
 	ComponentsUpgradeErrorReason = "ComponentsUpgradeError"
 	// OldComponentsDeletionErrorReason: components cannot be deleted.
@@ -88,6 +90,8 @@ const (
 	AppliedSpecHashAnnotation = "operator.cluster.x-k8s.io/applied-spec-hash"
 	// PausedReplicasAnnotation is, on Deployments of paused providers, their number of replicas before.
 	PausedReplicasAnnotation = "operator.cluster.x-k8s.io/paused-replicas"
+	// AllowAllPermissionsAnnotation is "true" on providers whose components may have all permissions in the management cluster.
+	AllowAllPermissionsAnnotation = "operator.cluster.x-k8s.io/allow-all-permissions"
 	// CompressedAnnotation is "true" on ConfigMaps whose components are compressed with gzip, in binaryData.
 	CompressedAnnotation = "provider.cluster.x-k8s.io/compressed"
 	// VersionLabel is, on ConfigMaps with a release, its version. Without it, the name of the ConfigMap is the version.

@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/operator/internal/declared"
 	"sigs.k8s.io/cluster-api/operator/internal/engine"
+	"sigs.k8s.io/cluster-api/operator/internal/observed"
 	"sigs.k8s.io/cluster-api/operator/internal/source"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
@@ -68,7 +68,7 @@ func (c *Controller) declared() step.Controller[declared.Object, *scope] {
 	return step.Controller[declared.Object, *scope]{
 		Name:    strings.ToLower(string(c.kind.Type)),
 		New:     c.kind.New,
-		Watches: []step.Watch{step.Mapped(&appsv1.Deployment{}, c.ofDeployment)},
+		Watches: c.watches(),
 		Scope:   c.scope,
 		Steps: []step.Step[*scope]{
 			step.Do("adopt", adopt),
@@ -85,6 +85,15 @@ func (c *Controller) declared() step.Controller[declared.Object, *scope] {
 	}
 }
 
+// watches returns the watches of what providers consist of.
+func (c *Controller) watches() []step.Watch {
+	list := []step.Watch{step.Mapped(&appsv1.Deployment{}, c.ofComponent)}
+	for _, kind := range observed.Kinds() {
+		list = append(list, step.Mapped(observed.Metadata(kind), c.ofComponent))
+	}
+	return list
+}
+
 // scope is the state of one reconcile, shared by its steps.
 type scope struct {
 	declared.Provider
@@ -92,6 +101,8 @@ type scope struct {
 	all []declared.Provider
 	// deployments are those of the provider, sorted by name.
 	deployments []appsv1.Deployment
+	// others identifies the provider's objects of other kinds.
+	others string
 	// hash is that of the spec, as far as it determines the components.
 	hash string
 	// found is the release; nil if the components are as the spec demands.
@@ -104,9 +115,15 @@ func (c *Controller) scope(ctx context.Context, o declared.Object) (*scope, erro
 	if s.all, err = declared.List(ctx, c.Client); err != nil {
 		return nil, err
 	}
-	s.deployments, err = deploymentsOf(ctx, c.Client, s.Provider)
+	if s.deployments, err = deploymentsOf(ctx, c.Client, s.Provider); err != nil {
+		return nil, err
+	}
+	s.others, err = observed.State(ctx, c.Client, s.Identity().ManifestLabel())
 	return s, err
 }
+
+// state returns what identifies the spec and what is in the management cluster.
+func (s *scope) state() state { return state{s.hash, specsOf(s.deployments), s.others} }
 
 // deploymentsOf returns the Deployments of a provider.
 func deploymentsOf(ctx context.Context, from client.Reader, p declared.Provider) ([]appsv1.Deployment, error) {
@@ -118,28 +135,26 @@ func deploymentsOf(ctx context.Context, from client.Reader, p declared.Provider)
 	return list.Items, nil
 }
 
-// ofDeployment returns the provider object of a Deployment.
-func (c *Controller) ofDeployment(_ context.Context, d client.Object) []reconcile.Request {
-	label := d.GetLabels()[clusterv1.ProviderNameLabel]
-	name := label
-	if c.kind.Type != clusterctlv1.CoreProviderType {
-		var ok bool
-		if name, ok = strings.CutPrefix(label, clusterctlv1.ManifestLabel("", c.kind.Type)); !ok {
-			return nil
-		}
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: d.GetNamespace(), Name: name}}}
+// ofComponent returns the provider object of an object with a provider label.
+func (c *Controller) ofComponent(ctx context.Context, component client.Object) []reconcile.Request {
+	label := component.GetLabels()[clusterv1.ProviderNameLabel]
+	return c.requests(ctx, func(p declared.Provider) bool { return p.Identity().ManifestLabel() == label })
 }
 
 // ofOther returns all objects of this kind when an object of another kind changes such that they may be affected.
 func (c *Controller) ofOther(ctx context.Context, _ client.Object) []reconcile.Request {
+	return c.requests(ctx, func(declared.Provider) bool { return true })
+}
+
+// requests returns the objects of this kind that are selected.
+func (c *Controller) requests(ctx context.Context, selected func(declared.Provider) bool) []reconcile.Request {
 	all, err := declared.List(ctx, c.Client)
 	if err != nil {
 		return nil // The cache has all kinds when controllers start.
 	}
 	var requests []reconcile.Request
 	for _, p := range all {
-		if p.Type == c.kind.Type {
+		if p.Type == c.kind.Type && selected(p) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)})
 		}
 	}

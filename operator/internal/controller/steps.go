@@ -15,16 +15,20 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/internal/distribution/components"
+	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
 	"sigs.k8s.io/cluster-api/internal/distribution/upgrade"
 	"sigs.k8s.io/cluster-api/operator/internal/customize"
 	"sigs.k8s.io/cluster-api/operator/internal/declared"
 	"sigs.k8s.io/cluster-api/operator/internal/engine"
+	"sigs.k8s.io/cluster-api/operator/internal/inspect"
+	"sigs.k8s.io/cluster-api/operator/internal/observed"
 	"sigs.k8s.io/cluster-api/operator/internal/preflight"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
@@ -33,7 +37,7 @@ import (
 // usedRetry is the interval at which a provider that is being deleted is checked for objects that need it: they are of any kind.
 const usedRetry = 15 * time.Second
 
-// failedRetry is how long a change that failed, and was put back, is not tried again while the spec stays the same.
+// failedRetry is how long a change that was refused, or failed and was put back, is not tried again while the spec stays the same.
 const failedRetry = 10 * time.Minute
 
 // shown is how many changed objects an event lists.
@@ -64,9 +68,15 @@ func waits(kind clusterv1.ConditionType, reason, message string) step.Result {
 
 // release finds the release, unless the components are as the spec demands.
 func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error) {
-	s.hash = hashOf(s.GetSpec())
-	if s.Object.GetAnnotations()[operatorv1.AppliedSpecHashAnnotation] == s.hash && c.verified.is(s.GetUID(), stateOf(s.hash, s.deployments)) {
-		return step.Done(), nil
+	s.hash = hashOf(s.Object)
+	if s.Object.GetAnnotations()[operatorv1.AppliedSpecHashAnnotation] == s.hash {
+		due, changed := c.verified.due(s.GetUID(), s.state(), c.Clock.Now())
+		if !changed {
+			return step.Done(), nil
+		}
+		if left := due.Sub(c.Clock.Now()); left > 0 {
+			return step.Again(left), nil
+		}
 	}
 	if left := c.verified.failedUntil(s.GetUID(), s.hash).Sub(c.Clock.Now()); left > 0 {
 		return step.WaitAtMost(left, "a change of the spec, or the next attempt of the change that failed").KeepCondition(), nil
@@ -83,7 +93,7 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 	s.found = found
 	if s.GetSpec().Version == "" {
 		s.GetSpec().Version = found.Version
-		s.hash = hashOf(s.GetSpec())
+		s.hash = hashOf(s.Object)
 	}
 	return step.Checkpoint(), nil
 }
@@ -130,6 +140,10 @@ func (c *Controller) install(ctx context.Context, s *scope) (step.Result, error)
 	if list.Objects, err = customize.Apply(list.Objects, additional, s.GetSpec()); err != nil {
 		return step.Done(), &step.Error{Reason: operatorv1.ComponentsCustomizationErrorReason, Err: err}
 	}
+	if err := inspect.Check(without(list.Objects, additional), c.allowed(ctx, s)); err != nil {
+		c.verified.fail(s.GetUID(), s.hash, c.Clock.Now().Add(failedRetry))
+		return step.Done(), &step.Error{Reason: operatorv1.ComponentsRefusedReason, Err: err}
+	}
 	if s.GetSpec().Paused {
 		pause(list)
 	}
@@ -148,8 +162,26 @@ func (c *Controller) install(ctx context.Context, s *scope) (step.Result, error)
 	annotate(s.Object, operatorv1.AppliedSpecHashAnnotation, s.hash)
 	s.GetStatus().InstalledVersion, s.GetStatus().Contract = &s.found.Version, &s.found.Contract
 	s.deployments = deployments
-	c.verified.set(s.GetUID(), stateOf(s.hash, deployments))
+	// Of the other objects, what was in the cache before: what this change wrote there is compared once more when it is in the cache.
+	c.verified.set(s.GetUID(), s.state(), out.Wrote())
 	return step.Done(), nil
+}
+
+// allowed returns what the components may contain.
+func (c *Controller) allowed(ctx context.Context, s *scope) inspect.Options {
+	return inspect.Options{
+		Owner: observed.Owners(ctx, c.Client), Label: s.Identity().ManifestLabel(),
+		AllPermissions: allPermissions(s.Object),
+	}
+}
+
+// without returns the objects that are not among others.
+func without(objects, others []unstructured.Unstructured) []unstructured.Unstructured {
+	isOther := map[manifest.Key]bool{}
+	for i := range others {
+		isOther[manifest.KeyOf(&others[i])] = true
+	}
+	return slices.DeleteFunc(slices.Clone(objects), func(o unstructured.Unstructured) bool { return isOther[manifest.KeyOf(&o)] })
 }
 
 // failed returns the error of Apply, with the reason for the condition.
@@ -298,14 +330,21 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 	return step.Stop(), nil
 }
 
+func allPermissions(o declared.Object) bool {
+	return o.GetAnnotations()[operatorv1.AllowAllPermissionsAnnotation] == "true"
+}
+
 // hashOf returns the hash of what determines the components. The location of releases does not: it is used when something else
 // changes.
-func hashOf(spec *operatorv1.ProviderSpec) string {
-	relevant := spec.DeepCopy()
+func hashOf(o declared.Object) string {
+	relevant := o.GetSpec().DeepCopy()
 	relevant.FetchConfig = nil
 	raw, err := json.Marshal(relevant)
 	if err != nil {
 		return "" // Cannot happen: it was decoded from JSON.
+	}
+	if allPermissions(o) {
+		raw = append(raw, operatorv1.AllowAllPermissionsAnnotation...)
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(raw))
 }

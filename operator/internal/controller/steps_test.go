@@ -2,7 +2,6 @@ package controller
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -84,22 +83,24 @@ func TestPause(t *testing.T) {
 }
 
 func TestHash(t *testing.T) {
-	base := operatorv1.ProviderSpec{Version: "v1.0.0"}
+	base := &operatorv1.CoreProvider{Spec: operatorv1.ProviderSpec{Version: "v1.0.0"}}
 	for _, tc := range []struct {
 		reason string
-		change func(*operatorv1.ProviderSpec)
+		change func(*operatorv1.CoreProvider)
 		same   bool
 	}{
-		{"nothing", func(*operatorv1.ProviderSpec) {}, true},
-		{"the location of releases", func(s *operatorv1.ProviderSpec) { s.FetchConfig = &operatorv1.FetchConfiguration{URL: "x"} }, true},
-		{"the version", func(s *operatorv1.ProviderSpec) { s.Version = "v1.0.1" }, false},
-		{"the Secret", func(s *operatorv1.ProviderSpec) { s.SecretName = ptr.To("x") }, false},
-		{"the pause", func(s *operatorv1.ProviderSpec) { s.Paused = true }, false},
+		{"nothing", func(*operatorv1.CoreProvider) {}, true},
+		{"the location of releases", func(p *operatorv1.CoreProvider) { p.Spec.FetchConfig = &operatorv1.FetchConfiguration{URL: "x"} }, true},
+		{"the version", func(p *operatorv1.CoreProvider) { p.Spec.Version = "v1.0.1" }, false},
+		{"the Secret", func(p *operatorv1.CoreProvider) { p.Spec.SecretName = ptr.To("x") }, false},
+		{"the pause", func(p *operatorv1.CoreProvider) { p.Spec.Paused = true }, false},
+		{"an annotation of others", func(p *operatorv1.CoreProvider) { annotate(p, "a", "true") }, true},
+		{"what the components may contain", func(p *operatorv1.CoreProvider) { annotate(p, operatorv1.AllowAllPermissionsAnnotation, "true") }, false},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			changed := base.DeepCopy()
 			tc.change(changed)
-			if same := hashOf(&base) == hashOf(changed); same != tc.same {
+			if same := hashOf(base) == hashOf(changed); same != tc.same {
 				t.Errorf("the hash is the same: %t, want %t", same, tc.same)
 			}
 		})
@@ -133,26 +134,5 @@ func TestUnavailable(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestVerified(t *testing.T) {
-	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	v := newVerified()
-	v.set("a", "state")
-	v.fail("a", "hash", now)
-	if !v.is("a", "state") || v.is("a", "other") || v.is("b", "state") {
-		t.Error("the state is not remembered")
-	}
-	if !v.failedUntil("a", "hash").Equal(now) || !v.failedUntil("a", "other").IsZero() {
-		t.Error("the failure is not remembered for its spec only")
-	}
-	v.set("a", "state")
-	if !v.failedUntil("a", "hash").IsZero() {
-		t.Error("a success does not end the failure")
-	}
-	v.forget("a")
-	if v.is("a", "state") {
-		t.Error("the provider is not forgotten")
 	}
 }

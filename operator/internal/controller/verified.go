@@ -11,69 +11,103 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// settling is how long after the first change of an object other than a Deployment the components are compared: managers write CA bundles
+// in several objects one after the other. It doubles, up to maxSettling, with each comparison that finds nothing to put back, so that
+// somebody who writes the same object all the time does not cost more and more.
+const (
+	settling    = 10 * time.Second
+	maxSettling = time.Hour
+)
+
+// state identifies the spec that was applied, and what is in the management cluster.
+type state struct{ spec, deployments, others string }
+
 // verified remembers which components were compared with their provider objects by this process.
 type verified struct {
 	mu     sync.Mutex
-	seen   map[types.UID]string
+	known  map[types.UID]*comparison
 	failed map[types.UID]failure
+}
+
+// comparison is the last comparison of a provider.
+type comparison struct {
+	state
+	// changed is when another state of others was noticed, zero: it was not.
+	changed time.Time
+	// settling is how long such a change is given to settle.
+	settling time.Duration
 }
 
 // failure is a change that failed, and was put back.
 type failure struct {
-	hash  string
+	spec  string
 	until time.Time
 }
 
 func newVerified() *verified {
-	return &verified{seen: map[types.UID]string{}, failed: map[types.UID]failure{}}
+	return &verified{known: map[types.UID]*comparison{}, failed: map[types.UID]failure{}}
 }
 
 // fail remembers that the change to a spec failed, and until when it is not tried again.
-func (v *verified) fail(uid types.UID, hash string, until time.Time) {
+func (v *verified) fail(uid types.UID, spec string, until time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.failed[uid] = failure{hash, until}
+	v.failed[uid] = failure{spec, until}
 }
 
 // failedUntil returns until when the change to a spec is not tried again; zero if it did not fail.
-func (v *verified) failedUntil(uid types.UID, hash string) time.Time {
+func (v *verified) failedUntil(uid types.UID, spec string) time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if f := v.failed[uid]; f.hash == hash {
+	if f := v.failed[uid]; f.spec == spec {
 		return f.until
 	}
 	return time.Time{}
 }
 
-// is reports whether the components had this state when they were last compared.
-func (v *verified) is(uid types.UID, state string) bool {
+// due returns when the components are to be compared; false: not before something changes.
+func (v *verified) due(uid types.UID, s state, now time.Time) (time.Time, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	seen, ok := v.seen[uid]
-	return ok && seen == state
+	last := v.known[uid]
+	switch {
+	case last == nil, last.spec != s.spec, last.deployments != s.deployments:
+		return now, true
+	case last.others == s.others:
+		last.changed = time.Time{}
+		return time.Time{}, false
+	case last.changed.IsZero():
+		last.changed = now
+	}
+	return last.changed.Add(last.settling), true
 }
 
-func (v *verified) set(uid types.UID, state string) {
+// set remembers a comparison, after which the state is as the spec demands, and whether there was anything to write.
+func (v *verified) set(uid types.UID, s state, wrote bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.seen[uid] = state
+	next := &comparison{state: s, settling: settling}
+	if last := v.known[uid]; last != nil && last.spec == s.spec && !wrote {
+		next.settling = min(2*last.settling, maxSettling)
+	}
+	v.known[uid] = next
 	delete(v.failed, uid)
 }
 
 func (v *verified) forget(uid types.UID) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	delete(v.seen, uid)
+	delete(v.known, uid)
 	delete(v.failed, uid)
 }
 
-// stateOf identifies what was applied and the specs of the Deployments. Changes of their status are not part of it.
-func stateOf(hash string, deployments []appsv1.Deployment) string {
+// specsOf identifies the specs of Deployments. Changes of their status are not part of it.
+func specsOf(deployments []appsv1.Deployment) string {
 	var parts []string
 	for i := range deployments {
 		d := &deployments[i]
 		parts = append(parts, fmt.Sprintf("%s %s %d", d.Name, d.UID, d.Generation))
 	}
 	slices.Sort(parts)
-	return hash + "\n" + strings.Join(parts, "\n")
+	return strings.Join(parts, "\n")
 }

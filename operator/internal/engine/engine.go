@@ -48,7 +48,12 @@ type Outcome struct {
 	Before string
 	// Changed are the objects that differed, described; nil after the first installation.
 	Changed []string
+	// version is the version that is installed now.
+	version string
 }
+
+// Wrote reports whether anything was written.
+func (o Outcome) Wrote() bool { return len(o.Changed) > 0 || o.Before != o.version }
 
 // Apply makes the management cluster have the components. If another version, or other objects, are there, they are replaced by those,
 // without interruption of webhooks; if the new ones do not start, the former ones are put back, and the error is an
@@ -63,14 +68,14 @@ func (e *Engine) Apply(ctx context.Context, c *components.Components) (Outcome, 
 	}
 	entries := all.Of(c.Provider.Type, c.Provider.Name)
 	if len(entries) == 0 {
-		return Outcome{}, e.install(ctx, c)
+		return Outcome{version: c.Version}, e.install(ctx, c)
 	}
 	entry := entries[0]
 	if entry.Namespace != c.TargetNamespace {
 		return Outcome{}, fmt.Errorf("%s is installed in namespace %s: create this object in that namespace, or delete the provider first",
 			c.Provider.ManifestLabel(), entry.Namespace)
 	}
-	out := Outcome{Before: entry.Version}
+	out := Outcome{Before: entry.Version, version: c.Version}
 	pending, err := e.pending(ctx, &entry)
 	if err != nil {
 		return out, err
