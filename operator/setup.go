@@ -23,9 +23,7 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
-	"sigs.k8s.io/cluster-api/internal/distribution"
 	"sigs.k8s.io/cluster-api/internal/distribution/lock"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 	"sigs.k8s.io/cluster-api/internal/distribution/upgrade"
 	"sigs.k8s.io/cluster-api/operator/internal/controller"
 	"sigs.k8s.io/cluster-api/operator/internal/engine"
@@ -40,11 +38,13 @@ import (
 type flags struct {
 	concurrency int
 	timeout     time.Duration
+	config      string
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.concurrency, "concurrency", 10, "Number of providers of each type to process at the same time")
 	fs.DurationVar(&f.timeout, "provider-timeout", 5*time.Minute, "How long each Deployment of a changed provider may take to become available before the change is undone")
+	fs.StringVar(&f.config, "config", "/config/clusterctl.yaml", "File with a configuration of clusterctl: locations of providers, overrides of images and values of variables for all providers. It need not exist")
 }
 
 // NewComponent returns the operator as a component of a manager.
@@ -108,8 +108,11 @@ func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment,
 		Filter:      watch.Filter(env.WatchFilter),
 		Engine:      &engine.Engine{Client: live, Resources: resources, Hold: held.Hold, Timeout: f.timeout},
 		Source: &source.Reader{
-			Live: live, Known: distribution.Defaults(), Getenv: env.Getenv,
-			Options: repository.Options{GitHubToken: env.Getenv("GITHUB_TOKEN")},
+			Live: live,
+			Config: source.ConfigFile(f.config, func(name string) (string, bool) {
+				value := env.Getenv(name)
+				return value, value != ""
+			}),
 		},
 	})
 }

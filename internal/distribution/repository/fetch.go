@@ -206,10 +206,8 @@ func (f *fetcher) statusError(resp *http.Response, r request) (again bool, err e
 		return false, fmt.Errorf("GET %s: %s: %w", r.url, resp.Status, ErrNotFound)
 	case r.github && (code == http.StatusForbidden || code == http.StatusTooManyRequests) && rateLimited(resp):
 		return false, failed(f.rateLimit(resp))
-	case r.github && code == http.StatusUnauthorized:
-		return false, failed("check the value of GITHUB_TOKEN")
-	case r.github && code == http.StatusForbidden:
-		return false, failed("check that GITHUB_TOKEN is set and allows reading the repository")
+	case r.github && (code == http.StatusUnauthorized || code == http.StatusForbidden):
+		return false, fmt.Errorf("GET %s: %s: %w", r.url, resp.Status, ErrToken)
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return false, failed("the server requires credentials, which clusterctl does not have: download the files into a local repository instead")
 	case code >= http.StatusInternalServerError || code == http.StatusTooManyRequests:

@@ -8,6 +8,9 @@ import (
 // ErrNotFound is matched by errors about a version or file that does not exist, as opposed to an unreachable repository.
 var ErrNotFound = errors.New("not found")
 
+// ErrToken is matched by errors about a token that is missing, or that GitHub does not accept.
+var ErrToken = errors.New("check that GITHUB_TOKEN is set, is valid, and allows reading the repository")
+
 // Names of files that every repository may have.
 const (
 	// MetadataFile maps release series to contracts.

@@ -223,7 +223,7 @@ func TestGitHubVersions(t *testing.T) {
 		"BadToken": {
 			reason: "A rejected token is mentioned, but not shown.",
 			pages:  map[string]page{api: {status: http.StatusUnauthorized}}, options: Options{GitHubToken: "secret"},
-			err: "check the value of GITHUB_TOKEN", asked: []string{api + " Bearer secret"},
+			err: "check that GITHUB_TOKEN is set, is valid", asked: []string{api + " Bearer secret"},
 		},
 	}
 	for name, tc := range tests {

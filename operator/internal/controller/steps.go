@@ -23,6 +23,7 @@ import (
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/internal/distribution/components"
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 	"sigs.k8s.io/cluster-api/internal/distribution/upgrade"
 	"sigs.k8s.io/cluster-api/operator/internal/customize"
 	"sigs.k8s.io/cluster-api/operator/internal/declared"
@@ -50,8 +51,12 @@ func adopt(_ context.Context, s *scope) (step.Result, error) {
 }
 
 // preflight checks the spec. What fails is checked again when this object or another provider changes.
-func (c *Controller) preflight(_ context.Context, s *scope) (step.Result, error) {
-	if failed := preflight.Check(s.Provider, s.all, c.source.Known); failed != nil {
+func (c *Controller) preflight(ctx context.Context, s *scope) (step.Result, error) {
+	cfg, err := c.source.Config(ctx)
+	if err != nil {
+		return step.Done(), err
+	}
+	if failed := preflight.Check(s.Provider, s.all, cfg.Providers); failed != nil {
 		return waits(operatorv1.PreflightCheckCondition, failed.Reason, failed.Message), nil
 	}
 	return step.Done(), nil
@@ -82,6 +87,11 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 		return step.WaitAtMost(left, "a change of the spec, or the next attempt of the change that failed").KeepCondition(), nil
 	}
 	found, err := c.source.Find(ctx, s.Provider)
+	if errors.Is(err, repository.ErrToken) {
+		condition.Set(s.Object, condition.False(operatorv1.PreflightCheckCondition, clusterv1.ConditionSeverityError, operatorv1.InvalidGithubTokenReason,
+			"%v; the token is the key %s of the provider's Secret, or GITHUB_TOKEN of the operator", err, operatorv1.GitHubTokenKey))
+		return step.Done(), err
+	}
 	if err != nil {
 		failed := condition.False(operatorv1.ProviderInstalledCondition, clusterv1.ConditionSeverityError, operatorv1.ComponentsFetchErrorReason, "%v", err)
 		condition.Set(s.Object, failed)

@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
+	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/internal/distribution"
 	"sigs.k8s.io/cluster-api/internal/distribution/components"
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
@@ -29,12 +32,22 @@ import (
 type Reader struct {
 	// Live reads Secrets and ConfigMaps, and writes ConfigMaps, without a cache.
 	Live client.Client
-	// Known are the providers with built-in locations.
-	Known []distribution.Provider
-	// Options configure repositories. A token in the Secret of a provider takes precedence.
+	// Config returns the configuration of clusterctl: locations of providers, overrides of images, and values of variables that the
+	// Secret of a provider does not have.
+	Config func(ctx context.Context) (*config.Config, error)
+	// Options configure repositories. A token in the Secret of a provider takes precedence over the one in the configuration.
 	Options repository.Options
-	// Getenv reads variables that the Secret of a provider does not have.
-	Getenv func(name string) string
+}
+
+// ConfigFile returns a function that reads the configuration of clusterctl from a file, each time, because it may be replaced. Without the
+// file, it is the default configuration. env looks up the environment, which takes precedence over values in the file.
+func ConfigFile(path string, env template.Lookup) func(context.Context) (*config.Config, error) {
+	return func(ctx context.Context) (*config.Config, error) {
+		if _, err := os.Stat(path); path == "" || errors.Is(err, fs.ErrNotExist) {
+			return config.Default(env), nil
+		}
+		return config.Load(ctx, config.Options{Path: path, Env: env})
+	}
 }
 
 // Release is a version of a provider.
@@ -45,25 +58,30 @@ type Release struct {
 	Contract string
 
 	variables template.Lookup
+	images    components.ImageOverrides
 	// isKept is set if the release is in a ConfigMap already.
 	isKept bool
 }
 
 // Find finds the release that the spec demands, the latest if it has no version.
 func (r *Reader) Find(ctx context.Context, p declared.Provider) (*Release, error) {
-	variables, err := r.variables(ctx, p)
+	cfg, err := r.Config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lookup, err := r.lookup(ctx, p, cfg)
 	if err != nil {
 		return nil, err
 	}
 	repo, err := r.kept(ctx, p)
 	isKept := repo != nil || isInCluster(p)
 	if err == nil && repo == nil {
-		repo, err = r.open(ctx, p, variables)
+		repo, err = r.open(ctx, p, cfg, lookup)
 	}
 	if err != nil {
 		return nil, err
 	}
-	release := &Release{Client: repo, Version: p.GetSpec().Version, variables: r.lookup(variables), isKept: isKept}
+	release := &Release{Client: repo, Version: p.GetSpec().Version, variables: lookup, images: cfg.Images, isKept: isKept}
 	if release.Version == "" {
 		if release.Version, err = repo.DefaultVersion(ctx); err != nil {
 			return nil, err
@@ -132,30 +150,33 @@ func (r *Release) Components(ctx context.Context, namespace string) (*components
 	if err != nil {
 		return nil, err
 	}
-	return components.New(r.Provider, raw, components.Options{Version: r.Version, TargetNamespace: namespace, Variables: r.variables})
+	return components.New(r.Provider, raw, components.Options{
+		Version: r.Version, TargetNamespace: namespace, Variables: r.variables, Images: r.images,
+	})
 }
 
-func (r *Reader) open(ctx context.Context, p declared.Provider, variables map[string][]byte) (*repository.Client, error) {
+func (r *Reader) open(ctx context.Context, p declared.Provider, cfg *config.Config, lookup template.Lookup) (*repository.Client, error) {
 	options := r.Options
-	if token := string(variables[operatorv1.GitHubTokenKey]); token != "" {
-		options.GitHubToken = token
+	for _, name := range []string{config.GitHubTokenVariable, operatorv1.GitHubTokenKey} {
+		if token, _ := lookup(name); token != "" {
+			options.GitHubToken = token
+		}
 	}
-	config, provider := p.GetSpec().FetchConfig, p.Identity()
+	fetch, provider := p.GetSpec().FetchConfig, p.Identity()
 	switch {
-	case config == nil:
-		known, err := distribution.Find(r.Known, p.Type, p.GetName())
+	case fetch == nil:
+		known, err := distribution.Find(cfg.Providers, p.Type, p.GetName())
 		if err != nil {
 			return nil, err // Preflight checks say what to do about it.
 		}
 		return repository.NewStore(options).Open(known)
-	case config.URL != "":
-		provider.URL = componentsURL(config.URL, p)
+	case fetch.URL != "":
+		provider.URL = componentsURL(fetch.URL, p)
 		return repository.NewStore(options).Open(provider)
-	case config.Selector != nil:
+	case fetch.Selector != nil:
 		return r.configMaps(ctx, p)
 	default:
-		lookup := r.lookup(variables)
-		return repository.FromOCI(p.Identity(), config.OCI, func(name string) string {
+		return repository.FromOCI(p.Identity(), fetch.OCI, func(name string) string {
 			value, _ := lookup(name)
 			return value
 		}, nil)
@@ -184,17 +205,22 @@ func (r *Reader) configMaps(ctx context.Context, p declared.Provider) (*reposito
 	return repository.FromConfigMaps(p.Identity(), selected, list.Items)
 }
 
-// variables returns the data of the provider's Secret, nil if it has none.
-func (r *Reader) variables(ctx context.Context, p declared.Provider) (map[string][]byte, error) {
+// lookup returns a function that looks up variables in the provider's Secret, and then in the configuration.
+func (r *Reader) lookup(ctx context.Context, p declared.Provider, cfg *config.Config) (template.Lookup, error) {
 	key, ok := secretOf(p)
 	if !ok {
-		return nil, nil
+		return cfg.Variable, nil
 	}
 	secret := &corev1.Secret{}
 	if err := r.Live.Get(ctx, key, secret); err != nil {
 		return nil, fmt.Errorf("reading Secret %s with the variables: %w", key, err)
 	}
-	return secret.Data, nil
+	return func(name string) (string, bool) {
+		if value, ok := secret.Data[name]; ok {
+			return string(value), true
+		}
+		return cfg.Variable(name)
+	}, nil
 }
 
 func secretOf(p declared.Provider) (client.ObjectKey, bool) {
@@ -210,16 +236,6 @@ func secretOf(p declared.Provider) (client.ObjectKey, bool) {
 		return key, true
 	}
 	return client.ObjectKey{}, false
-}
-
-func (r *Reader) lookup(variables map[string][]byte) template.Lookup {
-	return func(name string) (string, bool) {
-		if value, ok := variables[name]; ok {
-			return string(value), true
-		}
-		value := r.Getenv(name)
-		return value, value != ""
-	}
 }
 
 // Additional returns the objects of spec.additionalManifests, none without it.
