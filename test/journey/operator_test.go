@@ -7,6 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
@@ -93,14 +97,57 @@ spec:
 	return text
 }
 
-// configMaps creates a ConfigMap with a release.
-func (o *operated) configMaps(namespace, label, file string) {
+// configMap returns a ConfigMap with a release.
+func (o *operated) configMap(namespace, label, file string) string {
 	o.t.Helper()
 	components := o.release(label, file)
-	version := filepath.Base(filepath.Dir(components))
-	o.kubectl("", "create", "configmap", version, "-n", namespace,
-		"--from-file=components="+components, "--from-file=metadata="+filepath.Join(filepath.Dir(components), "metadata.yaml"))
-	o.kubectl("", "label", "configmap", version, "-n", namespace, "provider-components=kubeadm")
+	m := corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Data: map[string]string{},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: filepath.Base(filepath.Dir(components)), Labels: map[string]string{"provider-components": "kubeadm"},
+		},
+	}
+	for key, path := range map[string]string{"components": components, "metadata": filepath.Join(filepath.Dir(components), "metadata.yaml")} {
+		content, err := os.ReadFile(path)
+		testenv.Must(o.t, err)
+		m.Data[key] = string(content)
+	}
+	text, err := yaml.Marshal(m)
+	testenv.Must(o.t, err)
+	return string(text)
+}
+
+// repository returns a directory with all that a management cluster is to have: the operator, the providers, and a Cluster with its class.
+func (o *operated) repository() string {
+	o.t.Helper()
+	operator, err := os.ReadFile(o.release("cluster-api", operatorFile))
+	testenv.Must(o.t, err)
+	generated := o.run("generate", "cluster", "declared", "--infrastructure", "in-memory:v2.0.0", "--target-namespace", "default",
+		"--kubernetes-version", "v1.36.3", "--control-plane-machine-count", "1", "--worker-machine-count", "1")
+	if generated.Failed {
+		o.t.Fatal(generated)
+	}
+	fast := strings.NewReplacer("    class: in-memory\n", "    class: in-memory\n    variables: [{name: startupDuration, value: 100ms}]\n")
+	dir := o.t.TempDir()
+	for name, content := range map[string]string{
+		"cluster.yaml":   fast.Replace(generated.Out),
+		"operator.yaml":  string(operator),
+		"providers.yaml": o.providers() + "---\n" + o.configMap(bootstrapPlace, "bootstrap-kubeadm", "bootstrap-components.yaml"),
+	} {
+		testenv.Must(o.t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	return dir
+}
+
+// applied applies a directory as tools for GitOps do: again and again, until all kinds exist, and all objects are accepted.
+func (o *operated) applied(dir string) {
+	o.t.Helper()
+	testenv.Eventually(o.t, "the directory is applied", func() error {
+		if r := o.tools.Kubectl(o.t.Context(), "", "--kubeconfig", o.kubeconfig(), "apply", "-f", dir); r.Failed {
+			return fmt.Errorf("%s", r)
+		}
+		return nil
+	})
 }
 
 const (
@@ -109,22 +156,20 @@ const (
 	infrastructureObject = "infrastructureprovider/in-memory"
 )
 
-// TestOperator installs all providers from one file of manifests, changes, pauses and deletes some of them, and corrects drift, while a
+// TestOperator creates a Cluster from an empty management cluster and one directory of manifests. Then it changes, pauses and deletes some of them, and corrects drift, while a
 // Cluster exists.
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	o := &operated{NewStandalone(t, shared.Management(t).Tools), t}
-	o.install()
-	file := filepath.Join(t.TempDir(), "providers.yaml")
-	testenv.Must(t, os.WriteFile(file, []byte(o.providers()), 0o600))
-	o.kubectl("", "apply", "-f", file)
-	o.configMaps(bootstrapPlace, "bootstrap-kubeadm", "bootstrap-components.yaml")
+	o.applied(o.repository())
 	for namespace, object := range map[string]string{
 		corePlace: "coreprovider/cluster-api", bootstrapPlace: "bootstrapprovider/kubeadm", planePlace: "controlplaneprovider/kubeadm",
 		infrastructurePlace: infrastructureObject,
 	} {
 		o.wait("condition=Ready", namespace, object)
 	}
+	o.wait("condition=Ready", "default", "cluster/declared")
+	o.kubectl("", "delete", "cluster", "declared", "-n", "default", "--timeout", "120s")
 	w := o.Management().World(t)
 	c := w.Subject(NewCluster("c", w.Class(w.Tools.ProjectTemplate())).Variable("startupDuration", "100ms").Workers(1).Build())
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
