@@ -12,11 +12,18 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
 // startTime is the timeout for the standalone program to become ready.
 const startTime = 2 * time.Minute
+
+// standalones are the management clusters that run at the same time. Without a limit, each gets so little of the processors that a request
+// takes a second, and the deletion of a namespace, which is two requests per kind, one after the other, takes minutes.
+var standalones = semaphore.NewWeighted(3) // Tests cannot pass it to each other.
 
 // Standalone is the management cluster of a single test, which may kill it.
 type Standalone struct {
@@ -28,11 +35,13 @@ type Standalone struct {
 	closed    func() // stops the watches of the running process
 }
 
-// NewStandalone starts a management cluster, without providers.
+// NewStandalone starts a management cluster, without providers. It waits while as many run as the machine is good for.
 func NewStandalone(t testing.TB, tools *Tools) *Standalone {
 	t.Helper()
 	s := &Standalone{tools: tools, directory: t.TempDir(), t: t}
+	testenv.Must(t, standalones.Acquire(t.Context(), 1))
 	t.Cleanup(func() {
+		defer standalones.Release(1)
 		if s.running != nil {
 			s.Kill()
 		}
