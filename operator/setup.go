@@ -104,7 +104,7 @@ func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment,
 		Engine:      &engine.Engine{Client: live, Resources: resources, Hold: held.Hold, Timeout: f.timeout},
 		Source: &source.Reader{
 			Live: live, Known: distribution.Defaults(), Getenv: env.Getenv,
-			Options: repository.Options{GitHubToken: env.Getenv("GITHUB_TOKEN")},
+			Options: repository.Options{GitHubToken: env.Getenv("GITHUB_TOKEN"), SingleAttempt: true, Advice: source.Advice()},
 		},
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -22,16 +23,17 @@ const startTime = 2 * time.Minute
 type Standalone struct {
 	tools     *Tools
 	directory string
+	env       []string
 	t         testing.TB
 	running   *exec.Cmd
 	exited    chan struct{}
 	closed    func() // stops the watches of the running process
 }
 
-// NewStandalone starts a management cluster, without providers.
-func NewStandalone(t testing.TB, tools *Tools) *Standalone {
+// NewStandalone starts a management cluster, without providers. env is added to the environment.
+func NewStandalone(t testing.TB, tools *Tools, env ...string) *Standalone {
 	t.Helper()
-	s := &Standalone{tools: tools, directory: t.TempDir(), t: t}
+	s := &Standalone{tools: tools, directory: t.TempDir(), env: env, t: t}
 	t.Cleanup(func() {
 		if s.running != nil {
 			s.Kill()
@@ -49,6 +51,7 @@ func (s *Standalone) launch() {
 	s.running = exec.Command(s.tools.Capi, "serve", "--data-dir", filepath.Join(s.directory, "data"), //nolint:noctx // It is killed, or exits with this process.
 		"--secure-port", "0", "--kubeconfig", s.kubeconfig(), "--unsafe-no-fsync")
 	s.running.SysProcAttr = dieWithParent()
+	s.running.Env = append(os.Environ(), s.env...)
 	out, err := s.running.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)
