@@ -24,6 +24,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/internal/distribution/lock"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 	"sigs.k8s.io/cluster-api/internal/distribution/upgrade"
 	"sigs.k8s.io/cluster-api/operator/internal/controller"
 	"sigs.k8s.io/cluster-api/operator/internal/engine"
@@ -108,7 +109,7 @@ func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment,
 		Filter:      watch.Filter(env.WatchFilter),
 		Engine:      &engine.Engine{Client: live, Resources: resources, Hold: held.Hold, Timeout: f.timeout},
 		Source: &source.Reader{
-			Live: live,
+			Live: live, Options: repository.Options{SingleAttempt: true, Advice: source.Advice()},
 			Config: source.ConfigFile(f.config, func(name string) (string, bool) {
 				value := env.Getenv(name)
 				return value, value != ""

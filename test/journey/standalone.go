@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -29,16 +30,18 @@ var standalones = semaphore.NewWeighted(3) // Tests cannot pass it to each other
 type Standalone struct {
 	tools     *Tools
 	directory string
+	env       []string
 	t         testing.TB
 	running   *exec.Cmd
 	exited    chan struct{}
 	closed    func() // stops the watches of the running process
 }
 
-// NewStandalone starts a management cluster, without providers. It waits while as many run as the machine is good for.
-func NewStandalone(t testing.TB, tools *Tools) *Standalone {
+// NewStandalone starts a management cluster, without providers. env is added to the environment. It waits while as many run as the machine
+// is good for.
+func NewStandalone(t testing.TB, tools *Tools, env ...string) *Standalone {
 	t.Helper()
-	s := &Standalone{tools: tools, directory: t.TempDir(), t: t}
+	s := &Standalone{tools: tools, directory: t.TempDir(), env: env, t: t}
 	testenv.Must(t, standalones.Acquire(t.Context(), 1))
 	t.Cleanup(func() {
 		defer standalones.Release(1)
@@ -58,6 +61,7 @@ func (s *Standalone) launch() {
 	s.running = exec.Command(s.tools.Capi, "serve", "--data-dir", filepath.Join(s.directory, "data"), //nolint:noctx // It is killed, or exits with this process.
 		"--secure-port", "0", "--kubeconfig", s.kubeconfig(), "--unsafe-no-fsync")
 	s.running.SysProcAttr = dieWithParent()
+	s.running.Env = append(os.Environ(), s.env...)
 	out, err := s.running.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)

@@ -1,14 +1,16 @@
 package v1alpha2
 
-import (
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
+import "time"
 
 // ManagerSpec sets options of a controller manager, as arguments of its container.
+//
+// +kubebuilder:validation:XValidation:message="Cannot set both 'metricsAddress' and 'metrics.bindAddress'",rule="!(has(self.metricsAddress) && has(self.metrics) && has(self.metrics.bindAddress))"
 type ManagerSpec struct {
 	ControllerManagerConfiguration `json:",inline"`
+
+	// metricsAddress is the same as metrics.bindAddress.
+	// +optional
+	MetricsAddress string `json:"metricsAddress,omitempty"`
 
 	// profilerAddress is the address of the pprof profiler, such as localhost:6060 (--profiler-address). The default is none.
 	// +optional
@@ -36,14 +38,14 @@ type ManagerSpec struct {
 
 	// additionalArgs are further arguments, by name, which the container must not have yet.
 	// +optional
-	AdditionalArgs map[string]string `json:"additionalArgs,omitempty"`
+	AdditionalArgs map[string]Argument `json:"additionalArgs,omitempty"`
 }
 
 // ControllerManagerConfiguration is the part of ManagerSpec that controller managers have in common.
 type ControllerManagerConfiguration struct {
-	// syncPeriod is the interval at which all objects are reconciled (--sync-period).
+	// syncPeriod is the interval at which all objects are reconciled (--sync-period), such as 11m or, in seconds, 660.
 	// +optional
-	SyncPeriod *metav1.Duration `json:"syncPeriod,omitempty"`
+	SyncPeriod *Duration `json:"syncPeriod,omitempty"`
 
 	// leaderElection configures leader election (--leader-elect and others).
 	// +optional
@@ -55,7 +57,7 @@ type ControllerManagerConfiguration struct {
 
 	// gracefulShutDown is how long the manager may take to stop. Managers of Cluster API have no flag for it.
 	// +optional
-	GracefulShutdownTimeout *metav1.Duration `json:"gracefulShutDown,omitempty"`
+	GracefulShutdownTimeout *Duration `json:"gracefulShutDown,omitempty"`
 
 	// controller configures all controllers.
 	// +optional
@@ -80,13 +82,13 @@ type LeaderElectionConfiguration struct {
 	LeaderElect *bool `json:"leaderElect"`
 
 	// leaseDuration is how long other processes wait until they take over (--leader-elect-lease-duration).
-	LeaseDuration metav1.Duration `json:"leaseDuration"`
+	LeaseDuration Duration `json:"leaseDuration"`
 
 	// renewDeadline is how long the leader tries to renew before it stops (--leader-elect-renew-deadline).
-	RenewDeadline metav1.Duration `json:"renewDeadline"`
+	RenewDeadline Duration `json:"renewDeadline"`
 
 	// retryPeriod is the interval of attempts (--leader-elect-retry-period).
-	RetryPeriod metav1.Duration `json:"retryPeriod"`
+	RetryPeriod Duration `json:"retryPeriod"`
 
 	// resourceLock is the kind of the lock. Managers of Cluster API always use leases.
 	ResourceLock string `json:"resourceLock"`

@@ -178,9 +178,9 @@ type ContainerSpec struct {
 	Image *ImageMeta `json:"image,omitempty"`
 
 	// args sets arguments, by name, with or without leading dashes. Fields of manager take precedence, except that
-	// <kind>-concurrency takes precedence over maxConcurrentReconciles. namespace is ignored.
+	// <kind>-concurrency takes precedence over maxConcurrentReconciles. Numbers need no quotes. namespace is ignored.
 	// +optional
-	Args map[string]string `json:"args,omitempty"`
+	Args map[string]Argument `json:"args,omitempty"`
 
 	// env sets environment variables, by name.
 	// +optional

@@ -27,6 +27,8 @@ const maxMetadataProbes = 5
 type Client struct {
 	// Provider is the provider whose repository this is.
 	Provider distribution.Provider
+	// Advice is for messages.
+	Advice Advice
 
 	repo      Repository
 	loc       location
@@ -94,7 +96,7 @@ func (c *Client) unreachable(err error) error {
 	if !errors.As(err, &unanswered) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return fmt.Errorf("%w: check the connection, or set a reachable url for provider %s in the configuration file (--config)", err, c.Provider.Name)
+	return fmt.Errorf("%w: %s", err, c.Advice.orDefault().Unreachable)
 }
 
 // Files returns the sorted names of a version's files; the error matches errors.ErrUnsupported if this kind of repository
@@ -138,8 +140,8 @@ func (c *Client) Contract(ctx context.Context, version string) (string, error) {
 	if s := m.GetReleaseSeriesForVersion(v.Major, v.Minor); s != nil {
 		return s.Contract, nil
 	}
-	return "", fmt.Errorf("%s of %s %s has no release series %d.%d: the provider must add it to releaseSeries, or you can put a corrected file into the overrides folder",
-		MetadataFile, c.Provider.ManifestLabel(), version, v.Major, v.Minor)
+	return "", fmt.Errorf("%s of %s %s has no release series %d.%d: the provider must add it to releaseSeries; until then, %s",
+		MetadataFile, c.Provider.ManifestLabel(), version, v.Major, v.Minor, c.Advice.orDefault().Series)
 }
 
 func (c *Client) latest(ctx context.Context) (string, error) {

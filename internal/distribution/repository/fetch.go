@@ -34,7 +34,9 @@ type fetcher struct {
 	timeout  time.Duration
 	now      func() time.Time
 	// limit is the size of the largest accepted response in bytes.
-	limit int64
+	limit  int64
+	single bool
+	advice Advice
 
 	mu    sync.Mutex
 	cache map[string]*answer
@@ -51,7 +53,7 @@ type answer struct {
 func newFetcher(o Options) *fetcher {
 	f := &fetcher{
 		http: &http.Client{Timeout: defaultTimeout}, token: o.GitHubToken, interval: o.RetryInterval, timeout: o.RetryTimeout,
-		now: o.Now, limit: maxDownload, cache: map[string]*answer{},
+		now: o.Now, limit: maxDownload, single: o.SingleAttempt, advice: o.Advice.orDefault(), cache: map[string]*answer{},
 	}
 	if o.HTTP != nil {
 		c := *o.HTTP
@@ -108,6 +110,10 @@ func (f *fetcher) get(ctx context.Context, r request) ([]byte, http.Header, erro
 }
 
 func (f *fetcher) retry(ctx context.Context, r request) ([]byte, http.Header, error) {
+	if f.single {
+		body, header, _, err := f.once(ctx, r)
+		return body, header, err
+	}
 	var body []byte
 	var header http.Header
 	var last error
@@ -207,9 +213,9 @@ func (f *fetcher) statusError(resp *http.Response, r request) (again bool, err e
 	case r.github && (code == http.StatusForbidden || code == http.StatusTooManyRequests) && rateLimited(resp):
 		return false, failed(f.rateLimit(resp))
 	case r.github && (code == http.StatusUnauthorized || code == http.StatusForbidden):
-		return false, fmt.Errorf("GET %s: %s: %w", r.url, resp.Status, ErrToken)
+		return false, fmt.Errorf("GET %s: %s: %w", r.url, resp.Status, &TokenError{f.advice.Token})
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return false, failed("the server requires credentials, which clusterctl does not have: download the files into a local repository instead")
+		return false, failed(f.advice.Credentials)
 	case code >= http.StatusInternalServerError || code == http.StatusTooManyRequests:
 		return true, failed("the server is overloaded or down: try again later")
 	default:
@@ -233,7 +239,7 @@ func (f *fetcher) rateLimit(resp *http.Response) string {
 		return fmt.Sprintf("the rate limit of GitHub's API for bursts of requests is exceeded: wait %s, and run fewer commands at once", time.Duration(seconds)*time.Second)
 	}
 	if f.token != "" {
-		return "the rate limit of GitHub's API for the token in GITHUB_TOKEN is exceeded: " + until + ", or use another token"
+		return "the rate limit of GitHub's API for the token in " + f.advice.Token + " is exceeded: " + until + ", or use another token"
 	}
-	return "the rate limit of GitHub's API is exceeded: set GITHUB_TOKEN to a personal access token, or " + until
+	return "the rate limit of GitHub's API is exceeded: set " + f.advice.Token + " to a personal access token, or " + until
 }

@@ -3,13 +3,22 @@ package repository
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // ErrNotFound is matched by errors about a version or file that does not exist, as opposed to an unreachable repository.
 var ErrNotFound = errors.New("not found")
 
-// ErrToken is matched by errors about a token that is missing, or that GitHub does not accept.
-var ErrToken = errors.New("check that GITHUB_TOKEN is set, is valid, and allows reading the repository")
+// TokenError is the error of a request for which GitHub demands a token, or does not accept the given one.
+type TokenError struct {
+	// Token is where the token is.
+	Token string
+}
+
+// Error implements error.
+func (e *TokenError) Error() string {
+	return fmt.Sprintf("check that %s is set, is valid, and allows reading the repository", e.Token)
+}
 
 // Names of files that every repository may have.
 const (

@@ -443,7 +443,7 @@ func TestUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "check the connection, or set a reachable url for provider aws in the configuration file (--config)"
+	const want = "check the connection, or set a reachable url for the provider in the configuration file (--config)"
 	if _, err := c.Versions(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Versions(): %v, want %q", err, want)
 	}

@@ -24,6 +24,10 @@ type Options struct {
 	GitHub, GitHubAPI string
 	// RetryInterval and RetryTimeout bound retries of failed requests; zero means every 10s for 1m.
 	RetryInterval, RetryTimeout time.Duration
+	// SingleAttempt makes no retries at all: the caller makes them.
+	SingleAttempt bool
+	// Advice is for messages.
+	Advice Advice
 	// Now returns the time, for messages about rate limits; nil means time.Now.
 	Now func() time.Time
 	// OverridesFolder holds files that override published ones; empty means none.
@@ -38,6 +42,7 @@ type Store struct {
 	github    string
 	githubAPI string
 	overrides string
+	advice    Advice
 }
 
 // NewStore returns a Store.
@@ -48,6 +53,7 @@ func NewStore(o Options) *Store {
 		github:    strings.TrimSuffix(o.GitHub, "/"),
 		githubAPI: strings.TrimSuffix(o.GitHubAPI, "/"),
 		overrides: o.OverridesFolder,
+		advice:    o.Advice,
 	}
 	if s.github == "" {
 		s.github = "https://" + githubHost
@@ -71,7 +77,7 @@ func (s *Store) Open(p distribution.Provider) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s %q has an invalid url %q: %w", p.Type, p.Name, p.URL, err)
 	}
-	return &Client{Provider: p, repo: repo, loc: loc, overrides: s.overrides}, nil
+	return &Client{Provider: p, Advice: s.advice, repo: repo, loc: loc, overrides: s.overrides}, nil
 }
 
 func (s *Store) open(p distribution.Provider) (Repository, location, error) {

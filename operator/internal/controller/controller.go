@@ -36,10 +36,11 @@ type Options struct {
 // Controller reconciles the objects of a kind.
 type Controller struct {
 	step.Outside
-	kind     declared.Kind
-	engine   *engine.Engine
-	source   *source.Reader
-	verified *verified
+	kind      declared.Kind
+	engine    *engine.Engine
+	source    *source.Reader
+	verified  *verified
+	downloads downloads
 }
 
 // Setup adds a controller for every kind to a manager.

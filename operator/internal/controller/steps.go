@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
@@ -31,6 +32,7 @@ import (
 	"sigs.k8s.io/cluster-api/operator/internal/inspect"
 	"sigs.k8s.io/cluster-api/operator/internal/observed"
 	"sigs.k8s.io/cluster-api/operator/internal/preflight"
+	"sigs.k8s.io/cluster-api/operator/internal/source"
 	"sigs.k8s.io/cluster-api/provider/condition"
 	"sigs.k8s.io/cluster-api/provider/step"
 )
@@ -86,17 +88,14 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 	if left := c.verified.failedUntil(s.GetUID(), s.hash).Sub(c.Clock.Now()); left > 0 {
 		return step.WaitAtMost(left, "a change of the spec, or the next attempt of the change that failed").KeepCondition(), nil
 	}
+	if left := c.downloads.left(s.Provider, c.Clock.Now()); left > 0 {
+		return step.WaitAtMost(left, "a change of the spec, or the next attempt of the download that failed").KeepCondition(), nil
+	}
 	found, err := c.source.Find(ctx, s.Provider)
-	if errors.Is(err, repository.ErrToken) {
-		condition.Set(s.Object, condition.False(operatorv1.PreflightCheckCondition, clusterv1.ConditionSeverityError, operatorv1.InvalidGithubTokenReason,
-			"%v; the token is the key %s of the provider's Secret, or GITHUB_TOKEN of the operator", err, operatorv1.GitHubTokenKey))
-		return step.Done(), err
-	}
 	if err != nil {
-		failed := condition.False(operatorv1.ProviderInstalledCondition, clusterv1.ConditionSeverityError, operatorv1.ComponentsFetchErrorReason, "%v", err)
-		condition.Set(s.Object, failed)
-		return step.Done(), err
+		return c.notFound(s, err)
 	}
+	c.downloads.forget(s.GetUID())
 	if blocked := contracts(s.Provider, s.all, found.Contract); blocked != "" {
 		return waits(operatorv1.PreflightCheckCondition, operatorv1.IncompatibleContractReason, blocked), nil
 	}
@@ -106,6 +105,22 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 		s.hash = hashOf(s.Object)
 	}
 	return step.Checkpoint(), nil
+}
+
+// notFound reports that a release cannot be read. Downloads are repeated less and less often, other requests as after any error.
+func (c *Controller) notFound(s *scope, err error) (step.Result, error) {
+	kind, reason := operatorv1.ProviderInstalledCondition, operatorv1.ComponentsFetchErrorReason
+	var token *repository.TokenError
+	if errors.As(err, &token) {
+		kind, reason = operatorv1.PreflightCheckCondition, operatorv1.InvalidGithubTokenReason
+	}
+	condition.Set(s.Object, condition.False(kind, clusterv1.ConditionSeverityError, reason, "%v", err))
+	var download *source.DownloadError
+	if !errors.As(err, &download) {
+		return step.Done(), err
+	}
+	pause := c.downloads.failed(s.Provider, c.Clock.Now())
+	return step.WaitAtMost(pause, fmt.Sprintf("the next attempt of a download in %s, because %v", pause, err)).KeepCondition(), nil
 }
 
 // contracts returns why a release with this contract must not be installed now, or "". All providers have to be paused while their
@@ -139,7 +154,7 @@ func (c *Controller) install(ctx context.Context, s *scope) (step.Result, error)
 	if s.found == nil {
 		return step.Done(), nil
 	}
-	list, err := s.found.Components(ctx, s.GetNamespace())
+	list, err := s.found.Components(s.Provider)
 	if err != nil {
 		return step.Done(), &step.Error{Reason: operatorv1.ComponentsFetchErrorReason, Err: err}
 	}
@@ -203,6 +218,7 @@ func (c *Controller) failed(s *scope, err error) error {
 	condition.Set(s.Object, condition.False(operatorv1.ProviderUpgradedCondition, clusterv1.ConditionSeverityError,
 		operatorv1.ComponentsUpgradeErrorReason, "%v", back))
 	c.verified.fail(s.GetUID(), s.hash, c.Clock.Now().Add(failedRetry))
+	c.source.Forget(s.Provider) // The release may be published again.
 	return &step.Error{Reason: operatorv1.ComponentsUpgradeErrorReason, Err: err}
 }
 
@@ -273,6 +289,9 @@ func available(_ context.Context, s *scope) (step.Result, error) {
 	if s.GetSpec().Paused {
 		return waits(operatorv1.ReadyCondition, operatorv1.PausedReason, "Waiting for spec.paused to be false"), nil
 	}
+	if i := slices.IndexFunc(s.deployments, isPaused); i >= 0 { // Resuming it is refused, or has failed.
+		return waits(operatorv1.ReadyCondition, operatorv1.PausedReason, fmt.Sprintf("Waiting for Deployment %s to be resumed", s.deployments[i].Name)), nil
+	}
 	if len(s.deployments) == 0 {
 		return waits(operatorv1.ReadyCondition, operatorv1.NoDeploymentAvailableReason, "Waiting for the provider to have a Deployment"), nil
 	}
@@ -282,6 +301,11 @@ func available(_ context.Context, s *scope) (step.Result, error) {
 		}
 	}
 	return step.Done(), nil
+}
+
+// isPaused reports whether a Deployment has no replicas because its provider is paused.
+func isPaused(d appsv1.Deployment) bool {
+	return d.Annotations[operatorv1.PausedReplicasAnnotation] != "" && ptr.Deref(d.Spec.Replicas, 1) == 0
 }
 
 // unavailable returns why a Deployment is not available, "" if it is.
@@ -336,6 +360,8 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 		}
 	}
 	c.verified.forget(s.GetUID())
+	c.downloads.forget(s.GetUID())
+	c.source.Forget(s.Provider)
 	controllerutil.RemoveFinalizer(s.Object, operatorv1.ProviderFinalizer)
 	return step.Stop(), nil
 }

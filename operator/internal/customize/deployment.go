@@ -87,7 +87,7 @@ func changeContainer(c *corev1.Container, spec operatorv1.ContainerSpec, field s
 	args := arguments{slices.Clone(c.Args)}
 	for _, name := range slices.Sorted(maps.Keys(spec.Args)) {
 		if key(name) != "namespace" {
-			args.set(name, spec.Args[name])
+			args.set(name, string(spec.Args[name]))
 		}
 	}
 	c.Args = args.list

@@ -1,6 +1,7 @@
 package customize
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -10,7 +11,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
@@ -40,14 +40,16 @@ func changeManager(d *appsv1.Deployment, spec *operatorv1.ManagerSpec, specific 
 		}
 		args.set("feature-gates", gates)
 	}
-	general(args, spec)
+	if err := general(args, spec, field); err != nil {
+		return err
+	}
 	concurrency(args, spec, specific)
 	endpoints(args, c, spec)
 	for _, name := range slices.Sorted(maps.Keys(spec.AdditionalArgs)) {
 		if args.has(name) {
 			return fmt.Errorf("%s.additionalArgs[%s]: Deployment %s has this argument already: use deployment.containers[].args to change it", field, name, d.Name)
 		}
-		args.set(name, spec.AdditionalArgs[name])
+		args.set(name, string(spec.AdditionalArgs[name]))
 	}
 	c.Args = args.list
 	return nil
@@ -95,32 +97,43 @@ func featureGates(present string, gates map[string]bool) (string, error) {
 	return strings.Join(list, ","), nil
 }
 
-func general(args *arguments, spec *operatorv1.ManagerSpec) {
-	if spec.SyncPeriod != nil {
-		args.set("sync-period", spec.SyncPeriod.Duration.String())
-	}
+func general(args *arguments, spec *operatorv1.ManagerSpec, field string) error {
 	if spec.CacheNamespace != "" {
 		args.set("namespace", spec.CacheNamespace)
 	}
-	election := spec.LeaderElection
-	if election == nil {
-		return
+	if e := spec.LeaderElection; e != nil && e.LeaderElect != nil {
+		args.set("leader-elect", strconv.FormatBool(*e.LeaderElect))
 	}
-	if election.LeaderElect != nil {
-		args.set("leader-elect", strconv.FormatBool(*election.LeaderElect))
-	}
-	for _, d := range []struct {
-		flag  string
-		value metav1.Duration
-	}{
-		{"leader-elect-lease-duration", election.LeaseDuration},
-		{"leader-elect-renew-deadline", election.RenewDeadline},
-		{"leader-elect-retry-period", election.RetryPeriod},
-	} {
-		if d.value.Duration > 0 {
-			args.set(d.flag, d.value.Duration.String())
+	for _, d := range durations(spec) {
+		value, err := d.value.Parse()
+		if err != nil {
+			return fmt.Errorf("%s.%s: %w", field, d.field, err)
+		}
+		if d.value != "" && (value > 0 || d.isZeroValid) {
+			args.set(d.flag, value.String())
 		}
 	}
+	return nil
+}
+
+// duration is a field with a duration, and its flag.
+type duration struct {
+	field, flag string
+	value       operatorv1.Duration
+	isZeroValid bool
+}
+
+func durations(spec *operatorv1.ManagerSpec) []duration {
+	var list []duration
+	if spec.SyncPeriod != nil {
+		list = append(list, duration{"syncPeriod", "sync-period", *spec.SyncPeriod, true})
+	}
+	if e := spec.LeaderElection; e != nil {
+		list = append(list, duration{"leaderElection.leaseDuration", "leader-elect-lease-duration", e.LeaseDuration, false},
+			duration{"leaderElection.renewDeadline", "leader-elect-renew-deadline", e.RenewDeadline, false},
+			duration{"leaderElection.retryPeriod", "leader-elect-retry-period", e.RetryPeriod, false})
+	}
+	return list
 }
 
 // concurrency sets the concurrency of kinds. The general number is for the flags that the components have.
@@ -145,7 +158,7 @@ func concurrency(args *arguments, spec *operatorv1.ManagerSpec, specific map[str
 
 // endpoints sets what the manager serves, and keeps ports and probes of the container in accord with it.
 func endpoints(args *arguments, c *corev1.Container, spec *operatorv1.ManagerSpec) {
-	if v := spec.Metrics.BindAddress; v != "" {
+	if v := cmp.Or(spec.Metrics.BindAddress, spec.MetricsAddress); v != "" {
 		args.set("metrics-bind-addr", v)
 		setPort(c, portOf(v), "metrics")
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +38,8 @@ type Reader struct {
 	Config func(ctx context.Context) (*config.Config, error)
 	// Options configure repositories. A token in the Secret of a provider takes precedence over the one in the configuration.
 	Options repository.Options
+
+	downloads downloads
 }
 
 // ConfigFile returns a function that reads the configuration of clusterctl from a file, each time, because it may be replaced. Without the
@@ -52,18 +55,20 @@ func ConfigFile(path string, env template.Lookup) func(context.Context) (*config
 
 // Release is a version of a provider.
 type Release struct {
-	*repository.Client
 	Version string
 	// Contract is the contract of Cluster API that it implements.
 	Contract string
 
-	variables template.Lookup
-	images    components.ImageOverrides
+	provider             distribution.Provider
+	components, metadata []byte
+	lookup               template.Lookup
+	images               components.ImageOverrides
 	// isKept is set if the release is in a ConfigMap already.
 	isKept bool
 }
 
-// Find finds the release that the spec demands, the latest if it has no version.
+// Find finds the release that the spec demands, the latest if it has no version. What was downloaded for this generation of the object is
+// not downloaded again. The error of a download that failed is a DownloadError.
 func (r *Reader) Find(ctx context.Context, p declared.Provider) (*Release, error) {
 	cfg, err := r.Config(ctx)
 	if err != nil {
@@ -73,21 +78,63 @@ func (r *Reader) Find(ctx context.Context, p declared.Provider) (*Release, error
 	if err != nil {
 		return nil, err
 	}
+	release := r.downloads.of(p)
+	if release == nil {
+		if release, err = r.read(ctx, p, cfg, lookup); err != nil {
+			return nil, err
+		}
+	}
+	out := *release
+	out.lookup, out.images = lookup, cfg.Images
+	return &out, nil
+}
+
+// read reads a release from where it was kept, or else from its source.
+func (r *Reader) read(ctx context.Context, p declared.Provider, cfg *config.Config, lookup template.Lookup) (*Release, error) {
 	repo, err := r.kept(ctx, p)
 	isKept := repo != nil || isInCluster(p)
+	isRemote := repo == nil && !isLocal(p)
 	if err == nil && repo == nil {
 		repo, err = r.open(ctx, p, cfg, lookup)
 	}
 	if err != nil {
 		return nil, err
 	}
-	release := &Release{Client: repo, Version: p.GetSpec().Version, variables: lookup, images: cfg.Images, isKept: isKept}
-	if release.Version == "" {
+	repo.Advice = r.Options.Advice
+	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
+	defer cancel()
+	release, err := readRelease(ctx, repo, p.GetSpec().Version)
+	if errors.Is(err, repository.ErrNotFound) {
+		err = fmt.Errorf("%w: add it, or correct spec.version or spec.fetchConfig", err)
+	}
+	if err != nil && isRemote {
+		return nil, &DownloadError{Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	release.isKept = isKept
+	if isRemote {
+		r.downloads.remember(p, release)
+	}
+	return release, nil
+}
+
+func readRelease(ctx context.Context, repo *repository.Client, version string) (*Release, error) {
+	release := &Release{Version: version, provider: repo.Provider}
+	var err error
+	if version == "" {
 		if release.Version, err = repo.DefaultVersion(ctx); err != nil {
 			return nil, err
 		}
 	}
-	release.Contract, err = repo.Contract(ctx, release.Version)
+	if release.Contract, err = repo.Contract(ctx, release.Version); err != nil {
+		return nil, err
+	}
+	if release.metadata, err = repo.File(ctx, release.Version, repository.MetadataFile); err != nil {
+		return nil, err
+	}
+	release.components, err = repo.File(ctx, release.Version, repo.ComponentsFile())
 	return release, err
 }
 
@@ -121,14 +168,7 @@ func (r *Reader) Keep(ctx context.Context, p declared.Provider, release *Release
 	if release.isKept {
 		return nil
 	}
-	files := [2][]byte{}
-	for i, name := range []string{release.ComponentsFile(), repository.MetadataFile} {
-		var err error
-		if files[i], err = release.File(ctx, release.Version, name); err != nil {
-			return err
-		}
-	}
-	m, err := repository.ToConfigMap(p.Identity(), release.Version, p.GetNamespace(), files[0], files[1])
+	m, err := repository.ToConfigMap(p.Identity(), release.Version, p.GetNamespace(), release.components, release.metadata)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
@@ -141,18 +181,36 @@ func (r *Reader) Keep(ctx context.Context, p declared.Provider, release *Release
 	if err := r.Live.Create(ctx, m); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("storing the release in ConfigMap %s: %w", client.ObjectKeyFromObject(m), err)
 	}
+	r.Forget(p)
 	return nil
 }
 
-// Components returns the objects of the release for a namespace, with the values of variables.
-func (r *Release) Components(ctx context.Context, namespace string) (*components.Components, error) {
-	raw, err := r.File(ctx, r.Version, r.ComponentsFile())
-	if err != nil {
-		return nil, err
-	}
-	return components.New(r.Provider, raw, components.Options{
-		Version: r.Version, TargetNamespace: namespace, Variables: r.variables, Images: r.images,
+// Forget forgets what was downloaded for an object.
+func (r *Reader) Forget(p declared.Provider) { r.downloads.forget(p) }
+
+// Components returns the objects of the release for the namespace of its object, with the values of variables.
+func (r *Release) Components(p declared.Provider) (*components.Components, error) {
+	out, err := components.New(r.provider, r.components, components.Options{
+		Version: r.Version, TargetNamespace: p.GetNamespace(), Variables: r.lookup, Images: r.images,
 	})
+	var missing *template.MissingError
+	switch {
+	case errors.As(err, &missing):
+		return nil, r.missing(p, missing.Names)
+	case err == nil && !slices.ContainsFunc(out.Objects, func(o unstructured.Unstructured) bool { return o.GetKind() != "Namespace" }):
+		return nil, fmt.Errorf("the components of %s %s have no objects", r.provider.ManifestLabel(), r.Version)
+	}
+	return out, err
+}
+
+// missing returns the error of variables without a value.
+func (r *Release) missing(p declared.Provider, names []string) error {
+	needs := fmt.Sprintf("the components of %s %s need values of the variables %s", r.provider.ManifestLabel(), r.Version, strings.Join(names, ", "))
+	key, field, ok := secretOf(p)
+	if !ok {
+		return fmt.Errorf("%s: create a Secret with them in namespace %s, and set spec.secretName to its name", needs, p.GetNamespace())
+	}
+	return fmt.Errorf("%s: %s: Secret %s does not have them: create another one with all variables, and change the name", field, needs, key)
 }
 
 func (r *Reader) open(ctx context.Context, p declared.Provider, cfg *config.Config, lookup template.Lookup) (*repository.Client, error) {
@@ -172,7 +230,11 @@ func (r *Reader) open(ctx context.Context, p declared.Provider, cfg *config.Conf
 		return repository.NewStore(options).Open(known)
 	case fetch.URL != "":
 		provider.URL = componentsURL(fetch.URL, p)
-		return repository.NewStore(options).Open(provider)
+		repo, err := repository.NewStore(options).Open(provider)
+		if err != nil {
+			return nil, fmt.Errorf("spec.fetchConfig.url: %w", err)
+		}
+		return repo, nil
 	case fetch.Selector != nil:
 		return r.configMaps(ctx, p)
 	default:
@@ -207,13 +269,15 @@ func (r *Reader) configMaps(ctx context.Context, p declared.Provider) (*reposito
 
 // lookup returns a function that looks up variables in the provider's Secret, and then in the configuration.
 func (r *Reader) lookup(ctx context.Context, p declared.Provider, cfg *config.Config) (template.Lookup, error) {
-	key, ok := secretOf(p)
+	key, field, ok := secretOf(p)
 	if !ok {
 		return cfg.Variable, nil
 	}
 	secret := &corev1.Secret{}
-	if err := r.Live.Get(ctx, key, secret); err != nil {
-		return nil, fmt.Errorf("reading Secret %s with the variables: %w", key, err)
+	if err := r.Live.Get(ctx, key, secret); apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("%s: Secret %s does not exist: create it with the values of the provider's variables, or correct the name", field, key)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: reading Secret %s with the variables: %w", field, key, err)
 	}
 	return func(name string) (string, bool) {
 		if value, ok := secret.Data[name]; ok {
@@ -223,19 +287,20 @@ func (r *Reader) lookup(ctx context.Context, p declared.Provider, cfg *config.Co
 	}, nil
 }
 
-func secretOf(p declared.Provider) (client.ObjectKey, bool) {
+// secretOf returns the Secret with the variables, and the field that refers to it.
+func secretOf(p declared.Provider) (key client.ObjectKey, field string, ok bool) {
 	spec := p.GetSpec()
 	switch {
 	case spec.SecretName != nil && *spec.SecretName != "":
-		return client.ObjectKey{Namespace: p.GetNamespace(), Name: *spec.SecretName}, true
+		return client.ObjectKey{Namespace: p.GetNamespace(), Name: *spec.SecretName}, "spec.secretName", true
 	case spec.ConfigSecret != nil:
 		key := client.ObjectKey{Namespace: spec.ConfigSecret.Namespace, Name: spec.ConfigSecret.Name}
 		if key.Namespace == "" {
 			key.Namespace = p.GetNamespace()
 		}
-		return key, true
+		return key, "spec.configSecret", true
 	}
-	return client.ObjectKey{}, false
+	return client.ObjectKey{}, "", false
 }
 
 // Additional returns the objects of spec.additionalManifests, none without it.
@@ -246,12 +311,14 @@ func (r *Reader) Additional(ctx context.Context, p declared.Provider) ([]unstruc
 	}
 	key := client.ObjectKey{Namespace: cmp.Or(ref.Namespace, p.GetNamespace()), Name: ref.Name}
 	m := &corev1.ConfigMap{}
-	if err := r.Live.Get(ctx, key, m); err != nil {
+	if err := r.Live.Get(ctx, key, m); apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("spec.additionalManifests: ConfigMap %s does not exist: create it with objects in its key %s, or correct the name", key, operatorv1.ManifestsKey)
+	} else if err != nil {
 		return nil, fmt.Errorf("spec.additionalManifests: reading ConfigMap %s: %w", key, err)
 	}
 	text, ok := m.Data[operatorv1.ManifestsKey]
 	if !ok {
-		return nil, fmt.Errorf("spec.additionalManifests: ConfigMap %s has no key %s", key, operatorv1.ManifestsKey)
+		return nil, fmt.Errorf("spec.additionalManifests: ConfigMap %s has no key %s: add it, with the objects as YAML", key, operatorv1.ManifestsKey)
 	}
 	objects, err := manifest.Parse([]byte(text))
 	if err != nil {

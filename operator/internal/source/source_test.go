@@ -74,7 +74,7 @@ func (w *world) container(t *testing.T, spec operatorv1.ProviderSpec) (map[strin
 	if err != nil {
 		return nil, err
 	}
-	list, err := release.Components(t.Context(), "place")
+	list, err := release.Components(p)
 	if err != nil {
 		return nil, err
 	}

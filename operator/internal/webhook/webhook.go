@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
@@ -78,7 +79,9 @@ func validate[T declared.Object](_ context.Context, before, after T) field.Error
 	}
 	errs = append(errs, containers(spec.Deployment, path.Child("deployment"))...)
 	errs = append(errs, debugged(managerOf(before), spec.Manager, path.Child("manager"))...)
+	errs = append(errs, durations(spec.Manager, path.Child("manager"))...)
 	for name, additional := range spec.AdditionalDeployments {
+		errs = append(errs, durations(additional.Manager, path.Child("additionalDeployments").Key(name).Child("manager"))...)
 		errs = append(errs, containers(additional.Deployment, path.Child("additionalDeployments").Key(name).Child("deployment"))...)
 	}
 	return errs
@@ -111,6 +114,29 @@ func containers(d *operatorv1.DeploymentSpec, path *field.Path) field.ErrorList 
 			errs = append(errs, field.Duplicate(path.Child("containers").Index(i).Child("name"), c.Name))
 		}
 		seen[c.Name] = true
+	}
+	return errs
+}
+
+// durations rejects what is no duration.
+func durations(m *operatorv1.ManagerSpec, path *field.Path) field.ErrorList {
+	if m == nil {
+		return nil
+	}
+	fields := map[*field.Path]operatorv1.Duration{
+		path.Child("syncPeriod"):       ptr.Deref(m.SyncPeriod, ""),
+		path.Child("gracefulShutDown"): ptr.Deref(m.GracefulShutdownTimeout, ""),
+	}
+	if e := m.LeaderElection; e != nil {
+		election := path.Child("leaderElection")
+		fields[election.Child("leaseDuration")], fields[election.Child("renewDeadline")], fields[election.Child("retryPeriod")] =
+			e.LeaseDuration, e.RenewDeadline, e.RetryPeriod
+	}
+	var errs field.ErrorList
+	for child, value := range fields {
+		if _, err := value.Parse(); err != nil {
+			errs = append(errs, field.Invalid(child, string(value), "must be a duration, such as 11m, or a number of seconds"))
+		}
 	}
 	return errs
 }

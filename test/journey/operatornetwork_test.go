@@ -1,0 +1,196 @@
+package journey
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/cluster-api/provider/testenv"
+)
+
+// internet is an HTTPS proxy on the loopback interface, and all servers behind it: whatever a program requests ends there. A host that does
+// not exist refuses connections.
+type internet struct {
+	env []string
+
+	mu sync.Mutex
+	// hosts respond, by name.
+	hosts map[string]http.HandlerFunc
+	// requests are the URLs that were requested, with those of connections that were refused.
+	requests []string
+}
+
+// newInternet returns an internet without a host.
+func newInternet(t *testing.T) *internet {
+	t.Helper()
+	n := &internet{hosts: map[string]http.HandlerFunc{}}
+	certificate, ca := selfSigned(t)
+	servers := httptest.NewUnstartedServer(http.HandlerFunc(n.serve))
+	servers.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	servers.StartTLS()
+	target := servers.Listener.Addr().String()
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { n.connect(w, r, target) }))
+	t.Cleanup(func() {
+		proxy.Close()
+		servers.CloseClientConnections()
+		servers.Close()
+	})
+	n.env = []string{"HTTPS_PROXY=" + proxy.URL, "NO_PROXY=127.0.0.1,localhost,.svc", "SSL_CERT_FILE=" + ca, "SSL_CERT_DIR=" + t.TempDir()}
+	return n
+}
+
+// hosts of this internet.
+const (
+	githubAPI  = "api.github.com"
+	gitlabHost = "gitlab.example.com"
+	noHost     = "gitlab.unreachable.example.com"
+)
+
+// selfSigned returns a certificate for all hosts, and the file of its authority: itself.
+func selfSigned(t *testing.T) (tls.Certificate, string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	testenv.Must(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "internet"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		DNSNames: []string{githubAPI, gitlabHost},
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	testenv.Must(t, err)
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	testenv.Must(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), 0o600))
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, file
+}
+
+// set makes a host exist.
+func (n *internet) set(host string, respond http.HandlerFunc) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.hosts[host] = respond
+}
+
+// requested returns how many requests had a part of a URL.
+func (n *internet) requested(part string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	count := 0
+	for _, url := range n.requests {
+		if strings.Contains(url, part) {
+			count++
+		}
+	}
+	return count
+}
+
+func (n *internet) host(name string) http.HandlerFunc {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.hosts[name]
+}
+
+func (n *internet) record(url string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.requests = append(n.requests, url)
+}
+
+func (n *internet) serve(w http.ResponseWriter, r *http.Request) {
+	host, _, _ := strings.Cut(r.Host, ":")
+	n.record("https://" + host + r.URL.Path)
+	if respond := n.host(host); respond != nil {
+		respond(w, r)
+		return
+	}
+	panic(http.ErrAbortHandler) // The connection is from when the host existed.
+}
+
+// connect makes a tunnel to the server of all hosts.
+func (n *internet) connect(w http.ResponseWriter, r *http.Request, target string) {
+	host, _, _ := strings.Cut(r.Host, ":")
+	if r.Method != http.MethodConnect || n.host(host) == nil {
+		n.record("https://" + host)
+		http.Error(w, "no such host", http.StatusBadGateway)
+		return
+	}
+	out, err := (&net.Dialer{}).DialContext(r.Context(), "tcp", target)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	in, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		out.Close()
+		return
+	}
+	fmt.Fprint(in, "HTTP/1.1 200 Connection established\r\n\r\n")
+	pipe := func(to, from net.Conn) {
+		_, _ = io.Copy(to, from) // It ends with either of both connections.
+		to.Close()
+		from.Close()
+	}
+	go pipe(out, in)
+	go pipe(in, out)
+}
+
+// releases are the files of releases, by version and name, as one repository of GitHub's API.
+type releases map[string]map[string]string
+
+// serveGitHub responds like GitHub's API for repositories, named {owner}/{repository}.
+func serveGitHub(repositories map[string]releases) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		parts := strings.SplitN(strings.TrimPrefix(r.URL.Path, "/repos/"), "/", 3)
+		if len(parts) < 3 {
+			http.NotFound(w, r)
+			return
+		}
+		all := repositories[parts[0]+"/"+parts[1]]
+		var list []map[string]any
+		for version, files := range all {
+			release, assets := map[string]any{"tag_name": version}, []map[string]any{}
+			for name, content := range files {
+				id := assetID(version, name)
+				assets = append(assets, map[string]any{"id": id, "name": name})
+				if parts[2] == fmt.Sprint("releases/assets/", id) {
+					fmt.Fprint(w, content)
+					return
+				}
+			}
+			release["assets"] = assets
+			list = append(list, release)
+			if parts[2] == "releases/tags/"+version {
+				_ = json.NewEncoder(w).Encode(release) // A client that is gone notices itself.
+				return
+			}
+		}
+		if parts[2] != "releases" || len(list) == 0 {
+			http.NotFound(w, r)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(list)
+	}
+}
+
+func assetID(version, name string) uint32 {
+	h := fnv.New32()
+	fmt.Fprint(h, version, "/", name)
+	return h.Sum32()
+}
