@@ -81,12 +81,13 @@ func (i *installation) calm() error {
 // measureOperator starts an empty management cluster that runs providers itself, with the operator as a process of its own, declares all
 // providers at once, and then leaves it alone for a while.
 func measureOperator(ctx context.Context, o options, idle time.Duration) (result installation, err error) {
-	dir := o.keep
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "bench-"); err != nil {
+	if o.keep != "" {
+		if err := os.MkdirAll(o.keep, 0o700); err != nil {
 			return installation{}, err
 		}
-	} else if dir, err = os.MkdirTemp(dir, "operator-"); err != nil {
+	}
+	dir, err := os.MkdirTemp(o.keep, "bench-operator-")
+	if err != nil {
 		return installation{}, err
 	}
 	w, err := startOperator(ctx, o.root, dir)
@@ -136,12 +137,12 @@ func (w *world) installAll(ctx context.Context, idle time.Duration) (installatio
 	if err != nil {
 		return installation{}, err
 	}
-	watched, err := w.watchProviders(ctx, providers)
-	if err != nil {
-		return installation{}, err
-	}
 	// What the operator requests at its start is not part of the installation.
 	if err := pause(ctx, aftermath); err != nil {
+		return installation{}, err
+	}
+	watched, err := w.watchProviders(ctx, providers)
+	if err != nil {
 		return installation{}, err
 	}
 	pid := w.managers[0].Running.PID()

@@ -145,10 +145,11 @@ func (m *management) change() {
 	m.kubectl("patch", "infrastructureprovider/docker", "--namespace", "capd-system", "--type", "merge", "--patch", `{"spec": {"manager": {"verbosity": 4}}}`)
 	m.until("the operator has begun", func() bool { return len(m.journals()) > 0 })
 	m.kubectl("delete", "pod", leader, "--namespace", operator().namespace, "--wait=false")
-	m.kubectl("wait", "--for", "jsonpath={.status.observedGeneration}="+
-		m.kubectl("get", "infrastructureprovider/docker", "--namespace", "capd-system", "--output", "jsonpath={.metadata.generation}"),
-		"--namespace", "capd-system", "infrastructureprovider/docker", "--timeout", "120s")
-	m.kubectl("wait", "--for", "condition=Ready", "--namespace", "capd-system", "infrastructureprovider/docker", "--timeout", "120s")
+	m.until("the other replica has completed the change", func() bool { return len(m.journals()) == 0 })
+	generation := m.kubectl("get", "infrastructureprovider/docker", "--namespace", "capd-system", "--output", "jsonpath={.metadata.generation}")
+	for _, condition := range []string{"jsonpath={.status.observedGeneration}=" + generation, "condition=Ready"} {
+		m.kubectl("wait", "--for", condition, "--namespace", "capd-system", "infrastructureprovider/docker", "--timeout", "120s")
+	}
 	if _, successor := m.leader(operator()); successor == leader {
 		m.t.Errorf("Pod %s is still the leader after its deletion", leader)
 	}

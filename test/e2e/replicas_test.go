@@ -159,7 +159,8 @@ func (m *management) memory() {
 	for _, d := range m.managers {
 		for _, p := range m.pods(d) {
 			memory := used[p.Name].Memory
-			m.t.Logf("%s: %d MiB used, %d MiB of it in the working set, limit %s", p.Name, memory.UsageBytes>>20, memory.WorkingSetBytes>>20, memoryLimit)
+			m.t.Logf("%s: %d MiB used, %d MiB of it in the working set, limit %s", p.Name, memory.UsageBytes>>20, memory.WorkingSetBytes>>20,
+				p.Spec.Containers[0].Resources.Limits.Memory())
 			for _, s := range p.Status.ContainerStatuses {
 				if last := s.LastTerminationState.Terminated; last != nil && last.Reason == "OOMKilled" {
 					m.t.Errorf("Pod %s was killed because it used more memory than its limit", p.Name)
