@@ -112,7 +112,7 @@ vulncheck: ## Check the programs for known vulnerabilities (DB=URL for a mirror 
 	@hack/vulncheck.sh $(if $(DB),-db $(DB))
 
 .PHONY: bench
-bench: bin/capi managers ## Measure writes, reads, CPU and time per cluster; fail if writes per cluster rise by 5 %.
+bench: bin/capi managers ## Measure writes, reads, CPU and time per cluster, and of the operator; fail if writes rise by 5 %.
 	@go run ./test/bench --check test/bench/baseline.json
 
 .PHONY: fault

@@ -3,7 +3,7 @@
 // immediately, so that only the managers' own work is measured.
 //
 //	go run ./test/bench                                  # the whole table
-//	go run ./test/bench --check test/bench/baseline.json # and fail if writes per cluster rise by 5 %
+//	go run ./test/bench --check test/bench/baseline.json # and fail if writes rise by 5 %
 //
 // The API server counts requests (apiserver_request_total): POST, PUT, PATCH, APPLY and DELETE are writes, including events
 // and dry runs; GET and LIST are reads. Leases and this program's own requests do not count.
@@ -64,6 +64,7 @@ type options struct {
 	resourceSets            int
 	describe, overview      int
 	initialize, move        int
+	operator                int
 	extensions              bool
 	idle, profiles          time.Duration
 }
@@ -72,7 +73,7 @@ func parse(args []string) (options, error) {
 	o := options{}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&o.root, "root", ".", "root of the project")
-	flags.StringVar(&o.check, "check", "", "baseline file: fail if writes per cluster are 5 % above it")
+	flags.StringVar(&o.check, "check", "", "baseline file: fail if writes are 5 % above it")
 	flags.BoolVar(&o.update, "update", false, "update the baseline file instead of failing")
 	flags.IntVar(&o.clusters, "clusters", 50, "number of clusters in the row that creates many at once")
 	flags.IntVar(&o.scale, "scale", 0, "instead of the table, create this many clusters, a hundred at a time, and print the cost of each hundred")
@@ -80,6 +81,7 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.describe, "describe", 0, "instead of the table, create a cluster with this many Machines, and print what the commands cost that read it")
 	flags.IntVar(&o.overview, "get-clusters", 0, "instead of the table, create this many Clusters, and print what listing them costs")
 	flags.IntVar(&o.initialize, "init", 0, "instead of the table, turn an empty cluster into a management cluster, this many times, and print what it costs")
+	flags.IntVar(&o.operator, "operator", 0, "instead of the table, install six providers with the operator in an empty cluster, this many times, and print what it costs; then leave it alone for a minute, or --idle, and fail if it makes requests")
 	flags.IntVar(&o.move, "move", 0, "instead of the table, create this many clusters, and print what it costs to move them to another management cluster")
 	flags.BoolVar(&o.extensions, "extensions", false, "with a runtime extension that patches the templates of all clusters, and blocks the creation of each once")
 	flags.IntVar(&o.workers, "workers", 99, "number of workers of each cluster, with --health")
@@ -97,8 +99,11 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.initialize > 0 {
+	switch {
+	case o.initialize > 0:
 		return initialize(ctx, os.Stdout, o)
+	case o.operator > 0:
+		return operate(ctx, os.Stdout, o)
 	}
 	programs := managers.Programs()
 	if o.extensions {
@@ -109,7 +114,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer func() { _ = w.stop() }() // Errors no longer affect the results.
-	var rows []row
+	writes := map[string]float64{}
 	switch {
 	case o.health > 0:
 		err = w.health(ctx, os.Stdout, o.health, o.workers)
@@ -126,8 +131,7 @@ func run(ctx context.Context, args []string) error {
 	case o.scale > 0:
 		err = w.scale(ctx, os.Stdout, o.scale)
 	default:
-		rows, err = w.rows(ctx, o)
-		printTable(os.Stdout, rows)
+		writes, err = w.table(ctx, o)
 	}
 	if err != nil {
 		return err
@@ -140,7 +144,24 @@ func run(ctx context.Context, args []string) error {
 	if o.check == "" {
 		return nil
 	}
-	return compare(o.check, rows, o.update)
+	return compare(o.check, writes, o.update)
+}
+
+// table prints the table, and a line for the operator. It returns the writes that are compared with the baseline.
+func (w *world) table(ctx context.Context, o options) (map[string]float64, error) {
+	rows, err := w.rows(ctx, o)
+	printTable(os.Stdout, rows)
+	if err != nil || !strings.Contains(operatorRow, o.only) {
+		return compared(rows), err
+	}
+	i, err := measureOperator(ctx, o, operatorGlance)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", operatorRow, err)
+	}
+	printInstallations(os.Stdout, []installation{i}, o.detail)
+	writes := compared(rows)
+	writes[operatorRow] = float64(i.writes)
+	return writes, i.calm()
 }
 
 // rows measures the scenarios.

@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 )
 
-// tolerance is the maximum ratio of writes per cluster to the baseline.
+// tolerance is the maximum ratio of writes to the baseline.
 const tolerance = 1.05
 
 func (r row) writesPerCluster() float64 { return r.Writes / float64(r.Clusters) }
@@ -34,14 +34,19 @@ func printDetail(out io.Writer, r row, n int) {
 	}
 }
 
-// compare returns an error if writes per cluster exceed the baseline; with update, it writes a new baseline.
-func compare(file string, rows []row, update bool) error {
+// compared returns the writes per cluster that are compared with the baseline.
+func compared(rows []row) map[string]float64 {
 	now := map[string]float64{}
 	for _, r := range rows {
 		if r.CompareWritesToBaseline {
 			now[r.Name] = r.writesPerCluster()
 		}
 	}
+	return now
+}
+
+// compare returns an error if writes exceed the baseline; with update, it writes a new baseline.
+func compare(file string, now map[string]float64, update bool) error {
 	if update {
 		raw, err := json.MarshalIndent(now, "", "  ")
 		if err != nil {
@@ -59,7 +64,7 @@ func compare(file string, rows []row, update bool) error {
 	}
 	for name, before := range baseline {
 		if after, ok := now[name]; ok && after > before*tolerance {
-			return fmt.Errorf("%s: %.1f writes per cluster, baseline %.1f: find out what writes more (--detail 40), or update the baseline (--update) and justify it", name, after, before)
+			return fmt.Errorf("%s: %.1f writes, baseline %.1f: find out what writes more (--detail 40), or update the baseline (--update) and justify it", name, after, before)
 		}
 	}
 	return nil

@@ -49,18 +49,26 @@ func (w *world) start(ctx context.Context, programs []managers.Program, class ..
 		if err != nil {
 			return err
 		}
-		if err := w.Install(ctx, m, m.WebhookPort); err != nil {
+		if err := w.launch(ctx, m); err != nil {
 			return err
 		}
-		if err := m.Start(); err != nil {
-			return err
-		}
-		w.managers = append(w.managers, m)
 	}
 	if err := w.class(ctx, class...); err != nil {
 		return err
 	}
 	return w.watch(ctx)
+}
+
+// launch installs the CRDs and webhooks of a manager, and starts it.
+func (w *world) launch(ctx context.Context, m *managers.Manager) error {
+	if err := w.Install(ctx, m, m.WebhookPort); err != nil {
+		return err
+	}
+	if err := m.Start(); err != nil {
+		return err
+	}
+	w.managers = append(w.managers, m)
+	return nil
 }
 
 // class creates the ClusterClass of the in-memory quick start, with machines that start immediately, when all webhooks respond.

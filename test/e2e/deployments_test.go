@@ -3,11 +3,8 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -55,8 +52,11 @@ func TestDeployments(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
 	w.Patient()
-	m := newManagement(t, w, "deployments")
+	m := newManagement(t, w, "deployments", deployments())
 	c := m.subject
+	stage(t, "clusterctl init", func() {
+		m.clusterctl("init", "--infrastructure", "docker", "--wait-providers", "--wait-provider-timeout", "180")
+	})
 	stage(t, "two restricted replicas", m.replicate)
 	m.answered()
 	webhooks := m.probe()
@@ -72,39 +72,8 @@ func TestDeployments(t *testing.T) {
 	stage(t, "deleted", func() { gone(t, c) })
 }
 
-// buildImages builds the images of the managers for this machine, loads them into Docker, and writes a release that installs
-// them.
-func buildImages(t *testing.T, tools *journey.Tools, dir string) {
-	t.Helper()
-	var programs []string
-	for _, d := range deployments() {
-		programs = append(programs, d.image)
-	}
-	for _, args := range [][]string{
-		{"run", "./cmd/images", "--root", "..", "--version", testVersion, "--registry", testRegistry, "--load",
-			"--platforms", "linux/" + runtime.GOARCH, "--programs", strings.Join(programs, ","), "--out", filepath.Join(dir, "images")},
-		{"run", "./cmd/release", "--root", "..", "--version", testVersion, "--registry", testRegistry, "--out", filepath.Join(dir, "repository")},
-	} {
-		cmd := exec.CommandContext(t.Context(), "go", args...)
-		cmd.Dir = filepath.Join(tools.Root, "hack")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-	}
-	config, err := os.OpenFile(filepath.Join(dir, "repository", "clusterctl.yaml"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fmt.Fprintf(config, "CAPI_MEMORY_LIMIT: %s\n", memoryLimit); err != nil {
-		t.Fatal(err)
-	}
-	if err := config.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// preloading returns this project's template, with the images of the managers loaded into its machines.
-func preloading(t *testing.T, tools *journey.Tools, dir string) journey.Template {
+// preloading returns this project's template, with the images of managers loaded into its machines.
+func preloading(t *testing.T, tools *journey.Tools, managers []deployed) journey.Template {
 	t.Helper()
 	released := filepath.Join(tools.Root, "config", "infrastructure-docker", "templates")
 	content, err := os.ReadFile(filepath.Join(released, "clusterclass-quick-start.yaml"))
@@ -112,7 +81,7 @@ func preloading(t *testing.T, tools *journey.Tools, dir string) journey.Template
 		t.Fatal(err)
 	}
 	var images []any
-	for _, d := range deployments() {
+	for _, d := range managers {
 		images = append(images, testRegistry+"/"+d.image+":"+testVersion)
 	}
 	var out []byte
@@ -137,28 +106,29 @@ func preloading(t *testing.T, tools *journey.Tools, dir string) journey.Template
 	if changed == 0 {
 		t.Fatal("the ClusterClass has no DockerMachineTemplate")
 	}
-	path := filepath.Join(dir, "clusterclass.yaml")
+	path := filepath.Join(t.TempDir(), "clusterclass.yaml")
 	if err := os.WriteFile(path, out, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return journey.Template{Class: path, Cluster: filepath.Join(released, "cluster-template-development.yaml")}
 }
 
-// management is a workload cluster in which the managers run as Deployments.
+// management is a workload cluster in which managers run as Deployments.
 type management struct {
 	t                  *testing.T
+	managers           []deployed
 	subject            *journey.Subject
 	config, kubeconfig string
 	client             client.Client
 	kubernetes         kubernetes.Interface
 }
 
-// newManagement creates a cluster of 1+1 and installs the managers from their images in it.
-func newManagement(t *testing.T, w *journey.World, name string) *management {
+// newManagement creates a cluster of 1+1 with the images of these managers, and a release that installs them.
+func newManagement(t *testing.T, w *journey.World, name string, managers []deployed) *management {
 	t.Helper()
-	dir := t.TempDir()
-	stage(t, "built images and a release", func() { buildImages(t, w.Tools, dir) })
-	template := preloading(t, w.Tools, dir)
+	var repository string
+	stage(t, "built images and a release", func() { repository = built.release(t, w.Tools, filepath.Dir(w.Kubeconfig)) })
+	template := preloading(t, w.Tools, managers)
 	w.Class(template)
 	cluster := w.Generated(template, name, newer, 1, 1)
 	cluster.Spec.Topology.Workers.MachinePools = nil
@@ -171,18 +141,16 @@ func newManagement(t *testing.T, w *journey.World, name string) *management {
 		network(t, c)
 		c.Eventually("the Cluster becomes ready", journey.Ready, journey.ControlPlanes(1), journey.Workers(1), c.WorkloadMatches)
 	})
-	m := connectManagement(t, c, dir)
-	stage(t, "clusterctl init", func() {
-		m.clusterctl("init", "--infrastructure", "docker", "--wait-providers", "--wait-provider-timeout", "180")
-	})
+	m := &management{
+		t: t, managers: managers, subject: c, config: filepath.Join(repository, "clusterctl.yaml"), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"),
+	}
+	m.connect()
 	return m
 }
 
-func connectManagement(t *testing.T, c *journey.Subject, dir string) *management {
-	t.Helper()
-	m := &management{
-		t: t, subject: c, config: filepath.Join(dir, "repository", "clusterctl.yaml"), kubeconfig: filepath.Join(dir, "kubeconfig"),
-	}
+func (m *management) connect() {
+	m.t.Helper()
+	t, c := m.t, m.subject
 	r := c.Tools.Clusterctl(t.Context(), "", "get", "kubeconfig", c.Name, "--namespace", c.Namespace, "--kubeconfig", c.Kubeconfig)
 	if r.Failed {
 		t.Fatal(r)
@@ -203,7 +171,6 @@ func connectManagement(t *testing.T, c *journey.Subject, dir string) *management
 	if m.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
-	return m
 }
 
 func (m *management) clusterctl(args ...string) string {
@@ -227,7 +194,7 @@ func (m *management) kubectl(args ...string) string {
 // replicate admits only restricted Pods, except that of the Docker provider, and scales the Deployments to 2.
 func (m *management) replicate() {
 	m.t.Helper()
-	for _, d := range deployments() {
+	for _, d := range m.managers {
 		if d.image != "capd-manager" {
 			m.kubectl("label", "namespace", d.namespace, "pod-security.kubernetes.io/enforce=restricted")
 		}
@@ -241,7 +208,7 @@ func (m *management) replicate() {
 // settle waits until all Deployments have two ready replicas.
 func (m *management) settle() {
 	m.t.Helper()
-	for _, d := range deployments() {
+	for _, d := range m.managers {
 		m.kubectl("--namespace", d.namespace, "rollout", "status", "deployment/"+d.prefix+"controller-manager", "--timeout", "180s")
 		var deployment appsv1.Deployment
 		key := client.ObjectKey{Namespace: d.namespace, Name: d.prefix + "controller-manager"}
@@ -276,7 +243,7 @@ func (m *management) answered() {
 	m.t.Helper()
 	const review = `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "1", "operation": "DELETE",
 		"object": null, "oldObject": {}}}`
-	for _, d := range deployments() {
+	for _, d := range m.managers {
 		pods := m.pods(d)
 		if len(pods) != 2 {
 			m.t.Errorf("%s has %d Pods, want 2", d.image, len(pods))

@@ -20,7 +20,7 @@ import (
 func (m *management) failover() {
 	m.t.Helper()
 	var killed sync.WaitGroup
-	for _, d := range deployments() {
+	for _, d := range m.managers {
 		before, pod := m.leader(d)
 		holder := *before.Spec.HolderIdentity
 		m.kill(d, pod)
@@ -73,7 +73,7 @@ func (m *management) kill(d deployed, name string) {
 // Servers use them five minutes later.
 func (m *management) rotate() {
 	m.t.Helper()
-	for _, d := range deployments() {
+	for _, d := range m.managers {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: d.prefix + "webhook-service-cert"}}
 		if err := m.client.Get(m.t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
 			m.t.Fatal(err)
@@ -156,10 +156,11 @@ func (m *management) memory() {
 			}
 		}
 	}
-	for _, d := range deployments() {
+	for _, d := range m.managers {
 		for _, p := range m.pods(d) {
 			memory := used[p.Name].Memory
-			m.t.Logf("%s: %d MiB used, %d MiB of it in the working set, limit %s", p.Name, memory.UsageBytes>>20, memory.WorkingSetBytes>>20, memoryLimit)
+			m.t.Logf("%s: %d MiB used, %d MiB of it in the working set, limit %s", p.Name, memory.UsageBytes>>20, memory.WorkingSetBytes>>20,
+				p.Spec.Containers[0].Resources.Limits.Memory())
 			for _, s := range p.Status.ContainerStatuses {
 				if last := s.LastTerminationState.Terminated; last != nil && last.Reason == "OOMKilled" {
 					m.t.Errorf("Pod %s was killed because it used more memory than its limit", p.Name)

@@ -53,6 +53,11 @@ func IPAM() Program {
 	return Program{Name: "capi-ipam-in-cluster-controller", Component: "ipam-in-cluster"}
 }
 
+// Operator returns the operator.
+func Operator() Program {
+	return Program{Name: "cluster-api-operator", Component: "operator"}
+}
+
 // TestExtension returns the test extension.
 func TestExtension() Program {
 	return Program{Name: "test-extension", Component: "runtime-extension-test", WithoutLeader: true}

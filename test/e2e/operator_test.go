@@ -1,0 +1,214 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/internal/distribution/upgrade/journal"
+	"sigs.k8s.io/cluster-api/test/journey"
+)
+
+// operator returns the operator as it is installed.
+func operator() deployed {
+	return deployed{"cluster-api-operator", "capi-operator-system", "capi-operator-", "controller-leader-election-capi-operator"}
+}
+
+// operated returns the operator and the managers of the providers that it installs.
+func operated() []deployed {
+	return append(deployments(), deployed{"capim-manager", "capim-system", "capim-", "controller-leader-election-capim"}, operator())
+}
+
+// simulated is a cluster of the in-memory provider.
+const simulated = "simulated"
+
+// TestOperator applies the operator's manifests in a cluster of 1+1, with two replicas and restricted Pods, and installs all providers with
+// it: from objects of `clusterctl operator init`, and from a file. They create a simulated cluster, and manage their own one (pivot). There,
+// the leader of the operator is deleted while it changes a provider. Webhooks answer all the time, and each provider is installed, and
+// rolled out, once. In the end, a provider is deleted.
+func TestOperator(t *testing.T) {
+	t.Parallel()
+	w := shared.World(t)
+	w.Patient()
+	m := newManagement(t, w, "operated", operated())
+	stage(t, "two restricted replicas of the operator", m.operator)
+	stage(t, "clusterctl operator init", func() {
+		m.clusterctl("operator", "init", "--infrastructure", "docker", "--wait-provider-timeout", "180")
+	})
+	stage(t, "the in-memory provider from a file", m.inMemory)
+	once := m.rollouts()
+	for name, n := range once {
+		if n != "generation 1, revision 1" {
+			t.Errorf("Deployment %s was installed more than once: %s", name, n)
+		}
+	}
+	m.clusterctl("create", "cluster", simulated, "--infrastructure", "in-memory", "--flavor", "in-memory-development", "--kubernetes-version", newer,
+		"--control-plane-machine-count", "1", "--worker-machine-count", "1")
+
+	m.pivot(w, func(*journey.Subject) {
+		webhooks := m.probe()
+		stage(t, "changed the provider of its own machines, while the leader of the operator is deleted", m.change)
+		webhooks.end(10 * time.Second)
+		m.rolledOut(once, "capd-system/capd-controller-manager")
+	})
+	stage(t, "a simulated cluster", func() { m.kubectl("wait", "--for", "condition=Ready", "cluster/"+simulated, "--timeout", "120s") })
+	stage(t, "deleted a provider", m.removed)
+	m.memory()
+	stage(t, "scaled from 2 to 1 workers", func() {
+		m.subject.Change(journey.SetWorkers(1))
+		m.subject.Eventually("the Cluster is scaled down", journey.Ready, journey.ControlPlanes(1), journey.Workers(1), m.subject.WorkloadMatches)
+	})
+	gone(t, m.subject)
+}
+
+// operator installs the operator as `kubectl apply` does, in a namespace that admits only restricted Pods, and scales it to 2.
+func (m *management) operator() {
+	m.t.Helper()
+	d := operator()
+	m.kubectl("create", "namespace", d.namespace)
+	m.kubectl("label", "namespace", d.namespace, "pod-security.kubernetes.io/enforce=restricted")
+	m.kubectl("apply", "--filename", filepath.Join(filepath.Dir(m.config), "cluster-api", testVersion, "operator-components.yaml"))
+	m.kubectl("--namespace", d.namespace, "scale", "deployment/"+d.prefix+"controller-manager", "--replicas", "2")
+	m.kubectl("--namespace", d.namespace, "rollout", "status", "deployment/"+d.prefix+"controller-manager", "--timeout", "180s")
+}
+
+// inMemory declares the in-memory provider in a file, and its release in a ConfigMap.
+func (m *management) inMemory() {
+	m.t.Helper()
+	file := filepath.Join(m.t.TempDir(), "provider.yaml")
+	if err := os.WriteFile(file, []byte(`
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: capim-system
+  labels: {pod-security.kubernetes.io/enforce: restricted}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: variables, namespace: capim-system}
+stringData: {CAPI_MEMORY_LIMIT: `+memoryLimit+`}
+---
+apiVersion: operator.cluster.x-k8s.io/v1alpha2
+kind: InfrastructureProvider
+metadata: {name: in-memory, namespace: capim-system}
+spec:
+  version: `+testVersion+`
+  secretName: variables
+  fetchConfig: {selector: {matchLabels: {provider.cluster.x-k8s.io/name: in-memory}}}
+  manager: {featureGates: {ClusterTopology: true}}
+`), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+	m.kubectl("apply", "--filename", file)
+	m.clusterctl("operator", "preload", "--infrastructure", "in-memory:capim-system:"+testVersion)
+	m.kubectl("wait", "--for", "condition=Ready", "--namespace", "capim-system", "infrastructureprovider/in-memory", "--timeout", "180s")
+}
+
+// rollouts returns generation and revision of the Deployments of all providers, by namespace and name, and checks that the inventory has each
+// provider once.
+func (m *management) rollouts() map[string]string {
+	m.t.Helper()
+	var list appsv1.DeploymentList
+	if err := m.client.List(m.t.Context(), &list, client.HasLabels{clusterv1.ProviderNameLabel}); err != nil {
+		m.t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, d := range list.Items {
+		if d.Namespace != operator().namespace {
+			found[d.Namespace+"/"+d.Name] = fmt.Sprintf("generation %d, revision %s", d.Generation, d.Annotations["deployment.kubernetes.io/revision"])
+		}
+	}
+	inventory := strings.Fields(m.kubectl("get", "providers.clusterctl.cluster.x-k8s.io", "--all-namespaces", "--output", "jsonpath={.items[*].metadata.name}"))
+	slices.Sort(inventory)
+	want := []string{"bootstrap-kubeadm", "cluster-api", "control-plane-kubeadm", "infrastructure-docker", "infrastructure-in-memory"}
+	if diff := cmp.Diff(want, inventory); diff != "" || len(found) != len(want) {
+		m.t.Errorf("providers in the inventory: -want +got:\n%s; Deployments: %v", diff, found)
+	}
+	return found
+}
+
+// change changes the Docker provider, and deletes the leader of the operator when it has begun. The other replica completes the change.
+func (m *management) change() {
+	m.t.Helper()
+	_, leader := m.leader(operator())
+	m.kubectl("patch", "infrastructureprovider/docker", "--namespace", "capd-system", "--type", "merge", "--patch", `{"spec": {"manager": {"verbosity": 4}}}`)
+	m.until("the operator has begun", func() bool { return len(m.journals()) > 0 })
+	m.kubectl("delete", "pod", leader, "--namespace", operator().namespace, "--wait=false")
+	m.until("the other replica has completed the change", func() bool { return len(m.journals()) == 0 })
+	generation := m.kubectl("get", "infrastructureprovider/docker", "--namespace", "capd-system", "--output", "jsonpath={.metadata.generation}")
+	for _, condition := range []string{"jsonpath={.status.observedGeneration}=" + generation, "condition=Ready"} {
+		m.kubectl("wait", "--for", condition, "--namespace", "capd-system", "infrastructureprovider/docker", "--timeout", "120s")
+	}
+	if _, successor := m.leader(operator()); successor == leader {
+		m.t.Errorf("Pod %s is still the leader after its deletion", leader)
+	}
+}
+
+// journals returns the Secrets that record changes of providers that have begun.
+func (m *management) journals() []corev1.Secret {
+	m.t.Helper()
+	var list corev1.SecretList
+	if err := m.client.List(m.t.Context(), &list, client.MatchingLabels{clusterctlv1.ClusterctlCoreLabel: journal.Label}); err != nil {
+		m.t.Fatal(err)
+	}
+	return list.Items
+}
+
+// rolledOut checks that one Deployment, and no other, was rolled out once, with new arguments, and that nothing is left of the change.
+func (m *management) rolledOut(before map[string]string, changed string) {
+	m.t.Helper()
+	after := m.rollouts()
+	if !strings.HasSuffix(after[changed], ", revision 2") {
+		m.t.Errorf("Deployment %s has %s, want revision 2", changed, after[changed])
+	}
+	delete(after, changed)
+	rest := map[string]string{}
+	for name, n := range before {
+		if name != changed {
+			rest[name] = n
+		}
+	}
+	if diff := cmp.Diff(rest, after); diff != "" {
+		m.t.Errorf("other Deployments (-before +after):\n%s", diff)
+	}
+	namespace, name, _ := strings.Cut(changed, "/")
+	var d appsv1.Deployment
+	if err := m.client.Get(m.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &d); err != nil {
+		m.t.Fatal(err)
+	}
+	if c := d.Spec.Template.Spec.Containers[0]; !slices.Contains(c.Args, "--v=4") || c.Resources.Limits.Memory().String() != memoryLimit {
+		m.t.Errorf("Deployment %s has arguments %v, limits %v", changed, c.Args, c.Resources.Limits)
+	}
+	if left := m.journals(); len(left) > 0 {
+		m.t.Errorf("%d journals are left", len(left))
+	}
+}
+
+// removed deletes the simulated cluster and then its provider. The other providers stay.
+func (m *management) removed() {
+	m.t.Helper()
+	m.clusterctl("delete", "cluster", simulated, "--wait")
+	m.kubectl("delete", "clusterclasses.cluster.x-k8s.io,inmemoryclustertemplates,inmemorymachinetemplates", "--all", "--namespace", "default")
+	m.kubectl("delete", "infrastructureprovider/in-memory", "--namespace", "capim-system", "--timeout", "120s")
+	if left := m.kubectl("get", "deployments,services,serviceaccounts", "--namespace", "capim-system", "--output", "name"); strings.Contains(left, "capim") {
+		m.t.Errorf("left: %s", left)
+	}
+	if crds := m.kubectl("get", "crds", "--output", "name"); !strings.Contains(crds, "inmemoryclusters.infrastructure.cluster.x-k8s.io") {
+		m.t.Errorf("definitions do not survive: %s", crds)
+	}
+	for _, d := range deployments() {
+		m.kubectl("wait", "--for", "condition=Available", "--namespace", d.namespace, "deployment/"+d.prefix+"controller-manager", "--timeout", "10s")
+	}
+	m.managers = append(deployments(), operator())
+}
