@@ -75,10 +75,12 @@ const (
 // rest checks that no manager writes for some time.
 func (r *Runner) rest(ctx context.Context) error {
 	rest := r.Rest
-	if slices.ContainsFunc(r.pending, func(result *Result) bool { return result.Scenario.Operator && result.Family != "" }) {
+	if !slices.ContainsFunc(r.pending, func(result *Result) bool { return result.Scenario.Operator }) {
+		if err := r.settle(ctx); err != nil {
+			return err
+		}
+	} else if slices.ContainsFunc(r.pending, func(result *Result) bool { return result.Family != "" }) {
 		rest = min(rest, operatorRest)
-	} else if err := r.settle(ctx); err != nil {
-		return err
 	}
 	before, err := r.recordsAfter(ctx, 0)
 	if err != nil {
