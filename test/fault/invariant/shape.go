@@ -146,7 +146,9 @@ func stripped(value any) any {
 			switch key {
 			case "conditions", "uid", "port", "resourceVersion", "observedGeneration":
 			case "caBundle":
-				kept[key] = "trusted"
+				if !zero(one) {
+					kept[key] = "trusted"
+				}
 			default:
 				if left := stripped(one); !zero(left) {
 					kept[key] = left
