@@ -53,10 +53,13 @@ func IPAM() Program {
 	return Program{Name: "capi-ipam-in-cluster-controller", Component: "ipam-in-cluster"}
 }
 
-// Operator returns the operator.
+// Operator returns the operator, which installs providers.
 func Operator() Program {
-	return Program{Name: "cluster-api-operator", Component: "operator"}
+	return Program{Name: "cluster-api-operator", Component: operator}
 }
+
+// operator is the component whose manifests are among those of the core provider.
+const operator = "operator"
 
 // TestExtension returns the test extension.
 func TestExtension() Program {

@@ -15,14 +15,11 @@ const releasedVersion = "v2.0.0"
 // Released returns the manifests of a program's component, from a release of this repository, with the defaults of their
 // variables.
 func (s *Server) Released(ctx context.Context, p Program) ([]*unstructured.Unstructured, error) {
-	if s.released == "" {
-		out := filepath.Join(s.Dir, "repository")
-		if err := Release(ctx, s.Root, out); err != nil {
-			return nil, err
-		}
-		s.released = out
+	folder, err := s.Repository(ctx)
+	if err != nil {
+		return nil, err
 	}
-	files, err := filepath.Glob(filepath.Join(s.released, p.label(), releasedVersion, "*-components*.yaml"))
+	files, err := filepath.Glob(filepath.Join(folder, p.label(), releasedVersion, p.manifests()))
 	if err != nil {
 		return nil, err
 	}
@@ -30,6 +27,18 @@ func (s *Server) Released(ctx context.Context, p Program) ([]*unstructured.Unstr
 		return nil, fmt.Errorf("the release has no manifests of %s", p.Component)
 	}
 	return ReadObjects(files[0])
+}
+
+// Repository returns the folder of a local provider repository with a release of this repository.
+func (s *Server) Repository(ctx context.Context) (string, error) {
+	if s.released == "" {
+		out := filepath.Join(s.Dir, "repository")
+		if err := Release(ctx, s.Root, out); err != nil {
+			return "", err
+		}
+		s.released = out
+	}
+	return s.released, nil
 }
 
 // Release writes a release of the repository at root into a folder: a local provider repository, and a clusterctl.yaml for it.
@@ -51,8 +60,16 @@ func Release(ctx context.Context, root, folder string) error {
 
 // label returns the provider label of the program's component, which is the name of its folder in a release.
 func (p Program) label() string {
-	if p.Component == "core" {
+	if p.Component == "core" || p.Component == operator {
 		return "cluster-api"
 	}
 	return p.Component
+}
+
+// manifests returns the pattern of the file with the manifests.
+func (p Program) manifests() string {
+	if p.Component == "core" || p.Component == operator {
+		return p.Component + "-components.yaml"
+	}
+	return "*-components*.yaml"
 }

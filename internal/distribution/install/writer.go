@@ -2,12 +2,16 @@ package install
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/url"
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	"golang.org/x/net/http2"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -179,7 +183,7 @@ func nestedMaps(object map[string]any, field string) []map[string]any {
 // retriable reports whether the same request may succeed later.
 func retriable(err error) bool {
 	switch {
-	case meta.IsNoMatchError(err), utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err),
+	case Interrupted(err), meta.IsNoMatchError(err), utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err),
 		apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err),
 		apierrors.IsInternalError(err), apierrors.IsServiceUnavailable(err), apierrors.IsConflict(err),
 		apierrors.IsAlreadyExists(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
@@ -190,5 +194,20 @@ func retriable(err error) bool {
 		return !errors.As(err, &status) || status.Status().Details == nil || status.Status().Details.Kind != "namespaces"
 	default:
 		return false
+	}
+}
+
+// Interrupted reports whether a request failed because its connection did. Whether the API server has executed it is unknown. Such requests of
+// this package can be repeated.
+func Interrupted(err error) bool {
+	var request *url.Error
+	var stream http2.StreamError
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, context.Canceled), errors.As(err, &untrusted):
+		return false
+	default:
+		// The others are of a connection that ends in the middle of a response.
+		return errors.As(err, &request) || errors.As(err, &stream) || errors.Is(err, io.ErrUnexpectedEOF)
 	}
 }

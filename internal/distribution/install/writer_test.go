@@ -2,7 +2,12 @@ package install
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
+	"io"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +150,13 @@ func TestObjectRetries(t *testing.T) {
 		fails  bool
 	}{
 		"Transient": {reason: "A webhook that is starting is waited for.", err: apierrors.NewInternalError(errors.New("failed calling webhook")), calls: 2},
+		"Lost":      {reason: "The response may be lost.", err: &url.Error{Op: "Post", URL: "https://x", Err: io.EOF}, calls: 2},
+		"Broken":    {reason: "It may end in the middle.", err: fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), calls: 2},
+		"Canceled":  {reason: "Who gives up does not retry.", err: &url.Error{Op: "Post", URL: "https://x", Err: context.Canceled}, calls: 1, fails: true},
+		"Untrusted": {
+			reason: "Another server will not be trusted later.", calls: 1, fails: true,
+			err: &url.Error{Op: "Post", URL: "https://x", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}},
+		},
 		"Invalid":   {reason: "Permanent errors are not retried.", err: apierrors.NewBadRequest("no"), calls: 1, fails: true},
 		"Namespace": {reason: "A missing namespace stays missing.", err: apierrors.NewNotFound(corev1.Resource("namespaces"), "n"), calls: 1, fails: true},
 	}

@@ -155,7 +155,9 @@ func (r *run) step(ctx context.Context, s stage.Step) error {
 	case stage.Await:
 		return r.await(ctx, client.ObjectKeyFromObject(s.Object))
 	case stage.Delete:
-		err := removal.Delete(ctx, r.Client, []unstructured.Unstructured{*s.Object})
+		err := r.Writer.Retry(ctx, func(ctx context.Context) error {
+			return removal.Delete(ctx, r.Client, []unstructured.Unstructured{*s.Object})
+		})
 		if err == nil {
 			r.forget(s.Object)
 		}

@@ -109,14 +109,20 @@ func (r *run) roll(ctx context.Context, desired *unstructured.Unstructured) erro
 func (r *run) recreate(ctx context.Context, desired *unstructured.Unstructured) error {
 	live := r.get(desired)
 	uid := live.GetUID()
-	err := r.Client.Delete(ctx, live, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &uid})
-	if client.IgnoreNotFound(err) != nil {
+	err := r.Writer.Retry(ctx, func(ctx context.Context) error {
+		return client.IgnoreNotFound(r.Client.Delete(ctx, live, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &uid}))
+	})
+	if err != nil {
 		return fmt.Errorf("cannot delete %s, to create it again with a change that Kubernetes does not allow: %w", manifest.Describe(live), err)
 	}
 	err = wait.PollUntilContextTimeout(ctx, gonePoll, goneTimeout, true, func(ctx context.Context) (bool, error) {
-		found := manifest.Identity(live)
-		err := r.Client.Get(ctx, client.ObjectKeyFromObject(live), found)
-		return apierrors.IsNotFound(err) || err == nil && found.GetUID() != uid, client.IgnoreNotFound(err)
+		found, gone := manifest.Identity(live), false
+		err := r.Writer.Retry(ctx, func(ctx context.Context) error {
+			err := r.Client.Get(ctx, client.ObjectKeyFromObject(live), found)
+			gone = apierrors.IsNotFound(err)
+			return client.IgnoreNotFound(err)
+		})
+		return err == nil && (gone || found.GetUID() != uid), err
 	})
 	if err != nil {
 		return fmt.Errorf("%s is being deleted, but remains: see its finalizers: %w", manifest.Describe(live), err)
@@ -148,8 +154,10 @@ func (r *run) removeOrphans(ctx context.Context, namespace string) error {
 		if metav1.GetControllerOfNoCopy(o) != nil || o.Annotations[revisionAnnotation] == "" || !ofDeployment(o.Name, deployments) {
 			continue
 		}
-		err := r.Client.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground))
-		if client.IgnoreNotFound(err) != nil {
+		err := r.Writer.Retry(ctx, func(ctx context.Context) error {
+			return client.IgnoreNotFound(r.Client.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+		})
+		if err != nil {
 			return fmt.Errorf("cannot delete ReplicaSet %s/%s of the former version: %w", namespace, o.Name, err)
 		}
 	}

@@ -98,7 +98,7 @@ func (u *Upgrader) Upgrade(ctx context.Context, t Target, pending *journal.Entry
 		}
 	}
 	err = u.upgrade(ctx, t, r, entry)
-	if err == nil || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || install.Interrupted(err) {
 		return err
 	}
 	u.report("failed, putting %s back", entry.Provider.Version)

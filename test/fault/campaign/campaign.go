@@ -65,29 +65,41 @@ func (c *Campaign) Run(ctx context.Context) ([]*Result, error) {
 		}}
 	}
 	var results []*Result
-	left := len(plan.Families)
-	for _, standby := range []bool{false, true} {
-		families := slices.DeleteFunc(slices.Clone(plan.Families), func(f Family) bool { return f.Standby != standby })
-		if len(families) == 0 && (standby || len(plan.Families) > 0) {
-			continue
-		}
+	left := len(plan.Families) * len(plan.Scenarios)
+	for _, operator := range []bool{false, true} {
 		world := plan
-		world.Until = share(plan.Until, len(families), left)
-		left -= len(families)
-		more, err := world.in(ctx, standby, families)
-		results = append(results, more...)
-		if err != nil {
-			return results, err
+		world.Scenarios = slices.DeleteFunc(slices.Clone(plan.Scenarios), func(s scenario.Scenario) bool { return s.Operator != operator })
+		for _, standby := range []bool{false, true} {
+			families := slices.DeleteFunc(slices.Clone(plan.Families), func(f Family) bool { return f.Standby != standby })
+			if world.isEmpty(families, standby, operator) {
+				continue
+			}
+			runs := len(families) * len(world.Scenarios)
+			world.Until = share(plan.Until, runs, left)
+			left -= runs
+			more, err := world.in(ctx, standby, operator, families)
+			results = append(results, more...)
+			if err != nil {
+				return results, err
+			}
 		}
 	}
 	return results, nil
 }
 
-// in executes the runs that need a World with, or without, standby replicas of managers.
-func (c *Campaign) in(ctx context.Context, standby bool, families []Family) (results []*Result, err error) {
-	dir := filepath.Join(c.Dir, map[bool]string{false: "single", true: "replicas"}[standby])
+// isEmpty reports whether there are no runs for a World.
+func (c *Campaign) isEmpty(families []Family, standby, operator bool) bool {
+	if len(families) == 0 && (standby || len(c.Families) > 0) {
+		return true
+	}
+	return len(c.Scenarios) == 0 && (standby || operator || c.Fleet == 0)
+}
+
+// in executes the runs that need a World with, or without, standby replicas of managers, and with the operator or with all others.
+func (c *Campaign) in(ctx context.Context, standby, operator bool, families []Family) (results []*Result, err error) {
+	dir := filepath.Join(c.Dir, map[bool]string{false: "", true: "operator-"}[operator]+map[bool]string{false: "single", true: "replicas"}[standby])
 	w, err := world.Start(ctx, world.Options{
-		Root: c.Root, Dir: dir, Standby: standby, Ports: c.ports(),
+		Root: c.Root, Dir: dir, Standby: standby, Ports: c.ports(), Operator: operator,
 		IPAM:  slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.IPAM }),
 		Hooks: slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.Hooks }),
 	})
@@ -105,7 +117,7 @@ func (c *Campaign) in(ctx context.Context, standby bool, families []Family) (res
 			return results, err
 		}
 	}
-	if standby || c.Fleet == 0 {
+	if standby || operator || c.Fleet == 0 {
 		return results, nil
 	}
 	more, err := r.Fleet(ctx, c.Fleet)
@@ -140,7 +152,7 @@ func (c *Campaign) scenario(ctx context.Context, r *Runner, s scenario.Scenario,
 		if err != nil {
 			return results, err
 		}
-		if len(r.pending) >= c.Batch {
+		if len(r.pending) >= c.Batch || s.Operator { // Its runs have the same objects.
 			if err := c.finish(ctx, r, results); err != nil {
 				return results, err
 			}

@@ -15,7 +15,7 @@ import (
 // explain checks that `clusterctl explain` reports the cause that the scenario ends with, and nothing if the Cluster is healthy:
 // whatever happened before must not leave a trace that looks like a cause.
 func (r *Runner) explain(ctx context.Context, result *Result) error {
-	if result.Scenario.IPAM || result.Scenario.Deletes {
+	if result.Scenario.IPAM || result.Scenario.Operator || result.Scenario.Deletes {
 		return nil
 	}
 	cluster := types.NamespacedName{Namespace: result.Namespace, Name: scenario.ClusterName}

@@ -55,6 +55,9 @@ func atEveryWrite(actions ...script.Action) func([]script.Record, uint64) [][]sc
 // takeover is how long a leader is suspended: long enough for another replica to acquire the lease and to act.
 const takeover = 8 * time.Second
 
+// changeTakeover is the same for the Lease that the operator holds while it changes a provider.
+const changeTakeover = 20 * time.Second
+
 // leases is how many writes of each manager's lease get a fault. There is no end of renewals.
 const leases = 3
 
@@ -72,6 +75,10 @@ func leaders(writes []script.Record, _ uint64) [][]script.Fault {
 		f := at(write, script.Suspend)
 		f.For = takeover
 		all = append(all, []script.Fault{f})
+		if write.Manager == operator {
+			f.For = changeTakeover
+			all = append(all, []script.Fault{f})
+		}
 	}
 	return all
 }
@@ -111,9 +118,9 @@ const longShare = 12
 
 // stale returns a fault that makes a cache stale at a write: a cache of the manager that writes, or of another one.
 func stale(write script.Record, random *rand.Rand) script.Fault {
-	if write.Manager == ipam { // It is alone, and does not read Machines.
+	if write.Manager == ipam || write.Manager == operator { // It is alone, and does not read Machines.
 		f := at(write, pick(random, script.Freeze, script.Delay, script.Cut, script.Gone, script.Travel, script.TravelRestart))
-		f.On = pick(random, cached(ipam)...)
+		f.On = pick(random, cached(write.Manager)...)
 		return lasting(f, random)
 	}
 	f := at(write, pick(random, script.Freeze, script.Touch, script.Sicken, script.Delay, script.Cut, script.Gone, script.Travel, script.TravelRestart))
@@ -145,7 +152,12 @@ func lasting(f script.Fault, random *rand.Rand) script.Fault {
 func partitioned(write script.Record, random *rand.Rand) script.Fault {
 	f := at(write, pick(random, script.Unreachable, script.Blind, script.Hang))
 	f.For = time.Duration(2+random.IntN(8)) * time.Second
-	if write.Manager == ipam { // There is no workload cluster.
+	switch write.Manager {
+	case operator:
+		f.For *= time.Duration(1 + random.IntN(2)) // A change is given up when its Lease cannot be renewed for 10 seconds.
+		f.On = pick(random, request.Kind{Manager: operator}, request.Kind{Manager: operator}, request.Kind{Manager: operator, Verb: world.Admission})
+		return f
+	case ipam: // There is no workload cluster.
 		f.On = pick(random, request.Kind{Manager: ipam}, request.Kind{Manager: ipam, Verb: world.Admission}, request.Kind{Manager: core, Verb: world.Admission})
 		return f
 	}
@@ -185,6 +197,7 @@ const (
 	controlPlane = "kubeadm-control-plane-controller"
 	inMemory     = "capim-manager"
 	ipam         = "capi-ipam-in-cluster-controller"
+	operator     = "cluster-api-operator"
 )
 
 func managers() []string { return []string{core, bootstrap, controlPlane, inMemory} }
@@ -198,6 +211,7 @@ func cached(manager string) []request.Kind {
 		},
 		bootstrap:    {"kubeadmconfigs", "machines", "machinepools", "clusters", "secrets", ""},
 		controlPlane: {"kubeadmcontrolplanes", "machines", "clusters", "kubeadmconfigs", "inmemorymachines", "secrets", ""},
+		operator:     {"coreproviders", "infrastructureproviders", "deployments", ""},
 		ipam:         {"inclusterippools", "ipaddressclaims", "ipaddresses", ""},
 		inMemory:     {"inmemoryclusters", "inmemorymachines", "machines", "machinepools", "inmemorymachinepools", "clusters", ""},
 	}

@@ -33,7 +33,7 @@ func (r *Runner) Finish(ctx context.Context) error {
 		}
 	}
 	for _, result := range r.pending {
-		err := r.waitFor(ctx, result.Namespace, 0, scenario.Absent, scenario.Only(result.class))
+		err := r.waitFor(ctx, result.Namespace, 0, result.discarded()...)
 		if problem := errors.Join(ctx.Err(), r.World.Err()); problem != nil {
 			return problem
 		}
@@ -55,7 +55,17 @@ func (r *Runner) Finish(ctx context.Context) error {
 	return nil
 }
 
+// discarded returns the conditions for the end of deletion.
+func (r *Result) discarded() []scenario.Condition {
+	if r.Scenario.Discarded != nil {
+		return []scenario.Condition{r.Scenario.Discarded}
+	}
+	return []scenario.Condition{scenario.Absent, scenario.Only(r.class)}
+}
+
 const (
+	// operatorRest limits Rest for scenarios of the operator, whose runs cannot be finished together.
+	operatorRest = 2 * time.Second
 	// calm is how long managers must not write before the time begins in which they must not.
 	calm = 10 * time.Second
 	// calms is how often that is waited for.
@@ -64,14 +74,19 @@ const (
 
 // rest checks that no manager writes for some time.
 func (r *Runner) rest(ctx context.Context) error {
-	if err := r.settle(ctx); err != nil {
-		return err
+	rest := r.Rest
+	if !slices.ContainsFunc(r.pending, func(result *Result) bool { return result.Scenario.Operator }) {
+		if err := r.settle(ctx); err != nil {
+			return err
+		}
+	} else if slices.ContainsFunc(r.pending, func(result *Result) bool { return result.Family != "" }) {
+		rest = min(rest, operatorRest)
 	}
 	before, err := r.recordsAfter(ctx, 0)
 	if err != nil {
 		return err
 	}
-	if _, err := r.recordsAfter(ctx, r.Rest); err != nil {
+	if _, err := r.recordsAfter(ctx, rest); err != nil {
 		return err
 	}
 	for _, result := range r.pending {
@@ -121,7 +136,11 @@ func objectWrites(result *Result) []script.Record {
 func (r *Runner) delete(ctx context.Context, result *Result) error {
 	deadline := time.Now().Add(conditionTimeout)
 	for {
-		err := scenario.Delete(ctx, r.target(result.Namespace))
+		discard := scenario.Delete
+		if result.Scenario.Discard != nil {
+			discard = result.Scenario.Discard
+		}
+		err := discard(ctx, r.target(result.Namespace))
 		if err == nil || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}

@@ -106,6 +106,8 @@ func (r *Runner) run(ctx context.Context, result *Result, baseline []string) err
 		etcd = r.watchMembers(ctx, result)
 	}
 	result.script.Arm()
+	probed := r.probe(ctx, result)
+	defer probed()
 	if err := r.change(ctx, result); err != nil {
 		return err
 	}
@@ -117,6 +119,9 @@ func (r *Runner) run(ctx context.Context, result *Result, baseline []string) err
 	}
 	if still := result.quietAfterFaults(); err == nil && still > 0 {
 		err = r.waitFor(ctx, result.Namespace, still, result.done(baseline)...)
+	}
+	if failed := probed(); failed != nil {
+		result.violate("webhooks always respond", failed.Error())
 	}
 	result.Injected, result.Records = result.script.Injected(), result.script.Records()
 	if problem := errors.Join(ctx.Err(), r.World.Err()); problem != nil {
@@ -180,8 +185,10 @@ func (r *Result) done(baseline []string) []scenario.Condition {
 
 // prepare creates the Cluster that the scenario starts with, without faults, and returns the events until then.
 func (r *Runner) prepare(ctx context.Context, result *Result) (history.Timeline, error) {
-	if err := r.waitFor(ctx, result.Namespace, classQuietPeriod, scenario.ClassReady); err != nil {
-		return nil, err
+	if !result.Scenario.Operator {
+		if err := r.waitFor(ctx, result.Namespace, classQuietPeriod, scenario.ClassReady); err != nil {
+			return nil, err
+		}
 	}
 	if result.Scenario.Prepare != nil {
 		if err := result.Scenario.Prepare(ctx, r.target(result.Namespace)); err != nil {
@@ -190,7 +197,11 @@ func (r *Runner) prepare(ctx context.Context, result *Result) (history.Timeline,
 		if err := r.World.Recorder.Complete(ctx, result.Namespace); err != nil {
 			return nil, err
 		}
-		if err := r.waitFor(ctx, result.Namespace, classQuietPeriod, scenario.ClassReady); err != nil {
+		still, prepared := classQuietPeriod, scenario.ClassReady
+		if result.Scenario.Prepared != nil {
+			still, prepared = quietPeriod, result.Scenario.Prepared
+		}
+		if err := r.waitFor(ctx, result.Namespace, still, prepared); err != nil {
 			return nil, err
 		}
 	}
@@ -231,7 +242,7 @@ func (r *Runner) watchMembers(ctx context.Context, result *Result) *members.Watc
 
 func (r *Runner) target(namespace string) scenario.Target {
 	now, _ := r.World.Recorder.Now(namespace)
-	return scenario.Target{Client: r.World.Client, Namespace: namespace, LastPort: r.World.LastPort, Start: now}
+	return scenario.Target{Client: r.World.Client, Namespace: namespace, LastPort: r.World.LastPort, Start: now, Releases: r.World.Releases}
 }
 
 // change executes the scenario. It retries as a user does, for example when a webhook is down.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,8 +11,10 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
@@ -22,12 +25,27 @@ import (
 // Recorder records all namespaces of an API server. It is safe for concurrent use.
 type Recorder struct {
 	client dynamic.Interface
-	kinds  []schema.GroupVersionResource
+	kinds  []Kind
 
 	mu         sync.Mutex
 	namespaces map[string]*log
+	home       string // the namespace that Adopt was called with
 	broken     error
 }
+
+// Kind is a kind to record.
+type Kind struct {
+	schema.GroupVersionResource
+	// Namespaced is set if its objects have namespaces.
+	Namespaced bool
+	// Label is the label that objects must have. Empty: all are recorded.
+	Label string
+	// Defined is set if a CustomResourceDefinition, which may not exist, defines it.
+	Defined bool
+}
+
+// namespaceKind is the kind whose objects are recorded with those in them.
+const namespaceKind = "Namespace"
 
 // log has the events of a namespace.
 type log struct {
@@ -42,26 +60,50 @@ func Record(ctx context.Context, config *rest.Config) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
+	return RecordKinds(ctx, config, kinds...)
+}
+
+// RecordKinds watches some kinds until the context ends.
+func RecordKinds(ctx context.Context, config *rest.Config, kinds ...Kind) (*Recorder, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
 	r := &Recorder{client: client, kinds: kinds, namespaces: map[string]*log{}}
 	for _, kind := range kinds {
-		list, err := client.Resource(kind).List(ctx, metav1.ListOptions{})
+		version, err := r.list(ctx, kind)
 		if err != nil {
-			return nil, fmt.Errorf("listing %s: %w", kind.Resource, err)
+			return nil, err
 		}
-		for i := range list.Items {
-			r.add(watch.Added, &list.Items[i])
-		}
-		go r.follow(ctx, kind, list.GetResourceVersion())
+		go r.follow(ctx, kind, version)
 	}
 	return r, nil
 }
 
+// list records the objects of a kind that exist, and returns the version to watch from; "" if the kind does not exist.
+func (r *Recorder) list(ctx context.Context, kind Kind) (version string, err error) {
+	list, err := r.client.Resource(kind.GroupVersionResource).List(ctx, metav1.ListOptions{LabelSelector: kind.Label})
+	if kind.Defined && apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("listing %s: %w", kind.Resource, err)
+	}
+	for i := range list.Items {
+		r.add(watch.Added, &list.Items[i])
+	}
+	return list.GetResourceVersion(), nil
+}
+
+// Adopt records objects without a namespace with those of this one from now on.
+func (r *Recorder) Adopt(namespace string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.home = namespace
+}
+
 // watched returns the kinds to record, in the API server's preferred versions.
-func watched(config *rest.Config) ([]schema.GroupVersionResource, error) {
+func watched(config *rest.Config) ([]Kind, error) {
 	d, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err
@@ -70,7 +112,7 @@ func watched(config *rest.Config) ([]schema.GroupVersionResource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("discovering kinds: %w", err)
 	}
-	var kinds []schema.GroupVersionResource
+	var kinds []Kind
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -80,7 +122,7 @@ func watched(config *rest.Config) ([]schema.GroupVersionResource, error) {
 			ours := strings.HasSuffix(version.Group, "cluster.x-k8s.io")
 			core := version.Group == "" && slices.Contains([]string{"secrets", "configmaps", "events"}, r.Name)
 			if (ours || core) && slices.Contains(r.Verbs, "watch") {
-				kinds = append(kinds, version.WithResource(r.Name))
+				kinds = append(kinds, Kind{GroupVersionResource: version.WithResource(r.Name), Namespaced: true})
 			}
 		}
 	}
@@ -88,17 +130,29 @@ func watched(config *rest.Config) ([]schema.GroupVersionResource, error) {
 }
 
 // follow watches one kind, and resumes watches that end.
-func (r *Recorder) follow(ctx context.Context, kind schema.GroupVersionResource, version string) {
+func (r *Recorder) follow(ctx context.Context, kind Kind, version string) {
 	for ctx.Err() == nil {
-		w, err := r.client.Resource(kind).Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true})
-		if err != nil {
-			if ctx.Err() == nil {
-				time.Sleep(100 * time.Millisecond)
+		if version == "" {
+			// An error is that of an API server that does not serve the kind yet, or not any more.
+			if version, _ = r.list(ctx, kind); version == "" {
+				pause(ctx)
+				continue
 			}
+		}
+		w, err := r.client.Resource(kind.GroupVersionResource).Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true, LabelSelector: kind.Label})
+		if err != nil {
+			if kind.Defined && apierrors.IsNotFound(err) {
+				version = ""
+			}
+			pause(ctx)
 			continue
 		}
 		for e := range w.ResultChan() {
 			o, ok := e.Object.(*unstructured.Unstructured)
+			if kind.Defined && e.Type == watch.Error {
+				version = "" // Its definition was deleted and created again.
+				break
+			}
 			if !ok || e.Type == watch.Error {
 				r.fail(ctx, fmt.Errorf("watching %s from %s: %v", kind.Resource, version, e.Object))
 				return
@@ -108,6 +162,15 @@ func (r *Recorder) follow(ctx context.Context, kind schema.GroupVersionResource,
 				r.add(e.Type, o)
 			}
 		}
+		w.Stop()
+	}
+}
+
+// pause waits before a request is repeated.
+func pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(100 * time.Millisecond):
 	}
 }
 
@@ -143,7 +206,11 @@ func (r *Recorder) add(t watch.EventType, o *unstructured.Unstructured) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l := r.log(o.GetNamespace())
+	namespace := cmp.Or(o.GetNamespace(), r.home)
+	if o.GetKind() == namespaceKind {
+		namespace = o.GetName() // An earlier one may still be deleted.
+	}
+	l := r.log(namespace)
 	e := Event{Revision: revision, Type: t, Object: o, At: time.Now()}
 	l.events = append(l.events, e)
 	if t == watch.Deleted {
@@ -195,18 +262,32 @@ func (r *Recorder) behind(ctx context.Context, namespace string) (string, error)
 		return "", err
 	}
 	for _, kind := range r.kinds {
-		list, err := r.client.Resource(kind).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		var objects dynamic.ResourceInterface = r.client.Resource(kind.GroupVersionResource)
+		if kind.Namespaced {
+			objects = r.client.Resource(kind.GroupVersionResource).Namespace(namespace)
+		}
+		list, err := objects.List(ctx, metav1.ListOptions{LabelSelector: kind.Label})
+		if kind.Defined && apierrors.IsNotFound(err) {
+			continue
+		}
 		if err != nil {
 			return "", fmt.Errorf("listing %s: %w", kind.Resource, err)
+		}
+		selector, err := labels.Parse(kind.Label)
+		if err != nil {
+			return "", err
 		}
 		have := map[string]string{}
 		now, _ := r.Now(namespace)
 		for key, o := range now {
-			if o.GroupVersionKind().Group == kind.Group && key.Kind+"List" == list.GetKind() {
+			if o.GroupVersionKind().Group == kind.Group && key.Kind+"List" == list.GetKind() && selector.Matches(labels.Set(o.GetLabels())) {
 				have[key.Name] = o.GetResourceVersion()
 			}
 		}
 		for _, o := range list.Items {
+			if o.GetKind() == namespaceKind && o.GetName() != namespace {
+				continue
+			}
 			if have[o.GetName()] != o.GetResourceVersion() {
 				return kind.Resource + " " + o.GetName(), nil
 			}

@@ -72,7 +72,7 @@ func alwaysQuorum(r Run) []Violation {
 
 // finalMembers checks that the last sample has one member for each control plane Machine. External etcd is not sampled.
 func finalMembers(r Run) []Violation {
-	if r.Scenario.Deletes || r.Unwatched || r.Scenario.ExternalEtcd || r.Scenario.IPAM {
+	if r.Scenario.Deletes || r.Unwatched || r.Scenario.ExternalEtcd || r.Scenario.IPAM || r.Scenario.Operator {
 		return nil
 	}
 	if len(r.Samples) == 0 {

@@ -70,6 +70,12 @@ func Rules() []Rule {
 		{"without faults, hooks that cannot block are called once", hooksOnce},
 		{"nothing changes while an extension of patches is away, contradicts itself or rejects the topology", heldByPatches},
 		{"templates have only patches that were confirmed", onlyConfirmedPatches},
+		{"no object of a provider is created twice", installedOnce},
+		{"no definition, Namespace or object of a user is deleted", nothingOfUsersDeleted},
+		{"a provider that a Cluster needs is not deleted", neededStays},
+		{"webhooks always have a Service and an available Deployment", alwaysServed},
+		{"no Deployment is changed more often than required", fewSpecs},
+		{"finally, inventory and Deployments have the same versions, and no journal is left", sameVersions},
 		{"no confidential content in Events, statuses and annotations", noConfidentialContent},
 		{"the final state is that of the baseline run", sameFinalState},
 	}
@@ -109,8 +115,8 @@ func (r Run) play(see func(e history.Event, now history.State) *Violation) []Vio
 }
 
 // duringRun is the number of rules that package campaign checks: the Cluster converges, nothing is left after deletion,
-// nothing is written when idle, no confidential content in logs, no manager exits by itself.
-const duringRun = 5
+// nothing is written when idle, no confidential content in logs, no manager exits by itself, webhooks always respond.
+const duringRun = 6
 
 // Count returns the number of rules that are checked in each run.
 func Count() int { return len(Rules()) + duringRun }

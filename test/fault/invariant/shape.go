@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -22,6 +23,8 @@ import (
 var (
 	generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
 	hash      = regexp.MustCompile(`\b[0-9]{6,10}\b`)
+	// namespace matches the name of a run's namespace.
+	namespace = regexp.MustCompile(`\bf[0-9]{4}\b`)
 )
 
 func sameFinalState(r Run) []Violation {
@@ -54,7 +57,7 @@ func Shape(now history.State) []string {
 }
 
 func anonymous(text string) string {
-	return hash.ReplaceAllString(generated.ReplaceAllString(text, "-*"), "#")
+	return namespace.ReplaceAllString(hash.ReplaceAllString(generated.ReplaceAllString(text, "-*"), "#"), "*")
 }
 
 func describe(o *unstructured.Unstructured, names map[types.UID]string) string {
@@ -80,9 +83,15 @@ func describe(o *unstructured.Unstructured, names map[types.UID]string) string {
 	for _, list := range [][]string{owners, labels, annotations} {
 		slices.Sort(list)
 	}
-	return fmt.Sprintf("%s/%s owners %v finalizers %v labels %v annotations %v conditions %v spec %v status %v",
+	text := fmt.Sprintf("%s/%s owners %v finalizers %v labels %v annotations %v conditions %v spec %v status %v",
 		o.GetKind(), anonymous(o.GetName()), owners, o.GetFinalizers(), labels, annotations, conditions(o),
 		content(o, "spec"), content(o, "status"))
+	for _, part := range []string{"rules", "roleRef", "subjects", "webhooks", "providerName", "type", "version"} {
+		if _, has := o.Object[part]; has {
+			text += " " + part + " " + content(o, part)
+		}
+	}
+	return text
 }
 
 // content returns a part of an object as JSON, without what differs from run to run.
@@ -92,7 +101,7 @@ func content(o *unstructured.Unstructured, part string) string {
 	// dropped with the next change.
 	differing := map[string][]string{
 		"KubeadmConfig": {"clusterConfiguration", "initConfiguration", "joinConfiguration"},
-		"IPAddress":     {"address"}, "InClusterIPPool": {"reservations"},
+		"IPAddress":     {"address"}, "InClusterIPPool": {"reservations"}, "Service": {"clusterIP", "clusterIPs"},
 	}[o.GetKind()]
 	if fields, ok := value.(map[string]any); ok {
 		value = maps.Clone(fields)
@@ -104,7 +113,11 @@ func content(o *unstructured.Unstructured, part string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return strings.ReplaceAll(anonymous(string(text)), `"`+o.GetNamespace()+`"`, `"*"`)
+	result := strings.ReplaceAll(anonymous(string(text)), `"`+o.GetNamespace()+`"`, `"*"`)
+	if o.GetKind() == "CustomResourceDefinition" {
+		return fmt.Sprintf("%x", sha256.Sum256([]byte(result))) // Schemas are long.
+	}
+	return result
 }
 
 // sorted sorts the entries of a ClusterResourceSetBinding: each ClusterResourceSet adds its own when it is applied first.
@@ -132,6 +145,10 @@ func stripped(value any) any {
 		for key, one := range v {
 			switch key {
 			case "conditions", "uid", "port", "resourceVersion", "observedGeneration":
+			case "caBundle":
+				if !zero(one) {
+					kept[key] = "trusted"
+				}
 			default:
 				if left := stripped(one); !zero(left) {
 					kept[key] = left

@@ -109,7 +109,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	if e.workload != "" {
 		r.Run = e.namespace
 	}
-	if r.Lease() && e.workload == "" {
+	if e.workload == "" && (r.Lease() || e.proxy.options.Whole && r.Namespace == "") {
 		r.Run = e.proxy.options.Scripts.Run() // Leases are in the managers' namespaces. They count for the active run.
 	}
 	if isResource && e.blocked(w, h, r) {

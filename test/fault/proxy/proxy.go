@@ -28,6 +28,8 @@ type Options struct {
 	Upstream, Admin *rest.Config
 	// Scripts has the faults to inject.
 	Scripts *script.Set
+	// Whole is set if requests for objects without a namespace count for the active run: only one run at a time has such objects.
+	Whole bool
 	// Replace kills the manager, calls between when the process has exited, and starts it again.
 	Replace func(between func()) error
 	// Suspend suspends the manager until Resume.

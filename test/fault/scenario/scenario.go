@@ -36,6 +36,8 @@ type Limits struct {
 	MinControlPlanes, MinWorkers int
 	// NewControlPlanes and NewWorkers limit how many Machines are created, including those that are deleted again.
 	NewControlPlanes, NewWorkers int
+	// Specs limits how many specs a Deployment of a provider has.
+	Specs int
 }
 
 // Target is the environment of a run.
@@ -48,6 +50,8 @@ type Target struct {
 	LastPort int
 	// Start is the state of the namespace before the change.
 	Start history.State
+	// Releases is the folder of a repository with releases of all providers.
+	Releases string
 }
 
 // Change is an operation of a user. It is retried until it succeeds.
@@ -66,6 +70,18 @@ type Scenario struct {
 	Provider func(ctx context.Context, t Target, now history.State) error
 	// IPAM is set if the change is one of pools of addresses. Such a scenario has no Cluster.
 	IPAM bool
+	// Operator is set if the change is one of provider objects. Such a scenario has no Cluster, its managers are those that it installs, and
+	// its world has the operator only.
+	Operator bool
+	// Prepared is true when what Prepare has made is complete. Nil: ClassReady.
+	Prepared Condition
+	// Probe, if set, is made again and again from the change to the end. It must never fail.
+	Probe Change
+	// Recreated are the names of objects whose change needs their deletion.
+	Recreated []string
+	// Discard deletes everything at the end, until Discarded is true. Nil: it deletes the Cluster.
+	Discard   Change
+	Discarded Condition
 	// Hooks is set if the managers call the extension of package extension.
 	Hooks bool
 	// Words are the values that the extension's variable may have in the templates of the Cluster. Empty: its class has no external patch.
@@ -91,7 +107,7 @@ type Scenario struct {
 // All returns the scenarios.
 func All() []Scenario {
 	return slices.Concat(creations(), scalings(), rollouts(), remediations(), externalRemediations(), deletions(), pools(), resourceSets(),
-		externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked(), patched())
+		externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked(), patched(), operated())
 }
 
 // Definitions returns the CRDs of kinds that are not ours.

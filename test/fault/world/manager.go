@@ -46,7 +46,7 @@ func (w *World) manager(p managers.Program, name string, as managers.Connection)
 		m.Args = []string{"--leader-elect", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"}
 	}
 	m.proxy, err = proxy.New(proxy.Options{
-		Manager: p.Name, Upstream: as.Config, Admin: w.Config, Scripts: w.Scripts, Replace: m.replace, Suspend: m.suspend, Resume: m.resume,
+		Manager: p.Name, Upstream: as.Config, Admin: w.Config, Scripts: w.Scripts, Whole: w.options.Operator, Replace: m.replace, Suspend: m.suspend, Resume: m.resume,
 	})
 	if err != nil {
 		return nil, err

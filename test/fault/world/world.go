@@ -39,6 +39,8 @@ type Options struct {
 	IPAM bool
 	// Hooks sets the feature gate RuntimeSDK of the core provider, and starts and registers the extension of package extension.
 	Hooks bool
+	// Operator starts the operator instead of all managers: it installs them, as components that run in the API server's process.
+	Operator bool
 }
 
 // World is an API server and its managers.
@@ -50,6 +52,8 @@ type World struct {
 	Scripts *script.Set
 	// LastPort is the last port on which API servers of workload clusters may listen.
 	LastPort int
+	// Releases is the folder of the repository from which the operator installs providers.
+	Releases string
 
 	options  Options
 	managers []*manager
@@ -61,7 +65,7 @@ type World struct {
 
 // Start starts everything, and returns when the API server serves all kinds.
 func Start(ctx context.Context, o Options) (*World, error) {
-	server, err := managers.StartServer(ctx, managers.Options{Root: o.Root, Dir: o.Dir, Accounts: true})
+	server, err := managers.StartServer(ctx, managers.Options{Root: o.Root, Dir: o.Dir, Accounts: true, Components: o.Operator})
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +77,9 @@ func Start(ctx context.Context, o Options) (*World, error) {
 }
 
 func (w *World) start(ctx context.Context) error {
+	if w.options.Operator {
+		return w.operator(ctx)
+	}
 	programs := managers.Programs()
 	if w.options.Hooks {
 		programs = managers.WithExtensions()
@@ -209,6 +216,10 @@ func (w *World) Namespace(ctx context.Context) (string, error) {
 	if err := w.Client.Create(ctx, namespace(name)); err != nil {
 		return "", err
 	}
+	if w.options.Operator {
+		w.Recorder.Adopt(name)
+		return name, nil
+	}
 	objects, err := scenario.Class()
 	if err != nil {
 		return "", err
@@ -237,6 +248,11 @@ func namespace(name string) *unstructured.Unstructured {
 
 // Discard deletes a namespace without waiting.
 func (w *World) Discard(ctx context.Context, name string) error {
+	if w.options.Operator {
+		if err := w.undefine(ctx, name); err != nil {
+			return err
+		}
+	}
 	return w.Client.Delete(ctx, namespace(name))
 }
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
 )
 
@@ -26,7 +27,11 @@ func Final(live, desired *unstructured.Unstructured) *unstructured.Unstructured 
 	switch out.GetKind() {
 	case "Namespace":
 		kept := live.DeepCopy()
-		kept.SetLabels(out.GetLabels())
+		labels := out.GetLabels()
+		if of, ok := live.GetLabels()[clusterv1.ProviderNameLabel]; ok {
+			labels[clusterv1.ProviderNameLabel] = of // It is that of the last provider that was installed in it.
+		}
+		kept.SetLabels(labels)
 		kept.SetAnnotations(out.GetAnnotations())
 		return kept
 	case "Service":

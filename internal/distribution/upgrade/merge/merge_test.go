@@ -43,6 +43,18 @@ func TestFinal(t *testing.T) {
 			want:    of("ConfigMap", ", resourceVersion: '7', uid: u, labels: {mine: x, v: new}, finalizers: [f]", "data: {a: '3'}"),
 		},
 		{
+			reason:  "A Namespace keeps the label of another provider in it: otherwise both would change it forever.",
+			live:    of("Namespace", ", labels: {cluster.x-k8s.io/provider: other, v: old}", ""),
+			desired: of("Namespace", ", labels: {cluster.x-k8s.io/provider: own, v: new}", ""),
+			want:    of("Namespace", ", labels: {cluster.x-k8s.io/provider: other, v: new}", ""),
+		},
+		{
+			reason:  "A Namespace without such a label gets it.",
+			live:    of("Namespace", "", ""),
+			desired: of("Namespace", ", labels: {cluster.x-k8s.io/provider: own}", ""),
+			want:    of("Namespace", ", labels: {cluster.x-k8s.io/provider: own}", ""),
+		},
+		{
 			reason:  "Addresses of a Service stay.",
 			live:    of("Service", "", "spec: {clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1], ports: [{port: 443, protocol: TCP, nodePort: 30001}], selector: {a: old}}"),
 			desired: of("Service", "", "spec: {ports: [{port: 443, targetPort: 9443}], selector: {a: new}}"),
