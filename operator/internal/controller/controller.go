@@ -36,7 +36,9 @@ type Options struct {
 // Controller reconciles the objects of a kind.
 type Controller struct {
 	step.Outside
-	kind      declared.Kind
+	kind declared.Kind
+	// cached has the metadata of all observed kinds: Client reads Secrets and ConfigMaps from the API server.
+	cached    client.Reader
 	engine    *engine.Engine
 	source    *source.Reader
 	verified  *verified
@@ -49,6 +51,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		name := strings.ToLower(string(k.Type))
 		c := &Controller{
 			Outside: step.OutsideOf(mgr, name+"-controller", o.Filter), kind: k, engine: o.Engine, source: o.Source, verified: newVerified(),
+			cached: mgr.GetCache(),
 		}
 		controller := c.declared()
 		controller.Concurrency = o.Concurrency
@@ -119,7 +122,7 @@ func (c *Controller) scope(ctx context.Context, o declared.Object) (*scope, erro
 	if s.deployments, err = deploymentsOf(ctx, c.Client, s.Provider); err != nil {
 		return nil, err
 	}
-	s.others, err = observed.State(ctx, c.Client, s.Identity().ManifestLabel())
+	s.others, err = observed.State(ctx, c.cached, s.Identity().ManifestLabel())
 	return s, err
 }
 

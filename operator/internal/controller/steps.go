@@ -195,7 +195,7 @@ func (c *Controller) install(ctx context.Context, s *scope) (step.Result, error)
 // allowed returns what the components may contain.
 func (c *Controller) allowed(ctx context.Context, s *scope) inspect.Options {
 	return inspect.Options{
-		Owner: observed.Owners(ctx, c.Client), Label: s.Identity().ManifestLabel(),
+		Owner: observed.Owners(ctx, c.cached), Label: s.Identity().ManifestLabel(),
 		AllPermissions: allPermissions(s.Object),
 	}
 }
