@@ -35,8 +35,8 @@ const simulated = "simulated"
 
 // TestOperator applies the operator's manifests in a cluster of 1+1, with two replicas and restricted Pods, and installs all providers with
 // it: from objects of `clusterctl operator init`, and from a file. They create a simulated cluster, and manage their own one (pivot). There,
-// the leader of the operator is deleted while it changes a provider. Webhooks answer all the time, and each provider is installed, and
-// rolled out, once. In the end, a provider is deleted.
+// the leader of the operator is deleted, and killed, while it changes a provider. Webhooks answer all the time, and each provider is
+// installed, and rolled out, once. In the end, a provider is deleted.
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
@@ -47,8 +47,7 @@ func TestOperator(t *testing.T) {
 		m.clusterctl("operator", "init", "--infrastructure", "docker", "--wait-provider-timeout", "180")
 	})
 	stage(t, "the in-memory provider from a file", m.inMemory)
-	once := m.rollouts()
-	for name, n := range once {
+	for name, n := range m.rollouts() {
 		if n != "generation 1, revision 1" {
 			t.Errorf("Deployment %s was installed more than once: %s", name, n)
 		}
@@ -56,15 +55,21 @@ func TestOperator(t *testing.T) {
 	m.clusterctl("create", "cluster", simulated, "--infrastructure", "in-memory", "--flavor", "in-memory-development", "--kubernetes-version", newer,
 		"--control-plane-machine-count", "1", "--worker-machine-count", "1")
 
-	m.pivot(w, func(*journey.Subject) {
+	m.pivot(w, func() {
 		webhooks := m.probe()
-		stage(t, "changed the provider of its own machines, while the leader of the operator is deleted", m.change)
+		stage(t, "changed the provider of its own machines, while the leader of the operator is deleted", func() {
+			m.change("infrastructureprovider/docker", "capd-system", "capd-controller-manager", func(leader string) {
+				m.kubectl("delete", "pod", leader, "--namespace", operator().namespace, "--wait=false")
+			})
+		})
+		stage(t, "changed the core provider, while the leader of the operator is killed", func() {
+			m.change("coreprovider/cluster-api", "capi-system", "capi-controller-manager", func(leader string) { m.kill(operator(), leader) })
+		})
 		webhooks.end(10 * time.Second)
-		m.rolledOut(once, "capd-system/capd-controller-manager")
+		stage(t, "a simulated cluster", func() { m.kubectl("wait", "--for", "condition=Ready", "cluster/"+simulated, "--timeout", "120s") })
+		stage(t, "deleted a provider", m.removed)
+		m.memory()
 	})
-	stage(t, "a simulated cluster", func() { m.kubectl("wait", "--for", "condition=Ready", "cluster/"+simulated, "--timeout", "120s") })
-	stage(t, "deleted a provider", m.removed)
-	m.memory()
 	stage(t, "scaled from 2 to 1 workers", func() {
 		m.subject.Change(journey.SetWorkers(1))
 		m.subject.Eventually("the Cluster is scaled down", journey.Ready, journey.ControlPlanes(1), journey.Workers(1), m.subject.WorkloadMatches)
@@ -138,21 +143,23 @@ func (m *management) rollouts() map[string]string {
 	return found
 }
 
-// change changes the Docker provider, and deletes the leader of the operator when it has begun. The other replica completes the change.
-func (m *management) change() {
+// change changes a provider, and ends the leader of the operator when it has begun. Another process completes the change.
+func (m *management) change(object, namespace, deployment string, end func(leader string)) {
 	m.t.Helper()
-	_, leader := m.leader(operator())
-	m.kubectl("patch", "infrastructureprovider/docker", "--namespace", "capd-system", "--type", "merge", "--patch", `{"spec": {"manager": {"verbosity": 4}}}`)
+	before := m.rollouts()
+	lease, leader := m.leader(operator())
+	m.kubectl("patch", object, "--namespace", namespace, "--type", "merge", "--patch", `{"spec": {"manager": {"verbosity": 4}}}`)
 	m.until("the operator has begun", func() bool { return len(m.journals()) > 0 })
-	m.kubectl("delete", "pod", leader, "--namespace", operator().namespace, "--wait=false")
-	m.until("the other replica has completed the change", func() bool { return len(m.journals()) == 0 })
-	generation := m.kubectl("get", "infrastructureprovider/docker", "--namespace", "capd-system", "--output", "jsonpath={.metadata.generation}")
+	end(leader)
+	m.until("the change is completed", func() bool { return len(m.journals()) == 0 })
+	generation := m.kubectl("get", object, "--namespace", namespace, "--output", "jsonpath={.metadata.generation}")
 	for _, condition := range []string{"jsonpath={.status.observedGeneration}=" + generation, "condition=Ready"} {
-		m.kubectl("wait", "--for", condition, "--namespace", "capd-system", "infrastructureprovider/docker", "--timeout", "120s")
+		m.kubectl("wait", "--for", condition, "--namespace", namespace, object, "--timeout", "120s")
 	}
-	if _, successor := m.leader(operator()); successor == leader {
-		m.t.Errorf("Pod %s is still the leader after its deletion", leader)
+	if now, _ := m.leader(operator()); *now.Spec.HolderIdentity == *lease.Spec.HolderIdentity {
+		m.t.Errorf("%s is still the leader after it was ended", *now.Spec.HolderIdentity)
 	}
+	m.rolledOut(before, namespace, deployment)
 }
 
 // journals returns the Secrets that record changes of providers that have begun.
@@ -165,33 +172,24 @@ func (m *management) journals() []corev1.Secret {
 	return list.Items
 }
 
-// rolledOut checks that one Deployment, and no other, was rolled out once, with new arguments, and that nothing is left of the change.
-func (m *management) rolledOut(before map[string]string, changed string) {
+// rolledOut checks that one Deployment, and no other, was rolled out once, with the new argument.
+func (m *management) rolledOut(before map[string]string, namespace, name string) {
 	m.t.Helper()
-	after := m.rollouts()
+	after, changed := m.rollouts(), namespace+"/"+name
 	if !strings.HasSuffix(after[changed], ", revision 2") {
 		m.t.Errorf("Deployment %s has %s, want revision 2", changed, after[changed])
 	}
+	delete(before, changed)
 	delete(after, changed)
-	rest := map[string]string{}
-	for name, n := range before {
-		if name != changed {
-			rest[name] = n
-		}
+	if diff := cmp.Diff(before, after); diff != "" {
+		m.t.Errorf("other Deployments (-before +after the change of %s):\n%s", changed, diff)
 	}
-	if diff := cmp.Diff(rest, after); diff != "" {
-		m.t.Errorf("other Deployments (-before +after):\n%s", diff)
-	}
-	namespace, name, _ := strings.Cut(changed, "/")
 	var d appsv1.Deployment
 	if err := m.client.Get(m.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &d); err != nil {
 		m.t.Fatal(err)
 	}
 	if c := d.Spec.Template.Spec.Containers[0]; !slices.Contains(c.Args, "--v=4") || c.Resources.Limits.Memory().String() != memoryLimit {
 		m.t.Errorf("Deployment %s has arguments %v, limits %v", changed, c.Args, c.Resources.Limits)
-	}
-	if left := m.journals(); len(left) > 0 {
-		m.t.Errorf("%d journals are left", len(left))
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
-// pivot moves the objects of the cluster out of the management cluster that has created it, into itself. There it changes itself. Then its
-// objects move back. No machine is replaced, and the API server responds throughout.
-func (m *management) pivot(outside *journey.World, change func(own *journey.Subject)) {
+// pivot moves the objects of the cluster out of the management cluster that has created it, into itself. There it scales itself up, and there
+// is called. Then its objects move back. No machine is replaced, and the API server responds throughout.
+func (m *management) pivot(outside *journey.World, there func()) {
 	t, c := m.t, m.subject
 	t.Helper()
 	api := writes(t, c)
@@ -20,7 +20,6 @@ func (m *management) pivot(outside *journey.World, change func(own *journey.Subj
 	w := moved(t, "moved into itself", c, inside, 1)
 	machines := containers(t, c.Name)
 	own := c.Moved(w)
-	change(own)
 	stage(t, "scaled from 1 to 2 workers, by itself", func() {
 		own.Change(journey.SetWorkers(2))
 		own.Eventually("the Cluster is scaled up", journey.Ready, journey.ControlPlanes(1), journey.Workers(2), own.WorkloadMatches)
@@ -30,6 +29,7 @@ func (m *management) pivot(outside *journey.World, change func(own *journey.Subj
 			t.Errorf("container %s was removed", id)
 		}
 	}
+	there()
 	m.subject = own.Moved(moved(t, "moved back", own, outside.Management, 2))
 	api.end(10 * time.Second)
 }
