@@ -31,6 +31,8 @@ type Finder struct {
 	Client client.Reader
 	// Resources lists the kinds of the API server.
 	Resources discovery.ServerResourcesInterface
+	// Kinds are the kinds to list; nil means all that the API server has.
+	Kinds []schema.GroupVersionKind
 	// Selector selects the objects; nil means those of providers.
 	Selector client.ListOption
 }
@@ -42,20 +44,29 @@ type Objects map[string][]unstructured.Unstructured
 // among them are the inventory, objects that controllers derive from others, and objects of kinds that providers define:
 // those are objects of users, whatever their labels.
 //
-// It makes one request per kind that the API server has. Kinds of an aggregated API server that does not answer are left
+// It makes one request per kind. Kinds of an aggregated API server that does not answer are left
 // out.
 func (f *Finder) Find(ctx context.Context) (Objects, error) {
-	crds := &unstructured.UnstructuredList{}
-	crds.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: manifest.KindCRD + "List"})
-	if err := f.Client.List(ctx, crds, f.selector()); err != nil {
-		return nil, fmt.Errorf("cannot list the CustomResourceDefinitions of providers: %w", err)
+	if f.Kinds != nil {
+		found, err := f.list(ctx, f.Kinds)
+		return byProvider(found), err
 	}
-	kinds, err := f.kinds(crds.Items)
+	crds, err := f.list(ctx, []schema.GroupVersionKind{{Group: "apiextensions.k8s.io", Version: "v1", Kind: manifest.KindCRD}})
 	if err != nil {
 		return nil, err
 	}
+	kinds, err := f.kinds(crds)
+	if err != nil {
+		return nil, err
+	}
+	found, err := f.list(ctx, kinds)
+	return byProvider(append(found, crds...)), err
+}
+
+// list returns the objects of some kinds, in no particular order.
+func (f *Finder) list(ctx context.Context, kinds []schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
 	var mu sync.Mutex
-	found := slices.Clone(crds.Items)
+	var found []unstructured.Unstructured
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelLists)
 	for _, kind := range kinds {
@@ -75,10 +86,7 @@ func (f *Finder) Find(ctx context.Context) (Objects, error) {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return byProvider(found), nil
+	return found, group.Wait()
 }
 
 // selector returns the Selector. The default selects everything that clusterctl and operators install for providers.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -105,8 +106,9 @@ type scope struct {
 	all []declared.Provider
 	// deployments are those of the provider, sorted by name.
 	deployments []appsv1.Deployment
-	// others identifies the provider's objects of other kinds.
-	others string
+	// others identifies the provider's objects of other kinds, of which only has those to compare; nil: everything is to be compared.
+	others observed.State
+	only   []schema.GroupVersionKind
 	// hash is that of the spec, as far as it determines the components.
 	hash string
 	// found is the release; nil if the components are as the spec demands.
@@ -122,7 +124,7 @@ func (c *Controller) scope(ctx context.Context, o declared.Object) (*scope, erro
 	if s.deployments, err = deploymentsOf(ctx, c.Client, s.Provider); err != nil {
 		return nil, err
 	}
-	s.others, err = observed.State(ctx, c.cached, s.Identity().ManifestLabel())
+	s.others, err = observed.StateOf(ctx, c.cached, s.Identity().ManifestLabel())
 	return s, err
 }
 

@@ -77,13 +77,14 @@ func waits(kind clusterv1.ConditionType, reason, message string) step.Result {
 func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error) {
 	s.hash = hashOf(s.Object)
 	if s.Object.GetAnnotations()[operatorv1.AppliedSpecHashAnnotation] == s.hash {
-		due, changed := c.verified.due(s.GetUID(), s.state(), c.Clock.Now())
+		due, only, changed := c.verified.due(s.GetUID(), s.state(), c.Clock.Now())
 		if !changed {
 			return step.Done(), nil
 		}
 		if left := due.Sub(c.Clock.Now()); left > 0 {
 			return step.Again(left), nil
 		}
+		s.only = only
 	}
 	if left := c.verified.failedUntil(s.GetUID(), s.hash).Sub(c.Clock.Now()); left > 0 {
 		return step.WaitAtMost(left, "a change of the spec, or the next attempt of the change that failed").KeepCondition(), nil
@@ -171,6 +172,16 @@ func (c *Controller) install(ctx context.Context, s *scope) (step.Result, error)
 	}
 	if s.GetSpec().Paused {
 		pause(list)
+	}
+	if s.only != nil {
+		same, err := c.engine.Same(ctx, list, s.only)
+		if err != nil {
+			return step.Done(), err
+		}
+		if same {
+			c.verified.set(s.GetUID(), s.state(), false)
+			return step.Done(), nil
+		}
 	}
 	out, err := c.engine.Apply(ctx, list)
 	if err != nil {

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/cluster-api/operator/internal/observed"
 )
 
 // settling is how long after the first change of an object other than a Deployment the components are compared: managers write CA bundles
@@ -20,7 +23,10 @@ const (
 )
 
 // state identifies the spec that was applied, and what is in the management cluster.
-type state struct{ spec, deployments, others string }
+type state struct {
+	spec, deployments string
+	others            observed.State
+}
 
 // verified remembers which components were compared with their provider objects by this process.
 type verified struct {
@@ -65,21 +71,23 @@ func (v *verified) failedUntil(uid types.UID, spec string) time.Time {
 	return time.Time{}
 }
 
-// due returns when the components are to be compared; false: not before something changes.
-func (v *verified) due(uid types.UID, s state, now time.Time) (time.Time, bool) {
+// due returns when the components are to be compared, false: not before something changes; and if only objects of some kinds changed, which.
+func (v *verified) due(uid types.UID, s state, now time.Time) (at time.Time, only []schema.GroupVersionKind, changed bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	last := v.known[uid]
+	if last == nil || last.spec != s.spec || last.deployments != s.deployments {
+		return now, nil, true
+	}
+	only = s.others.Changed(last.others)
 	switch {
-	case last == nil, last.spec != s.spec, last.deployments != s.deployments:
-		return now, true
-	case last.others == s.others:
+	case len(only) == 0:
 		last.changed = time.Time{}
-		return time.Time{}, false
+		return time.Time{}, nil, false
 	case last.changed.IsZero():
 		last.changed = now
 	}
-	return last.changed.Add(last.settling), true
+	return last.changed.Add(last.settling), only, true
 }
 
 // set remembers a comparison, after which the state is as the spec demands, and whether there was anything to write.

@@ -54,26 +54,37 @@ func Lean(in any) (any, error) {
 	return in, nil
 }
 
-// State identifies the objects with a provider label and what they contain, apart from status where the API server tells it apart.
-func State(ctx context.Context, cached client.Reader, label string) (string, error) {
-	var parts []string
+// State identifies, for each observed kind, the objects of a provider and what they contain, apart from status where the API server tells it
+// apart.
+type State map[schema.GroupVersionKind]string
+
+// Changed returns the kinds that differ, in the order of Kinds.
+func (s State) Changed(before State) []schema.GroupVersionKind {
+	return slices.DeleteFunc(Kinds(), func(kind schema.GroupVersionKind) bool { return s[kind] == before[kind] })
+}
+
+// StateOf returns the state of the objects with a provider label.
+func StateOf(ctx context.Context, cached client.Reader, label string) (State, error) {
+	s := State{}
 	for _, kind := range Kinds() {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		if err := cached.List(ctx, list, client.MatchingLabels{clusterv1.ProviderNameLabel: label}); err != nil {
-			return "", fmt.Errorf("listing the %ss of %s: %w", kind.Kind, label, err)
+			return nil, fmt.Errorf("listing the %ss of %s: %w", kind.Kind, label, err)
 		}
+		var parts []string
 		for i := range list.Items {
 			m := &list.Items[i]
 			version := m.ResourceVersion
 			if m.Generation > 0 {
 				version = fmt.Sprint(m.Generation)
 			}
-			parts = append(parts, strings.Join([]string{kind.Kind, m.Namespace, m.Name, string(m.UID), version}, " "))
+			parts = append(parts, strings.Join([]string{m.Namespace, m.Name, string(m.UID), version}, " "))
 		}
+		slices.Sort(parts)
+		s[kind] = fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(parts, "\n"))))
 	}
-	slices.Sort(parts)
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(parts, "\n")))), nil
+	return s, nil
 }
 
 // Owners returns a function that returns the provider label of an object, "" if it is not of an observed kind or no provider has it.
