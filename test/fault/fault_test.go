@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,21 @@ func sampled() []string {
 
 // TestSample executes one run per kind of faults for some scenarios. `make fault` executes all runs.
 func TestSample(t *testing.T) {
+	families := slices.DeleteFunc(campaign.Families(), func(f campaign.Family) bool { return f.Operator })
+	sample(t, sampled(), families)
+}
+
+// TestOperatorSample does the same for the operator, with some kinds: one run of the first kind kills it after every eighth write.
+func TestOperatorSample(t *testing.T) {
+	families := slices.DeleteFunc(campaign.Families(), func(f campaign.Family) bool {
+		return !slices.Contains([]string{"kills", "ambiguous", "stale", "leaders"}, f.Name)
+	})
+	sample(t, []string{"operator-upgrade"}, families)
+}
+
+// sample executes one run of each scenario and kind of faults.
+func sample(t *testing.T, names []string, families []campaign.Family) {
+	t.Helper()
 	root := filepath.Join("..", "..")
 	if _, err := os.Stat(filepath.Join(root, "bin", "capim-manager")); err != nil {
 		if os.Getenv("CI") != "" || os.Getenv(testenv.RequireVariable) != "" {
@@ -28,16 +44,16 @@ func TestSample(t *testing.T) {
 		}
 		t.Skip("the programs are required: run `make bin/capi managers`")
 	}
-	scenarios, err := chosen(scenario.All(), func(s scenario.Scenario) string { return s.Name }, strings.Join(sampled(), ","))
+	scenarios, err := chosen(scenario.All(), func(s scenario.Scenario) string { return s.Name }, strings.Join(names, ","))
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := &bytes.Buffer{}
 	c := &campaign.Campaign{
-		Root: root, Dir: t.TempDir(), Scenarios: scenarios, Families: campaign.Families(),
+		Root: root, Dir: t.TempDir(), Scenarios: scenarios, Families: families,
 		Most: 1, Seed: 1, Batch: 10, Rest: 3 * time.Second, Out: out,
 	}
-	results, err := inWorlds(t.Context(), c, 2)
+	results, err := inWorlds(t.Context(), c, min(2, len(scenarios)))
 	violations, _ := report.Print(out, results)
 	t.Log("\n" + out.String())
 	if err != nil || violations > 0 {

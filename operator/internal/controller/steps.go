@@ -236,6 +236,9 @@ func (c *Controller) failed(s *scope, err error) error {
 // announce sends events for what was done.
 func (c *Controller) announce(ctx context.Context, s *scope, out engine.Outcome) {
 	label, version := s.Identity().ManifestLabel(), s.found.Version
+	if reported := s.GetStatus().InstalledVersion; reported != nil {
+		out.Before = *reported // A process that was killed before it reported an upgrade has written the inventory.
+	}
 	applied := s.Object.GetAnnotations()[operatorv1.AppliedSpecHashAnnotation]
 	switch {
 	case out.Before == "":

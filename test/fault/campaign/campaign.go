@@ -184,6 +184,9 @@ func (c *Campaign) timeIsUp() bool { return !c.Until.IsZero() && time.Now().Afte
 func (c *Campaign) cases(s scenario.Scenario, baseline *Result, families []Family) []Case {
 	var all []Case
 	for _, family := range families {
+		if family.Operator && !s.Operator {
+			continue
+		}
 		var some []Case
 		for _, f := range family.Faults(baseline.Records, c.Seed) {
 			some = append(some, Case{Scenario: s, Family: family.Name, Faults: f})

@@ -16,6 +16,8 @@ type Family struct {
 	Name string
 	// Standby is set if managers need standby replicas.
 	Standby bool
+	// Operator is set if it is for scenarios of the operator only.
+	Operator bool
 	// Faults returns the faults of each run, which are injected at writes of the baseline run. Random choices depend on seed only.
 	Faults func(writes []script.Record, seed uint64) [][]script.Fault
 }
@@ -29,6 +31,7 @@ func Families() []Family {
 		{Name: "leaders", Standby: true, Faults: leaders},
 		{Name: "partition", Faults: drawn(perWrite, 1, partitioned)},
 		{Name: "mixed", Faults: drawn(perWrite, maxFaults, mixed)},
+		{Name: "kills", Operator: true, Faults: killAgain},
 	}
 }
 
@@ -50,6 +53,18 @@ func atEveryWrite(actions ...script.Action) func([]script.Record, uint64) [][]sc
 		}
 		return all
 	}
+}
+
+// killStride is the distance of the writes after which killAgain kills a manager.
+const killStride = 8
+
+// killAgain returns runs in which a manager is killed again and again. Together, they kill it after each write of the baseline run.
+func killAgain(writes []script.Record, _ uint64) [][]script.Fault {
+	all := make([][]script.Fault, min(killStride, len(writes)))
+	for i, write := range writes {
+		all[i%killStride] = append(all[i%killStride], at(write, script.KillAfter))
+	}
+	return all
 }
 
 // takeover is how long a leader is suspended: long enough for another replica to acquire the lease and to act.

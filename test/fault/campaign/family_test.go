@@ -74,6 +74,23 @@ func TestShuffleKeepsRelativeOrder(t *testing.T) {
 	}
 }
 
+func TestKillsCoverEveryWrite(t *testing.T) {
+	var many []script.Record
+	for i := range 2*killStride + 1 {
+		many = append(many, script.Record{Request: request.Request{Manager: operator, Verb: "patch", Resource: "coreproviders"}, Nth: i + 1})
+	}
+	killed := map[int]bool{}
+	runs := killAgain(many, 0)
+	for _, faults := range runs {
+		for _, f := range faults {
+			killed[f.Nth] = true
+		}
+	}
+	if len(runs) != killStride || len(killed) != len(many) {
+		t.Errorf("%d runs kill the manager after %d writes, want %d and %d", len(runs), len(killed), killStride, len(many))
+	}
+}
+
 func TestKillAtEveryWrite(t *testing.T) {
 	var got []string
 	for _, faults := range Families()[0].Faults(writes(), 0) {

@@ -197,11 +197,11 @@ func (r *Runner) prepare(ctx context.Context, result *Result) (history.Timeline,
 		if err := r.World.Recorder.Complete(ctx, result.Namespace); err != nil {
 			return nil, err
 		}
-		still, prepared := classQuietPeriod, scenario.ClassReady
+		prepared := scenario.ClassReady
 		if result.Scenario.Prepared != nil {
-			still, prepared = quietPeriod, result.Scenario.Prepared
+			prepared = result.Scenario.Prepared
 		}
-		if err := r.waitFor(ctx, result.Namespace, still, prepared); err != nil {
+		if err := r.waitFor(ctx, result.Namespace, classQuietPeriod, prepared); err != nil {
 			return nil, err
 		}
 	}

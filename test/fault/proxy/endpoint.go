@@ -38,12 +38,12 @@ type endpoint struct {
 	server    *http.Server
 
 	mu    sync.Mutex
-	lists map[request.Kind]list    // how the manager requests lists
-	stale map[request.Kind]*answer // saved lists
+	lists map[list]string  // the lists that caches of the manager consist of, with the Accept header of their requests
+	stale map[list]*answer // saved lists
 }
 
 func (p *Proxy) open(upstream *rest.Config, authority *pki.CA, namespace, workload string) (*endpoint, error) {
-	e := &endpoint{proxy: p, workload: workload, namespace: namespace, lists: map[request.Kind]list{}, stale: map[request.Kind]*answer{}}
+	e := &endpoint{proxy: p, workload: workload, namespace: namespace, lists: map[list]string{}, stale: map[list]*answer{}}
 	if err := e.dial(upstream); err != nil {
 		return nil, err
 	}
@@ -134,8 +134,7 @@ func (e *endpoint) pass(w http.ResponseWriter, h *http.Request, r request.Reques
 	case r.Verb == "connect":
 		return e.upgrade(w, h, r)
 	case r.Verb == "list":
-		e.remember(h, r)
-		if saved := e.staleList(r.Kind()); saved != nil {
+		if saved := e.staleList(h, r); saved != nil {
 			saved.write(w)
 			return saved.code
 		}

@@ -8,17 +8,15 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/request"
 )
 
-// list is how a manager requests the list of a kind.
+// list identifies a list that a manager requests. A kind may have several, with other selectors.
 type list struct {
-	url    url.URL
-	accept string
+	kind request.Kind
+	// url is its path and its selectors.
+	url string
 }
 
-// remember stores how a manager requests a list, so that snapshot can request it.
-func (e *endpoint) remember(h *http.Request, r request.Request) {
-	if r.Namespace != "" {
-		return // Caches list all namespaces.
-	}
+// listOf returns the list of a request to list or watch.
+func listOf(h *http.Request, r request.Request) list {
 	kept := url.Values{}
 	for _, name := range []string{"labelSelector", "fieldSelector"} {
 		if value := h.URL.Query().Get(name); value != "" {
@@ -27,44 +25,53 @@ func (e *endpoint) remember(h *http.Request, r request.Request) {
 	}
 	kind := r.Kind()
 	kind.Verb = "list"
+	return list{kind: kind, url: (&url.URL{Path: h.URL.Path, RawQuery: kept.Encode()}).String()}
+}
+
+// remember stores that a manager watches a list, so that snapshot can request it. Lists that are not watched are not in a cache.
+func (e *endpoint) remember(h *http.Request, r request.Request) {
+	if r.Namespace != "" {
+		return // Caches list all namespaces.
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.lists[kind] = list{url: url.URL{Path: h.URL.Path, RawQuery: kept.Encode()}, accept: h.Header.Get("Accept")}
+	e.lists[listOf(h, r)] = h.Header.Get("Accept")
 }
 
 // snapshot saves the current lists of some kinds.
 func (e *endpoint) snapshot(on request.Kind) {
 	on.Verb = "list"
 	e.mu.Lock()
-	wanted := map[request.Kind]list{}
-	for kind, l := range e.lists {
-		if on.Selects(kind) {
-			wanted[kind] = l
+	wanted := map[list]string{}
+	for l, accept := range e.lists {
+		if on.Selects(l.kind) {
+			wanted[l] = accept
 		}
 	}
 	e.mu.Unlock()
-	for kind, l := range wanted {
-		h, err := http.NewRequestWithContext(context.Background(), http.MethodGet, l.url.String(), http.NoBody)
+	for l, accept := range wanted {
+		h, err := http.NewRequestWithContext(context.Background(), http.MethodGet, l.url, http.NoBody)
 		if err != nil {
 			continue
 		}
-		h.Header.Set("Accept", l.accept)
-		a, err := e.forward(h, request.Request{Verb: "list", Resource: kind.Resource})
+		h.Header.Set("Accept", accept)
+		a, err := e.forward(h, request.Request{Verb: "list", Resource: l.kind.Resource})
 		if err != nil || a.code != http.StatusOK {
 			continue // Then the manager gets the current list.
 		}
 		e.mu.Lock()
-		e.stale[kind] = a
+		e.stale[l] = a
 		e.mu.Unlock()
 	}
 }
 
-// staleList returns the saved list of a kind, if a fault requires it.
-func (e *endpoint) staleList(kind request.Kind) *answer {
-	if !e.proxy.options.Scripts.Ongoing().TakeStale(kind) {
-		return nil
-	}
+// staleList returns the saved list for a request, if a fault requires it.
+func (e *endpoint) staleList(h *http.Request, r request.Request) *answer {
+	l := listOf(h, r)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.stale[kind]
+	if _, watched := e.lists[l]; !watched || !e.proxy.options.Scripts.Ongoing().TakeStale(l.kind) {
+		return nil
+	}
+	return e.stale[l]
 }

@@ -46,6 +46,7 @@ type declaration struct {
 	kind, name  string
 	manifest    string // its path in the repository
 	label       string // the name of its entry in the inventory
+	release     string // the beginning of the names of ConfigMaps with its releases
 	deployment  string
 	webhook     string // the Service of its webhooks
 	definesUser bool   // its kinds are those of userTemplate and userCluster
@@ -53,14 +54,14 @@ type declaration struct {
 
 func coreDeclaration() declaration {
 	return declaration{
-		kind: "CoreProvider", name: "cluster-api", manifest: "cluster-api/latest/core-components.yaml", label: "cluster-api",
+		kind: "CoreProvider", name: "cluster-api", manifest: "cluster-api/latest/core-components.yaml", label: "cluster-api", release: "core-cluster-api-",
 		deployment: "capi-controller-manager", webhook: "capi-webhook-service",
 	}
 }
 
 func infrastructureDeclaration() declaration {
 	return declaration{
-		kind: "InfrastructureProvider", name: "in-memory", label: "infrastructure-in-memory",
+		kind: "InfrastructureProvider", name: "in-memory", label: "infrastructure-in-memory", release: "infrastructure-in-memory-",
 		manifest:   "infrastructure-in-memory/latest/infrastructure-components-in-memory-development.yaml",
 		deployment: "capim-controller-manager", webhook: "capim-webhook-service", definesUser: true,
 	}
@@ -337,7 +338,7 @@ func (d declaration) ready(now history.State, version string) error {
 	return observed(o)
 }
 
-// installed checks the entry in the inventory.
+// installed checks the entry in the inventory, and the ConfigMap with the release.
 func (d declaration) installed(now history.State, version string) error {
 	entry := now[history.Key{Kind: "Provider", Name: d.label}]
 	if entry == nil {
@@ -345,6 +346,9 @@ func (d declaration) installed(now history.State, version string) error {
 	}
 	if have, _, _ := unstructured.NestedString(entry.Object, "version"); have != version {
 		return fmt.Errorf("the inventory has %s %s, want %s", d.label, have, version)
+	}
+	if now[history.Key{Kind: "ConfigMap", Name: d.release + version}] == nil {
+		return fmt.Errorf("release %s of %s is not in a ConfigMap", version, d.label)
 	}
 	return nil
 }
