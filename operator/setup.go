@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
@@ -28,6 +29,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 	"sigs.k8s.io/cluster-api/internal/distribution/upgrade"
 	"sigs.k8s.io/cluster-api/operator/internal/controller"
+	"sigs.k8s.io/cluster-api/operator/internal/declaration"
 	"sigs.k8s.io/cluster-api/operator/internal/engine"
 	"sigs.k8s.io/cluster-api/operator/internal/source"
 	"sigs.k8s.io/cluster-api/operator/internal/webhook"
@@ -64,17 +66,23 @@ func NewComponent() manager.Component {
 	}
 }
 
-// cacheOf limits the cache to the Deployments of providers.
+// cacheOf limits the cache to the Deployments of providers, and to ConfigMaps with declarations.
 func cacheOf(o *cache.Options) {
 	o.DefaultTransform = cache.TransformStripManagedFields()
-	requirement, err := labels.NewRequirement(clusterv1.ProviderNameLabel, selection.Exists, nil)
-	if err != nil {
-		panic(err) // The label is a constant.
-	}
 	if o.ByObject == nil {
 		o.ByObject = map[client.Object]cache.ByObject{}
 	}
-	o.ByObject[&appsv1.Deployment{}] = cache.ByObject{Label: labels.NewSelector().Add(*requirement)}
+	o.ByObject[&appsv1.Deployment{}] = cache.ByObject{Label: with(clusterv1.ProviderNameLabel)}
+	o.ByObject[&corev1.ConfigMap{}] = cache.ByObject{Label: with(operatorv1.DeclarationsLabel)}
+}
+
+// with selects the objects with a label.
+func with(label string) labels.Selector {
+	requirement, err := labels.NewRequirement(label, selection.Exists, nil)
+	if err != nil {
+		panic(err) // The label is a constant.
+	}
+	return labels.NewSelector().Add(*requirement)
 }
 
 func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags) error {
@@ -97,6 +105,9 @@ func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment,
 		Do:    func(ctx context.Context, _ string, request func(context.Context) error) error { return request(ctx) },
 		Clock: clock.RealClock{},
 		Say:   func(format string, args ...any) { logger.Info(fmt.Sprintf(format, args...)) },
+	}
+	if err := declaration.Setup(mgr, env.Namespace); err != nil {
+		return err
 	}
 	return controller.Setup(ctx, mgr, controller.Options{
 		Concurrency: f.concurrency,
