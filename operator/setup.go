@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 	"sigs.k8s.io/cluster-api/internal/distribution/upgrade"
 	"sigs.k8s.io/cluster-api/operator/internal/controller"
+	"sigs.k8s.io/cluster-api/operator/internal/declaration"
 	"sigs.k8s.io/cluster-api/operator/internal/engine"
 	"sigs.k8s.io/cluster-api/operator/internal/observed"
 	"sigs.k8s.io/cluster-api/operator/internal/source"
@@ -103,6 +104,9 @@ func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment,
 		Do:    func(ctx context.Context, _ string, request func(context.Context) error) error { return request(ctx) },
 		Clock: clock.RealClock{},
 		Say:   func(format string, args ...any) { logger.Info(fmt.Sprintf(format, args...)) },
+	}
+	if err := declaration.Setup(mgr, env.Namespace); err != nil {
+		return err
 	}
 	return controller.Setup(ctx, mgr, controller.Options{
 		Concurrency: f.concurrency,

@@ -92,6 +92,11 @@ const (
 	PausedReplicasAnnotation = "operator.cluster.x-k8s.io/paused-replicas"
 	// AllowAllPermissionsAnnotation is "true" on providers whose components may have all permissions in the management cluster.
 	AllowAllPermissionsAnnotation = "operator.cluster.x-k8s.io/allow-all-permissions"
+	// DeclarationsLabel is on ConfigMaps in the operator's namespace, each of whose values is a provider object. The operator changes
+	// objects that exist accordingly, whenever their declaration changes; it creates and deletes none.
+	DeclarationsLabel = "operator.cluster.x-k8s.io/declarations"
+	// DeclaredSpecAnnotation is, on providers that such a ConfigMap declares, the spec that was last declared, in JSON.
+	DeclaredSpecAnnotation = "operator.cluster.x-k8s.io/declared-spec"
 	// CompressedAnnotation is "true" on ConfigMaps whose components are compressed with gzip, in binaryData.
 	CompressedAnnotation = "provider.cluster.x-k8s.io/compressed"
 	// VersionLabel is, on ConfigMaps with a release, its version. Without it, the name of the ConfigMap is the version.

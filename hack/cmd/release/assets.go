@@ -61,6 +61,15 @@ func (r release) manifests(f *folder, components []component) error {
 		if err := f.write(c.File(), c.Label, 0o600, join(objects)); err != nil {
 			return err
 		}
+		packaged, err := r.chart(c, components)
+		if err != nil {
+			return fmt.Errorf("chart of %s: %w", c.Label, err)
+		}
+		if packaged != nil {
+			if err := f.write(packaged.File, c.Label, 0o600, packaged.Content); err != nil {
+				return err
+			}
+		}
 		templates, err := filepath.Glob(filepath.Join(c.folder, "templates", "*.yaml"))
 		if err != nil {
 			return err

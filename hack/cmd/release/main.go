@@ -96,7 +96,7 @@ func run(ctx context.Context, args []string, getenv func(string) string) error {
 		}
 	}
 	for _, c := range components {
-		if err := r.write(c); err != nil {
+		if err := r.write(c, components); err != nil {
 			return fmt.Errorf("component %s: %w", c.Label, err)
 		}
 	}

@@ -48,18 +48,26 @@ func (r release) image(c component) (string, error) {
 	return name + "@" + built.Digest, nil
 }
 
-func (r release) write(c component) error {
+// write writes a component, one of all components, into the repository.
+func (r release) write(c component, components []component) error {
 	objects, err := r.objects(c)
 	if err != nil {
 		return err
 	}
 	if !c.isProvider() {
-		// The operator has no folder of its own: its manifests are part of the core provider's release.
+		// The operator has no folder of its own: its manifests and its chart are part of the core provider's release.
 		folder := filepath.Join(r.out, coreLabel, r.version)
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(folder, c.File()), join(objects), 0o600)
+		if err := os.WriteFile(filepath.Join(folder, c.File()), join(objects), 0o600); err != nil {
+			return err
+		}
+		packaged, err := r.chart(c, components)
+		if err != nil || packaged == nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(folder, packaged.File), packaged.Content, 0o600)
 	}
 	folder := filepath.Join(r.out, c.Label, r.version)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
