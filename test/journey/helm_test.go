@@ -47,6 +47,21 @@ func newHelmed(t *testing.T) *helmed {
 	return h
 }
 
+// former returns the chart with other columns in the definition of core providers.
+func (h *helmed) former() string {
+	h.t.Helper()
+	dir := h.t.TempDir()
+	if out, err := exec.CommandContext(h.t.Context(), "tar", "-xzf", h.chart, "-C", dir).CombinedOutput(); err != nil {
+		h.t.Fatalf("extracting %s: %v\n%s", h.chart, err, out)
+	}
+	chart := filepath.Join(dir, "cluster-api-operator")
+	file := filepath.Join(chart, "templates", "customresourcedefinition", "coreproviders.operator.cluster.x-k8s.io.yaml")
+	text, err := os.ReadFile(file)
+	testenv.Must(h.t, err)
+	testenv.Must(h.t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "name: InstalledVersion", "name: Former")), 0o600))
+	return chart
+}
+
 // helm runs Helm for the release of the operator.
 func (h *helmed) helm(verb string, args ...string) {
 	h.t.Helper()
@@ -78,20 +93,21 @@ func (h *helmed) argument(why, argument string, has bool) {
 func TestHelm(t *testing.T) {
 	t.Parallel()
 	h := newHelmed(t)
+	release := h.chart
+	h.chart = h.former()
 	h.helm("install", "--create-namespace")
+	h.chart = release
 	for namespace, object := range map[string]string{
 		corePlace: "coreprovider/cluster-api", bootstrapPlace: "bootstrapprovider/kubeadm", planePlace: "controlplaneprovider/kubeadm",
 		infrastructurePlace: infrastructureObject,
 	} {
 		h.wait("condition=Ready", namespace, object)
 	}
-	h.kubectl("", "patch", "crd", "coreproviders.operator.cluster.x-k8s.io", "--type", "json", "-p",
-		`[{"op": "remove", "path": "/spec/versions/1/additionalPrinterColumns"}]`)
 	h.helm("upgrade", "--set", "infrastructure.in-memory.manager.verbosity=4", "--set", "logLevel=3", "--set", "ipam.in-cluster.enabled=true",
 		"--set", "ipam.in-cluster.fetchConfig.url="+filepath.Join(filepath.Dir(h.tools.config), "ipam-in-cluster", "latest", "ipam-components.yaml"))
 	h.wait("condition=Ready", "capi-ipam-in-cluster-system", "ipamprovider/in-cluster")
 	h.argument("a value is changed", `"--v=4"`, true)
-	if columns := h.kubectl("", "get", "coreproviders", "-A"); !strings.Contains(columns, "INSTALLEDVERSION") {
+	if columns := h.kubectl("", "get", "coreproviders", "-A"); !strings.Contains(columns, "INSTALLEDVERSION") || strings.Contains(columns, "FORMER") {
 		t.Errorf("the definition is not upgraded: %s", columns)
 	}
 	own := h.kubectl("", "get", "deployment", "-n", "capi-operator-system", "-o", "jsonpath={.items[0].spec.template.spec.containers[0].args}")

@@ -14,6 +14,7 @@
 //	proxy.go      forwards the API server's calls to Services to those listeners
 //	identity.go   the ServiceAccount's token
 //	status.go     the Deployment's status
+//	replicaset.go its ReplicaSet, for tools that look for it
 //
 // Two instances of a component run during a rollout. Both serve webhooks, health checks and metrics; only one of them
 // reconciles and writes files, because the new one waits in Process.Lead until the old one has ended.

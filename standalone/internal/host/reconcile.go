@@ -31,7 +31,7 @@ func (h *host) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, h.abandoned(ctx, request.NamespacedName)
 	case ptr.Deref(d.Spec.Replicas, 1) == 0:
 		h.stopAll(request.NamespacedName)
-		return h.writeStatus(ctx, d, observation{state: state{phase: phaseNone}})
+		return h.report(ctx, d, observation{state: state{phase: phaseNone}})
 	}
 	wanted, refusal := planFor(d, h.Programs)
 	needed, err := h.needed(ctx, d)
@@ -41,6 +41,14 @@ func (h *host) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result
 	seen := h.rollOut(d, wanted, needed)
 	if refusal != nil {
 		seen.state = state{phase: phaseRefused, message: refusal.Error()}
+	}
+	return h.report(ctx, d, seen)
+}
+
+// report writes what is observed of a Deployment: first its ReplicaSet, as a Deployment that is ready has one that is.
+func (h *host) report(ctx context.Context, d *appsv1.Deployment, seen observation) (ctrl.Result, error) {
+	if err := h.publish(ctx, d, seen); err != nil {
+		return ctrl.Result{}, err
 	}
 	return h.writeStatus(ctx, d, seen)
 }

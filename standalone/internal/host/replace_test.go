@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -98,6 +99,29 @@ func TestReplacementThatDoesNotServe(t *testing.T) {
 	}
 }
 
+// Helm 3 waits for the ReplicaSet that has the template of a Deployment.
+func TestReplicaSetIsThatOfTheTemplate(t *testing.T) {
+	t.Parallel()
+	ns := namespaceOf(t, "--name=first")
+	ready := func(d *appsv1.Deployment) *appsv1.ReplicaSet {
+		return until(t, &appsv1.ReplicaSetList{}, ns, "a ready ReplicaSet with the template", func(set *appsv1.ReplicaSet) bool {
+			template := set.Spec.Template.DeepCopy()
+			delete(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+			return metav1.IsControlledBy(set, d) && equality.Semantic.DeepEqual(*template, d.Spec.Template) && set.Status.ReadyReplicas == *d.Spec.Replicas
+		})
+	}
+	first := ready(available(t, ns))
+	change(t, ns, args("--name=second"))
+	if second := ready(available(t, ns)); second.Name == first.Name {
+		t.Error("another template must have another ReplicaSet")
+	}
+	gone(t, first)
+	change(t, ns, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(0)) })
+	until(t, &appsv1.ReplicaSetList{}, ns, "no replicas", func(set *appsv1.ReplicaSet) bool {
+		return *set.Spec.Replicas == 0 && set.Status.Replicas == 0 && set.Status.ReadyReplicas == 0
+	})
+}
+
 func TestRecreateStopsFirst(t *testing.T) {
 	t.Parallel()
 	ns := replaced(t, func(d *appsv1.Deployment) {
@@ -169,8 +193,14 @@ func orphaned(t *testing.T, ns string) {
 	if err := shared.client.Delete(t.Context(), d, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 		t.Fatal(err)
 	}
+	gone(t, d)
+}
+
+// gone waits until an object does not exist.
+func gone(t *testing.T, o client.Object) {
+	t.Helper()
 	for {
-		err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(d), d)
+		err := shared.client.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		if apierrors.IsNotFound(err) {
 			return
 		}
