@@ -22,16 +22,22 @@ func sampled() []string {
 
 // TestSample executes one run per kind of faults for some scenarios. `make fault` executes all runs.
 func TestSample(t *testing.T) {
+	t.Parallel()
 	families := slices.DeleteFunc(campaign.Families(), func(f campaign.Family) bool { return f.Operator })
 	sample(t, sampled(), families)
 }
 
-// TestOperatorSample does the same for the operator, with some kinds: one run of the first kind kills it after every eighth write.
+// TestOperatorSample does the same for the operator: one run kills it after every eighth write, one has faults of several kinds, and one
+// changes the leader.
 func TestOperatorSample(t *testing.T) {
-	families := slices.DeleteFunc(campaign.Families(), func(f campaign.Family) bool {
-		return !slices.Contains([]string{"kills", "ambiguous", "stale", "leaders"}, f.Name)
-	})
-	sample(t, []string{"operator-upgrade"}, families)
+	t.Parallel()
+	for _, names := range [][]string{{"kills", "mixed"}, {"leaders"}} {
+		t.Run(names[0], func(t *testing.T) {
+			t.Parallel()
+			families := slices.DeleteFunc(campaign.Families(), func(f campaign.Family) bool { return !slices.Contains(names, f.Name) })
+			sample(t, []string{"operator-upgrade"}, families)
+		})
+	}
 }
 
 // sample executes one run of each scenario and kind of faults.
