@@ -88,7 +88,7 @@ func TestFaults(t *testing.T) {
 		{"429 of others is retried", page(first(1, respond(429, ""))), withProxy, "", 2},
 		{"a cut connection is retried", asset(first(1, cut)), "", "", 3},
 		{"connections that are always cut", page(cut), withProxy, "the download ended after 4 bytes: unexpected EOF (after ", 0},
-		{"a server that stops sending", page(hang), withProxy, "check the connection, or set a reachable url for provider aws", 0},
+		{"a server that stops sending", page(hang), withProxy, "check the connection, or set a reachable url for the provider", 0},
 		{"the recorded checksum matches", handlers{faultyRelease: release(fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("good")))), faultyAsset: respond(200, "good")}, "", "", 2},
 		{"a wrong checksum", handlers{faultyRelease: release("sha256:0123"), faultyAsset: respond(200, "good")}, "", "but GitHub has recorded 0123: run the command again; if the error persists, check whether a proxy changes downloads", 2},
 		{"a redirect is followed", handlers{faultyRelease: release(""), faultyAsset: http.RedirectHandler("https://files.example/x", http.StatusFound).ServeHTTP, "files.example/x": respond(200, "good")}, withToken, "", 3},

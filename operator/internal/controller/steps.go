@@ -15,13 +15,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
-	"sigs.k8s.io/cluster-api/internal/distribution/components"
 	"sigs.k8s.io/cluster-api/internal/distribution/upgrade"
 	"sigs.k8s.io/cluster-api/operator/internal/customize"
 	"sigs.k8s.io/cluster-api/operator/internal/declared"
@@ -147,7 +145,9 @@ func (c *Controller) install(ctx context.Context, s *scope) (step.Result, error)
 		return step.Done(), &step.Error{Reason: operatorv1.ComponentsCustomizationErrorReason, Err: err}
 	}
 	if s.GetSpec().Paused {
-		pause(list)
+		pause(list, s.deployments)
+	} else {
+		resume(list, s.deployments)
 	}
 	out, err := c.engine.Apply(ctx, list)
 	if err != nil {
@@ -158,6 +158,9 @@ func (c *Controller) install(ctx context.Context, s *scope) (step.Result, error)
 		return step.Done(), err
 	}
 	if err := c.source.Keep(ctx, s.Provider, s.found); err != nil {
+		return step.Done(), err
+	}
+	if err := c.unmark(ctx, deployments, s.GetSpec().Paused); err != nil {
 		return step.Done(), err
 	}
 	c.announce(ctx, s, out)
@@ -208,26 +211,6 @@ func list(names []string) string {
 	return text
 }
 
-// pause scales Deployments to zero, and records how many replicas they have otherwise.
-func pause(c *components.Components) {
-	for i := range c.Objects {
-		o := &c.Objects[i]
-		if o.GetKind() != "Deployment" {
-			continue
-		}
-		spec, ok := o.Object["spec"].(map[string]any)
-		if !ok {
-			continue
-		}
-		replicas, ok := spec["replicas"]
-		if !ok {
-			replicas = int64(1)
-		}
-		annotate(o, operatorv1.PausedReplicasAnnotation, fmt.Sprint(replicas))
-		spec["replicas"] = int64(0)
-	}
-}
-
 // annotate sets an annotation.
 func annotate(o metav1.Object, key, value string) {
 	annotations := maps.Clone(o.GetAnnotations())
@@ -260,11 +243,6 @@ func available(_ context.Context, s *scope) (step.Result, error) {
 		}
 	}
 	return step.Done(), nil
-}
-
-// isPaused reports whether a Deployment has no replicas because its provider is paused.
-func isPaused(d appsv1.Deployment) bool {
-	return d.Annotations[operatorv1.PausedReplicasAnnotation] != "" && ptr.Deref(d.Spec.Replicas, 1) == 0
 }
 
 // unavailable returns why a Deployment is not available, "" if it is.
