@@ -41,15 +41,13 @@ func TestOperatorChangesTheContract(t *testing.T) {
 	t.Parallel()
 	r := NewRepository(t, shared.Management(t).Tools)
 	r.Release("v2.0.0")
-	r.Release("v2.1.0")
 	providers := operatedProviders()
-	for _, p := range providers {
-		r.EditMetadata(p.label, "v2.1.0", strings.NewReplacer("v1beta1", "v1beta2").Replace)
-	}
 	o := &operated{NewStandalone(t, r.Tools), t}
 	c := o.connect()
 	o.install()
+	r.Release("v2.0.1")
 	for _, p := range providers {
+		r.EditMetadata(p.label, "v2.0.1", strings.NewReplacer("v1beta1", "v1beta2").Replace)
 		o.kubectl("", "create", "namespace", p.namespace)
 		o.declare(p, "v2.0.0")
 	}
@@ -68,8 +66,8 @@ func TestOperatorChangesTheContract(t *testing.T) {
 	}
 
 	// Nothing is paused, and then one of them is.
-	o.patch(core, `{"version": "v2.1.0"}`)
-	refused(core, "version v2.1.0 implements contract v1beta2, the installed one v1beta1: pause all providers (spec.paused) first")
+	o.patch(core, `{"version": "v2.0.1"}`)
+	refused(core, "version v2.0.1 implements contract v1beta2, the installed one v1beta1: pause all providers (spec.paused) first")
 	o.patch(core, `{"paused": true}`)
 	o.wait("jsonpath={.status.installedVersion}=v2.0.0", core.namespace, core.object())
 	refused(core, "pause all providers (spec.paused) first")
@@ -77,7 +75,7 @@ func TestOperatorChangesTheContract(t *testing.T) {
 	for _, p := range providers[1:] {
 		o.patch(p, `{"paused": true}`)
 	}
-	o.wait("jsonpath={.status.installedVersion}=v2.1.0", core.namespace, core.object())
+	o.wait("jsonpath={.status.installedVersion}=v2.0.1", core.namespace, core.object())
 	for _, p := range providers {
 		tells(t, c, p.kind, p.namespace, p.name, "Ready", "False Paused: ")
 	}
@@ -85,8 +83,8 @@ func TestOperatorChangesTheContract(t *testing.T) {
 		if i == 2 {
 			break // The last one, the infrastructure provider, has the old contract for now.
 		}
-		o.patch(p, `{"version": "v2.1.0"}`)
-		o.wait("jsonpath={.status.installedVersion}=v2.1.0", p.namespace, p.object())
+		o.patch(p, `{"version": "v2.0.1"}`)
+		o.wait("jsonpath={.status.installedVersion}=v2.0.1", p.namespace, p.object())
 	}
 	if got := o.counts(providers); got != "0 of 1, 0 of 1, 0 of 1, 0 of 2" {
 		t.Errorf("paused Deployments have %s replicas", got)
@@ -104,20 +102,20 @@ func TestOperatorChangesTheContract(t *testing.T) {
 
 	// All are paused again for the last one, and then resumed.
 	o.patch(core, `{"paused": true}`)
-	o.patch(infrastructure, `{"paused": true, "version": "v2.1.0"}`)
-	o.wait("jsonpath={.status.installedVersion}=v2.1.0", infrastructure.namespace, infrastructure.object())
+	o.patch(infrastructure, `{"paused": true, "version": "v2.0.1"}`)
+	o.wait("jsonpath={.status.installedVersion}=v2.0.1", infrastructure.namespace, infrastructure.object())
 	for _, p := range providers {
 		o.patch(p, `{"paused": false}`)
 	}
 	for _, p := range providers {
-		o.installed(p, "v2.1.0")
+		o.installed(p, "v2.0.1")
 		o.wait("jsonpath={.status.contract}=v1beta2", p.namespace, p.object())
 	}
 	if got := o.counts(providers); got != "1 of , 1 of , 1 of , 2 of " {
 		t.Errorf("resumed Deployments have %s replicas", got)
 	}
 	for _, d := range w.deployments() {
-		if image := d.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(image, ":v2.1.0") {
+		if image := d.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(image, ":v2.0.1") {
 			t.Errorf("Deployment %s has image %s", d.Name, image)
 		}
 	}

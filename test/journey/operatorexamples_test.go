@@ -324,6 +324,9 @@ func TestOperatorMeetsUsers(t *testing.T) {
 	c := o.connect()
 	t.Run("the examples of the proposal", func(t *testing.T) { theExamples(&operated{o.Standalone, t}, c, n) })
 	t.Run("the example for an air gap", func(t *testing.T) { theAirGap(&operated{o.Standalone, t}, c) })
+	t.Run("mistakes", func(t *testing.T) { theMistakes(&operated{o.Standalone, t}, c) })
+	t.Run("downloads that fail", func(t *testing.T) { theDownloads(&operated{o.Standalone, t}, c, n) })
+	t.Run("an upgrade whose download fails", func(t *testing.T) { theInterruptedUpgrade(&operated{o.Standalone, t}, c, n) })
 }
 
 func theExamples(o *operated, c client.Client, n *internet) {

@@ -1,7 +1,6 @@
 package v1alpha2
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -16,11 +15,7 @@ type Argument string
 
 // UnmarshalJSON accepts numbers, too.
 func (a *Argument) UnmarshalJSON(raw []byte) error {
-	text, err := stringOrNumber(raw)
-	if err != nil {
-		return err
-	}
-	*a = Argument(text)
+	*a = Argument(textOf(raw))
 	return nil
 }
 
@@ -32,11 +27,7 @@ type Duration string
 
 // UnmarshalJSON accepts numbers, too.
 func (d *Duration) UnmarshalJSON(raw []byte) error {
-	text, err := stringOrNumber(raw)
-	if err != nil {
-		return err
-	}
-	*d = Duration(text)
+	*d = Duration(textOf(raw))
 	return nil
 }
 
@@ -56,13 +47,12 @@ func (d Duration) Parse() (time.Duration, error) {
 	return out, nil
 }
 
-// stringOrNumber returns the text of a JSON string or number.
-func stringOrNumber(raw []byte) (string, error) {
-	if text := ""; json.Unmarshal(raw, &text) == nil {
-		return text, nil
+// textOf returns the text of a JSON string, and other values as they are: the API server, which names the field, rejects those that are not
+// numbers.
+func textOf(raw []byte) string {
+	text := ""
+	if json.Unmarshal(raw, &text) == nil {
+		return text
 	}
-	if number := json.Number(""); json.Unmarshal(raw, &number) == nil {
-		return string(number), nil
-	}
-	return "", fmt.Errorf("%s is neither a string nor a number", bytes.TrimSpace(raw))
+	return string(raw)
 }

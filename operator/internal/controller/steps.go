@@ -16,13 +16,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
-	"sigs.k8s.io/cluster-api/internal/distribution/components"
 	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
 	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 	"sigs.k8s.io/cluster-api/internal/distribution/upgrade"
@@ -171,7 +169,9 @@ func (c *Controller) install(ctx context.Context, s *scope) (step.Result, error)
 		return step.Done(), &step.Error{Reason: operatorv1.ComponentsRefusedReason, Err: err}
 	}
 	if s.GetSpec().Paused {
-		pause(list)
+		pause(list, s.deployments)
+	} else {
+		resume(list, s.deployments)
 	}
 	if s.only != nil {
 		same, err := c.engine.Same(ctx, list, s.only)
@@ -192,6 +192,9 @@ func (c *Controller) install(ctx context.Context, s *scope) (step.Result, error)
 		return step.Done(), err
 	}
 	if err := c.source.Keep(ctx, s.Provider, s.found); err != nil {
+		return step.Done(), err
+	}
+	if err := c.unmark(ctx, deployments, s.GetSpec().Paused); err != nil {
 		return step.Done(), err
 	}
 	c.announce(ctx, s, out)
@@ -263,26 +266,6 @@ func list(names []string) string {
 	return text
 }
 
-// pause scales Deployments to zero, and records how many replicas they have otherwise.
-func pause(c *components.Components) {
-	for i := range c.Objects {
-		o := &c.Objects[i]
-		if o.GetKind() != "Deployment" {
-			continue
-		}
-		spec, ok := o.Object["spec"].(map[string]any)
-		if !ok {
-			continue
-		}
-		replicas, ok := spec["replicas"]
-		if !ok {
-			replicas = int64(1)
-		}
-		annotate(o, operatorv1.PausedReplicasAnnotation, fmt.Sprint(replicas))
-		spec["replicas"] = int64(0)
-	}
-}
-
 // annotate sets an annotation.
 func annotate(o metav1.Object, key, value string) {
 	annotations := maps.Clone(o.GetAnnotations())
@@ -315,11 +298,6 @@ func available(_ context.Context, s *scope) (step.Result, error) {
 		}
 	}
 	return step.Done(), nil
-}
-
-// isPaused reports whether a Deployment has no replicas because its provider is paused.
-func isPaused(d appsv1.Deployment) bool {
-	return d.Annotations[operatorv1.PausedReplicasAnnotation] != "" && ptr.Deref(d.Spec.Replicas, 1) == 0
 }
 
 // unavailable returns why a Deployment is not available, "" if it is.

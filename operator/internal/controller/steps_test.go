@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"maps"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -66,22 +68,67 @@ func TestContracts(t *testing.T) {
 	}
 }
 
-func TestPause(t *testing.T) {
-	c := &components.Components{Objects: []unstructured.Unstructured{
-		{Object: map[string]any{"kind": "Deployment", "spec": map[string]any{"replicas": int64(3)}}},
-		{Object: map[string]any{"kind": "Deployment", "spec": map[string]any{}}},
-		{Object: map[string]any{"kind": "Service", "spec": map[string]any{}}},
-	}}
-	pause(c)
-	replicas := func(n string) map[string]any {
-		return map[string]any{"kind": "Deployment", "spec": map[string]any{"replicas": int64(0)},
-			"metadata": map[string]any{"annotations": map[string]any{"operator.cluster.x-k8s.io/paused-replicas": n}}}
+func TestPauseAndResume(t *testing.T) {
+	live := func(name string, replicas int32, before string) appsv1.Deployment {
+		d := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To(replicas)}}
+		if before != "" {
+			d.Annotations = map[string]string{"operator.cluster.x-k8s.io/paused-replicas": before}
+		}
+		return d
 	}
-	want := []unstructured.Unstructured{
-		{Object: replicas("3")}, {Object: replicas("1")}, {Object: map[string]any{"kind": "Service", "spec": map[string]any{}}},
+	type deployment struct {
+		replicas any
+		before   string
 	}
-	if diff := cmp.Diff(want, c.Objects); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+	for _, tc := range []struct {
+		reason         string
+		spec           map[string]any
+		live           []appsv1.Deployment
+		paused, resume deployment
+	}{
+		{"a number in the components", map[string]any{"replicas": int64(3)}, nil, deployment{int64(0), "3"}, deployment{int64(3), ""}},
+		{"none, before the installation", map[string]any{}, nil, deployment{int64(0), "1"}, deployment{nil, ""}},
+		{"none, and an autoscaler has chosen one", map[string]any{}, []appsv1.Deployment{live("d", 4, "")}, deployment{int64(0), "4"}, deployment{nil, ""}},
+		{"none, and it is paused already", map[string]any{}, []appsv1.Deployment{live("other", 2, ""), live("d", 0, "4")}, deployment{int64(0), "4"}, deployment{int64(4), ""}},
+		{"none, and the number before was changed", map[string]any{}, []appsv1.Deployment{live("d", 0, "x")}, deployment{int64(0), "1"}, deployment{int64(1), ""}},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			got := func(change func(*components.Components, []appsv1.Deployment)) deployment {
+				o := unstructured.Unstructured{Object: map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "d"}, "spec": maps.Clone(tc.spec)}}
+				c := &components.Components{Objects: []unstructured.Unstructured{{Object: map[string]any{"kind": "Service", "spec": map[string]any{}}}, o}}
+				change(c, tc.live)
+				spec, _ := o.Object["spec"].(map[string]any)
+				return deployment{spec["replicas"], o.GetAnnotations()["operator.cluster.x-k8s.io/paused-replicas"]}
+			}
+			if diff := cmp.Diff([]deployment{tc.paused, tc.resume}, []deployment{got(pause), got(resume)}, cmp.AllowUnexported(deployment{})); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFailedDownloads(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	p := provider("a", "", false)
+	var d downloads
+	for i, want := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 5 * time.Minute, 5 * time.Minute} {
+		if got := d.failed(p, now); got != want || d.left(p, now.Add(time.Second)) != want-time.Second {
+			t.Errorf("failure %d: a pause of %s, want %s, and %s are left after a second", i, got, want, d.left(p, now.Add(time.Second)))
+		}
+	}
+	if left := d.left(provider("b", "", false), now); left > 0 {
+		t.Errorf("another provider waits for %s", left)
+	}
+	p.SetGeneration(2)
+	if left := d.left(p, now); left > 0 {
+		t.Errorf("after a change of the spec, the next attempt waits for %s", left)
+	}
+	if pause := d.failed(p, now); pause != 10*time.Second {
+		t.Errorf("after a change of the spec, the pause is %s", pause)
+	}
+	d.forget(p.GetUID())
+	if left := d.left(p, now); left > 0 {
+		t.Errorf("after a success, the next attempt waits for %s", left)
 	}
 }
 

@@ -128,12 +128,17 @@ func waitsForCore(p declared.Provider, all []declared.Provider) *Failure {
 	if p.Type == clusterctlv1.CoreProviderType || p.GetStatus().InstalledVersion != nil {
 		return nil
 	}
-	i := slices.IndexFunc(all, func(o declared.Provider) bool { return o.Type == clusterctlv1.CoreProviderType })
-	if i < 0 {
+	var core *declared.Provider // Of several, the first one, which is the one that is installed.
+	for i := range all {
+		if all[i].Type == clusterctlv1.CoreProviderType && coreName(all[i]) == nil && (core == nil || isFirst(all[i], *core)) {
+			core = &all[i]
+		}
+	}
+	if core == nil {
 		return failure(operatorv1.WaitingForCoreProviderReadyReason, "Waiting for a CoreProvider to exist")
 	}
-	if !condition.IsTrue(all[i], operatorv1.ReadyCondition) {
-		return failure(operatorv1.WaitingForCoreProviderReadyReason, "Waiting for %s to be ready", all[i])
+	if !condition.IsTrue(core, operatorv1.ReadyCondition) {
+		return failure(operatorv1.WaitingForCoreProviderReadyReason, "Waiting for %s to be ready", core)
 	}
 	return nil
 }

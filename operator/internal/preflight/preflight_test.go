@@ -62,6 +62,8 @@ func TestCheck(t *testing.T) {
 			want: &Failure{Reason: "WaitingForCoreProviderReady", Message: "Waiting for a CoreProvider to exist"}},
 		{reason: "the core provider is not ready", p: infrastructure(1, "n", nil), others: []declared.Provider{core(0, "n", "cluster-api", nil)},
 			want: &Failure{Reason: "WaitingForCoreProviderReady", Message: "Waiting for CoreProvider n/cluster-api to be ready"}},
+		{reason: "other core providers, which are not installed, do not matter", p: infrastructure(1, "n", nil),
+			others: []declared.Provider{core(0, "a", "capi", nil), core(1, "a", "cluster-api", nil), cluster}},
 		{reason: "an installed one does not wait for it", p: infrastructure(1, "n", version("v1.0.0", "v1.0.1")), others: []declared.Provider{core(0, "n", "cluster-api", nil)}},
 		{reason: "no version", p: infrastructure(1, "n", version("", "latest")), others: []declared.Provider{cluster},
 			want: &Failure{Reason: "IncorrectVersionFormat", Message: `spec.version "latest" is not a semantic version with the prefix v, such as v1.7.4`}},

@@ -1,129 +1,93 @@
 package source
 
 import (
-	"os"
-	"path/filepath"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
+	"sigs.k8s.io/cluster-api/internal/distribution/repository"
 	"sigs.k8s.io/cluster-api/operator/internal/declared"
-	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
-const (
-	metadataFile   = "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries: [{major: 1, minor: 0, contract: v1beta1}]\n"
-	componentsFile = `
-{apiVersion: v1, kind: Namespace, metadata: {name: default-place}}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: d, namespace: default-place}
-spec: {template: {spec: {containers: [{name: manager, image: "docker.io/x/manager:v1", args: ["--a=${A}", "--b=${B}", "--c=${C:=default}"]}]}}}
-`
-)
-
-// world is a provider with a local repository, and a configuration of clusterctl.
-type world struct {
-	*Reader
-	folder string
-	env    map[string]string
-}
-
-func newWorld(t *testing.T, objects ...client.Object) *world {
+// server is GitHub's API with one release; while isDown is set, it fails.
+func server(t *testing.T) (url string, isDown *atomic.Bool, requests *atomic.Int32) {
 	t.Helper()
-	w := &world{folder: t.TempDir(), env: map[string]string{}}
-	w.write(t, "infrastructure-x/v1.0.0/metadata.yaml", metadataFile)
-	w.write(t, "infrastructure-x/v1.0.0/infrastructure-components.yaml", componentsFile)
-	w.Reader = &Reader{
-		Live: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(objects...).Build(),
-		Config: ConfigFile(filepath.Join(w.folder, "clusterctl.yaml"), func(name string) (string, bool) {
-			value, ok := w.env[name]
-			return value, ok
-		}),
-	}
-	return w
+	isDown, requests = &atomic.Bool{}, &atomic.Int32{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		switch {
+		case isDown.Load():
+			w.WriteHeader(http.StatusInternalServerError)
+		case strings.HasSuffix(r.URL.Path, "/releases/tags/v1.0.0"):
+			fmt.Fprint(w, `{"tag_name": "v1.0.0", "assets": [{"id": 1, "name": "metadata.yaml"}, {"id": 2, "name": "infrastructure-components.yaml"}]}`)
+		case strings.HasSuffix(r.URL.Path, "/releases/assets/1"):
+			fmt.Fprint(w, metadataFile)
+		case strings.HasSuffix(r.URL.Path, "/releases/assets/2"):
+			fmt.Fprint(w, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: n}, data: {a: \"${A}\"}}")
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, isDown, requests
 }
 
-func (w *world) write(t *testing.T, name, content string) {
-	t.Helper()
-	file := filepath.Join(w.folder, name)
-	testenv.Must(t, os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(content), 0o600))
-}
+func TestFindDownloadsOnce(t *testing.T) {
+	url, isDown, requests := server(t)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}}
+	c := fake.NewClientBuilder().WithObjects(secret).Build()
+	noEnvironment := func(string) (string, bool) { return "", false }
+	r := &Reader{Live: c, Config: ConfigFile("", noEnvironment), Options: repository.Options{GitHubAPI: url, SingleAttempt: true, Advice: Advice()}}
+	o := &operatorv1.InfrastructureProvider{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "x", UID: "u", Generation: 1}}
+	o.Spec = operatorv1.ProviderSpec{Version: "v1.0.0", SecretName: ptr.To("s"), FetchConfig: &operatorv1.FetchConfiguration{URL: "https://github.com/o/x/releases"}}
+	p := declared.Provider{Type: clusterctlv1.InfrastructureProviderType, Object: o}
 
-func (w *world) location() string {
-	return filepath.Join(w.folder, "infrastructure-x/latest/infrastructure-components.yaml")
-}
-
-// container returns the container of the provider's Deployment.
-func (w *world) container(t *testing.T, spec operatorv1.ProviderSpec) (map[string]any, error) {
-	t.Helper()
-	p := declared.Provider{Type: clusterctlv1.InfrastructureProviderType, Object: &operatorv1.InfrastructureProvider{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "place", Name: "x"}, Spec: spec,
-	}}
-	release, err := w.Find(t.Context(), p)
-	if err != nil {
-		return nil, err
+	isDown.Store(true)
+	_, err := r.Find(t.Context(), p)
+	if download := (*DownloadError)(nil); !errors.As(err, &download) || requests.Load() != 1 || !strings.Contains(err.Error(), url+"/repos/o/x/releases/tags/v1.0.0: 500") {
+		t.Errorf("%d requests, error %v", requests.Load(), err)
 	}
-	list, err := release.Components(p)
-	if err != nil {
-		return nil, err
-	}
-	inner, _ := list.Objects[1].Object["spec"].(map[string]any)
-	for _, field := range []string{"template", "spec"} {
-		inner, _ = inner[field].(map[string]any)
-	}
-	containers, _ := inner["containers"].([]any)
-	container, _ := containers[0].(map[string]any)
-	return container, nil
-}
-
-func TestConfigFile(t *testing.T) {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "place", Name: "s"}, Data: map[string][]byte{"A": []byte("of-secret")}}
-	w := newWorld(t, secret)
-	w.env["A"], w.env["B"] = "of-environment", "of-environment"
-	ownLocation := operatorv1.ProviderSpec{SecretName: ptr.To("s"), FetchConfig: &operatorv1.FetchConfiguration{URL: w.location()}}
-	got, err := w.container(t, ownLocation)
-	testenv.Must(t, err)
-	want := map[string]any{"name": "manager", "image": "docker.io/x/manager:v1", "args": []any{"--a=of-secret", "--b=of-environment", "--c=default"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("without a file: -want +got:\n%s", diff)
-	}
-	if _, err := w.container(t, operatorv1.ProviderSpec{SecretName: ptr.To("s")}); err == nil {
-		t.Error("a provider without a location is found")
-	}
-
-	w.write(t, "clusterctl.yaml", "B: of-file\nC: of-file\nimages: {all: {repository: registry.internal}, infrastructure-x: {tag: v2}}\n"+
-		"providers: [{name: x, type: InfrastructureProvider, url: "+w.location()+"}]\n")
-	delete(w.env, "B")
-	want = map[string]any{"name": "manager", "image": "registry.internal/manager:v2", "args": []any{"--a=of-secret", "--b=of-file", "--c=of-file"}}
-	for reason, spec := range map[string]operatorv1.ProviderSpec{"its own location": ownLocation, "the location in the file": {SecretName: ptr.To("s")}} {
-		got, err := w.container(t, spec)
-		testenv.Must(t, err)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", reason, diff)
+	isDown.Store(false)
+	for range 2 {
+		found, err := r.Find(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = found.Components(p); err == nil || !strings.Contains(err.Error(), "spec.secretName: the components of infrastructure-x v1.0.0 need values of the variables A: Secret n/s does not have them") {
+			t.Errorf("got error %v", err)
 		}
 	}
-
-	w.write(t, "clusterctl.yaml", "images: 3\n")
-	if _, err := w.container(t, ownLocation); err == nil || !strings.Contains(err.Error(), "invalid clusterctl configuration") {
-		t.Errorf("an invalid file: %v", err)
+	if n := requests.Load(); n != 4 { // One failed; the release and its two files were read once.
+		t.Errorf("%d requests", n)
 	}
-}
-
-func TestSecret(t *testing.T) {
-	w := newWorld(t)
-	_, err := w.container(t, operatorv1.ProviderSpec{SecretName: ptr.To("missing"), FetchConfig: &operatorv1.FetchConfiguration{URL: w.location()}})
-	if err == nil || !strings.Contains(err.Error(), "Secret place/missing") {
-		t.Errorf("got %v", err)
+	secret.Data = map[string][]byte{"A": []byte("b")}
+	if err := c.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	found, err := r.Find(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := found.Components(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data := fmt.Sprint(list.Objects[len(list.Objects)-1].Object["data"]); data != "map[a:b]" || requests.Load() != 4 {
+		t.Errorf("data %s after %d requests", data, requests.Load())
+	}
+	o.Generation = 2
+	if _, err := r.Find(t.Context(), p); err != nil || requests.Load() != 7 {
+		t.Errorf("after a change of the spec: %d requests, error %v", requests.Load(), err)
 	}
 }
