@@ -14,6 +14,6 @@
 //
 //	available  reports whether the Deployments are available
 //
-// A provider whose components were compared with the spec by this process, and whose Deployments have not changed since, costs no
+// A provider whose components were compared with the spec by this process, and whose objects have not changed since, costs no
 // request. Decisions on writes are in package engine.
 package controller
