@@ -23,6 +23,7 @@ func (o *operated) connect() client.Client {
 	o.t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig())
 	testenv.Must(o.t, err)
+	config.QPS = -1
 	c, err := client.New(config, client.Options{})
 	testenv.Must(o.t, err)
 	return c

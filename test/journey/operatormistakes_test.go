@@ -64,7 +64,7 @@ func declaredMistakes(layout string) []declaredMistake {
 		{reason: "an invalid selector", spec: "fetchConfig: {selector: {matchExpressions: [{key: a, operator: Like}]}}", words: []string{"spec.fetchConfig.selector", "Like"}},
 		{reason: "two Secrets", spec: "secretName: a\nconfigSecret: {name: b}", words: []string{"spec", "Cannot set both 'secretName' and 'configSecret'"}},
 		{reason: "a duration that is none", spec: "manager: {syncPeriod: soon}", words: []string{"spec.manager.syncPeriod", "soon", "such as 11m, or a number of seconds"}},
-		{reason: "an argument that is a list", spec: container("args: {a: [b]}"), words: []string{"spec.deployment.containers[0].args.a", "integer or a string"}},
+		{reason: "an argument that is a list", spec: container("args: {a: [b]}"), words: []string{"spec.deployment.containers[0].args.a", "integer,string"}},
 		{reason: "two addresses of metrics", spec: `manager: {metricsAddress: ":1", metrics: {bindAddress: ":2"}}`, words: []string{"spec.manager", "Cannot set both 'metricsAddress' and 'metrics.bindAddress'"}},
 		{reason: "a feature gate that is no boolean", spec: "manager: {featureGates: {A: \"yes\"}}", words: []string{"spec.manager.featureGates", "bool"}},
 		{reason: "no reconciles", spec: "manager: {maxConcurrentReconciles: -1}", words: []string{"spec.manager.maxConcurrentReconciles", "greater than or equal to 1"}},
@@ -102,7 +102,7 @@ func declaredMistakes(layout string) []declaredMistake {
 			metadata, _ := m["metadata"].(map[string]any)
 			metadata["annotations"] = map[string]any{"provider.cluster.x-k8s.io/compressed": "true"}
 		}, condition: written, because: fetch, words: []string{"annotation provider.cluster.x-k8s.io/compressed", "cannot be decompressed"}},
-		{reason: "components that are no YAML", release: data("components", "a: ["), condition: written, because: fetch, words: []string{"cannot process the components of infrastructure-", "document 1: not valid YAML"}},
+		{reason: "components that are no YAML", release: data("components", "a: ["), condition: written, because: fetch, words: []string{"cannot process the components of infrastructure-", "document 1: invalid YAML"}},
 		{reason: "components without objects", release: data("components", "# nothing"), condition: written, because: fetch, words: []string{"have no objects"}},
 		{reason: "a missing Secret", spec: "secretName: none", condition: written, because: fetch, words: []string{"spec.secretName: Secret mistakes/none does not exist", "create it"}},
 		{reason: "a missing Secret of another namespace", spec: "configSecret: {name: none, namespace: default}", condition: written, because: fetch, words: []string{"spec.configSecret: Secret default/none does not exist"}},
