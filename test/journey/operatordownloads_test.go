@@ -84,7 +84,7 @@ spec: {version: %s, fetchConfig: {url: "%sinfrastructure-components.yaml"}}
 	began := time.Now()
 	for _, b := range rows {
 		o.t.Run(b.reason, func(t *testing.T) {
-			tells(t, c, "InfrastructureProvider", "downloads", b.reason, "ProviderInstalled", append([]string{"False ComponentsFetchError: ", url(b) + "metadata.yaml"}, b.words...)...)
+			tells(t, c, "InfrastructureProvider", "downloads", b.reason, "ProviderInstalled", append([]string{"False ComponentsFetchError: ", url(b)}, b.words...)...)
 		})
 	}
 	o.eventually("it is tried again", func() string { return fmt.Sprint(n.requested(packagePath("errors", version))) }, "2")

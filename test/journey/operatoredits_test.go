@@ -6,13 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
-
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 )
 
 // operatorEdit is an edit of a provider's spec, and what it changes in the Deployment.

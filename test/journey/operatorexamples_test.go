@@ -91,7 +91,10 @@ type example struct {
 
 const noNetwork = "check the connection of the operator, or set spec.fetchConfig to a source that it can reach"
 
-func examples() []example {
+func examples() []example { return append(examplesOfFields(), examplesOfSources()...) }
+
+// examplesOfFields are those of fields of the spec.
+func examplesOfFields() []example {
 	return []example{
 		{
 			reason: "1: controller flags",
@@ -170,6 +173,12 @@ spec:
          memory: 20Mi
 `, deployment: []string{`"resources":{"limits":{"cpu":"100m","memory":"30Mi"},"requests":{"cpu":"100m","memory":"20Mi"}}`},
 		},
+	}
+}
+
+// examplesOfSources are those of where releases are.
+func examplesOfSources() []example {
+	return []example{
 		{
 			reason: "4: another repository",
 			kind:   "InfrastructureProvider", namespace: "capz-system", name: "myazure", version: "v0.4.9", source: "repos/myorg/awesome-azure-provider/releases/tags/v0.4.9", isOnline: true,
@@ -284,9 +293,11 @@ func (e example) fails(o *operated, c client.Client) {
 	for _, version := range []string{"v1alpha1", "v1alpha2"} { // The proposal has no version.
 		o.kubectl("apiVersion: operator.cluster.x-k8s.io/"+version+e.object, "apply", "-f", "-")
 	}
-	if secret := strings.Fields(e.object[strings.Index(e.object, "secretName:"):])[1]; e.secret != "" {
+	if e.secret != "" {
 		o.kubectl(e.secret, "apply", "-f", "-")
 	} else {
+		_, after, _ := strings.Cut(e.object, "secretName:")
+		secret := strings.Fields(after)[0]
 		tells(o.t, c, e.kind, e.namespace, e.name, "ProviderInstalled", "False ComponentsFetchError: spec.secretName: Secret "+e.namespace+"/"+secret+" does not exist: create it")
 		o.kubectl("", "create", "secret", "generic", secret, "-n", e.namespace)
 	}

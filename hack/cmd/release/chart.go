@@ -76,16 +76,12 @@ func (r release) chart(c component, components []component) (*packagedChart, err
 
 // readFolder returns the files in a folder by their paths in it, with slashes.
 func readFolder(folder string) (map[string][]byte, error) {
-	files := map[string][]byte{}
-	err := filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {
+	files, tree := map[string][]byte{}, os.DirFS(folder)
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		name, err := filepath.Rel(folder, file)
-		if err != nil {
-			return err
-		}
-		files[filepath.ToSlash(name)], err = os.ReadFile(file)
+		files[name], err = fs.ReadFile(tree, name)
 		return err
 	})
 	return files, err

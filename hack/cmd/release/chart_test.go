@@ -418,7 +418,7 @@ func TestInvalidValues(t *testing.T) {
 	c := ofRelease().withoutDefinitions(t)
 	for _, tc := range []struct{ values, want string }{
 		{`infrastucture: {aws: {}}`, "additional properties 'infrastucture' not allowed"},
-		{`infrastructure: {aws: {versoin: v1.0.0}}`, "at '/infrastructure/aws': additional properties 'versoin' not allowed"},
+		{`infrastructure: {aws: {verzion: v1.0.0}}`, "at '/infrastructure/aws': additional properties 'verzion' not allowed"},
 		{`infrastructure: {aws: true}`, "at '/infrastructure/aws': got boolean, want null or object"},
 		{`infrastructure: {AWS: {}}`, "invalid propertyName 'AWS'"},
 		{`infrastructure: {aws: {enabled: "yes"}}`, "at '/infrastructure/aws/enabled': got string, want boolean"},

@@ -53,13 +53,11 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 // notFound reports that a release cannot be read. Downloads are repeated less and less often, other requests as after any error.
 func (c *Controller) notFound(s *scope, err error) (step.Result, error) {
 	kind, reason := operatorv1.ProviderInstalledCondition, operatorv1.ComponentsFetchErrorReason
-	var token *repository.TokenError
-	if errors.As(err, &token) {
+	if _, ok := errors.AsType[*repository.TokenError](err); ok {
 		kind, reason = operatorv1.PreflightCheckCondition, operatorv1.InvalidGithubTokenReason
 	}
 	condition.Set(s.Object, condition.False(kind, clusterv1.ConditionSeverityError, reason, "%v", err))
-	var download *source.DownloadError
-	if !errors.As(err, &download) {
+	if _, ok := errors.AsType[*source.DownloadError](err); !ok {
 		return step.Done(), err
 	}
 	pause := c.downloads.failed(s.Provider, c.Clock.Now())

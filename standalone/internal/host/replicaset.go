@@ -79,9 +79,9 @@ func (h *host) writeReplicaSet(ctx context.Context, current, wanted *appsv1.Repl
 func replicaSetOf(d *appsv1.Deployment) *appsv1.ReplicaSet {
 	hash := planHash(d)
 	template := d.Spec.Template.DeepCopy()
-	template.Labels = labelled(template.Labels, hash)
+	template.Labels = labeled(template.Labels, hash)
 	selector := d.Spec.Selector.DeepCopy()
-	selector.MatchLabels = labelled(selector.MatchLabels, hash)
+	selector.MatchLabels = labeled(selector.MatchLabels, hash)
 	return &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: d.Namespace, Name: d.Name + "-" + hash, Labels: template.Labels, Annotations: map[string]string{revisionAnnotation: "1"},
@@ -91,8 +91,8 @@ func replicaSetOf(d *appsv1.Deployment) *appsv1.ReplicaSet {
 	}
 }
 
-// labelled returns labels with the hash of a template.
-func labelled(labels map[string]string, hash string) map[string]string {
+// labeled returns labels with the hash of a template.
+func labeled(labels map[string]string, hash string) map[string]string {
 	out := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: hash}
 	maps.Copy(out, labels)
 	return out

@@ -107,7 +107,7 @@ func (r *Runner) run(ctx context.Context, result *Result, baseline []string) err
 	}
 	result.script.Arm()
 	probed := r.probe(ctx, result)
-	defer probed()
+	defer func() { _ = probed() }() // Its error counts below, unless another one ends the run.
 	if err := r.change(ctx, result); err != nil {
 		return err
 	}

@@ -31,16 +31,34 @@ func deployment(generation int64, version, available string) *unstructured.Unstr
 	return d
 }
 
+// Rules of provider objects.
+const (
+	createdTwice = "no object of a provider is created twice"
+	deleted      = "no definition, Namespace or object of a user is deleted"
+	needed       = "a provider that a Cluster needs is not deleted"
+	served       = "webhooks always have a Service and an available Deployment"
+	few          = "no Deployment is changed more often than required"
+	same         = "finally, inventory and Deployments have the same versions, and no journal is left"
+)
+
+// journalSecret is the journal of an upgrade.
+func journalSecret() *unstructured.Unstructured {
+	journal := component("Secret", "clusterctl-upgrade-infrastructure-in-memory")
+	labels := journal.GetLabels()
+	labels[clusterctlv1.ClusterctlCoreLabel] = "upgrade"
+	journal.SetLabels(labels)
+	return journal
+}
+
+// again is an object with the same name that was created later.
+func again(o *unstructured.Unstructured) *unstructured.Unstructured {
+	o = o.DeepCopy()
+	o.SetUID(o.GetUID() + types.UID("-again"))
+	return o
+}
+
 // TestRulesOfOperator checks that each rule of provider objects can be violated, independently of the others.
 func TestRulesOfOperator(t *testing.T) {
-	const (
-		createdTwice = "no object of a provider is created twice"
-		deleted      = "no definition, Namespace or object of a user is deleted"
-		needed       = "a provider that a Cluster needs is not deleted"
-		served       = "webhooks always have a Service and an available Deployment"
-		few          = "no Deployment is changed more often than required"
-		same         = "finally, inventory and Deployments have the same versions, and no journal is left"
-	)
 	service := component("Service", "capim-webhook-service")
 	declared := object("InfrastructureProvider", "in-memory", nil)
 	entry := func(version string) *unstructured.Unstructured {
@@ -48,15 +66,7 @@ func TestRulesOfOperator(t *testing.T) {
 		o.Object["version"] = version
 		return o
 	}
-	journal := component("Secret", "clusterctl-upgrade-infrastructure-in-memory")
-	labels := journal.GetLabels()
-	labels[clusterctlv1.ClusterctlCoreLabel] = "upgrade"
-	journal.SetLabels(labels)
-	again := func(o *unstructured.Unstructured) *unstructured.Unstructured {
-		o = o.DeepCopy()
-		o.SetUID(o.GetUID() + types.UID("-again"))
-		return o
-	}
+	journal := journalSecret()
 	upgraded := func(s *builder) {
 		s.event(watch.Modified, deployment(2, "v2", "True"))
 		s.event(watch.Modified, entry("v2"))
@@ -140,19 +150,24 @@ func TestRulesOfOperator(t *testing.T) {
 			}
 			start := len(s.events)
 			test.change(s)
-			var broken []string
-			run := Run{
-				Scenario: scenario.Scenario{Operator: true, Limits: scenario.Limits{Specs: 3}, Recreated: []string{"recreated"}},
-				Before:   s.events[:start], Timeline: s.events[start:],
-			}
-			for _, v := range Check(run) {
-				broken = append(broken, v.Rule)
-			}
-			if diff := cmp.Diff(test.want, broken); diff != "" {
+			if diff := cmp.Diff(test.want, brokenByOperator(s, start)); diff != "" {
 				t.Errorf("violated rules (-want +got):\n%s", diff)
 			}
 		})
 	}
+}
+
+// brokenByOperator returns the rules that the events from start on violate.
+func brokenByOperator(s *builder, start int) []string {
+	run := Run{
+		Scenario: scenario.Scenario{Operator: true, Limits: scenario.Limits{Specs: 3}, Recreated: []string{"recreated"}},
+		Before:   s.events[:start], Timeline: s.events[start:],
+	}
+	var broken []string
+	for _, v := range Check(run) {
+		broken = append(broken, v.Rule)
+	}
+	return broken
 }
 
 // TestShapeOfProviders: the namespace of the run, addresses and CA bundles differ from run to run, roles do not.

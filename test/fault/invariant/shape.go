@@ -83,15 +83,15 @@ func describe(o *unstructured.Unstructured, names map[types.UID]string) string {
 	for _, list := range [][]string{owners, labels, annotations} {
 		slices.Sort(list)
 	}
-	text := fmt.Sprintf("%s/%s owners %v finalizers %v labels %v annotations %v conditions %v spec %v status %v",
+	parts := []string{fmt.Sprintf("%s/%s owners %v finalizers %v labels %v annotations %v conditions %v spec %v status %v",
 		o.GetKind(), anonymous(o.GetName()), owners, o.GetFinalizers(), labels, annotations, conditions(o),
-		content(o, "spec"), content(o, "status"))
+		content(o, "spec"), content(o, "status"))}
 	for _, part := range []string{"rules", "roleRef", "subjects", "webhooks", "providerName", "type", "version"} {
 		if _, has := o.Object[part]; has {
-			text += " " + part + " " + content(o, part)
+			parts = append(parts, part, content(o, part))
 		}
 	}
-	return text
+	return strings.Join(parts, " ")
 }
 
 // content returns a part of an object as JSON, without what differs from run to run.
