@@ -87,7 +87,12 @@ spec: {version: %s, fetchConfig: {url: "%sinfrastructure-components.yaml"}}
 			tells(t, c, "InfrastructureProvider", "downloads", b.reason, "ProviderInstalled", append([]string{"False ComponentsFetchError: ", url(b)}, b.words...)...)
 		})
 	}
-	o.eventually("it is tried again", func() string { return fmt.Sprint(n.requested(packagePath("errors", version))) }, "2")
+	testenv.Eventually(o.t, "it is tried again", func() error {
+		if got := n.requested(packagePath("errors", version)); got < 2 {
+			return fmt.Errorf("%d requests", got)
+		}
+		return nil
+	})
 	if passed := time.Since(began); passed < 5*time.Second {
 		o.t.Errorf("a failed download is tried again after %s", passed)
 	}
