@@ -52,7 +52,7 @@ func components(document string) func(map[string]any) {
 }
 
 func declaredMistakes(layout string) []declaredMistake {
-	const fetch, custom = "ComponentsFetchError", "ComponentsCustomizationError"
+	const fetch, custom, refused = "ComponentsFetchError", "ComponentsCustomizationError", "ComponentsRefused"
 	container := func(fields string) string { return "deployment: {containers: [{name: manager, " + fields + "}]}" }
 	return []declaredMistake{
 		// The API server refuses these.
@@ -112,6 +112,14 @@ func declaredMistakes(layout string) []declaredMistake {
 			condition: written, because: fetch, words: []string{"need values of the variables MISSING_VALUE", "create a Secret with them in namespace mistakes, and set spec.secretName"}},
 		{reason: "missing manifests", spec: "additionalManifests: {name: none}", condition: written, because: fetch, words: []string{"spec.additionalManifests: ConfigMap mistakes/none does not exist", "create it"}},
 		{reason: "manifests without the key", spec: "additionalManifests: {name: empty}", condition: written, because: fetch, words: []string{"spec.additionalManifests: ConfigMap mistakes/empty has no key manifests", "add it"}},
+
+		// The release contains what no provider needs.
+		{reason: "a release with all permissions", release: components(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}, rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]}`),
+			condition: written, because: refused, words: []string{"ClusterRole r grants all permissions (rule 1)", `set the annotation operator.cluster.x-k8s.io/allow-all-permissions: "true"`}},
+		{reason: "a release that replaces what another provider has", release: components("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: capim-manager-role}, rules: []}"),
+			condition: written, because: refused, words: []string{"ClusterRole capim-manager-role belongs to provider infrastructure-in-memory"}},
+		{reason: "a release that declares providers", release: components("{apiVersion: operator.cluster.x-k8s.io/v1alpha2, kind: CoreProvider, metadata: {name: c}, spec: {}}"),
+			condition: written, because: refused, words: []string{"CoreProvider mistakes/c declares a provider: only administrators may"}},
 
 		// The release does not have what the spec changes.
 		{reason: "an unknown container", spec: "deployment: {containers: [{name: proxy}]}", condition: written, because: custom, words: []string{"spec.deployment.containers[proxy]", "has no such container: it has manager"}},
