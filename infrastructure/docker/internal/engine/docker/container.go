@@ -17,6 +17,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"sigs.k8s.io/cluster-api/infrastructure/docker/internal/engine"
 )
@@ -141,10 +142,21 @@ func portsOf(ports []engine.Port) (network.PortSet, network.PortMap, error) {
 // Start implements engine.Engine.
 func (d *Docker) Start(ctx context.Context, name string) error {
 	return d.onContainer(ctx, longTimeout, "cannot start", name, func(ctx context.Context) error {
-		_, err := d.api.ContainerStart(ctx, name, client.ContainerStartOptions{})
-		return err
+		var last error
+		// Of networks that processes created at the same time, EnsureNetwork removes all but one in a moment.
+		err := wait.PollUntilContextTimeout(ctx, ambiguousPoll, ambiguousTimeout, true, func(ctx context.Context) (bool, error) {
+			_, last = d.api.ContainerStart(ctx, name, client.ContainerStartOptions{})
+			return last == nil || !strings.Contains(last.Error(), "is ambiguous"), nil
+		})
+		return cmp.Or(last, err)
 	})
 }
+
+// ambiguousTimeout is how long a container is not started because several networks have the name of its own.
+const (
+	ambiguousPoll    = 200 * time.Millisecond
+	ambiguousTimeout = 5 * time.Second
+)
 
 // Inspect implements engine.Engine.
 func (d *Docker) Inspect(ctx context.Context, name string) (*engine.State, error) {

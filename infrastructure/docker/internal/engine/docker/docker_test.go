@@ -307,3 +307,28 @@ func TestHangs(t *testing.T) {
 		t.Errorf("the caller gave up, error %v", err)
 	}
 }
+
+// TestAmbiguousNetworkPasses: a container starts although another process has just created a network of the same name.
+func TestAmbiguousNetworkPasses(t *testing.T) {
+	starts := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/start") {
+			return
+		}
+		if starts++; starts == 1 {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(`{"message": "network kind is ambiguous (2 matches found on name)"}`))
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer server.Close()
+	d, err := New(Options{Host: "tcp://" + server.Listener.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Start(t.Context(), "c"); err != nil || starts != 2 {
+		t.Errorf("%d starts, error %v", starts, err)
+	}
+}
