@@ -15,12 +15,30 @@ func ofProposal() []string {
 	return []string{
 		"spec.secretName", "spec.paused", "spec.manager.debug", "spec.additionalDeployments{}.manager.debug",
 		"spec.deployment.containers[].image", "spec.additionalDeployments{}.deployment.containers[].image",
+		"spec.manager.metricsAddress", "spec.additionalDeployments{}.manager.metricsAddress",
 	}
 }
 
 // ruled lists the fields with rules of ours, for fields that exclude each other.
 func ruled() []string {
-	return []string{"spec", "spec.deployment.containers[]", "spec.additionalDeployments{}.deployment.containers[]"}
+	return []string{
+		"spec", "spec.deployment.containers[]", "spec.additionalDeployments{}.deployment.containers[]",
+		"spec.manager", "spec.additionalDeployments{}.manager",
+	}
+}
+
+// numeric lists the strings that may be numbers, too, as in the examples of the proposal.
+func numeric() []string {
+	var paths []string
+	for _, prefix := range []string{"spec.", "spec.additionalDeployments{}."} {
+		paths = append(paths, prefix+"deployment.containers[].args{}")
+		for _, path := range []string{
+			"additionalArgs{}", "syncPeriod", "gracefulShutDown", "leaderElection.leaseDuration", "leaderElection.renewDeadline", "leaderElection.retryPeriod",
+		} {
+			paths = append(paths, prefix+"manager."+path)
+		}
+	}
+	return paths
 }
 
 // TestOperator compares the kinds of the operator with those of its releases: names, columns, and all fields.
@@ -46,6 +64,11 @@ func TestOperator(t *testing.T) {
 					t.Errorf("%s must exist, and not be required", path)
 				}
 				maps.DeleteFunc(after, func(other string, _ field) bool { return isBelow(other, path) })
+			}
+			for _, path := range numeric() {
+				widened := before[path]
+				widened.Type, widened.Constraints = "int-or-string", "xk-int-or-string=true"
+				before[path] = widened
 			}
 			for _, path := range ruled() {
 				delete(before, path)
