@@ -1,18 +1,11 @@
 package journey
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"hash/fnv"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -23,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/cluster-api/provider/pki"
 	"sigs.k8s.io/cluster-api/provider/testenv"
 )
 
@@ -42,7 +36,7 @@ type internet struct {
 func newInternet(t *testing.T) *internet {
 	t.Helper()
 	n := &internet{hosts: map[string]http.HandlerFunc{}}
-	certificate, ca := selfSigned(t)
+	certificate, ca := serving(t)
 	servers := httptest.NewUnstartedServer(http.HandlerFunc(n.serve))
 	servers.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	servers.StartTLS()
@@ -64,21 +58,20 @@ const (
 	noHost     = "gitlab.unreachable.example.com"
 )
 
-// selfSigned returns a certificate for all hosts, and the file of its authority: itself.
-func selfSigned(t *testing.T) (tls.Certificate, string) {
+// serving returns a certificate for all hosts, and the file of its authority.
+func serving(t *testing.T) (tls.Certificate, string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ca, err := pki.NewCA(pki.ECDSA, time.Now())
 	testenv.Must(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "internet"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		DNSNames: []string{githubAPI, gitlabHost},
-	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	pair, err := ca.Issue(pki.Request{CommonName: "internet", DNSNames: []string{githubAPI, gitlabHost}, Validity: time.Hour}, time.Now())
+	testenv.Must(t, err)
+	authority, err := ca.PEM()
+	testenv.Must(t, err)
+	certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
 	testenv.Must(t, err)
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	testenv.Must(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), 0o600))
-	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, file
+	testenv.Must(t, os.WriteFile(file, authority.Certificate, 0o600))
+	return certificate, file
 }
 
 // set makes a host exist.

@@ -41,8 +41,6 @@ const (
 	InvalidGithubTokenReason = "InvalidGithubTokenError"
 	// UnsupportedProviderDowngradeReason: the version is older than the installed one.
 	UnsupportedProviderDowngradeReason = "UnsupportedProviderDowngradeReason"
-	// SecretNotFoundReason: the Secret of the variables does not exist.
-	SecretNotFoundReason = "SecretNotFound"
 	// IncompatibleContractReason: the version implements another contract than the core provider, and not all providers are paused.
 	IncompatibleContractReason = "CAPIVersionIncompatibility"
 )
@@ -67,8 +65,6 @@ const (
 	InstallFailedReason = "InstallFailed"
 	// TimedOutWaitingForDeploymentReason: a Deployment did not become available in time.
 	TimedOutWaitingForDeploymentReason = "TimedOutWaitingForDeployment"
-	// InProgressReason: the objects are being written.
-	InProgressReason = "InProgress"
 )
 
 // Reasons of ReadyCondition.

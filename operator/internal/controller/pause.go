@@ -78,9 +78,7 @@ func (c *Controller) unmark(ctx context.Context, deployments []appsv1.Deployment
 		if _, marked := d.Annotations[operatorv1.PausedReplicasAnnotation]; !marked || isPaused {
 			continue
 		}
-		before := d.DeepCopy()
-		delete(d.Annotations, operatorv1.PausedReplicasAnnotation)
-		if err := c.Client.Patch(ctx, d, client.MergeFrom(before)); err != nil {
+		if err := c.Patch(ctx, d, func() { delete(d.Annotations, operatorv1.PausedReplicasAnnotation) }); err != nil {
 			return fmt.Errorf("removing the number of replicas before the pause from Deployment %s: %w", client.ObjectKeyFromObject(d), err)
 		}
 	}
