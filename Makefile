@@ -5,10 +5,10 @@ OUT     ?= out
 # Without cgo, programs are static and smaller, and Go links them itself, in a fifth of the time.
 export CGO_ENABLED = 0
 
-PACKAGE  = sigs.k8s.io/cluster-api/provider/version
+PACKAGE  = sigs.k8s.io/cluster-api/sdk/version
 # Without symbol tables and debug information; stack traces and profiles do not need them.
 LDFLAGS  = -s -w -X $(PACKAGE).gitVersion=$(VERSION)
-MANAGERS = $(shell sed -n 's/^image: //p' config/*/component.yaml)
+MANAGERS = $(shell sed -n 's/^image: //p' providers/*/config/component.yaml)
 
 .PHONY: help
 help: ## Show this list.
@@ -41,7 +41,7 @@ managers: ## Build every manager as a separate program into bin/.
 
 .PHONY: release
 release: ## Write a local provider repository with its clusterctl.yaml into out/repository, and the files of a release into out/release.
-	@cd hack && go run ./cmd/release --root .. --version $(VERSION) --registry $(REGISTRY) --out $(abspath $(OUT))/repository --assets $(abspath $(OUT))/release
+	@cd release && go run ./cmd/release --root .. --version $(VERSION) --registry $(REGISTRY) --out $(abspath $(OUT))/repository --assets $(abspath $(OUT))/release
 
 # PLATFORMS are those of images, RELEASE_PLATFORMS those of clusterctl and, for Linux, capi. The first build for a platform
 # compiles everything: images take 7 minutes on 2 cores, clusterctl a minute. KEY is the file of a private key for signing.
@@ -52,10 +52,10 @@ IMAGE_FLAGS = --root .. --version $(VERSION) --registry $(REGISTRY) $(if $(KEY),
 
 .PHONY: images release-all
 images: ## Build images of all programs into out/images (PLATFORMS, KEY=file to sign, LOAD=1 for docker load, PUSH=1).
-	@cd hack && go run ./cmd/images $(IMAGE_FLAGS) --platforms $(PLATFORMS) --out $(abspath $(OUT))/images $(if $(LOAD),--load) $(if $(PUSH),--push)
+	@cd release && go run ./cmd/images $(IMAGE_FLAGS) --platforms $(PLATFORMS) --out $(abspath $(OUT))/images $(if $(LOAD),--load) $(if $(PUSH),--push)
 release-all: images ## Everything of a release in out/release: manifests with digests, programs, checksums, signatures (KEY=file).
 	@rm -rf $(abspath $(OUT))/release
-	@cd hack && go run ./cmd/release $(IMAGE_FLAGS) --platforms $(RELEASE_PLATFORMS) --images $(abspath $(OUT))/images/images.json \
+	@cd release && go run ./cmd/release $(IMAGE_FLAGS) --platforms $(RELEASE_PLATFORMS) --images $(abspath $(OUT))/images/images.json \
 		--out $(abspath $(OUT))/repository --assets $(abspath $(OUT))/release
 
 # The versions of Kubernetes that the end-to-end tests upgrade between. VERSION is a release's, unless it is set.
@@ -63,9 +63,9 @@ NODE_VERSIONS ?= v1.35.4 v1.36.3
 
 .PHONY: node-image node-images
 node-image: ## Build the image of nodes of a version of Kubernetes (VERSION=v1.36.3), and load it into Docker.
-	@cd images/node && go run . $(NODE_FLAGS) $(if $(filter file,$(origin VERSION)),$(lastword $(NODE_VERSIONS)),$(VERSION))
+	@cd providers/infrastructure-docker/nodeimage && go run . $(NODE_FLAGS) $(if $(filter file,$(origin VERSION)),$(lastword $(NODE_VERSIONS)),$(VERSION))
 node-images: ## The same for all versions of the end-to-end tests (NODE_VERSIONS).
-	@cd images/node && go run . $(NODE_FLAGS) $(NODE_VERSIONS)
+	@cd providers/infrastructure-docker/nodeimage && go run . $(NODE_FLAGS) $(NODE_VERSIONS)
 
 # The versions of kubeadm that tests let read what we write for it.
 KUBEADM_VERSIONS ?= $(NODE_VERSIONS)
@@ -74,7 +74,7 @@ SUPPORTED_VERSIONS = v1.21.14 v1.22.17 v1.24.17 v1.28.15 v1.30.4 v1.31.0 v1.32.2
 
 .PHONY: kubeadm-programs
 kubeadm-programs: ## Build kubeadm for tests of its configuration into bin/kubeadm (ALL=1: all supported versions).
-	@cd images/node && go run . --kubeadm ../../bin/kubeadm $(if $(ALL),$(SUPPORTED_VERSIONS),$(KUBEADM_VERSIONS))
+	@cd providers/infrastructure-docker/nodeimage && go run . --kubeadm ../../../bin/kubeadm $(if $(ALL),$(SUPPORTED_VERSIONS),$(KUBEADM_VERSIONS))
 
 .PHONY: generate
 generate: ## Generate deep copies, CRDs, webhook manifests, and the lists of messages.
@@ -83,11 +83,12 @@ generate: ## Generate deep copies, CRDs, webhook manifests, and the lists of mes
 .PHONY: test
 test: bin/capi managers kubeadm-programs ## Run all tests: unit, compatibility, journeys with a real API server, and a sample of faults.
 	@CAPI_REQUIRE_ENV=1 CAPI_REQUIRE_KUBEADM=1 go test -timeout 30m ./...
-	@cd provider && CAPI_REQUIRE_ENV=1 go test ./...
+	@cd sdk && CAPI_REQUIRE_ENV=1 go test ./...
 	@cd examples/provider-hosts && CAPI_REQUIRE_ENV=1 go test ./...
+	@cd release && go test ./...
 	@cd hack && go test ./...
 	@cd hack/tools && go test ./...
-	@cd images/node && go test ./...
+	@cd providers/infrastructure-docker/nodeimage && go test ./...
 	@cd standalone && go test ./...
 
 .PHONY: e2e

@@ -2,7 +2,7 @@ module sigs.k8s.io/cluster-api
 
 go 1.26.0
 
-replace sigs.k8s.io/cluster-api/provider => ./provider
+replace sigs.k8s.io/cluster-api/sdk => ./sdk
 
 require (
 	github.com/BurntSushi/toml v1.6.0
@@ -51,7 +51,7 @@ require (
 	k8s.io/kubectl v0.36.3
 	k8s.io/streaming v0.36.3
 	k8s.io/utils v0.0.0-20260707023825-cf1189d6abe3
-	sigs.k8s.io/cluster-api/provider v0.0.0-00010101000000-000000000000
+	sigs.k8s.io/cluster-api/sdk v0.0.0-00010101000000-000000000000
 	sigs.k8s.io/controller-runtime v0.24.1
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3

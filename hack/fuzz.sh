@@ -33,10 +33,10 @@ trap 'rm -rf "$work"' EXIT
 # Compile the packages with fuzz tests, and list their tests.
 targets=()
 number=0
-for module in . provider hack standalone; do
+for module in . sdk release hack standalone; do
 	folders=$(cd "$module" && { git grep -l --untracked '^func Fuzz' -- '*_test.go' || true; } | xargs -r -n1 dirname | sort -u) # No match is not an error.
 	for folder in $folders; do
-		[ "$module" != . ] || [[ ! $folder =~ ^(provider|hack|standalone)(/|$) ]] || continue
+		[ "$module" != . ] || [[ ! $folder =~ ^(sdk|release|hack|standalone)(/|$) ]] || continue
 		number=$((number + 1))
 		[ "$share" = all ] || [ $((number % shares)) = "$share" ] || continue
 		[ "$chosen" = . ] || (cd "$module/$folder" && grep -ho '^func Fuzz[A-Za-z0-9_]*' ./*_test.go) | sed "s|^func |$module/$folder |" | grep -qE "$chosen" || continue

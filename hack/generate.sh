@@ -7,9 +7,8 @@ go run ./cmd/generate ..
 # Webhook manifests, from the markers next to the webhooks.
 go build -o ../bin/controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen
 cd ..
-for component in config/*/component.yaml; do
-  webhooks=$(sed -n 's/^source: //p' "$component")/internal/webhook
-  [ ! -d "$webhooks" ] || bin/controller-gen webhook "paths=./$webhooks/..." "output:webhook:artifacts:config=$(dirname "$component")/webhook"
+for webhooks in providers/*/internal/webhook; do
+  bin/controller-gen webhook "paths=./$webhooks/..." "output:webhook:artifacts:config=${webhooks%/internal/webhook}/config/webhook"
 done
 CONTROLLER_GEN=$PWD/bin/controller-gen examples/provider-hosts/generate.sh
 
@@ -21,4 +20,4 @@ go run ./cmd/messages ..
 go run ./cmd/openapi ..
 
 # The exported API of the SDK.
-go run ./cmd/surface ../provider
+go run ./cmd/surface ../sdk

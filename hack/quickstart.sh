@@ -29,7 +29,7 @@ mkdir -p "$dir"
 network() {
   bin/capi kubectl wait --for condition=ControlPlaneInitialized "cluster/$name" --timeout 300s >/dev/null
   clusterctl get kubeconfig "$name" >"$dir/$name.kubeconfig"
-  bin/capi kubectl --kubeconfig "$dir/$name.kubeconfig" apply -f images/node/files/node/kind/manifests/default-cni.yaml >/dev/null
+  bin/capi kubectl --kubeconfig "$dir/$name.kubeconfig" apply -f providers/infrastructure-docker/nodeimage/files/node/kind/manifests/default-cni.yaml >/dev/null
 }
 export KUBECONFIG=$dir/kubeconfig
 export CLUSTERCTL_DISABLE_VERSIONCHECK=true

@@ -23,7 +23,7 @@ concurrent() {
 
 failed=0
 number=0
-for module in . provider hack standalone examples/provider-hosts images/node; do
+for module in . sdk release hack standalone examples/provider-hosts providers/infrastructure-docker/nodeimage; do
 	chosen=()
 	while read -r package dir; do
 		[[ $package =~ $apart ]] && continue

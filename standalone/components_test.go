@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"sigs.k8s.io/cluster-api/core"
-	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
-	"sigs.k8s.io/cluster-api/provider/manager"
+	"sigs.k8s.io/cluster-api/providers/core"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory"
+	"sigs.k8s.io/cluster-api/sdk/manager"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
 	"sigs.k8s.io/cluster-api/standalone/internal/testcluster"
 )

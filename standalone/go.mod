@@ -29,7 +29,7 @@ require (
 	k8s.io/kubernetes v1.36.3
 	k8s.io/utils v0.0.0-20260707023825-cf1189d6abe3
 	sigs.k8s.io/cluster-api v0.0.0
-	sigs.k8s.io/cluster-api/provider v0.0.0-00010101000000-000000000000
+	sigs.k8s.io/cluster-api/sdk v0.0.0-00010101000000-000000000000
 	sigs.k8s.io/controller-runtime v0.24.1
 	sigs.k8s.io/yaml v1.6.0
 )
@@ -215,7 +215,7 @@ require (
 
 replace (
 	sigs.k8s.io/cluster-api => ../
-	sigs.k8s.io/cluster-api/provider => ../provider
+	sigs.k8s.io/cluster-api/sdk => ../sdk
 )
 
 // k8s.io/kubernetes names its own staging modules at v0.0.0.

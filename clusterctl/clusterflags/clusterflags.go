@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/inventory"
 )
 
 // completionTimeout bounds how long shell completion waits for a cluster.
@@ -209,8 +209,8 @@ func AddKnownProviders(cmd *cobra.Command, f *factory.Factory, s *install.Select
 	flags.StringSliceVar(&s.IPAM, "ipam", nil, "IPAM `providers`")
 	flags.StringSliceVar(&s.RuntimeExtension, "runtime-extension", nil, "Runtime extension `providers`")
 	flags.StringSliceVar(&s.Addon, "addon", nil, "Add-on `providers`")
-	for _, t := range distribution.Types() {
-		CompleteProviders(cmd, f, distribution.Word(t), t)
+	for _, t := range packages.Types() {
+		CompleteProviders(cmd, f, packages.Word(t), t)
 	}
 }
 
@@ -225,14 +225,14 @@ func AddProviders(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconf
 	flags.StringSliceVar(&s.IPAM, "ipam", nil, "IPAM `providers`")
 	flags.StringSliceVar(&s.RuntimeExtension, "runtime-extension", nil, "Runtime extension `providers`")
 	flags.StringSliceVar(&s.Addon, "addon", nil, "Add-on `providers`")
-	for _, t := range distribution.Types() {
+	for _, t := range packages.Types() {
 		CompleteInstalled(cmd, f, k, t)
 	}
 }
 
 // CompleteInstalled completes an existing flag, which is named like the type, with the installed providers of the cluster k.
 func CompleteInstalled(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, t clusterctlv1.ProviderType) {
-	register(cmd, distribution.Word(t), func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	register(cmd, packages.Word(t), func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return names(installed(cmd.Context(), f, *k, t))
 	})
 }

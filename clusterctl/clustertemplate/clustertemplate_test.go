@@ -10,9 +10,9 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
-	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/manifest"
 )
 
 func TestChoose(t *testing.T) {
@@ -22,16 +22,16 @@ func TestChoose(t *testing.T) {
 	tests := map[string]struct {
 		reason    string
 		installed inventory.Inventory
-		ref, want distribution.Ref
+		ref, want packages.Ref
 		err       string
 	}{
-		"Only":     {reason: "The only provider is used.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0")}, want: distribution.Ref{Name: "aws", Version: "v1.0.0"}},
-		"Named":    {reason: "A name gets the installed version.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "toy", "v2.0.0")}, ref: distribution.Ref{Name: "toy"}, want: distribution.Ref{Name: "toy", Version: "v2.0.0"}},
+		"Only":     {reason: "The only provider is used.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0")}, want: packages.Ref{Name: "aws", Version: "v1.0.0"}},
+		"Named":    {reason: "A name gets the installed version.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "toy", "v2.0.0")}, ref: packages.Ref{Name: "toy"}, want: packages.Ref{Name: "toy", Version: "v2.0.0"}},
 		"Several":  {reason: "One of several must be specified.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "toy", "v2.0.0")}, err: "several infrastructure providers (aws, toy): choose one with --infrastructure"},
 		"None":     {reason: "Without any the error shows the alternatives.", err: "has no infrastructure provider: install one with"},
-		"Absent":   {reason: "One that is not installed has no version.", ref: distribution.Ref{Name: "toy"}, err: "specify a version with --infrastructure toy:{version}"},
+		"Absent":   {reason: "One that is not installed has no version.", ref: packages.Ref{Name: "toy"}, err: "specify a version with --infrastructure toy:{version}"},
 		"Versions": {reason: "One of several versions must be specified.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "aws", "v2.0.0")}, err: "several versions (v1.0.0, v2.0.0): choose one with --infrastructure aws:{version}"},
-		"Twice":    {reason: "The same version twice counts once.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "aws", "v1.0.0")}, want: distribution.Ref{Name: "aws", Version: "v1.0.0"}},
+		"Twice":    {reason: "The same version twice counts once.", installed: inventory.Inventory{entry("a", "aws", "v1.0.0"), entry("b", "aws", "v1.0.0")}, want: packages.Ref{Name: "aws", Version: "v1.0.0"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

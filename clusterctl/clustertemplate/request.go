@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"sigs.k8s.io/cluster-api/clusterctl/config"
-	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/config"
 )
 
 // Variables that can be set with flags.
@@ -82,7 +82,7 @@ func (r Request) variables(c *config.Config, namespace string) (map[string]strin
 	}
 	values := map[string]string{ClusterNameVariable: r.ClusterName, NamespaceVariable: namespace}
 	if version := valueOf(r.KubernetesVersion, c, KubernetesVersionVariable); version != "" {
-		if _, err := distribution.ParseVersion(version); err != nil {
+		if _, err := packages.ParseVersion(version); err != nil {
 			return nil, fmt.Errorf("--kubernetes-version (variable %s): %w", KubernetesVersionVariable, err)
 		}
 		values[KubernetesVersionVariable] = version

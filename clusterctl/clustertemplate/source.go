@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
 const (
@@ -137,18 +137,18 @@ func explainFlavors(ctx context.Context, release *catalog.Release, flavor string
 }
 
 // infrastructure completes the reference to the infrastructure provider from the management cluster's inventory.
-func (g *Generator) infrastructure(ctx context.Context, given string) (distribution.Ref, error) {
-	var ref distribution.Ref
+func (g *Generator) infrastructure(ctx context.Context, given string) (packages.Ref, error) {
+	var ref packages.Ref
 	if given != "" {
 		var err error
-		if ref, err = distribution.ParseRef(given); err != nil {
+		if ref, err = packages.ParseRef(given); err != nil {
 			return ref, fmt.Errorf("--infrastructure: %w", err)
 		}
 		if ref.Version != "" {
 			return ref, nil
 		}
 		// Report a misspelled name before connecting to a cluster.
-		if _, err := distribution.Find(g.Catalog.Config.Providers, clusterctlv1.InfrastructureProviderType, ref.Name); err != nil {
+		if _, err := packages.Find(g.Catalog.Config.Providers, clusterctlv1.InfrastructureProviderType, ref.Name); err != nil {
 			return ref, fmt.Errorf("--infrastructure: %w", err)
 		}
 	}
@@ -164,7 +164,7 @@ func (g *Generator) infrastructure(ctx context.Context, given string) (distribut
 }
 
 // choose completes a reference, which may be empty, from the installed providers.
-func choose(installed inventory.Inventory, ref distribution.Ref) (distribution.Ref, error) {
+func choose(installed inventory.Inventory, ref packages.Ref) (packages.Ref, error) {
 	versions := map[string][]string{}
 	var names []string
 	for _, p := range installed {

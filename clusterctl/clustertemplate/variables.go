@@ -6,8 +6,8 @@ import (
 	"io"
 	"strconv"
 
-	"sigs.k8s.io/cluster-api/clusterctl/config"
-	"sigs.k8s.io/cluster-api/internal/distribution/template"
+	"sigs.k8s.io/cluster-api/packages/config"
+	"sigs.k8s.io/cluster-api/packages/template"
 )
 
 // PrintVariables prints the variables of a template. Those with flags are printed with the value they would get.

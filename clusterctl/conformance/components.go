@@ -8,8 +8,8 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/manifest"
 )
 
 // bundle is the content of a components file.
@@ -48,7 +48,7 @@ func (c *checker) components(names []string) error {
 
 // componentsFile returns the name of the components file, "" if there is none.
 func (c *checker) componentsFile(names []string) string {
-	word := distribution.Word(c.Provider.Type)
+	word := packages.Word(c.Provider.Type)
 	want := word + "-components.yaml"
 	if slices.Contains(names, want) {
 		return want
@@ -120,7 +120,7 @@ func (c *checker) workloads(b *bundle) {
 		for _, field := range []string{"containers", "initContainers"} {
 			path := []string{"spec", "template", "spec", field}
 			for i, container := range d.items(path...) {
-				if d.GetKind() == "Deployment" && field == "containers" && container["name"] == distribution.ManagerContainer {
+				if d.GetKind() == "Deployment" && field == "containers" && container["name"] == packages.ManagerContainer {
 					managers++
 				}
 				c.image(d, field, i, container)
@@ -135,7 +135,7 @@ func (c *checker) workloads(b *bundle) {
 		c.add(Warning, b.file, 0, chapterComponents, "there is no Deployment: each provider is expected to deploy its controllers with one")
 	case managers == 0:
 		c.add(Error, b.file, deployment.line("spec", "template", "spec", "containers"), chapterComponents,
-			"no container is named %s: the one with the controllers must be, otherwise --wait-providers does not wait for it", distribution.ManagerContainer)
+			"no container is named %s: the one with the controllers must be, otherwise --wait-providers does not wait for it", packages.ManagerContainer)
 	}
 }
 

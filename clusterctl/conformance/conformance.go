@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/packages"
 )
 
 // Severity is the weight of a Finding.
@@ -63,7 +63,7 @@ type Release struct {
 	// Folder holds the files: a path, or the URL of a repository.
 	Folder string
 	// Provider is the provider's type and name.
-	Provider distribution.Provider
+	Provider packages.Provider
 	// Version is a semantic version.
 	Version string
 
@@ -88,7 +88,7 @@ func Open(folder, label, version string) (*Release, error) {
 	}
 	files := localFolder(filepath.Clean(folder))
 	r := &Release{Folder: string(files), Version: cmp.Or(version, filepath.Base(absolute)), names: files.names, read: files.read}
-	if _, err := distribution.ParseVersion(r.Version); err != nil {
+	if _, err := packages.ParseVersion(r.Version); err != nil {
 		return nil, fmt.Errorf("cannot determine the version of the release in %s: %w: rename the folder, or use --version", folder, err)
 	}
 	label = cmp.Or(label, filepath.Base(filepath.Dir(absolute)))
@@ -99,18 +99,18 @@ func Open(folder, label, version string) (*Release, error) {
 }
 
 // ParseLabel returns the provider with a manifest label, such as infrastructure-aws.
-func ParseLabel(label string) (distribution.Provider, error) {
+func ParseLabel(label string) (packages.Provider, error) {
 	if label == clusterctlv1.ClusterAPIProviderName {
-		return distribution.Provider{Name: label, Type: clusterctlv1.CoreProviderType}, nil
+		return packages.Provider{Name: label, Type: clusterctlv1.CoreProviderType}, nil
 	}
-	for _, t := range distribution.Types() {
-		name, found := strings.CutPrefix(label, distribution.Word(t)+"-")
-		p := distribution.Provider{Name: name, Type: t}
+	for _, t := range packages.Types() {
+		name, found := strings.CutPrefix(label, packages.Word(t)+"-")
+		p := packages.Provider{Name: name, Type: t}
 		if found && t != clusterctlv1.CoreProviderType && p.Validate() == nil {
 			return p, nil
 		}
 	}
-	return distribution.Provider{}, fmt.Errorf("%q is not a provider label, for example infrastructure-aws", label)
+	return packages.Provider{}, fmt.Errorf("%q is not a provider label, for example infrastructure-aws", label)
 }
 
 // path returns the path or URL of a file.

@@ -9,12 +9,12 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/manifest"
 )
 
 // contractLabel maps the contract to versions of a kind.
-const contractLabel = "cluster.x-k8s.io/" + distribution.Contract
+const contractLabel = "cluster.x-k8s.io/" + packages.Contract
 
 // aggregationLabel adds the rules of a ClusterRole to those of the core provider.
 const aggregationLabel = "cluster.x-k8s.io/aggregate-to-manager"

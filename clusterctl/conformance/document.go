@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"sigs.k8s.io/cluster-api/internal/distribution/template"
+	"sigs.k8s.io/cluster-api/packages/template"
 )
 
 // document is an object in a file.

@@ -6,8 +6,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
 // metadata checks metadata.yaml.
@@ -37,15 +37,15 @@ func (c *checker) metadata() error {
 		}
 		seen[name] = true
 	}
-	v, err := distribution.ParseVersion(c.Version)
+	v, err := packages.ParseVersion(c.Version)
 	if err != nil {
 		return err
 	}
 	switch series := m.GetReleaseSeriesForVersion(v.Major, v.Minor); {
 	case series == nil:
 		c.add(Error, file, 0, chapterMetadata, "releaseSeries has no entry for version %s: add major %d, minor %d with its contract", c.Version, v.Major, v.Minor)
-	case series.Contract != distribution.Contract:
-		c.add(Error, file, 0, chapterMetadata, "release series %d.%d has contract %q: only %s is supported", v.Major, v.Minor, series.Contract, distribution.Contract)
+	case series.Contract != packages.Contract:
+		c.add(Error, file, 0, chapterMetadata, "release series %d.%d has contract %q: only %s is supported", v.Major, v.Minor, series.Contract, packages.Contract)
 	}
 	return nil
 }

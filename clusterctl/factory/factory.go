@@ -11,13 +11,13 @@ import (
 	"strconv"
 	"strings"
 
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
-	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
-	"sigs.k8s.io/cluster-api/internal/distribution/template"
-	"sigs.k8s.io/cluster-api/provider/version"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/config"
+	"sigs.k8s.io/cluster-api/packages/repository"
+	"sigs.k8s.io/cluster-api/packages/template"
+	"sigs.k8s.io/cluster-api/sdk/version"
 )
 
 // Factory is created once per run of clusterctl.

@@ -18,12 +18,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/progress"
-	config "sigs.k8s.io/cluster-api/config/clusterctl"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/components"
-	"sigs.k8s.io/cluster-api/internal/distribution/install"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
-	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/components"
+	"sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/manifest"
 )
 
 // Applier executes plans. Executing a plan again completes an interrupted run.
@@ -47,7 +46,7 @@ func (a *Applier) Apply(ctx context.Context, plan *Plan) error {
 		a.IO.Infof("All requested providers are installed; to add others, specify them, for example with --infrastructure aws")
 		return nil
 	}
-	crd, err := manifest.Parse(config.InventoryCRD())
+	crd, err := manifest.Parse(inventory.CRD())
 	if err != nil {
 		return err
 	}
@@ -145,7 +144,7 @@ func (a *Applier) waitProvider(ctx context.Context, p *clusterctlv1.Provider, ti
 		return fmt.Errorf("cannot list the Deployments of %s: %w", p.ManifestLabel(), err)
 	}
 	for _, d := range deployments.Items {
-		if !slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == distribution.ManagerContainer }) {
+		if !slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == packages.ManagerContainer }) {
 			continue
 		}
 		err := install.WaitAvailable(ctx, a.Client, client.ObjectKeyFromObject(&d), timeout, func(reason string) {

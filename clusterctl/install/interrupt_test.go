@@ -19,13 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
-	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/config"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
 var errKilled = errors.New("killed")
@@ -102,10 +102,10 @@ func (w *world) install() error {
 	}
 	env := func(name string) (string, bool) { return "secret", name == "TOY_TOKEN" }
 	conf := config.Default(env)
-	conf.Providers = []distribution.Provider{
+	conf.Providers = []packages.Provider{
 		{Name: clusterctlv1.ClusterAPIProviderName, Type: clusterctlv1.CoreProviderType, URL: base + "/cluster-api/v1.0.0/core-components.yaml"},
-		{Name: distribution.Kubeadm, Type: clusterctlv1.BootstrapProviderType, URL: base + "/bootstrap-kubeadm/v1.0.0/bootstrap-components.yaml"},
-		{Name: distribution.Kubeadm, Type: clusterctlv1.ControlPlaneProviderType, URL: base + "/control-plane-kubeadm/v1.0.0/control-plane-components.yaml"},
+		{Name: packages.Kubeadm, Type: clusterctlv1.BootstrapProviderType, URL: base + "/bootstrap-kubeadm/v1.0.0/bootstrap-components.yaml"},
+		{Name: packages.Kubeadm, Type: clusterctlv1.ControlPlaneProviderType, URL: base + "/control-plane-kubeadm/v1.0.0/control-plane-components.yaml"},
 		{Name: "toy", Type: clusterctlv1.InfrastructureProviderType, URL: base + "/infrastructure-toy/v1.0.0/infrastructure-components.yaml"},
 	}
 	streams, _ := iostreams.Test()

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
-	"sigs.k8s.io/cluster-api/clusterctl/certmanager"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/components"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
-	"sigs.k8s.io/cluster-api/internal/distribution/operated"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/certmanager"
+	"sigs.k8s.io/cluster-api/packages/components"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/operated"
 )
 
 // parallelDownloads is how many providers are downloaded concurrently.
@@ -181,7 +181,7 @@ func Validate(added []*components.Components, installed inventory.Inventory) []e
 
 // duplicate explains why a provider cannot be installed in addition to the existing one.
 func duplicate(c *components.Components, entry clusterctlv1.Provider) error {
-	remedy := fmt.Sprintf("to change its version run `clusterctl upgrade apply --%s %s:%s`", distribution.Word(c.Provider.Type), c.Provider.Name, c.Version)
+	remedy := fmt.Sprintf("to change its version run `clusterctl upgrade apply --%s %s:%s`", packages.Word(c.Provider.Type), c.Provider.Name, c.Version)
 	if c.Version == entry.Version {
 		remedy = fmt.Sprintf("a management cluster can have one of each provider, so omit --target-namespace %s", c.TargetNamespace)
 	}

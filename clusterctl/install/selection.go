@@ -1,7 +1,7 @@
 // Package install turns a cluster into a management cluster: it selects the providers to install, checks everything that
 // can be checked without writing, and then writes.
 //
-// Objects are written by internal/distribution/install; components are built by internal/distribution/components.
+// Objects are written by packages/install; components are built by packages/components.
 package install
 
 import (
@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/packages"
 )
 
 // none, instead of provider names, skips that type of provider, even the default of a first run.
@@ -29,7 +29,7 @@ type Selection struct {
 // Item is one provider to install.
 type Item struct {
 	Type clusterctlv1.ProviderType
-	Ref  distribution.Ref
+	Ref  packages.Ref
 }
 
 // Label returns the provider's manifest label.
@@ -42,7 +42,7 @@ func (i Item) Label() string {
 func (s Selection) Items(firstRun bool) ([]Item, error) {
 	var items []Item
 	err := s.Each(firstRun, func(t clusterctlv1.ProviderType, text string) error {
-		ref, err := distribution.ParseRef(text)
+		ref, err := packages.ParseRef(text)
 		items = append(items, Item{Type: t, Ref: ref})
 		return err
 	})
@@ -72,8 +72,8 @@ func (s Selection) Each(firstRun bool, visit func(t clusterctlv1.ProviderType, t
 		names []string
 	}{
 		{clusterctlv1.CoreProviderType, defaults(core, clusterctlv1.ClusterAPIProviderName)},
-		{clusterctlv1.BootstrapProviderType, defaults(s.Bootstrap, distribution.Kubeadm)},
-		{clusterctlv1.ControlPlaneProviderType, defaults(s.ControlPlane, distribution.Kubeadm)},
+		{clusterctlv1.BootstrapProviderType, defaults(s.Bootstrap, packages.Kubeadm)},
+		{clusterctlv1.ControlPlaneProviderType, defaults(s.ControlPlane, packages.Kubeadm)},
 		{clusterctlv1.InfrastructureProviderType, s.Infrastructure},
 		{clusterctlv1.IPAMProviderType, s.IPAM},
 		{clusterctlv1.RuntimeExtensionProviderType, s.RuntimeExtension},
@@ -84,7 +84,7 @@ func (s Selection) Each(firstRun bool, visit func(t clusterctlv1.ProviderType, t
 				continue
 			}
 			if err := visit(group.t, name); err != nil {
-				return fmt.Errorf("--%s: %w", distribution.Word(group.t), err)
+				return fmt.Errorf("--%s: %w", packages.Word(group.t), err)
 			}
 		}
 	}
@@ -100,7 +100,7 @@ func distinct(items []Item) ([]Item, error) {
 		for _, other := range list {
 			if other.Label() == item.Label() {
 				return nil, fmt.Errorf("--%s specifies %s twice, as %s and %s: a management cluster can have one of each provider",
-					distribution.Word(item.Type), item.Ref.Name, other.Ref, item.Ref)
+					packages.Word(item.Type), item.Ref.Name, other.Ref, item.Ref)
 			}
 		}
 		list = append(list, item)

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/components"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/components"
+	"sigs.k8s.io/cluster-api/packages/inventory"
 )
 
 func TestItems(t *testing.T) {
@@ -49,7 +49,7 @@ func TestItems(t *testing.T) {
 }
 
 func made(t clusterctlv1.ProviderType, name string, objects ...unstructured.Unstructured) *components.Components {
-	return &components.Components{Provider: distribution.Provider{Name: name, Type: t}, Version: "v2.0.0", TargetNamespace: "ns", Objects: objects}
+	return &components.Components{Provider: packages.Provider{Name: name, Type: t}, Version: "v2.0.0", TargetNamespace: "ns", Objects: objects}
 }
 
 func TestValidate(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/packages"
 )
 
 const (
@@ -176,10 +176,10 @@ func (c *Cluster) CheckContract(ctx context.Context) error {
 		if !ok || v["storage"] != true {
 			continue
 		}
-		if v["name"] == distribution.Contract {
+		if v["name"] == packages.Contract {
 			return nil
 		}
-		return fmt.Errorf("the management cluster at %s stores Clusters as %v, but this clusterctl only supports %s: use a clusterctl for that version", c.Host, v["name"], distribution.Contract)
+		return fmt.Errorf("the management cluster at %s stores Clusters as %v, but this clusterctl only supports %s: use a clusterctl for that version", c.Host, v["name"], packages.Contract)
 	}
 	return fmt.Errorf("the management cluster at %s has a CustomResourceDefinition %s without storage version", c.Host, clusterCRD)
 }

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/move/preflight"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
-	"sigs.k8s.io/cluster-api/internal/distribution/lock"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/lock"
 )
 
 // rounds is how often the source is read again because it changed. Only what changed is copied or removed in a round.

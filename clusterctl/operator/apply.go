@@ -19,9 +19,9 @@ import (
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/progress"
-	"sigs.k8s.io/cluster-api/internal/distribution/install"
-	"sigs.k8s.io/cluster-api/internal/distribution/operated"
-	"sigs.k8s.io/cluster-api/provider/refusal"
+	"sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/operated"
+	"sigs.k8s.io/cluster-api/sdk/refusal"
 )
 
 // Applier executes plans. Executing a plan again completes an interrupted run.

@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/components"
-	"sigs.k8s.io/cluster-api/internal/distribution/operated"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/components"
+	"sigs.k8s.io/cluster-api/packages/operated"
+	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
 // variablesLabel is, on Secrets with values of variables, the manifest label of the provider.
@@ -105,14 +105,14 @@ func set(c *components.Components, lookup func(string) (string, bool)) map[strin
 }
 
 // fetchConfig returns where the operator finds releases; nil: where it looks by itself.
-func (d *Declaration) fetchConfig(p distribution.Provider) *operatorv1.FetchConfiguration {
+func (d *Declaration) fetchConfig(p packages.Provider) *operatorv1.FetchConfiguration {
 	if d.Release != nil {
 		return &operatorv1.FetchConfiguration{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{
 			operatorv1.ProviderTypeLabel: d.Release.Labels[operatorv1.ProviderTypeLabel],
 			operatorv1.ProviderNameLabel: d.Release.Labels[operatorv1.ProviderNameLabel],
 		}}}
 	}
-	if slices.Contains(distribution.Defaults(), p) {
+	if slices.Contains(packages.Defaults(), p) {
 		return nil
 	}
 	return &operatorv1.FetchConfiguration{URL: p.URL}

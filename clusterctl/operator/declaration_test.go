@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
-	"sigs.k8s.io/cluster-api/clusterctl/config"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/components"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/components"
+	"sigs.k8s.io/cluster-api/packages/config"
+	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
 const toyMetadata = `
@@ -89,9 +89,9 @@ func TestDeclare(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "infrastructure-toy", "v1.0.0", "infrastructure-components.yaml")
 			write(t, file, tc.components)
 			write(t, filepath.Join(filepath.Dir(file), "metadata.yaml"), toyMetadata)
-			conf.Providers = []distribution.Provider{{Name: "toy", Type: clusterctlv1.InfrastructureProviderType, URL: file}}
+			conf.Providers = []packages.Provider{{Name: "toy", Type: clusterctlv1.InfrastructureProviderType, URL: file}}
 			c := &catalog.Catalog{Config: conf, Store: repository.NewStore(repository.Options{})}
-			r := Reference{Ref: distribution.Ref{Name: "toy"}, Type: clusterctlv1.InfrastructureProviderType, Namespace: tc.namespace}
+			r := Reference{Ref: packages.Ref{Name: "toy"}, Type: clusterctlv1.InfrastructureProviderType, Namespace: tc.namespace}
 			d, err := declare(t.Context(), c, r, tc.secret)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {

@@ -6,5 +6,5 @@
 //	plan.go         what to declare: checked before anything is written
 //	apply.go        writes and waits
 //
-// What the operator does with the objects is in the folder operator; how releases are read, in internal/distribution.
+// What the operator does with the objects is in the folder operator; how releases are read, in packages.
 package operator

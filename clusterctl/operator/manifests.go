@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/components"
-	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/components"
+	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
 const (
@@ -86,7 +86,7 @@ type Manifests struct {
 // Read reads the operator's manifests for a namespace from the core provider's release: that of the version, the latest if it is
 // empty. Image names are overridden as configured.
 func Read(ctx context.Context, c *catalog.Catalog, version, namespace string) (*Manifests, error) {
-	release, err := c.Release(ctx, clusterctlv1.CoreProviderType, distribution.Ref{Name: clusterctlv1.ClusterAPIProviderName, Version: version})
+	release, err := c.Release(ctx, clusterctlv1.CoreProviderType, packages.Ref{Name: clusterctlv1.ClusterAPIProviderName, Version: version})
 	if err != nil {
 		return nil, err
 	}

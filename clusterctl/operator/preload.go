@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/operated"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/operated"
+	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
 // PreloadRequest is which releases are stored.
@@ -35,7 +35,7 @@ func PlanPreload(ctx context.Context, m *management.Cluster, c *catalog.Catalog,
 		}
 		for _, o := range objects {
 			if o.Version() != "" {
-				refs = append(refs, Reference{Type: o.Type, Namespace: o.GetNamespace(), Ref: distribution.Ref{Name: o.GetName(), Version: o.Version()}})
+				refs = append(refs, Reference{Type: o.Type, Namespace: o.GetNamespace(), Ref: packages.Ref{Name: o.GetName(), Version: o.Version()}})
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func releaseOf(ctx context.Context, c *catalog.Catalog, r Reference, artifact st
 	if artifact == "" {
 		return c.Release(ctx, r.Type, r.Ref)
 	}
-	client, err := repository.FromOCI(distribution.Provider{Name: r.Name, Type: r.Type}, artifact, func(name string) string {
+	client, err := repository.FromOCI(packages.Provider{Name: r.Name, Type: r.Type}, artifact, func(name string) string {
 		value, _ := c.Config.Variable(name)
 		return value
 	}, nil)

@@ -8,7 +8,7 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/install"
-	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/packages"
 )
 
 // Form is how References are written, for help texts.
@@ -16,7 +16,7 @@ const Form = "name, name:version, name:namespace or name:namespace:version"
 
 // Reference is a requested provider.
 type Reference struct {
-	distribution.Ref
+	packages.Ref
 	Type clusterctlv1.ProviderType
 	// Namespace is empty for the default.
 	Namespace string
@@ -26,7 +26,7 @@ type Reference struct {
 func (r Reference) Label() string { return clusterctlv1.ManifestLabel(r.Name, r.Type) }
 
 // flag returns the flag that selects the provider.
-func (r Reference) flag() string { return "--" + distribution.Word(r.Type) }
+func (r Reference) flag() string { return "--" + packages.Word(r.Type) }
 
 // References returns the unique providers of a selection, in install order, with the defaults of a first run.
 func References(s install.Selection, firstRun bool) ([]Reference, error) {
@@ -54,13 +54,13 @@ func References(s install.Selection, firstRun bool) ([]Reference, error) {
 func parse(t clusterctlv1.ProviderType, text string) (Reference, error) {
 	name, rest, _ := strings.Cut(text, ":")
 	namespace, version, versioned := strings.Cut(rest, ":")
-	if _, err := distribution.ParseVersion(namespace); err == nil && !versioned {
+	if _, err := packages.ParseVersion(namespace); err == nil && !versioned {
 		namespace, version, versioned = "", namespace, true
 	}
 	if versioned {
 		name += ":" + version
 	}
-	ref, err := distribution.ParseRef(name)
+	ref, err := packages.ParseRef(name)
 	if err != nil {
 		return Reference{}, fmt.Errorf("provider %q must have the form %s: %w", text, Form, err)
 	}

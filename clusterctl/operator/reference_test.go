@@ -8,12 +8,12 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/install"
-	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/packages"
 )
 
 func TestReferences(t *testing.T) {
 	reference := func(providerType clusterctlv1.ProviderType, name, namespace, version string) Reference {
-		return Reference{Ref: distribution.Ref{Name: name, Version: version}, Type: providerType, Namespace: namespace}
+		return Reference{Ref: packages.Ref{Name: name, Version: version}, Type: providerType, Namespace: namespace}
 	}
 	for _, tc := range []struct {
 		reason    string

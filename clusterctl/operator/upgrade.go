@@ -13,16 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/installed"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
-	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
-	"sigs.k8s.io/cluster-api/internal/distribution/operated"
-	"sigs.k8s.io/cluster-api/internal/distribution/removal"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/installed"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/packages/operated"
+	"sigs.k8s.io/cluster-api/packages/removal"
+	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
 // Change is a declared provider that gets another version.
@@ -57,7 +57,7 @@ func PlanUpgrade(ctx context.Context, m *management.Cluster, c *catalog.Catalog,
 		if o.Version() == w.Version {
 			continue
 		}
-		release, err := c.Release(ctx, o.Type, distribution.Ref{Name: o.GetName(), Version: w.Version})
+		release, err := c.Release(ctx, o.Type, packages.Ref{Name: o.GetName(), Version: w.Version})
 		if err != nil {
 			return nil, err
 		}
@@ -152,11 +152,11 @@ func Next(ctx context.Context, c *catalog.Catalog, have *Installed, version stri
 	if next.Version == have.Version {
 		return nil, nil
 	}
-	before, err := distribution.ParseVersion(have.Version)
+	before, err := packages.ParseVersion(have.Version)
 	if err != nil || version != "" {
 		return next, nil // An unknown version is replaced, and any version that was asked for.
 	}
-	after, err := distribution.ParseVersion(next.Version)
+	after, err := packages.ParseVersion(next.Version)
 	if err != nil || before.GT(after) {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/internal/portforward"
-	"sigs.k8s.io/cluster-api/internal/servicename"
+	"sigs.k8s.io/cluster-api/sdk/portforward"
+	"sigs.k8s.io/cluster-api/sdk/servicename"
 )
 
 // Forward connects to a port of a Pod.

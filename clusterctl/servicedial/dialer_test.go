@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
-	"sigs.k8s.io/cluster-api/provider/testenv/object"
+	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
 // service returns Service n/s with port 443.

@@ -14,8 +14,8 @@ import (
 	"github.com/blang/semver/v4"
 	"sigs.k8s.io/yaml"
 
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
 const (
@@ -105,11 +105,11 @@ func (c *Checker) ask(ctx context.Context) (release, error) {
 
 // message only compares patch versions: upgrading to a newer minor version is a different decision.
 func (c *Checker) message(r release) string {
-	current, err := distribution.ParseVersion(c.Current)
+	current, err := packages.ParseVersion(c.Current)
 	if err != nil || strings.HasSuffix(c.Current, "-dirty") {
 		return ""
 	}
-	latest, err := distribution.ParseVersion(r.Version)
+	latest, err := packages.ParseVersion(r.Version)
 	if err != nil || latest.Major != current.Major || latest.Minor != current.Minor || latest.LTE(current) || builtOn(current, latest) {
 		return ""
 	}

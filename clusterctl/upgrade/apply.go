@@ -11,11 +11,11 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/progress"
-	"sigs.k8s.io/cluster-api/internal/distribution/install"
-	"sigs.k8s.io/cluster-api/internal/distribution/lock"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
-	"sigs.k8s.io/cluster-api/internal/distribution/upgrade"
-	"sigs.k8s.io/cluster-api/internal/distribution/upgrade/journal"
+	"sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/lock"
+	"sigs.k8s.io/cluster-api/packages/repository"
+	"sigs.k8s.io/cluster-api/packages/upgrade"
+	"sigs.k8s.io/cluster-api/packages/upgrade/journal"
 )
 
 // Applier upgrades providers. Running the same upgrade again continues an interrupted one.

@@ -1,7 +1,7 @@
 // Package upgrade upgrades the providers of a management cluster: it determines which versions they can have next, checks
 // everything that can be checked without writing, and upgrades one provider after the other.
 //
-// One provider is upgraded by internal/distribution/upgrade.
+// One provider is upgraded by packages/upgrade.
 package upgrade
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/blang/semver/v4"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/inventory"
 )
 
 // Releases are what a provider's repository has.
@@ -90,13 +90,13 @@ type candidate struct {
 
 // newer returns the installed version, and all newer ones, oldest first.
 func newer(p *clusterctlv1.Provider, r Releases) ([]candidate, error) {
-	installed, err := distribution.ParseVersion(p.Version)
+	installed, err := packages.ParseVersion(p.Version)
 	if err != nil {
 		return nil, fmt.Errorf("the inventory of %s in namespace %s: %w", p.ManifestLabel(), p.Namespace, err)
 	}
 	list := []candidate{{text: p.Version, version: installed}}
 	for _, text := range r.Versions {
-		if v, err := distribution.ParseVersion(text); err == nil && v.GT(installed) {
+		if v, err := packages.ParseVersion(text); err == nil && v.GT(installed) {
 			list = append(list, candidate{text: text, version: v})
 		}
 	}
@@ -114,7 +114,7 @@ func newer(p *clusterctlv1.Provider, r Releases) ([]candidate, error) {
 
 // contracts returns the contracts of the core provider's release series from the installed one on.
 func contracts(core *clusterctlv1.Provider, metadata *clusterctlv1.Metadata) []string {
-	installed, _ := distribution.ParseVersion(core.Version) // newer has parsed it.
+	installed, _ := packages.ParseVersion(core.Version) // newer has parsed it.
 	series := slices.Clone(metadata.ReleaseSeries)
 	slices.SortFunc(series, func(a, b clusterctlv1.ReleaseSeries) int {
 		return cmp.Or(cmp.Compare(a.Major, b.Major), cmp.Compare(a.Minor, b.Minor))

@@ -10,16 +10,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
-	"sigs.k8s.io/cluster-api/clusterctl/certmanager"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/components"
-	"sigs.k8s.io/cluster-api/internal/distribution/installed"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
-	"sigs.k8s.io/cluster-api/internal/distribution/operated"
-	"sigs.k8s.io/cluster-api/internal/distribution/upgrade"
-	"sigs.k8s.io/cluster-api/internal/distribution/upgrade/journal"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/certmanager"
+	"sigs.k8s.io/cluster-api/packages/components"
+	"sigs.k8s.io/cluster-api/packages/installed"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/operated"
+	"sigs.k8s.io/cluster-api/packages/upgrade"
+	"sigs.k8s.io/cluster-api/packages/upgrade/journal"
 )
 
 // parallelDownloads is how many providers are downloaded concurrently.
@@ -162,7 +162,7 @@ func (p *Planner) download(ctx context.Context, wanted []Wanted) ([]*components.
 	group.SetLimit(parallelDownloads)
 	for i, w := range wanted {
 		group.Go(func() error {
-			ref := distribution.Ref{Name: w.Installed.ProviderName, Version: w.Version}
+			ref := packages.Ref{Name: w.Installed.ProviderName, Version: w.Version}
 			release, err := p.Catalog.Release(ctx, w.Installed.GetProviderType(), ref)
 			if err != nil {
 				return err

@@ -6,10 +6,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
 // parallelReads is how many repositories are read concurrently.
@@ -22,7 +22,7 @@ func Read(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory
 	group.SetLimit(parallelReads)
 	for i := range installed {
 		group.Go(func() error {
-			p, err := distribution.Find(c.Config.Providers, installed[i].GetProviderType(), installed[i].ProviderName)
+			p, err := packages.Find(c.Config.Providers, installed[i].GetProviderType(), installed[i].ProviderName)
 			if err != nil {
 				return err
 			}
@@ -61,8 +61,8 @@ func read(ctx context.Context, client *repository.Client) (Releases, error) {
 func latest(versions []string) string {
 	best := versions[0]
 	for _, text := range versions[1:] {
-		a, errA := distribution.ParseVersion(text)
-		b, errB := distribution.ParseVersion(best)
+		a, errA := packages.ParseVersion(text)
+		b, errB := packages.ParseVersion(best)
 		if errA == nil && errB == nil && a.GT(b) {
 			best = text
 		}

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/install"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/inventory"
 )
 
 // Request is what to upgrade: to the latest versions of a contract, or a selection.
@@ -28,9 +28,9 @@ type Wanted struct {
 
 // Check returns why a request is invalid, whatever is installed, or nil.
 func (r Request) Check() error {
-	if r.Contract != "" && r.Contract != distribution.Contract {
+	if r.Contract != "" && r.Contract != packages.Contract {
 		return fmt.Errorf("this clusterctl can only upgrade to contract %s, not to %s: set --contract %s, or use a clusterctl for that contract",
-			distribution.Contract, r.Contract, distribution.Contract)
+			packages.Contract, r.Contract, packages.Contract)
 	}
 	_, _, err := r.items()
 	return err
@@ -52,7 +52,7 @@ func (r Request) items() ([]install.Item, map[string]string, error) {
 	}
 	for _, item := range items {
 		if item.Ref.Version == "" {
-			return nil, nil, fmt.Errorf("--%s: %s has no version: use %s:{version}, for example %s:v1.7.0", distribution.Word(item.Type), item.Ref.Name, item.Ref.Name, item.Ref.Name)
+			return nil, nil, fmt.Errorf("--%s: %s has no version: use %s:{version}, for example %s:v1.7.0", packages.Word(item.Type), item.Ref.Name, item.Ref.Name, item.Ref.Name)
 		}
 	}
 	return items, namespaces, nil
@@ -116,13 +116,13 @@ func (r Request) selected(ctx context.Context, c *catalog.Catalog, installed inv
 			continue
 		}
 		if ns := namespaces[label]; ns != "" && ns != entry.Namespace {
-			return nil, fmt.Errorf("--%s: %s is installed in namespace %s, not %s: omit the namespace", distribution.Word(items[i].Type), label, entry.Namespace, ns)
+			return nil, fmt.Errorf("--%s: %s is installed in namespace %s, not %s: omit the namespace", packages.Word(items[i].Type), label, entry.Namespace, ns)
 		}
 		list = append(list, Wanted{entry, items[i].Ref.Version})
 	}
 	for _, item := range items {
 		if len(installed.Of(item.Type, item.Ref.Name)) == 0 {
-			return nil, fmt.Errorf("--%s: %s is not installed: see `kubectl get providers -A`, or install it with `clusterctl init`", distribution.Word(item.Type), item.Label())
+			return nil, fmt.Errorf("--%s: %s is not installed: see `kubectl get providers -A`, or install it with `clusterctl init`", packages.Word(item.Type), item.Label())
 		}
 	}
 	return list, checkContracts(ctx, c, others)
@@ -140,8 +140,8 @@ func checkContracts(ctx context.Context, c *catalog.Catalog, others inventory.In
 		if err != nil {
 			return err
 		}
-		if have := list[0].contract; have != distribution.Contract {
-			return fmt.Errorf("%s %s implements contract %s, and the other providers are upgraded to %s: upgrade %s, too", p.Name, p.Version, have, distribution.Contract, p.Name)
+		if have := list[0].contract; have != packages.Contract {
+			return fmt.Errorf("%s %s implements contract %s, and the other providers are upgraded to %s: upgrade %s, too", p.Name, p.Version, have, packages.Contract, p.Name)
 		}
 	}
 	return nil

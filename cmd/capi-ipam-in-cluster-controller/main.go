@@ -2,8 +2,8 @@
 package main
 
 import (
-	"sigs.k8s.io/cluster-api/ipam/incluster"
-	"sigs.k8s.io/cluster-api/provider/manager"
+	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster"
+	"sigs.k8s.io/cluster-api/sdk/manager"
 )
 
 func main() {

@@ -2,8 +2,8 @@
 package main
 
 import (
-	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
-	"sigs.k8s.io/cluster-api/provider/manager"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory"
+	"sigs.k8s.io/cluster-api/sdk/manager"
 )
 
 func main() {

@@ -2,8 +2,8 @@
 package main
 
 import (
-	"sigs.k8s.io/cluster-api/core"
-	"sigs.k8s.io/cluster-api/provider/manager"
+	"sigs.k8s.io/cluster-api/providers/core"
+	"sigs.k8s.io/cluster-api/sdk/manager"
 )
 
 func main() {

@@ -2,8 +2,8 @@
 package main
 
 import (
-	"sigs.k8s.io/cluster-api/bootstrap/kubeadm"
-	"sigs.k8s.io/cluster-api/provider/manager"
+	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm"
+	"sigs.k8s.io/cluster-api/sdk/manager"
 )
 
 func main() {

@@ -2,8 +2,8 @@
 package main
 
 import (
-	"sigs.k8s.io/cluster-api/controlplane/kubeadm"
-	"sigs.k8s.io/cluster-api/provider/manager"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm"
+	"sigs.k8s.io/cluster-api/sdk/manager"
 )
 
 func main() {

@@ -4,13 +4,13 @@ go 1.26.0
 
 replace (
 	sigs.k8s.io/cluster-api => ../..
-	sigs.k8s.io/cluster-api/provider => ../../provider
+	sigs.k8s.io/cluster-api/sdk => ../../sdk
 )
 
 require (
 	golang.org/x/crypto v0.58.0
 	sigs.k8s.io/cluster-api v0.0.0-00010101000000-000000000000
-	sigs.k8s.io/cluster-api/provider v0.0.0-00010101000000-000000000000
+	sigs.k8s.io/cluster-api/sdk v0.0.0-00010101000000-000000000000
 )
 
 require (

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/host"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/machine"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/webhook"
-	"sigs.k8s.io/cluster-api/provider/manager"
-	"sigs.k8s.io/cluster-api/provider/step"
-	"sigs.k8s.io/cluster-api/provider/watch"
+	"sigs.k8s.io/cluster-api/sdk/manager"
+	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
 // NewComponent is the provider's manager.

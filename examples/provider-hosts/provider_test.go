@@ -29,10 +29,10 @@ import (
 	hosts "sigs.k8s.io/cluster-api/examples/provider-hosts"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/sshtest"
-	"sigs.k8s.io/cluster-api/provider/condition"
-	"sigs.k8s.io/cluster-api/provider/manager"
-	"sigs.k8s.io/cluster-api/provider/testenv"
-	"sigs.k8s.io/cluster-api/provider/testenv/object"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/manager"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
 var server testenv.Server
@@ -74,7 +74,7 @@ func (l *logs) add(prefix, args string) {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	env := server.Start(t, "config/core/crd", "examples/provider-hosts/config/crd")
+	env := server.Start(t, "providers/core/config/crd", "examples/provider-hosts/config/crd")
 	w := &world{Client: env.NewClient(t, testenv.Scheme(t, hostsv1.AddToScheme)), t: t, env: env, namespace: env.Namespace(t)}
 	w.build.Namespace = w.namespace
 	w.permissions()

@@ -29,17 +29,17 @@ func components() []component {
 		ipam           = "ipam.cluster.x-k8s.io"
 	)
 	return []component{
-		{group: "cluster.x-k8s.io", dir: "config/core/crd"},
-		{group: "addons.cluster.x-k8s.io", dir: "config/core/crd"},
-		{group: ipam, version: "v1alpha2", dir: "config/ipam-in-cluster/crd", contract: "v1alpha2"},
-		{group: ipam, dir: "config/core/crd"},
-		{group: "runtime.cluster.x-k8s.io", dir: "config/core/crd"},
-		{group: "bootstrap.cluster.x-k8s.io", dir: "config/bootstrap-kubeadm/crd", contract: "v1beta1"},
-		{group: "controlplane.cluster.x-k8s.io", dir: "config/control-plane-kubeadm/crd", contract: "v1beta1"},
-		{group: infrastructure, version: "v1beta1", dir: "config/infrastructure-docker/crd", contract: "v1beta1"},
-		{group: infrastructure, version: "v1alpha1", dir: "config/infrastructure-in-memory/crd", contract: "v1alpha1"},
-		{group: "clusterctl.cluster.x-k8s.io", dir: "config/clusterctl/crd"},
-		{group: "operator.cluster.x-k8s.io", dir: "config/operator/crd"},
+		{group: "cluster.x-k8s.io", dir: "providers/core/config/crd"},
+		{group: "addons.cluster.x-k8s.io", dir: "providers/core/config/crd"},
+		{group: ipam, version: "v1alpha2", dir: "providers/ipam-in-cluster/config/crd", contract: "v1alpha2"},
+		{group: ipam, dir: "providers/core/config/crd"},
+		{group: "runtime.cluster.x-k8s.io", dir: "providers/core/config/crd"},
+		{group: "bootstrap.cluster.x-k8s.io", dir: "providers/bootstrap-kubeadm/config/crd", contract: "v1beta1"},
+		{group: "controlplane.cluster.x-k8s.io", dir: "providers/control-plane-kubeadm/config/crd", contract: "v1beta1"},
+		{group: infrastructure, version: "v1beta1", dir: "providers/infrastructure-docker/config/crd", contract: "v1beta1"},
+		{group: infrastructure, version: "v1alpha1", dir: "providers/infrastructure-in-memory/config/crd", contract: "v1alpha1"},
+		{group: "clusterctl.cluster.x-k8s.io", dir: "packages/inventory/crd"},
+		{group: "operator.cluster.x-k8s.io", dir: "providers/operator/config/crd"},
 	}
 }
 

@@ -100,37 +100,37 @@ func TestDefinitionOf(t *testing.T) {
 		{
 			reason: "core kinds have no contract label, and no generator version",
 			raw:    raw("cluster.x-k8s.io", "Cluster", "clusters", "v1beta1", "{type: string}"),
-			want: &definition{dir: "config/core/crd",
+			want: &definition{dir: "providers/core/config/crd",
 				content: []byte(withUnserved(finished("cluster.x-k8s.io", "Cluster", "clusters", "v1beta1", "", "type: string"), "v1alpha3", "v1alpha4"))},
 		},
 		{
 			reason: "provider kinds have the version that implements the contract",
 			raw:    raw(infrastructure, "DockerCluster", "dockerclusters", "v1beta1", "{type: string}"),
-			want: &definition{dir: "config/infrastructure-docker/crd",
+			want: &definition{dir: "providers/infrastructure-docker/config/crd",
 				content: []byte(withUnserved(finished(infrastructure, "DockerCluster", "dockerclusters", "v1beta1", label("v1beta1"), "type: string"), "v1alpha3", "v1alpha4"))},
 		},
 		{
 			reason: "a newer kind has fewer unserved versions",
 			raw:    raw("cluster.x-k8s.io", "ClusterClass", "clusterclasses", "v1beta1", "{type: string}"),
-			want: &definition{dir: "config/core/crd",
+			want: &definition{dir: "providers/core/config/crd",
 				content: []byte(withUnserved(finished("cluster.x-k8s.io", "ClusterClass", "clusterclasses", "v1beta1", "", "type: string"), "v1alpha4"))},
 		},
 		{
 			reason: "two providers share a group, with different versions",
 			raw:    raw(infrastructure, "InMemoryCluster", "inmemoryclusters", "v1alpha1", "{type: string}"),
-			want: &definition{dir: "config/infrastructure-in-memory/crd",
+			want: &definition{dir: "providers/infrastructure-in-memory/config/crd",
 				content: []byte(finished(infrastructure, "InMemoryCluster", "inmemoryclusters", "v1alpha1", label("v1alpha1"), "type: string"))},
 		},
 		{
 			reason: "defaults of the empty string are dropped at any depth",
 			raw:    raw("addons.cluster.x-k8s.io", "Set", "sets", "v1beta1", `{type: string, default: ""}`),
-			want: &definition{dir: "config/core/crd",
+			want: &definition{dir: "providers/core/config/crd",
 				content: []byte(finished("addons.cluster.x-k8s.io", "Set", "sets", "v1beta1", "", "type: string"))},
 		},
 		{
 			reason: "other defaults are kept",
 			raw:    raw("addons.cluster.x-k8s.io", "Set", "sets", "v1beta1", `{type: string, default: "x"}`),
-			want: &definition{dir: "config/core/crd",
+			want: &definition{dir: "providers/core/config/crd",
 				content: []byte(finished("addons.cluster.x-k8s.io", "Set", "sets", "v1beta1", "", "default: x\ntype: string"))},
 		},
 		{
@@ -180,14 +180,14 @@ func TestSync(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("config/core/crd/cluster.x-k8s.io_olds.yaml", "stale")
-	write("config/core/crd/cluster.x-k8s.io_sames.yaml", "same")
-	write("config/core/crd/cluster.x-k8s.io_others.yaml", "before")
-	write("config/core/crd/kustomization.yaml", "unrelated")
+	write("providers/core/config/crd/cluster.x-k8s.io_olds.yaml", "stale")
+	write("providers/core/config/crd/cluster.x-k8s.io_sames.yaml", "same")
+	write("providers/core/config/crd/cluster.x-k8s.io_others.yaml", "before")
+	write("providers/core/config/crd/kustomization.yaml", "unrelated")
 	files := map[string][]byte{
-		at("config/core/crd/cluster.x-k8s.io_sames.yaml"):  []byte("same"),
-		at("config/core/crd/cluster.x-k8s.io_others.yaml"): []byte("after"),
-		at("api/a/zz_generated.deepcopy.go"):               []byte("new"),
+		at("providers/core/config/crd/cluster.x-k8s.io_sames.yaml"):  []byte("same"),
+		at("providers/core/config/crd/cluster.x-k8s.io_others.yaml"): []byte("after"),
+		at("api/a/zz_generated.deepcopy.go"):                         []byte("new"),
 	}
 
 	var got [][]string
@@ -199,7 +199,7 @@ func TestSync(t *testing.T) {
 		got = append(got, changed)
 	}
 	want := [][]string{
-		{"api/a/zz_generated.deepcopy.go", "config/core/crd/cluster.x-k8s.io_olds.yaml", "config/core/crd/cluster.x-k8s.io_others.yaml"},
+		{"api/a/zz_generated.deepcopy.go", "providers/core/config/crd/cluster.x-k8s.io_olds.yaml", "providers/core/config/crd/cluster.x-k8s.io_others.yaml"},
 		nil,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -207,7 +207,7 @@ func TestSync(t *testing.T) {
 	}
 
 	content := map[string]string{}
-	present, err := filepath.Glob(at("config/core/crd/*"))
+	present, err := filepath.Glob(at("providers/core/config/crd/*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,10 +219,10 @@ func TestSync(t *testing.T) {
 		content[relative(root, path)] = string(text)
 	}
 	wantContent := map[string]string{
-		"config/core/crd/cluster.x-k8s.io_sames.yaml":  "same",
-		"config/core/crd/cluster.x-k8s.io_others.yaml": "after",
-		"config/core/crd/kustomization.yaml":           "unrelated",
-		"api/a/zz_generated.deepcopy.go":               "new",
+		"providers/core/config/crd/cluster.x-k8s.io_sames.yaml":  "same",
+		"providers/core/config/crd/cluster.x-k8s.io_others.yaml": "after",
+		"providers/core/config/crd/kustomization.yaml":           "unrelated",
+		"api/a/zz_generated.deepcopy.go":                         "new",
 	}
 	if diff := cmp.Diff(wantContent, content); diff != "" {
 		t.Errorf("files differ (-want +got):\n%s", diff)

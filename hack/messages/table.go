@@ -27,8 +27,8 @@ type sink struct {
 }
 
 const (
-	stepPackage      = prefix + "provider/step"
-	conditionPackage = prefix + "provider/condition"
+	stepPackage      = prefix + "sdk/step"
+	conditionPackage = prefix + "sdk/condition"
 	fieldPackage     = "k8s.io/apimachinery/pkg/util/validation/field"
 	errorsPackage    = "k8s.io/apimachinery/pkg/api/errors"
 	recordPackage    = "k8s.io/client-go/tools/record"
@@ -87,9 +87,9 @@ func functions() map[string]sink {
 		"io.WriteString": {kind: kindPrint, arg: 1},
 
 		// These print through interfaces and fields.
-		prefix + "clusterctl/lock.candidate.tell":                {kind: kindPrint, format: true},
-		prefix + "clusterctl/move.Progress.Say":                  {kind: kindPrint, format: true},
-		prefix + "internal/distribution/upgrade.Upgrader.report": {kind: kindPrint, format: true},
+		prefix + "clusterctl/lock.candidate.tell":   {kind: kindPrint, format: true},
+		prefix + "clusterctl/move.Progress.Say":     {kind: kindPrint, format: true},
+		prefix + "packages/upgrade.Upgrader.report": {kind: kindPrint, format: true},
 
 		"net/http.Error":                       {kind: kindError, arg: 1},
 		"google.golang.org/grpc/status.Error":  {kind: kindError, arg: 1},

@@ -1,5 +1,5 @@
 // Package statemetrics writes the kube-state-metrics configuration for the product's objects:
-// config/metrics/crd-metrics-config.yaml.
+// release/files/crd-metrics-config.yaml.
 //
 // Metrics common to all kinds derive from their definitions (kinds.go), so that new kinds are covered; those of specific
 // kinds are in a table (own.go). Metrics of the managers themselves do not belong here.

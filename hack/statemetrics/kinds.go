@@ -13,7 +13,7 @@ import (
 )
 
 // File is the path of the configuration below the root of the repository.
-const File = "config/metrics/crd-metrics-config.yaml"
+const File = "release/files/crd-metrics-config.yaml"
 
 const header = `# Configuration of kube-state-metrics for the kinds of Cluster API: --custom-resource-state-config-file.
 # It is written by "make generate" from the definitions and hack/statemetrics/own.go.
@@ -56,7 +56,7 @@ func New(root string) (Config, error) {
 
 // Definitions returns the CRDs of the released components, sorted by kind.
 func Definitions(root string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	components, err := filepath.Glob(filepath.Join(root, "config", "*", "component.yaml"))
+	components, err := filepath.Glob(filepath.Join(root, "providers", "*", "config", "component.yaml"))
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
-	"sigs.k8s.io/cluster-api/internal/distribution/lock"
+	"sigs.k8s.io/cluster-api/packages/lock"
 	"sigs.k8s.io/cluster-api/test/managers"
 )
 

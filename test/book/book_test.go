@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 const (

@@ -52,12 +52,16 @@ func list(from any, keys ...string) []any {
 	return l
 }
 
-// readDefinitions reads the CustomResourceDefinitions that match a glob pattern, by name.
-func readDefinitions(t *testing.T, pattern string) map[string]object {
+// readDefinitions reads the CustomResourceDefinitions that match any of the glob patterns, by name.
+func readDefinitions(t *testing.T, patterns ...string) map[string]object {
 	t.Helper()
-	paths, err := filepath.Glob(pattern)
-	if err != nil {
-		t.Fatalf("list definitions: %v", err)
+	var paths []string
+	for _, pattern := range patterns {
+		matches, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatalf("list definitions: %v", err)
+		}
+		paths = append(paths, matches...)
 	}
 	definitions := map[string]object{}
 	for _, path := range paths {
@@ -74,7 +78,7 @@ func readDefinitions(t *testing.T, pattern string) map[string]object {
 		}
 	}
 	if len(definitions) == 0 {
-		t.Fatalf("no definitions match %s: generate them first", pattern)
+		t.Fatalf("no definitions match %s: generate them first", patterns)
 	}
 	return definitions
 }
@@ -82,5 +86,5 @@ func readDefinitions(t *testing.T, pattern string) map[string]object {
 // ours returns the CRDs of this repository.
 func ours(t *testing.T) map[string]object {
 	t.Helper()
-	return readDefinitions(t, filepath.Join(root, "config", "*", "crd", "*.yaml"))
+	return readDefinitions(t, filepath.Join(root, "providers", "*", "config", "crd", "*.yaml"), filepath.Join(root, "packages", "inventory", "crd", "*.yaml"))
 }

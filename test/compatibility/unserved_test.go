@@ -12,7 +12,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 var server testenv.Server // shared by the tests of the package, ended by TestMain
@@ -69,7 +69,7 @@ func TestUpgradeInPlace(t *testing.T) {
 	}
 	next := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, component := range []string{"core", "bootstrap-kubeadm", "control-plane-kubeadm"} {
-		ours, err := e.ReadCRDs(filepath.Join("config", component, "crd"))
+		ours, err := e.ReadCRDs(filepath.Join("providers", component, "config", "crd"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ import (
 const (
 	// testRegistry is part of the names of the images, so that they do not replace images of a release.
 	testRegistry = "cluster-api.invalid/e2e"
-	// testVersion is a version of a release series that config/metadata.yaml has.
+	// testVersion is a version of a release series that release/files/metadata.yaml has.
 	testVersion = "v2.0.0"
 	// memoryLimit is that of each manager: a few clusters need half of it.
 	memoryLimit = "64Mi"
@@ -75,7 +75,7 @@ func TestDeployments(t *testing.T) {
 // preloading returns this project's template, with the images of managers loaded into its machines.
 func preloading(t *testing.T, tools *journey.Tools, managers []deployed) journey.Template {
 	t.Helper()
-	released := filepath.Join(tools.Root, "config", "infrastructure-docker", "templates")
+	released := filepath.Join(tools.Root, "providers", "infrastructure-docker", "config", "templates")
 	content, err := os.ReadFile(filepath.Join(released, "clusterclass-quick-start.yaml"))
 	if err != nil {
 		t.Fatal(err)

@@ -7,5 +7,5 @@
 // how many requests failed, and the longest interruption.
 //
 // What belongs here: what only real machines show. What does not: journeys that the in-memory provider can show, which are in
-// test/journey, and tests of the Docker provider alone, which are in infrastructure/docker.
+// test/journey, and tests of the Docker provider alone, which are in providers/infrastructure-docker.
 package e2e

@@ -13,11 +13,11 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
-	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
-// allReady is the line of images/node/by-hand.sh with the time until all Nodes are ready, in seconds.
+// allReady is the line of providers/infrastructure-docker/nodeimage/by-hand.sh with the time until all Nodes are ready, in seconds.
 var allReady = regexp.MustCompile(`(?m)^ *([0-9.]+) s  all Nodes are Ready$`)
 
 // TestTime compares the time from the creation of a Cluster with one control plane machine and one worker until all Nodes are
@@ -27,15 +27,15 @@ func TestTime(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), filepath.Join(w.Tools.Root, "images", "node", "by-hand.sh"), newer).CombinedOutput()
 	found := allReady.FindSubmatch(out)
 	if err != nil || found == nil {
-		t.Fatalf("images/node/by-hand.sh: %v\n%s", err, out)
+		t.Fatalf("providers/infrastructure-docker/nodeimage/by-hand.sh: %v\n%s", err, out)
 	}
 	byHand, err := strconv.ParseFloat(string(found[1]), 64)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := journey.Template{
-		Cluster: filepath.Join(w.Tools.Root, "config", "infrastructure-docker", "templates", "cluster-template-development.yaml"),
-		Class:   filepath.Join(w.Tools.Root, "config", "infrastructure-docker", "templates", "clusterclass-quick-start.yaml"),
+		Cluster: filepath.Join(w.Tools.Root, "providers", "infrastructure-docker", "config", "templates", "cluster-template-development.yaml"),
+		Class:   filepath.Join(w.Tools.Root, "providers", "infrastructure-docker", "config", "templates", "clusterclass-quick-start.yaml"),
 	}
 	w.Class(template)
 	cluster := w.Generated(template, "time", newer, 1, 1)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/test/fault/campaign"
 	"sigs.k8s.io/cluster-api/test/fault/report"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"

@@ -8,7 +8,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/provider/condition"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
 // Condition returns nil if it is true in a Snapshot, and otherwise why not.

@@ -14,7 +14,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
-	"sigs.k8s.io/cluster-api/provider/ownership"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
 
 // fault is something that goes wrong in a fleet, and the root cause that `clusterctl explain` reports.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // TestFaultsAreDocumented checks that the book's table of faults has the causes that the journeys check, with their tests.

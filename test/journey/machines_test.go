@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/sdk/pki"
 )
 
 // TestControlPlaneMachineOfTheUser creates a Cluster without a control plane object. The bootstrap provider creates the CAs, and the

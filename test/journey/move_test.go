@@ -19,8 +19,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
-	"sigs.k8s.io/cluster-api/provider/ownership"
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // killInterval is how much longer each run of a move that is killed may take than the one before, so that one ends.

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // operated is a management cluster whose providers are objects.

@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // brokenDownload is a way in which a server fails, and what the condition says.

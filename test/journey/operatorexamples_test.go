@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	declared "sigs.k8s.io/cluster-api/internal/distribution/operated"
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	declared "sigs.k8s.io/cluster-api/packages/operated"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // connect returns a client for the management cluster.

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/cluster-api/provider/pki"
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/pki"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // internet is an HTTPS proxy on the loopback interface, and all servers behind it: whatever a program requests ends there. A host that does

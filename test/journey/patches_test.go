@@ -27,9 +27,9 @@ import (
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/exp/runtime/server"
 	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation"
-	"sigs.k8s.io/cluster-api/internal/extensiontest"
-	"sigs.k8s.io/cluster-api/provider/condition"
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/test/extensiontest"
 	"sigs.k8s.io/cluster-api/test/managers"
 )
 

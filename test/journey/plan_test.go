@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/controlplane/kubeadm/replacement"
-	"sigs.k8s.io/cluster-api/core/topologyplan"
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/replacement"
+	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // TestPlanAgreesWithOutcome makes random changes of a Cluster, its ClusterClass and its templates, and compares the plan of each with what

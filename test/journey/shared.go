@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // shared is the management cluster of this package's tests.

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // startTime is the timeout for the standalone program to become ready.

@@ -21,7 +21,7 @@ type Template struct {
 
 // ProjectTemplate returns the template that this project releases.
 func (t *Tools) ProjectTemplate() Template {
-	dir := filepath.Join(t.Root, "config", "infrastructure-in-memory", "templates")
+	dir := filepath.Join(t.Root, "providers", "infrastructure-in-memory", "config", "templates")
 	return Template{Cluster: filepath.Join(dir, "cluster-template.yaml"), Class: filepath.Join(dir, "clusterclass-in-memory.yaml")}
 }
 

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // Tools are the users' programs, and the repository that they install providers from.

@@ -26,7 +26,7 @@ import (
 // loopback.
 func (s *Server) Install(ctx context.Context, m *Manager, port int) error {
 	for _, kind := range []string{"crd", "webhook"} {
-		files, err := filepath.Glob(filepath.Join(s.Root, "config", m.Component, kind, "*.yaml"))
+		files, err := filepath.Glob(filepath.Join(s.Root, "providers", m.Component, "config", kind, "*.yaml"))
 		if err != nil {
 			return err
 		}

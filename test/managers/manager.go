@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"sigs.k8s.io/cluster-api/provider/pki"
-	"sigs.k8s.io/cluster-api/provider/testenv/process"
+	"sigs.k8s.io/cluster-api/sdk/pki"
+	"sigs.k8s.io/cluster-api/sdk/testenv/process"
 )
 
 // Program is one of the product's managers.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// releasedVersion is a version of a release series that config/metadata.yaml has.
+// releasedVersion is a version of a release series that release/files/metadata.yaml has.
 const releasedVersion = "v2.0.0"
 
 // Released returns the manifests of a program's component, from a release of this repository, with the defaults of their

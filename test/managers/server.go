@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/provider/testenv/process"
+	"sigs.k8s.io/cluster-api/sdk/testenv/process"
 )
 
 // startTimeout is many times what an idle machine takes, which is three seconds.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/internal/extensiontest"
+	"sigs.k8s.io/cluster-api/test/extensiontest"
 )
 
 // extensionConfig registers a server of extensions whose CA is in a Secret, for namespaces with a label, and waits until it is discovered.

@@ -24,13 +24,13 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/bootstrap/kubeadm"
-	controlplane "sigs.k8s.io/cluster-api/controlplane/kubeadm"
-	"sigs.k8s.io/cluster-api/core"
-	"sigs.k8s.io/cluster-api/infrastructure/docker"
-	"sigs.k8s.io/cluster-api/infrastructure/inmemory"
-	"sigs.k8s.io/cluster-api/provider/manager"
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm"
+	controlplane "sigs.k8s.io/cluster-api/providers/control-plane-kubeadm"
+	"sigs.k8s.io/cluster-api/providers/core"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory"
+	"sigs.k8s.io/cluster-api/sdk/manager"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 var server testenv.Server
@@ -55,7 +55,7 @@ type request struct{ manager, method, path string }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	e := server.Start(t, "config/core/crd", "config/bootstrap-kubeadm/crd", "config/control-plane-kubeadm/crd", "config/infrastructure-in-memory/crd", "config/infrastructure-docker/crd")
+	e := server.Start(t, "providers/core/config/crd", "providers/bootstrap-kubeadm/config/crd", "providers/control-plane-kubeadm/config/crd", "providers/infrastructure-in-memory/config/crd", "providers/infrastructure-docker/config/crd")
 	return &world{T: t, Env: e, client: e.NewClient(t, nil)}
 }
 

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	providerinstall "sigs.k8s.io/cluster-api/internal/distribution/install"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	providerinstall "sigs.k8s.io/cluster-api/packages/install"
 )
 
 // topologyVariable is the environment variable of the ClusterTopology feature, which requires a newer Kubernetes version.

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/move/pause"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 var first, second testenv.Server

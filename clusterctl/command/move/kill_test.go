@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
-	"sigs.k8s.io/cluster-api/internal/distribution/lock"
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/packages/lock"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // everyVariable is the environment variable that, if not empty, makes TestKilled interrupt a move after every request.

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/move/directory"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
-	"sigs.k8s.io/cluster-api/internal/distribution/lock"
+	"sigs.k8s.io/cluster-api/packages/lock"
 )
 
 // Options are the inputs of the command.

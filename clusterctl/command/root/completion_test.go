@@ -10,14 +10,14 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/internal/distribution"
+	"sigs.k8s.io/cluster-api/packages"
 )
 
 // TestNamesAreCompleted checks that every argument and flag that takes the name of an object has completion.
 func TestNamesAreCompleted(t *testing.T) {
 	flags := []string{"namespace", "target-namespace", "kubeconfig-context", "to-kubeconfig-context", "from-config-map", "from-config-map-namespace"}
-	for _, providerType := range distribution.Types() {
-		flags = append(flags, distribution.Word(providerType))
+	for _, providerType := range packages.Types() {
+		flags = append(flags, packages.Word(providerType))
 	}
 	streams, _ := iostreams.Test()
 	var visit func(*cobra.Command)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // server is the management cluster of TestJourney, and deletes that of TestDeleteProviders: both begin with an empty cluster.

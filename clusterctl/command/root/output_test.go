@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sigs.k8s.io/cluster-api/provider/version"
+	"sigs.k8s.io/cluster-api/sdk/version"
 )
 
 // TestVersion pins the formats of the version, which scripts parse.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/plugin"
 	"sigs.k8s.io/cluster-api/clusterctl/update"
+	"sigs.k8s.io/cluster-api/packages/config"
 )
 
 // updateTimeout is how long an interactive user waits for the update check, at most once a day.

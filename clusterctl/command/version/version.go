@@ -12,7 +12,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/provider/version"
+	"sigs.k8s.io/cluster-api/sdk/version"
 )
 
 // Options are the inputs of the command.

@@ -23,8 +23,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/sshtest"
-	"sigs.k8s.io/cluster-api/provider/condition"
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 func TestCluster(t *testing.T) {

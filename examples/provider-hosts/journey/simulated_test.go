@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/sshtest"
-	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/sdk/pki"
 )
 
 // Variables of the processes in which this test binary stands for a program of a Host.

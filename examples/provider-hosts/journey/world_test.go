@@ -26,10 +26,10 @@ import (
 	hosts "sigs.k8s.io/cluster-api/examples/provider-hosts"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/sshtest"
-	"sigs.k8s.io/cluster-api/provider/manager"
-	"sigs.k8s.io/cluster-api/provider/pki"
-	"sigs.k8s.io/cluster-api/provider/testenv"
-	"sigs.k8s.io/cluster-api/provider/testenv/process"
+	"sigs.k8s.io/cluster-api/sdk/manager"
+	"sigs.k8s.io/cluster-api/sdk/pki"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/process"
 )
 
 var server testenv.Server

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
-	"sigs.k8s.io/cluster-api/internal/variable"
+	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation/variable"
 )
 
 // builtin is the variable whose values for a template extend, instead of replace, those of the request.

@@ -1,4 +1,4 @@
-// Command openapi writes the OpenAPI document of the runtime hooks into config/runtime-sdk of the repository in its argument.
+// Command openapi writes the OpenAPI document of the runtime hooks into release/files of the repository in its argument.
 package main
 
 import (
@@ -24,5 +24,5 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(args[0], "config", "runtime-sdk", openapi.File), document, 0o600)
+	return os.WriteFile(filepath.Join(args[0], "release", "files", openapi.File), document, 0o600)
 }

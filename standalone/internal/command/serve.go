@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"sigs.k8s.io/cluster-api/provider/crash"
+	"sigs.k8s.io/cluster-api/sdk/crash"
 	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
 	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"

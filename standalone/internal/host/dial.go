@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"sigs.k8s.io/cluster-api/internal/servicename"
+	"sigs.k8s.io/cluster-api/sdk/servicename"
 )
 
 // dial connects a component to an address. Names of Services, as <name>.<namespace>.svc, lead to the component behind the Service: there

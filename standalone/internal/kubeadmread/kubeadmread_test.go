@@ -15,8 +15,8 @@ import (
 
 // Where the providers keep what they are expected to write.
 const (
-	written  = "../../../bootstrap/kubeadm/internal/kubeadmtypes/testdata/*-v1beta3.yaml"
-	prepared = "../../../controlplane/kubeadm/internal/workload/testdata/prepared-*.yaml"
+	written  = "../../../providers/bootstrap-kubeadm/internal/kubeadmtypes/testdata/*-v1beta3.yaml"
+	prepared = "../../../providers/control-plane-kubeadm/internal/workload/testdata/prepared-*.yaml"
 )
 
 func TestKubeadmReadsWhatIsWritten(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/test/fault/request"
 )
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/sdk/pki"
 )
 
 const (

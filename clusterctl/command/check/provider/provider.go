@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/conformance"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/config"
+	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
 // Options are the inputs of the command.
@@ -105,7 +105,7 @@ func open(ctx context.Context, opts *Options, where string) (*conformance.Releas
 }
 
 // providerAt returns the provider whose release is at a URL: that of --provider, or a configured one.
-func providerAt(ctx context.Context, opts *Options, where string) (distribution.Provider, error) {
+func providerAt(ctx context.Context, opts *Options, where string) (packages.Provider, error) {
 	if opts.Provider != "" {
 		p, err := conformance.ParseLabel(opts.Provider)
 		if err != nil {
@@ -116,16 +116,16 @@ func providerAt(ctx context.Context, opts *Options, where string) (distribution.
 	}
 	conf, err := opts.Config(ctx)
 	if err != nil {
-		return distribution.Provider{}, err
+		return packages.Provider{}, err
 	}
-	var found []distribution.Provider
+	var found []packages.Provider
 	for _, p := range conf.Providers {
 		if p.URL == where {
 			found = append(found, p)
 		}
 	}
 	if len(found) != 1 {
-		return distribution.Provider{}, fmt.Errorf("cannot determine the provider of %s: set its label, for example --provider infrastructure-aws", where)
+		return packages.Provider{}, fmt.Errorf("cannot determine the provider of %s: set its label, for example --provider infrastructure-aws", where)
 	}
 	return found[0], nil
 }

@@ -20,7 +20,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/clustertemplate"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+	"sigs.k8s.io/cluster-api/packages/manifest"
 )
 
 const (

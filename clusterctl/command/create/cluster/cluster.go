@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/live"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
-	"sigs.k8s.io/cluster-api/internal/distribution/install"
+	"sigs.k8s.io/cluster-api/packages/install"
 )
 
 // defaultTimeout is enough for real machines that start one after the other.

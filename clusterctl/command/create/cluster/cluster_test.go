@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 var server testenv.Server
@@ -62,7 +62,7 @@ type cli struct {
 }
 
 func newCLI(t *testing.T) *cli {
-	e := server.Start(t, "config/core/crd", "config/infrastructure-in-memory/crd")
+	e := server.Start(t, "providers/core/config/crd", "providers/infrastructure-in-memory/config/crd")
 	t.Setenv("KUBECONFIG", e.Kubeconfig)
 	return &cli{t: t, env: e, namespace: e.Namespace(t)}
 }

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 var server testenv.Server
@@ -34,7 +34,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	e := server.Start(t, "config/core/crd")
+	e := server.Start(t, "providers/core/config/crd")
 	scheme, err := management.Scheme()
 	if err != nil {
 		t.Fatal(err)

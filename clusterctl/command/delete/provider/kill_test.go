@@ -20,11 +20,10 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	config "sigs.k8s.io/cluster-api/config/clusterctl"
-	libinstall "sigs.k8s.io/cluster-api/internal/distribution/install"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
-	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	libinstall "sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // everyVariable is the environment variable that, if not empty, makes TestKilled interrupt after every request, in both ways.
@@ -97,7 +96,7 @@ func newLive(t *testing.T) *live {
 	testenv.Must(t, err)
 	c := env.NewClient(t, scheme)
 	r := &live{T: t, env: env, client: c, writer: &libinstall.Writer{Client: c, Backoff: wait.Backoff{Steps: 1}}}
-	crd, err := manifest.Parse(config.InventoryCRD())
+	crd, err := manifest.Parse(inventory.CRD())
 	testenv.Must(t, err)
 	testenv.Must(t, inventory.EnsureCRD(t.Context(), r.writer, crd))
 	r.install("bootstrap-toy", "BootstrapProvider", "boots")

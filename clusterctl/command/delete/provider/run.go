@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
 	"sigs.k8s.io/cluster-api/clusterctl/progress"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	engine "sigs.k8s.io/cluster-api/internal/distribution/install"
-	"sigs.k8s.io/cluster-api/internal/distribution/installed"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
-	"sigs.k8s.io/cluster-api/internal/distribution/operated"
-	"sigs.k8s.io/cluster-api/internal/distribution/removal"
+	"sigs.k8s.io/cluster-api/packages"
+	engine "sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/installed"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/operated"
+	"sigs.k8s.io/cluster-api/packages/removal"
 )
 
 // operatorTimeout is how long the operator may take to delete a declared provider.
@@ -153,13 +153,13 @@ func find(have inventory.Inventory, item install.Item) (*clusterctlv1.Provider, 
 	list := have.Of(item.Type, item.Ref.Name)
 	switch {
 	case len(list) == 0:
-		return nil, fmt.Errorf("--%s: %s is not installed: see `kubectl get providers -A`", distribution.Word(item.Type), item.Label())
+		return nil, fmt.Errorf("--%s: %s is not installed: see `kubectl get providers -A`", packages.Word(item.Type), item.Label())
 	case len(list) > 1:
 		return nil, fmt.Errorf("--%s: %s is installed in %d namespaces, among them %s and %s, and a management cluster can have one: delete one of them with kubectl, with its Provider object",
-			distribution.Word(item.Type), item.Label(), len(list), list[0].Namespace, list[1].Namespace)
+			packages.Word(item.Type), item.Label(), len(list), list[0].Namespace, list[1].Namespace)
 	case item.Ref.Version != "" && item.Ref.Version != list[0].Version:
 		return nil, fmt.Errorf("--%s: %s is installed in version %s, not %s: correct or omit the version",
-			distribution.Word(item.Type), item.Label(), list[0].Version, item.Ref.Version)
+			packages.Word(item.Type), item.Label(), list[0].Version, item.Ref.Version)
 	}
 	return &list[0], nil
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/components"
-	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/components"
+	"sigs.k8s.io/cluster-api/packages/manifest"
 )
 
 // Options are the inputs of the command.
@@ -67,8 +67,8 @@ func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 		clusterctlv1.InfrastructureProviderType: "i", clusterctlv1.BootstrapProviderType: "b", clusterctlv1.ControlPlaneProviderType: "c",
 	}
 	var flags []string
-	for _, t := range distribution.Types() {
-		name := distribution.Word(t)
+	for _, t := range packages.Types() {
+		name := packages.Word(t)
 		opts.Names[t] = cmd.Flags().StringP(name, shorthands[t], "", "A `provider` of type "+string(t)+", as name or name:version")
 		clusterflags.CompleteProviders(cmd, f, name, t)
 		flags = append(flags, name)
@@ -103,14 +103,14 @@ func run(ctx context.Context, opts *Options) error {
 }
 
 func load(ctx context.Context, opts *Options, all *catalog.Catalog) (*catalog.Release, *components.Components, error) {
-	for _, t := range distribution.Types() {
+	for _, t := range packages.Types() {
 		name := *opts.Names[t]
 		if name == "" {
 			continue
 		}
-		ref, err := distribution.ParseRef(name)
+		ref, err := packages.ParseRef(name)
 		if err != nil {
-			return nil, nil, fmt.Errorf("--%s: %w", distribution.Word(t), err)
+			return nil, nil, fmt.Errorf("--%s: %w", packages.Word(t), err)
 		}
 		release, err := all.Release(ctx, t, ref)
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/provider/pki"
+	"sigs.k8s.io/cluster-api/sdk/pki"
 )
 
 var (

@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/config"
+	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
 // Options are the inputs of the command.
@@ -134,8 +134,8 @@ func read(opts *Options) (map[string][]byte, error) {
 
 func types() string {
 	var list []string
-	for _, t := range distribution.Types() {
-		list = append(list, distribution.Word(t))
+	for _, t := range packages.Types() {
+		list = append(list, packages.Word(t))
 	}
 	return strings.Join(list, ", ")
 }

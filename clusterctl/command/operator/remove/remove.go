@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	engine "sigs.k8s.io/cluster-api/internal/distribution/install"
+	"sigs.k8s.io/cluster-api/packages"
+	engine "sigs.k8s.io/cluster-api/packages/install"
 )
 
 // Options are the inputs of the command.
@@ -80,7 +80,7 @@ func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 	flags.StringSliceVar(&s.IPAM, "ipam", nil, "IPAM"+form)
 	flags.StringSliceVar(&s.RuntimeExtension, "runtime-extension", nil, "Runtime extension"+form)
 	flags.StringSliceVar(&s.Addon, "addon", nil, "Add-on"+form)
-	for _, t := range distribution.Types()[1:] {
+	for _, t := range packages.Types()[1:] {
 		clusterflags.CompleteInstalled(cmd, f, &opts.Kubeconfig, t)
 	}
 	flags.BoolVar(&opts.Deletion.All, "all", false, "Delete all declared providers, and the operator")
@@ -105,7 +105,7 @@ func (o *Options) complete() error {
 	refs, err := operator.References(o.Selection, false)
 	for _, r := range refs {
 		if r.Version != "" {
-			return fmt.Errorf("--%s: %s is deleted in whatever version it has: omit %s", distribution.Word(r.Type), r.Name, r.Version)
+			return fmt.Errorf("--%s: %s is deleted in whatever version it has: omit %s", packages.Word(r.Type), r.Name, r.Version)
 		}
 	}
 	o.Deletion.References = refs

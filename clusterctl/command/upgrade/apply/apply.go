@@ -10,16 +10,16 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
-	"sigs.k8s.io/cluster-api/internal/distribution/install"
-	"sigs.k8s.io/cluster-api/internal/distribution/lock"
-	engine "sigs.k8s.io/cluster-api/internal/distribution/upgrade"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/lock"
+	engine "sigs.k8s.io/cluster-api/packages/upgrade"
 )
 
 const defaultWaitTimeout = 300

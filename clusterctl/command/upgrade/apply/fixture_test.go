@@ -22,21 +22,20 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
-	"sigs.k8s.io/cluster-api/clusterctl/config"
 	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
-	clusterctlconfig "sigs.k8s.io/cluster-api/config/clusterctl"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/components"
-	distributioninstall "sigs.k8s.io/cluster-api/internal/distribution/install"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
-	"sigs.k8s.io/cluster-api/internal/distribution/lock"
-	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
-	"sigs.k8s.io/cluster-api/internal/distribution/repository"
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/components"
+	"sigs.k8s.io/cluster-api/packages/config"
+	distributioninstall "sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/lock"
+	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/packages/repository"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 const (
@@ -237,7 +236,7 @@ var server testenv.Server
 func TestMain(m *testing.M) { testenv.Main(m, &server) }
 
 func newWorld(t *testing.T) *world {
-	w := &world{T: t, env: server.Start(t, "config/core/crd")}
+	w := &world{T: t, env: server.Start(t, "providers/core/config/crd")}
 	bundle := base64.StdEncoding.EncodeToString(w.env.Config.CAData)
 	w.repository, w.stable, w.gone = t.TempDir(), t.TempDir(), t.TempDir()
 	for version, text := range releases(bundle) {
@@ -272,8 +271,8 @@ func (w *world) release(dir, version, text string) {
 	}
 }
 
-func provider(dir string) distribution.Provider {
-	return distribution.Provider{Name: clusterctlv1.ClusterAPIProviderName, Type: clusterctlv1.CoreProviderType, URL: dir + "/cluster-api/latest/core-components.yaml"}
+func provider(dir string) packages.Provider {
+	return packages.Provider{Name: clusterctlv1.ClusterAPIProviderName, Type: clusterctlv1.CoreProviderType, URL: dir + "/cluster-api/latest/core-components.yaml"}
 }
 
 // install installs the old version, as init does, and what users have.
@@ -290,7 +289,7 @@ func (w *world) install(bundle string) {
 	}
 	c, err := components.New(provider(w.repository), []byte(releases(bundle)[oldVersion]), components.Options{Version: oldVersion})
 	testenv.Must(w.T, err)
-	crd, err := manifest.Parse(clusterctlconfig.InventoryCRD())
+	crd, err := manifest.Parse(inventory.CRD())
 	testenv.Must(w.T, err)
 	testenv.Must(w.T, inventory.EnsureCRD(w.Context(), writer, crd))
 	testenv.Must(w.T, writer.Objects(w.Context(), c.Objects))
@@ -340,7 +339,7 @@ func (w *world) request(n *testenv.Wire, dir string, r upgrade.Request) (string,
 		Self: lock.Holder{Host: "h", PID: pid}, Ended: func(h lock.Holder) bool { _, runs := w.running.Load(h.PID); return !runs },
 		Catalog: func(context.Context) (*catalog.Catalog, error) {
 			conf := config.Default(func(string) (string, bool) { return "", false })
-			conf.Providers = []distribution.Provider{provider(dir)}
+			conf.Providers = []packages.Provider{provider(dir)}
 			return &catalog.Catalog{Config: conf, Store: repository.NewStore(repository.Options{})}, nil
 		},
 		Connect: func(management.Kubeconfig) (*management.Cluster, error) { return w.connect(n), nil },

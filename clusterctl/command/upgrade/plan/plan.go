@@ -9,17 +9,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sigs.k8s.io/cluster-api/clusterctl/catalog"
-	"sigs.k8s.io/cluster-api/clusterctl/certmanager"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
 	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
-	"sigs.k8s.io/cluster-api/internal/distribution"
-	"sigs.k8s.io/cluster-api/internal/distribution/inventory"
-	"sigs.k8s.io/cluster-api/internal/distribution/operated"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/certmanager"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/operated"
 )
 
 // Options are the inputs of the command.
@@ -151,8 +151,8 @@ func printPlan(out io.Writer, p upgrade.Plan, declared bool) error {
 	switch {
 	case p.UpToDate():
 		fmt.Fprintf(out, "\nYou are already up to date!\n")
-	case p.Contract != distribution.Contract:
-		fmt.Fprintf(out, "\nThe current version of clusterctl could not upgrade to %s contract (only %s supported).\n", p.Contract, distribution.Contract)
+	case p.Contract != packages.Contract:
+		fmt.Fprintf(out, "\nThe current version of clusterctl could not upgrade to %s contract (only %s supported).\n", p.Contract, packages.Contract)
 	default:
 		fmt.Fprintf(out, "\nYou can now apply the upgrade by executing the following command:\n\n   %s --contract %s\n", command, p.Contract)
 	}

@@ -3,7 +3,7 @@ package main
 
 import (
 	hosts "sigs.k8s.io/cluster-api/examples/provider-hosts"
-	"sigs.k8s.io/cluster-api/provider/manager"
+	"sigs.k8s.io/cluster-api/sdk/manager"
 )
 
 func main() {

@@ -3,7 +3,7 @@ package cluster
 import (
 	"testing"
 
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 func TestStepsAreDocumented(t *testing.T) {

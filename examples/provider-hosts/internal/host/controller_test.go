@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
-	"sigs.k8s.io/cluster-api/provider/condition"
-	"sigs.k8s.io/cluster-api/provider/step"
-	"sigs.k8s.io/cluster-api/provider/testenv"
-	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 )
 
 func TestPhase(t *testing.T) {

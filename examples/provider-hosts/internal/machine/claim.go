@@ -14,7 +14,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
-	"sigs.k8s.io/cluster-api/provider/step"
+	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
 // finalizer adds the finalizer, before there is a claim to release.

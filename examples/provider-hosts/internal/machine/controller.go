@@ -14,10 +14,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/ssh"
-	"sigs.k8s.io/cluster-api/provider/condition"
-	"sigs.k8s.io/cluster-api/provider/ownership"
-	"sigs.k8s.io/cluster-api/provider/step"
-	"sigs.k8s.io/cluster-api/provider/watch"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
 const (

@@ -18,9 +18,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/sshtest"
-	"sigs.k8s.io/cluster-api/provider/testenv"
-	"sigs.k8s.io/cluster-api/provider/testenv/fakeapi"
-	"sigs.k8s.io/cluster-api/provider/testenv/object"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
 // The manager is killed after each of its requests in turn, before it sees the answer: while it sets a HostMachine up, and again while

@@ -16,7 +16,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/ssh"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/sshtest"
-	"sigs.k8s.io/cluster-api/provider/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // world is a Host, and who logs in.

@@ -11,7 +11,7 @@ import (
 
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/ssh"
-	hooks "sigs.k8s.io/cluster-api/provider/admission"
+	hooks "sigs.k8s.io/cluster-api/sdk/admission"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-host,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=hosts,versions=v1alpha1,name=validation.host.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"sigs.k8s.io/cluster-api/core/topologyplan"
+	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
 )
 
 // write writes the changed objects below the directory: created objects to created, and the original, the result, and their

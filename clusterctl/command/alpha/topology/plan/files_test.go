@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/core/topologyplan"
+	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
 )
 
 // thing returns an object with a size and managed fields.

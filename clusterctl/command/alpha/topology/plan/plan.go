@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/servicedial"
-	"sigs.k8s.io/cluster-api/controlplane/kubeadm/replacement"
-	"sigs.k8s.io/cluster-api/core/topologyplan"
-	"sigs.k8s.io/cluster-api/internal/distribution/manifest"
+	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/replacement"
+	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
 )
 
 // Options are the inputs of the command.

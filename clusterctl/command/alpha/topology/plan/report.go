@@ -5,7 +5,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/core/topologyplan"
+	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
 )
 
 // report is a plan for programs. Fields are added, but neither renamed nor removed.

@@ -9,7 +9,7 @@ import (
 	"github.com/fatih/color"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/core/topologyplan"
+	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
 )
 
 // show writes the plan to the output, and the objects of its first round to the directory.

@@ -1,0 +1,150 @@
+package certmanager
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"sigs.k8s.io/cluster-api/packages/components"
+	"sigs.k8s.io/cluster-api/packages/config"
+	"sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/repository"
+)
+
+// newCluster returns a cluster that refuses test certificates as long as failures says so, and whose cert-manager, if
+// there is one, carries the label.
+func newCluster(served bool, label string, failures *int) client.Client {
+	kind := schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Certificate"}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	if served {
+		mapper.Add(kind, meta.RESTScopeNamespace)
+	}
+	for _, k := range []string{"CustomResourceDefinition", "Namespace"} {
+		mapper.Add(schema.GroupVersionKind{Group: map[string]string{"CustomResourceDefinition": "apiextensions.k8s.io"}[k], Version: "v1", Kind: k}, meta.RESTScopeRoot)
+	}
+	crd := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": certificates, "labels": map[string]any{"clusterctl.cluster.x-k8s.io/core": label}},
+	}}
+	b := fake.NewClientBuilder().WithRESTMapper(mapper).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if o.GetObjectKind().GroupVersionKind().Group != group {
+				return c.Create(ctx, o, opts...)
+			}
+			options := &client.CreateOptions{}
+			options.ApplyOptions(opts)
+			if len(options.DryRun) == 0 {
+				return errors.New("the test objects must not be kept")
+			}
+			if *failures > 0 {
+				*failures--
+				return errors.New("failed calling webhook")
+			}
+			return nil
+		},
+	})
+	if served {
+		b = b.WithObjects(crd)
+	}
+	return b.Build()
+}
+
+func TestPrepareAndApply(t *testing.T) {
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "cert-manager", config.CertManagerVersion)
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(folder, "cert-manager.yaml")
+	if err := os.WriteFile(file, []byte("{apiVersion: v1, kind: Namespace, metadata: {name: cert-manager}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		reason   string
+		served   bool
+		label    string
+		failures int
+		plan     bool
+		version  string
+		created  bool
+		err      string
+	}{
+		"Works":   {reason: "A working cert-manager is not changed.", served: true},
+		"Missing": {reason: "A missing cert-manager is installed and waited for.", failures: 3, plan: true, version: config.CertManagerVersion, created: true},
+		"Begun":   {reason: "An interrupted installation is completed.", served: true, label: "cert-manager", failures: 2, plan: true, version: config.CertManagerVersion, created: true},
+		"Foreign": {reason: "An externally managed cert-manager is waited for, but not changed.", served: true, failures: 2, plan: true},
+		"Never":   {reason: "A cert-manager that does not become ready is an error.", failures: 1 << 30, plan: true, version: config.CertManagerVersion, created: true, err: "cert-manager is not ready after 50ms: failed calling webhook"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(tc.served, tc.label, &tc.failures)
+			conf := config.Default(func(string) (string, bool) { return "", false })
+			conf.CertManager.URL, conf.CertManager.Timeout = file, time.Hour
+			if tc.err != "" {
+				conf.CertManager.Timeout = 50 * time.Millisecond
+			}
+			plan, err := Prepare(t.Context(), c, repository.NewStore(repository.Options{}), conf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (plan != nil) != tc.plan || (plan != nil && plan.Version != tc.version) {
+				t.Fatalf("%s\nPrepare(): got %+v", tc.reason, plan)
+			}
+			if plan == nil {
+				return
+			}
+			plan.poll = time.Millisecond
+			err = plan.Apply(t.Context(), &install.Writer{Client: c, Backoff: install.Backoff()})
+			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
+				t.Errorf("%s\nApply(): want error %q, got: %v", tc.reason, tc.err, err)
+			}
+			ns := &unstructured.Unstructured{}
+			ns.SetAPIVersion("v1")
+			ns.SetKind("Namespace")
+			err = c.Get(t.Context(), client.ObjectKey{Name: "cert-manager"}, ns)
+			if (err == nil) != tc.created {
+				t.Errorf("%s\nApply(): created: %v", tc.reason, err)
+			}
+			if tc.created {
+				want := map[string]string{"clusterctl.cluster.x-k8s.io": "", "clusterctl.cluster.x-k8s.io/core": "cert-manager"}
+				if diff := cmp.Diff(want, ns.GetLabels()); diff != "" {
+					t.Errorf("labels: -want +got:\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// TestOverride: cert-manager has a folder of overrides like providers, and overrides of images.
+func TestOverride(t *testing.T) {
+	overrides := t.TempDir()
+	folder := filepath.Join(overrides, "cert-manager", config.CertManagerVersion)
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	const mine = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: mine}, spec: {template: {spec: {containers: [{name: c, image: reg.io/controller:v1}]}}}}"
+	if err := os.WriteFile(filepath.Join(folder, "cert-manager.yaml"), []byte(mine), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := config.Default(func(string) (string, bool) { return "", false })
+	c.Images = components.ImageOverrides{"cert-manager": {Repository: "mirror"}}
+	objects, images, err := Manifests(t.Context(), repository.NewStore(repository.Options{OverridesFolder: overrides}), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"mirror/controller:v1"}, images); diff != "" || len(objects) != 1 || objects[0].GetName() != "mine" {
+		t.Errorf("objects %v; images: -want +got:\n%s", objects, diff)
+	}
+}

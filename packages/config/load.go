@@ -1,0 +1,240 @@
+package config
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+	"sigs.k8s.io/yaml"
+
+	"sigs.k8s.io/cluster-api/packages/template"
+)
+
+const (
+	downloadTimeout = 30 * time.Second
+	maxSize         = 8 << 20
+	maxRedirects    = 10
+)
+
+// Options is where to look for the configuration.
+type Options struct {
+	// Path is a file, or an https or http URL; empty means the default locations.
+	Path string
+	// Env looks up environment variables.
+	Env template.Lookup
+	// HTTP downloads a configuration given as URL; nil means a client with a timeout of 30s.
+	HTTP *http.Client
+	// Warn, which may be nil, is called if the configuration is read although it can have been tampered with.
+	Warn func(format string, args ...any)
+}
+
+// Load reads the configuration. A missing file in the default locations is not an error; errors name the file and the
+// key.
+func Load(ctx context.Context, o Options) (*Config, error) {
+	c := Default(o.Env)
+	source, raw, err := read(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the clusterctl configuration: %w", err)
+	}
+	if source == "" {
+		return c, nil
+	}
+	c.Source = source
+	f, values, err := parse(raw, path.Ext(source))
+	if err == nil {
+		err = c.apply(f, values)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("invalid clusterctl configuration %s: %w", source, err)
+	}
+	return c, nil
+}
+
+// read returns the contents of the configuration and their source, if there is one.
+func read(ctx context.Context, o Options) (source string, raw []byte, err error) {
+	switch {
+	case strings.HasPrefix(o.Path, "https://"), strings.HasPrefix(o.Path, "http://"):
+		raw, err = download(ctx, o)
+		return o.Path, raw, err
+	case o.Path != "":
+		raw, err = os.ReadFile(o.Path)
+		return o.Path, raw, err
+	}
+	for _, candidate := range usualPlaces(o.Env) {
+		raw, err = os.ReadFile(candidate) // The user's own configuration.
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		return candidate, raw, err
+	}
+	return "", nil, nil
+}
+
+func usualPlaces(env template.Lookup) []string {
+	folders := []string{Dir(env)}
+	if home, ok := env("HOME"); ok && home != "" {
+		folders = append(folders, filepath.Join(home, ".cluster-api"))
+	}
+	var files []string
+	for _, folder := range folders {
+		for _, extension := range []string{"yaml", "yml", "json", "toml"} {
+			files = append(files, filepath.Join(folder, "clusterctl."+extension))
+		}
+	}
+	return files
+}
+
+func download(ctx context.Context, o Options) ([]byte, error) {
+	client := http.Client{Timeout: downloadTimeout}
+	if o.HTTP != nil {
+		client = *o.HTTP
+	}
+	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		if len(via) > maxRedirects {
+			return fmt.Errorf("more than %d redirects", maxRedirects)
+		}
+		if protected(via[0].URL) && !protected(r.URL) {
+			return fmt.Errorf("refusing to follow a redirect to %s: it is not protected against tampering, other than %s", r.URL, via[0].URL)
+		}
+		return nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.Path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if !protected(req.URL) && o.Warn != nil {
+		o.Warn("%s is read over plain HTTP: whoever can change it on its way decides what is installed; use https, or download it and pass the file", req.URL)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET %s: %s", o.Path, resp.Status)
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxSize+1))
+	if err == nil && len(raw) > maxSize {
+		return nil, fmt.Errorf("GET %s: the file is larger than %d MiB", o.Path, maxSize>>20)
+	}
+	return raw, err
+}
+
+// protected reports whether a response cannot be changed on its way: it determines which code gets full permissions on the management
+// cluster.
+func protected(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "https" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// parse splits a file into the keys with a meaning and variables.
+func parse(raw []byte, extension string) (file, map[string]string, error) {
+	var f file
+	asJSON, err := toJSON(raw, extension)
+	if err != nil {
+		return f, nil, err
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(asJSON, &all); err != nil {
+		return f, nil, errors.New("it must be a map of keys and values")
+	}
+	values := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		value := all[key]
+		// Keys are case-insensitive. Of those that differ in case alone, the last in byte order wins: the lower-case one.
+		switch strings.ToLower(key) {
+		case "providers":
+			err = into(key, value, &f.Providers)
+		case "cert-manager":
+			err = into(key, value, &f.CertManager)
+		case "images":
+			err = into(key, value, &f.Images)
+		case "overridesfolder":
+			err = into(key, value, &f.OverridesFolder)
+		default:
+			if text, ok := scalar(value); ok {
+				values[variableName(key)] = text
+			}
+		}
+		if err != nil {
+			return f, nil, err
+		}
+	}
+	return f, values, nil
+}
+
+func toJSON(raw []byte, extension string) ([]byte, error) {
+	if extension == ".toml" {
+		var all map[string]any
+		if err := toml.Unmarshal(raw, &all); err != nil {
+			return nil, err
+		}
+		return json.Marshal(all)
+	}
+	asJSON, err := yaml.YAMLToJSON(raw)
+	if string(asJSON) == "null" {
+		return []byte("{}"), err
+	}
+	return asJSON, err
+}
+
+// into replaces the target by the value.
+func into[T any](key string, value json.RawMessage, target *T) error {
+	var decoded T
+	err := json.Unmarshal(value, &decoded)
+	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if wrongType.Field != "" {
+			key += "." + wrongType.Field
+		}
+		return fmt.Errorf("%s must be a %s, but is of type %s", key, shape(wrongType.Type.Kind()), wrongType.Value)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	*target = decoded
+	return nil
+}
+
+func shape(kind reflect.Kind) string {
+	switch kind {
+	case reflect.Slice:
+		return "list"
+	case reflect.String:
+		return "string"
+	default:
+		return "map"
+	}
+}
+
+// scalar returns the text of a scalar value. Numbers keep their JSON form.
+func scalar(value json.RawMessage) (string, bool) {
+	value = bytes.TrimSpace(value)
+	var text string
+	switch {
+	case len(value) == 0, value[0] == '{', value[0] == '[', string(value) == "null":
+		return "", false
+	case value[0] == '"':
+		if err := json.Unmarshal(value, &text); err != nil {
+			return "", false
+		}
+		return text, true
+	default:
+		return string(value), true
+	}
+}

@@ -1,0 +1,146 @@
+package config
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/pki"
+	"sigs.k8s.io/cluster-api/sdk/remote"
+	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/watch"
+)
+
+// kubeadmConfigKind is the kind that this package reconciles.
+const kubeadmConfigKind = "KubeadmConfig"
+
+// Workloads returns connections to workload clusters.
+type Workloads interface {
+	Get(ctx context.Context, cluster types.NamespacedName) (*remote.Cluster, error)
+}
+
+// Options configure the controller.
+type Options struct {
+	Concurrency int
+	// Filter selects the objects of this manager.
+	Filter watch.Filter
+	// Clusters has the connections to workload clusters, where tokens are created.
+	Clusters *remote.Clusters
+	// Ignition allows the format ignition.
+	Ignition bool
+	// Pools allows configs of MachinePools.
+	Pools bool
+	// TokenTTL is the lifetime of bootstrap tokens.
+	TokenTTL time.Duration
+	// Keys generates the keys of clusters without a control plane object. The manager must run it.
+	Keys *pki.Keys
+}
+
+// Controller reconciles KubeadmConfigs.
+type Controller struct {
+	step.Outside
+	// cached only reads from the cache: missing Secrets cost no request.
+	cached    client.Reader
+	workloads Workloads
+	// ignition allows the format ignition.
+	ignition bool
+	// pools allows configs of MachinePools.
+	pools    bool
+	tokenTTL time.Duration
+	keys     *pki.Keys
+	locks    locks
+}
+
+func conditions() condition.Kind {
+	return condition.Kind{Ready: []clusterv1.ConditionType{bootstrapv1.DataSecretAvailableCondition, bootstrapv1.CertificatesAvailableCondition}}
+}
+
+// Setup adds the controller to a manager.
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	c := &Controller{Outside: step.OutsideOf(mgr, "kubeadmconfig-controller", o.Filter), cached: mgr.GetCache(), workloads: o.Clusters,
+		ignition: o.Ignition, pools: o.Pools, tokenTTL: o.TokenTTL, keys: o.Keys}
+	declared := c.declared()
+	declared.Concurrency = o.Concurrency
+	declared.Watches = []step.Watch{
+		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.Endpoint, watch.InfrastructureReady, watch.ControlPlaneInitialized)),
+		step.Mapped(&clusterv1.Machine{}, ofMachine, watch.Created()),
+		step.From(o.Clusters.Source(remote.Events{Connection: c.waitingFor})),
+	}
+	if o.Pools {
+		declared.Watches = append(declared.Watches, step.Mapped(&clusterv1.MachinePool{}, ofMachinePool, watch.Created()))
+	}
+	return step.Add(ctx, mgr, c.Outside, declared)
+}
+
+// declared returns the controller's declaration. Deletion needs no steps.
+func (c *Controller) declared() step.Controller[*bootstrapv1.KubeadmConfig, *scope] {
+	return step.Controller[*bootstrapv1.KubeadmConfig, *scope]{
+		Name:   "kubeadmconfig",
+		New:    func() *bootstrapv1.KubeadmConfig { return &bootstrapv1.KubeadmConfig{} },
+		Paused: ownership.PausedByCluster[*bootstrapv1.KubeadmConfig](c.Client),
+		Scope: func(_ context.Context, config *bootstrapv1.KubeadmConfig) (*scope, error) {
+			return &scope{config: config}, nil
+		},
+		Steps: []step.Step[*scope]{
+			step.Do("owner", c.owner),
+			step.Do("format", c.format),
+			step.Do("infrastructure", c.infrastructure),
+			step.Do("adopt", c.adopt),
+			step.Do("token", c.token),
+			step.Do("initialize", c.initialize),
+			step.Do("join", c.join),
+		},
+		Conditions: conditions(),
+		Observed:   func(config *bootstrapv1.KubeadmConfig, g int64) { config.Status.ObservedGeneration = g },
+		Progress:   &step.Progress{},
+	}
+}
+
+// scope is what the steps work on.
+type scope struct {
+	config *bootstrapv1.KubeadmConfig
+	// machine or pool owns the config; the other one is nil.
+	machine *clusterv1.Machine
+	pool    *clusterv1.MachinePool
+	cluster *clusterv1.Cluster
+}
+
+func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s.cluster) }
+
+func (s *scope) initialized() bool {
+	return condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition)
+}
+
+// infrastructure waits until the cluster has an endpoint. Data that exists does not depend on it any more: nothing would correct its
+// condition when the infrastructure is ready again.
+func (c *Controller) infrastructure(_ context.Context, s *scope) (step.Result, error) {
+	if s.cluster.Status.InfrastructureReady || s.config.Status.Ready {
+		return step.Done(), nil
+	}
+	return step.Wait("the infrastructure of Cluster " + s.cluster.Name).WithConditions(condition.False(bootstrapv1.DataSecretAvailableCondition,
+		clusterv1.ConditionSeverityInfo, bootstrapv1.WaitingForClusterInfrastructureReason, "")), nil
+}
+
+func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
+	return c.configs(ctx, client.ObjectKeyFromObject(obj), func(*bootstrapv1.KubeadmConfig) bool { return true })
+}
+
+// waitingFor returns the configs of a cluster that may need its API server for a token: those without data, those of MachinePools, and
+// those whose machine has not joined, because its token may have expired while no manager was running.
+func (c *Controller) waitingFor(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
+	return c.configs(ctx, cluster, func(config *bootstrapv1.KubeadmConfig) bool {
+		return !config.Status.Ready || !c.joined(ctx, config)
+	})
+}
+
+func (c *Controller) configs(ctx context.Context, cluster types.NamespacedName, matters func(*bootstrapv1.KubeadmConfig) bool) []reconcile.Request {
+	return watch.RequestsFor(ctx, c.Client, &bootstrapv1.KubeadmConfigList{}, matters, ownership.InCluster(cluster.Namespace, cluster.Name))
+}

@@ -1,0 +1,77 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/bootstrapdata"
+)
+
+// input returns the input that init and join data have in common.
+func (c *Controller) input(ctx context.Context, s *scope, certificates []bootstrapv1.File, kubeadm string) (bootstrapdata.Input, error) {
+	spec := s.config.Spec.DeepCopy()
+	from, size := c.sources(s.config.Namespace), 0
+	for i := range spec.Files {
+		f := &spec.Files[i]
+		if f.ContentFrom != nil {
+			content, err := from.value(ctx, f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key)
+			if err != nil {
+				return bootstrapdata.Input{}, fmt.Errorf("spec.files[%d].contentFrom: %w", i, err)
+			}
+			f.Content = content
+		}
+		if size += len(f.Content); size > corev1.MaxSecretSize {
+			return bootstrapdata.Input{}, mistake{fmt.Errorf("spec.files: more than %d bytes, the maximum size of the Secret with the bootstrap data: "+
+				"put large files into the machine's image, or fetch them in spec.preKubeadmCommands", corev1.MaxSecretSize)}
+		}
+	}
+	for i := range spec.Users {
+		if u := spec.Users[i].PasswdFrom; u != nil {
+			passwd, err := from.value(ctx, u.Secret.Name, u.Secret.Key)
+			if err != nil {
+				return bootstrapdata.Input{}, fmt.Errorf("spec.users[%d].passwdFrom: %w", i, err)
+			}
+			spec.Users[i].Passwd = ptr.To(passwd)
+		}
+	}
+	in := bootstrapdata.Of(spec)
+	in.Certificates, in.Kubeadm = certificates, kubeadm
+	return in, nil
+}
+
+// sources reads users' Secrets, which are not cached, each once.
+type sources struct {
+	live      client.Reader
+	namespace string
+	read      map[string]*corev1.Secret
+}
+
+func (c *Controller) sources(namespace string) sources {
+	return sources{live: c.Live, namespace: namespace, read: map[string]*corev1.Secret{}}
+}
+
+// value returns the value of a key of a Secret. Errors contain both, but no data of the Secret.
+func (s sources) value(ctx context.Context, name, key string) (string, error) {
+	secret, ok := s.read[name]
+	if !ok {
+		secret = &corev1.Secret{}
+		if err := s.live.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, secret); err != nil {
+			return "", fmt.Errorf("reading Secret %s: %w", name, err)
+		}
+		s.read[name] = secret
+	}
+	value, ok := secret.Data[key]
+	if !ok {
+		return "", fmt.Errorf("Secret %s has no key %q", name, key)
+	}
+	if !utf8.Valid(value) {
+		return "", fmt.Errorf("Secret %s, key %q, is not text: encode it as base64, and set the file's encoding", name, key)
+	}
+	return string(value), nil
+}

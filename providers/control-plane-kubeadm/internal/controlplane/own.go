@@ -1,0 +1,57 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// own adds the finalizer before anything exists that it protects, updates the API version in the reference to the
+// infrastructure template, and makes the Cluster an owner of the template.
+func (c *Controller) own(ctx context.Context, s *scope) (step.Result, error) {
+	if s.KCP.Labels[clusterv1.ClusterNameLabel] != s.Cluster.Name {
+		if s.KCP.Labels == nil {
+			s.KCP.Labels = map[string]string{}
+		}
+		s.KCP.Labels[clusterv1.ClusterNameLabel] = s.Cluster.Name
+	}
+	controllerutil.AddFinalizer(s.KCP, controlplanev1.KubeadmControlPlaneFinalizer)
+	if err := c.ownTemplate(ctx, s); err != nil {
+		return step.Result{}, err
+	}
+	return step.Checkpoint(), nil
+}
+
+// ownTemplate makes the Cluster an owner of the template, so that it is moved and deleted with the Cluster. A missing template
+// is an error only when a Machine is created.
+func (c *Controller) ownTemplate(ctx context.Context, s *scope) error {
+	ref := &s.KCP.Spec.MachineTemplate.InfrastructureRef
+	if _, err := c.External.Versions.Refresh(ctx, ref); err != nil {
+		return err
+	}
+	template, err := c.External.Get(ctx, ref, s.KCP.Namespace)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the infrastructure template: %w", err)
+	}
+	for _, owner := range template.GetOwnerReferences() {
+		if owner.UID == s.Cluster.UID {
+			return nil
+		}
+	}
+	owner := ownership.Reference(s.Cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind), false)
+	own := func() { template.SetOwnerReferences(append(template.GetOwnerReferences(), owner)) }
+	if err := c.PatchIfUnchanged(ctx, template, own); err != nil {
+		return fmt.Errorf("making Cluster %s an owner of %s %s: %w", s.Key(), ref.Kind, ref.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package deletion
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// Deleter deletes control planes.
+type Deleter struct {
+	step.Outside
+	Confirm live.Reader
+	// MachinePools is true if the kind MachinePool is enabled.
+	MachinePools bool
+}
+
+// Workers counts the worker Machines and MachinePools of the Cluster in the cache.
+func (d Deleter) Workers(ctx context.Context, cp *snapshot.ControlPlane) (int, error) {
+	of := []client.ListOption{client.InNamespace(cp.KCP.Namespace), client.MatchingFields{snapshot.ClusterIndex: cp.Cluster.Name}}
+	machines := &clusterv1.MachineList{}
+	if err := d.Client.List(ctx, machines, of...); err != nil {
+		return 0, fmt.Errorf("listing the Machines of Cluster %s: %w", cp.Key(), err)
+	}
+	count := countWorkers(machines.Items)
+	if !d.MachinePools {
+		return count, nil
+	}
+	pools := &clusterv1.MachinePoolList{}
+	if err := d.Client.List(ctx, pools, of...); err != nil {
+		return 0, fmt.Errorf("listing the MachinePools of Cluster %s: %w", cp.Key(), err)
+	}
+	return count + len(pools.Items), nil
+}
+
+// Deleting returns the condition of a control plane that waits for Machines to be deleted.
+func Deleting() clusterv1.Condition {
+	return condition.False(controlplanev1.ResizedCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, "")
+}
+
+// liveWorkers counts worker Machines and MachinePools in the API server.
+func (d Deleter) liveWorkers(ctx context.Context, cp *snapshot.ControlPlane) (int, error) {
+	machines, err := d.Confirm.ListMachines(ctx, cp)
+	if err != nil {
+		return 0, err
+	}
+	pools, err := d.livePools(ctx, cp)
+	return countWorkers(machines) + pools, err
+}
+
+// livePools counts the MachinePools of the Cluster in the API server. They may lack the label of the Cluster, so it lists all.
+func (d Deleter) livePools(ctx context.Context, cp *snapshot.ControlPlane) (int, error) {
+	if !d.MachinePools {
+		return 0, nil
+	}
+	pools := &clusterv1.MachinePoolList{}
+	if err := d.Confirm.List(ctx, pools, client.InNamespace(cp.KCP.Namespace)); err != nil {
+		return 0, fmt.Errorf("listing the MachinePools of namespace %s: %w", cp.KCP.Namespace, err)
+	}
+	count := 0
+	for i := range pools.Items {
+		if pools.Items[i].Spec.ClusterName == cp.Cluster.Name {
+			count++
+		}
+	}
+	return count, nil
+}
+
+// countWorkers counts the Machines that are not control plane Machines.
+func countWorkers(machines []clusterv1.Machine) int {
+	count := 0
+	for i := range machines {
+		if _, controlPlane := machines[i].Labels[clusterv1.MachineControlPlaneLabel]; !controlPlane {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,153 @@
+package health
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+)
+
+// Component is a static Pod of the control plane: "<prefix>-<node>".
+type Component struct {
+	prefix string
+	// Condition is the condition of the Machine for this component.
+	Condition clusterv1.ConditionType
+}
+
+// Components returns the static Pods of every Machine, in the order in which they are reported. etcd is one of them if it is
+// stacked.
+func Components(stackedEtcd bool) []Component {
+	all := []Component{
+		{"kube-apiserver", controlplanev1.MachineAPIServerPodHealthyCondition},
+		{"kube-controller-manager", controlplanev1.MachineControllerManagerPodHealthyCondition},
+		{"kube-scheduler", controlplanev1.MachineSchedulerPodHealthyCondition},
+		{"etcd", controlplanev1.MachineEtcdPodHealthyCondition},
+	}
+	if !stackedEtcd {
+		return all[:3]
+	}
+	return all
+}
+
+// Types returns the types of all health conditions of a Machine.
+func Types(stackedEtcd bool) []clusterv1.ConditionType {
+	var types []clusterv1.ConditionType
+	for _, c := range Components(stackedEtcd) {
+		types = append(types, c.Condition)
+	}
+	if stackedEtcd {
+		types = append(types, controlplanev1.MachineEtcdMemberHealthyCondition)
+	}
+	return types
+}
+
+// podConditions returns the conditions of the components on a Node.
+func podConditions(o *Observation, name string, stackedEtcd bool) []clusterv1.Condition {
+	var all []clusterv1.Condition
+	node := o.Nodes[name]
+	for _, c := range Components(stackedEtcd) {
+		switch {
+		case node == nil:
+			all = append(all, condition.False(c.Condition, clusterv1.ConditionSeverityError, controlplanev1.PodFailedReason, "Node %s does not exist", name))
+		case Unreachable(node):
+			all = append(all, condition.Unknown(c.Condition, controlplanev1.PodInspectionFailedReason, "Node %s is unreachable", name))
+		default:
+			all = append(all, podCondition(c, name, o.Pods[c.prefix+"-"+name]))
+		}
+	}
+	return all
+}
+
+func podCondition(c Component, node string, pod *corev1.Pod) clusterv1.Condition {
+	name := c.prefix + "-" + node
+	switch {
+	case pod == nil:
+		return condition.False(c.Condition, clusterv1.ConditionSeverityError, controlplanev1.PodMissingReason, "Pod %s does not exist", name)
+	case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+		return condition.False(c.Condition, clusterv1.ConditionSeverityError, controlplanev1.PodFailedReason, "Pod %s has terminated", name)
+	case PodReady(pod):
+		return condition.True(c.Condition)
+	}
+	if reason := Crashing(pod); reason != "" {
+		return condition.False(c.Condition, clusterv1.ConditionSeverityError, controlplanev1.PodFailedReason, "Pod %s: %s", name, reason)
+	}
+	return condition.False(c.Condition, clusterv1.ConditionSeverityInfo, controlplanev1.PodProvisioningReason, "Pod %s is not ready yet", name)
+}
+
+// PodReady reports whether a Pod is running and ready.
+func PodReady(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodRunning && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// Crashing returns why a container of a Pod fails, empty if none is known to fail.
+func Crashing(pod *corev1.Pod) string {
+	for _, s := range pod.Status.ContainerStatuses {
+		if w := s.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+			return condition.Brief(w.Reason)
+		}
+		if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
+			return "container " + condition.Brief(s.Name) + " failed"
+		}
+	}
+	return ""
+}
+
+// Unreachable reports whether a Node has the unreachable taint.
+func Unreachable(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnreachable })
+}
+
+// NodeReady reports whether a Node is ready.
+func NodeReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// unresponsive reports whether the etcd member on a Node cannot respond, for other reasons than that it is still starting.
+func (o *Observation) unresponsive(name string) bool {
+	node, pod := o.Nodes[name], o.Pods["etcd-"+name]
+	if node == nil || Unreachable(node) || pod == nil {
+		return true
+	}
+	return podCondition(Component{prefix: "etcd"}, name, pod).Severity == clusterv1.ConditionSeverityError
+}
+
+// memberCondition returns the condition of the etcd member on a Node. All members must report the same list of members.
+func memberCondition(o *Observation, node string) clusterv1.Condition {
+	const kind = controlplanev1.MachineEtcdMemberHealthyCondition
+	unhealthy := func(format string, args ...any) clusterv1.Condition {
+		return condition.False(kind, clusterv1.ConditionSeverityError, controlplanev1.EtcdMemberUnhealthyReason, format, args...)
+	}
+	member, asked := o.Etcd[node]
+	switch {
+	case !asked && o.unresponsive(node):
+		return unhealthy("The etcd member on Node %s is unreachable", node)
+	case !asked:
+		return condition.Unknown(kind, controlplanev1.EtcdMemberInspectionFailedReason, "The etcd Pod on Node %s is not ready yet", node)
+	case member.Err != nil:
+		return unhealthy("The etcd member on Node %s does not respond", node)
+	case !slices.Contains(member.Members, node):
+		return unhealthy("etcd has no member for Node %s", node)
+	case len(member.Alarms) > 0:
+		return unhealthy("The etcd member on Node %s reports alarms: %s", node, strings.Join(member.Alarms, ", "))
+	}
+	for _, other := range o.Etcd {
+		if other.Err != nil {
+			continue
+		}
+		if other.ClusterID != member.ClusterID {
+			return unhealthy("The etcd members belong to different clusters")
+		}
+		if !slices.Equal(other.Members, member.Members) {
+			return unhealthy("The etcd members report different lists of members")
+		}
+	}
+	return condition.True(kind)
+}

@@ -1,0 +1,143 @@
+package machines
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// Complete creates the KubeadmConfigs and infrastructure machines that Machines refer to and that do not exist, because the
+// creation of the Machine was interrupted.
+func (mgr *Manager) Complete(ctx context.Context, cp *snapshot.ControlPlane) (step.Result, error) {
+	var errs []error
+	for _, m := range cp.Machines {
+		if !m.Deleting() {
+			errs = append(errs, mgr.complete(ctx, cp, m))
+		}
+	}
+	err := errors.Join(errs...)
+	announce(ctx, cp, err)
+	if len(errs) == 0 {
+		return step.Done().KeepCondition(), nil
+	}
+	return step.Done(), err
+}
+
+// complete completes a Machine of an earlier reconcile. Before the first Machine may initialize the cluster, that is checked
+// live.
+func (mgr *Manager) complete(ctx context.Context, cp *snapshot.ControlPlane, m *snapshot.Machine) error {
+	role := Join
+	if !cp.Initialized() && len(cp.Machines) == 1 && missesConfig(m) {
+		role = Initialize
+		if stale, err := mgr.Confirm.Initialization(ctx, cp); stale != "" || err != nil {
+			return cmp.Or(err, stale.Err())
+		}
+	}
+	return mgr.completeMachine(ctx, cp, m, role)
+}
+
+// missesConfig reports whether the KubeadmConfig must be created. Machines that we created refer to objects with their own
+// name; adopted ones may refer to any objects, which are not created here.
+func missesConfig(m *snapshot.Machine) bool {
+	ref := m.Spec.Bootstrap.ConfigRef
+	return m.Config == nil && ref != nil && ref.Name == m.Name && m.Spec.Bootstrap.DataSecretName == nil
+}
+
+// missesInfrastructure reports whether the infrastructure machine must be created.
+func missesInfrastructure(m *snapshot.Machine) bool {
+	return m.Infrastructure == nil && m.Spec.InfrastructureRef.Name == m.Name && !m.Status.InfrastructureReady && m.Spec.ProviderID == nil
+}
+
+func (mgr *Manager) completeMachine(ctx context.Context, cp *snapshot.ControlPlane, m *snapshot.Machine, role Role) error {
+	if missesConfig(m) {
+		if err := mgr.createConfig(ctx, cp, m, role); err != nil {
+			return failed(controlplanev1.BootstrapTemplateCloningFailedReason, err)
+		}
+	}
+	if missesInfrastructure(m) {
+		if err := mgr.createInfrastructure(ctx, cp, m); err != nil {
+			return failed(controlplanev1.InfrastructureTemplateCloningFailedReason, err)
+		}
+	}
+	return nil
+}
+
+// createConfig creates the KubeadmConfig of a Machine.
+func (mgr *Manager) createConfig(ctx context.Context, cp *snapshot.ControlPlane, m *snapshot.Machine, role Role) error {
+	config := &bootstrapv1.KubeadmConfig{ObjectMeta: dependent(cp, m.Machine)}
+	cp.KCP.Spec.KubeadmConfigSpec.DeepCopyInto(&config.Spec)
+	if role == Initialize {
+		config.Spec.JoinConfiguration = nil
+		if config.Spec.ClusterConfiguration == nil && config.Spec.InitConfiguration == nil {
+			// Without either, the bootstrap provider waits for another Machine to initialize the cluster.
+			config.Spec.InitConfiguration = &bootstrapv1.InitConfiguration{}
+		}
+	} else {
+		config.Spec.InitConfiguration, config.Spec.ClusterConfiguration = nil, nil
+	}
+	err := mgr.Outside.Create(ctx, config)
+	if apierrors.IsAlreadyExists(err) {
+		return mgr.confirmOwned(ctx, snapshot.ConfigKind(), m.Machine)
+	}
+	if err != nil {
+		return fmt.Errorf("creating KubeadmConfig %s: %w", config.Name, err)
+	}
+	m.Config = config
+	return nil
+}
+
+func (mgr *Manager) createInfrastructure(ctx context.Context, cp *snapshot.ControlPlane, m *snapshot.Machine) error {
+	infrastructure, err := mgr.clone(ctx, cp, m.Name)
+	if err != nil {
+		return err
+	}
+	kind := infrastructure.GroupVersionKind()
+	if kind.GroupKind() != m.Spec.InfrastructureRef.GroupVersionKind().GroupKind() {
+		return fmt.Errorf("machine %s refers to a %s, but the template is for a %s: delete the Machine", m.Name, m.Spec.InfrastructureRef.Kind, kind.Kind)
+	}
+	infrastructure.SetOwnerReferences(dependent(cp, m.Machine).OwnerReferences)
+	err = mgr.Outside.Create(ctx, infrastructure)
+	if apierrors.IsAlreadyExists(err) {
+		return mgr.confirmOwned(ctx, kind, m.Machine)
+	}
+	if err != nil {
+		return fmt.Errorf("creating %s %s: %w", kind.Kind, infrastructure.GetName(), err)
+	}
+	m.Infrastructure = infrastructure
+	return nil
+}
+
+// dependent returns the metadata of objects that are created for a Machine.
+func dependent(cp *snapshot.ControlPlane, m *clusterv1.Machine) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: m.Namespace, Name: m.Name,
+		Labels: cp.MachineLabels(), Annotations: cp.MachineAnnotations(),
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(m, clusterv1.GroupVersion.WithKind(clusterv1.MachineKind))},
+	}
+}
+
+// confirmOwned checks that the Machine controls an object that already exists.
+func (mgr *Manager) confirmOwned(ctx context.Context, kind schema.GroupVersionKind, m *clusterv1.Machine) error {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(kind)
+	if err := mgr.Live.Get(ctx, client.ObjectKeyFromObject(m), obj); err != nil {
+		return fmt.Errorf("reading %s %s: %w", kind.Kind, m.Name, err)
+	}
+	if !metav1.IsControlledBy(obj, m) {
+		return fmt.Errorf("%s %s already exists, and the Machine with that name does not control it: delete it", kind.Kind, m.Name)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package machines
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/outdated"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/external"
+	"sigs.k8s.io/cluster-api/sdk/naming"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// Role is the role of a new Machine when it starts.
+type Role bool
+
+const (
+	// Initialize is the role of the Machine that runs kubeadm init. The caller has checked that the cluster is not initialized.
+	Initialize Role = true
+	// Join is the role of Machines that run kubeadm join.
+	Join Role = false
+)
+
+// Manager creates and changes Machines.
+type Manager struct {
+	step.Outside
+	// External reads infrastructure templates and machines.
+	External external.Reader
+	Confirm  live.Reader
+}
+
+// Create creates a Machine, and then the objects that it refers to. After an interruption, Complete creates those.
+func (mgr *Manager) Create(ctx context.Context, cp *snapshot.ControlPlane, failureDomain string, role Role) error {
+	err := mgr.create(ctx, cp, failureDomain, role)
+	announce(ctx, cp, err)
+	return err
+}
+
+func (mgr *Manager) create(ctx context.Context, cp *snapshot.ControlPlane, failureDomain string, role Role) error {
+	infrastructure, err := mgr.clone(ctx, cp, machineName(cp))
+	if err != nil {
+		return failed(controlplanev1.InfrastructureTemplateCloningFailedReason, err)
+	}
+	m, err := newMachine(cp, infrastructure, failureDomain)
+	if err != nil {
+		return failed(controlplanev1.MachineGenerationFailedReason, err)
+	}
+	err = mgr.Outside.Create(ctx, m)
+	if apierrors.IsAlreadyExists(err) {
+		return mgr.alreadyExists(ctx, cp, m)
+	}
+	if err != nil {
+		return failed(controlplanev1.MachineGenerationFailedReason, fmt.Errorf("creating Machine %s: %w", m.Name, err))
+	}
+	delete(cp.KCP.Annotations, controlplanev1.RemediationInProgressAnnotation) // It is in an annotation of the Machine now.
+	created := &snapshot.Machine{Machine: m}
+	cp.Machines = append(cp.Machines, created)
+	return mgr.completeMachine(ctx, cp, created, role)
+}
+
+// alreadyExists returns the error for a Machine that already exists. Normally an earlier reconcile created it, and the cache
+// does not show it yet.
+func (mgr *Manager) alreadyExists(ctx context.Context, cp *snapshot.ControlPlane, m *clusterv1.Machine) error {
+	existing := &clusterv1.Machine{}
+	if err := mgr.Live.Get(ctx, client.ObjectKeyFromObject(m), existing); err != nil {
+		return fmt.Errorf("reading Machine %s: %w", m.Name, err)
+	}
+	if !metav1.IsControlledBy(existing, cp.KCP) {
+		err := fmt.Errorf("Machine %s already exists, and this control plane does not control it: delete it", m.Name)
+		return failed(controlplanev1.MachineGenerationFailedReason, err)
+	}
+	return step.Stale("Machine %s exists, and the cache does not show it", m.Name)
+}
+
+// failed makes err the reason of a condition, unless err is a stale error.
+func failed(reason string, err error) error {
+	if step.IsStale(err) {
+		return err
+	}
+	return &step.Error{Reason: reason, Err: err}
+}
+
+// announce sends an event for a failure to create a Machine, unless the condition already reports it.
+func announce(ctx context.Context, cp *snapshot.ControlPlane, err error) {
+	var failure *step.Error
+	if !errors.As(err, &failure) {
+		return
+	}
+	stated := condition.False(controlplanev1.MachinesCreatedCondition, clusterv1.ConditionSeverityError, failure.Reason, "%v", failure)
+	if before := condition.Get(cp.KCP, stated.Type); before != nil && condition.SameState(*before, stated) {
+		return
+	}
+	event := "FailedScaleUp"
+	if !cp.KCP.Status.Initialized {
+		event = "FailedInitialization"
+	}
+	step.Warning(ctx, event, "Cannot create a control plane Machine: %s", failure)
+}
+
+// machineName derives a name from the UIDs of the existing Machines, which are unique over time: creating a Machine twice from
+// the same state of the cache results in a name collision. The record of the remediation in progress is part of it: after a
+// Machine that failed was deleted, the others are the same as before its creation, but its replacement needs another name.
+func machineName(cp *snapshot.ControlPlane) string {
+	parts := []string{string(cp.KCP.UID), cp.KCP.Annotations[controlplanev1.RemediationInProgressAnnotation]}
+	var uids []string
+	for _, m := range cp.Machines {
+		uids = append(uids, string(m.UID))
+	}
+	slices.Sort(uids)
+	return naming.WithSuffix(cp.KCP.Name, naming.Suffix(append(parts, uids...)...))
+}
+
+func newMachine(cp *snapshot.ControlPlane, infrastructure *unstructured.Unstructured, failureDomain string) (*clusterv1.Machine, error) {
+	recorded, err := json.Marshal(cp.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration)
+	if err != nil {
+		return nil, fmt.Errorf("recording clusterConfiguration: %w", err)
+	}
+	hash, err := outdated.ConfigHash(cp.KCP)
+	if err != nil {
+		return nil, err
+	}
+	annotations := cp.MachineAnnotations()
+	annotations[outdated.ConfigAnnotation] = hash
+	annotations[controlplanev1.KubeadmClusterConfigurationAnnotation] = string(recorded)
+	if cp.StackedEtcd() {
+		annotations[controlplanev1.PreTerminateHookCleanupAnnotation] = "" // see package hook
+	}
+	if remediated, ok := cp.KCP.Annotations[controlplanev1.RemediationInProgressAnnotation]; ok {
+		annotations[controlplanev1.RemediationForAnnotation] = remediated
+	}
+	template, config := cp.KCP.Spec.MachineTemplate, snapshot.ConfigKind()
+	m := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: cp.KCP.Namespace, Name: infrastructure.GetName(),
+			Labels: cp.MachineLabels(), Annotations: annotations,
+			Finalizers:      []string{clusterv1.MachineFinalizer},
+			OwnerReferences: []metav1.OwnerReference{*cp.Owner()},
+		},
+		Spec: clusterv1.MachineSpec{
+			ClusterName: cp.Cluster.Name,
+			Version:     ptr.To(cp.KCP.Spec.Version),
+			Bootstrap: clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{
+				APIVersion: config.GroupVersion().String(), Kind: config.Kind,
+				Namespace: cp.KCP.Namespace, Name: infrastructure.GetName(),
+			}},
+			InfrastructureRef: corev1.ObjectReference{
+				APIVersion: infrastructure.GetAPIVersion(), Kind: infrastructure.GetKind(),
+				Namespace: cp.KCP.Namespace, Name: infrastructure.GetName(),
+			},
+			NodeDrainTimeout:        template.NodeDrainTimeout,
+			NodeVolumeDetachTimeout: template.NodeVolumeDetachTimeout,
+			NodeDeletionTimeout:     template.NodeDeletionTimeout,
+		},
+	}
+	if failureDomain != "" {
+		m.Spec.FailureDomain = &failureDomain
+	}
+	return m, nil
+}
+
+// clone returns an infrastructure machine according to the template.
+func (mgr *Manager) clone(ctx context.Context, cp *snapshot.ControlPlane, name string) (*unstructured.Unstructured, error) {
+	ref := cp.KCP.Spec.MachineTemplate.InfrastructureRef
+	template, err := mgr.External.Get(ctx, &ref, cp.KCP.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("reading the infrastructure template: %w", err)
+	}
+	return contract.Clone(contract.CloneInput{
+		Template: template, Name: name, Namespace: cp.KCP.Namespace, ClusterName: cp.Cluster.Name,
+		Labels: cp.MachineLabels(), Annotations: cp.MachineAnnotations(),
+	})
+}

@@ -1,0 +1,139 @@
+package machines
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/outdated"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// FieldManager is the field manager for Machines and objects that are created for them.
+const FieldManager = "capi-kubeadmcontrolplane"
+
+// Propagate updates labels, annotations and timeouts of the Machines, and labels and annotations of their infrastructure
+// machines and KubeadmConfigs, according to the template. Labels and annotations that are not in the template any more are
+// removed if we have set them. The managedFields of the Machine show that, so the Machine is updated last: an interrupted
+// propagation starts again.
+func (mgr *Manager) Propagate(ctx context.Context, cp *snapshot.ControlPlane) (step.Result, error) {
+	var errs []error
+	for _, m := range cp.Machines {
+		errs = append(errs, mgr.propagate(ctx, cp, m))
+	}
+	return step.Done(), errors.Join(errs...)
+}
+
+func (mgr *Manager) propagate(ctx context.Context, cp *snapshot.ControlPlane, m *snapshot.Machine) error {
+	ours := ownedBy(m.Machine, FieldManager)
+	dropped := func(field, key string) bool {
+		return ours.Has(fieldpath.MakePathOrDie("metadata", field, key))
+	}
+	if !m.Deleting() {
+		for _, obj := range m.CreatedFrom() {
+			if err := mgr.save(ctx, obj, func() { setMetadata(cp, obj, m.Machine, dropped) }); err != nil {
+				return err
+			}
+		}
+	}
+	return mgr.save(ctx, m.Machine, func() {
+		if !m.Deleting() {
+			setMetadata(cp, m.Machine, m.Machine, dropped)
+			if cp.StackedEtcd() {
+				hook.Set(m.Machine) // Adopted Machines do not have it yet.
+			}
+		}
+		setTimeouts(cp, m.Machine, ours)
+	})
+}
+
+// setMetadata sets the labels and annotations of the template on obj, and removes those that its Machine has and that are
+// dropped.
+func setMetadata(cp *snapshot.ControlPlane, obj client.Object, of *clusterv1.Machine, dropped func(field, key string) bool) {
+	obj.SetLabels(merged(obj.GetLabels(), of.Labels, cp.MachineLabels(), func(key string) bool { return dropped("labels", key) }))
+	obj.SetAnnotations(merged(obj.GetAnnotations(), of.Annotations, cp.MachineAnnotations(), func(key string) bool {
+		return !reserved(key) && dropped("annotations", key)
+	}))
+}
+
+// merged returns current with the entries of wanted, and without those that the Machine has and that are dropped.
+func merged(current, machine, wanted map[string]string, dropped func(string) bool) map[string]string {
+	result := map[string]string{}
+	for key, value := range current {
+		_, onMachine := machine[key]
+		if _, keep := wanted[key]; !keep && onMachine && dropped(key) {
+			continue
+		}
+		result[key] = value
+	}
+	maps.Copy(result, wanted)
+	if len(result) == 0 {
+		return nil // because an empty map differs from none
+	}
+	return result
+}
+
+// reserved reports whether an annotation is never removed, because it does not come from the template.
+func reserved(key string) bool {
+	switch key {
+	case controlplanev1.KubeadmClusterConfigurationAnnotation, outdated.ConfigAnnotation, controlplanev1.PreTerminateHookCleanupAnnotation, controlplanev1.RemediationForAnnotation, clusterv1.DeleteMachineAnnotation:
+		return true
+	}
+	return false
+}
+
+// defaultDeletionTimeout is the default of the nodeDeletionTimeout of Machines.
+const defaultDeletionTimeout = 10 * time.Second
+
+// setTimeouts sets the timeouts of the template. Timeouts that the template does not have are removed if we have set them.
+func setTimeouts(cp *snapshot.ControlPlane, m *clusterv1.Machine, ours *fieldpath.Set) {
+	template := cp.KCP.Spec.MachineTemplate
+	set := func(field **metav1.Duration, wanted *metav1.Duration, name string) {
+		if wanted != nil || ours.Has(fieldpath.MakePathOrDie("spec", name)) {
+			*field = wanted
+		}
+	}
+	set(&m.Spec.NodeDrainTimeout, template.NodeDrainTimeout, "nodeDrainTimeout")
+	set(&m.Spec.NodeVolumeDetachTimeout, template.NodeVolumeDetachTimeout, "nodeVolumeDetachTimeout")
+	deletion := template.NodeDeletionTimeout
+	if deletion == nil && ours.Has(fieldpath.MakePathOrDie("spec", "nodeDeletionTimeout")) {
+		deletion = ptr.To(metav1.Duration{Duration: defaultDeletionTimeout})
+	}
+	set(&m.Spec.NodeDeletionTimeout, deletion, "nodeDeletionTimeout")
+}
+
+// save applies a change to obj, in memory and in the API server.
+func (mgr *Manager) save(ctx context.Context, obj client.Object, change func()) error {
+	err := mgr.Patch(ctx, obj, change)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("propagating labels, annotations and timeouts to %T %s: %w", obj, obj.GetName(), err)
+	}
+	return nil
+}
+
+// ownedBy returns the fields of an object that a field manager owns.
+func ownedBy(obj metav1.Object, manager string) *fieldpath.Set {
+	owned := fieldpath.NewSet()
+	for _, entry := range obj.GetManagedFields() {
+		if entry.Manager != manager || entry.Subresource != "" || entry.FieldsV1 == nil {
+			continue
+		}
+		set := &fieldpath.Set{}
+		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err == nil {
+			owned = owned.Union(set)
+		}
+	}
+	return owned
+}

@@ -1,0 +1,329 @@
+package membership
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
+)
+
+// bench is a World with an observed workload cluster.
+type bench struct {
+	*kcptest.World
+	workload Workload
+	observed *health.Observation
+	lost     bool
+}
+
+func (b *bench) state() State {
+	return State{ControlPlane: b.ControlPlane, Workload: b.workload, Observed: b.observed, Lost: b.lost}
+}
+
+func (b *bench) remover() *Remover {
+	return &Remover{Outside: b.Outside, Confirm: live.Reader{Reader: b.Live}}
+}
+
+func three(t *testing.T) (*bench, *kcptest.Workload) {
+	t.Helper()
+	w, f := kcptest.Three(t)
+	b := &bench{World: w}
+	reload(t, b, f)
+	return b, f
+}
+
+// reload reads everything again, as the next reconcile does.
+func reload(t *testing.T, b *bench, f *kcptest.Workload) {
+	t.Helper()
+	b.Reload(t)
+	b.workload = f
+	observed, err := health.Observe(t.Context(), b.ControlPlane, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.observed = observed
+}
+
+// A machine may have joined etcd although its Machine has no Node yet.
+func TestRemoveMemberOfAMachineWithoutNode(t *testing.T) {
+	elsewhere := &corev1.Node{Spec: corev1.NodeSpec{ProviderID: "cloud://else"}}
+	cases := []struct {
+		reason   string
+		nodeless []string // Machines that have no Node
+		members  map[string]bool
+		learning int
+		nodes    map[string]*corev1.Node
+		want     []string
+		waits    bool
+	}{
+		{reason: "it has no member", nodeless: []string{"c"}, members: map[string]bool{"a": true, "b": true}},
+		{reason: "it has one", nodeless: []string{"c"}, members: map[string]bool{"a": true, "b": true, "c": false}, want: []string{"remove c"}},
+		{reason: "it has one that has not started", nodeless: []string{"c"}, members: map[string]bool{"a": true, "b": true}, learning: 1, want: []string{"remove unstarted"}},
+		{reason: "the others would have no quorum", nodeless: []string{"c"}, members: map[string]bool{"a": true, "b": false, "c": false}, waits: true},
+		{
+			reason: "the member is on a Node of another machine", nodeless: []string{"c"},
+			members: map[string]bool{"a": true, "b": true, "c": false}, nodes: map[string]*corev1.Node{"c": elsewhere},
+		},
+		{
+			reason: "it may belong to two Machines, and the others have a quorum in either case", nodeless: []string{"c", "d"},
+			members: map[string]bool{"a": true, "b": true, "c": false},
+		},
+		{
+			reason: "it may belong to two Machines, and the others have no quorum", nodeless: []string{"b", "c"},
+			members: map[string]bool{"a": true, "b": false}, waits: true,
+		},
+	}
+	for _, tc := range cases {
+		t.Run(tc.reason, func(t *testing.T) {
+			b, f := three(t)
+			f.Members, f.Unstarted = tc.members, tc.learning
+			reload(t, b, f)
+			if len(tc.nodeless) == 2 && tc.nodeless[1] == "d" {
+				d := kcptest.Machine("d", "cp-uid")
+				testenv.Must(t, b.API.Create(t.Context(), d))
+				b.Machines = append(b.Machines, &snapshot.Machine{Machine: d})
+			}
+			for _, name := range tc.nodeless {
+				b.Named(name).Status.NodeRef = nil
+				b.Named(name).Spec.ProviderID = ptr.To("cloud://" + name)
+				delete(b.observed.Nodes, name)
+			}
+			maps.Copy(b.observed.Nodes, tc.nodes)
+			why, err := b.remover().remove(t.Context(), b.state(), b.Named(tc.nodeless[0]))
+			if err != nil || (why != "") != tc.waits {
+				t.Errorf("it waits for %q, error %v", why, err)
+			}
+			if diff := cmp.Diff(tc.want, f.Actions()); diff != "" {
+				t.Errorf("actions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The member of a Machine without a Node is found by elimination. With a stale cache, that must not remove the member of a
+// Machine that the cache does not show.
+func TestMembersOfMachinesThatTheCacheLacks(t *testing.T) {
+	cases := []struct {
+		reason    string
+		members   map[string]bool
+		unstarted int
+		want      []string // with a cache that is up to date
+	}{
+		{reason: "its Node is not registered yet", members: map[string]bool{"a": true, "b": true, "d": true}, want: []string{"remove d"}},
+		{reason: "its member has not started", members: map[string]bool{"a": true, "b": true}, unstarted: 1, want: []string{"remove unstarted"}},
+	}
+	for _, tc := range cases {
+		for _, stale := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, stale %t", tc.reason, stale), func(t *testing.T) {
+				b, f := three(t)
+				b.Deleted(t, "c")
+				b.Drained(t, "c")
+				f.Members, f.Unstarted = maps.Clone(tc.members), tc.unstarted
+				reload(t, b, f)
+				b.Named("c").Status.NodeRef = nil
+				delete(b.observed.Nodes, "c")
+				if stale {
+					if err := b.API.Create(t.Context(), kcptest.Machine("d", "cp-uid")); err != nil { // by another leader
+						t.Fatal(err)
+					}
+				}
+				_, err := b.remover().PreTerminate(t.Context(), b.state())
+				want, held := tc.want, []string{"a", "b"}
+				if stale {
+					want, held = nil, []string{"a", "b", "c", "d"}
+				}
+				if step.IsStale(err) != stale || (err != nil) != stale {
+					t.Errorf("error %v, want a stale one: %t", err, stale)
+				}
+				if diff := cmp.Diff(want, f.Actions()); diff != "" {
+					t.Errorf("actions (-want +got):\n%s", diff)
+				}
+				if got := b.Held(t); !slices.Equal(held, got) {
+					t.Errorf("held are %q, want %q", got, held)
+				}
+				if said := condition.Get(b.Named("c"), controlplanev1.MachineEtcdMemberHealthyCondition); said.Message != "" {
+					t.Errorf("a stale cache is reported: %q", said.Message)
+				}
+			})
+		}
+	}
+}
+
+func TestPreTerminate(t *testing.T) {
+	const hook, others = controlplanev1.PreTerminateHookCleanupAnnotation, clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/mine"
+	external := func(b *bench) {
+		b.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration = &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{}}}
+	}
+	cases := []struct {
+		reason   string
+		deleting []string
+		draining string // not drained yet
+		arrange  func(*testing.T, *bench, *kcptest.Workload)
+		away     bool
+		actions  []string
+		held     []string // Machines that still have our hook
+		again    bool
+		message  string // of Machine b
+	}{
+		{reason: "nothing is being deleted", held: []string{"a", "b", "c"}},
+		{reason: "the member is removed before the infrastructure is deleted", deleting: []string{"b"}, actions: []string{"remove b"}, held: []string{"a", "c"}},
+		{reason: "the drain needs the member", deleting: []string{"b"}, draining: "b", held: []string{"a", "b", "c"}},
+		{
+			reason: "other hooks may need it, too", deleting: []string{"b"}, held: []string{"a", "b", "c"},
+			arrange: func(t *testing.T, b *bench, _ *kcptest.Workload) {
+				b.Annotate(t, "b", map[string]string{hook: "", others: ""})
+			},
+		},
+		{reason: "leadership moves to the newest Machine that is not being deleted", deleting: []string{"a"}, actions: []string{"lead c", "remove a"}, held: []string{"b", "c"}},
+		{reason: "two are removed one after another", deleting: []string{"a", "b"}, actions: []string{"lead c", "remove a", "remove b"}, held: []string{"c"}},
+		{
+			reason: "the last member is not removed", deleting: []string{"a", "c", "b"}, again: true,
+			actions: []string{"lead c", "remove a", "lead b", "remove c"}, held: []string{"b"}, message: "the last one cannot be removed",
+		},
+		{
+			reason: "the others would have no quorum", deleting: []string{"b"}, again: true, held: []string{"a", "b", "c"},
+			arrange: func(_ *testing.T, _ *bench, f *kcptest.Workload) { f.Members["c"] = false }, message: "2 healthy etcd members other than b (found 1)",
+		},
+		{
+			reason: "there is no quorum", deleting: []string{"b"}, again: true, held: []string{"a", "b", "c"},
+			arrange: func(_ *testing.T, _ *bench, f *kcptest.Workload) { f.Members["c"], f.Members["a"] = false, false }, message: "an etcd member that responds",
+		},
+		{
+			reason: "the member was removed before an interruption", deleting: []string{"b"}, held: []string{"a", "c"},
+			arrange: func(_ *testing.T, _ *bench, f *kcptest.Workload) { delete(f.Members, "b") },
+		},
+		{reason: "the workload cluster is unreachable", away: true, deleting: []string{"b"}, again: true, held: []string{"a", "b", "c"}, message: "the workload cluster to be reachable"},
+		{
+			reason: "without our hook, the member is removed immediately", deleting: []string{"b"}, draining: "b", actions: []string{"remove b"}, held: []string{"a", "c"},
+			arrange: func(t *testing.T, b *bench, _ *kcptest.Workload) { b.Annotate(t, "b", nil) },
+		},
+		{
+			reason: "members of an external etcd are not removed", deleting: []string{"b"}, draining: "b", held: []string{"a", "c"},
+			arrange: func(_ *testing.T, b *bench, _ *kcptest.Workload) { external(b) },
+		},
+		{
+			reason: "before the cluster is initialized there is nothing to lose", away: true, deleting: []string{"b"}, held: []string{"a", "c"},
+			arrange: func(_ *testing.T, b *bench, _ *kcptest.Workload) { b.KCP.Status.Initialized = false },
+		},
+		{
+			reason: "the cluster is initialized, and the cache is stale", away: true, deleting: []string{"b"}, held: []string{"a", "b", "c"},
+			arrange: func(_ *testing.T, b *bench, _ *kcptest.Workload) {
+				b.Diverge()
+				b.KCP.Status.Initialized = false
+			},
+		},
+	}
+	for _, tc := range cases {
+		t.Run(tc.reason, func(t *testing.T) {
+			b, f := three(t)
+			if tc.arrange != nil {
+				tc.arrange(t, b, f)
+			}
+			b.Deleted(t, tc.deleting...)
+			for _, name := range tc.deleting {
+				if name != tc.draining {
+					b.Drained(t, name)
+				}
+			}
+			reload(t, b, f)
+			for i, name := range tc.deleting { // one after another
+				b.Named(name).DeletionTimestamp = &metav1.Time{Time: object.Now().Add(time.Duration(i) * time.Second)}
+			}
+			if tc.away {
+				b.workload, b.observed, b.lost = nil, nil, true
+			}
+			result, err := b.remover().PreTerminate(t.Context(), b.state())
+			if err != nil || (result.After() > 0) != tc.again {
+				t.Errorf("result %+v, error %v", result, err)
+			}
+			if diff := cmp.Diff(tc.actions, f.Actions()); diff != "" {
+				t.Errorf("actions (-want +got):\n%s", diff)
+			}
+			if got := b.Held(t); !slices.Equal(tc.held, got) || len(f.QuorumLost) > 0 {
+				t.Errorf("held are %q, want %q; quorum lost: %q", got, tc.held, f.QuorumLost)
+			}
+			said := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyCondition)
+			if (said.Message == "") != (tc.message == "") || !strings.Contains(said.Message, tc.message) {
+				t.Errorf("message %q, want %q", said.Message, tc.message)
+			}
+		})
+	}
+}
+
+// What a deletion waits for is reported once. A connection that is missing for a moment is not reported.
+func TestWaitsAreReportedOnce(t *testing.T) {
+	b, f := three(t)
+	f.Members["c"] = false
+	b.Deleted(t, "b")
+	b.Drained(t, "b")
+	for round, want := range []int{1, 0, 0} {
+		reload(t, b, f)
+		var workload health.Workload = f
+		if round == 2 {
+			workload, b.workload, b.observed = nil, nil, nil
+		}
+		inspector := health.Inspector{Outside: b.Outside}
+		if _, _, err := inspector.Inspect(t.Context(), b.ControlPlane, workload, false); err != nil {
+			t.Fatal(err)
+		}
+		b.API.Writes = nil
+		if _, err := b.remover().PreTerminate(t.Context(), b.state()); err != nil {
+			t.Fatal(err)
+		}
+		if b.StatusWrites() != want {
+			t.Errorf("round %d: %d writes of status, want %d", round, b.StatusWrites(), want)
+		}
+	}
+}
+
+// refusing is a workload cluster that rejects removals with different messages.
+type refusing struct {
+	*kcptest.Workload
+	refused int
+}
+
+func (r *refusing) RemoveEtcdMember(context.Context, string, []string) error {
+	r.refused++
+	return fmt.Errorf("rejected %d times by %s", r.refused, strings.Repeat("x", 2*condition.BriefLength))
+}
+
+// An error is reported once, and truncated.
+func TestErrorsAreReportedOnce(t *testing.T) {
+	b, f := three(t)
+	b.Deleted(t, "b")
+	b.Drained(t, "b")
+	r := &refusing{Workload: f}
+	for round, want := range []int{1, 0} {
+		reload(t, b, f)
+		b.workload, b.API.Writes = r, nil
+		if _, err := b.remover().PreTerminate(t.Context(), b.state()); err == nil {
+			t.Fatal("there is no error")
+		}
+		if b.StatusWrites() != want {
+			t.Errorf("round %d: %d writes of status, want %d", round, b.StatusWrites(), want)
+		}
+		said := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyCondition).Message
+		if !strings.Contains(said, "removing etcd member b: rejected 1 times") || len(said) > condition.BriefLength+100 {
+			t.Errorf("round %d: message %q", round, said)
+		}
+	}
+}

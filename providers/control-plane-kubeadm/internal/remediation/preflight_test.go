@@ -1,0 +1,100 @@
+package remediation
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
+)
+
+// failing returns the names of the checks that fail for Machine b.
+func failing(state membership.State) []string {
+	var names []string
+	for _, c := range checks() {
+		if c.fails(request{State: state, machine: state.Named("b")}) != nil {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+func TestPreflight(t *testing.T) {
+	external := &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{}}}
+	cases := []struct {
+		reason  string
+		given   func(*testing.T, *kcptest.World, *membership.State)
+		want    []string
+		message string
+	}{
+		{reason: "all checks pass", given: func(*testing.T, *kcptest.World, *membership.State) {}},
+		{
+			reason: "a replacement cannot join without the only Machine", want: []string{"NotTheOnlyMachine"}, message: "The only Machine of a control plane cannot be replaced",
+			given: func(_ *testing.T, w *kcptest.World, _ *membership.State) { w.Machines = w.Machines[1:2] },
+		},
+		{
+			reason: "one Machine at a time", want: []string{"NoMachineDeleting"}, message: "Another Machine is being deleted",
+			given: func(t *testing.T, w *kcptest.World, _ *membership.State) {
+				w.Deleted(t, "c")
+				w.Reload(t)
+			},
+		},
+		{
+			reason: "a Machine that is being provisioned may join etcd", want: []string{"NoMachineProvisioning"}, message: "Another Machine is being provisioned",
+			given: func(_ *testing.T, w *kcptest.World, _ *membership.State) { w.Named("c").Status.NodeRef = nil },
+		},
+		{
+			reason: "a Machine that has failed before it had a Node does not count", given: func(_ *testing.T, w *kcptest.World, _ *membership.State) {
+				w.Named("c").Status.NodeRef = nil
+				condition.Set(w.Named("c"), condition.False(clusterv1.MachineHealthCheckSucceededCondition, clusterv1.ConditionSeverityWarning, "", ""))
+			},
+		},
+		{
+			reason: "the etcd members are unreachable", want: []string{"WorkloadClusterReachable"}, message: "The workload cluster is unreachable",
+			given: func(_ *testing.T, _ *kcptest.World, state *membership.State) { state.Observed = nil },
+		},
+		{
+			reason: "the members of an external etcd do not matter", given: func(_ *testing.T, w *kcptest.World, state *membership.State) {
+				w.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration, state.Observed = external, nil
+			},
+		},
+		{
+			reason: "before the cluster is initialized there is nothing to lose", given: func(_ *testing.T, w *kcptest.World, state *membership.State) {
+				w.KCP.Status.Initialized, w.Machines, state.Observed = false, w.Machines[1:2], nil
+			},
+		},
+		{
+			reason: "the first check that fails is reported", want: []string{"NotTheOnlyMachine", "WorkloadClusterReachable"}, message: "The only Machine of a control plane cannot be replaced",
+			given: func(_ *testing.T, w *kcptest.World, state *membership.State) {
+				w.Machines, state.Observed = w.Machines[1:2], nil
+			},
+		},
+	}
+	for _, tc := range cases {
+		t.Run(tc.reason, func(t *testing.T) {
+			w, f := kcptest.Three(t)
+			observed, err := health.Observe(t.Context(), w.ControlPlane, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			state := membership.State{ControlPlane: w.ControlPlane, Workload: f, Observed: observed}
+			tc.given(t, w, &state)
+			if diff := cmp.Diff(tc.want, failing(state)); diff != "" {
+				t.Errorf("failing checks (-want +got):\n%s", diff)
+			}
+			message := ""
+			if why := preflight(state, state.Named("b"), nil, object.Now()); why != nil {
+				message = why.message
+			}
+			if message != tc.message {
+				t.Errorf("message %q, want %q", message, tc.message)
+			}
+		})
+	}
+}

@@ -1,0 +1,162 @@
+package remediation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// Remediator replaces unhealthy Machines.
+type Remediator struct {
+	Machines *machines.Manager
+	Confirm  live.Reader
+}
+
+// Remediate deletes an unhealthy Machine, if there is one and all checks pass.
+func (r Remediator) Remediate(ctx context.Context, state membership.State) (step.Result, error) {
+	if err := r.clearRecovered(ctx, state.ControlPlane); err != nil {
+		return step.Result{}, err
+	}
+	if err := r.finish(ctx, state.ControlPlane); err != nil {
+		return step.Result{}, err
+	}
+	inProgress, err := inProgress(state.KCP)
+	if err != nil {
+		return step.Result{}, err
+	}
+	m := candidate(state.ControlPlane, inProgress)
+	switch {
+	case m == nil:
+		return step.Done(), nil
+	case m.Deleting():
+		return step.Wait("Machine " + m.Name + " to be deleted"), nil
+	}
+	now := r.Machines.Clock.Now()
+	if wait := preflight(state, m, inProgress, now); wait != nil {
+		return r.state(ctx, m, *wait)
+	}
+	if stale, err := r.Confirm.Decision(ctx, state.ControlPlane); stale != "" || err != nil {
+		return stale.Wait(), err
+	}
+	record := inProgress
+	if record == nil {
+		record = retryOf(state.KCP, m, now).record
+	}
+	if err := begin(state.KCP, record); err != nil {
+		return step.Result{}, err
+	}
+	return step.Run(ctx, state,
+		step.Do("record", func(context.Context, membership.State) (step.Result, error) { return step.Checkpoint(), nil }),
+		step.Do("delete", func(ctx context.Context, state membership.State) (step.Result, error) {
+			return r.delete(ctx, state, m, record)
+		}))
+}
+
+// delete deletes the Machine. What prevents that is reported in its condition.
+func (r Remediator) delete(ctx context.Context, state membership.State, m *snapshot.Machine, record *controlplanev1.LastRemediationStatus) (step.Result, error) {
+	if state.Initialized() && state.StackedEtcd() {
+		switch why := state.MayRemove(ctx, m); why {
+		case "":
+		case membership.NoSuccessor:
+			return r.state(ctx, m, status{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityWarning, "There is no healthy etcd member that can become the leader", health.EtcdBackstop})
+		default:
+			return r.state(ctx, m, *waiting(health.EtcdBackstop, "Waiting for %s", why))
+		}
+	}
+	if err := r.Machines.Delete(ctx, state.ControlPlane, m); err != nil {
+		if step.IsStale(err) {
+			return step.Result{}, err
+		}
+		_, saveErr := r.state(ctx, m, status{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityError, "The Machine cannot be deleted", 0})
+		return step.Result{}, errors.Join(err, saveErr)
+	}
+	_, err := r.state(ctx, m, status{clusterv1.RemediationInProgressReason, clusterv1.ConditionSeverityWarning, "", 0})
+	return step.Wait(fmt.Sprintf("Machine %s to be deleted, which is being remediated (retry %d)", m.Name, record.RetryCount)), err
+}
+
+// state sets the condition of the Machine, and lets the steps that follow continue.
+func (r Remediator) state(ctx context.Context, m *snapshot.Machine, s status) (step.Result, error) {
+	err := r.Machines.SetConditions(ctx, m.Machine, condition.False(clusterv1.MachineOwnerRemediatedCondition, s.severity, s.reason, "%s", s.message))
+	if err != nil || s.after == 0 {
+		return step.Done(), err
+	}
+	return step.Again(s.after), nil
+}
+
+// clearRecovered removes the condition of Machines that are healthy again.
+func (r Remediator) clearRecovered(ctx context.Context, cp *snapshot.ControlPlane) error {
+	for _, m := range cp.Machines {
+		if condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition) && condition.IsTrue(m, clusterv1.MachineHealthCheckSucceededCondition) {
+			before := m.Status.Conditions.DeepCopy()
+			condition.Delete(m, clusterv1.MachineOwnerRemediatedCondition)
+			if err := r.Machines.SaveConditions(ctx, m.Machine, before); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// finish removes the record of the remediation in progress when it is finished.
+func (r Remediator) finish(ctx context.Context, cp *snapshot.ControlPlane) error {
+	current, err := inProgress(cp.KCP)
+	if err != nil || current == nil || !finished(cp, current) {
+		return err
+	}
+	// Another leader may have recorded the next remediation, and that record must not be removed because of a stale cache.
+	stale, err := r.Confirm.ControlPlane(ctx, cp)
+	if stale != "" || err != nil {
+		return err
+	}
+	delete(cp.KCP.Annotations, controlplanev1.RemediationInProgressAnnotation)
+	return nil
+}
+
+// finished reports whether the replacement exists or is not needed any more.
+func finished(cp *snapshot.ControlPlane, current *controlplanev1.LastRemediationStatus) bool {
+	raw := cp.KCP.Annotations[controlplanev1.RemediationInProgressAnnotation]
+	if slices.ContainsFunc(cp.Machines, func(m *snapshot.Machine) bool { return m.Annotations[controlplanev1.RemediationForAnnotation] == raw }) {
+		return true
+	}
+	m := cp.Named(current.Machine)
+	if m == nil {
+		return len(cp.Machines) >= cp.Desired()
+	}
+	// The Machine has recovered before it was deleted, and its etcd member has not been removed.
+	return !m.Deleting() && !unhealthy(m) && condition.IsTrue(m, controlplanev1.MachineEtcdMemberHealthyCondition)
+}
+
+// unhealthy reports whether a MachineHealthCheck requests the remediation of the Machine.
+func unhealthy(m *snapshot.Machine) bool {
+	return condition.IsFalse(m, clusterv1.MachineHealthCheckSucceededCondition) && condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition)
+}
+
+// candidate returns the Machine to remediate, nil if there is none: if a remediation is in progress, only its Machine;
+// otherwise the oldest one without a Node, or else the oldest one.
+func candidate(cp *snapshot.ControlPlane, inProgress *controlplanev1.LastRemediationStatus) *snapshot.Machine {
+	if inProgress != nil {
+		m := cp.Named(inProgress.Machine)
+		if m == nil || m.Deleting() {
+			return nil // because its replacement comes first
+		}
+		return m
+	}
+	var first *snapshot.Machine
+	for _, m := range cp.Machines {
+		if unhealthy(m) && (first == nil || m.Node() == "" && first.Node() != "") {
+			first = m
+		}
+	}
+	return first
+}

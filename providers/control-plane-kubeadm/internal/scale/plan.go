@@ -1,0 +1,129 @@
+package scale
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/plan"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// Decision is the next change of the number of Machines. The zero value is no change.
+type Decision struct {
+	plan.Action
+	// New is true if no change was in progress before this reconcile.
+	New bool
+}
+
+// Blockers returns why the action must not be taken yet, empty if it may.
+func (d Decision) Blockers() string {
+	reasons := make([]string, 0, len(d.Blocked))
+	for _, f := range d.Blocked {
+		reasons = append(reasons, f.String())
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// Plan decides what to do next. unreachable is why there is no connection to the workload cluster, if that is known.
+func Plan(state membership.State, unreachable string) (Decision, step.Result) {
+	d := Decision{Action: plan.Next(input(state, unreachable))}
+	stated := conditions(state.ControlPlane, d.Action)
+	changing := func(c clusterv1.Condition) bool { return c.Status == corev1.ConditionFalse }
+	d.New = !slices.ContainsFunc(current(state.KCP), changing) && slices.ContainsFunc(stated, changing)
+	return d, step.Done().WithConditions(stated...)
+}
+
+// input returns the input of the planner.
+func input(state membership.State, unreachable string) plan.Input {
+	in := plan.Input{Desired: state.Desired(), MaxSurge: 1, Initialized: state.Initialized(), OrphanedMembers: state.OrphanedMembers()}
+	if r := state.KCP.Spec.RolloutStrategy; r != nil && r.RollingUpdate != nil && r.RollingUpdate.MaxSurge != nil {
+		in.MaxSurge = r.RollingUpdate.MaxSurge.IntValue()
+	}
+	for _, name := range slices.Sorted(maps.Keys(state.Cluster.Status.FailureDomains)) {
+		if state.Cluster.Status.FailureDomains[name].ControlPlane {
+			in.FailureDomains = append(in.FailureDomains, name)
+		}
+	}
+	if state.Observed == nil {
+		in.Unreachable = cmp.Or(unreachable, "the workload cluster has not been inspected yet")
+	}
+	for _, m := range state.Machines {
+		in.Machines = append(in.Machines, machine(m, state.StackedEtcd()))
+	}
+	return in
+}
+
+// machine returns a Machine as input of the planner.
+func machine(m *snapshot.Machine, stackedEtcd bool) plan.Machine {
+	p := plan.Machine{
+		Name: m.Name, Created: m.CreationTimestamp.Time,
+		Deleting: m.Deleting(), Held: m.Deleting() && hook.IsSet(m.Machine), Outdated: len(m.Outdated) > 0,
+	}
+	if m.Spec.FailureDomain != nil {
+		p.FailureDomain = *m.Spec.FailureDomain
+	}
+	_, p.Unwanted = m.Annotations[clusterv1.DeleteMachineAnnotation]
+	if m.Node() == "" {
+		p.Problems = []string{"it has no Node"} // so the health of its components is unknown
+		return p
+	}
+	for _, t := range health.Types(stackedEtcd) {
+		switch c := condition.Get(m, t); {
+		case c == nil:
+			p.Problems = append(p.Problems, string(t)+" is unknown")
+		case c.Status != corev1.ConditionTrue:
+			p.Problems = append(p.Problems, fmt.Sprintf("%s is %s (%s)", t, c.Status, c.Reason))
+			p.Broken = true
+		}
+	}
+	return p
+}
+
+// conditions returns the conditions about the change. Resized becomes True when all Machines are ready (package status).
+func conditions(cp *snapshot.ControlPlane, action plan.Action) []clusterv1.Condition {
+	const warning = clusterv1.ConditionSeverityWarning
+	stated := current(cp.KCP)
+	set := func(c clusterv1.Condition) {
+		stated = slices.DeleteFunc(stated, func(s clusterv1.Condition) bool { return s.Type == c.Type })
+		stated = append(stated, c)
+	}
+	switch outdated := cp.OutdatedCount(); {
+	case action.Rollout:
+		set(condition.False(controlplanev1.MachinesSpecUpToDateCondition, warning, controlplanev1.RollingUpdateInProgressReason,
+			"Rolling %d Machines with an outdated spec (%d up to date)", outdated, len(cp.Machines)-outdated))
+	case condition.Has(cp.KCP, controlplanev1.MachinesSpecUpToDateCondition):
+		set(condition.True(controlplanev1.MachinesSpecUpToDateCondition))
+	}
+	switch count, desired := len(cp.Machines), cp.Desired(); {
+	case count < desired:
+		set(condition.False(controlplanev1.ResizedCondition, warning, controlplanev1.ScalingUpReason,
+			"Scaling up control plane to %d replicas (actual %d)", desired, count))
+	case count > desired:
+		set(condition.False(controlplanev1.ResizedCondition, warning, controlplanev1.ScalingDownReason,
+			"Scaling down control plane to %d replicas (actual %d)", desired, count))
+	}
+	return stated
+}
+
+// current returns these conditions as they are.
+func current(kcp *controlplanev1.KubeadmControlPlane) []clusterv1.Condition {
+	var all []clusterv1.Condition
+	for _, t := range []clusterv1.ConditionType{controlplanev1.MachinesSpecUpToDateCondition, controlplanev1.ResizedCondition} {
+		if c := condition.Get(kcp, t); c != nil {
+			all = append(all, *c)
+		}
+	}
+	return all
+}

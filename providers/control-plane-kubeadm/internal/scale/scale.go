@@ -1,0 +1,109 @@
+package scale
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/plan"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// Workload is the workload cluster, which is prepared for a rollout.
+type Workload interface {
+	// PrepareVersion prepares the cluster for Machines with the desired version.
+	PrepareVersion(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) error
+}
+
+// Scaler changes the number of Machines.
+type Scaler struct {
+	Machines *machines.Manager
+	Confirm  live.Reader
+}
+
+// Scale takes the action, if its preflight checks pass. Changes that let them pass trigger a reconcile: Machines, Nodes, Pods
+// and connections are watched, and etcd is queried at an interval (package health). newCA is whether this reconcile has created
+// the cluster CA.
+func (s Scaler) Scale(ctx context.Context, state membership.State, workload Workload, d Decision, newCA bool) (step.Result, error) {
+	switch {
+	case d.Kind == plan.Nothing:
+		return untilRollout(state, s.Machines.Clock.Now()), nil
+	case d.Kind == plan.Initialize:
+		return s.initialize(ctx, state, d, newCA)
+	case len(d.Blocked) > 0:
+		return step.Wait(fmt.Sprintf("%s: %s", d.Kind, d.Blockers())).KeepCondition(), nil
+	}
+	if stale, err := s.Confirm.Decision(ctx, state.ControlPlane); stale != "" || err != nil {
+		return stale.Wait().KeepCondition(), err
+	}
+	if d.Rollout {
+		if err := workload.PrepareVersion(ctx, state.KCP); err != nil {
+			return step.Result{}, fmt.Errorf("preparing the workload cluster for the rollout: %w", err)
+		}
+	}
+	if d.Kind == plan.ScaleDown {
+		return s.down(ctx, state, d.Machine)
+	}
+	if err := s.Machines.Create(ctx, state.ControlPlane, d.FailureDomain, machines.Join); err != nil {
+		return step.Result{}, err
+	}
+	return created("the new Machine to join"), nil
+}
+
+// initialize creates the first Machine. Two of them would initialize two clusters at the same address. A new cluster CA proves
+// that there is none; if the CA exists, for example after an interruption, that is checked live. If the CA of a running cluster
+// was deleted, the bootstrap provider still reads the Cluster live before it lets a Machine initialize it.
+func (s Scaler) initialize(ctx context.Context, state membership.State, d Decision, newCA bool) (step.Result, error) {
+	if !newCA {
+		if stale, err := s.Confirm.Initialization(ctx, state.ControlPlane); stale != "" || err != nil {
+			return stale.Wait().KeepCondition(), err
+		}
+	}
+	if err := s.Machines.Create(ctx, state.ControlPlane, d.FailureDomain, machines.Initialize); err != nil {
+		return step.Result{}, err
+	}
+	return created("the first Machine to initialize the cluster"), nil
+}
+
+// created returns the result after a Machine was created.
+func created(what string) step.Result {
+	return step.Wait(what).WithConditions(condition.True(controlplanev1.MachinesCreatedCondition))
+}
+
+// down deletes a Machine, if its etcd member can be removed. The member is removed when the deletion has reached our hook.
+func (s Scaler) down(ctx context.Context, state membership.State, name string) (step.Result, error) {
+	m := state.Named(name)
+	if m == nil {
+		return step.Wait("a Machine that can be deleted").KeepCondition(), nil
+	}
+	if state.StackedEtcd() {
+		if why := state.MayRemove(ctx, m); why != "" {
+			return step.WaitAtMost(health.EtcdBackstop, why).KeepCondition(), nil
+		}
+	}
+	if err := s.Machines.Delete(ctx, state.ControlPlane, m); err != nil {
+		if !step.IsStale(err) {
+			step.Warning(ctx, "FailedScaleDown", "Cannot delete Machine %s: %s", m.Name, err)
+		}
+		return step.Result{}, err
+	}
+	return step.Wait("Machine " + m.Name + " to be deleted").KeepCondition(), nil
+}
+
+// untilRollout reconciles again when the first Machine is to be replaced because of its age or its certificates: nothing else may
+// happen until then.
+func untilRollout(state membership.State, now time.Time) step.Result {
+	var left time.Duration
+	for _, m := range state.Machines {
+		if until := m.Due.Sub(now); until > 0 && (left == 0 || until < left) {
+			left = until
+		}
+	}
+	return step.Again(left).KeepCondition()
+}

@@ -1,0 +1,102 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/blang/semver/v4"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// Found is the result of the other steps of a reconcile.
+type Found struct {
+	*snapshot.ControlPlane
+	health.Inspection
+	// Lost is true if the workload cluster has been unreachable for so long that its health is unknown.
+	Lost bool
+	// Decision is the next change of the number of Machines.
+	Decision scale.Decision
+}
+
+// Report computes the status. There is nothing to report before the infrastructure of the Cluster is ready.
+func Report(ctx context.Context, f Found) (step.Result, error) {
+	if f.KCP.DeletionTimestamp != nil || f.Cluster == nil || !f.Cluster.Status.InfrastructureReady && len(f.Machines) == 0 {
+		return step.Done(), nil
+	}
+	status := &f.KCP.Status
+	status.Selector = fmt.Sprintf("%s=%s,%s", clusterv1.ClusterNameLabel, f.Cluster.Name, clusterv1.MachineControlPlaneLabel)
+	f.count(status)
+	if version := lowestVersion(f.Machines); version != "" {
+		status.Version = &version
+	}
+	healthy := healthConditions(f)
+	announce(ctx, f, healthy)
+	return step.Done().WithConditions(slices.Concat(machineConditions(f.ControlPlane), healthy)...), nil
+}
+
+// count sets the numbers of replicas.
+func (f Found) count(status *controlplanev1.KubeadmControlPlaneStatus) {
+	status.Replicas = int32(len(f.Machines))
+	status.UpdatedReplicas = 0
+	for _, m := range f.Machines {
+		if !m.Deleting() && len(m.Outdated) == 0 {
+			status.UpdatedReplicas++
+		}
+	}
+	if f.Observed != nil {
+		status.ReadyReplicas = f.Observed.ReadyNodes()
+		status.Ready = status.ReadyReplicas > 0
+	}
+	// There may be more Nodes than Machines for a moment.
+	status.UnavailableReplicas = max(0, status.Replicas-status.ReadyReplicas)
+}
+
+// lowestVersion returns the lowest version of Machines with a healthy API server, empty if there is none.
+func lowestVersion(machines []*snapshot.Machine) string {
+	var lowest string
+	var least semver.Version
+	for _, m := range machines {
+		if m.Spec.Version == nil || !condition.IsTrue(m, controlplanev1.MachineAPIServerPodHealthyCondition) {
+			continue
+		}
+		version, err := semver.ParseTolerant(*m.Spec.Version)
+		if err == nil && (lowest == "" || version.LT(least)) {
+			lowest, least = *m.Spec.Version, version
+		}
+	}
+	return lowest
+}
+
+// machineConditions returns the conditions that aggregate the Ready conditions of the Machines.
+func machineConditions(cp *snapshot.ControlPlane) []clusterv1.Condition {
+	var stated []clusterv1.Condition
+	children := make([]condition.Child, 0, len(cp.Machines))
+	allReady := true
+	for _, m := range cp.Machines {
+		children = append(children, condition.Child{Ref: "Machine/" + m.Name, Ready: condition.Get(m, clusterv1.ReadyCondition)})
+		allReady = allReady && condition.IsTrue(m, clusterv1.ReadyCondition)
+	}
+	if ready, ok := condition.Aggregate(controlplanev1.MachinesReadyCondition, children); ok {
+		stated = append(stated, ready)
+	}
+	if allReady && len(cp.Machines) == cp.Desired() {
+		stated = append(stated, condition.True(controlplanev1.ResizedCondition))
+	}
+	return stated
+}
+
+// announce sends an event if a change has to wait until the control plane is healthy, but not if it waits for a new Machine.
+func announce(ctx context.Context, f Found, healthy []clusterv1.Condition) {
+	broken := slices.ContainsFunc(healthy, func(c clusterv1.Condition) bool { return c.Severity == clusterv1.ConditionSeverityError })
+	if why := f.Decision.Blockers(); why != "" && (f.Decision.New && broken || f.Regressed) {
+		step.Warning(ctx, "ControlPlaneUnhealthy", "Waiting for the control plane to pass its checks: %s", why)
+	}
+}

@@ -1,0 +1,65 @@
+package webhook
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
+)
+
+// templates are the webhooks of KubeadmControlPlaneTemplate.
+type templates struct {
+	gates Gates
+}
+
+// Default implements Defaulter.
+func (templates) Default(_ context.Context, t *controlplanev1.KubeadmControlPlaneTemplate) error {
+	s := &t.Spec.Template.Spec
+	s.RolloutStrategy = defaultStrategy(s.RolloutStrategy)
+	kubeadm.DefaultConfigSpec(&s.KubeadmConfigSpec)
+	return nil
+}
+
+// ValidateCreate implements Validator.
+func (w templates) ValidateCreate(_ context.Context, t *controlplanev1.KubeadmControlPlaneTemplate) (admission.Warnings, error) {
+	path := field.NewPath("spec")
+	if !w.gates.ClusterTopology {
+		return nil, invalid("KubeadmControlPlaneTemplate", t.Name, field.ErrorList{
+			field.Forbidden(path, "can be set only if the ClusterTopology feature flag is enabled")})
+	}
+	at := path.Child("template", "spec")
+	s := &t.Spec.Template.Spec
+	all := validateMetadata(t.Spec.Template.ObjectMeta, path.Child("template", "metadata"))
+	if s.MachineTemplate != nil {
+		all = append(all, validateMetadata(s.MachineTemplate.ObjectMeta, at.Child("machineTemplate", "metadata"))...)
+	}
+	all = append(all, validateRolloutBefore(s.RolloutBefore, at.Child("rolloutBefore"))...)
+	all = append(all, validateStrategy(s.RolloutStrategy, nil, at.Child("rolloutStrategy"))...)
+	config := at.Child("kubeadmConfigSpec")
+	all = append(all, validateClusterConfiguration(s.KubeadmConfigSpec.ClusterConfiguration, config.Child("clusterConfiguration"))...)
+	all = append(all, kubeadm.ValidateConfigSpec(&s.KubeadmConfigSpec, config, w.gates.Ignition)...)
+	return nil, invalid("KubeadmControlPlaneTemplate", t.Name, all)
+}
+
+// ValidateUpdate implements Validator. The old version is defaulted before the comparison, because it may have been stored
+// before a default existed.
+func (w templates) ValidateUpdate(ctx context.Context, before, t *controlplanev1.KubeadmControlPlaneTemplate) (admission.Warnings, error) {
+	before = before.DeepCopy()
+	if err := w.Default(ctx, before); err != nil {
+		return nil, err
+	}
+	if equality.Semantic.DeepEqual(before.Spec.Template.Spec, t.Spec.Template.Spec) {
+		return nil, nil
+	}
+	return nil, invalid("KubeadmControlPlaneTemplate", t.Name, field.ErrorList{
+		field.Forbidden(field.NewPath("spec", "template", "spec"), "is immutable: create a new KubeadmControlPlaneTemplate and refer to it")})
+}
+
+// ValidateDelete implements Validator.
+func (templates) ValidateDelete(context.Context, *controlplanev1.KubeadmControlPlaneTemplate) (admission.Warnings, error) {
+	return nil, nil
+}

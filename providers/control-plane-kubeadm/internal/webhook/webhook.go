@@ -1,0 +1,56 @@
+// Package webhook defaults and validates KubeadmControlPlanes, their scale subresource, and
+// KubeadmControlPlaneTemplates. Rules for a KubeadmConfigSpec on its own are shared with the bootstrap provider:
+// providers/internal/kubeadm.
+//
+//	controlplane.go  the control plane
+//	template.go      its template
+//	scale.go         the scale subresource
+//	rules.go         rules for control planes and templates
+//	mutable.go       the fields of a control plane that may change
+//	version.go       changes of versions, etcd and CoreDNS
+package webhook
+
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+)
+
+// +kubebuilder:webhook:verbs=create;update,path=/mutate-controlplane-cluster-x-k8s-io-v1beta1-kubeadmcontrolplane,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes,versions=v1beta1,name=default.kubeadmcontrolplane.controlplane.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-controlplane-cluster-x-k8s-io-v1beta1-kubeadmcontrolplane,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes,versions=v1beta1,name=validation.kubeadmcontrolplane.controlplane.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=update,path=/validate-scale-controlplane-cluster-x-k8s-io-v1beta1-kubeadmcontrolplane,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes/scale,versions=v1beta1,name=validation-scale.kubeadmcontrolplane.controlplane.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=create;update,path=/mutate-controlplane-cluster-x-k8s-io-v1beta1-kubeadmcontrolplanetemplate,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanetemplates,versions=v1beta1,name=default.kubeadmcontrolplanetemplate.controlplane.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-controlplane-cluster-x-k8s-io-v1beta1-kubeadmcontrolplanetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanetemplates,versions=v1beta1,name=validation.kubeadmcontrolplanetemplate.controlplane.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+
+// scalePath is the path of the webhook of the scale subresource.
+const scalePath = "/validate-scale-controlplane-cluster-x-k8s-io-v1beta1-kubeadmcontrolplane"
+
+// Gates are the feature gates that validation depends on.
+type Gates struct {
+	// Ignition allows the bootstrap format Ignition.
+	Ignition bool
+	// ClusterTopology allows templates.
+	ClusterTopology bool
+}
+
+// Register serves the webhooks.
+func Register(mgr ctrl.Manager, gates Gates) error {
+	c := controlPlanes{ignition: gates.Ignition}
+	if err := hooks.Register(mgr, &controlplanev1.KubeadmControlPlane{}, c, c); err != nil {
+		return err
+	}
+	mgr.GetWebhookServer().Register(scalePath, &admission.Webhook{Handler: scales{reader: mgr.GetAPIReader()}})
+	t := templates{gates: gates}
+	return hooks.Register(mgr, &controlplanev1.KubeadmControlPlaneTemplate{}, t, t)
+}
+
+func invalid(kind, name string, all field.ErrorList) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(controlplanev1.GroupVersion.WithKind(kind).GroupKind(), name, all)
+}

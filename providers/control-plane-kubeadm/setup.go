@@ -1,0 +1,123 @@
+// Package kubeadm is the kubeadm control plane provider: it runs the control planes of clusters on Machines.
+package kubeadm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/controlplane"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/credentials"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/etcd"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/webhook"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/workload"
+	"sigs.k8s.io/cluster-api/sdk/feature"
+	"sigs.k8s.io/cluster-api/sdk/manager"
+	"sigs.k8s.io/cluster-api/sdk/pki"
+	"sigs.k8s.io/cluster-api/sdk/remote"
+	"sigs.k8s.io/cluster-api/sdk/watch"
+)
+
+// flags are the flags of this component.
+type flags struct {
+	concurrency, remoteConcurrency   int
+	etcdDialTimeout, etcdCallTimeout time.Duration
+	keyAlgorithm                     pki.KeyAlgorithm
+	workloads                        remote.Flags
+}
+
+func (f *flags) register(fs *pflag.FlagSet) {
+	fs.IntVar(&f.concurrency, "kubeadmcontrolplane-concurrency", 10, "Number of KubeadmControlPlanes to process at the same time")
+	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10, "Accepted for compatibility: connections to workload clusters are established on demand")
+	fs.DurationVar(&f.etcdDialTimeout, "etcd-dial-timeout-duration", etcd.DefaultDialTimeout, "Timeout for connecting to an etcd member")
+	fs.DurationVar(&f.etcdCallTimeout, "etcd-call-timeout-duration", etcd.DefaultCallTimeout, "Timeout for a call to an etcd member")
+	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)
+	f.workloads.AddTo(fs)
+}
+
+func (f *flags) validate() error {
+	for name, value := range map[string]time.Duration{"etcd-dial-timeout-duration": f.etcdDialTimeout, "etcd-call-timeout-duration": f.etcdCallTimeout} {
+		if value <= 0 {
+			return fmt.Errorf("invalid --%s %s: must be positive", name, value)
+		}
+	}
+	return f.workloads.Validate()
+}
+
+// NewComponent returns the kubeadm control plane manager.
+func NewComponent() manager.Component {
+	f := &flags{keyAlgorithm: pki.DefaultAlgorithm}
+	gates := feature.New(feature.MachinePool, feature.ClusterTopology, feature.KubeadmBootstrapFormatIgnition)
+	return manager.Component{
+		Name:             "kubeadm-control-plane-controller",
+		Purpose:          "The kubeadm control plane provider: creates, upgrades and remediates control planes, including etcd and certificates.",
+		Namespace:        "capi-kubeadm-control-plane-system",
+		LeaderElectionID: "kubeadm-control-plane-manager-leader-election-capi",
+		// Two leaders at the same time could each remove an etcd member, so the lease is long.
+		LeaderElection: manager.LeaderElectionDurations{Lease: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 5 * time.Second},
+		AddToScheme: []func(*runtime.Scheme) error{
+			clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme,
+		},
+		FeatureGates:   gates,
+		AddFlags:       f.register,
+		Validate:       f.validate,
+		Cache:          restrict,
+		WebhookService: "capi-kubeadm-control-plane-webhook-service",
+		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
+			return setup(ctx, mgr, env, f, gates)
+		},
+	}
+}
+
+// restrict caches managedFields of Machines only, which show the labels that this provider has set.
+func restrict(o *cache.Options) {
+	o.DefaultTransform = cache.TransformStripManagedFields()
+	o.ByObject[&clusterv1.Machine{}] = cache.ByObject{Transform: func(in any) (any, error) { return in, nil }}
+}
+
+// setup adds everything to the manager.
+func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *flags, gates *feature.Gates) error {
+	policy, err := f.workloads.Policy(mgr.GetConfig())
+	if err != nil {
+		return err
+	}
+	connections := remote.New(remote.Options{
+		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Cached: workload.Cached(), Policy: policy,
+		Management: mgr.GetConfig(), CheckLeader: env.CheckLeader,
+	})
+	secrets := credentials.SecretReader{Cached: mgr.GetCache(), Live: mgr.GetAPIReader()}
+	workloads := workload.New(workload.Options{
+		Connections: connections, Secrets: secrets, EtcdDialTimeout: f.etcdDialTimeout, EtcdCallTimeout: f.etcdCallTimeout,
+		CheckLeader: env.CheckLeader,
+	})
+	if err := mgr.Add(connections); err != nil {
+		return err
+	}
+	if err := mgr.Add(workloads); err != nil {
+		return err
+	}
+	keys := pki.NewKeys(f.keyAlgorithm)
+	if err := mgr.Add(keys); err != nil {
+		return err
+	}
+	err = controlplane.Setup(ctx, mgr, controlplane.Options{
+		Secrets: secrets, Workloads: workloads, Connections: connections,
+		Filter: watch.Filter(env.WatchFilter), MachinePools: gates.Enabled(feature.MachinePool), Workers: f.concurrency, Keys: keys,
+	})
+	if err != nil {
+		return err
+	}
+	return webhook.Register(mgr, webhook.Gates{
+		Ignition:        gates.Enabled(feature.KubeadmBootstrapFormatIgnition),
+		ClusterTopology: gates.Enabled(feature.ClusterTopology),
+	})
+}

@@ -1,0 +1,52 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/pki"
+	"sigs.k8s.io/cluster-api/sdk/refusal"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// kubeconfig creates the kubeconfig Secret of a Cluster without control plane object, signed by the cluster CA.
+func (c *Controller) kubeconfig(ctx context.Context, s *scope) (step.Result, error) {
+	cluster := s.Cluster
+	if cluster.Spec.ControlPlaneRef != nil || !cluster.Spec.ControlPlaneEndpoint.IsValid() {
+		return step.Done(), nil
+	}
+	key := client.ObjectKeyFromObject(cluster)
+	switch err := c.Client.Get(ctx, pki.SecretKey(key, pki.Kubeconfig), &corev1.Secret{}); {
+	case err == nil:
+		return step.Done(), nil
+	case !apierrors.IsNotFound(err):
+		return step.Done(), fmt.Errorf("reading Secret %s: %w", pki.SecretName(cluster.Name, pki.Kubeconfig), err)
+	}
+	ca := &corev1.Secret{}
+	if err := c.Client.Get(ctx, pki.SecretKey(key, pki.ClusterCA), ca); err != nil {
+		if apierrors.IsNotFound(err) {
+			return step.WaitAtMost(caBackstop, "Secret "+pki.SecretName(cluster.Name, pki.ClusterCA)+" to exist"), nil
+		}
+		return step.Done(), fmt.Errorf("reading the cluster CA: %w", err)
+	}
+	issuer, err := pki.CAFrom(ca)
+	if err != nil {
+		return step.Done(), err
+	}
+	config, err := pki.NewKubeconfig(cluster.Name, "https://"+cluster.Spec.ControlPlaneEndpoint.String(), issuer, c.Clock.Now())
+	if err != nil {
+		return step.Done(), fmt.Errorf("generating the kubeconfig: %w", err)
+	}
+	owner := ownership.Reference(cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind), false)
+	secret := pki.NewSecret(key, pki.Kubeconfig, map[string][]byte{pki.KubeconfigKey: config}, &owner)
+	if err := c.CreateIn(ctx, nil, secret); err != nil {
+		return step.Done(), fmt.Errorf("creating Secret %s: %w", secret.Name, refusal.Redacted(err))
+	}
+	return step.Done(), nil
+}

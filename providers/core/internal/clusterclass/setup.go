@@ -1,0 +1,188 @@
+package clusterclass
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/external"
+	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/watch"
+)
+
+// Discover calls the extensions of a class for their variables, in the order of its patches.
+type Discover func(ctx context.Context, class *clusterv1.ClusterClass) ([]variables.Source, error)
+
+// Options configure the controller.
+type Options struct {
+	// Concurrency is how many classes are reconciled at the same time.
+	Concurrency int
+	// Filter selects the objects that this manager reconciles.
+	Filter watch.Filter
+	// Discover returns the variables of external patches. If it is nil, there are none.
+	Discover Discover
+}
+
+const (
+	// templateIndex indexes classes by "<kind>.<group>/<name>" of their templates.
+	templateIndex = "clusterclass.template"
+	// definitionIndex indexes classes by the names of the CustomResourceDefinitions of their templates.
+	definitionIndex = "clusterclass.definition"
+)
+
+// Setup adds the controller to a manager.
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	cached := mgr.GetCache()
+	versions := contract.APIVersions{Reader: cached}
+	c := &Controller{
+		Outside: step.OutsideOf(mgr, "clusterclass", o.Filter), Discover: o.Discover,
+		Versions: versions, External: external.Reader{Client: cached, Versions: versions},
+	}
+	declared := c.declared()
+	declared.Concurrency = o.Concurrency
+	declared.Indexes = []step.Index{
+		{Object: &clusterv1.ClusterClass{}, Field: templateIndex, Values: templateKeys},
+		{Object: &clusterv1.ClusterClass{}, Field: definitionIndex, Values: definitionKeys},
+	}
+	// The metadata of all definitions is cached anyway. There is no predicate: definitions are rarely written, and any event can
+	// be the one after which a kind is served.
+	declared.Watches = []step.Watch{step.MappedMetadata(&apiextensionsv1.CustomResourceDefinition{}, ofDefinition(cached))}
+	if o.Discover != nil {
+		declared.Watches = append(declared.Watches, step.Mapped(&runtimev1.ExtensionConfig{}, ofExtension(cached), extension.Changes()))
+	}
+	built, err := declared.Add(ctx, mgr, c.Outside)
+	if err != nil {
+		return err
+	}
+	watcher := external.NewWatcher(built, cached)
+	h := handler.EnqueueRequestsFromMapFunc(ofTemplate(cached))
+	c.Watch = func(ctx context.Context, kind schema.GroupVersionKind) error {
+		return watcher.Watch(ctx, kind, h, relevantTemplate())
+	}
+	return nil
+}
+
+// declared returns the controller's declaration.
+func (c *Controller) declared() step.Controller[*clusterv1.ClusterClass, *clusterv1.ClusterClass] {
+	return step.Controller[*clusterv1.ClusterClass, *clusterv1.ClusterClass]{
+		Name:  "clusterclass",
+		New:   func() *clusterv1.ClusterClass { return &clusterv1.ClusterClass{} },
+		Scope: step.Self[*clusterv1.ClusterClass],
+		Steps: []step.Step[*clusterv1.ClusterClass]{
+			step.All(
+				step.Do("variables", c.variables).Sets(clusterv1.ClusterClassVariablesReconciledCondition),
+				step.Do("own", c.own),
+				step.Do("versions", c.versions).Sets(clusterv1.ClusterClassRefVersionsUpToDateCondition),
+			),
+			step.Do("observe", c.observe),
+		},
+	}
+}
+
+// relevantTemplate selects events of templates that are created or deleted, or lose an owner.
+func relevantTemplate() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return len(e.ObjectOld.GetOwnerReferences()) > len(e.ObjectNew.GetOwnerReferences())
+	}}
+}
+
+func templateKeys(o client.Object) []string {
+	class, ok := o.(*clusterv1.ClusterClass)
+	if !ok {
+		return nil
+	}
+	var keys []string
+	for _, ref := range templateRefs(class) {
+		keys = append(keys, templateKey(ref.GroupVersionKind(), ref.Name))
+	}
+	return keys
+}
+
+func templateKey(kind schema.GroupVersionKind, name string) string {
+	return kind.GroupKind().String() + "/" + name
+}
+
+// ofTemplate maps a template to the classes that refer to it.
+func ofTemplate(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		key := templateKey(o.GetObjectKind().GroupVersionKind(), o.GetName())
+		return watch.Requests(ctx, reader, &clusterv1.ClusterClassList{}, client.InNamespace(o.GetNamespace()), client.MatchingFields{templateIndex: key})
+	}
+}
+
+func definitionKeys(o client.Object) []string {
+	class, ok := o.(*clusterv1.ClusterClass)
+	if !ok {
+		return nil
+	}
+	var keys []string
+	for _, ref := range templateRefs(class) {
+		keys = append(keys, contract.CRDName(ref.GroupVersionKind().GroupKind()))
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// ofDefinition maps a CustomResourceDefinition to the classes with templates of its kind: they may wait for it, or refer to a
+// version that has become outdated.
+func ofDefinition(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		return watch.Requests(ctx, reader, &clusterv1.ClusterClassList{}, client.MatchingFields{definitionIndex: o.GetName()})
+	}
+}
+
+// ofExtension maps an ExtensionConfig to the classes whose variables it defines.
+func ofExtension(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		classes, err := mutation.Classes(ctx, reader, o.GetName())
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot find the classes to reconcile")
+		}
+		var out []reconcile.Request
+		for _, class := range classes {
+			out = append(out, reconcile.Request{NamespacedName: class})
+		}
+		return out
+	}
+}
+
+// templateRefs returns the references to the templates of a class, without duplicates.
+func templateRefs(class *clusterv1.ClusterClass) []*corev1.ObjectReference {
+	spec := &class.Spec
+	all := []*corev1.ObjectReference{spec.Infrastructure.Ref, spec.ControlPlane.Ref}
+	if machines := spec.ControlPlane.MachineInfrastructure; machines != nil {
+		all = append(all, machines.Ref)
+	}
+	for i := range spec.Workers.MachineDeployments {
+		t := &spec.Workers.MachineDeployments[i].Template
+		all = append(all, t.Bootstrap.Ref, t.Infrastructure.Ref)
+	}
+	for i := range spec.Workers.MachinePools {
+		t := &spec.Workers.MachinePools[i].Template
+		all = append(all, t.Bootstrap.Ref, t.Infrastructure.Ref)
+	}
+	seen := map[corev1.ObjectReference]bool{}
+	var out []*corev1.ObjectReference
+	for _, ref := range all {
+		if ref != nil && !seen[*ref] {
+			seen[*ref] = true
+			out = append(out, ref)
+		}
+	}
+	return out
+}

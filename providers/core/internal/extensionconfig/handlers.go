@@ -1,0 +1,77 @@
+package extensionconfig
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+)
+
+const (
+	// maxHandlers bounds the status. It is many times the number of hooks.
+	maxHandlers = 500
+	// maxProblems is the maximum number of handlers that an error is about.
+	maxProblems = 3
+)
+
+// handlersOf returns the handlers of a response as they are in the status: with full names and defaults, sorted by name. Of a response with an
+// invalid handler, none are returned.
+func handlersOf(configName string, response *runtimehooksv1.DiscoveryResponse, catalog *runtimecatalog.Catalog) ([]runtimev1.ExtensionHandler, error) {
+	if n := len(response.Handlers); n > maxHandlers {
+		return nil, fmt.Errorf("the server has %d handlers: at most %d are supported", n, maxHandlers)
+	}
+	var out []runtimev1.ExtensionHandler
+	var problems []string
+	seen := map[string]bool{}
+	for i, h := range response.Handlers {
+		wrong := check(h, catalog)
+		if seen[h.Name] {
+			wrong = append(wrong, "name must be unique")
+		}
+		seen[h.Name] = true
+		if len(wrong) > 0 && len(problems) < maxProblems {
+			problems = append(problems, fmt.Sprintf("handlers[%d] %q: %s", i, condition.Brief(h.Name), strings.Join(wrong, ", ")))
+		}
+		out = append(out, runtimev1.ExtensionHandler{
+			Name:           h.Name + "." + configName,
+			RequestHook:    runtimev1.GroupVersionHook{APIVersion: h.RequestHook.APIVersion, Hook: h.RequestHook.Hook},
+			TimeoutSeconds: ptr.To(ptr.Deref(h.TimeoutSeconds, runtimev1.DefaultHandlersTimeoutSeconds)),
+			FailurePolicy:  ptr.To(runtimev1.FailurePolicy(ptr.Deref(h.FailurePolicy, runtimehooksv1.FailurePolicyFail))),
+		})
+	}
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("the response of the server is invalid: %s", strings.Join(problems, "; "))
+	}
+	slices.SortFunc(out, func(a, b runtimev1.ExtensionHandler) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// check returns what is wrong with a handler. Texts quote only names of hooks and versions, truncated.
+func check(h runtimehooksv1.ExtensionHandler, catalog *runtimecatalog.Catalog) []string {
+	var wrong []string
+	if len(validation.IsDNS1123Label(h.Name)) > 0 {
+		wrong = append(wrong, "name must be a DNS label, such as wait-for-backup")
+	}
+	if t := h.TimeoutSeconds; t != nil && (*t < 0 || *t > runtimehooksv1.MaxHandlersTimeoutSeconds) {
+		wrong = append(wrong, fmt.Sprintf("timeoutSeconds must be between 0 and %d, not %d", runtimehooksv1.MaxHandlersTimeoutSeconds, *t))
+	}
+	if p := h.FailurePolicy; p != nil && *p != runtimehooksv1.FailurePolicyFail && *p != runtimehooksv1.FailurePolicyIgnore {
+		wrong = append(wrong, "failurePolicy must be Fail or Ignore")
+	}
+	gv, err := schema.ParseGroupVersion(h.RequestHook.APIVersion)
+	hook := runtimecatalog.GroupVersionHook{Group: gv.Group, Version: gv.Version, Hook: h.RequestHook.Hook}
+	if err != nil || !catalog.IsHookRegistered(hook) {
+		wrong = append(wrong, fmt.Sprintf("requestHook %q of %q is unknown to this version of Cluster API",
+			condition.Brief(h.RequestHook.Hook), condition.Brief(h.RequestHook.APIVersion)))
+	}
+	return wrong
+}

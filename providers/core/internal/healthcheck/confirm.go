@@ -1,0 +1,168 @@
+package healthcheck
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/remote"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+const (
+	// staleBackstop bounds the wait for a stale cache. Usually an event comes first.
+	staleBackstop = 10 * time.Second
+	// unansweredBackstop is the delay before Nodes are read again from an API server that did not answer although it is connected. If the
+	// connection breaks, an event comes first; if the API server answers again, there is none.
+	unansweredBackstop = 15 * time.Second
+	// nodesPage is the number of Nodes that are read with one request: Nodes with many images have some 50 KiB, and responses are limited.
+	nodesPage = 100
+	// nodesTimeout is the timeout for reading all Nodes. Workload clusters are not trusted: they may answer slowly, and without end.
+	nodesTimeout = 5 * time.Second
+)
+
+// confirm diagnoses the Machines again from the API servers, if the plan begins or ends a remediation. What follows acts on that result.
+func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error) {
+	if !c.acts(s) {
+		return step.Done(), nil
+	}
+	check, cluster, err := c.liveOwners(ctx, s)
+	if err != nil {
+		return step.Done(), err
+	}
+	if check == nil {
+		s.plan = nil
+		return step.WaitAtMost(staleBackstop, "the cache to catch up with the MachineHealthCheck and its Cluster"), nil
+	}
+	list := &clusterv1.MachineList{}
+	if err := c.Live.List(ctx, list, ownership.InCluster(check.Namespace, check.Spec.ClusterName)); err != nil {
+		s.plan = nil
+		return step.Done(), fmt.Errorf("listing the Machines of the Cluster in the API server: %w", err)
+	}
+	targets, err := targetsOf(check, list)
+	if err != nil {
+		s.plan = nil
+		return step.Done(), err
+	}
+	in := diagnosis.Input{Check: check, Cluster: cluster, Targets: targets}
+	result := step.Done()
+	if s.unreachable == nil && diagnosis.Initialized(cluster) {
+		if in.Nodes, err = c.liveNodes(ctx, s, targets); err != nil {
+			s.unreachable = err
+			result = step.Again(unansweredBackstop)
+		}
+	}
+	in.Now = c.Clock.Now()
+	if s.plan, err = diagnosis.New(in); err != nil {
+		s.plan = nil
+		return step.Done(), step.Terminal(err)
+	}
+	if next := c.wake(s); result.After() == 0 {
+		result = next
+	}
+	return result, nil
+}
+
+// acts reports whether the plan begins or ends a remediation.
+func (c *Controller) acts(s *scope) bool {
+	return slices.ContainsFunc(s.plan.Marks(), func(m diagnosis.Mark) bool { return !m.First }) || s.requestsChange()
+}
+
+// liveOwners returns the check and its Cluster from the API server; nil if one of them is paused, being deleted, or another object than
+// the cached one, or if the check has another template. A Cluster that is being moved is paused.
+func (c *Controller) liveOwners(ctx context.Context, s *scope) (*clusterv1.MachineHealthCheck, *clusterv1.Cluster, error) {
+	check, cluster := &clusterv1.MachineHealthCheck{}, &clusterv1.Cluster{}
+	for _, read := range [][2]client.Object{{s.check, check}, {s.cluster, cluster}} {
+		cached, live := read[0], read[1]
+		err := c.Live.Get(ctx, client.ObjectKeyFromObject(cached), live)
+		if apierrors.IsNotFound(err) {
+			return nil, nil, nil
+		}
+		if err != nil {
+			s.plan = nil
+			return nil, nil, fmt.Errorf("reading %T %s from the API server: %w", live, cached.GetName(), err)
+		}
+		if _, paused := live.GetAnnotations()[clusterv1.PausedAnnotation]; paused || live.GetUID() != cached.GetUID() || !live.GetDeletionTimestamp().IsZero() {
+			return nil, nil, nil
+		}
+	}
+	sameTemplate := equality.Semantic.DeepEqual(check.Spec.RemediationTemplate, s.check.Spec.RemediationTemplate)
+	if cluster.Spec.Paused || check.Spec.ClusterName != cluster.Name || !sameTemplate {
+		return nil, nil, nil
+	}
+	return check, cluster, nil
+}
+
+// errNotAnswering is the error of a workload cluster that did not answer the last time, while another such cluster is queried.
+var errNotAnswering = errors.New("the API server of the workload cluster did not answer in time")
+
+// liveNodes returns the Nodes of Machines from the API server of the workload cluster. Of the clusters that did not answer the last time,
+// only one is queried at a time, so that they do not keep all workers busy.
+func (c *Controller) liveNodes(ctx context.Context, s *scope, targets []*clusterv1.Machine) (map[string]*corev1.Node, error) {
+	workload, err := c.workloads.Get(ctx, s.key())
+	if err != nil {
+		return nil, err
+	}
+	done, allowed := c.suspects.begin(s.key())
+	if !allowed {
+		return nil, errNotAnswering
+	}
+	ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
+	defer cancel()
+	nodes, err := listNodes(ctx, workload.Live, s.check, targets)
+	done(err == nil)
+	return nodes, err
+}
+
+// listNodes lists all Nodes, and keeps those of Machines, with the conditions that a check depends on.
+func listNodes(ctx context.Context, from client.Reader, h *clusterv1.MachineHealthCheck, targets []*clusterv1.Machine) (map[string]*corev1.Node, error) {
+	wanted := map[string]bool{}
+	for _, m := range targets {
+		if m.Status.NodeRef != nil {
+			wanted[m.Status.NodeRef.Name] = true
+		}
+	}
+	nodes := map[string]*corev1.Node{}
+	next := ""
+	for {
+		list := &corev1.NodeList{}
+		if err := from.List(ctx, list, client.Limit(nodesPage), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("listing the Nodes in the API server of the workload cluster: %w", remote.Tidy(err))
+		}
+		for i := range list.Items {
+			if name := list.Items[i].Name; wanted[name] {
+				nodes[name] = diagnosis.Relevant(h, &list.Items[i])
+			}
+		}
+		if next = list.Continue; next == "" {
+			return nodes, nil
+		}
+	}
+}
+
+// targetsOf returns the Machines of a list that a check selects, in the order of their names.
+func targetsOf(h *clusterv1.MachineHealthCheck, list *clusterv1.MachineList) ([]*clusterv1.Machine, error) {
+	selects, err := diagnosis.Selector(h)
+	if err != nil {
+		return nil, step.Terminal(fmt.Errorf("invalid spec.selector: %w", err))
+	}
+	var out []*clusterv1.Machine
+	for i := range list.Items {
+		if m := &list.Items[i]; selects(m) {
+			out = append(out, m)
+		}
+	}
+	slices.SortFunc(out, func(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}

@@ -1,0 +1,177 @@
+package diagnosis
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+)
+
+// Verdict is what is known about the health of a Machine.
+type Verdict string
+
+const (
+	// Healthy means that the Machine has a Node, and no check fails.
+	Healthy Verdict = "Healthy"
+	// Unhealthy means that a check has failed for long enough.
+	Unhealthy Verdict = "Unhealthy"
+	// Failing means that a condition of the Node is bad, but not for long enough yet.
+	Failing Verdict = "Failing"
+	// Starting means that the Machine has no Node yet.
+	Starting Verdict = "Starting"
+	// Unknown means that the Machine was not evaluated: its Node is unknown, or the Cluster is not ready for Nodes yet.
+	Unknown Verdict = "Unknown"
+	// Recovering means that the Machine is healthy, but was marked as unhealthy moments ago.
+	Recovering Verdict = "Recovering"
+	// Deleting means that the Machine is being deleted. It is neither healthy nor remediated.
+	Deleting Verdict = "Deleting"
+)
+
+// firstMarkDelay is how long a new Machine must be healthy before it is marked as such: when its Node becomes ready, other controllers
+// write its status several times, and would conflict.
+const firstMarkDelay = 2 * time.Second
+
+// recoveryDelay is how long a Machine stays marked as unhealthy at least.
+const recoveryDelay = 10 * time.Second
+
+// Finding is the result for one Machine.
+type Finding struct {
+	Machine *clusterv1.Machine
+	Verdict Verdict
+	// Reason and Message are those of condition HealthCheckSucceeded if the Machine is Unhealthy. Of a Failing Machine, Message
+	// describes the condition of the Node.
+	Reason, Message string
+	// Due is when the result changes if nothing else does: a Failing or Starting Machine becomes Unhealthy, a Recovering one Healthy, and a
+	// new Healthy one is marked. Zero: never.
+	Due time.Time
+}
+
+// diagnose applies the checks in the documented order; the first that fails decides.
+func (in *Input) diagnose(m *clusterv1.Machine) Finding {
+	if !m.DeletionTimestamp.IsZero() {
+		return Finding{Machine: m, Verdict: Deleting}
+	}
+	if _, asked := m.Annotations[clusterv1.RemediateMachineAnnotation]; asked {
+		return unhealthy(m, clusterv1.HasRemediateMachineAnnotationReason, "The Machine has annotation %s", clusterv1.RemediateMachineAnnotation)
+	}
+	initialized := Initialized(in.Cluster)
+	if initialized && in.Nodes == nil {
+		return Finding{Machine: m, Verdict: Unknown}
+	}
+	if r := m.Status.FailureReason; r != nil {
+		return unhealthy(m, clusterv1.MachineHasFailureReason, "status.failureReason is %s", condition.Brief(string(*r)))
+	}
+	if r := m.Status.FailureMessage; r != nil {
+		return unhealthy(m, clusterv1.MachineHasFailureReason, "status.failureMessage is %q", condition.Brief(*r))
+	}
+	if !initialized {
+		return Finding{Machine: m, Verdict: Unknown}
+	}
+	ref := m.Status.NodeRef
+	if ref != nil && in.Nodes[ref.Name] == nil {
+		return unhealthy(m, clusterv1.NodeNotFoundReason, "Node %s no longer exists", ref.Name)
+	}
+	if !in.Cluster.Status.InfrastructureReady {
+		return Finding{Machine: m, Verdict: Unknown}
+	}
+	if ref == nil {
+		return in.starting(m)
+	}
+	return in.node(m, in.Nodes[ref.Name])
+}
+
+func unhealthy(m *clusterv1.Machine, reason, format string, args ...any) Finding {
+	return Finding{Machine: m, Verdict: Unhealthy, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// starting checks how long a Machine has had no Node, since the latest of its creation and the moments at which the Cluster became ready
+// for Nodes.
+func (in *Input) starting(m *clusterv1.Machine) Finding {
+	timeout := clusterv1.DefaultNodeStartupTimeout
+	if t := in.Check.Spec.NodeStartupTimeout; t != nil {
+		timeout = t.Duration
+	}
+	if timeout <= 0 {
+		return Finding{Machine: m, Verdict: Starting}
+	}
+	since := m.CreationTimestamp.Time
+	for _, t := range []clusterv1.ConditionType{clusterv1.ControlPlaneInitializedCondition, clusterv1.InfrastructureReadyCondition} {
+		if c := condition.Get(in.Cluster, t); c != nil && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(since) {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	due := since.Add(timeout)
+	if in.Now.After(due) {
+		return unhealthy(m, clusterv1.NodeStartupTimeoutReason, "No Node has joined the cluster for %s (nodeStartupTimeout)", timeout)
+	}
+	return Finding{Machine: m, Verdict: Starting, Due: due}
+}
+
+// node checks how long the conditions of a Node have been bad. If several are, the first that has lasted long enough decides, or else
+// the one that is due first.
+func (in *Input) node(m *clusterv1.Machine, node *corev1.Node) Finding {
+	found := Finding{Machine: m, Verdict: Healthy}
+	for _, bad := range in.Check.Spec.UnhealthyConditions {
+		is := conditionOf(node, bad.Type)
+		if is == nil || is.Status != bad.Status {
+			continue
+		}
+		due := is.LastTransitionTime.Add(bad.Timeout.Duration)
+		if in.Now.After(due) {
+			return unhealthy(m, clusterv1.UnhealthyNodeConditionReason, "Condition %s of Node %s has been %s for more than %s",
+				bad.Type, node.Name, bad.Status, bad.Timeout.Duration)
+		}
+		if found.Verdict == Healthy || due.Before(found.Due) {
+			found.Verdict, found.Due = Failing, due
+			found.Message = fmt.Sprintf("Condition %s of Node %s is %s", bad.Type, node.Name, bad.Status)
+		}
+	}
+	if found.Verdict == Healthy {
+		return in.held(found)
+	}
+	return found
+}
+
+// held holds back the first mark of a Machine, and the recovery of one that was marked moments ago. Without the latter, two checks of
+// the same Machine that disagree would overwrite each other's mark without a pause.
+func (in *Input) held(found Finding) Finding {
+	marked := condition.Get(found.Machine, clusterv1.MachineHealthCheckSucceededCondition)
+	healthy := condition.Get(found.Machine, clusterv1.MachineNodeHealthyCondition)
+	switch {
+	case marked == nil && healthy != nil:
+		if due := healthy.LastTransitionTime.Add(firstMarkDelay); in.Now.Before(due) {
+			found.Due = due
+		}
+	case marked != nil && marked.Status == corev1.ConditionFalse:
+		if due := marked.LastTransitionTime.Add(recoveryDelay); in.Now.Before(due) {
+			found.Verdict, found.Due = Recovering, due
+		}
+	}
+	return found
+}
+
+// Relevant returns a Node with the name and the conditions that a check depends on.
+func Relevant(check *clusterv1.MachineHealthCheck, node *corev1.Node) *corev1.Node {
+	out := &corev1.Node{}
+	out.Name = node.Name
+	for _, bad := range check.Spec.UnhealthyConditions {
+		if c := conditionOf(node, bad.Type); c != nil && conditionOf(out, bad.Type) == nil {
+			out.Status.Conditions = append(out.Status.Conditions, corev1.NodeCondition{
+				Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime,
+			})
+		}
+	}
+	return out
+}
+
+func conditionOf(node *corev1.Node, t corev1.NodeConditionType) *corev1.NodeCondition {
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == t {
+			return &node.Status.Conditions[i]
+		}
+	}
+	return nil
+}

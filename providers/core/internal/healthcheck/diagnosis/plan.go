@@ -1,0 +1,118 @@
+package diagnosis
+
+import (
+	"fmt"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+)
+
+// Plan is the diagnosis of all targets of a check.
+type Plan struct {
+	// Findings are in the order of the targets.
+	Findings []Finding
+	// Expected and Healthy count the targets. All others, such as Machines that start or are being deleted, count as unhealthy.
+	Expected, Healthy int
+	// Allowed reports whether the number of unhealthy Machines is within the limit.
+	Allowed bool
+	Limit   Limit
+	// Observed reports whether the counters reflect the Nodes. Otherwise the workload cluster is unreachable, and they are what was
+	// observed last.
+	Observed bool
+	// External reports whether Machines are remediated by external requests, not by their owners.
+	External bool
+}
+
+// New returns the plan for an input.
+func New(in Input) (*Plan, error) {
+	p := &Plan{
+		Expected: len(in.Targets), External: in.Check.Spec.RemediationTemplate != nil,
+		Observed: in.Nodes != nil || !Initialized(in.Cluster),
+	}
+	for _, m := range in.Targets {
+		f := in.diagnose(m)
+		p.Findings = append(p.Findings, f)
+		if p.countsAsHealthy(f) {
+			p.Healthy++
+		}
+	}
+	var err error
+	p.Limit, err = LimitOf(&in.Check.Spec, p.Expected)
+	p.Allowed = err == nil && p.Limit.Allows(p.Unhealthy())
+	return p, err
+}
+
+// countsAsHealthy reports whether a Machine is healthy. One that its owner may be replacing already is not, even if it has recovered:
+// otherwise another one could be remediated in addition. If the Nodes are unknown, what was observed last counts.
+func (p *Plan) countsAsHealthy(f Finding) bool {
+	if condition.IsFalse(f.Machine, clusterv1.MachineOwnerRemediatedCondition) {
+		return false
+	}
+	if !p.Observed && f.Verdict == Unknown {
+		return f.Machine.Status.NodeRef != nil && condition.IsTrue(f.Machine, clusterv1.MachineNodeHealthyCondition) &&
+			!condition.IsFalse(f.Machine, clusterv1.MachineHealthCheckSucceededCondition)
+	}
+	return f.Verdict == Healthy
+}
+
+// Unhealthy returns the number of Machines that count against the limit.
+func (p *Plan) Unhealthy() int { return p.Expected - p.Healthy }
+
+// RemediationsAllowed returns how many more Machines may become unhealthy.
+func (p *Plan) RemediationsAllowed() int {
+	if !p.Allowed {
+		return 0
+	}
+	return p.Limit.Max - p.Unhealthy()
+}
+
+// Beginning reports whether Machines have not joined yet, and none has a failure.
+func (p *Plan) Beginning() bool {
+	return len(p.with(Starting))+len(p.with(Unknown)) > 0 && len(p.with(Unhealthy))+len(p.with(Failing))+len(p.with(Recovering)) == 0
+}
+
+// Next returns when the next finding changes if nothing else does; zero if none does.
+func (p *Plan) Next() time.Time {
+	var next time.Time
+	for _, f := range p.Findings {
+		if !f.Due.IsZero() && (next.IsZero() || f.Due.Before(next)) {
+			next = f.Due
+		}
+	}
+	return next
+}
+
+// Allowance returns condition RemediationAllowed of a plan whose counters are Observed.
+func (p *Plan) Allowance() clusterv1.Condition {
+	if p.Allowed {
+		return condition.True(clusterv1.RemediationAllowedCondition)
+	}
+	return condition.False(clusterv1.RemediationAllowedCondition, clusterv1.ConditionSeverityWarning, clusterv1.TooManyUnhealthyReason,
+		"No Machine is remediated: %d of %d Machines are not healthy, which is outside of %s", p.Unhealthy(), p.Expected, p.Limit.describe())
+}
+
+func (l Limit) describe() string {
+	return fmt.Sprintf("%s (%d to %d Machines)", l.Field, l.Min, l.Max)
+}
+
+// Remediable returns the Machines that are remediated now: the unhealthy ones, if that is allowed.
+func (p *Plan) Remediable() []*clusterv1.Machine {
+	if !p.Allowed {
+		return nil
+	}
+	return p.with(Unhealthy)
+}
+
+// Recovered returns the healthy Machines.
+func (p *Plan) Recovered() []*clusterv1.Machine { return p.with(Healthy) }
+
+func (p *Plan) with(v Verdict) []*clusterv1.Machine {
+	var out []*clusterv1.Machine
+	for _, f := range p.Findings {
+		if f.Verdict == v {
+			out = append(out, f.Machine)
+		}
+	}
+	return out
+}

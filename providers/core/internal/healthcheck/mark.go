@@ -1,0 +1,60 @@
+package healthcheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// visibilityTimeout is how long to wait until the cache has the marked Machines. A reconcile without them would read everything from the
+// API servers again.
+const visibilityTimeout = 2 * time.Second
+
+// mark writes the conditions of the Machines whose health changed, one patch for each.
+func (c *Controller) mark(ctx context.Context, s *scope) (step.Result, error) {
+	var written []*clusterv1.Machine
+	var errs []error
+	for _, m := range s.plan.Marks() {
+		machine := m.Machine.DeepCopy()
+		before := machine.GetConditions()
+		for _, now := range m.Set {
+			condition.Set(machine, now)
+		}
+		for _, t := range m.Remove {
+			condition.Delete(machine, t)
+		}
+		if err := c.save(ctx, machine, before, m); err != nil {
+			errs = append(errs, fmt.Errorf("marking Machine %s: %w", machine.Name, err))
+			continue
+		}
+		written = append(written, machine)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.visibilityTimeout)
+	defer cancel()
+	for _, m := range written {
+		step.AwaitVisible(ctx, c.Client, m)
+	}
+	return step.Done(), errors.Join(errs...)
+}
+
+// save writes conditions if the Machine is as it was diagnosed: the diagnosis may not hold any more otherwise.
+func (c *Controller) save(ctx context.Context, machine *clusterv1.Machine, before clusterv1.Conditions, m diagnosis.Mark) error {
+	err := c.SaveConditionsIfUnchanged(ctx, machine, before)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err == nil && m.Requests() {
+		because := condition.Get(machine, clusterv1.MachineHealthCheckSucceededCondition)
+		c.Recorder.Eventf(machine, corev1.EventTypeNormal, "MachineMarkedUnhealthy", "Machine is unhealthy and will be replaced: %s", because.Message)
+	}
+	return err
+}

@@ -1,0 +1,209 @@
+package healthcheck
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
+)
+
+var (
+	now   = object.Now()
+	build object.Builder
+)
+
+// badFor is how long Ready must be Unknown.
+const badFor = 5 * time.Minute
+
+// world is a fake management cluster with Cluster c and MachineHealthCheck h, and a fake workload cluster.
+type world struct {
+	*testing.T
+	*fakeapi.Server
+	workload *fakeapi.Workload
+	// check is the process under test.
+	check *process
+}
+
+// process is one manager: it has a cache of each cluster.
+type process struct {
+	*step.Runner[*clusterv1.MachineHealthCheck]
+	control *Controller
+}
+
+// newWorld returns a world with a check that is older than the delay of a first status, and with Machines.
+func newWorld(t *testing.T, h *clusterv1.MachineHealthCheck, machines ...*clusterv1.Machine) *world {
+	t.Helper()
+	objects := []client.Object{build.Cluster(object.InfrastructureReady, object.Initialized), h, object.CRD(templateKind), object.CRD(requestKind)}
+	for _, m := range machines {
+		objects = append(objects, m)
+	}
+	byName := step.Index{Object: &clusterv1.Machine{}, Field: machineByCluster, Values: func(obj client.Object) []string {
+		return []string{obj.(*clusterv1.Machine).Spec.ClusterName}
+	}}
+	w := &world{T: t, Server: fakeapi.New(t, fakeapi.Options{Objects: objects, Indexes: append(indexes(), byName)})}
+	w.workload = w.NewWorkload(t)
+	for _, m := range machines {
+		if m.Status.NodeRef != nil {
+			testenv.Must(t, w.workload.Client.Create(t.Context(), node(m.Status.NodeRef.Name, corev1.ConditionTrue, time.Hour)))
+		}
+	}
+	w.check = w.newProcess()
+	return w
+}
+
+// newProcess returns a manager with the current caches.
+func (w *world) newProcess() *process {
+	c := newController(w.ForController(), w.workload)
+	c.visibilityTimeout = 0 // A frozen cache never has the writes.
+	c.requestKinds = fakeapi.Follower(w, c.Outside, &clusterv1.MachineHealthCheckList{}).Watcher
+	return &process{Runner: c.declared().Runner(c.Outside), control: c}
+}
+
+// reconcile reconciles the check once, and returns when it is reconciled again.
+func (w *world) reconcile(by *process) (time.Duration, error) {
+	w.Helper()
+	result, err := by.Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(build.MachineHealthCheck("h"))})
+	return result.RequeueAfter, err
+}
+
+// settled reconciles the check until it writes nothing and is not requeued within a few seconds.
+func (w *world) settled() {
+	w.Helper()
+	for range 10 {
+		before := len(w.Writes)
+		after, err := w.reconcile(w.check)
+		testenv.Must(w, err)
+		switch {
+		case after > 0 && after <= countersDelay:
+			w.Clock.Step(after)
+		case len(w.Writes) == before: // Otherwise an event follows.
+			return
+		}
+	}
+	w.Error("the check is requeued again and again")
+}
+
+// begin settles the check, and forgets the requests until then.
+func (w *world) begin() {
+	w.Helper()
+	w.settled()
+	w.Events()
+	w.Writes, w.LiveReads = nil, nil
+}
+
+// becomes gives condition Ready of Nodes a status, since some time ago.
+func (w *world) becomes(status corev1.ConditionStatus, ago time.Duration, nodes ...string) {
+	w.Helper()
+	for _, name := range nodes {
+		n := &corev1.Node{}
+		testenv.Must(w, w.workload.Client.Get(w.Context(), client.ObjectKey{Name: name}, n))
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(w.Clock.Now().Add(-ago))}}
+		testenv.Must(w, w.workload.Client.Status().Update(w.Context(), n))
+	}
+}
+
+// change changes a Machine in the API server.
+func (w *world) change(name string, change func(*clusterv1.Machine)) {
+	w.Helper()
+	m := w.machine(name)
+	change(m)
+	status := m.DeepCopy()
+	testenv.Must(w, w.Update(w.Context(), m))
+	status.ResourceVersion = m.ResourceVersion
+	testenv.Must(w, w.Status().Update(w.Context(), status))
+}
+
+func (w *world) machine(name string) *clusterv1.Machine {
+	w.Helper()
+	m := build.Machine(name)
+	testenv.Must(w, w.Get(w.Context(), client.ObjectKeyFromObject(m), m))
+	return m
+}
+
+func (w *world) health() *clusterv1.MachineHealthCheck {
+	w.Helper()
+	h := build.MachineHealthCheck("h")
+	testenv.Must(w, w.Get(w.Context(), client.ObjectKeyFromObject(h), h))
+	return h
+}
+
+// marks describes the marks of Machines: "a: False UnhealthyNode, owner False WaitingForRemediation".
+func (w *world) marks() []string {
+	w.Helper()
+	list := &clusterv1.MachineList{}
+	testenv.Must(w, w.List(w.Context(), list))
+	var out []string
+	for i := range list.Items {
+		m := &list.Items[i]
+		checked, owner := condition.Get(m, clusterv1.MachineHealthCheckSucceededCondition), condition.Get(m, clusterv1.MachineOwnerRemediatedCondition)
+		line := m.Name + ":"
+		if checked != nil {
+			line += strings.TrimRight(fmt.Sprintf(" %s %s", checked.Status, checked.Reason), " ")
+		}
+		if owner != nil {
+			line += fmt.Sprintf(", owner %s %s", owner.Status, owner.Reason)
+		}
+		out = append(out, line)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// status describes the status of the check: "2/3, 1 allowed, True".
+func (w *world) status() string {
+	h := w.health()
+	out := fmt.Sprintf("%d/%d, %d allowed", h.Status.CurrentHealthy, h.Status.ExpectedMachines, h.Status.RemediationsAllowed)
+	if c := condition.Get(h, clusterv1.RemediationAllowedCondition); c != nil {
+		out += strings.TrimRight(fmt.Sprintf(", %s %s", c.Status, c.Reason), " ")
+	}
+	return out
+}
+
+// check returns MachineHealthCheck h with a limit.
+func check(maxUnhealthy string, with ...func(*clusterv1.MachineHealthCheck)) *clusterv1.MachineHealthCheck {
+	return build.MachineHealthCheck("h", append([]func(*clusterv1.MachineHealthCheck){func(h *clusterv1.MachineHealthCheck) {
+		h.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
+		h.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"}
+		h.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "c", UID: object.UID("Cluster", "c")}}
+		h.Spec.MaxUnhealthy = ptr.To(intstr.Parse(maxUnhealthy))
+		h.Spec.UnhealthyConditions = []clusterv1.UnhealthyCondition{{
+			Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Timeout: metav1.Duration{Duration: badFor},
+		}}
+	}}, with...)...)
+}
+
+// running returns Machines with healthy Nodes of the same names.
+func running(names ...string) []*clusterv1.Machine {
+	var out []*clusterv1.Machine
+	for _, name := range names {
+		out = append(out, build.Machine(name, object.Running(now), func(m *clusterv1.Machine) {
+			m.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
+		}))
+	}
+	return out
+}
+
+func node(name string, status corev1.ConditionStatus, ago time.Duration) *corev1.Node {
+	return object.Node(name, func(n *corev1.Node) {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(now.Add(-ago))}}
+	})
+}
+
+func TestStepsAreDocumented(t *testing.T) {
+	testenv.StepsDocumented(t, (&Controller{}).declared().Names())
+}

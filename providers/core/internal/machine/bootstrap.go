@@ -1,0 +1,30 @@
+package machine
+
+import (
+	"context"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/reference"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// bootstrap waits for the bootstrap provider and copies the name of the data Secret, once.
+func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, error) {
+	m := s.machine
+	ref := m.Spec.Bootstrap.ConfigRef
+	if ref == nil {
+		return step.Done().KeepCondition(), nil
+	}
+	obj, err := c.adoptObject(ctx, s, ref)
+	switch {
+	case err != nil:
+		return step.Done(), err
+	case m.Spec.Bootstrap.DataSecretName != nil:
+		m.Status.BootstrapReady = true
+		return step.Done(), nil
+	case obj == nil:
+		return step.Wait(ref.Kind + " " + ref.Name + " to exist").Because(clusterv1.WaitingForDataSecretFallbackReason), nil
+	}
+	return reference.CopyBootstrap(contract.BootstrapOf(obj), &m.Status.BootstrapReady, &m.Spec.Bootstrap)
+}

@@ -1,0 +1,41 @@
+package machine
+
+import (
+	"context"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// volumesBackstop bounds the wait for the Node event of detached volumes.
+const volumesBackstop = 30 * time.Second
+
+// volumes waits until the Node has no volumes attached.
+func (c *Controller) volumes(ctx context.Context, s *scope) (step.Result, error) {
+	m := s.machine
+	limit := m.Spec.NodeVolumeDetachTimeout
+	_, excluded := m.Annotations[clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation]
+	if excluded || c.elapsed(m, clusterv1.VolumeDetachSucceededCondition, limit) {
+		return step.Done(), nil
+	}
+	workload, r, err := c.reach(ctx, s, clusterv1.VolumeDetachSucceededCondition, limit)
+	if workload == nil {
+		return r, err
+	}
+	node, err := ownNode(ctx, workload, m)
+	if err != nil {
+		step.Warning(ctx, "FailedWaitForVolumeDetach", "error waiting for node volumes detaching, Machine's node %q: %v", m.Status.NodeRef.Name, err)
+		return step.Done(), err
+	}
+	if node == nil || len(node.Status.VolumesAttached) == 0 {
+		if !condition.IsTrue(m, clusterv1.VolumeDetachSucceededCondition) {
+			condition.Set(m, condition.True(clusterv1.VolumeDetachSucceededCondition))
+			step.Event(ctx, "NodeVolumesDetached", "success waiting for node volumes detaching Machine's node %q", m.Status.NodeRef.Name)
+		}
+		return step.Done(), nil
+	}
+	c.begin(m, clusterv1.VolumeDetachSucceededCondition, clusterv1.WaitingForVolumeDetachReason, "Waiting for node volumes to be detached")
+	return c.retry(m, clusterv1.VolumeDetachSucceededCondition, limit, volumesBackstop, "volumes of Node "+node.Name+" to be detached"), nil
+}

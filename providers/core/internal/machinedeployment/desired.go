@@ -1,0 +1,158 @@
+package machinedeployment
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/machinedeployment/rollout"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
+)
+
+// desired returns the desired state of a MachineSet. Live is nil if the current MachineSet has to be created.
+func (s *scope) desired(live *clusterv1.MachineSet, target rollout.Target) *clusterv1.MachineSet {
+	md := s.deployment
+	current := live == s.current
+	id := s.newIdentity
+	if live != nil {
+		id = identity{name: live.Name, hash: live.Labels[clusterv1.MachineDeploymentUniqueLabel]}
+	}
+	set := &clusterv1.MachineSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: md.Namespace, Name: id.name,
+			Annotations:     s.annotations(live, current, target),
+			OwnerReferences: []metav1.OwnerReference{ownership.Reference(md, clusterv1.GroupVersion.WithKind(machineDeploymentKind), true)},
+			Finalizers:      finalizers(md, live),
+		},
+		Spec: clusterv1.MachineSetSpec{
+			ClusterName:     md.Spec.ClusterName,
+			Replicas:        ptr.To(target.Replicas),
+			MinReadySeconds: ptr.Deref(md.Spec.MinReadySeconds, 0),
+			DeletePolicy:    deletePolicy(md),
+			Selector:        selector(md, live, id),
+			Template:        *md.Spec.Template.DeepCopy(),
+		},
+	}
+	if !current {
+		live.Spec.Template.Spec.DeepCopyInto(&set.Spec.Template.Spec)
+		own, template := &set.Spec.Template.Spec, md.Spec.Template.Spec.DeepCopy()
+		own.NodeDrainTimeout, own.NodeVolumeDetachTimeout, own.NodeDeletionTimeout =
+			template.NodeDrainTimeout, template.NodeVolumeDetachTimeout, template.NodeDeletionTimeout
+	}
+	set.Labels = s.labels(id)
+	set.Spec.Template.Labels = maps.Clone(set.Labels)
+	maps.Copy(set.Spec.Template.Labels, set.Spec.Selector.MatchLabels) // the selector must keep matching
+	return set
+}
+
+// labels returns the labels of a MachineSet and its Machines: those of the template, and those that identify Cluster, deployment
+// and MachineSet.
+func (s *scope) labels(id identity) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, s.deployment.Spec.Template.Labels)
+	out[clusterv1.ClusterNameLabel] = s.deployment.Spec.ClusterName
+	out[clusterv1.MachineDeploymentNameLabel] = s.deployment.Name
+	if id.hash != "" {
+		out[clusterv1.MachineDeploymentUniqueLabel] = id.hash
+	}
+	return out
+}
+
+// selector returns the deployment's selector, narrowed to one MachineSet. An existing MachineSet keeps its selector: another one
+// might not match its Machines.
+func selector(md *clusterv1.MachineDeployment, live *clusterv1.MachineSet, id identity) metav1.LabelSelector {
+	if live != nil {
+		return *live.Spec.Selector.DeepCopy()
+	}
+	return *metav1.AddLabelToSelector(md.Spec.Selector.DeepCopy(), clusterv1.MachineDeploymentUniqueLabel, id.hash)
+}
+
+func deletePolicy(md *clusterv1.MachineDeployment) string {
+	if md.Spec.Strategy != nil && md.Spec.Strategy.RollingUpdate != nil {
+		if policy := ptr.Deref(md.Spec.Strategy.RollingUpdate.DeletePolicy, ""); policy != "" {
+			return policy
+		}
+	}
+	return string(clusterv1.RandomMachineSetDeletePolicy)
+}
+
+// finalizers returns the finalizer that keeps a MachineSet of a topology until its templates are deleted. It is set at creation,
+// and not changed afterwards.
+func finalizers(md *clusterv1.MachineDeployment, live *clusterv1.MachineSet) []string {
+	_, needed := md.Labels[clusterv1.ClusterTopologyOwnedLabel]
+	if live != nil {
+		needed = slices.Contains(live.Finalizers, clusterv1.MachineSetTopologyFinalizer)
+	}
+	if !needed {
+		return nil
+	}
+	return []string{clusterv1.MachineSetTopologyFinalizer}
+}
+
+// ownAnnotations lists the annotations that each MachineSet has on its own, and that are not copied from the deployment.
+func ownAnnotations() []string {
+	return []string{
+		clusterv1.RevisionAnnotation, clusterv1.RevisionHistoryAnnotation,
+		clusterv1.DesiredReplicasAnnotation, clusterv1.MaxReplicasAnnotation,
+	}
+}
+
+func (s *scope) annotations(live *clusterv1.MachineSet, current bool, target rollout.Target) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, s.deployment.Annotations)
+	delete(out, corev1.LastAppliedConfigAnnotation)
+	for _, key := range ownAnnotations() {
+		delete(out, key)
+		if live != nil && metav1.HasAnnotation(live.ObjectMeta, key) {
+			out[key] = live.Annotations[key]
+		}
+	}
+	if current {
+		s.setRevision(out)
+	}
+	if current || target.Replicas > 0 {
+		desired := *s.deployment.Spec.Replicas
+		out[clusterv1.DesiredReplicasAnnotation] = strconv.FormatInt(int64(desired), 10)
+		out[clusterv1.MaxReplicasAnnotation] = strconv.FormatInt(int64(desired+s.surge), 10)
+	}
+	if target.Frozen {
+		out[clusterv1.DisableMachineCreateAnnotation] = "true"
+	}
+	return out
+}
+
+// setRevision sets a revision that is higher than those of all old MachineSets. If the set was the current one before, its
+// previous revision is added to the history.
+func (s *scope) setRevision(annotations map[string]string) {
+	next := int64(1)
+	for _, set := range s.old() {
+		next = max(next, revision(set.Annotations)+1)
+	}
+	previous := revision(annotations)
+	if previous >= next {
+		return
+	}
+	annotations[clusterv1.RevisionAnnotation] = strconv.FormatInt(next, 10)
+	if previous == 0 {
+		return
+	}
+	history := strconv.FormatInt(previous, 10)
+	if earlier := annotations[clusterv1.RevisionHistoryAnnotation]; earlier != "" {
+		history = strings.Join([]string{earlier, history}, ",")
+	}
+	annotations[clusterv1.RevisionHistoryAnnotation] = history
+}
+
+func revision(annotations map[string]string) int64 {
+	n, err := strconv.ParseInt(annotations[clusterv1.RevisionAnnotation], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,93 @@
+package machinedeployment
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/machinedeployment/rollout"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// plan computes the replicas of each MachineSet.
+func (c *Controller) plan(_ context.Context, s *scope) (step.Result, error) {
+	strategy := strategyOf(s.deployment)
+	if err := s.bounds(); err != nil {
+		return step.Done(), step.Terminal(fmt.Errorf("spec.strategy.rollingUpdate of MachineDeployment %s: %w", s.deployment.Name, err))
+	}
+	r := s.rollout()
+	switch {
+	case s.deployment.Spec.Paused:
+		s.targets = r.Scale(strategy == clusterv1.RollingUpdateMachineDeploymentStrategyType)
+	case strategy == clusterv1.RollingUpdateMachineDeploymentStrategyType:
+		s.targets = r.RollingUpdate()
+	case strategy == clusterv1.OnDeleteMachineDeploymentStrategyType:
+		s.targets = r.OnDelete()
+	default:
+		return step.Done(), step.Terminal(fmt.Errorf("spec.strategy.type of MachineDeployment %s is %q: it must be RollingUpdate or OnDelete", s.deployment.Name, strategy))
+	}
+	return step.Done(), nil
+}
+
+func strategyOf(md *clusterv1.MachineDeployment) clusterv1.MachineDeploymentStrategyType {
+	if md.Spec.Strategy == nil || md.Spec.Strategy.Type == "" {
+		return clusterv1.RollingUpdateMachineDeploymentStrategyType
+	}
+	return md.Spec.Strategy.Type
+}
+
+// bounds resolves maxSurge and maxUnavailable of a rolling update.
+func (s *scope) bounds() (err error) {
+	if strategyOf(s.deployment) != clusterv1.RollingUpdateMachineDeploymentStrategyType {
+		return nil
+	}
+	update := &clusterv1.MachineRollingUpdateDeployment{}
+	if s.deployment.Spec.Strategy != nil && s.deployment.Spec.Strategy.RollingUpdate != nil {
+		update = s.deployment.Spec.Strategy.RollingUpdate
+	}
+	s.surge, s.unavailable, err = rollout.Bounds(*s.deployment.Spec.Replicas, update.MaxSurge, update.MaxUnavailable)
+	return err
+}
+
+// rollout returns the input of the planner.
+func (s *scope) rollout() rollout.Rollout {
+	r := rollout.Rollout{Desired: *s.deployment.Spec.Replicas, MaxSurge: s.surge, MaxUnavailable: s.unavailable}
+	for _, set := range s.old() {
+		r.Old = append(r.Old, s.observed(set))
+	}
+	switch {
+	case s.current != nil:
+		r.New = ptr.To(s.observed(s.current))
+	case !s.deployment.Spec.Paused:
+		r.New = &rollout.Set{Name: s.newIdentity.name}
+	}
+	return r
+}
+
+func (s *scope) observed(set *clusterv1.MachineSet) rollout.Set {
+	machines := s.tally(set)
+	return rollout.Set{
+		Name:      set.Name,
+		Created:   set.CreationTimestamp.Time,
+		Revision:  revision(set.Annotations),
+		Replicas:  ptr.Deref(set.Spec.Replicas, 0),
+		Actual:    machines.Replicas,
+		Available: machines.Available,
+		Frozen:    metav1.HasAnnotation(set.ObjectMeta, clusterv1.DisableMachineCreateAnnotation),
+		Desired:   number(set, clusterv1.DesiredReplicasAnnotation),
+		Max:       number(set, clusterv1.MaxReplicasAnnotation),
+	}
+}
+
+// number returns the value of an annotation, zero if it is not a number.
+func number(set *clusterv1.MachineSet, annotation string) int32 {
+	n, err := strconv.ParseInt(set.Annotations[annotation], 10, 32)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return int32(n)
+}

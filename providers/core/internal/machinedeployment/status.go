@@ -1,0 +1,100 @@
+package machinedeployment
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// status summarizes the MachineSets, once they have been listed.
+func status(_ context.Context, s *scope) (step.Result, error) {
+	if !s.listed {
+		return step.Done(), nil
+	}
+	md := s.deployment
+	selector, err := metav1.LabelSelectorAsSelector(&md.Spec.Selector)
+	if err != nil {
+		return step.Done(), step.Terminal(fmt.Errorf("spec.selector of MachineDeployment %s: %w", md.Name, err))
+	}
+	counts := s.counts()
+	counts.Selector = selector.String()
+	counts.ObservedGeneration, counts.Conditions = md.Status.ObservedGeneration, md.Status.Conditions
+	counts.SetTypedPhase(s.phase(counts))
+	md.Status = counts
+	s.setAvailable()
+	s.setMachineSetReady()
+	return step.Done(), nil
+}
+
+// counts returns a status with only the counters.
+func (s *scope) counts() clusterv1.MachineDeploymentStatus {
+	var out clusterv1.MachineDeploymentStatus
+	for _, set := range s.sets {
+		machines := s.tally(set)
+		out.Replicas += machines.Replicas
+		out.ReadyReplicas += machines.Ready
+		out.AvailableReplicas += machines.Available
+	}
+	if s.current != nil {
+		out.UpdatedReplicas = s.tally(s.current).Replicas
+	}
+	out.UnavailableReplicas = max(0, s.planned()-out.AvailableReplicas)
+	return out
+}
+
+// planned returns the sum of spec.replicas of the MachineSets.
+func (s *scope) planned() int32 {
+	var sum int32
+	for _, set := range s.sets {
+		sum += ptr.Deref(set.Spec.Replicas, 0)
+	}
+	return sum
+}
+
+// phase returns the phase; the last rule that applies decides. It is empty if none applies.
+func (s *scope) phase(counts clusterv1.MachineDeploymentStatus) clusterv1.MachineDeploymentPhase {
+	var phase clusterv1.MachineDeploymentPhase
+	desired := *s.deployment.Spec.Replicas
+	switch {
+	case counts.ReadyReplicas == desired:
+		phase = clusterv1.MachineDeploymentPhaseRunning
+	case counts.ReadyReplicas < desired:
+		phase = clusterv1.MachineDeploymentPhaseScalingUp
+	}
+	if s.planned() < counts.AvailableReplicas {
+		phase = clusterv1.MachineDeploymentPhaseScalingDown
+	}
+	for _, set := range s.sets {
+		if set.Status.FailureReason != nil || set.Status.FailureMessage != nil {
+			phase = clusterv1.MachineDeploymentPhaseFailed
+		}
+	}
+	return phase
+}
+
+func (s *scope) setAvailable() {
+	md := s.deployment
+	needed := *md.Spec.Replicas - s.unavailable
+	if md.Status.AvailableReplicas >= needed {
+		condition.Set(md, condition.True(clusterv1.MachineDeploymentAvailableCondition))
+		return
+	}
+	condition.Set(md, condition.False(clusterv1.MachineDeploymentAvailableCondition, clusterv1.ConditionSeverityWarning,
+		clusterv1.WaitingForAvailableMachinesReason, "At least %d replicas must be available, but only %d are", needed, md.Status.AvailableReplicas))
+}
+
+func (s *scope) setMachineSetReady() {
+	fallback := condition.Fallback(false, clusterv1.WaitingForMachineSetFallbackReason)
+	if s.current == nil {
+		fallback.Type = clusterv1.MachineSetReadyCondition
+		condition.Set(s.deployment, fallback)
+		return
+	}
+	condition.Set(s.deployment, condition.Mirror(clusterv1.MachineSetReadyCondition, s.current, fallback))
+}

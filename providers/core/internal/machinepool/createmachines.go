@@ -1,0 +1,126 @@
+package machinepool
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/external"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// staleBackstop bounds the wait for a stale cache. Usually an event comes first.
+const staleBackstop = 10 * time.Second
+
+// createMachines creates the missing Machines. Because a cache may lack a deletion, it reads Cluster, pool and infrastructure
+// machines from the API server first, and each Machine before it creates it: three reads, and one for each new Machine.
+func (c *Controller) createMachines(ctx context.Context, s *scope) (step.Result, error) {
+	missing := s.missing(s.infraMachines)
+	if len(missing) == 0 || !s.infra.GetDeletionTimestamp().IsZero() || !s.cluster.DeletionTimestamp.IsZero() {
+		return step.Done(), nil
+	}
+	if current, err := c.current(ctx, s); err != nil || !current {
+		return step.WaitAtMost(staleBackstop, "the cache to catch up with the MachinePool and its Cluster"), err
+	}
+	live, err := c.infraMachines(ctx, c.Live, s)
+	if err != nil {
+		return step.Done(), err
+	}
+	exists := map[string]bool{}
+	for _, infra := range s.missing(live) {
+		exists[infra.GetName()] = true
+	}
+	var created []*clusterv1.Machine
+	for _, infra := range missing {
+		if !exists[infra.GetName()] {
+			continue
+		}
+		m, err := c.createMachine(ctx, s, infra)
+		if err != nil {
+			s.report(err)
+			continue
+		}
+		created = append(created, m)
+	}
+	c.awaitVisible(ctx, created)
+	return step.Done(), nil
+}
+
+// missing returns the infrastructure machines that need a Machine: those without one that are not being deleted.
+func (s *scope) missing(infraMachines []*unstructured.Unstructured) []*unstructured.Unstructured {
+	existing := s.byInfraMachine()
+	var out []*unstructured.Unstructured
+	for _, infra := range infraMachines {
+		if existing[infra.GetName()] == nil && infra.GetDeletionTimestamp().IsZero() {
+			out = append(out, infra)
+		}
+	}
+	return out
+}
+
+// createMachine creates the Machine of an infrastructure machine, unless another object has its name or controls the infrastructure
+// machine: users can set the label of the pool on any object.
+func (c *Controller) createMachine(ctx context.Context, s *scope, infra *unstructured.Unstructured) (*clusterv1.Machine, error) {
+	what := fmt.Sprintf("%s %s has label %s of MachinePool %s", infra.GetKind(), infra.GetName(), clusterv1.MachinePoolNameLabel, s.pool.Name)
+	if owner := metav1.GetControllerOf(infra); owner != nil && owner.Kind == clusterv1.MachineKind && owner.Name != infra.GetName() {
+		return nil, fmt.Errorf("%s, but is controlled by %s %s: remove the label", what, owner.Kind, owner.Name)
+	}
+	m := &clusterv1.Machine{}
+	err := c.Live.Get(ctx, client.ObjectKeyFromObject(infra), m)
+	switch {
+	case err == nil && metav1.IsControlledBy(m, s.pool):
+		return nil, step.Stale("Machine %s already exists, but is not in the cache yet", m.Name)
+	case err == nil:
+		return nil, fmt.Errorf("%s, but Machine %s does not belong to the pool: remove the label, or delete the Machine", what, m.Name)
+	case !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("reading Machine %s: %w", infra.GetName(), err)
+	}
+	m, err = c.apply(ctx, nil, newMachine(s, infra))
+	if err != nil {
+		step.Warning(ctx, "FailedCreate", "Failed to create Machine %q: %v", infra.GetName(), err)
+		return nil, fmt.Errorf("creating Machine %s: %w", infra.GetName(), err)
+	}
+	step.Event(ctx, "SuccessfulCreate", "Created Machine %q", m.Name)
+	return m, nil
+}
+
+// awaitVisible waits until the cache has the created Machines, so that the next reconcile finds them.
+func (c *Controller) awaitVisible(ctx context.Context, created []*clusterv1.Machine) {
+	ctx, cancel := context.WithTimeout(ctx, c.visibilityTimeout)
+	defer cancel()
+	for _, m := range created {
+		step.AwaitVisible(ctx, c.Client, m)
+	}
+}
+
+// current reports whether, according to the API server, neither the Cluster nor the pool is paused, being deleted or replaced, and the
+// spec of the pool, which has the version of new Machines, is the cached one. A Cluster that is being moved is paused, and its objects
+// disappear one after another.
+func (c *Controller) current(ctx context.Context, s *scope) (bool, error) {
+	cluster, pool := &clusterv1.Cluster{}, &clusterv1.MachinePool{}
+	for _, read := range [][2]client.Object{{s.cluster, cluster}, {s.pool, pool}} {
+		cached, live := read[0], read[1]
+		err := c.Live.Get(ctx, client.ObjectKeyFromObject(cached), live)
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("reading %T %s from the API server: %w", live, cached.GetName(), err)
+		}
+		if _, paused := live.GetAnnotations()[clusterv1.PausedAnnotation]; paused || live.GetUID() != cached.GetUID() || !live.GetDeletionTimestamp().IsZero() {
+			return false, nil
+		}
+	}
+	return !cluster.Spec.Paused && pool.Generation == s.pool.Generation, nil
+}
+
+// live returns a reader of referenced objects that reads from the API server.
+func (c *Controller) live() external.Reader {
+	return external.Reader{Client: c.Live, Versions: c.follow.Reader.Versions}
+}

@@ -1,0 +1,106 @@
+package machinepool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/reference"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// infrastructure waits for the infrastructure provider and copies provider IDs, replicas and readiness.
+func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result, error) {
+	p := s.pool
+	obj, err := c.adoptObject(ctx, s, &p.Spec.Template.Spec.InfrastructureRef)
+	if err != nil {
+		return step.Done(), err
+	}
+	if obj == nil {
+		return c.infrastructureMissing(ctx, p)
+	}
+	infra := contract.InfrastructureMachinePoolOf(obj)
+	s.infra = &infra
+	ready, err := infra.Ready()
+	if err != nil {
+		return step.Done(), err
+	}
+	p.Status.InfrastructureReady = ready
+	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyCondition, clusterv1.WaitingForInfrastructureFallbackReason)
+	if err != nil {
+		return result, err
+	}
+	return result, copyInfrastructure(p, infra)
+}
+
+// infrastructureMissing waits for an infrastructure object that does not exist yet. One that was ready and no longer exists is a
+// terminal failure; because users have to clear that, the API server decides.
+func (c *Controller) infrastructureMissing(ctx context.Context, p *clusterv1.MachinePool) (step.Result, error) {
+	ref := &p.Spec.Template.Spec.InfrastructureRef
+	what := ref.Kind + " " + ref.Name
+	if !p.Status.InfrastructureReady {
+		return step.Wait(what + " to exist").Because(clusterv1.IncorrectExternalRefReason).Severity(clusterv1.ConditionSeverityError), nil
+	}
+	if _, err := c.live().Get(ctx, ref, p.Namespace); err == nil {
+		return step.Done(), step.Stale("%s is not in the cache yet", what)
+	} else if !apierrors.IsNotFound(err) {
+		return step.Done(), err
+	}
+	p.Status.FailureReason = ptr.To(clusterv1.InvalidConfigurationMachinePoolError)
+	p.Status.FailureMessage = ptr.To(fmt.Sprintf("MachinePool infrastructure resource %s with name %q has been deleted after being ready", ref.GroupVersionKind(), ref.Name))
+	return step.Done(), step.Terminal(&step.Error{
+		Reason: clusterv1.IncorrectExternalRefReason,
+		Err:    fmt.Errorf("%s was ready and no longer exists: delete the MachinePool to replace it", what),
+	})
+}
+
+// copyInfrastructure copies provider IDs and replicas. An empty list of a pool with machines is not copied: the provider has not
+// found out their IDs yet.
+func copyInfrastructure(p *clusterv1.MachinePool, from contract.InfrastructureMachinePool) error {
+	replicas, err := from.Replicas()
+	if err != nil {
+		return err
+	}
+	if replicas != nil {
+		p.Status.Replicas = max(0, *replicas)
+	}
+	ids, err := providerIDs(from)
+	if err != nil || len(ids) == 0 && p.Status.Replicas != 0 || slices.Equal(ids, p.Spec.ProviderIDList) {
+		return err
+	}
+	p.Spec.ProviderIDList = ids
+	p.Status.ReadyReplicas, p.Status.AvailableReplicas, p.Status.UnavailableReplicas = 0, 0, p.Status.Replicas
+	return nil
+}
+
+// providerIDs returns the provider IDs of an infrastructure object, each once.
+func providerIDs(of contract.InfrastructureMachinePool) ([]string, error) {
+	ids, err := of.ProviderIDs()
+	if err != nil {
+		return nil, err
+	}
+	what := fmt.Sprintf("spec.providerIDList of %s %s/%s", of.GetKind(), of.GetNamespace(), of.GetName())
+	if len(ids) > maxMachines {
+		return nil, fmt.Errorf("%s has more than %d elements", what, maxMachines)
+	}
+	var out []string
+	known := map[string]bool{}
+	for i, id := range ids {
+		switch {
+		case id == "":
+			return nil, fmt.Errorf("%s: element %d is empty", what, i)
+		case len(id) > bounds.ProviderID:
+			return nil, fmt.Errorf("%s: element %d is longer than %d characters", what, i, bounds.ProviderID)
+		case !known[id]:
+			known[id] = true
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,133 @@
+package machineset
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// staleBackstop bounds the wait for a stale cache. Usually an event comes first.
+const staleBackstop = 10 * time.Second
+
+// confirm decides how the number of Machines changes. If it has to change according to the cache, confirm reads Cluster,
+// MachineSet and Machines from the API server and decides again: a cache without the latest Machines, deletions or replicas would
+// lead to too many creations or deletions. That costs three reads whenever Machines are created or deleted, and none otherwise.
+//
+// The first Machines of a MachineSet cost fewer reads, usually none: see readLive.
+func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error) {
+	if s.set.Spec.Replicas == nil {
+		s.report(step.Terminal(fmt.Errorf("spec.replicas of MachineSet %s is not set: update the object, so that the webhook defaults it", s.set.Name)))
+		return step.Done(), nil
+	}
+	decision, result, err := c.decide(ctx, s)
+	if err != nil || decision.none() {
+		return result, err
+	}
+	upToDate, err := c.readLive(ctx, s, decision)
+	if err != nil {
+		return step.Done(), err
+	}
+	if !upToDate {
+		return step.WaitAtMost(staleBackstop, "the cache to catch up with the MachineSet and its Cluster"), nil
+	}
+	s.change, result, err = c.decide(ctx, s)
+	return result, err
+}
+
+func (c change) none() bool { return c.create == 0 && len(c.delete) == 0 }
+
+// decide computes how the number of Machines has to change from the Machines in the scope. If a preflight check fails, the result
+// requeues the MachineSet.
+func (c *Controller) decide(ctx context.Context, s *scope) (change, step.Result, error) {
+	desired, actual := int(*s.set.Spec.Replicas), len(s.machines)
+	switch {
+	case actual > desired:
+		var out change
+		for _, m := range toDelete(s.machines, s.set.Spec.DeletePolicy, actual-desired, c.Clock.Now()) {
+			if m.DeletionTimestamp.IsZero() {
+				out.delete = append(out.delete, m)
+			}
+		}
+		return out, step.Done(), nil
+	case actual+s.orphans >= desired:
+		return change{}, step.Done(), nil
+	}
+	condition.Set(s.set, scalingUp(desired, actual))
+	if _, ok := s.set.Annotations[clusterv1.DisableMachineCreateAnnotation]; ok {
+		return change{}, step.Done(), nil
+	}
+	reason, err := c.preflightFailure(ctx, s)
+	if err != nil {
+		return change{}, step.Done(), err
+	}
+	if reason != "" {
+		condition.Set(s.set, condition.False(clusterv1.MachinesCreatedCondition, clusterv1.ConditionSeverityError, clusterv1.PreflightCheckFailedReason, "%s", reason))
+		s.incomplete = true
+		return change{}, step.Again(preflightBackstop), nil
+	}
+	return change{create: desired - actual - s.orphans}, step.Done(), nil
+}
+
+// readLive replaces the Machines in the scope with those of the API server. It returns false if the cached MachineSet or Cluster
+// are stale: then no step may act before the cache has caught up.
+//
+// If this process created the set a moment ago, its first Machines need no list, because creating them twice is a conflict;
+// Cluster and set are not read if step.Recent shows that the cached copies are up to date. Older sets may have been scaled by any
+// client: they are always read.
+func (c *Controller) readLive(ctx context.Context, s *scope, decision change) (upToDate bool, err error) {
+	collides := c.collides(s, decision)
+	cluster := &clusterv1.Cluster{}
+	if !collides || !c.Recent.UpToDate(s.cluster) {
+		if found, err := c.getLive(ctx, s.cluster, cluster); !found || cluster.Spec.Paused || err != nil {
+			return false, err
+		}
+	}
+	set := &clusterv1.MachineSet{}
+	if !collides || !c.Recent.UpToDate(s.set) {
+		found, err := c.getLive(ctx, s.set, set)
+		if !found || err != nil || set.Generation != s.set.Generation || !maps.Equal(set.Annotations, s.set.Annotations) {
+			return false, err
+		}
+	}
+	if collides {
+		return true, nil
+	}
+	own, orphans, err := list(ctx, c.Live, s.set)
+	if err != nil {
+		return false, err
+	}
+	s.machines, s.orphans, s.live = own, len(orphans), true
+	return true, nil
+}
+
+// getLive reads a cached object from the API server. It returns false if the object no longer exists, was replaced, or if its
+// deletion has started.
+func (c *Controller) getLive(ctx context.Context, cached, live client.Object) (bool, error) {
+	err := c.Live.Get(ctx, client.ObjectKeyFromObject(cached), live)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %T %s from the API server: %w", live, cached.GetName(), err)
+	}
+	return live.GetUID() == cached.GetUID() && live.GetDeletionTimestamp().Equal(cached.GetDeletionTimestamp()), nil
+}
+
+// collides reports whether creating a Machine that already exists, but is not in the cache, is a conflict instead of a second
+// Machine. That holds if all Machines of the set have the names of the first ordinals: this process created the set a moment ago,
+// so that it was not moved here with Machines of other names; it has adopted no Machines; and no Machine has been deleted, which
+// would start the next generation of names.
+func (c *Controller) collides(s *scope, decision change) bool {
+	if len(decision.delete) > 0 || !c.Recent.CreatedHere(s.set) || s.orphans > 0 || currentGeneration(s.set, s.machines) > 0 {
+		return false
+	}
+	return !c.leaving(&scope{set: s.set, machines: s.machines, change: decision})
+}

@@ -1,0 +1,121 @@
+package machineset
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
+)
+
+// machine returns a healthy Machine, changed by change.
+func machine(name string, age time.Duration, change ...func(*clusterv1.Machine)) *clusterv1.Machine {
+	m := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(object.Now().Add(-age))},
+		Status:     clusterv1.MachineStatus{NodeRef: &corev1.ObjectReference{Name: name}},
+	}
+	nodeHealthy(object.Now().Add(-age))(m)
+	for _, f := range change {
+		f(m)
+	}
+	return m
+}
+
+func nodeHealthy(since time.Time) func(*clusterv1.Machine) {
+	return func(m *clusterv1.Machine) {
+		c := condition.True(clusterv1.MachineNodeHealthyCondition)
+		c.LastTransitionTime = metav1.NewTime(since)
+		m.Status.Conditions = clusterv1.Conditions{c}
+	}
+}
+
+func nodeUnhealthy(m *clusterv1.Machine) {
+	condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, "Bad", ""))
+}
+
+func deleting(m *clusterv1.Machine) { m.DeletionTimestamp = ptr.To(metav1.NewTime(object.Now())) }
+
+func marked(m *clusterv1.Machine) {
+	m.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: ""}
+}
+
+func withoutNode(m *clusterv1.Machine) { m.Status.NodeRef = nil }
+
+func TestToDelete(t *testing.T) {
+	const day = 24 * time.Hour
+	ages := []*clusterv1.Machine{machine("b", 2*day), machine("a", day), machine("c", 3*day)}
+	states := []*clusterv1.Machine{
+		machine("healthy", 9*day), machine("nodeless", day, withoutNode), machine("marked", day, marked), machine("deleting", day, deleting),
+	}
+	cases := map[string]struct {
+		reason   string
+		machines []*clusterv1.Machine
+		policy   string
+		n        int
+		want     []string
+	}{
+		"Random":         {reason: "names decide between Machines of the same priority", machines: ages, policy: "Random", n: 2, want: []string{"a", "b"}},
+		"Empty":          {reason: "an empty policy is Random", machines: ages, n: 1, want: []string{"a"}},
+		"Newest":         {reason: "the newest are deleted first", machines: ages, policy: "Newest", n: 2, want: []string{"a", "b"}},
+		"Oldest":         {reason: "the oldest are deleted first", machines: ages, policy: "Oldest", n: 2, want: []string{"c", "b"}},
+		"None":           {reason: "there are no Machines to delete", machines: ages, n: 0},
+		"Negative":       {reason: "a negative number counts as zero", machines: ages, n: -1},
+		"TooMany":        {reason: "there are fewer Machines", machines: ages, n: 9, want: []string{"a", "b", "c"}},
+		"StatesByRandom": {reason: "marked and unhealthy Machines have the same priority with Random", machines: states, policy: "Random", n: 4, want: []string{"deleting", "marked", "nodeless", "healthy"}},
+		"StatesByOldest": {reason: "with other policies, marked Machines come before unhealthy ones, and those before the oldest", machines: states, policy: "Oldest", n: 4,
+			want: []string{"deleting", "marked", "nodeless", "healthy"}},
+		"Unhealthy": {reason: "a Machine with a failure or an unhealthy Node is unhealthy", policy: "Newest", n: 3,
+			machines: []*clusterv1.Machine{
+				machine("young", 0, func(m *clusterv1.Machine) { m.CreationTimestamp = metav1.NewTime(object.Now().Add(-time.Hour)) }),
+				machine("failed", 9*day, func(m *clusterv1.Machine) { m.Status.FailureMessage = ptr.To("broken") }),
+				machine("sick", 9*day, nodeUnhealthy),
+			}, want: []string{"failed", "sick", "young"}},
+		"NoTime": {reason: "a Machine without creation time counts as new", policy: "Oldest", n: 2,
+			machines: []*clusterv1.Machine{machine("a", 0, func(m *clusterv1.Machine) { m.CreationTimestamp = metav1.Time{} }), machine("b", day)},
+			want:     []string{"b", "a"}},
+		"Future": {reason: "a Machine with a creation time in the future counts as new", policy: "Oldest", n: 2,
+			machines: []*clusterv1.Machine{machine("a", -day), machine("b", day)}, want: []string{"b", "a"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, m := range toDelete(tc.machines, tc.policy, tc.n, object.Now()) {
+				got = append(got, m.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestPriority(t *testing.T) {
+	tenDays := 240 * time.Hour
+	cases := map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		policy  string
+		want    float64
+	}{
+		"Deleting":       {reason: "the highest priority", machine: machine("m", tenDays, deleting), policy: "Newest", want: 100},
+		"MarkedRandom":   {reason: "the same as unhealthy", machine: machine("m", tenDays, marked), policy: "Random", want: 50},
+		"MarkedOldest":   {reason: "higher than unhealthy", machine: machine("m", tenDays, marked), policy: "Oldest", want: 75},
+		"UnhealthyNewer": {reason: "higher than any age", machine: machine("m", tenDays, withoutNode), policy: "Newest", want: 50},
+		"Random":         {reason: "the same for all healthy Machines", machine: machine("m", tenDays), policy: "Random", want: 20},
+		"Oldest":         {reason: "50 * (1 - 1/e) after ten days", machine: machine("m", tenDays), policy: "Oldest", want: 31.606},
+		"Newest":         {reason: "50 / e after ten days", machine: machine("m", tenDays), policy: "Newest", want: 18.394},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := priority(tc.machine, tc.policy, object.Now()); got < tc.want-0.001 || got > tc.want+0.001 {
+				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

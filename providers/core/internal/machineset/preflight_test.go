@@ -1,0 +1,95 @@
+package machineset
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
+)
+
+// planeKind is the kind of control planes.
+var planeKind = schema.GroupVersionKind{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta1", Kind: "KubeadmControlPlane"}
+
+// plane returns a control plane object with versions in spec and status.
+func plane(spec, status string, ready bool) *unstructured.Unstructured {
+	fields := object.Fields{"spec": object.Fields{}, "status": object.Fields{"ready": ready, "initialized": ready}}
+	if spec != "" {
+		fields["spec"] = object.Fields{"version": spec}
+	}
+	if status != "" {
+		fields["status"].(object.Fields)["version"] = status
+	}
+	return object.Builder{}.Provided(planeKind, "cp", fields)
+}
+
+func TestPreflight(t *testing.T) {
+	stable := func(v string) *unstructured.Unstructured { return plane(v, v, true) }
+	cases := map[string]struct {
+		reason    string
+		off       bool
+		plane     *unstructured.Unstructured
+		version   string
+		bootstrap string // kind of the bootstrap template
+		skip      string
+		want      string
+	}{
+		"Passed":  {reason: "all checks pass", plane: stable("v1.30.1"), version: "v1.30.0", bootstrap: "KubeadmConfigTemplate"},
+		"Off":     {reason: "the feature gate is disabled", off: true, plane: plane("v1.30.1", "", false), version: "v1.31.0"},
+		"NoPlane": {reason: "the control plane object does not exist", version: "v1.31.0", want: "the control plane object does not exist yet"},
+		"Unset":   {reason: "the control plane has no version", plane: plane("", "", false), version: "v1.31.0"},
+		"Provisioning": {reason: "the control plane is not ready", plane: plane("v1.30.1", "", false), version: "v1.30.1",
+			want: "ControlPlaneIsStable: the control plane is being provisioned"},
+		"Upgrading": {reason: "the versions in spec and status differ", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.30.1",
+			want: "ControlPlaneIsStable: the control plane is being upgraded"},
+		"Skipped": {reason: "the annotation skips this check", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.30.1", skip: "KubeadmVersionSkew, ControlPlaneIsStable"},
+		"All":     {reason: "the annotation skips all checks", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.35.0", skip: "All"},
+		"Newer": {reason: "the kubelet would be newer than the API server", plane: stable("v1.30.9"), version: "v1.31.0",
+			want: "KubernetesVersionSkew: version v1.31.0 is incompatible with the control plane's v1.30.9: it must not be newer, and at most 3 minor versions older"},
+		"NewerPatch": {reason: "patch versions do not matter", plane: stable("v1.30.0"), version: "v1.30.9"},
+		"ThreeOlder": {reason: "three minor versions are the limit", plane: stable("v1.30.0"), version: "v1.27.0"},
+		"FourOlder": {reason: "four minor versions are too many", plane: stable("v1.30.0"), version: "v1.26.0",
+			want: "KubernetesVersionSkew: version v1.26.0 is incompatible with the control plane's v1.30.0: it must not be newer, and at most 3 minor versions older"},
+		"ThreeOlderEarly": {reason: "before v1.28, two minor versions are the limit", plane: stable("v1.27.0"), version: "v1.24.0",
+			want: "KubernetesVersionSkew: version v1.24.0 is incompatible with the control plane's v1.27.0: it must not be newer, and at most 2 minor versions older"},
+		"Kubeadm": {reason: "kubeadm requires the same minor version", plane: stable("v1.30.0"), version: "v1.29.0", bootstrap: "KubeadmConfigTemplate",
+			want: "KubeadmVersionSkew: kubeadm v1.29.0 cannot join a control plane of v1.30.0: the minor versions must be equal"},
+		"OtherBootstrap": {reason: "other bootstrap providers have no such requirement", plane: stable("v1.30.0"), version: "v1.29.0", bootstrap: "OtherTemplate"},
+		"NoVersion":      {reason: "the MachineSet has no version", plane: stable("v1.30.0"), bootstrap: "KubeadmConfigTemplate"},
+		"Two": {reason: "all failures are reported", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.31.0",
+			want: "ControlPlaneIsStable: the control plane is being upgraded; KubernetesVersionSkew: version v1.31.0 is incompatible with the control plane's v1.30.1: it must not be newer, and at most 3 minor versions older"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{object.CRD(planeKind)}
+			if tc.plane != nil {
+				objects = append(objects, tc.plane)
+			}
+			c := &Controller{Outside: fakeapi.New(t, fakeapi.Options{Objects: objects}).ForController(), preflight: !tc.off}
+			c.external = fakeapi.External(c.Outside)
+			set := &clusterv1.MachineSet{}
+			if tc.skip != "" {
+				set.Annotations = map[string]string{clusterv1.MachineSetSkipPreflightChecksAnnotation: tc.skip}
+			}
+			if tc.version != "" {
+				set.Spec.Template.Spec.Version = &tc.version
+			}
+			if tc.bootstrap != "" {
+				set.Spec.Template.Spec.Bootstrap.ConfigRef = object.Reference(bootstrap(tc.bootstrap), "")
+			}
+			cluster := object.Builder{}.Cluster(func(c *clusterv1.Cluster) { c.Spec.ControlPlaneRef = object.Reference(planeKind, "cp") })
+			got, err := c.preflightFailure(t.Context(), &scope{set: set, cluster: cluster})
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

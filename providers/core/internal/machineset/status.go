@@ -1,0 +1,73 @@
+package machineset
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/machineset/tally"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// status counts the Machines, once they have been listed. The result requeues the MachineSet when the next ready Machine becomes
+// available.
+func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
+	set := s.set
+	if !s.listed {
+		return step.Done(), nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
+	if err != nil || set.Spec.Replicas == nil {
+		return step.Done(), nil // an earlier step has reported it
+	}
+	set.Status.Selector = selector.String()
+	var counts tally.Tally
+	fullyLabeled := int32(0)
+	template := labels.SelectorFromValidatedSet(set.Spec.Template.Labels)
+	var children []condition.Child
+	for _, m := range s.machines {
+		counts.Add(m, tally.MinReady(set), c.Clock.Now())
+		if !m.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if template.Matches(labels.Set(m.Labels)) {
+			fullyLabeled++
+		}
+		children = append(children, condition.Child{Ref: clusterv1.MachineKind + "/" + m.Name, Ready: condition.Get(m, clusterv1.ReadyCondition)})
+	}
+	set.Status.Replicas, set.Status.FullyLabeledReplicas = counts.Replicas, fullyLabeled
+	set.Status.ReadyReplicas, set.Status.AvailableReplicas = counts.Ready, counts.Available
+	setResized(set, len(s.machines))
+	if c, ok := condition.Aggregate(clusterv1.MachinesReadyCondition, children); ok {
+		condition.Set(set, c)
+	} else if len(s.machines) == 0 {
+		// It would say for good what was true of the last Machine.
+		condition.Delete(set, clusterv1.MachinesReadyCondition)
+	}
+	return step.Again(counts.NextAvailable), nil
+}
+
+// setResized sets the condition Resized. After scaling up, it becomes True only when all Machines are ready: clients that wait
+// for it want to use the Machines.
+func setResized(set *clusterv1.MachineSet, actual int) {
+	desired := int(*set.Spec.Replicas)
+	switch {
+	case actual < desired:
+		condition.Set(set, scalingUp(desired, actual))
+	case actual > desired:
+		condition.Set(set, condition.False(clusterv1.ResizedCondition, clusterv1.ConditionSeverityWarning, clusterv1.ScalingDownReason,
+			"Scaling down MachineSet to %d replicas (actual %d)", desired, actual))
+	case int(set.Status.ReadyReplicas) == desired:
+		condition.Set(set, condition.True(clusterv1.ResizedCondition))
+	case !condition.Has(set, clusterv1.ResizedCondition):
+		condition.Set(set, scalingUp(desired, actual))
+	}
+}
+
+func scalingUp(desired, actual int) clusterv1.Condition {
+	return condition.False(clusterv1.ResizedCondition, clusterv1.ConditionSeverityWarning, clusterv1.ScalingUpReason,
+		"Scaling up MachineSet to %d replicas (actual %d)", desired, actual)
+}

@@ -1,0 +1,154 @@
+package machineset
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
+)
+
+func labeled(m *clusterv1.Machine) { m.Labels = map[string]string{"tier": "one", "more": "labels"} }
+
+func ready(c clusterv1.Condition) func(*clusterv1.Machine) {
+	return func(m *clusterv1.Machine) { condition.Set(m, c) }
+}
+
+// counted is a test case of status.
+type counted struct {
+	reason   string
+	replicas int32
+	minReady int32
+	machines []*clusterv1.Machine
+	want     clusterv1.MachineSetStatus
+	after    time.Duration
+}
+
+func TestStatus(t *testing.T) {
+	isReady := condition.True(clusterv1.ReadyCondition)
+	notReady := condition.False(clusterv1.ReadyCondition, clusterv1.ConditionSeverityInfo, "Waiting", "for it")
+	resized := condition.True(clusterv1.ResizedCondition)
+	scaling := func(reason, message string) clusterv1.Condition {
+		return condition.False(clusterv1.ResizedCondition, clusterv1.ConditionSeverityWarning, reason, "%s", message)
+	}
+	aggregate := func(c clusterv1.Condition) clusterv1.Condition { c.Type = clusterv1.MachinesReadyCondition; return c }
+	cases := map[string]counted{
+		"Empty": {
+			reason: "no Machines are desired, and there are none",
+			want:   clusterv1.MachineSetStatus{Conditions: clusterv1.Conditions{resized}},
+		},
+		"AllReady": {
+			reason: "ready Machines are available immediately", replicas: 2,
+			machines: []*clusterv1.Machine{machine("a", time.Hour, labeled, ready(isReady)), machine("b", time.Hour, labeled, ready(isReady))},
+			want: clusterv1.MachineSetStatus{Replicas: 2, FullyLabeledReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
+				Conditions: clusterv1.Conditions{aggregate(isReady), resized}},
+		},
+		"NotYet": {
+			reason: "with minReadySeconds, the first becomes available in 20 seconds", replicas: 2, minReady: 60,
+			machines: []*clusterv1.Machine{machine("a", 40*time.Second), machine("b", 30*time.Second), machine("c", 61*time.Second, deleting)},
+			want: clusterv1.MachineSetStatus{Replicas: 2, ReadyReplicas: 2,
+				Conditions: clusterv1.Conditions{scaling("ScalingDown", "Scaling down MachineSet to 2 replicas (actual 3)")}},
+			after: 20 * time.Second,
+		},
+		"OldEnough": {
+			reason: "minReadySeconds have passed", replicas: 1, minReady: 60,
+			machines: []*clusterv1.Machine{machine("a", 61*time.Second)},
+			want:     clusterv1.MachineSetStatus{Replicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, Conditions: clusterv1.Conditions{resized}},
+		},
+		"NotReady": {
+			reason: "a Machine without healthy Node counts only as replica", replicas: 3,
+			machines: []*clusterv1.Machine{
+				machine("a", time.Hour, withoutNode, ready(notReady)), machine("b", time.Hour, nodeUnhealthy, ready(isReady)), machine("c", time.Hour, deleting),
+			},
+			want: clusterv1.MachineSetStatus{Replicas: 2, Conditions: clusterv1.Conditions{
+				condition.False(clusterv1.MachinesReadyCondition, clusterv1.ConditionSeverityInfo, "Waiting @ Machine/a", "1 of 2 completed"),
+				scaling("ScalingUp", "Scaling up MachineSet to 3 replicas (actual 3)"),
+			}},
+		},
+		"Missing": {
+			reason: "there are fewer Machines than desired", replicas: 2, machines: []*clusterv1.Machine{machine("a", time.Hour)},
+			want: clusterv1.MachineSetStatus{Replicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
+				Conditions: clusterv1.Conditions{scaling("ScalingUp", "Scaling up MachineSet to 2 replicas (actual 1)")}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) { tc.check(t) })
+	}
+}
+
+func (tc counted) check(t *testing.T) {
+	t.Helper()
+	set := &clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{
+		Replicas: &tc.replicas, MinReadySeconds: tc.minReady, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"tier": "one"}},
+		Template: clusterv1.MachineTemplateSpec{ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{"tier": "one"}}},
+	}}
+	c := &Controller{Outside: step.Outside{Clock: clocktesting.NewFakePassiveClock(object.Now())}}
+	result, err := c.status(t.Context(), &scope{set: set, machines: tc.machines, listed: true})
+	if err != nil || result.After() != tc.after {
+		t.Errorf("%s: requeued after %s, err = %v; want %s", tc.reason, result.After(), err, tc.after)
+	}
+	tc.want.Selector = "tier=one"
+	for i := range tc.want.Conditions {
+		tc.want.Conditions[i].LastTransitionTime = metav1.Time{}
+	}
+	condition.Sort(tc.want.Conditions)
+	if diff := cmp.Diff(tc.want, set.Status); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+	}
+}
+
+func TestStatusBeforeCollect(t *testing.T) {
+	set := &clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{Replicas: ptr.To(int32(2))}, Status: clusterv1.MachineSetStatus{Replicas: 2, ReadyReplicas: 2}}
+	c := &Controller{Outside: step.Outside{Clock: clocktesting.NewFakePassiveClock(object.Now())}}
+	if _, err := c.status(t.Context(), &scope{set: set}); err != nil || set.Status.ReadyReplicas != 2 {
+		t.Errorf("status = %+v, err = %v; want no change if the Machines have not been listed", set.Status, err)
+	}
+}
+
+// The last Machine of a MachineSet was not ready when it was deleted.
+func TestScaledToZero(t *testing.T) {
+	set := &clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{Replicas: ptr.To[int32](0)}}
+	condition.Set(set, condition.False(clusterv1.MachinesReadyCondition, clusterv1.ConditionSeverityError, "NodeNotFound", "0 of 1 completed"))
+	c := &Controller{Outside: step.Outside{Clock: clocktesting.NewFakePassiveClock(object.Now())}}
+	if _, err := c.status(t.Context(), &scope{set: set, listed: true}); err != nil {
+		t.Fatal(err)
+	}
+	want := clusterv1.Conditions{condition.True(clusterv1.ResizedCondition)}
+	if diff := cmp.Diff(want, set.Status.Conditions); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestResized(t *testing.T) {
+	resized := condition.True(clusterv1.ResizedCondition)
+	cases := map[string]struct {
+		reason                 string
+		desired, actual, ready int32
+		before                 *clusterv1.Condition
+		want                   clusterv1.Condition
+	}{
+		"New":       {"the reconcile that created the Machines failed before this step", 2, 2, 0, nil, scalingUp(2, 2)},
+		"ScalingUp": {"the condition is kept until all Machines are ready", 3, 3, 1, ptr.To(scalingUp(3, 1)), scalingUp(3, 1)},
+		"Complete":  {"all Machines are ready", 3, 3, 3, ptr.To(scalingUp(3, 1)), resized},
+		"Unhealthy": {"a Machine that fails later does not change the condition", 3, 3, 2, &resized, resized},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			set := &clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{Replicas: &tc.desired}, Status: clusterv1.MachineSetStatus{ReadyReplicas: tc.ready}}
+			if tc.before != nil {
+				condition.Set(set, *tc.before)
+			}
+			setResized(set, int(tc.actual))
+			if diff := cmp.Diff(&tc.want, condition.Get(set, clusterv1.ResizedCondition)); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

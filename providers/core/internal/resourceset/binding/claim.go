@@ -1,0 +1,130 @@
+package binding
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// setKind is the kind of owners of bindings, ConfigMaps and Secrets.
+func setKind() schema.GroupVersionKind { return addonsv1.GroupVersion.WithKind("ClusterResourceSet") }
+
+// Owner returns the owner reference to a ClusterResourceSet.
+func Owner(set *addonsv1.ClusterResourceSet) metav1.OwnerReference {
+	return ownership.Reference(set, setKind(), false)
+}
+
+// adopt completes an existing binding, which may be one of an older version or restored from a backup.
+func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
+	if s.binding == nil {
+		return step.Done(), nil
+	}
+	return step.Done(), c.PatchIfUnchanged(ctx, s.binding, func() { complete(s) })
+}
+
+// complete sets name and owners of the binding.
+func complete(s *scope) {
+	b := s.binding
+	if b.Spec.ClusterName == "" {
+		b.Spec.ClusterName = s.cluster.Name
+	}
+	if slices.ContainsFunc(b.OwnerReferences, isCluster) {
+		b.OwnerReferences = slices.DeleteFunc(slices.Clone(b.OwnerReferences), isCluster)
+	}
+	for _, set := range s.sets {
+		if s.entry(set.Name) != nil {
+			b.OwnerReferences, _ = ownership.Ensure(b.OwnerReferences, Owner(set))
+		}
+	}
+}
+
+// isCluster reports whether an owner is a Cluster. Older versions made it one; now, this controller deletes the binding.
+func isCluster(r metav1.OwnerReference) bool {
+	group, err := schema.ParseGroupVersion(r.APIVersion)
+	return err == nil && group.Group == clusterv1.GroupVersion.Group && r.Kind == clusterv1.ClusterKind
+}
+
+// claim adds the missing entries to the binding, and then drops those of ClusterResourceSets that are being deleted.
+func (c *Controller) claim(ctx context.Context, s *scope) (step.Result, error) {
+	var fresh []*addonsv1.ClusterResourceSet
+	for _, w := range s.work {
+		if e := s.entry(w.set.Name); (e == nil || len(e.Resources) == 0) && !slices.Contains(fresh, w.set) {
+			fresh = append(fresh, w.set)
+		}
+	}
+	if err := c.enter(ctx, s, fresh); err != nil {
+		return step.Done(), err
+	}
+	var gone []*addonsv1.ClusterResourceSet
+	for _, set := range fresh {
+		live := &addonsv1.ClusterResourceSet{}
+		err := c.Live.Get(ctx, client.ObjectKeyFromObject(set), live)
+		if client.IgnoreNotFound(err) != nil {
+			return step.Done(), fmt.Errorf("reading ClusterResourceSet %s: %w", set.Name, err)
+		}
+		if err != nil || !live.DeletionTimestamp.IsZero() || live.UID != set.UID {
+			gone = append(gone, set)
+		}
+	}
+	if len(gone) == 0 {
+		return step.Done(), nil
+	}
+	s.work = slices.DeleteFunc(s.work, func(w work) bool { return slices.Contains(gone, w.set) })
+	return step.Done(), c.PatchIfUnchanged(ctx, s.binding, func() {
+		for _, set := range gone {
+			Remove(s.binding, set)
+		}
+	})
+}
+
+// enter writes entries for ClusterResourceSets.
+func (c *Controller) enter(ctx context.Context, s *scope, sets []*addonsv1.ClusterResourceSet) error {
+	if len(sets) == 0 {
+		return nil
+	}
+	add := func() {
+		for _, set := range sets {
+			s.binding.GetOrCreateBinding(set)
+		}
+		complete(s)
+	}
+	if s.binding != nil {
+		return c.PatchIfUnchanged(ctx, s.binding, add)
+	}
+	s.binding = &addonsv1.ClusterResourceSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: s.cluster.Namespace, Name: s.cluster.Name}}
+	add()
+	return c.Create(ctx, s.binding)
+}
+
+// Remove removes entry and owner of a ClusterResourceSet from a binding.
+func Remove(b *addonsv1.ClusterResourceSetBinding, set *addonsv1.ClusterResourceSet) {
+	b.RemoveBinding(set)
+	b.OwnerReferences = slices.DeleteFunc(slices.Clone(b.OwnerReferences), func(r metav1.OwnerReference) bool { return r.UID == set.UID })
+}
+
+// release deletes the binding of a Cluster that is being deleted.
+func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error) {
+	c.ledger.Forget(s.key())
+	if s.binding == nil {
+		return step.Stop(), nil
+	}
+	live := &clusterv1.Cluster{}
+	err := c.Live.Get(ctx, s.key(), live)
+	if client.IgnoreNotFound(err) != nil {
+		return step.Done(), fmt.Errorf("reading Cluster %s: %w", s.key(), err)
+	}
+	if !apierrors.IsNotFound(err) && live.DeletionTimestamp.IsZero() {
+		return step.Stop(), nil // Another Cluster has the name now.
+	}
+	return step.Done(), c.DeleteAny(ctx, s.binding)
+}

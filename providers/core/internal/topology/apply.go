@@ -1,0 +1,64 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// apply applies the objects that differ from the desired ones, stage by stage. It stops after a stage with an error, because
+// later stages depend on it.
+func (c *Controller) apply(ctx context.Context, s *scope) (step.Result, error) {
+	for _, stage := range s.plan.Stages {
+		if err := c.applyStage(ctx, stage, &s.done); err != nil {
+			return step.Done(), err
+		}
+	}
+	// If the cache did not have the new objects, the next reconcile would create them again: harmless, but a request each.
+	for _, object := range s.done.newObjects {
+		step.AwaitVisible(ctx, c.Cache, object)
+	}
+	return step.Done(), nil
+}
+
+// applyStage applies the objects of a stage concurrently, and records those that changed.
+func (c *Controller) applyStage(ctx context.Context, stage []Change, done *outcome) error {
+	errs := make([]error, len(stage))
+	results := make([]*unstructured.Unstructured, len(stage))
+	var running sync.WaitGroup
+	for i, change := range stage {
+		if change.Kept {
+			continue
+		}
+		applyOne := func() { results[i], errs[i] = c.applyChange(ctx, change) }
+		if c.serial {
+			applyOne()
+			continue
+		}
+		running.Go(applyOne)
+	}
+	running.Wait()
+	for i, result := range results {
+		if result != nil {
+			done.applied(stage[i].Live == nil, result)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// applyChange applies one object. The result is nil if it did not change.
+func (c *Controller) applyChange(ctx context.Context, change Change) (*unstructured.Unstructured, error) {
+	asked, answered := c.Recent.Announce(client.ObjectKeyFromObject(change.Desired))
+	defer answered()
+	result, changed, err := c.Applier.Apply(ctx, change.Live, change.Desired, change.Options...)
+	if err != nil || !changed {
+		return nil, err
+	}
+	c.Recent.Wrote(result, asked)
+	return result, nil
+}

@@ -1,0 +1,121 @@
+package topology
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// staleRetry is when to reconcile again if the cache has an outdated Cluster or ClusterClass. Normally the event of the current
+// version comes earlier; the retry is for a watch that is stuck.
+const staleRetry = 10 * time.Second
+
+// confirm waits if the plan is based on an outdated Cluster or ClusterClass and would change anything. The cache may be a
+// minute old, and a previous leader may have acted on newer versions: going back to an old version would replace Machines,
+// delete workers that were added since, and create again those that were deleted, even for a Cluster that is being deleted.
+//
+// It costs two reads per reconcile that changes objects, and none otherwise. The creation of a Cluster's first objects needs
+// none: the write of their references fails if the Cluster has changed.
+func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error) {
+	needed, err := c.needsConfirmation(ctx, s)
+	if !needed || err != nil {
+		return step.Done(), err
+	}
+	return c.waitIfOutdated(ctx, s)
+}
+
+// waitIfOutdated compares what the plan is based on with the API server.
+func (c *Controller) waitIfOutdated(ctx context.Context, s *scope) (step.Result, error) {
+	kind, err := c.outdated(ctx, s)
+	if kind == "" || err != nil {
+		return step.Done(), err
+	}
+	s.stale = true
+	return step.WaitAtMost(staleRetry, "the cache to have the latest "+kind), nil
+}
+
+// needsConfirmation reports whether the following steps would change anything without a write to the Cluster that fails if it
+// is outdated.
+func (c *Controller) needsConfirmation(ctx context.Context, s *scope) (bool, error) {
+	spec := &s.cluster.Spec
+	if len(s.plan.Deletions) > 0 {
+		return true, nil
+	}
+	// Another client may have set the references since. A write that also adds the finalizer needs no confirmation: it
+	// fails on a newer resource version.
+	if !controllerutil.ContainsFinalizer(s.cluster, clusterv1.ClusterFinalizer) {
+		return c.changesObjects(ctx, s.plan, false)
+	}
+	if spec.InfrastructureRef == nil || spec.ControlPlaneRef == nil || len(s.plan.Hooks.Pending)+len(s.plan.Hooks.Called) > 0 {
+		return true, nil
+	}
+	return c.changesObjects(ctx, s.plan, true)
+}
+
+// changesObjects reports whether applying the plan would send a request for an object that exists, or, if created is set, for
+// any.
+func (c *Controller) changesObjects(ctx context.Context, plan *Plan, created bool) (bool, error) {
+	for _, stage := range plan.Stages {
+		for _, change := range stage {
+			if change.Kept {
+				continue
+			}
+			if change.Live == nil {
+				if created {
+					return true, nil
+				}
+				continue
+			}
+			if pending, err := c.Applier.Pending(ctx, change.Live, change.Desired, change.Options...); pending || err != nil {
+				return pending, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// outdated returns the kind of the object that the plan is based on and that has changed since, "" if there is none.
+func (c *Controller) outdated(ctx context.Context, s *scope) (kind string, err error) {
+	cluster := &clusterv1.Cluster{}
+	err = c.Live.Get(ctx, client.ObjectKeyFromObject(s.cluster), cluster)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("reading the Cluster again: %w", err)
+	}
+	if apierrors.IsNotFound(err) || clusterChanged(s.cluster, cluster) {
+		return "Cluster", nil
+	}
+	class := &clusterv1.ClusterClass{}
+	err = c.Live.Get(ctx, client.ObjectKeyFromObject(s.plan.Class), class)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("reading the ClusterClass again: %w", err)
+	}
+	if apierrors.IsNotFound(err) || classChanged(s.plan.Class, class) {
+		return "ClusterClass", nil
+	}
+	return "", nil
+}
+
+// clusterChanged reports whether a plan that is based on one version of a Cluster is invalid for a later one. Without the hooks that
+// another leader has recorded as pending, workers would be upgraded too early; and the record, which is written as a whole, would be lost.
+func clusterChanged(planned, live *clusterv1.Cluster) bool {
+	was, is := &planned.Spec, &live.Spec
+	return live.UID != planned.UID || !live.DeletionTimestamp.IsZero() || is.Paused ||
+		planned.Annotations[runtimev1.PendingHooksAnnotation] != live.Annotations[runtimev1.PendingHooksAnnotation] ||
+		!equality.Semantic.DeepEqual(was.Topology, is.Topology) ||
+		!equality.Semantic.DeepEqual(was.ClusterNetwork, is.ClusterNetwork) ||
+		!equality.Semantic.DeepEqual(was.InfrastructureRef, is.InfrastructureRef) ||
+		!equality.Semantic.DeepEqual(was.ControlPlaneRef, is.ControlPlaneRef)
+}
+
+func classChanged(planned, live *clusterv1.ClusterClass) bool {
+	return live.UID != planned.UID || live.Generation != planned.Generation
+}

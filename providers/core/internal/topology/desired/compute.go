@@ -1,0 +1,172 @@
+package desired
+
+import (
+	"context"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/names"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
+)
+
+// Compute returns the desired objects of a Cluster. Existing templates keep their names even if their content changes: call
+// Rotate next.
+func Compute(ctx context.Context, in Input) (*Objects, error) {
+	c := computation{Input: in, objects: &Objects{ControlPlaneOnHold: in.Versions.ControlPlanePending}}
+	c.patch.Cluster, c.patch.Class = in.Cluster, in.Blueprint.Class
+	if err := c.infrastructureAndControlPlane(); err != nil {
+		return nil, err
+	}
+	if workers := in.Cluster.Spec.Topology.Workers; workers != nil {
+		if err := c.machineDeployments(workers.MachineDeployments); err != nil {
+			return nil, err
+		}
+		if err := c.machinePools(workers.MachinePools); err != nil {
+			return nil, err
+		}
+	}
+	if err := in.Blueprint.Engine.Apply(ctx, &c.patch); err != nil {
+		return nil, err
+	}
+	for _, mp := range c.objects.MachinePools {
+		if err := mp.setRevisions(); err != nil {
+			return nil, err
+		}
+	}
+	return c.objects, nil
+}
+
+type computation struct {
+	Input
+	objects *Objects
+	patch   patches.Input
+}
+
+// infrastructureAndControlPlane computes the objects that do not belong to workers.
+func (c *computation) infrastructureAndControlPlane() error {
+	name, err := names.ControlPlane(c.Cluster, c.Blueprint.Class)
+	if err != nil {
+		return err
+	}
+	o := c.objects
+	if o.InfrastructureCluster, err = infrastructureCluster(c.Input); err != nil {
+		return err
+	}
+	if c.Blueprint.ControlPlaneMachines != nil {
+		if o.ControlPlaneMachines, err = controlPlaneMachines(c.Input, name); err != nil {
+			return err
+		}
+		c.patch.ControlPlane.Machines = &patches.Template{Source: c.Blueprint.ControlPlaneMachines, Target: o.ControlPlaneMachines}
+	}
+	if o.ControlPlane, err = controlPlane(c.Input, name, o.ControlPlaneMachines); err != nil {
+		return err
+	}
+	o.ControlPlaneHealthCheck = controlPlaneHealthCheck(c.Input, name)
+	c.patch.InfrastructureCluster = patches.Template{Source: c.Blueprint.InfrastructureCluster, Target: o.InfrastructureCluster}
+	c.patch.ControlPlane.Template = patches.Template{Source: c.Blueprint.ControlPlane, Target: o.ControlPlane}
+	return nil
+}
+
+func (c *computation) machineDeployments(topologies []clusterv1.MachineDeploymentTopology) error {
+	for i := range topologies {
+		topology := &topologies[i]
+		class := MachineDeploymentClass(c.Blueprint.Class, topology.Class)
+		if class == nil {
+			return missingClass("MachineDeployment", topology.Class, topology.Name, c.Blueprint.Class)
+		}
+		n := names.Workers{Kind: "MachineDeployment", Topology: topology.Name, Strategy: names.MachineDeploymentStrategy}
+		if class.NamingStrategy != nil {
+			n.Template = class.NamingStrategy.Template
+		}
+		name, version, err := c.nameAndVersion(n, currentName(c.Current.MachineDeployments, topology.Name), c.Versions.MachineDeployments, &c.objects.DeploymentsWaiting)
+		if err != nil {
+			return err
+		}
+		if name == "" {
+			continue
+		}
+		md := machineDeployment(c.Input, topology, class, name, version)
+		md.OnHold = slices.Contains(c.Versions.MachineDeployments.Pending, name)
+		c.objects.MachineDeployments = append(c.objects.MachineDeployments, md)
+		c.patch.MachineDeployments = append(c.patch.MachineDeployments, md.patchInput(topology, c.Blueprint.MachineDeployments[class.Class]))
+	}
+	return nil
+}
+
+func (c *computation) machinePools(topologies []clusterv1.MachinePoolTopology) error {
+	for i := range topologies {
+		topology := &topologies[i]
+		class := MachinePoolClass(c.Blueprint.Class, topology.Class)
+		if class == nil {
+			return missingClass("MachinePool", topology.Class, topology.Name, c.Blueprint.Class)
+		}
+		n := names.Workers{Kind: "MachinePool", Topology: topology.Name, Strategy: names.MachinePoolStrategy}
+		if class.NamingStrategy != nil {
+			n.Template = class.NamingStrategy.Template
+		}
+		name, version, err := c.nameAndVersion(n, currentName(c.Current.MachinePools, topology.Name), c.Versions.MachinePools, &c.objects.PoolsWaiting)
+		if err != nil {
+			return err
+		}
+		if name == "" {
+			continue
+		}
+		mp, err := machinePool(c.Input, topology, class, name, version)
+		if err != nil {
+			return err
+		}
+		mp.OnHold = slices.Contains(c.Versions.MachinePools.Pending, name)
+		c.objects.MachinePools = append(c.objects.MachinePools, mp)
+		c.patch.MachinePools = append(c.patch.MachinePools, mp.patchInput(topology, c.Blueprint.MachinePools[class.Class]))
+	}
+	return nil
+}
+
+// currentName returns the object name of workers by their topology name, "" if the object does not exist.
+func currentName[W client.Object](current map[string]W, topology string) string {
+	if w, ok := current[topology]; ok {
+		return w.GetName()
+	}
+	return ""
+}
+
+// nameAndVersion returns the object name of workers, current or new, and the version that they get now. The name is empty if
+// they cannot be created yet: the upgrade plan has no version for them, or a terminating object has their name. In the latter
+// case, they are added to waiting.
+func (c *computation) nameAndVersion(n names.Workers, existing string, planned upgrade.Sequence, waiting *[]string) (name, version string, err error) {
+	version, ok := planned.Versions[n.Topology]
+	switch {
+	case !ok:
+		return "", "", nil
+	case existing != "":
+		return existing, version, nil
+	}
+	name, free, err := n.Name(c.Cluster, c.Current.Terminating.Has)
+	if err == nil && !free {
+		*waiting = append(*waiting, n.Topology)
+	}
+	return name, version, err
+}
+
+// MachineDeploymentClass returns the class of MachineDeployments with this name, nil if there is none.
+func MachineDeploymentClass(class *clusterv1.ClusterClass, name string) *clusterv1.MachineDeploymentClass {
+	for i := range class.Spec.Workers.MachineDeployments {
+		if class.Spec.Workers.MachineDeployments[i].Class == name {
+			return &class.Spec.Workers.MachineDeployments[i]
+		}
+	}
+	return nil
+}
+
+// MachinePoolClass returns the class of MachinePools with this name, nil if there is none.
+func MachinePoolClass(class *clusterv1.ClusterClass, name string) *clusterv1.MachinePoolClass {
+	for i := range class.Spec.Workers.MachinePools {
+		if class.Spec.Workers.MachinePools[i].Class == name {
+			return &class.Spec.Workers.MachinePools[i]
+		}
+	}
+	return nil
+}

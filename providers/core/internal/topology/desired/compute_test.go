@@ -1,0 +1,194 @@
+package desired
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
+)
+
+// input returns a Cluster with one MachineDeployment of class "worker".
+func input(t *testing.T, change func(*clusterv1.Cluster, *clusterv1.ClusterClass)) Input {
+	t.Helper()
+	cluster := aCluster("c")
+	cluster.Spec.Topology.Workers = &clusterv1.WorkersTopology{MachineDeployments: []clusterv1.MachineDeploymentTopology{{Class: "worker", Name: "md"}}}
+	class := &clusterv1.ClusterClass{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "class"}}
+	class.Spec.ControlPlane.MachineInfrastructure = &clusterv1.LocalObjectTemplate{}
+	class.Spec.Workers.MachineDeployments = []clusterv1.MachineDeploymentClass{{Class: "worker"}}
+	if change != nil {
+		change(cluster, class)
+	}
+	engine, err := patches.New(class, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Input{
+		Cluster: cluster,
+		Blueprint: &Blueprint{
+			Class: class, Engine: engine, InfrastructureCluster: aTemplate("InfraTemplate", "infra", ""),
+			ControlPlane: aTemplate("ControlPlaneTemplate", "cp", ""), ControlPlaneMachines: aTemplate("MachineTemplate", "cp-machine", ""),
+			MachineDeployments: map[string]Templates{"worker": {Bootstrap: aTemplate("BootstrapTemplate", "b", ""), Infrastructure: aTemplate("MachineTemplate", "m", "")}},
+		},
+		Current:  &Current{Terminating: sets.New[string]()},
+		Versions: upgrade.Plan{ControlPlane: "v1.30.0", MachineDeployments: upgrade.Sequence{Versions: map[string]string{"md": "v1.29.0"}}},
+	}
+}
+
+func compute(t *testing.T, in Input) *Objects {
+	t.Helper()
+	objects, err := Compute(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+func TestMachineDeployment(t *testing.T) {
+	five, seven := int32(5), int32(7)
+	minute := &metav1.Duration{Duration: time.Minute}
+	zone := "zone"
+	in := input(t, func(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass) {
+		of := &class.Spec.Workers.MachineDeployments[0]
+		of.Template.Metadata = clusterv1.ObjectMeta{Labels: map[string]string{"a": "class", "b": "class"}, Annotations: map[string]string{"x": "class"}}
+		of.MinReadySeconds, of.NodeDrainTimeout, of.FailureDomain = &five, minute, &zone
+		md := &cluster.Spec.Topology.Workers.MachineDeployments[0]
+		md.Metadata = clusterv1.ObjectMeta{Labels: map[string]string{"b": "topology"}, Annotations: map[string]string{
+			clusterv1.ClusterTopologyDeferUpgradeAnnotation: "", clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation: "",
+		}}
+		md.Replicas, md.MinReadySeconds = &five, &seven
+	})
+	md := compute(t, in).MachineDeployments[0]
+	labels := map[string]string{
+		"a": "class", "b": "topology", clusterv1.ClusterNameLabel: "c", clusterv1.ClusterTopologyOwnedLabel: "",
+		clusterv1.ClusterTopologyMachineDeploymentNameLabel: "md",
+	}
+	version := "v1.29.0"
+	want := &clusterv1.MachineDeployment{
+		TypeMeta: metav1.TypeMeta{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "MachineDeployment"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: md.Object.Name, Labels: labels, Annotations: map[string]string{"x": "class"},
+			Finalizers:      []string{clusterv1.MachineDeploymentTopologyFinalizer},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "Cluster", Name: "c", UID: "uid"}},
+		},
+		Spec: clusterv1.MachineDeploymentSpec{
+			ClusterName: "c", Replicas: &five, MinReadySeconds: &seven,
+			Selector: metav1.LabelSelector{MatchLabels: map[string]string{
+				clusterv1.ClusterNameLabel: "c", clusterv1.ClusterTopologyOwnedLabel: "", clusterv1.ClusterTopologyMachineDeploymentNameLabel: "md",
+			}},
+			Template: clusterv1.MachineTemplateSpec{
+				ObjectMeta: clusterv1.ObjectMeta{Labels: labels, Annotations: map[string]string{"x": "class"}},
+				Spec: clusterv1.MachineSpec{
+					ClusterName: "c", Version: &version, NodeDrainTimeout: minute, FailureDomain: &zone,
+					Bootstrap:         clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{APIVersion: "test/v1", Kind: "BootstrapTemplate", Namespace: "ns", Name: md.Bootstrap.GetName()}},
+					InfrastructureRef: corev1.ObjectReference{APIVersion: "test/v1", Kind: "MachineTemplate", Namespace: "ns", Name: md.Infrastructure.GetName()},
+				},
+			},
+		},
+	}
+	if diff := cmp.Diff(want, md.Object); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(compute(t, in), compute(t, in)); diff != "" {
+		t.Errorf("computing twice differs:\n%s", diff)
+	}
+}
+
+// TestNamesOfTerminatingObjects has a naming strategy without a random part, and an object that is being deleted with the name.
+func TestNamesOfTerminatingObjects(t *testing.T) {
+	template := "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}"
+	poolTemplate := "{{ .cluster.name }}-{{ .machinePool.topologyName }}"
+	for _, tt := range []struct {
+		reason             string
+		terminating        string
+		deployments, pools []string // that wait
+	}{
+		{reason: "no name is taken", terminating: "c-x"},
+		{reason: "that of the MachineDeployment", terminating: "c-md", deployments: []string{"md"}},
+		{reason: "that of the MachinePool", terminating: "c-p", pools: []string{"p"}},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			in := input(t, func(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass) {
+				cluster.Spec.Topology.Workers.MachinePools = []clusterv1.MachinePoolTopology{{Class: "pool", Name: "p"}}
+				class.Spec.Workers.MachineDeployments[0].NamingStrategy = &clusterv1.MachineDeploymentClassNamingStrategy{Template: &template}
+				class.Spec.Workers.MachinePools = []clusterv1.MachinePoolClass{{Class: "pool", NamingStrategy: &clusterv1.MachinePoolClassNamingStrategy{Template: &poolTemplate}}}
+			})
+			in.Blueprint.MachinePools = in.Blueprint.MachineDeployments
+			in.Blueprint.MachinePools["pool"] = in.Blueprint.MachineDeployments["worker"]
+			in.Versions.MachinePools.Versions = map[string]string{"p": "v1.29.0"}
+			in.Current.Terminating.Insert(tt.terminating)
+			got := compute(t, in)
+			if diff := cmp.Diff([][]string{tt.deployments, tt.pools}, [][]string{got.DeploymentsWaiting, got.PoolsWaiting}); diff != "" {
+				t.Errorf("waiting, -want +got:\n%s", diff)
+			}
+			if len(got.MachineDeployments)+len(tt.deployments) != 1 || len(got.MachinePools)+len(tt.pools) != 1 {
+				t.Errorf("%d MachineDeployments and %d MachinePools are created", len(got.MachineDeployments), len(got.MachinePools))
+			}
+		})
+	}
+}
+
+func TestWorkersThatAreNotPlanned(t *testing.T) {
+	in := input(t, nil)
+	in.Versions.MachineDeployments.Versions = nil
+	if got := compute(t, in).MachineDeployments; len(got) != 0 {
+		t.Errorf("workers without a version are created: %v", got)
+	}
+	in = input(t, func(cluster *clusterv1.Cluster, _ *clusterv1.ClusterClass) {
+		cluster.Spec.Topology.Workers.MachineDeployments[0].Class = "nowhere"
+	})
+	if _, err := Compute(t.Context(), in); err == nil || !strings.Contains(err.Error(), `"nowhere"`) {
+		t.Errorf("err = %v, want an error with the undefined class", err)
+	}
+}
+
+func TestHealthChecks(t *testing.T) {
+	yes, no := true, false
+	ofClass := &clusterv1.MachineHealthCheckClass{UnhealthyConditions: []clusterv1.UnhealthyCondition{{Type: "Ready", Status: "False"}}}
+	half := intstr.FromString("50%")
+	own := clusterv1.MachineHealthCheckClass{MaxUnhealthy: &half, UnhealthyConditions: []clusterv1.UnhealthyCondition{{Type: "Ready", Status: "Unknown"}}}
+	cases := map[string]struct {
+		reason   string
+		class    *clusterv1.MachineHealthCheckClass
+		topology *clusterv1.MachineHealthCheckTopology
+		want     *clusterv1.MachineHealthCheckClass
+	}{
+		"None":      {reason: "no definition, no check"},
+		"Class":     {reason: "the class defines the check", class: ofClass, want: ofClass},
+		"Off":       {reason: "the topology disables the check", class: ofClass, topology: &clusterv1.MachineHealthCheckTopology{Enable: &no}},
+		"On":        {reason: "the topology enables the class's check", class: ofClass, topology: &clusterv1.MachineHealthCheckTopology{Enable: &yes}, want: ofClass},
+		"Own":       {reason: "the topology's definition replaces all of the class's", class: ofClass, topology: &clusterv1.MachineHealthCheckTopology{MachineHealthCheckClass: own}, want: &own},
+		"OwnButOff": {reason: "a disabled check is ignored even if it is defined", topology: &clusterv1.MachineHealthCheckTopology{Enable: &no, MachineHealthCheckClass: own}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := input(t, func(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass) {
+				class.Spec.Workers.MachineDeployments[0].MachineHealthCheck = tc.class
+				cluster.Spec.Topology.Workers.MachineDeployments[0].MachineHealthCheck = tc.topology
+			})
+			md := compute(t, in).MachineDeployments[0]
+			if tc.want == nil || md.HealthCheck == nil {
+				if (tc.want == nil) != (md.HealthCheck == nil) {
+					t.Errorf("%s: check = %v", tc.reason, md.HealthCheck)
+				}
+				return
+			}
+			all := intstr.FromString("100%")
+			want := clusterv1.MachineHealthCheckSpec{
+				ClusterName: "c", Selector: md.Object.Spec.Selector, UnhealthyConditions: tc.want.UnhealthyConditions,
+				MaxUnhealthy: or(tc.want.MaxUnhealthy, &all), NodeStartupTimeout: &metav1.Duration{Duration: 10 * time.Minute},
+			}
+			if diff := cmp.Diff(want, md.HealthCheck.Spec); diff != "" || md.HealthCheck.Name != md.Object.Name {
+				t.Errorf("%s: name %q, -want +got:\n%s", tc.reason, md.HealthCheck.Name, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,114 @@
+package desired
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/names"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+)
+
+func infrastructureCluster(in Input) (*unstructured.Unstructured, error) {
+	return contract.Clone(contract.CloneInput{
+		Template:    in.Blueprint.InfrastructureCluster,
+		Name:        names.InfrastructureCluster(in.Cluster),
+		Namespace:   in.Cluster.Namespace,
+		ClusterName: in.Cluster.Name,
+		Owner:       controller(in.Cluster),
+		Labels:      ClusterLabels(in.Cluster),
+	})
+}
+
+// controlPlaneMachines returns the infrastructure template of control plane machines.
+func controlPlaneMachines(in Input, controlPlane string) (*unstructured.Unstructured, error) {
+	name := names.Template(in.Cluster, in.Cluster.Name, names.ForMachines, controlPlane)
+	if current := in.Current.ControlPlane; current != nil {
+		ref, err := contract.ControlPlaneOf(current).InfrastructureRef()
+		if err != nil {
+			return nil, err
+		}
+		if ref != nil {
+			name = ref.Name
+		}
+	}
+	return copyTemplate(in.Cluster, in.Blueprint.ControlPlaneMachines, name, ClusterLabels(in.Cluster)), nil
+}
+
+// controlPlane returns the control plane object before patches. machines is the template of its machines, nil if it has none.
+func controlPlane(in Input, name string, machines *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	topology, class := &in.Cluster.Spec.Topology.ControlPlane, &in.Blueprint.Class.Spec.ControlPlane
+	labels := merge(class.Metadata.Labels, topology.Metadata.Labels, ClusterLabels(in.Cluster))
+	annotations := merge(class.Metadata.Annotations, topology.Metadata.Annotations)
+	object, err := contract.Clone(contract.CloneInput{
+		Template:    in.Blueprint.ControlPlane,
+		Name:        name,
+		Namespace:   in.Cluster.Namespace,
+		ClusterName: in.Cluster.Name,
+		Owner:       controller(in.Cluster),
+		Labels:      labels,
+		Annotations: annotations,
+	})
+	if err != nil {
+		return nil, err
+	}
+	fields := contract.ControlPlaneOf(object)
+	if err := fields.SetVersion(in.Versions.ControlPlane); err != nil {
+		return nil, err
+	}
+	if topology.Replicas != nil {
+		if err := fields.SetReplicas(*topology.Replicas); err != nil {
+			return nil, err
+		}
+	}
+	if machines != nil {
+		if err := setMachines(fields, machines, labels, annotations); err != nil {
+			return nil, err
+		}
+	}
+	return object, setTimeouts(fields, topology, class)
+}
+
+// setMachines sets the infrastructure template and the metadata of the control plane's machines. Metadata from the control
+// plane's template is kept unless class or topology override it.
+func setMachines(fields contract.ControlPlane, machines *unstructured.Unstructured, labels, annotations map[string]string) error {
+	if err := fields.SetInfrastructureRef(RefTo(machines)); err != nil {
+		return err
+	}
+	fromTemplate, err := fields.MachineMetadata()
+	if err != nil {
+		return err
+	}
+	return fields.SetMachineMetadata(clusterv1.ObjectMeta{
+		Labels:      merge(fromTemplate.Labels, labels),
+		Annotations: merge(fromTemplate.Annotations, annotations),
+	})
+}
+
+// setTimeouts sets the timeouts that topology or class set; others are left to the template.
+func setTimeouts(fields contract.ControlPlane, topology *clusterv1.ControlPlaneTopology, class *clusterv1.ControlPlaneClass) error {
+	for name, value := range map[string]*metav1.Duration{
+		"nodeDrainTimeout":        or(topology.NodeDrainTimeout, class.NodeDrainTimeout),
+		"nodeVolumeDetachTimeout": or(topology.NodeVolumeDetachTimeout, class.NodeVolumeDetachTimeout),
+		"nodeDeletionTimeout":     or(topology.NodeDeletionTimeout, class.NodeDeletionTimeout),
+	} {
+		if value == nil {
+			continue
+		}
+		if err := fields.SetDuration(value, "spec", "machineTemplate", name); err != nil {
+			return fmt.Errorf("setting the timeouts of the control plane: %w", err)
+		}
+	}
+	return nil
+}
+
+func controlPlaneHealthCheck(in Input, name string) *clusterv1.MachineHealthCheck {
+	class := &in.Blueprint.Class.Spec.ControlPlane
+	if class.MachineInfrastructure == nil {
+		return nil
+	}
+	check := healthCheckClass(class.MachineHealthCheck, in.Cluster.Spec.Topology.ControlPlane.MachineHealthCheck)
+	return healthCheck(in.Cluster, name, check, map[string]string{clusterv1.MachineControlPlaneLabel: ""})
+}

@@ -1,0 +1,182 @@
+package desired
+
+import (
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/names"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+)
+
+// group has what MachineDeployments and MachinePools have in common.
+type group struct {
+	cluster  *clusterv1.Cluster
+	topology string // its name in the topology
+	object   string // the name of its object
+	label    string // the label whose value is the topology name
+	meta     clusterv1.ObjectMeta
+	version  string
+	current  *clusterv1.MachineTemplateSpec // of the existing object; nil for a new one
+}
+
+// selector returns the labels that select the group's objects.
+func (g group) selector() map[string]string {
+	return merge(ClusterLabels(g.cluster), map[string]string{g.label: g.topology})
+}
+
+// setMetadata merges the metadata of class and topology. Annotations that only control the order of upgrades are not
+// propagated.
+func (g *group) setMetadata(class, topology clusterv1.ObjectMeta) {
+	annotations := merge(class.Annotations, topology.Annotations)
+	maps.DeleteFunc(annotations, func(key, _ string) bool {
+		return key == clusterv1.ClusterTopologyDeferUpgradeAnnotation || key == clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation
+	})
+	g.meta = clusterv1.ObjectMeta{Labels: merge(class.Labels, topology.Labels, g.selector()), Annotations: annotations}
+}
+
+// prefix is what the names of the group's templates and objects start with.
+func (g group) prefix() string { return g.cluster.Name + "-" + g.topology }
+
+// bootstrapName returns the name that the existing object refers to, or a derived one.
+func (g group) bootstrapName() string {
+	if g.current != nil && g.current.Spec.Bootstrap.ConfigRef != nil {
+		return g.current.Spec.Bootstrap.ConfigRef.Name
+	}
+	return names.Template(g.cluster, g.prefix(), names.ForBootstrap, g.object)
+}
+
+// infrastructureName returns the name that the existing object refers to, or a derived one.
+func (g group) infrastructureName() string {
+	if g.current != nil && g.current.Spec.InfrastructureRef.Name != "" {
+		return g.current.Spec.InfrastructureRef.Name
+	}
+	return names.Template(g.cluster, g.prefix(), names.ForInfrastructure, g.object)
+}
+
+func (g group) objectMeta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: g.cluster.Namespace, Name: g.object,
+		Labels: maps.Clone(g.meta.Labels), Annotations: maps.Clone(g.meta.Annotations),
+		OwnerReferences: []metav1.OwnerReference{owner(g.cluster)},
+	}
+}
+
+func (g group) machines(bootstrap, infrastructure *unstructured.Unstructured) clusterv1.MachineTemplateSpec {
+	return clusterv1.MachineTemplateSpec{
+		ObjectMeta: clusterv1.ObjectMeta{Labels: maps.Clone(g.meta.Labels), Annotations: maps.Clone(g.meta.Annotations)},
+		Spec: clusterv1.MachineSpec{
+			ClusterName:       g.cluster.Name,
+			Version:           &g.version,
+			Bootstrap:         clusterv1.Bootstrap{ConfigRef: RefTo(bootstrap)},
+			InfrastructureRef: *RefTo(infrastructure),
+		},
+	}
+}
+
+func machineDeployment(in Input, topology *clusterv1.MachineDeploymentTopology, class *clusterv1.MachineDeploymentClass, object, version string) *MachineDeployment {
+	g := group{cluster: in.Cluster, topology: topology.Name, object: object, version: version, label: clusterv1.ClusterTopologyMachineDeploymentNameLabel}
+	if current := in.Current.MachineDeployments[topology.Name]; current != nil {
+		g.current = &current.Spec.Template
+	}
+	g.setMetadata(class.Template.Metadata, topology.Metadata)
+	templates := in.Blueprint.MachineDeployments[class.Class]
+	out := &MachineDeployment{
+		TopologyName:   topology.Name,
+		Bootstrap:      copyTemplate(in.Cluster, templates.Bootstrap, g.bootstrapName(), g.selector()),
+		Infrastructure: copyTemplate(in.Cluster, templates.Infrastructure, g.infrastructureName(), g.selector()),
+		HealthCheck:    healthCheck(in.Cluster, object, healthCheckClass(class.MachineHealthCheck, topology.MachineHealthCheck), g.selector()),
+	}
+	out.Object = &clusterv1.MachineDeployment{
+		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineDeployment"},
+		ObjectMeta: g.objectMeta(),
+		Spec: clusterv1.MachineDeploymentSpec{
+			ClusterName:     in.Cluster.Name,
+			Replicas:        topology.Replicas,
+			Selector:        metav1.LabelSelector{MatchLabels: g.selector()},
+			Template:        g.machines(out.Bootstrap, out.Infrastructure),
+			Strategy:        or(topology.Strategy, class.Strategy).DeepCopy(),
+			MinReadySeconds: or(topology.MinReadySeconds, class.MinReadySeconds),
+		},
+	}
+	out.Object.Finalizers = []string{clusterv1.MachineDeploymentTopologyFinalizer}
+	machine := &out.Object.Spec.Template.Spec
+	machine.FailureDomain = or(topology.FailureDomain, class.FailureDomain)
+	machine.NodeDrainTimeout = or(topology.NodeDrainTimeout, class.NodeDrainTimeout)
+	machine.NodeVolumeDetachTimeout = or(topology.NodeVolumeDetachTimeout, class.NodeVolumeDetachTimeout)
+	machine.NodeDeletionTimeout = or(topology.NodeDeletionTimeout, class.NodeDeletionTimeout)
+	return out
+}
+
+// setRefs makes the MachineDeployment refer to its templates.
+func (d *MachineDeployment) setRefs() {
+	d.Object.Spec.Template.Spec.Bootstrap.ConfigRef = RefTo(d.Bootstrap)
+	d.Object.Spec.Template.Spec.InfrastructureRef = *RefTo(d.Infrastructure)
+}
+
+func machinePool(in Input, topology *clusterv1.MachinePoolTopology, class *clusterv1.MachinePoolClass, object, version string) (*MachinePool, error) {
+	g := group{cluster: in.Cluster, topology: topology.Name, object: object, version: version, label: clusterv1.ClusterTopologyMachinePoolNameLabel}
+	if current := in.Current.MachinePools[topology.Name]; current != nil {
+		g.current = &current.Spec.Template
+	}
+	g.setMetadata(class.Template.Metadata, topology.Metadata)
+	templates := in.Blueprint.MachinePools[class.Class]
+	bootstrap, err := g.clone(templates.Bootstrap, g.bootstrapName())
+	if err != nil {
+		return nil, err
+	}
+	infrastructure, err := g.clone(templates.Infrastructure, g.infrastructureName())
+	if err != nil {
+		return nil, err
+	}
+	out := &MachinePool{TopologyName: topology.Name, Bootstrap: bootstrap, Infrastructure: infrastructure}
+	out.Object = &clusterv1.MachinePool{
+		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool"},
+		ObjectMeta: g.objectMeta(),
+		Spec: clusterv1.MachinePoolSpec{
+			ClusterName:     in.Cluster.Name,
+			Replicas:        topology.Replicas,
+			MinReadySeconds: or(topology.MinReadySeconds, class.MinReadySeconds),
+			FailureDomains:  topology.FailureDomains,
+			Template:        g.machines(bootstrap, infrastructure),
+		},
+	}
+	if out.Object.Spec.FailureDomains == nil {
+		out.Object.Spec.FailureDomains = class.FailureDomains
+	}
+	machine := &out.Object.Spec.Template.Spec
+	machine.NodeDrainTimeout = or(topology.NodeDrainTimeout, class.NodeDrainTimeout)
+	machine.NodeVolumeDetachTimeout = or(topology.NodeVolumeDetachTimeout, class.NodeVolumeDetachTimeout)
+	machine.NodeDeletionTimeout = or(topology.NodeDeletionTimeout, class.NodeDeletionTimeout)
+	return out, nil
+}
+
+// clone returns an object of a MachinePool. The Cluster owns it in addition to the MachinePool, so that it is garbage collected
+// even if the MachinePool is never created.
+func (g group) clone(source *unstructured.Unstructured, name string) (*unstructured.Unstructured, error) {
+	cluster := owner(g.cluster)
+	return contract.Clone(contract.CloneInput{
+		Template: source, Name: name, Namespace: g.cluster.Namespace, ClusterName: g.cluster.Name, Owner: &cluster, Labels: g.selector(),
+	})
+}
+
+func (d *MachineDeployment) patchInput(topology *clusterv1.MachineDeploymentTopology, source Templates) patches.Workers {
+	return patches.ForMachineDeployment(topology, d.Object,
+		patches.Template{Source: source.Bootstrap, Target: d.Bootstrap},
+		patches.Template{Source: source.Infrastructure, Target: d.Infrastructure})
+}
+
+func (p *MachinePool) patchInput(topology *clusterv1.MachinePoolTopology, source Templates) patches.Workers {
+	return patches.ForMachinePool(topology, p.Object,
+		patches.Template{Source: source.Bootstrap, Target: p.Bootstrap},
+		patches.Template{Source: source.Infrastructure, Target: p.Infrastructure})
+}
+
+func missingClass(kind, class, topology string, of *clusterv1.ClusterClass) error {
+	return fmt.Errorf("%s %q of the topology has class %q, which ClusterClass %s/%s does not define: change it, or add it to the ClusterClass",
+		kind, topology, class, of.Namespace, of.Name)
+}

@@ -1,0 +1,191 @@
+package mutation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
+)
+
+// Extensions finds handlers: *extension.Client.
+type Extensions interface {
+	Find(ctx context.Context, hook runtimecatalog.Hook, forObject client.Object, name string) (*extension.Target, error)
+}
+
+// Caller implements patches.Extension. It is safe for concurrent use.
+type Caller struct {
+	extensions Extensions
+	answers    *answers
+}
+
+var _ patches.Extension = &Caller{}
+
+// New returns a Caller.
+func New(extensions Extensions, clock clock.PassiveClock) *Caller {
+	return &Caller{extensions: extensions, answers: newAnswers(clock)}
+}
+
+// GeneratePatches implements patches.Extension.
+func (c *Caller) GeneratePatches(ctx context.Context, call patches.Call) ([]patches.Patch, error) {
+	target, err := c.extensions.Find(ctx, runtimehooksv1.GeneratePatches, call.Cluster, call.Handler)
+	if err != nil {
+		return nil, err
+	}
+	request, uids := generateRequest(call)
+	q, err := questionOf(target, call.Settings, request)
+	if err != nil {
+		return nil, err
+	}
+	known := c.answers.get(q)
+	if known.valid {
+		return known.patches, nil
+	}
+	ask := func() (answer, bool, error) {
+		response := &runtimehooksv1.GeneratePatchesResponse{}
+		ignored, err := target.Call(ctx, call.Settings, request, response)
+		if err != nil || ignored {
+			return answer{}, ignored, err
+		}
+		a, err := answerOf(call, uids, response.Items)
+		return a, false, err
+	}
+	first, ignored, err := ask()
+	if err != nil || ignored {
+		return known.patches, err // Of before, if there are any: a failure that is ignored is not an answer.
+	}
+	if first.effect != known.effect && isCreated(call.Cluster) {
+		second, ignored, err := ask()
+		switch {
+		case err != nil || ignored:
+			return known.patches, err
+		case second.effect != first.effect:
+			return nil, fmt.Errorf("extension %s is not deterministic: it answered the same request with different patches. "+
+				"Nothing is changed until its answers are equal", call.Handler)
+		}
+	}
+	c.answers.put(q, first, target.Cacheable())
+	return first.patches, nil
+}
+
+// isCreated reports whether a Cluster may have Machines.
+func isCreated(cluster *clusterv1.Cluster) bool { return cluster.Spec.ControlPlaneRef != nil }
+
+// ValidateTopology implements patches.Extension. Only agreement is used again.
+func (c *Caller) ValidateTopology(ctx context.Context, call patches.Call) error {
+	target, err := c.extensions.Find(ctx, runtimehooksv1.ValidateTopology, call.Cluster, call.Handler)
+	if err != nil {
+		return err
+	}
+	request := validateRequest(call)
+	q, err := questionOf(target, call.Settings, request)
+	if err != nil {
+		return err
+	}
+	if c.answers.get(q).valid {
+		return nil
+	}
+	if ignored, err := target.Call(ctx, call.Settings, request, &runtimehooksv1.ValidateTopologyResponse{}); err != nil || ignored {
+		return err
+	}
+	c.answers.put(q, answer{}, target.Cacheable())
+	return nil
+}
+
+// DiscoverVariables returns the variables of the external patches of a class, in their order. It is an error if an extension returns
+// invalid definitions, or a name twice.
+func (c *Caller) DiscoverVariables(ctx context.Context, class *clusterv1.ClusterClass) ([]variables.Source, error) {
+	var out []variables.Source
+	for i := range class.Spec.Patches {
+		patch := &class.Spec.Patches[i]
+		if patch.External == nil || patch.External.DiscoverVariablesExtension == nil {
+			continue
+		}
+		found, err := c.discover(ctx, class, patch)
+		if err != nil {
+			return nil, fmt.Errorf("patch %q: %w", patch.Name, err)
+		}
+		out = append(out, variables.Source{From: patch.Name, Variables: found})
+	}
+	return out, nil
+}
+
+// discover returns the variables of one patch. Answers are used again until the class changes.
+func (c *Caller) discover(ctx context.Context, class *clusterv1.ClusterClass, patch *clusterv1.ClusterClassPatch) ([]clusterv1.ClusterClassVariable, error) {
+	handler, settings := *patch.External.DiscoverVariablesExtension, patch.External.Settings
+	target, err := c.extensions.Find(ctx, runtimehooksv1.DiscoverVariables, class, handler)
+	if err != nil {
+		return nil, err
+	}
+	q, err := questionOf(target, settings, []any{class.UID, class.Generation, patch.Name})
+	if err != nil {
+		return nil, err
+	}
+	known := c.answers.get(q)
+	if known.valid {
+		return known.variables, nil
+	}
+	response := &runtimehooksv1.DiscoverVariablesResponse{}
+	ignored, err := target.Call(ctx, settings, &runtimehooksv1.DiscoverVariablesRequest{}, response)
+	if err != nil || ignored {
+		return known.variables, err
+	}
+	if errs := variables.ValidateDefinitions(ctx, response.Variables, field.NewPath("variables")); len(errs) > 0 {
+		return nil, fmt.Errorf("extension %s returned invalid variables: %w", handler, errs.ToAggregate())
+	}
+	encoded, err := json.Marshal(response.Variables)
+	if err != nil {
+		return nil, err
+	}
+	c.answers.put(q, answer{variables: response.Variables, size: len(encoded)}, target.Cacheable())
+	return response.Variables, nil
+}
+
+// generateRequest returns the request, and the item of each uid. The uids are derived from the items, so that equal calls are equal
+// requests.
+func generateRequest(call patches.Call) (*runtimehooksv1.GeneratePatchesRequest, map[types.UID]int) {
+	request := &runtimehooksv1.GeneratePatchesRequest{Variables: sent(call.Variables), Items: []runtimehooksv1.GeneratePatchesRequestItem{}}
+	uids := make(map[types.UID]int, len(call.Items))
+	for n := range call.Items {
+		item := &call.Items[n]
+		uid := types.UID(uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s/%d/%v", call.Cluster.UID, n, item.Holder)).String())
+		uids[uid] = n
+		request.Items = append(request.Items, runtimehooksv1.GeneratePatchesRequestItem{
+			UID: uid, HolderReference: runtimehooksv1.HolderReference(item.Holder), Object: runtime.RawExtension{Raw: item.Object}, Variables: sent(item.Variables),
+		})
+	}
+	return request, uids
+}
+
+func validateRequest(call patches.Call) *runtimehooksv1.ValidateTopologyRequest {
+	request := &runtimehooksv1.ValidateTopologyRequest{Variables: sent(call.Variables), Items: []*runtimehooksv1.ValidateTopologyRequestItem{}}
+	for n := range call.Items {
+		item := &call.Items[n]
+		request.Items = append(request.Items, &runtimehooksv1.ValidateTopologyRequestItem{
+			HolderReference: runtimehooksv1.HolderReference(item.Holder), Object: runtime.RawExtension{Raw: item.Object}, Variables: sent(item.Variables),
+		})
+	}
+	return request
+}
+
+// sent returns variables as requests contain them. The list is never null.
+func sent(all []patches.Variable) []runtimehooksv1.Variable {
+	out := make([]runtimehooksv1.Variable, 0, len(all))
+	for _, v := range all {
+		out = append(out, runtimehooksv1.Variable{Name: v.Name, Value: apiextensionsv1.JSON{Raw: v.Value.Raw}})
+	}
+	return out
+}

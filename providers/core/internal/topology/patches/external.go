@@ -1,0 +1,211 @@
+package patches
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
+)
+
+// Extension serves external patches. Implementations call runtime extensions.
+type Extension interface {
+	// GeneratePatches calls a handler for patches. They are applied in the order returned.
+	GeneratePatches(ctx context.Context, call Call) ([]Patch, error)
+	// ValidateTopology calls a handler to validate the patched templates. An error rejects them.
+	ValidateTopology(ctx context.Context, call Call) error
+}
+
+// Call is a call of an extension.
+type Call struct {
+	// Handler is the handler, as in the class: "<handler>.<ExtensionConfig>".
+	Handler string
+	// Settings are the settings of the patch.
+	Settings map[string]string
+	// Cluster is the Cluster of the topology. It must not be changed.
+	Cluster *clusterv1.Cluster
+	// Variables are the values of the Cluster that are visible to the patch, and the builtin variable.
+	Variables []Variable
+	// Items are the templates, with the results of earlier patches.
+	Items []Item
+}
+
+// Variable is the name of a variable and its value.
+type Variable struct {
+	Name  string
+	Value apiextensionsv1.JSON
+}
+
+// Item is one template of a topology.
+type Item struct {
+	// Holder is the object that refers to the object created from the template.
+	Holder Holder
+	// Object is the template as JSON.
+	Object []byte
+	// Variables override or extend the variables of the call. The builtin variable has only the fields that the call's
+	// does not have.
+	Variables []Variable
+}
+
+// Holder is an object, and its field that contains a reference.
+type Holder struct{ APIVersion, Kind, Namespace, Name, FieldPath string }
+
+func (h Holder) at(fieldPath string) Holder {
+	h.FieldPath = fieldPath
+	return h
+}
+
+// PatchType is the format of a Patch.
+type PatchType string
+
+const (
+	// JSONPatch is RFC 6902.
+	JSONPatch PatchType = "JSONPatch"
+	// JSONMergePatch is RFC 7396.
+	JSONMergePatch PatchType = "JSONMergePatch"
+)
+
+// Patch is a patch for one template, returned by an extension.
+type Patch struct {
+	// Item is the index of the template in the call.
+	Item int
+	Type PatchType
+	// Patch is the patch itself. Changes outside of spec are dropped.
+	Patch []byte
+}
+
+// external is a patch that an extension serves.
+type external struct {
+	patch     *clusterv1.ClusterClassPatch
+	extension Extension
+}
+
+func (x *external) apply(ctx context.Context, r *run) error {
+	call, err := x.call(r, *x.patch.External.GenerateExtension)
+	if err != nil {
+		return fmt.Errorf("patch %q: %w", x.patch.Name, err)
+	}
+	patches, err := x.extension.GeneratePatches(ctx, call)
+	if err != nil {
+		return fmt.Errorf("patch %q: generating patches with %q: %w", x.patch.Name, call.Handler, err)
+	}
+	documents := make(map[int][]byte, len(patches))
+	for n, patch := range patches {
+		if patch.Item < 0 || patch.Item >= len(r.items) {
+			return fmt.Errorf("patch %q: %q returned a patch for a template that was not in the request", x.patch.Name, call.Handler)
+		}
+		document, patched := documents[patch.Item]
+		if !patched {
+			document = call.Items[patch.Item].Object
+		}
+		if documents[patch.Item], err = patch.ApplyTo(document); err != nil {
+			return fmt.Errorf("patch %q for %s: patch %d of %q: %w", x.patch.Name, r.items[patch.Item], n, call.Handler, err)
+		}
+	}
+	for n, i := range r.items {
+		document, patched := documents[n]
+		if !patched {
+			continue
+		}
+		err := i.replaceSpec(document)
+		if err == nil {
+			err = r.budget.SpendOn(i.root)
+		}
+		if err != nil {
+			return fmt.Errorf("patch %q for %s: %w", x.patch.Name, i, err)
+		}
+	}
+	return nil
+}
+
+// ApplyTo returns a document with the patch applied.
+func (p *Patch) ApplyTo(document []byte) ([]byte, error) {
+	switch p.Type {
+	case JSONPatch:
+		operations, err := jsonpatch.DecodePatch(p.Patch)
+		if err != nil {
+			return nil, fmt.Errorf("not a JSON patch: %w", err)
+		}
+		return operations.ApplyWithOptions(document, limits())
+	case JSONMergePatch:
+		return jsonpatch.MergePatch(document, p.Patch)
+	}
+	return nil, fmt.Errorf("patch type %q is not supported: it must be %s or %s", p.Type, JSONPatch, JSONMergePatch)
+}
+
+// maxCopied limits the bytes that copy operations of a JSON patch add: each of them can double the document.
+const maxCopied = 1 << 20
+
+func limits() *jsonpatch.ApplyOptions {
+	o := jsonpatch.NewApplyOptions()
+	o.AccumulatedCopySizeLimit = maxCopied
+	return o
+}
+
+// replaceSpec replaces the spec with that of a patched template.
+func (i *item) replaceSpec(document []byte) error {
+	parsed, err := parseJSON(document)
+	if err != nil {
+		return err
+	}
+	object, _ := parsed.(map[string]any)
+	spec, ok := object["spec"]
+	if !ok {
+		return errors.New("the patched template has no spec")
+	}
+	i.root = map[string]any{"spec": spec}
+	return nil
+}
+
+func (x *external) check(ctx context.Context, r *run) error {
+	call, err := x.call(r, *x.patch.External.ValidateExtension)
+	if err != nil {
+		return fmt.Errorf("patch %q: %w", x.patch.Name, err)
+	}
+	if err := x.extension.ValidateTopology(ctx, call); err != nil {
+		return fmt.Errorf("patch %q: validating the topology with %q: %w", x.patch.Name, call.Handler, err)
+	}
+	return nil
+}
+
+func (x *external) call(r *run, handler string) (Call, error) {
+	call := Call{Handler: handler, Settings: x.patch.External.Settings, Cluster: r.cluster}
+	var err error
+	call.Variables, err = r.encode(r.cluster.Spec.Topology.Variables, x.patch.Name, map[string]any{"cluster": r.builtin})
+	if err != nil {
+		return Call{}, err
+	}
+	for _, i := range r.items {
+		object, err := json.Marshal(i.object())
+		if err != nil {
+			return Call{}, fmt.Errorf("%s: %w", i, err)
+		}
+		values, err := r.encode(i.overrides, x.patch.Name, i.builtin)
+		if err != nil {
+			return Call{}, fmt.Errorf("%s: %w", i, err)
+		}
+		call.Items = append(call.Items, Item{Holder: i.holder, Object: object, Variables: values})
+	}
+	return call, nil
+}
+
+// encode returns the values that are visible to a patch, and the builtin variable unless it is empty.
+func (r *run) encode(values []clusterv1.ClusterVariable, from string, builtin map[string]any) ([]Variable, error) {
+	var out []Variable
+	for _, value := range r.visible(values, from) {
+		out = append(out, Variable{Name: value.Name, Value: value.Value})
+	}
+	if len(builtin) == 0 {
+		return out, nil
+	}
+	encoded, err := json.Marshal(builtin)
+	if err != nil {
+		return nil, fmt.Errorf("builtin variable: %w", err)
+	}
+	return append(out, Variable{Name: variables.Builtin, Value: apiextensionsv1.JSON{Raw: encoded}}), nil
+}

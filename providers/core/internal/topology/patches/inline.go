@@ -1,0 +1,200 @@
+package patches
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation/variable"
+	"sigs.k8s.io/cluster-api/providers/internal/gotemplate"
+)
+
+// inline is a compiled patch with definitions.
+type inline struct {
+	name        string
+	enabledIf   *gotemplate.Template // nil if always enabled
+	definitions []definition
+}
+
+type definition struct {
+	selector clusterv1.PatchSelector
+	changes  []change
+}
+
+// change is a compiled JSON patch.
+type change struct {
+	op    operation
+	path  pointer
+	value value // nil for remove
+}
+
+// String identifies the change in errors.
+func (c *change) String() string { return string(c.op) + " " + c.path.String() }
+
+// value computes the value of a JSON patch. The caller may modify the result. Its size is charged to the budget.
+type value interface {
+	compute(values map[string]any, budget *gotemplate.Budget) (any, error)
+}
+
+type constant struct{ value any }
+
+func (c constant) compute(_ map[string]any, budget *gotemplate.Budget) (any, error) {
+	if err := budget.SpendOn(c.value); err != nil {
+		return nil, err
+	}
+	return runtime.DeepCopyJSONValue(c.value), nil
+}
+
+type reference struct{ variable.Reference }
+
+func (r reference) compute(values map[string]any, budget *gotemplate.Budget) (any, error) {
+	found, err := r.Get(values)
+	if err == nil {
+		err = budget.SpendOn(found)
+	}
+	if errors.Is(err, variable.ErrNotSet) {
+		return nil, fmt.Errorf("%w: set a value or a default, or disable the patch without a value by enabledIf", err)
+	}
+	return found, err
+}
+
+type rendered struct{ template *gotemplate.Template }
+
+func (r rendered) compute(values map[string]any, budget *gotemplate.Budget) (any, error) {
+	out, err := r.template.Execute(values, budget)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := parseValue(out)
+	if err == nil {
+		err = budget.SpendOn(parsed)
+	}
+	return parsed, err
+}
+
+func compileInline(p *gotemplate.Parser, patch *clusterv1.ClusterClassPatch) (*inline, error) {
+	out := &inline{name: patch.Name}
+	if patch.EnabledIf != nil {
+		enabledIf, err := p.Parse(*patch.EnabledIf)
+		if err != nil {
+			return nil, fmt.Errorf("enabledIf: %w", err)
+		}
+		out.enabledIf = enabledIf
+	}
+	for i := range patch.Definitions {
+		source := &patch.Definitions[i]
+		compiled := definition{selector: *source.Selector.DeepCopy()}
+		for j := range source.JSONPatches {
+			c, err := compileChange(p, &source.JSONPatches[j])
+			if err != nil {
+				return nil, fmt.Errorf("definition %d, jsonPatch %d: %w", i, j, err)
+			}
+			compiled.changes = append(compiled.changes, c)
+		}
+		out.definitions = append(out.definitions, compiled)
+	}
+	return out, nil
+}
+
+func compileChange(p *gotemplate.Parser, patch *clusterv1.JSONPatch) (change, error) {
+	c := change{op: operation(patch.Op), path: parsePointer(patch.Path)}
+	if !slices.Contains(operations, patch.Op) {
+		return c, fmt.Errorf("op %q is not supported: it must be one of %v", patch.Op, operations)
+	}
+	if !strings.HasPrefix(patch.Path, specPrefix) {
+		return c, fmt.Errorf("path %q is not below %s", patch.Path, specPrefix)
+	}
+	if c.op == remove {
+		return c, nil
+	}
+	var err error
+	c.value, err = compileValue(p, patch)
+	return c, err
+}
+
+func compileValue(p *gotemplate.Parser, patch *clusterv1.JSONPatch) (value, error) {
+	switch {
+	case patch.Value != nil:
+		parsed, err := parseJSON(patch.Value.Raw)
+		return constant{parsed}, err
+	case patch.ValueFrom != nil && patch.ValueFrom.Variable != nil:
+		l, err := variable.Parse(*patch.ValueFrom.Variable)
+		return reference{l}, err
+	case patch.ValueFrom != nil && patch.ValueFrom.Template != nil:
+		parsed, err := p.Parse(*patch.ValueFrom.Template)
+		return rendered{parsed}, err
+	}
+	return nil, errors.New("neither value nor valueFrom is set")
+}
+
+func (p *inline) apply(_ context.Context, r *run) error {
+	for _, i := range r.items {
+		if err := p.applyTo(i, r); err != nil {
+			return fmt.Errorf("patch %q for %s: %w", p.name, i, err)
+		}
+	}
+	return nil
+}
+
+// applyTo applies the patch to one template. enabledIf is evaluated only for templates that the patch selects: it may use
+// builtin variables that others do not have.
+func (p *inline) applyTo(i *item, r *run) error {
+	enabled := false
+	for n := range p.definitions {
+		d := &p.definitions[n]
+		if !selects(&d.selector, i) {
+			continue
+		}
+		values, err := r.inlineValues(i)
+		if err != nil {
+			return err
+		}
+		if !enabled {
+			if enabled, err = p.enabled(values, r.budget); err != nil {
+				return fmt.Errorf("enabledIf: %w", err)
+			}
+			if !enabled {
+				return nil
+			}
+		}
+		if err := d.apply(i.mutable(), values, r.budget); err != nil {
+			return fmt.Errorf("definition %d, %w", n, err)
+		}
+	}
+	return nil
+}
+
+func (p *inline) enabled(values map[string]any, budget *gotemplate.Budget) (bool, error) {
+	if p.enabledIf == nil {
+		return true, nil
+	}
+	out, err := p.enabledIf.Execute(values, budget)
+	return string(out) == "true", err
+}
+
+func (d *definition) apply(root, values map[string]any, budget *gotemplate.Budget) error {
+	for n := range d.changes {
+		c := &d.changes[n]
+		if err := c.apply(root, values, budget); err != nil {
+			return fmt.Errorf("jsonPatch %d (%s): %w", n, c, err)
+		}
+	}
+	return nil
+}
+
+func (c *change) apply(root, values map[string]any, budget *gotemplate.Budget) error {
+	var computed any
+	if c.value != nil {
+		var err error
+		if computed, err = c.value.compute(values, budget); err != nil {
+			return err
+		}
+	}
+	_, err := applyAt(root, c.path, c.op, computed)
+	return err
+}

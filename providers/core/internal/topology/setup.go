@@ -1,0 +1,142 @@
+package topology
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/external"
+	"sigs.k8s.io/cluster-api/sdk/remote"
+	"sigs.k8s.io/cluster-api/sdk/ssa"
+	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/watch"
+)
+
+// Options configure the controller.
+type Options struct {
+	// Concurrency is how many Clusters are reconciled at the same time.
+	Concurrency int
+	// Filter selects the objects that this manager reconciles.
+	Filter watch.Filter
+	// Recent is shared by all controllers of the manager. If it is nil, every confirmation is a read.
+	Recent *step.Recent
+	// Extension serves external patches. If it is nil, classes with external patches are errors.
+	Extension patches.Extension
+	// Lifecycle calls the extensions of lifecycle hooks. If it is nil, there are none.
+	Lifecycle Caller
+	// Clusters connects to workload clusters, for the versions of the Nodes of MachinePools. It must cache Nodes. If it is nil, a
+	// MachinePool counts as upgraded as soon as its spec is.
+	Clusters *remote.Clusters
+}
+
+// controllerName is used in logs, metrics and events.
+const controllerName = "topology/cluster"
+
+// Setup adds the controller and its indexes to a manager. The manager's cache must keep managedFields.
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	outside := step.OutsideOf(mgr, controllerName, o.Filter)
+	outside.Recent = o.Recent
+	c := newController(outside, mgr.GetCache(), NewClasses(o.Extension))
+	declared := c.declared()
+	declared.Concurrency = o.Concurrency
+	if o.Lifecycle != nil {
+		c.useHooks(o.Lifecycle)
+	}
+	if o.Lifecycle != nil || o.Extension != nil {
+		declared.Watches = append(declared.Watches, step.Mapped(&runtimev1.ExtensionConfig{}, c.ofExtension, extension.Changes()))
+	}
+	if o.Clusters != nil {
+		c.Planner.PoolVersions = poolVersions(func(ctx context.Context, key types.NamespacedName) (client.Reader, error) {
+			return o.Clusters.Get(ctx, key)
+		})
+		declared.Watches = append(declared.Watches, step.From(o.Clusters.Source(workloadEvents(mgr.GetCache()))))
+	}
+	built, err := declared.Add(ctx, mgr, outside)
+	if err != nil {
+		return err
+	}
+	watcher := external.NewWatcher(built, mgr.GetCache())
+	h := handler.EnqueueRequestsFromMapFunc(byOwner(mgr.GetCache()))
+	c.Watch = func(ctx context.Context, kinds []*unstructured.Unstructured) error {
+		for _, kind := range kinds {
+			if err := watcher.Watch(ctx, kind.GroupVersionKind(), h, relevantObject()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+// useHooks makes the controller call lifecycle hooks.
+func (c *Controller) useHooks(caller Caller) {
+	c.hooks = newLifecycleHooks(caller, c.Clock)
+	c.Planner.Hooks = c.hooks
+}
+
+// declared returns the controller's declaration. It does not compute the condition Ready of Clusters: the Cluster controller
+// does.
+func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
+	return step.Controller[*clusterv1.Cluster, *scope]{
+		Name:   controllerName,
+		New:    func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
+		Events: predicate.And(relevantCluster(), hasTopology()),
+		Watches: []step.Watch{
+			step.Mapped(&clusterv1.ClusterClass{}, ofClass(c.Cache)),
+			step.Mapped(&clusterv1.MachineDeployment{}, clusterOf, owned(), relevantObject()),
+			step.Mapped(&clusterv1.MachinePool{}, clusterOf, owned(), predicate.Or(relevantObject(), nodesChanged())),
+			step.Mapped(&clusterv1.MachineHealthCheck{}, clusterOf, owned(), relevantObject()),
+			step.Mapped(&clusterv1.Machine{}, clusterOf, owned(), watch.Deleted()),
+		},
+		Paused: func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
+		Scope: func(_ context.Context, cluster *clusterv1.Cluster) (*scope, error) {
+			return &scope{cluster: cluster}, nil
+		},
+		Steps: []step.Step[*scope]{
+			step.When((*scope).hasTopology,
+				step.Do("work", c.work),
+				step.Do("confirm", c.confirm),
+				step.Do("refer", c.refer),
+				step.Do("apply", c.apply),
+				step.Do("leftovers", c.leftovers),
+				step.Do("prune", c.prune),
+				step.Do("after", c.after),
+			),
+		},
+		Deletion: []step.Step[*scope]{
+			step.When((*scope).hasTopology,
+				step.Do("before-delete", c.beforeDelete).Sets(clusterv1.TopologyReconciledCondition),
+				step.Do("deleted", c.deleted).Sets(clusterv1.TopologyReconciledCondition),
+			),
+		},
+		Conclude: c.conclude,
+	}
+}
+
+// newController returns a Controller that reads from a cache and applies through outside.Client.
+func newController(outside step.Outside, cached client.Reader, classes *Classes) *Controller {
+	schemas := ssa.NewSchemas(cached, outside.Live)
+	applier := ssa.NewApplier(outside.Client, schemas, FieldManager)
+	return &Controller{
+		Outside: outside, Cache: cached, Applier: applier,
+		Planner: &Planner{
+			Reader:   cached,
+			External: external.Reader{Client: cached, Versions: contract.APIVersions{Reader: cached}},
+			Compare:  applier, Classes: classes, ListOptions: indexed,
+		},
+		Watch: func(context.Context, []*unstructured.Unstructured) error { return nil },
+	}
+}

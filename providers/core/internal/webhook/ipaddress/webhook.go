@@ -1,0 +1,101 @@
+// Package ipaddress validates IPAddresses.
+package ipaddress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/webhook/ipaddressclaim"
+	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+)
+
+// The API server converts objects of v1alpha1 for this webhook, because its matchPolicy is Equivalent.
+// +kubebuilder:webhook:verbs=create;update,path=/validate-ipam-cluster-x-k8s-io-v1beta1-ipaddress,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=ipam.cluster.x-k8s.io,resources=ipaddresses,versions=v1beta1,name=validation.ipaddress.ipam.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+
+// Webhook validates IPAddresses.
+type Webhook struct {
+	// Claims reads IPAddressClaims. A cache is sufficient: a claim that it does not have yet is allowed to be missing.
+	Claims client.Reader
+}
+
+// Register adds the webhook to a manager.
+func (w Webhook) Register(mgr ctrl.Manager) error {
+	return hooks.Register(mgr, &ipamv1.IPAddress{}, nil, w.validator())
+}
+
+func (w Webhook) validator() hooks.Validator[*ipamv1.IPAddress] {
+	return hooks.Fixed[*ipamv1.IPAddress]{
+		Kind: ipamv1.GroupVersion.WithKind(ipamv1.IPAddressKind), Instead: "delete the IPAddressClaim and create another one",
+		Spec: func(address *ipamv1.IPAddress) any { return address.Spec },
+		Wrong: func(ctx context.Context, address *ipamv1.IPAddress) (field.ErrorList, error) {
+			mismatch, err := w.validateClaim(ctx, address)
+			return append(validate(&address.Spec, field.NewPath("spec")), mismatch...), err
+		},
+	}
+}
+
+func validate(spec *ipamv1.IPAddressSpec, path *field.Path) field.ErrorList {
+	errs := ipaddressclaim.PoolRef(spec.PoolRef, path.Child("poolRef"))
+	if spec.ClaimRef.Name == "" {
+		errs = append(errs, field.Required(path.Child("claimRef", "name"), "must be the name of the IPAddressClaim"))
+	}
+	address, err := parse(spec.Address)
+	if err != nil {
+		errs = append(errs, field.Invalid(path.Child("address"), spec.Address, err.Error()))
+	}
+	// The limit of an address that is invalid is unknown.
+	most, family := 128, "IPv6"
+	if err == nil && address.Is4() {
+		most, family = 32, "IPv4"
+	}
+	if spec.Prefix < 0 || spec.Prefix > most {
+		errs = append(errs, field.Invalid(path.Child("prefix"), spec.Prefix, fmt.Sprintf("must be between 0 and %d for an %s address", most, family)))
+	}
+	if spec.Gateway != "" {
+		if _, err := parse(spec.Gateway); err != nil {
+			errs = append(errs, field.Invalid(path.Child("gateway"), spec.Gateway, err.Error()))
+		}
+	}
+	return errs
+}
+
+// parse parses an address without a zone, which has a meaning on one machine only.
+func parse(text string) (netip.Addr, error) {
+	address, err := netip.ParseAddr(text)
+	if err != nil || address.Zone() != "" {
+		return address, errors.New("must be an IPv4 or IPv6 address, such as 10.0.0.5 or fd00::5")
+	}
+	return address, nil
+}
+
+// validateClaim validates that the address is from the pool of its claim, if the claim exists.
+func (w Webhook) validateClaim(ctx context.Context, address *ipamv1.IPAddress) (field.ErrorList, error) {
+	claim := &ipamv1.IPAddressClaim{}
+	key := client.ObjectKey{Namespace: address.Namespace, Name: address.Spec.ClaimRef.Name}
+	if err := w.Claims.Get(ctx, key, claim); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("reading IPAddressClaim %s: %w", key, err)
+	}
+	if equality.Semantic.DeepEqual(address.Spec.PoolRef, claim.Spec.PoolRef) {
+		return nil, nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "poolRef"), describe(address.Spec.PoolRef),
+		fmt.Sprintf("must be the pool of IPAddressClaim %s: %s", claim.Name, describe(claim.Spec.PoolRef)))}, nil
+}
+
+func describe(ref corev1.TypedLocalObjectReference) string {
+	return fmt.Sprintf("%s.%s %s", ref.Kind, ptr.Deref(ref.APIGroup, ""), ref.Name)
+}

@@ -1,0 +1,270 @@
+// Package core is the core provider: the controllers and webhooks of Clusters, Machines, the kinds that manage Machines, and
+// ClusterClasses.
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/cluster"
+	"sigs.k8s.io/cluster-api/providers/core/internal/clusterclass"
+	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
+	"sigs.k8s.io/cluster-api/providers/core/internal/extension/turn"
+	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
+	"sigs.k8s.io/cluster-api/providers/core/internal/extensionconfig"
+	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck"
+	"sigs.k8s.io/cluster-api/providers/core/internal/machine"
+	"sigs.k8s.io/cluster-api/providers/core/internal/machinedeployment"
+	"sigs.k8s.io/cluster-api/providers/core/internal/machinepool"
+	"sigs.k8s.io/cluster-api/providers/core/internal/machineset"
+	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset"
+	"sigs.k8s.io/cluster-api/providers/core/internal/templates"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/usage"
+	clusterhook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/cluster"
+	classhook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/clusterclass"
+	resourcesethook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/clusterresourceset"
+	bindinghook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/clusterresourcesetbinding"
+	extensionhook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/extensionconfig"
+	addresshook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/ipaddress"
+	claimhook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/ipaddressclaim"
+	machinehook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/machine"
+	deploymenthook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/machinedeployment"
+	healthcheckhook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/machinehealthcheck"
+	poolhook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/machinepool"
+	sethook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/machineset"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/external"
+	"sigs.k8s.io/cluster-api/sdk/feature"
+	"sigs.k8s.io/cluster-api/sdk/manager"
+	"sigs.k8s.io/cluster-api/sdk/remote"
+	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/watch"
+)
+
+// flags are the flags of this component.
+type flags struct {
+	topology, class, cluster, remote, extension              int
+	machine, set, deployment, pool, resourceSet, healthCheck int
+	drainTimeout                                             time.Duration
+	workloads                                                remote.Flags
+}
+
+func (f *flags) register(fs *pflag.FlagSet) {
+	workers := func(p *int, name, what string) {
+		fs.IntVar(p, name+"-concurrency", 10, "Number of "+what+" to process at the same time")
+	}
+	workers(&f.topology, "clustertopology", "Clusters of a ClusterClass")
+	workers(&f.class, "clusterclass", "ClusterClasses")
+	workers(&f.cluster, "cluster", "Clusters")
+	fs.IntVar(&f.remote, "clustercachetracker-concurrency", 10, "Accepted for compatibility, without effect: connections to workload clusters are opened on demand")
+	workers(&f.extension, "extensionconfig", "ExtensionConfigs")
+	workers(&f.machine, "machine", "Machines")
+	workers(&f.set, "machineset", "MachineSets")
+	workers(&f.deployment, "machinedeployment", "MachineDeployments")
+	workers(&f.pool, "machinepool", "MachinePools")
+	workers(&f.resourceSet, "clusterresourceset", "ClusterResourceSets")
+	workers(&f.healthCheck, "machinehealthcheck", "MachineHealthChecks")
+	fs.DurationVar(&f.drainTimeout, "node-drain-client-timeout-duration", 10*time.Second, "Timeout of requests that drain a Node; must be positive")
+	f.workloads.AddTo(fs)
+}
+
+func (f *flags) validate() error {
+	if f.drainTimeout <= 0 {
+		return fmt.Errorf("invalid --node-drain-client-timeout-duration %s: must be positive", f.drainTimeout)
+	}
+	return f.workloads.Validate()
+}
+
+// NewComponent returns the core provider as a component of a manager.
+func NewComponent() manager.Component {
+	f := &flags{}
+	gates := feature.New(feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology, feature.RuntimeSDK, feature.MachineSetPreflightChecks)
+	return manager.Component{
+		Name:             "cluster-api-controller",
+		Purpose:          "The core provider of Cluster API: controllers and webhooks of Clusters, ClusterClasses, Machines, MachineSets, MachineDeployments, MachinePools and ClusterResourceSets.",
+		Namespace:        "capi-system",
+		LeaderElectionID: "controller-leader-election-capi",
+		AddToScheme: []func(*runtime.Scheme) error{
+			clusterv1.AddToScheme, addonsv1.AddToScheme, ipamv1.AddToScheme, runtimev1.AddToScheme,
+			apiextensionsv1.AddToScheme,
+		},
+		FeatureGates:   gates,
+		AddFlags:       f.register,
+		Validate:       f.validate,
+		WebhookService: "capi-webhook-service",
+		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
+			s := &setup{mgr: mgr, env: env, flags: f, gates: gates, recent: step.NewRecent(env.ExclusiveFor, clock.RealClock{})}
+			return s.all(ctx)
+		},
+	}
+}
+
+// setup adds the controllers and webhooks to one manager.
+type setup struct {
+	mgr      ctrl.Manager
+	env      manager.Environment
+	flags    *flags
+	gates    *feature.Gates
+	clusters *remote.Clusters
+	// extensions calls runtime extensions. It is nil without the feature gate RuntimeSDK.
+	extensions *extension.Client
+	// recent records recent writes; all controllers share it.
+	recent *step.Recent
+}
+
+func (s *setup) all(ctx context.Context) error {
+	policy, err := s.flags.workloads.Policy(s.mgr.GetConfig())
+	if err != nil {
+		return err
+	}
+	s.clusters = remote.New(remote.Options{
+		Secrets: s.mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: s.env.UserAgent, Cached: []remote.Cached{remote.Nodes()}, Policy: policy,
+		Management: s.mgr.GetConfig(), CheckLeader: s.env.CheckLeader,
+	})
+	if err := s.mgr.Add(s.clusters); err != nil {
+		return err
+	}
+	if s.gates.Enabled(feature.RuntimeSDK) {
+		if err := s.runtimeExtensions(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.controllers(ctx); err != nil {
+		return err
+	}
+	if s.gates.Enabled(feature.MachinePool) {
+		if err := s.pools(ctx); err != nil {
+			return err
+		}
+	}
+	if s.gates.Enabled(feature.ClusterResourceSet) {
+		if err := s.resourceSets(ctx); err != nil {
+			return err
+		}
+	}
+	if s.gates.Enabled(feature.ClusterTopology) {
+		if err := s.topology(ctx); err != nil {
+			return err
+		}
+	}
+	return s.webhooks()
+}
+
+func (s *setup) controllers(ctx context.Context) error {
+	if err := usage.Index(ctx, s.mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	filter := watch.Filter(s.env.WatchFilter)
+	return errors.Join(
+		cluster.Setup(ctx, s.mgr, cluster.Options{
+			Concurrency: s.flags.cluster, Filter: filter, Forget: s.clusters.Forget, Recent: s.recent,
+			LifecycleHooks: s.gates.Enabled(feature.RuntimeSDK) && s.gates.Enabled(feature.ClusterTopology),
+		}),
+		machine.Setup(ctx, s.mgr, machine.Options{
+			Concurrency: s.flags.machine, Filter: filter, Clusters: s.clusters, DrainTimeout: s.flags.drainTimeout,
+		}),
+		machineset.Setup(ctx, s.mgr, machineset.Options{
+			Concurrency: s.flags.set, Filter: filter, Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks), Recent: s.recent,
+		}),
+		machinedeployment.Setup(ctx, s.mgr, machinedeployment.Options{Concurrency: s.flags.deployment, Filter: filter, Recent: s.recent}),
+		healthcheck.Setup(ctx, s.mgr, healthcheck.Options{Concurrency: s.flags.healthCheck, Filter: filter, Clusters: s.clusters}),
+	)
+}
+
+func (s *setup) pools(ctx context.Context) error {
+	return machinepool.Setup(ctx, s.mgr, machinepool.Options{
+		Concurrency: s.flags.pool, Filter: watch.Filter(s.env.WatchFilter), Clusters: s.clusters,
+	})
+}
+
+func (s *setup) resourceSets(ctx context.Context) error {
+	return resourceset.Setup(ctx, s.mgr, resourceset.Options{
+		Concurrency: s.flags.resourceSet, Filter: watch.Filter(s.env.WatchFilter), Namespace: s.env.WatchNamespace, Clusters: s.clusters,
+	})
+}
+
+func (s *setup) topology(ctx context.Context) error {
+	filter := watch.Filter(s.env.WatchFilter)
+	classes := clusterclass.Options{Concurrency: s.flags.class, Filter: filter}
+	clusters := topology.Options{Concurrency: s.flags.topology, Filter: filter, Recent: s.recent, Clusters: s.clusters}
+	if s.extensions != nil {
+		patches := mutation.New(s.extensions, clock.RealClock{})
+		classes.Discover, clusters.Extension, clusters.Lifecycle = patches.DiscoverVariables, patches, s.extensions
+	}
+	return errors.Join(
+		clusterclass.Setup(ctx, s.mgr, classes),
+		topology.Setup(ctx, s.mgr, clusters),
+		templates.Setup(ctx, s.mgr, templates.Options{Concurrency: 1, Filter: filter}),
+	)
+}
+
+// runtimeExtensions adds the controller of ExtensionConfigs, and what the other controllers call extensions with.
+func (s *setup) runtimeExtensions(ctx context.Context) error {
+	hooks := runtimecatalog.New()
+	if err := runtimehooksv1.AddToCatalog(hooks); err != nil {
+		return err
+	}
+	filter := watch.Filter(s.env.WatchFilter)
+	caller := wire.NewCaller(wire.Options{UserAgent: s.env.UserAgent, Dial: s.env.Dial, Metrics: ctrlmetrics.Registry, Clock: clock.RealClock{}})
+	s.extensions = extension.New(extension.Options{
+		Reader: s.mgr.GetCache(), Catalog: hooks, Caller: caller, Filter: filter,
+		Turns: turn.New(s.flags.topology/2, clock.RealClock{}), // One server occupies at most half of the workers.
+	})
+	return extensionconfig.Setup(ctx, s.mgr, extensionconfig.Options{
+		Concurrency: s.flags.extension, Filter: filter, Catalog: hooks, Caller: caller,
+	})
+}
+
+func (s *setup) webhooks() error {
+	reader := external.Reader{Client: s.mgr.GetClient(), Versions: contract.APIVersions{Reader: s.mgr.GetClient()}}
+	return errors.Join(
+		clusterhook.SetupWithManager(s.mgr, clusterhook.Options{
+			Reader: s.mgr.GetClient(),
+			Object: reader.Get,
+			Workload: func(ctx context.Context, key types.NamespacedName) (client.Reader, error) {
+				return s.clusters.Get(ctx, key)
+			},
+			ClusterTopology: s.gates.Enabled(feature.ClusterTopology),
+			MachinePool:     s.gates.Enabled(feature.MachinePool),
+		}),
+		classhook.SetupWithManager(s.mgr, classhook.Options{
+			Reader:          s.mgr.GetClient(),
+			ClusterTopology: s.gates.Enabled(feature.ClusterTopology),
+			RuntimeSDK:      s.gates.Enabled(feature.RuntimeSDK),
+		}),
+		machinehook.Register(s.mgr),
+		sethook.Webhook{Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks)}.Register(s.mgr),
+		deploymenthook.Register(s.mgr),
+		poolhook.Webhook{Enabled: s.gates.Enabled(feature.MachinePool)}.Register(s.mgr),
+		healthcheckhook.Register(s.mgr),
+		s.ipamWebhooks(),
+		resourcesethook.Webhook{Enabled: s.gates.Enabled(feature.ClusterResourceSet)}.Register(s.mgr),
+		extensionhook.Webhook{Enabled: s.gates.Enabled(feature.RuntimeSDK)}.Register(s.mgr),
+		bindinghook.Webhook{Enabled: s.gates.Enabled(feature.ClusterResourceSet)}.Register(s.mgr),
+	)
+}
+
+// ipamWebhooks adds the webhooks of IPAddresses and IPAddressClaims, whose controllers are those of IPAM providers.
+func (s *setup) ipamWebhooks() error {
+	return errors.Join(claimhook.Register(s.mgr), addresshook.Webhook{Claims: s.mgr.GetClient()}.Register(s.mgr))
+}

@@ -1,0 +1,131 @@
+package topologyplan
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/packages/manifest"
+)
+
+const class = "../../infrastructure-in-memory/config/templates/clusterclass-in-memory.yaml"
+
+const cluster = `
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: Cluster
+metadata: {name: demo, namespace: default}
+spec:
+  topology:
+    class: in-memory
+    version: v1.30.0
+    controlPlane: {replicas: 3}
+    workers:
+      machineDeployments:
+      - {class: default-worker, name: md-0, replicas: 2}
+`
+
+// objects reads the class and other objects, in namespace default.
+func objects(t *testing.T, others ...string) []*unstructured.Unstructured {
+	t.Helper()
+	raw, err := os.ReadFile(class)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := manifest.Parse([]byte(string(raw) + "\n---\n" + strings.Join(others, "\n---\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*unstructured.Unstructured
+	for i := range parsed {
+		parsed[i].SetNamespace("default")
+		all = append(all, &parsed[i])
+	}
+	return all
+}
+
+func compute(t *testing.T, in Input) (*Plan, error) {
+	t.Helper()
+	in.Namespace, in.Now = "default", time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	return Compute(t.Context(), in)
+}
+
+// summary returns the action and kind of each change, by round.
+func summary(p *Plan) [][]string {
+	var out [][]string
+	for _, round := range p.Rounds {
+		var changes []string
+		for _, c := range round.Changes {
+			changes = append(changes, string(c.Action)+" "+c.Object().GetKind())
+		}
+		out = append(out, changes)
+	}
+	return out
+}
+
+func TestNewCluster(t *testing.T) {
+	plan, err := compute(t, Input{Objects: objects(t, cluster)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{{
+		"created InMemoryCluster", "created InMemoryMachineTemplate", "created InMemoryMachineTemplate", "created KubeadmConfigTemplate",
+		"created KubeadmControlPlane", "created MachineDeployment", "created MachineHealthCheck", "created MachineHealthCheck",
+		"modified Cluster",
+	}}
+	if diff := cmp.Diff(want, summary(plan)); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	if hooks := plan.Rounds[0].Hooks; hooks != nil {
+		t.Errorf("hooks without extensions: %q", hooks)
+	}
+	again, err := compute(t, Input{Objects: objects(t, cluster)})
+	if diff := cmp.Diff(plan, again); diff != "" || err != nil {
+		t.Errorf("the same input has the same plan (-first +second):\n%s%v", diff, err)
+	}
+}
+
+// TestUpgrade plans an upgrade with the objects that a new Cluster has.
+func TestUpgrade(t *testing.T) {
+	second := strings.Replace(cluster, "replicas: 2}\n", "replicas: 2}\n      - {class: default-worker, name: md-1, replicas: 1}\n", 1)
+	plan, err := compute(t, Input{Objects: existing(t, second, func(c *clusterv1.Cluster) { c.Spec.Topology.Version = "v1.31.0" })})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{{"modified KubeadmControlPlane"}, {"modified MachineDeployment"}, {"modified MachineDeployment"}}
+	if diff := cmp.Diff(want, summary(plan)); diff != "" {
+		t.Errorf("the control plane is first, then one MachineDeployment after the other (-want +got):\n%s", diff)
+	}
+}
+
+func newWorld(t *testing.T) *World {
+	t.Helper()
+	w, err := NewWorld(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestInvalidInput(t *testing.T) {
+	for _, tc := range []struct{ reason, from, to, want string }{
+		{"fields must be known", "controlPlane: {replicas: 3}", "controlPlane: {replica: 3}", "unknown field"},
+		{"versions are validated", "v1.30.0", "latest", "spec.topology.version"},
+		{"classes of workers must exist", "class: default-worker", "class: other", "spec.topology.workers.machineDeployments[0].class"},
+		{"the Cluster to plan must be affected", "", "", "do not affect Cluster default/other: choose one of [default/demo]"},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			in := Input{Objects: objects(t, strings.Replace(cluster, tc.from, tc.to, 1))}
+			if tc.from == "" {
+				in.Cluster = "other"
+			}
+			if _, err := compute(t, in); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("want an error with %q, got %v", tc.want, err)
+			}
+		})
+	}
+}

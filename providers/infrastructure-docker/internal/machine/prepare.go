@@ -1,0 +1,52 @@
+package machine
+
+import (
+	"context"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/machinepool"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// prepare waits for the prerequisites of a container. A machine that had its container does not depend on them any more.
+//
+// A new machine does not report the wait at once: see step.Progress.
+func (c *Controller) prepare(_ context.Context, s *scope) (step.Result, error) {
+	switch {
+	case s.HadContainer():
+	case !s.cluster.Status.InfrastructureReady:
+		return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Because(dockerv1.WaitingForClusterInfrastructureReason), nil
+	case s.data != "":
+	case !s.IsControlPlane() && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition):
+		return step.Wait("the control plane to be initialized").Because(dockerv1.WaitingForControlPlaneAvailableReason), nil
+	default:
+		return step.Wait("the bootstrap data of Machine " + s.machine.Name).Because(dockerv1.WaitingForBootstrapDataReason), nil
+	}
+	return step.Done().KeepCondition(), nil
+}
+
+// bootstrapData returns the name of the Secret with the bootstrap data of a Machine, empty if it does not exist yet.
+func (c *Controller) bootstrapData(ctx context.Context, m *clusterv1.Machine) (string, error) {
+	switch {
+	case m == nil:
+		return "", nil
+	case !c.pools:
+		return ptr.Deref(m.Spec.Bootstrap.DataSecretName, ""), nil
+	}
+	return machinepool.BootstrapData(ctx, c.Client, m)
+}
+
+// claim writes the finalizer and the identity. That write fails if the object in the cache is stale, so the object is up to date
+// after it.
+func (c *Controller) claim(_ context.Context, s *scope) (step.Result, error) {
+	added := controllerutil.AddFinalizer(s.obj, dockerv1.MachineFinalizer)
+	s.current = added
+	identity.Assign(s.obj)
+	return step.Checkpoint(), nil
+}

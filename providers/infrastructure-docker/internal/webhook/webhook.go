@@ -1,0 +1,140 @@
+// Package webhook serves the admission webhooks of the Docker kinds: the default port of endpoints, what schemas do not
+// validate, and immutable templates.
+//
+// DockerMachinePools and their templates have no webhooks: everything that their schemas allow is valid, and may change.
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/loadbalancer"
+	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+)
+
+// +kubebuilder:webhook:verbs=create;update,path=/mutate-infrastructure-cluster-x-k8s-io-v1beta1-dockercluster,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=dockerclusters,versions=v1beta1,name=default.dockercluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-dockercluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=dockerclusters,versions=v1beta1,name=validation.dockercluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=create;update,path=/mutate-infrastructure-cluster-x-k8s-io-v1beta1-dockerclustertemplate,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=dockerclustertemplates,versions=v1beta1,name=default.dockerclustertemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-dockerclustertemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=dockerclustertemplates,versions=v1beta1,name=validation.dockerclustertemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-dockermachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=dockermachines,versions=v1beta1,name=validation.dockermachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-dockermachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=dockermachinetemplates,versions=v1beta1,name=validation.dockermachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+
+// Register serves the webhooks. topology is the gate ClusterTopology, without which DockerClusterTemplates cannot be created.
+func Register(mgr ctrl.Manager, topology bool) error {
+	kind := dockerv1.GroupVersion.WithKind
+	if err := hooks.Register(mgr, &dockerv1.DockerCluster{}, clusters{}, hooks.Check(kind("DockerCluster"), checkCluster)); err != nil {
+		return err
+	}
+	check := hooks.Check(kind("DockerClusterTemplate"), clusterTemplates{topology}.check)
+	if err := hooks.Register(mgr, &dockerv1.DockerClusterTemplate{}, clusterTemplates{topology}, check); err != nil {
+		return err
+	}
+	if err := hooks.Register(mgr, &dockerv1.DockerMachine{}, nil, hooks.Check(kind("DockerMachine"), checkMachine)); err != nil {
+		return err
+	}
+	return hooks.Register(mgr, &dockerv1.DockerMachineTemplate{}, nil, hooks.Check(kind("DockerMachineTemplate"), checkMachineTemplate))
+}
+
+// clusters sets the defaults of DockerClusters.
+type clusters struct{}
+
+// Default implements Defaulter.
+func (clusters) Default(ctx context.Context, c *dockerv1.DockerCluster) error {
+	defaultPort(ctx, &c.Spec.ControlPlaneEndpoint, "spec")
+	return nil
+}
+
+// clusterTemplates sets the defaults of DockerClusterTemplates, and validates them.
+type clusterTemplates struct{ topology bool }
+
+// Default implements Defaulter.
+func (clusterTemplates) Default(ctx context.Context, t *dockerv1.DockerClusterTemplate) error {
+	defaultPort(ctx, &t.Spec.Template.Spec.ControlPlaneEndpoint, "spec", "template", "spec")
+	return nil
+}
+
+// defaultPort sets the port of an endpoint that is in the request. One that is not gets its port from the controller, together
+// with the host: an endpoint without a host is not valid, and a patch of only the port would create one.
+func defaultPort(ctx context.Context, at *dockerv1.APIEndpoint, path ...string) {
+	if at.Port != 0 {
+		return
+	}
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return
+	}
+	raw := request.Object.Raw
+	for _, name := range append(path, "controlPlaneEndpoint", "host") {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(raw, &fields) != nil || fields[name] == nil {
+			return
+		}
+		raw = fields[name]
+	}
+	at.Port = loadbalancer.DefaultPort
+}
+
+func checkCluster(_ context.Context, _, c *dockerv1.DockerCluster) field.ErrorList {
+	return checkClusterSpec(&c.Spec, field.NewPath("spec"))
+}
+
+func checkClusterSpec(s *dockerv1.DockerClusterSpec, path *field.Path) field.ErrorList {
+	var all field.ErrorList
+	if port := s.ControlPlaneEndpoint.Port; port < 0 || port > 65535 {
+		all = append(all, field.Invalid(path.Child("controlPlaneEndpoint", "port"), port, "must be a port between 1 and 65535, or 0 for the default"))
+	}
+	if ref := s.LoadBalancer.CustomHAProxyConfigTemplateRef; ref != nil && ref.Name == "" {
+		all = append(all, field.Required(path.Child("loadBalancer", "customHAProxyConfigTemplateRef", "name"), "must be the name of a ConfigMap"))
+	}
+	return all
+}
+
+// check validates a template. Templates that were stored before a default existed are compared with it.
+func (w clusterTemplates) check(_ context.Context, before, t *dockerv1.DockerClusterTemplate) field.ErrorList {
+	path := field.NewPath("spec", "template", "spec")
+	if before == nil {
+		if !w.topology {
+			return field.ErrorList{field.Forbidden(field.NewPath("spec"), "can be set only if the ClusterTopology feature flag is enabled")}
+		}
+		return checkClusterSpec(&t.Spec.Template.Spec, path)
+	}
+	old := before.Spec.Template.Spec.DeepCopy()
+	if old.ControlPlaneEndpoint.Port == 0 && t.Spec.Template.Spec.ControlPlaneEndpoint.Port == loadbalancer.DefaultPort {
+		old.ControlPlaneEndpoint.Port = loadbalancer.DefaultPort
+	}
+	return immutable(old, &t.Spec.Template.Spec, path, "DockerClusterTemplate")
+}
+
+func checkMachine(_ context.Context, _, m *dockerv1.DockerMachine) field.ErrorList {
+	return checkMachineSpec(&m.Spec, field.NewPath("spec"))
+}
+
+func checkMachineSpec(s *dockerv1.DockerMachineSpec, path *field.Path) field.ErrorList {
+	if t := s.BootstrapTimeout; t != nil && t.Duration < 0 {
+		return field.ErrorList{field.Invalid(path.Child("bootstrapTimeout"), t.Duration.String(), "must not be negative")}
+	}
+	return nil
+}
+
+// checkMachineTemplate validates a template. The topology controller determines by a dry run whether a template must be rotated,
+// so it may try to change one.
+func checkMachineTemplate(ctx context.Context, before, t *dockerv1.DockerMachineTemplate) field.ErrorList {
+	path := field.NewPath("spec", "template", "spec")
+	if before != nil && !hooks.TopologyDryRun(ctx, t) {
+		return immutable(&before.Spec.Template.Spec, &t.Spec.Template.Spec, path, "DockerMachineTemplate")
+	}
+	return checkMachineSpec(&t.Spec.Template.Spec, path)
+}
+
+func immutable[T any](before, after *T, path *field.Path, kind string) field.ErrorList {
+	if equality.Semantic.DeepEqual(before, after) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path, "is immutable: create a new "+kind+" and refer to it")}
+}

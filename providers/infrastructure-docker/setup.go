@@ -1,0 +1,157 @@
+// Package docker is the Docker infrastructure provider: the machines of workload clusters are containers, for development and
+// tests. Whoever can create its objects controls the host of the container runtime: nodes are privileged containers.
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/cluster"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/docker"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/events"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/machine"
+	pool "sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/machinepool"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/webhook"
+	"sigs.k8s.io/cluster-api/sdk/feature"
+	"sigs.k8s.io/cluster-api/sdk/machinepool"
+	"sigs.k8s.io/cluster-api/sdk/manager"
+	"sigs.k8s.io/cluster-api/sdk/remote"
+	"sigs.k8s.io/cluster-api/sdk/watch"
+)
+
+// flags are the flags of this component.
+type flags struct {
+	concurrency       int
+	remoteConcurrency int
+	workloads         remote.Flags
+}
+
+func (f *flags) register(fs *pflag.FlagSet) {
+	fs.IntVar(&f.concurrency, "concurrency", 10, "Number of objects of each kind to process at the same time")
+	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10, "Accepted for compatibility: connections to workload clusters are established on demand")
+	f.workloads.AddTo(fs)
+}
+
+func (f *flags) validate() error {
+	if f.concurrency < 1 {
+		return errors.New("--concurrency must be at least 1")
+	}
+	return f.workloads.Validate()
+}
+
+// NewComponent returns the Docker manager.
+func NewComponent() manager.Component { return component(connect) }
+
+// connect returns the container runtime that the environment selects, as the Docker command line does.
+func connect(env manager.Environment) (engine.Engine, error) {
+	certificates := ""
+	if env.Getenv("DOCKER_TLS_VERIFY") != "" {
+		certificates = env.Getenv("DOCKER_CERT_PATH")
+	}
+	runtime, err := docker.New(docker.Options{Host: env.Getenv("DOCKER_HOST"), CertPath: certificates, UserAgent: env.UserAgent})
+	if err != nil {
+		return nil, fmt.Errorf("invalid DOCKER_HOST: %w", err)
+	}
+	return runtime, nil
+}
+
+// component returns the manager with a container runtime.
+func component(connect func(manager.Environment) (engine.Engine, error)) manager.Component {
+	f := &flags{}
+	gates := feature.New(feature.MachinePool, feature.ClusterTopology)
+	return manager.Component{
+		Name:             "capd-manager",
+		Purpose:          "The Docker infrastructure provider: runs the machines of clusters as containers. For development and tests.",
+		Namespace:        "capd-system",
+		LeaderElectionID: "controller-leader-election-capd",
+		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, dockerv1.AddToScheme},
+		FeatureGates:     gates,
+		AddFlags:         f.register,
+		Validate:         f.validate,
+		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
+		WebhookService:   "capd-webhook-service",
+		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
+			runtime, err := connect(env)
+			if err != nil {
+				return err
+			}
+			return setup(ctx, mgr, controllers{
+				flags: f, gates: gates, env: env, engine: runtime, events: events.New(runtime, clock.RealClock{}), filter: watch.Filter(env.WatchFilter),
+			})
+		},
+	}
+}
+
+// controllers are what the controllers of all kinds share.
+type controllers struct {
+	flags  *flags
+	gates  *feature.Gates
+	env    manager.Environment
+	engine engine.Engine
+	events *events.Stream
+	filter watch.Filter
+}
+
+func setup(ctx context.Context, mgr ctrl.Manager, c controllers) error {
+	if err := mgr.Add(c.events); err != nil {
+		return err
+	}
+	for _, add := range []func(context.Context, ctrl.Manager) error{c.clusters, c.machines, c.pools} {
+		if err := add(ctx, mgr); err != nil {
+			return err
+		}
+	}
+	return webhook.Register(mgr, c.gates.Enabled(feature.ClusterTopology))
+}
+
+// clusters adds the controller of DockerClusters.
+func (c controllers) clusters(ctx context.Context, mgr ctrl.Manager) error {
+	jobs := job.New(clock.RealClock{})
+	if err := mgr.Add(jobs); err != nil {
+		return err
+	}
+	return cluster.Setup(ctx, mgr, cluster.Options{Concurrency: c.flags.concurrency, Filter: c.filter, Engine: c.engine, Events: c.events, Jobs: jobs})
+}
+
+// machines adds the controller of DockerMachines, with its connections to workload clusters and its jobs.
+func (c controllers) machines(ctx context.Context, mgr ctrl.Manager) error {
+	policy, err := c.flags.workloads.Policy(mgr.GetConfig())
+	if err != nil {
+		return err
+	}
+	clusters := remote.New(remote.Options{
+		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: c.env.UserAgent, Cached: []remote.Cached{remote.Nodes()}, Policy: policy,
+		Management: mgr.GetConfig(), CheckLeader: c.env.CheckLeader,
+	})
+	jobs := job.New(clock.RealClock{})
+	for _, runs := range []ctrlmanager.Runnable{clusters, jobs} {
+		if err := mgr.Add(runs); err != nil {
+			return err
+		}
+	}
+	return machine.Setup(ctx, mgr, machine.Options{
+		Concurrency: c.flags.concurrency, Filter: c.filter, Engine: c.engine, Events: c.events, Clusters: clusters, Jobs: jobs,
+		Pools: c.gates.Enabled(feature.MachinePool),
+	})
+}
+
+// pools adds the controller of DockerMachinePools, if there are MachinePools.
+func (c controllers) pools(ctx context.Context, mgr ctrl.Manager) error {
+	if !c.gates.Enabled(feature.MachinePool) {
+		return nil
+	}
+	return machinepool.Setup(ctx, mgr, pool.Provider(), machinepool.Options{Concurrency: c.flags.concurrency, Filter: c.filter})
+}

@@ -1,0 +1,131 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+)
+
+// tables prints objects as rows for "kubectl get".
+type tables struct {
+	clock    clock.PassiveClock
+	byKind   map[schema.GroupVersionKind]table
+	fallback table
+}
+
+// table prints the objects of one kind.
+type table struct {
+	columns []metav1.TableColumnDefinition
+	row     func(o *cloud.Object, now time.Time) ([]any, error)
+}
+
+// columns returns a table's columns. Those with a name that starts with + are only for "-o wide".
+func columns(names ...string) []metav1.TableColumnDefinition {
+	definitions := make([]metav1.TableColumnDefinition, 0, len(names))
+	for _, name := range names {
+		wide := strings.HasPrefix(name, "+")
+		d := metav1.TableColumnDefinition{Name: strings.TrimPrefix(name, "+"), Type: "string"}
+		if d.Name == "Name" {
+			d.Format = "name"
+		}
+		if wide {
+			d.Priority = 1
+		}
+		definitions = append(definitions, d)
+	}
+	return definitions
+}
+
+// printer returns the table of a kind by its Go type.
+func printer[T any](columns []metav1.TableColumnDefinition, row func(*T, time.Time) []any) table {
+	return table{columns: columns, row: func(o *cloud.Object, now time.Time) ([]any, error) {
+		typed := new(T)
+		if err := o.Into(typed); err != nil {
+			return nil, err
+		}
+		return row(typed, now), nil
+	}}
+}
+
+func newTables(c clock.PassiveClock) *tables {
+	return &tables{
+		clock:  c,
+		byKind: printers(),
+		fallback: printer(columns("Name", "Age"), func(o *metav1.PartialObjectMetadata, now time.Time) []any {
+			return []any{o.Name, age(o, now)}
+		}),
+	}
+}
+
+func (t *tables) of(r *resource) table {
+	if found, ok := t.byKind[r.gvk]; ok {
+		return found
+	}
+	return t.fallback
+}
+
+// encode returns a table of objects. include is None, Metadata (the default) or Object.
+func (t *tables) encode(r *resource, stored []*cloud.Object, meta metav1.ListMeta, include string, withColumns bool) ([]byte, error) {
+	kind := t.of(r)
+	result := metav1.Table{
+		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: metav1.SchemeGroupVersion.String()},
+		ListMeta: meta,
+		Rows:     make([]metav1.TableRow, 0, len(stored)),
+	}
+	if withColumns {
+		result.ColumnDefinitions = kind.columns
+	}
+	now := t.clock.Now()
+	for _, s := range stored {
+		cells, err := kind.row(s, now)
+		if err != nil {
+			return nil, err
+		}
+		row := metav1.TableRow{Cells: cells}
+		switch include {
+		case string(metav1.IncludeNone):
+		case string(metav1.IncludeObject):
+			row.Object = runtime.RawExtension{Raw: s.Raw()}
+		default:
+			if row.Object.Raw, err = metadataOf(s); err != nil {
+				return nil, err
+			}
+		}
+		result.Rows = append(result.Rows, row)
+	}
+	return json.Marshal(result)
+}
+
+// bookmark returns a table without rows, for a bookmark.
+func (t *tables) bookmark(r *resource, metadata map[string]any) ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"kind": "Table", "apiVersion": metav1.SchemeGroupVersion.String(), "metadata": metadata,
+		"columnDefinitions": t.of(r).columns, "rows": []any{},
+	})
+}
+
+func age(o metav1.Object, now time.Time) string {
+	return since(o.GetCreationTimestamp(), now)
+}
+
+func since(t metav1.Time, now time.Time) string {
+	if t.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(now.Sub(t.Time))
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "<none>"
+	}
+	return s
+}

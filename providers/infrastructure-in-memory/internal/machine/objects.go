@@ -1,0 +1,176 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+const (
+	controlPlaneNodeLabel = "node-role.kubernetes.io/control-plane"
+	// kubeadmConfigName is the ConfigMap in which kubeadm stores its configuration, and clusterConfigurationKey its key.
+	kubeadmConfigName, clusterConfigurationKey = "kubeadm-config", "ClusterConfiguration"
+
+	joinersGroup = "system:bootstrappers:kubeadm:default-node-token"
+	corefile     = ".:53 {\n    errors\n    health\n    ready\n    kubernetes cluster.local in-addr.arpa ip6.arpa\n    forward . /etc/resolv.conf\n    cache 30\n}\n"
+)
+
+func nodeUID(obj *inmemoryv1.InMemoryMachine) types.UID { return cloud.UID(string(obj.UID), "node") }
+
+// newNode returns the Node as a kubelet registers it at a time.
+func newNode(s *scope, at metav1.Time) *corev1.Node {
+	version := ptr.Deref(s.machine.Spec.Version, "")
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: s.obj.Name, UID: nodeUID(s.obj),
+			Labels: map[string]string{
+				corev1.LabelHostname: s.obj.Name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+			},
+		},
+		Spec: corev1.NodeSpec{ProviderID: *s.obj.Spec.ProviderID},
+		Status: corev1.NodeStatus{
+			Conditions: cloud.NodeConditions(at),
+			// kubectl describe computes the Pods' share of it.
+			Capacity: cloud.Capacity(), Allocatable: cloud.Capacity(),
+			Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: s.obj.Name}},
+			NodeInfo: corev1.NodeSystemInfo{
+				KubeletVersion: version, OperatingSystem: "linux", Architecture: "amd64",
+				ContainerRuntimeVersion: "in-memory://", OSImage: "in-memory", KernelVersion: "in-memory",
+			},
+		},
+	}
+	if zone := cmp.Or(ptr.Deref(s.machine.Spec.FailureDomain, ""), s.obj.Spec.FailureDomain); zone != "" {
+		node.Labels[corev1.LabelTopologyZone] = zone // as the cloud provider of a real cloud does
+	}
+	if s.isControlPlane() {
+		node.Labels[controlPlaneNodeLabel] = ""
+		node.Spec.Taints = []corev1.Taint{{Key: controlPlaneNodeLabel, Effect: corev1.TaintEffectNoSchedule}}
+	}
+	return node
+}
+
+// newPod returns a static Pod of the control plane.
+func newPod(s *scope, component string) *corev1.Pod {
+	name := component + "-" + s.obj.Name
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceSystem, Name: name, UID: cloud.UID(string(s.obj.UID), component),
+			Labels: map[string]string{"component": component, "tier": "control-plane"},
+			// A static Pod: drain ignores it.
+			Annotations: map[string]string{corev1.MirrorPodAnnotationKey: string(s.obj.UID)},
+		},
+		Spec: corev1.PodSpec{
+			NodeName: s.obj.Name,
+			// kubectl requires it.
+			SecurityContext: &corev1.PodSecurityContext{},
+			Containers:      []corev1.Container{{Name: component, Image: "registry.k8s.io/" + component + ":" + ptr.Deref(s.machine.Spec.Version, "")}},
+		},
+		Status: corev1.PodStatus{
+			Phase:             corev1.PodRunning,
+			Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: component, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}},
+		},
+	}
+}
+
+// addons creates the objects that kubeadm, and the API server itself, create in a new cluster.
+func (c *Controller) addons(_ context.Context, s *scope) (step.Result, error) {
+	version := ptr.Deref(s.machine.Spec.Version, "")
+	proxy, dns := newProxy(version), newDNS()
+	steps := []func() error{
+		func() error { _, err := cloud.Ensure(s.group, apiService(s)); return err },
+		func() error { _, err := cloud.Ensure(s.group, kubeadmConfig(s, version)); return err },
+		func() error { _, err := cloud.Ensure(s.group, nodeReader()); return err },
+		func() error { _, err := cloud.Ensure(s.group, nodeReaderBinding()); return err },
+		func() error { _, err := cloud.Ensure(s.group, proxy); return err },
+		func() error { _, err := cloud.Ensure(s.group, dnsConfig()); return err },
+		func() error { _, err := cloud.Ensure(s.group, dns); return err },
+	}
+	for _, ensure := range steps {
+		if err := ensure(); err != nil {
+			return step.Done(), fmt.Errorf("creating kubeadm's objects: %w", err)
+		}
+	}
+	return step.Done(), nil
+}
+
+// apiService returns the Service that every API server creates for itself. Its presence tells clients that the start has completed.
+func apiService(s *scope) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceDefault, Name: "kubernetes", Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
+		},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP, SessionAffinity: corev1.ServiceAffinityNone, ClusterIP: "10.96.0.1", ClusterIPs: []string{"10.96.0.1"},
+			Ports: []corev1.ServicePort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: 443, TargetPort: intstr.FromInt32(s.cluster.Spec.ControlPlaneEndpoint.Port)}},
+		},
+	}
+}
+
+func system(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}
+}
+
+func kubeadmConfig(s *scope, version string) *corev1.ConfigMap {
+	config := fmt.Sprintf("apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nclusterName: %s\ncontrolPlaneEndpoint: %s\nkubernetesVersion: %s\n",
+		s.cluster.Name, s.cluster.Spec.ControlPlaneEndpoint.String(), version)
+	if s.externalEtcd {
+		// The endpoints are unknown after a restart without journals. JSON is YAML, too.
+		endpoints, _ := json.Marshal(s.data.ExternalEtcd) // Strings always encode.
+		config += "etcd:\n  external:\n    endpoints: " + string(endpoints) + "\n"
+	}
+	return &corev1.ConfigMap{ObjectMeta: system(kubeadmConfigName), Data: map[string]string{clusterConfigurationKey: config}}
+}
+
+func nodeReader() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "kubeadm:get-nodes"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get"}}},
+	}
+}
+
+func nodeReaderBinding() *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "kubeadm:get-nodes"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "kubeadm:get-nodes"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: joinersGroup}},
+	}
+}
+
+func podsOf(app, image string) (*metav1.LabelSelector, corev1.PodTemplateSpec) {
+	labels := map[string]string{"k8s-app": app}
+	return &metav1.LabelSelector{MatchLabels: labels}, corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: app, Image: image}}},
+	}
+}
+
+func newProxy(version string) *appsv1.DaemonSet {
+	selector, template := podsOf("kube-proxy", "registry.k8s.io/kube-proxy:"+version)
+	return &appsv1.DaemonSet{ObjectMeta: system("kube-proxy"), Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}}
+}
+
+func dnsConfig() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: system("coredns"), Data: map[string]string{"Corefile": corefile}}
+}
+
+func newDNS() *appsv1.Deployment {
+	selector, template := podsOf("coredns", "registry.k8s.io/coredns/coredns:v1.10.1")
+	template.Spec.Volumes = []corev1.Volume{{Name: "config-volume", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: "coredns"}, Items: []corev1.KeyToPath{{Key: "Corefile", Path: "Corefile"}},
+	}}}}
+	return &appsv1.Deployment{ObjectMeta: system("coredns"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), Selector: selector, Template: template}}
+}

@@ -1,0 +1,130 @@
+package machine
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
+	"sigs.k8s.io/cluster-api/sdk/pki"
+	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
+)
+
+var (
+	now   = object.Now()
+	build = object.Builder{ClusterName: "test"}
+	key   = types.NamespacedName{Namespace: "default", Name: "test"}
+)
+
+type world struct {
+	*fakeapi.Server
+	lab    *lab.Lab
+	disk   string // the folder for journals; empty for memory only
+	runner *step.Runner[*inmemoryv1.InMemoryMachine]
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	// Bootstrap data in an unsupported format.
+	objects = append(objects, build.BootstrapData("data", "#!/bin/sh\n"))
+	for _, purpose := range []pki.Purpose{pki.ClusterCA, pki.EtcdCA} {
+		if slices.ContainsFunc(objects, func(o client.Object) bool { return o.GetName() == pki.SecretName(key.Name, purpose) }) {
+			continue // The test has its own.
+		}
+		ca, err := pki.NewCA(pki.ECDSA, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pair, err := ca.PEM()
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, pki.NewSecret(key, purpose, pair.Data(), nil))
+	}
+	w := &world{Server: fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{inmemoryv1.AddToScheme}, Objects: objects})}
+	w.restart(t)
+	t.Cleanup(func() {
+		if err := w.lab.Server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// restart starts a new process: the simulated cloud has what is on its disk, the management cluster is unchanged.
+func (w *world) restart(t *testing.T) {
+	t.Helper()
+	if w.lab != nil {
+		testenv.Must(t, w.lab.Server.Close())
+	}
+	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{Clock: w.Clock, Directory: w.disk}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1"}
+	c := &Controller{Outside: w.ForController(), lab: w.lab}
+	w.runner = c.declared().Runner(c.Outside)
+}
+
+func (w *world) reconcile(t *testing.T, name string) ctrl.Result {
+	t.Helper()
+	result, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: name}})
+	if err != nil {
+		t.Fatalf("reconciling %s: %v", name, err)
+	}
+	return result
+}
+
+func (w *world) read(t *testing.T, name string) *inmemoryv1.InMemoryMachine {
+	t.Helper()
+	obj := &inmemoryv1.InMemoryMachine{}
+	testenv.Must(t, w.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: name}, obj))
+	return obj
+}
+
+func newCluster() *clusterv1.Cluster {
+	return build.Cluster(object.InfrastructureReady, func(c *clusterv1.Cluster) {
+		c.Spec.InfrastructureRef = &corev1.ObjectReference{Kind: "InMemoryCluster", Name: "infra"}
+	})
+}
+
+// newInfra returns an InMemoryCluster whose port the lab chooses.
+func newInfra() *inmemoryv1.InMemoryCluster {
+	return &inmemoryv1.InMemoryCluster{ObjectMeta: build.Meta("InMemoryCluster", "infra")}
+}
+
+// newMachine returns a Machine and its InMemoryMachine.
+func newMachine(name string, controlPlane bool) []client.Object {
+	m := build.Machine(name, func(m *clusterv1.Machine) {
+		m.Spec.Version, m.Spec.Bootstrap.DataSecretName = ptr.To("v1.31.0"), ptr.To("data")
+	})
+	if controlPlane {
+		object.ControlPlane(m)
+	}
+	infra := object.ControlledBy(&inmemoryv1.InMemoryMachine{ObjectMeta: build.Meta("InMemoryMachine", name)}, m)
+	infra.Labels, infra.CreationTimestamp = maps.Clone(m.Labels), metav1.NewTime(now)
+	return []client.Object{m, infra}
+}
+
+// states returns an object's conditions in short form.
+func states(obj *inmemoryv1.InMemoryMachine) map[clusterv1.ConditionType]string {
+	out := map[clusterv1.ConditionType]string{}
+	for _, c := range obj.Status.Conditions {
+		out[c.Type] = string(c.Status)
+		if c.Reason != "" {
+			out[c.Type] += " " + string(c.Severity) + " " + c.Reason
+		}
+	}
+	return out
+}

@@ -1,0 +1,143 @@
+package claim
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/poolref"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/watch"
+)
+
+// Options configure the controller.
+type Options struct {
+	// Concurrency is the number of claims to process at the same time.
+	Concurrency int
+	// Filter selects the objects that this manager reconciles.
+	Filter watch.Filter
+}
+
+// Controller reconciles IPAddressClaims.
+type Controller struct{ step.Outside }
+
+// Setup adds the controller to a manager. The indexes of poolref must exist.
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	c := &Controller{Outside: step.OutsideOf(mgr, "ipaddressclaim-controller", o.Filter)}
+	declared := c.Declared()
+	declared.Concurrency = o.Concurrency
+	return step.Add(ctx, mgr, c.Outside, declared)
+}
+
+// Declared returns the declaration of the controller.
+func (c *Controller) Declared() step.Controller[*ipamv1.IPAddressClaim, *scope] {
+	return step.Controller[*ipamv1.IPAddressClaim, *scope]{
+		Name:   "ipaddressclaim",
+		New:    func() *ipamv1.IPAddressClaim { return &ipamv1.IPAddressClaim{} },
+		Events: predicate.And(predicate.NewPredicateFuncs(isOurs), changes()),
+		Watches: []step.Watch{
+			step.Mapped(&ipamv1.IPAddress{}, named),
+			step.Handled(&inclusterv1.InClusterIPPool{}, c.poolEvents(inclusterv1.InClusterIPPoolKind)),
+			step.Handled(&inclusterv1.GlobalInClusterIPPool{}, c.poolEvents(inclusterv1.GlobalInClusterIPPoolKind)),
+			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused)),
+		},
+		Paused: ownership.PausedByCluster[*ipamv1.IPAddressClaim](c.Client),
+		Scope:  c.scope,
+		Steps: []step.Step[*scope]{
+			step.When((*scope).isOurs,
+				step.Do("pool", pool),
+				step.Do("adopt", adopt),
+				step.Do("address", c.address).Sets(clusterv1.ReadyCondition),
+			),
+		},
+		Deletion: []step.Step[*scope]{step.When((*scope).isOurs, step.Do("release", c.release))},
+		Progress: &step.Progress{},
+	}
+}
+
+// scope is the state of one reconcile, shared by its steps.
+type scope struct {
+	claim *ipamv1.IPAddressClaim
+	key   poolref.Key
+	// pool is nil if it does not exist, or if it is one of another provider.
+	pool poolref.Pool
+}
+
+func (c *Controller) scope(ctx context.Context, claim *ipamv1.IPAddressClaim) (*scope, error) {
+	s := &scope{claim: claim}
+	key, ok := poolref.OfObject(claim)
+	if !ok {
+		return s, nil
+	}
+	s.key = key
+	var err error
+	s.pool, err = poolref.Get(ctx, c.Client, key)
+	return s, err
+}
+
+func (s *scope) isOurs() bool { return s.key.Kind != "" }
+
+func isOurs(obj client.Object) bool {
+	_, ok := poolref.OfObject(obj)
+	return ok
+}
+
+// named returns the claim with the name of an IPAddress, whether or not it was created for the claim.
+func named(_ context.Context, obj client.Object) []reconcile.Request {
+	if !isOurs(obj) {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(obj)}}
+}
+
+// ofCluster returns the claims of a Cluster.
+func (c *Controller) ofCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
+	return watch.RequestsFor(ctx, c.Client, &ipamv1.IPAddressClaimList{}, func(claim *ipamv1.IPAddressClaim) bool { return isOurs(claim) },
+		ownership.InCluster(cluster.GetNamespace(), cluster.GetName()))
+}
+
+// pool waits for the pool. Claims that have their address do not need it.
+func pool(_ context.Context, s *scope) (step.Result, error) {
+	waiting := func(what string) (step.Result, error) {
+		if s.claim.Status.AddressRef.Name != "" {
+			return step.Done(), nil
+		}
+		return step.Wait(what).WithConditions(condition.False(clusterv1.ReadyCondition, clusterv1.ConditionSeverityWarning,
+			inclusterv1.PoolNotReadyReason, "Waiting for %s", what)), nil
+	}
+	switch {
+	case s.pool == nil:
+		return waiting(s.key.String() + " to exist")
+	case isPaused(s.pool):
+		return waiting(s.key.String() + " to be resumed, because it is paused")
+	case condition.IsFalse(s.pool, clusterv1.ReadyCondition) && s.pool.GetDeletionTimestamp().IsZero():
+		return waiting("the spec of " + s.key.String() + " to be valid")
+	}
+	return step.Done(), nil
+}
+
+func isPaused(p poolref.Pool) bool {
+	_, paused := p.GetAnnotations()[clusterv1.PausedAnnotation]
+	return paused
+}
+
+// adopt adds the finalizer before an address is reserved. A claim that no machine owns gets the label with which clusterctl moves it with
+// its IPAddress: the pool is moved, and its addresses must not be allocated to others then.
+func adopt(_ context.Context, s *scope) (step.Result, error) {
+	if len(s.claim.OwnerReferences) == 0 {
+		metav1.SetMetaDataLabel(&s.claim.ObjectMeta, clusterctlv1.ClusterctlMoveHierarchyLabel, "")
+	}
+	controllerutil.AddFinalizer(s.claim, inclusterv1.ClaimFinalizer)
+	return step.Checkpoint(), nil
+}

@@ -1,0 +1,29 @@
+package controller
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/declared"
+)
+
+func allPermissions(o declared.Object) bool {
+	return o.GetAnnotations()[operatorv1.AllowAllPermissionsAnnotation] == "true"
+}
+
+// hashOf returns the hash of what determines the components. The location of releases does not: it is used when something else
+// changes.
+func hashOf(o declared.Object) string {
+	relevant := o.GetSpec().DeepCopy()
+	relevant.FetchConfig = nil
+	raw, err := json.Marshal(relevant)
+	if err != nil {
+		return "" // Cannot happen: it was decoded from JSON.
+	}
+	if allPermissions(o) {
+		raw = append(raw, operatorv1.AllowAllPermissionsAnnotation...)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(raw))
+}

@@ -1,0 +1,152 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
+	"sigs.k8s.io/cluster-api/packages/components"
+	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/packages/upgrade"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/customize"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/engine"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/inspect"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/observed"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// failedRetry is how long a change that was refused, or failed and was put back, is not tried again while the spec stays the same.
+const failedRetry = 10 * time.Minute
+
+// shown is how many changed objects an event lists.
+const shown = 5
+
+// install writes the components.
+func (c *Controller) install(ctx context.Context, s *scope) (step.Result, error) {
+	if s.found == nil {
+		return step.Done(), nil
+	}
+	list, err := c.desired(ctx, s)
+	if err != nil {
+		return step.Done(), err
+	}
+	if s.only != nil {
+		same, err := c.engine.Same(ctx, list, s.only)
+		if err != nil {
+			return step.Done(), err
+		}
+		if same {
+			c.verified.set(s.GetUID(), s.state(), false)
+			return step.Done(), nil
+		}
+	}
+	out, err := c.engine.Apply(ctx, list)
+	if err != nil {
+		return step.Done(), c.failed(s, err)
+	}
+	if s.deployments, err = deploymentsOf(ctx, c.Live, s.Provider); err != nil {
+		return step.Done(), err
+	}
+	if err := errors.Join(c.source.Keep(ctx, s.Provider, s.found), c.unmark(ctx, s.deployments, s.GetSpec().Paused)); err != nil {
+		return step.Done(), err
+	}
+	c.announce(ctx, s, out)
+	annotate(s.Object, operatorv1.AppliedSpecHashAnnotation, s.hash)
+	s.GetStatus().InstalledVersion, s.GetStatus().Contract = &s.found.Version, &s.found.Contract
+	// Of the other objects, what was in the cache before: what this change wrote there is compared once more when it is in the cache.
+	c.verified.set(s.GetUID(), s.state(), out.Wrote())
+	return step.Done(), nil
+}
+
+// desired returns the components as the spec demands them.
+func (c *Controller) desired(ctx context.Context, s *scope) (*components.Components, error) {
+	list, err := s.found.Components(s.Provider)
+	if err != nil {
+		return nil, &step.Error{Reason: operatorv1.ComponentsFetchErrorReason, Err: err}
+	}
+	additional, err := c.source.Additional(ctx, s.Provider)
+	if err != nil {
+		return nil, &step.Error{Reason: operatorv1.ComponentsFetchErrorReason, Err: err}
+	}
+	if list.Objects, err = customize.Apply(list.Objects, additional, s.GetSpec()); err != nil {
+		return nil, &step.Error{Reason: operatorv1.ComponentsCustomizationErrorReason, Err: err}
+	}
+	if err := inspect.Check(without(list.Objects, additional), c.allowed(ctx, s)); err != nil {
+		c.verified.fail(s.GetUID(), s.hash, c.Clock.Now().Add(failedRetry))
+		return nil, &step.Error{Reason: operatorv1.ComponentsRefusedReason, Err: err}
+	}
+	if s.GetSpec().Paused {
+		pause(list, s.deployments)
+	} else {
+		resume(list, s.deployments)
+	}
+	return list, nil
+}
+
+// allowed returns what the components may contain.
+func (c *Controller) allowed(ctx context.Context, s *scope) inspect.Options {
+	return inspect.Options{
+		Owner: observed.Owners(ctx, c.cached), Label: s.Identity().ManifestLabel(),
+		AllPermissions: allPermissions(s.Object),
+	}
+}
+
+// without returns the objects that are not among others.
+func without(objects, others []unstructured.Unstructured) []unstructured.Unstructured {
+	isOther := map[manifest.Key]bool{}
+	for i := range others {
+		isOther[manifest.KeyOf(&others[i])] = true
+	}
+	return slices.DeleteFunc(slices.Clone(objects), func(o unstructured.Unstructured) bool { return isOther[manifest.KeyOf(&o)] })
+}
+
+// failed returns the error of Apply, with the reason for the condition.
+func (c *Controller) failed(s *scope, err error) error {
+	var back *upgrade.FailedError
+	if !errors.As(err, &back) {
+		return &step.Error{Reason: operatorv1.InstallFailedReason, Err: err}
+	}
+	condition.Set(s.Object, condition.False(operatorv1.ProviderUpgradedCondition, clusterv1.ConditionSeverityError,
+		operatorv1.ComponentsUpgradeErrorReason, "%v", back))
+	c.verified.fail(s.GetUID(), s.hash, c.Clock.Now().Add(failedRetry))
+	c.source.Forget(s.Provider) // The release may be published again.
+	return &step.Error{Reason: operatorv1.ComponentsUpgradeErrorReason, Err: err}
+}
+
+// announce sends events for what was done.
+func (c *Controller) announce(ctx context.Context, s *scope, out engine.Outcome) {
+	label, version := s.Identity().ManifestLabel(), s.found.Version
+	if reported := s.GetStatus().InstalledVersion; reported != nil {
+		out.Before = *reported // A process that was killed before it reported an upgrade has written the inventory.
+	}
+	applied := s.Object.GetAnnotations()[operatorv1.AppliedSpecHashAnnotation]
+	switch {
+	case out.Before == "":
+		step.Event(ctx, "Installed", "Installed %s %s", label, version)
+	case out.Before != version:
+		step.Event(ctx, "Upgraded", "Upgraded %s from %s to %s", label, out.Before, version)
+		condition.Set(s.Object, condition.True(operatorv1.ProviderUpgradedCondition))
+	case len(out.Changed) > 0 && applied == s.hash:
+		step.Warning(ctx, "DriftCorrected", "Put back %s, which others had changed or deleted", list(out.Changed))
+	case len(out.Changed) > 0:
+		step.Event(ctx, "Changed", "Changed %s", list(out.Changed))
+	case applied == "":
+		step.Event(ctx, "Adopted", "Adopted %s %s, which was installed already", label, version)
+	}
+}
+
+func list(names []string) string {
+	text := strings.Join(names[:min(shown, len(names))], ", ")
+	if len(names) > shown {
+		text += fmt.Sprintf(" and %d more", len(names)-shown)
+	}
+	return text
+}

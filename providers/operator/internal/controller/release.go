@@ -1,0 +1,91 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
+	"sigs.k8s.io/cluster-api/packages/repository"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/declared"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/source"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// release finds the release, unless the components are as the spec demands.
+func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error) {
+	s.hash = hashOf(s.Object)
+	if s.Object.GetAnnotations()[operatorv1.AppliedSpecHashAnnotation] == s.hash {
+		due, only, changed := c.verified.due(s.GetUID(), s.state(), c.Clock.Now())
+		if !changed {
+			return step.Done(), nil
+		}
+		if left := due.Sub(c.Clock.Now()); left > 0 {
+			return step.Again(left), nil
+		}
+		s.only = only
+	}
+	if left := c.verified.failedUntil(s.GetUID(), s.hash).Sub(c.Clock.Now()); left > 0 {
+		return step.WaitAtMost(left, "a change of the spec, or the next attempt of the change that failed").KeepCondition(), nil
+	}
+	if left := c.downloads.left(s.Provider, c.Clock.Now()); left > 0 {
+		return step.WaitAtMost(left, "a change of the spec, or the next attempt of the download that failed").KeepCondition(), nil
+	}
+	found, err := c.source.Find(ctx, s.Provider)
+	if err != nil {
+		return c.notFound(s, err)
+	}
+	c.downloads.forget(s.GetUID())
+	if blocked := contracts(s.Provider, s.all, found.Contract); blocked != "" {
+		return waits(operatorv1.PreflightCheckCondition, operatorv1.IncompatibleContractReason, blocked), nil
+	}
+	s.found = found
+	if s.GetSpec().Version == "" {
+		s.GetSpec().Version = found.Version
+		s.hash = hashOf(s.Object)
+	}
+	return step.Checkpoint(), nil
+}
+
+// notFound reports that a release cannot be read. Downloads are repeated less and less often, other requests as after any error.
+func (c *Controller) notFound(s *scope, err error) (step.Result, error) {
+	kind, reason := operatorv1.ProviderInstalledCondition, operatorv1.ComponentsFetchErrorReason
+	if _, ok := errors.AsType[*repository.TokenError](err); ok {
+		kind, reason = operatorv1.PreflightCheckCondition, operatorv1.InvalidGithubTokenReason
+	}
+	condition.Set(s.Object, condition.False(kind, clusterv1.ConditionSeverityError, reason, "%v", err))
+	if _, ok := errors.AsType[*source.DownloadError](err); !ok {
+		return step.Done(), err
+	}
+	pause := c.downloads.failed(s.Provider, c.Clock.Now())
+	return step.WaitAtMost(pause, fmt.Sprintf("the next attempt of a download in %s, because %v", pause, err)).KeepCondition(), nil
+}
+
+// contracts returns why a release with this contract must not be installed now, or "". All providers have to be paused while their
+// contracts change, so that none sees objects of a contract that it does not know.
+func contracts(p declared.Provider, all []declared.Provider, contract string) string {
+	for _, other := range all {
+		installed := contractOf(other)
+		if installed == "" || installed == contract {
+			continue
+		}
+		switch same := other.GetUID() == p.GetUID(); {
+		case same && allPaused(all):
+		case !same && p.GetSpec().Paused && allPaused(all):
+		case same:
+			return fmt.Sprintf("version %s implements contract %s, the installed one %s: pause all providers (spec.paused) first",
+				p.GetSpec().Version, contract, installed)
+		default:
+			return fmt.Sprintf("version %s implements contract %s, but %s implements %s: pause all providers (spec.paused), change their versions, and resume them when all implement one contract",
+				p.GetSpec().Version, contract, other, installed)
+		}
+	}
+	return ""
+}
+
+func allPaused(all []declared.Provider) bool {
+	return !slices.ContainsFunc(all, func(o declared.Provider) bool { return !o.GetSpec().Paused && contractOf(o) != "" })
+}

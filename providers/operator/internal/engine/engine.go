@@ -1,0 +1,220 @@
+// Package engine makes a management cluster have the components of a provider, with the library of clusterctl: it installs, changes,
+// upgrades and removes them.
+//
+// Everything can be interrupted after any request, and be repeated. Which components a provider has is the caller's part.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/packages/components"
+	"sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/installed"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/packages/removal"
+	"sigs.k8s.io/cluster-api/packages/upgrade"
+	"sigs.k8s.io/cluster-api/packages/upgrade/journal"
+)
+
+// Engine changes the components of providers in a management cluster.
+type Engine struct {
+	// Client reads and writes without a cache.
+	Client client.WithWatch
+	// Resources lists the kinds of the API server.
+	Resources discovery.ServerResourcesInterface
+	// Hold runs a function while no other process, such as clusterctl, upgrades providers.
+	Hold func(ctx context.Context, run func(context.Context) error) error
+	// Timeout is how long each Deployment of a changed provider may take to become available.
+	Timeout time.Duration
+
+	// changing is held while Hold is called: the Lease does not tell the workers of a process from each other.
+	changing sync.Mutex
+}
+
+// Outcome is what Apply has done.
+type Outcome struct {
+	// Before is the version that was installed before; empty: none.
+	Before string
+	// Changed are the objects that differed, described; nil after the first installation.
+	Changed []string
+	// version is the version that is installed now.
+	version string
+}
+
+// Wrote reports whether anything was written.
+func (o Outcome) Wrote() bool { return len(o.Changed) > 0 || o.Before != o.version }
+
+// Apply makes the management cluster have the components. If another version, or other objects, are there, they are replaced by those,
+// without interruption of webhooks; if the new ones do not start, the former ones are put back, and the error is an
+// upgrade.FailedError. Components that are there already are not written.
+func (e *Engine) Apply(ctx context.Context, c *components.Components) (Outcome, error) {
+	if err := c.ValidateCRDNames(); err != nil {
+		return Outcome{}, err
+	}
+	all, err := inventory.Read(ctx, e.Client)
+	if err != nil {
+		return Outcome{}, err
+	}
+	entries := all.Of(c.Provider.Type, c.Provider.Name)
+	if len(entries) == 0 {
+		return Outcome{version: c.Version}, e.install(ctx, c)
+	}
+	entry := entries[0]
+	if entry.Namespace != c.TargetNamespace {
+		return Outcome{}, fmt.Errorf("%s is installed in namespace %s: create this object in that namespace, or delete the provider first",
+			c.Provider.ManifestLabel(), entry.Namespace)
+	}
+	out := Outcome{Before: entry.Version, version: c.Version}
+	pending, err := e.pending(ctx, &entry)
+	if err != nil {
+		return out, err
+	}
+	target := upgrade.Target{Installed: entry, Components: c}
+	if pending == nil {
+		if target.Present, err = e.present(ctx, c); err != nil {
+			return out, err
+		}
+		if out.Changed, err = e.upgrader().Differences(ctx, target); err != nil {
+			return out, err
+		}
+		if len(out.Changed) == 0 && entry.Version == c.Version {
+			return out, nil
+		}
+	}
+	return out, e.hold(ctx, func(ctx context.Context) error { return e.change(ctx, target) })
+}
+
+// Same reports whether objects of these kinds are as the components demand. It is cheaper than Apply, which compares all.
+func (e *Engine) Same(ctx context.Context, c *components.Components, kinds []schema.GroupVersionKind) (bool, error) {
+	found, err := (&installed.Finder{Client: e.Client, Kinds: kinds}).Find(ctx)
+	if err != nil {
+		return false, err
+	}
+	some := *c
+	some.Objects = slices.DeleteFunc(slices.Clone(c.Objects), func(o unstructured.Unstructured) bool {
+		return !slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.GroupKind() == o.GroupVersionKind().GroupKind() })
+	})
+	differences, err := e.upgrader().Differences(ctx, upgrade.Target{
+		Installed: *c.Inventory(), Components: &some, Present: found[c.Provider.ManifestLabel()],
+	})
+	return len(differences) == 0, err
+}
+
+// hold is Hold for one worker at a time. Comparisons do not wait for it.
+func (e *Engine) hold(ctx context.Context, run func(context.Context) error) error {
+	e.changing.Lock()
+	defer e.changing.Unlock()
+	return e.Hold(ctx, run)
+}
+
+// install writes the components for the first time, and then the inventory. It does not wait until they are available.
+func (e *Engine) install(ctx context.Context, c *components.Components) error {
+	w := e.writer()
+	crd, err := manifest.Parse(inventory.CRD())
+	if err != nil {
+		return err
+	}
+	if err := inventory.EnsureCRD(ctx, w, crd); err != nil {
+		return err
+	}
+	if err := w.Objects(ctx, c.Objects); err != nil {
+		return err
+	}
+	return inventory.Record(ctx, w, c.Inventory())
+}
+
+// change replaces the installed components. What was read before the Lease was held is read again.
+func (e *Engine) change(ctx context.Context, t upgrade.Target) error {
+	u := e.upgrader()
+	pending, err := e.pending(ctx, &t.Installed)
+	if err != nil {
+		return err
+	}
+	if pending != nil && !upgrade.Continues(pending, t.Components) {
+		if _, err := u.PutBack(ctx, pending); err != nil {
+			return fmt.Errorf("putting %s back, whose upgrade to %s was interrupted: %w", pending.Provider.Version, pending.Version, err)
+		}
+		pending = nil
+	}
+	if t.Present, err = e.present(ctx, t.Components); err != nil {
+		return err
+	}
+	if err := u.Check(t); err != nil {
+		return err
+	}
+	return u.Upgrade(ctx, t, pending)
+}
+
+// pending returns the journal of an interrupted change of a provider, or nil. One of a change that was completed is deleted.
+func (e *Engine) pending(ctx context.Context, entry *clusterctlv1.Provider) (*journal.Entry, error) {
+	journals, err := journal.List(ctx, e.Client)
+	if err != nil {
+		return nil, err
+	}
+	found := journals[client.ObjectKeyFromObject(entry)]
+	if found == nil || found.Version != entry.Version || found.Provider.Version == found.Version {
+		return found, nil
+	}
+	return nil, found.Delete(ctx, e.Client)
+}
+
+func (e *Engine) present(ctx context.Context, c *components.Components) ([]unstructured.Unstructured, error) {
+	found, err := (&installed.Finder{Client: e.Client, Resources: e.Resources}).Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return found[c.Provider.ManifestLabel()], nil
+}
+
+// Remove deletes the components of a provider and its entry in the inventory. CustomResourceDefinitions and the Namespace are kept,
+// with all objects of users.
+func (e *Engine) Remove(ctx context.Context, t clusterctlv1.ProviderType, name string) error {
+	return e.hold(ctx, func(ctx context.Context) error {
+		all, err := inventory.Read(ctx, e.Client)
+		if err != nil {
+			return err
+		}
+		found, err := (&installed.Finder{Client: e.Client, Resources: e.Resources}).Find(ctx)
+		if err != nil {
+			return err
+		}
+		var errs []error
+		for _, entry := range all.Of(t, name) {
+			err := removal.Delete(ctx, e.Client, removal.Select(&entry, found[entry.ManifestLabel()], removal.Options{}))
+			if err == nil {
+				err = client.IgnoreNotFound(e.Client.Delete(ctx, &entry))
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// User returns an object that needs a provider, described, or "" if there is none; see removal.User.
+func (e *Engine) User(ctx context.Context, t clusterctlv1.ProviderType, name string) (string, error) {
+	found, err := (&installed.Finder{Client: e.Client, Resources: e.Resources}).Find(ctx)
+	if err != nil {
+		return "", err
+	}
+	return removal.User(ctx, e.Client, found[clusterctlv1.ManifestLabel(name, t)])
+}
+
+func (e *Engine) writer() *install.Writer {
+	return &install.Writer{Client: e.Client, Backoff: install.Backoff()}
+}
+
+func (e *Engine) upgrader() *upgrade.Upgrader {
+	return &upgrade.Upgrader{Client: e.Client, Writer: e.writer(), Timeout: e.Timeout}
+}

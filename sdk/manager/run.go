@@ -1,0 +1,186 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	goruntime "runtime"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	apiversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"sigs.k8s.io/cluster-api/sdk/internal/tenure"
+	"sigs.k8s.io/cluster-api/sdk/manager/internal/idlememory"
+	"sigs.k8s.io/cluster-api/sdk/version"
+)
+
+// run is one run of a component.
+type run struct {
+	component Component
+	options   *options
+	host      Host
+	log       logr.Logger
+
+	config     *rest.Config
+	kubernetes *apiversion.Version
+	// namespace is the namespace of the component's own objects; inCluster means that it was detected.
+	namespace string
+	inCluster bool
+	listeners []net.Listener
+	// tenure is how long this process may write as the leader.
+	tenure *tenure.Tenure
+}
+
+// Run runs a component until ctx is done, which is not an error, or until a part that it requires fails.
+// Errors are one sentence for the user, with the flag if it is invalid. --help and --version
+// print and return.
+func Run(ctx context.Context, c Component, args []string, h Host) error {
+	c, h = c.withDefaults(), h.withDefaults()
+	o, groups, err := parse(c, args, h.Stderr)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.help:
+		printHelp(h.Stdout, c, groups)
+		return nil
+	case o.version:
+		printVersion(h.Stdout, c)
+		return nil
+	}
+	r := &run{component: c, options: o, host: h, log: h.Logger}
+	if err := r.prepareProcess(); err != nil {
+		return err
+	}
+	return r.run(ctx)
+}
+
+// prepareProcess sets up what is global in a process, unless it is shared.
+func (r *run) prepareProcess() error {
+	if !r.host.shared() {
+		if err := logsapi.ValidateAndApply(r.options.logging, nil); err != nil {
+			return fmt.Errorf("setting up logging: %w", err)
+		}
+		logs.InitLogs()
+		ctrl.SetLogger(klog.Background())
+		if r.options.contentionProfiling {
+			goruntime.SetBlockProfileRate(1)
+		}
+	}
+	if r.log.IsZero() {
+		r.log = klog.Background()
+	}
+	return nil
+}
+
+func (r *run) run(ctx context.Context) error {
+	defer r.close()
+	if err := r.connect(ctx); err != nil {
+		return err
+	}
+	r.log.Info("Starting", "component", r.component.Name, "version", version.Get().GitVersion,
+		"kubernetes", r.kubernetes.String(), "namespace", r.namespace)
+	source, server, err := r.webhooks()
+	if err != nil {
+		return err
+	}
+	built, err := r.build(server)
+	if err != nil {
+		return err
+	}
+	mgr := newCheckedManager(built)
+	if err := addWebhookChecks(mgr, server, source); err != nil {
+		return err
+	}
+	if err := r.addEndpoints(mgr); err != nil {
+		return err
+	}
+	if err := mgr.Add(idlememory.New()); err != nil {
+		return err
+	}
+	awaitServed(ctx, r.log, mgr.GetScheme(), mgr.GetRESTMapper())
+	ctx = ctrl.LoggerInto(ctx, r.log)
+	if err := r.component.Setup(ctx, mgr, r.environment()); err != nil {
+		return fmt.Errorf("setting up: %w", err)
+	}
+	mgr.started.Store(true)
+	return start(ctx, mgr, source, r.tenure)
+}
+
+// connect configures the connection to the API server, checks its version, and detects the namespace.
+func (r *run) connect(ctx context.Context) error {
+	var err error
+	if r.config, err = connection(r.component, r.options, r.host); err != nil {
+		return err
+	}
+	if r.namespace, r.inCluster, err = detectNamespace(r.host, podNamespaceFile); err != nil {
+		return err
+	}
+	if !r.inCluster {
+		r.namespace = r.component.Namespace
+	}
+	if r.kubernetes, err = kubernetesVersion(ctx, r.config); err != nil {
+		return err
+	}
+	return checkKubernetesVersion(r.kubernetes, r.component.FeatureGates)
+}
+
+// addWebhookChecks adds health checks, so that no requests are sent that would fail. Liveness requires less: a restart does not help
+// if permissions are missing.
+func addWebhookChecks(mgr ctrl.Manager, server webhook.Server, source certificateSource) error {
+	if server == nil {
+		return nil
+	}
+	started := server.StartedChecker()
+	if err := mgr.AddHealthzCheck("webhook", started); err != nil {
+		return err
+	}
+	return mgr.AddReadyzCheck("webhook", func(request *http.Request) error {
+		if err := started(request); err != nil {
+			return err
+		}
+		return source.Ready()
+	})
+}
+
+// start runs the manager and the certificate source, until one of them fails or the process is not the leader any more. source is nil
+// without webhooks.
+func start(ctx context.Context, mgr ctrl.Manager, source certificateSource, leader *tenure.Tenure) error {
+	group, ctx := errgroup.WithContext(ctx)
+	if source != nil {
+		// Not added to the manager, which would start it after its caches have synced: syncing
+		// may require that conversion webhooks are trusted.
+		group.Go(func() error { return source.Start(ctx) })
+	}
+	group.Go(func() error { return leader.Await(ctx) })
+	group.Go(func() error { return mgr.Start(ctx) })
+	return group.Wait()
+}
+
+func (r *run) environment() Environment {
+	return Environment{
+		WatchFilter:    r.options.watchFilter,
+		WatchNamespace: r.options.watchNamespace,
+		Namespace:      r.namespace,
+		ExclusiveFor:   r.options.leaderElection.Lease - r.options.leaderElection.RenewDeadline,
+		CheckLeader:    r.tenure.Check,
+		UserAgent:      r.config.UserAgent,
+		Dial:           r.host.Dial,
+		Getenv:         r.host.Getenv,
+	}
+}
+
+// close closes the listeners of servers that have not been started; all others are closed already.
+func (r *run) close() {
+	for _, listener := range r.listeners {
+		_ = listener.Close()
+	}
+}

@@ -1,0 +1,35 @@
+package reference
+
+import (
+	"fmt"
+
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// CopyBootstrap copies whether a bootstrap config is ready, and the name of its Secret once it is, to the object that refers to it. The
+// result states the condition BootstrapReady. An error means that the config violates the contract.
+func CopyBootstrap(from contract.Bootstrap, ready *bool, to *clusterv1.Bootstrap) (step.Result, error) {
+	isReady, err := from.Ready()
+	if err != nil {
+		return step.Done(), err
+	}
+	*ready = isReady
+	result, err := Readiness(from.Object, isReady, clusterv1.BootstrapReadyCondition, clusterv1.WaitingForDataSecretFallbackReason)
+	if err != nil || !isReady {
+		return result, err
+	}
+	name, err := from.DataSecretName()
+	if err != nil {
+		return result, err
+	}
+	if name == "" {
+		return result, fmt.Errorf("%s %s/%s is ready but status.dataSecretName is empty: its provider must set it",
+			from.GetKind(), from.GetNamespace(), from.GetName())
+	}
+	to.DataSecretName = ptr.To(name)
+	return result, nil
+}

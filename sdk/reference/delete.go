@@ -1,0 +1,96 @@
+package reference
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// Referrer is an object with references to provider objects, and conditions for them.
+type Referrer interface {
+	metav1.Object
+	condition.Getter
+}
+
+// Delete deletes the referenced object and waits until it is gone. Condition t of the owner reports the
+// progress. An object that is controlled by another object of the owner's kind is not deleted.
+func (f *Follower) Delete(ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType) (step.Result, error) {
+	return f.DeleteOnce(ctx, ref, owner, t, func(context.Context) (step.Result, error) { return step.Done(), nil })
+}
+
+// DeleteOnce is Delete for an object that other objects depend on: it is only deleted after ready returned Done. ready is not
+// called any more once the object is being deleted.
+func (f *Follower) DeleteOnce(ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType, ready func(context.Context) (step.Result, error)) (step.Result, error) {
+	if ref == nil {
+		return step.Done(), nil
+	}
+	obj, err := f.Follow(ctx, ref, owner.GetNamespace())
+	if err == nil && obj == nil {
+		obj, err = f.confirm(ctx, ref, owner, t)
+	}
+	if err != nil {
+		return step.Done(), err
+	}
+	if obj == nil || f.ofAnother(obj, owner) {
+		return step.Done().WithConditions(condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, "")), nil
+	}
+	wait, err := leaving(obj, t)
+	if err != nil {
+		return step.Done(), err
+	}
+	if obj.GetDeletionTimestamp().IsZero() {
+		if result, err := ready(ctx); err != nil || result.Ends() {
+			return wait.WithOutcome(result), err
+		}
+		if err := f.Client.Delete(ctx, obj, client.Preconditions{UID: ptr.To(obj.GetUID())}); client.IgnoreNotFound(err) != nil {
+			return step.Done(), fmt.Errorf("deleting %s %s/%s: %w", ref.Kind, obj.GetNamespace(), ref.Name, err)
+		}
+	}
+	return wait, nil
+}
+
+// leaving waits until an object is gone, and mirrors its Ready condition meanwhile.
+func leaving(obj *unstructured.Unstructured, t clusterv1.ConditionType) (step.Result, error) {
+	conditions, err := contract.ObjectOf(obj).Conditions()
+	if err != nil {
+		return step.Done(), err
+	}
+	what := obj.GetKind() + " " + obj.GetName() + " to be deleted"
+	fallback := condition.Fallback(false, clusterv1.DeletingReason)
+	fallback.Message = "Waiting for " + what
+	return step.Wait(what).WithConditions(condition.Mirror(t, read(conditions), fallback)), nil
+}
+
+// confirm reads an object that is not in the cache from the API server: a stale cache must not make the owner leave it
+// behind. There are no further reads once the owner's condition reports that the object is deleted.
+func (f *Follower) confirm(ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType) (*unstructured.Unstructured, error) {
+	if said := condition.Get(owner, t); f.Live == nil || said != nil && said.Reason == clusterv1.DeletedReason {
+		return nil, nil
+	}
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(ref.GroupVersionKind())
+	err := f.Live.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: ref.Name}, obj)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for %s %s/%s: %w", ref.Kind, owner.GetNamespace(), ref.Name, err)
+	}
+	return obj, nil
+}
+
+func (f *Follower) ofAnother(obj, owner metav1.Object) bool {
+	controller := metav1.GetControllerOf(obj)
+	return controller != nil && controller.Kind == f.Kind.Kind && controller.UID != owner.GetUID()
+}

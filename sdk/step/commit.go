@@ -1,0 +1,321 @@
+package step
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step/internal/conditionlist"
+)
+
+// statusAttempts is how often a status write is retried after conflicts.
+const statusAttempts = 5
+
+// commit writes the changes of a reconcile to its object.
+type commit[T Object] struct {
+	outside Outside
+	fresh   func() T
+	// before is the object as it was read; object is what the steps change.
+	before, object T
+	// observed records the observed generation in the status; nil if it must not be recorded.
+	observed func(obj T, generation int64)
+	// delay returns how long a status patch may be delayed. Nil: not at all.
+	delay func(patch document) time.Duration
+
+	// saved is metadata and spec as they are in the API server. Nil: as in before.
+	saved document
+	// version is the resource version of the metadata and spec in memory, which lists of a patch were computed from.
+	version string
+	// latest is the newest known copy of the object: before, the response to a write, or a later read.
+	latest T
+	// generation is that of the spec that the steps worked on.
+	generation int64
+	wrote      bool
+	// waits is how long the status write is delayed; zero if it is not.
+	waits  time.Duration
+	events []event
+	// steps records the outcome of each step.
+	steps *taken
+}
+
+type event struct {
+	kind, reason, message string
+	// status marks events that are only sent with the status write.
+	status bool
+}
+
+func newCommit[T Object](outside Outside, fresh func() T, obj T, steps *taken) *commit[T] {
+	c := &commit[T]{
+		outside: outside, fresh: fresh, steps: steps,
+		before: obj.DeepCopyObject().(T), object: obj,
+		version: obj.GetResourceVersion(), generation: obj.GetGeneration(),
+	}
+	c.latest = c.before
+	return c
+}
+
+type contextKey struct{}
+
+// reconciling is what steps access through their context.
+type reconciling interface {
+	// metadata writes metadata and spec.
+	metadata(ctx context.Context) error
+	// record keeps an event until the commit has succeeded.
+	record(e event)
+	// state sets a condition of the object.
+	state(c clusterv1.Condition)
+	// taken records the outcome of a step.
+	taken(name string, begun time.Time, r Result, err error)
+	now() time.Time
+}
+
+func of(ctx context.Context) (reconciling, bool) {
+	r, ok := ctx.Value(contextKey{}).(reconciling)
+	return r, ok
+}
+
+func (c *commit[T]) into(ctx context.Context) context.Context {
+	return context.WithValue(ctx, contextKey{}, reconciling(c))
+}
+
+// Event records an event on the reconciled object. It is sent after the commit succeeded; if the commit fails it is dropped,
+// because the reconcile is retried.
+func Event(ctx context.Context, reason, format string, args ...any) {
+	announce(ctx, event{kind: corev1.EventTypeNormal, reason: reason, message: fmt.Sprintf(format, args...)})
+}
+
+// Warning is Event with type Warning.
+func Warning(ctx context.Context, reason, format string, args ...any) {
+	announce(ctx, event{kind: corev1.EventTypeWarning, reason: reason, message: fmt.Sprintf(format, args...)})
+}
+
+// Transition is Event for a change of the status. It is sent with the status write: for a change that is delayed and then
+// overwritten, there is no event. See Progress.
+func Transition(ctx context.Context, reason, format string, args ...any) {
+	announce(ctx, event{kind: corev1.EventTypeNormal, reason: reason, message: fmt.Sprintf(format, args...), status: true})
+}
+
+// WarningTransition is Transition with type Warning.
+func WarningTransition(ctx context.Context, reason, format string, args ...any) {
+	announce(ctx, event{kind: corev1.EventTypeWarning, reason: reason, message: fmt.Sprintf(format, args...), status: true})
+}
+
+func announce(ctx context.Context, e event) {
+	if r, ok := of(ctx); ok {
+		r.record(e)
+	}
+}
+
+func (c *commit[T]) state(stated clusterv1.Condition) { condition.Set(c.object, stated) }
+
+func (c *commit[T]) taken(name string, begun time.Time, r Result, err error) {
+	c.steps.taken(name, c.now().Sub(begun), r, err)
+}
+
+func (c *commit[T]) now() time.Time { return c.outside.Clock.Now() }
+
+func (c *commit[T]) record(e event) { c.events = append(c.events, e) }
+
+func (c *commit[T]) emit() {
+	for _, e := range c.events {
+		if c.waits == 0 || !e.status {
+			c.outside.Recorder.Event(c.object, e.kind, e.reason, e.message)
+		}
+	}
+}
+
+// all writes metadata, spec and status, each only if it changed. If the object does not exist any more, because its last
+// finalizer was removed, that is not an error.
+func (c *commit[T]) all(ctx context.Context) error {
+	condition.Stamp(c.object, c.before.GetConditions(), c.outside.Clock.Now())
+	c.observe()
+	if equality.Semantic.DeepEqual(c.before, c.object) {
+		return nil
+	}
+	if err := c.metadata(ctx); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if released(c.object) {
+		return nil
+	}
+	c.observe() // The write may have changed the generation.
+	return client.IgnoreNotFound(c.status(ctx))
+}
+
+func (c *commit[T]) observe() {
+	if c.observed != nil {
+		c.observed(c.object, c.generation)
+	}
+}
+
+// metadata writes the changes outside of status. A merge patch replaces lists as a whole, so a patch with a list requires the
+// resource version that it was computed from.
+func (c *commit[T]) metadata(ctx context.Context) error {
+	if c.saved == nil && equality.Semantic.DeepEqual(c.before, c.object) {
+		return nil // The usual case at a checkpoint; converting both objects would cost far more.
+	}
+	var err error
+	if c.saved == nil {
+		if c.saved, err = withoutStatus(c.before); err != nil {
+			return err
+		}
+	}
+	now, err := withoutStatus(c.object)
+	if err != nil {
+		return err
+	}
+	patch := difference(c.saved, now)
+	if len(patch) == 0 {
+		return nil
+	}
+	if patch.holdsList() {
+		patch.require(c.version)
+	}
+	answer, err := c.send(ctx, patch, c.outside.Client)
+	if err != nil {
+		return fmt.Errorf("writing metadata and spec: %w", err)
+	}
+	c.saved = now
+	return c.adopt(answer, now)
+}
+
+// adopt evaluates the response to a write of metadata and spec, because other clients may have written the object since it was
+// read. If the spec is what the steps worked on, its generation was observed: otherwise each of our own changes would need a
+// second status write. If metadata and spec are as in memory, later patches with lists require the version of the response. If
+// not, they still require the previous version and fail with a conflict, instead of reverting changes by others.
+func (c *commit[T]) adopt(answer T, sent document) error {
+	is, err := withoutStatus(answer)
+	if err != nil {
+		return err
+	}
+	if reflect.DeepEqual(is.spec(), sent.spec()) {
+		c.generation = answer.GetGeneration()
+	}
+	if reflect.DeepEqual(is, sent) {
+		c.version = answer.GetResourceVersion()
+	}
+	return nil
+}
+
+// status writes the changes in status. The patch requires a resource version: the newest one in the cache and, after a conflict,
+// the live one. Other controllers write conditions of the same object, which are one list to a merge patch, so the changes of this
+// reconcile are merged into the conditions of that version. All other fields belong to this controller. If one that is to be
+// written changed since, another leader wrote it, and the patch is outdated.
+func (c *commit[T]) status(ctx context.Context) error {
+	patch, err := statusDifference(c.before, c.object)
+	if err != nil || len(patch) == 0 {
+		return err
+	}
+	if c.delay != nil {
+		if c.waits = c.delay(patch); c.waits > 0 {
+			return nil
+		}
+	}
+	c.refresh(ctx)
+	for attempt := 0; ; attempt++ {
+		if err := c.tie(patch); err != nil {
+			return err
+		}
+		_, err := c.send(ctx, patch, statusOf{c.outside.Client})
+		if err == nil {
+			return nil
+		}
+		if !apierrors.IsConflict(err) || attempt == statusAttempts {
+			return fmt.Errorf("writing status: %w", err)
+		}
+		live := c.fresh()
+		if err := c.outside.Live.Get(ctx, client.ObjectKeyFromObject(c.object), live); err != nil {
+			return fmt.Errorf("reading the object again after a conflict: %w", err)
+		}
+		c.latest = live
+	}
+}
+
+// refresh reads the object from the cache again, which has a newer copy if the object was written during a long reconcile. That
+// costs nothing; a conflict costs two requests.
+func (c *commit[T]) refresh(ctx context.Context) {
+	cached := c.fresh()
+	if c.outside.Client.Get(ctx, client.ObjectKeyFromObject(c.object), cached) == nil && newer(cached.GetResourceVersion(), c.latest.GetResourceVersion()) {
+		c.latest = cached
+	}
+}
+
+// tie makes a patch require the newest known version. It returns a conflict if that is another object of the same name, or if a
+// field of the patch changed since the object was read.
+func (c *commit[T]) tie(patch document) error {
+	if c.latest.GetResourceVersion() != c.before.GetResourceVersion() {
+		if err := c.overtaken(patch); err != nil {
+			return err
+		}
+	}
+	if patch.changesConditions() {
+		merged := c.fresh()
+		merged.SetConditions(conditionlist.Merge(c.before.GetConditions(), c.object.GetConditions(), c.latest.GetConditions()))
+		if err := patch.setConditionsOf(merged); err != nil {
+			return err
+		}
+	}
+	patch.require(c.latest.GetResourceVersion())
+	return nil
+}
+
+func (c *commit[T]) overtaken(patch document) error {
+	conflict := func(why string) error {
+		return apierrors.NewConflict(schema.GroupResource{Resource: fmt.Sprintf("%T", c.object)}, c.object.GetName(), errors.New(why))
+	}
+	if c.latest.GetUID() != c.before.GetUID() {
+		return conflict("it was deleted and recreated")
+	}
+	meanwhile, err := statusDifference(c.before, c.latest)
+	if err != nil {
+		return err
+	}
+	for field := range patch.status() {
+		if _, changed := meanwhile.status()[field]; changed && field != "conditions" {
+			return conflict("status." + field + " was changed by another client")
+		}
+	}
+	return nil
+}
+
+// patcher is the part of a client that commits need.
+type patcher interface {
+	Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error
+}
+
+// statusOf patches the status subresource.
+type statusOf struct{ client.Client }
+
+// Patch implements patcher.
+func (s statusOf) Patch(ctx context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	return s.Status().Patch(ctx, obj, patch)
+}
+
+func (c *commit[T]) send(ctx context.Context, patch document, to patcher) (T, error) {
+	answer := c.fresh()
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return answer, err
+	}
+	answer.SetName(c.object.GetName())
+	answer.SetNamespace(c.object.GetNamespace())
+	asked := c.outside.Clock.Now()
+	if err := to.Patch(ctx, answer, client.RawPatch(types.MergePatchType, raw)); err != nil {
+		return answer, err
+	}
+	c.outside.Recent.Wrote(answer, asked)
+	c.latest, c.wrote = answer, true
+	return answer, nil
+}

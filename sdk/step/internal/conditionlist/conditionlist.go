@@ -1,0 +1,87 @@
+// Package conditionlist compares and merges lists of conditions for status writes.
+package conditionlist
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+)
+
+// Merge applies the changes between before and after to live, the conditions of a newer version of the object. A condition
+// that was set or removed wins; all others stay as they are in live.
+func Merge(before, after, live clusterv1.Conditions) clusterv1.Conditions {
+	merged := slices.Clone(live)
+	for _, c := range after {
+		if old := find(before, c.Type); old != nil && condition.SameState(*old, c) {
+			continue
+		}
+		merged = put(merged, c)
+	}
+	merged = slices.DeleteFunc(merged, func(c clusterv1.Condition) bool {
+		return find(before, c.Type) != nil && find(after, c.Type) == nil
+	})
+	condition.Sort(merged)
+	return merged
+}
+
+// Same reports whether two lists are equal, apart from transition times.
+func Same(a, b clusterv1.Conditions) bool { return slices.EqualFunc(a, b, condition.SameState) }
+
+func find(in clusterv1.Conditions, t clusterv1.ConditionType) *clusterv1.Condition {
+	for i := range in {
+		if in[i].Type == t {
+			return &in[i]
+		}
+	}
+	return nil
+}
+
+func put(in clusterv1.Conditions, c clusterv1.Condition) clusterv1.Conditions {
+	old := find(in, c.Type)
+	if old == nil {
+		return append(in, c)
+	}
+	if !condition.SameState(*old, c) {
+		*old = c
+	}
+	return in
+}
+
+// Changed returns the types of the conditions that differ, in the order of after, removed ones last.
+func Changed(before, after clusterv1.Conditions) []clusterv1.ConditionType {
+	var changed []clusterv1.ConditionType
+	for _, c := range after {
+		if old := find(before, c.Type); old == nil || !condition.SameState(*old, c) {
+			changed = append(changed, c.Type)
+		}
+	}
+	for _, c := range before {
+		if find(after, c.Type) == nil {
+			changed = append(changed, c.Type)
+		}
+	}
+	return changed
+}
+
+// StillWaiting reports whether condition t was not True before and still is not, without severity Error. If mayBeTrue is
+// set, it may have become True.
+func StillWaiting(before, after clusterv1.Conditions, t clusterv1.ConditionType, mayBeTrue bool) bool {
+	old, now := find(before, t), find(after, t)
+	switch {
+	case now == nil || now.Severity == clusterv1.ConditionSeverityError:
+		return false
+	case old != nil && (old.Status == corev1.ConditionTrue || old.Severity == clusterv1.ConditionSeverityError):
+		return false
+	}
+	return mayBeTrue || now.Status != corev1.ConditionTrue
+}
+
+// SameStatus reports whether a condition keeps its status, and has severity Error neither before nor after: only its
+// reason, message or a lower severity changed.
+func SameStatus(before, after clusterv1.Condition) bool {
+	return before.Status == after.Status &&
+		before.Severity != clusterv1.ConditionSeverityError && after.Severity != clusterv1.ConditionSeverityError
+}

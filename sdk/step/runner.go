@@ -1,0 +1,217 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/watch"
+)
+
+const (
+	// firstRetry and lastRetry are the limits of the backoff after errors.
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = time.Minute
+)
+
+// Object is an object that a Runner can reconcile.
+type Object interface {
+	client.Object
+	condition.Setter
+}
+
+// Outside is what a controller needs to access the API server.
+type Outside struct {
+	Client client.Client
+	// Live reads without the cache: after conflicts, and where a stale cache would be dangerous.
+	Live     client.Reader
+	Recorder record.EventRecorder
+	Clock    clock.PassiveClock
+	// Recent remembers responses to writes. Nil: they are not remembered.
+	Recent *Recent
+	// Filter selects the objects of this manager. A Runner ignores all others, whatever event led to them.
+	Filter watch.Filter
+}
+
+// OutsideOf returns the Outside of a manager. Events are recorded under the controller's name.
+func OutsideOf(mgr ctrl.Manager, controllerName string, filter watch.Filter) Outside {
+	return Outside{
+		Filter:   filter,
+		Client:   mgr.GetClient(),
+		Live:     mgr.GetAPIReader(),
+		Recorder: mgr.GetEventRecorderFor(controllerName), //nolint:staticcheck // the documented RBAC grants core/v1 events, not events.k8s.io
+		Clock:    clock.RealClock{},
+	}
+}
+
+// Runner is the reconciler of a Controller.
+type Runner[T Object] struct {
+	Outside
+	name       string
+	fresh      func() T
+	conditions condition.Kind
+	pausedBy   func(ctx context.Context, obj T) (bool, error)
+	do         func(ctx context.Context, obj T) (Result, error)
+	observed   func(obj T, generation int64)
+	progress   *Progress
+	metrics    *metrics
+
+	written     versions
+	stale       streaks
+	transitions transitions
+}
+
+var _ reconcile.Reconciler = &Runner[*clusterv1.Machine]{}
+
+// options returns controller options with a number of workers, and a backoff below a minute.
+func options(workers int) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: workers,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+	}
+}
+
+// Reconcile reads the object, runs its steps and commits their changes.
+func (r *Runner[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	obj := r.fresh()
+	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(req.NamespacedName)
+			return ctrl.Result{}, nil
+		}
+		return ctrl.Result{}, fmt.Errorf("reading %s: %w", req.NamespacedName, err)
+	}
+	if !r.Filter.Selects(obj) {
+		r.forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	if left, err := r.behind(ctx, obj); left > 0 || err != nil {
+		return ctrl.Result{RequeueAfter: left}, err
+	}
+	if paused, err := r.paused(ctx, obj); paused || err != nil {
+		return ctrl.Result{}, err
+	}
+	result, err := r.run(ctx, obj)
+	return r.conclude(ctx, req, result, err)
+}
+
+func (r *Runner[T]) forget(key types.NamespacedName) {
+	r.written.forget(key)
+	r.stale.end(key)
+	r.transitions.forget(key)
+}
+
+// behind returns how long to wait until our own last write of the object is in the cache. If it takes longer than usual, a live read
+// decides, so that no reconcile waits for a version that never appears.
+func (r *Runner[T]) behind(ctx context.Context, obj T) (time.Duration, error) {
+	key := client.ObjectKeyFromObject(obj)
+	wanted, waiting := r.written.get(key)
+	if !waiting {
+		return 0, nil
+	}
+	if wanted.shownBy(obj) {
+		r.written.forget(key)
+		return 0, nil
+	}
+	now := r.Clock.Now()
+	if left := wanted.confirm.Sub(now); left > 0 {
+		return left, nil
+	}
+	live := r.fresh()
+	err := r.Live.Get(ctx, key, live)
+	switch {
+	case apierrors.IsNotFound(err): // The cache will catch up.
+		pause := min(2*wanted.pause, staleLimit)
+		r.written.rememberGone(key, obj.GetUID(), pause, now)
+		return pause, nil
+	case err != nil:
+		return 0, fmt.Errorf("reading %s, which is stale in the cache: %w", key, err)
+	case live.GetResourceVersion() == obj.GetResourceVersion():
+		r.written.forget(key)
+		return 0, nil
+	}
+	pause := min(2*wanted.pause, staleLimit)
+	r.written.remember(key, live.GetResourceVersion(), pause, now)
+	return pause, nil
+}
+
+func (r *Runner[T]) paused(ctx context.Context, obj T) (bool, error) {
+	if _, paused := obj.GetAnnotations()[clusterv1.PausedAnnotation]; paused {
+		return true, nil
+	}
+	if r.pausedBy == nil {
+		return false, nil
+	}
+	return r.pausedBy(ctx, obj)
+}
+
+// run runs the steps and writes their changes, even if one of them failed.
+func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
+	steps := &taken{controller: r.name, metrics: r.metrics}
+	commit := newCommit(r.Outside, r.fresh, obj, steps)
+	result, err := r.do(commit.into(ctx), obj)
+	if err == nil {
+		commit.observed, commit.delay = r.observed, r.delay(commit)
+	}
+	r.conditions.Summarize(obj)
+	saved := commit.all(ctx)
+	if saved == nil {
+		commit.emit()
+	}
+	r.transitions.observe(ctrl.LoggerFrom(ctx), client.ObjectKeyFromObject(obj), steps)
+	if key := client.ObjectKeyFromObject(obj); commit.wrote && released(commit.latest) {
+		r.written.rememberGone(key, commit.latest.GetUID(), staleBackstop, r.Clock.Now())
+	} else if commit.wrote {
+		r.written.remember(key, commit.latest.GetResourceVersion(), staleBackstop, r.Clock.Now())
+	}
+	return result.soonest(Again(commit.waits)), errors.Join(err, saved)
+}
+
+// released reports whether an object is deleted, and has no finalizer that keeps it: then it does not exist any more.
+func released(obj client.Object) bool {
+	return obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0
+}
+
+// delay returns the function that decides how long a status patch is delayed; nil if it is not.
+func (r *Runner[T]) delay(c *commit[T]) func(document) time.Duration {
+	if r.progress == nil || c.object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	return func(patch document) time.Duration {
+		return r.progress.wait(patch, c.before, c.object, r.Clock.Now())
+	}
+}
+
+// conclude translates a result and an error for the work queue.
+func (r *Runner[T]) conclude(ctx context.Context, req ctrl.Request, result Result, err error) (ctrl.Result, error) {
+	log := ctrl.LoggerFrom(ctx)
+	if err == nil {
+		r.stale.end(req.NamespacedName)
+		if result.Waiting() != "" {
+			log.V(4).Info("Waiting", "for", result.Waiting(), "deadline", result.After())
+		}
+		return ctrl.Result{RequeueAfter: result.After()}, nil
+	}
+	if !IsStale(err) {
+		return ctrl.Result{}, retriable(err)
+	}
+	pause, silent := r.stale.next(req.NamespacedName)
+	if !silent {
+		return ctrl.Result{}, fmt.Errorf("the cache is still stale after %d retries: %w", staleTries, err)
+	}
+	log.V(4).Info("Retrying after a stale error", "reason", err.Error(), "after", pause)
+	return ctrl.Result{RequeueAfter: pause}, nil
+}

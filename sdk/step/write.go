@@ -1,0 +1,174 @@
+package step
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step/internal/conditionlist"
+)
+
+// Create creates an object under a derived name, and waits until it is in the cache, so that the next reconcile finds it. If an
+// object of that name exists, the error is stale (IsStale): the cache does not have it yet, or it belongs to another owner.
+func (o Outside) Create(ctx context.Context, obj client.Object) error {
+	return o.CreateIn(ctx, o.Client, obj)
+}
+
+// CreateIn is Create for objects that are not read from Client's cache, such as Secrets and ConfigMaps in our managers: for them,
+// waiting with Client would be a request. It waits until the object is in the given cache. If that is nil, it does not wait: for
+// objects that are always read from the API server, or whose controller handles a stale cache itself.
+func (o Outside) CreateIn(ctx context.Context, cache client.Reader, obj client.Object) error {
+	asked := o.Clock.Now()
+	if err := o.Client.Create(ctx, obj); err != nil {
+		return err
+	}
+	o.Recent.Created(obj, asked)
+	if cache != nil {
+		AwaitVisible(ctx, cache, obj)
+	}
+	return nil
+}
+
+// Patch writes the changes that change makes to the metadata and spec of an object other than the reconciled one; without
+// changes, it sends nothing. Concurrent changes by other clients are kept: if a list changes, which a merge patch replaces as a
+// whole, they are a conflict (IsStale). Afterwards, obj is up to date.
+func (o Outside) Patch(ctx context.Context, obj client.Object, change func()) error {
+	return o.patch(ctx, obj, change, document.holdsList)
+}
+
+// PatchIfUnchanged is Patch for changes that depend on the rest of the object: any concurrent change is a conflict (IsStale).
+func (o Outside) PatchIfUnchanged(ctx context.Context, obj client.Object, change func()) error {
+	return o.patch(ctx, obj, change, func(document) bool { return true })
+}
+
+// patch is Patch; conflicts reports whether concurrent changes conflict with a patch.
+func (o Outside) patch(ctx context.Context, obj client.Object, change func(), conflicts func(document) bool) error {
+	before, ok := obj.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("%T is not an object", obj)
+	}
+	change()
+	if equality.Semantic.DeepEqual(before, obj) {
+		return nil
+	}
+	patch, err := metadataDifference(before, obj)
+	if err != nil || len(patch) == 0 {
+		return err
+	}
+	if conflicts(patch) {
+		patch.require(before.GetResourceVersion())
+	}
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	asked := o.Clock.Now()
+	if err := o.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, raw)); err != nil {
+		return err
+	}
+	o.Recent.Wrote(obj, asked)
+	return nil
+}
+
+// Delete deletes an object as it was read. If it was written since, this is a conflict (IsStale), because the reason to delete it
+// may not hold any more. A missing object is not an error.
+func (o Outside) Delete(ctx context.Context, obj client.Object) error {
+	is := client.Preconditions{UID: ptr.To(obj.GetUID()), ResourceVersion: ptr.To(obj.GetResourceVersion())}
+	return client.IgnoreNotFound(o.Client.Delete(ctx, obj, is))
+}
+
+// DeleteAny deletes an object, even if it was written since it was read. An object that is missing, or was replaced by another
+// one of its name, is not an error.
+func (o Outside) DeleteAny(ctx context.Context, obj client.Object) error {
+	err := o.Client.Delete(ctx, obj, client.Preconditions{UID: ptr.To(obj.GetUID())})
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// SetConditions sets conditions of an object other than the reconciled one, and writes them if they changed. Because all
+// conditions are one list to a merge patch, the write requires the resource version that was read; after a conflict, the changes
+// are merged into the live object. A missing object is not an error.
+func (o Outside) SetConditions(ctx context.Context, obj Object, conditions ...clusterv1.Condition) error {
+	before := slices.Clone(obj.GetConditions())
+	for _, c := range conditions {
+		condition.Set(obj, c)
+	}
+	return o.SaveConditions(ctx, obj, before)
+}
+
+// SaveConditionsIfUnchanged is SaveConditions for conditions that depend on the rest of the object: any change of the object since it was
+// read is a conflict (IsStale). Afterwards, obj has the new resource version.
+func (o Outside) SaveConditionsIfUnchanged(ctx context.Context, obj Object, before clusterv1.Conditions) error {
+	if conditionlist.Same(before, obj.GetConditions()) {
+		return nil
+	}
+	condition.Stamp(obj, before, o.Clock.Now())
+	written, err := o.patchConditions(ctx, obj, obj.GetResourceVersion(), obj.GetConditions())
+	if err == nil {
+		obj.SetResourceVersion(written)
+	}
+	return err
+}
+
+// SaveConditions is SetConditions for conditions that are already set on obj; before is what they were.
+func (o Outside) SaveConditions(ctx context.Context, obj Object, before clusterv1.Conditions) error {
+	if conditionlist.Same(before, obj.GetConditions()) {
+		return nil
+	}
+	condition.Stamp(obj, before, o.Clock.Now())
+	after := slices.Clone(obj.GetConditions())
+	version, conditions := obj.GetResourceVersion(), after
+	for attempt := 0; ; attempt++ {
+		written, err := o.patchConditions(ctx, obj, version, conditions)
+		if err == nil {
+			if attempt == 0 {
+				obj.SetResourceVersion(written)
+			} // Otherwise obj is older than the object that was written, and a deletion with Delete must detect that.
+			return nil
+		}
+		if !apierrors.IsConflict(err) || attempt == statusAttempts {
+			return client.IgnoreNotFound(err)
+		}
+		live, ok := obj.DeepCopyObject().(Object)
+		if !ok {
+			return err
+		}
+		if err := o.Live.Get(ctx, client.ObjectKeyFromObject(obj), live); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		if live.GetUID() != obj.GetUID() {
+			return nil
+		}
+		version, conditions = live.GetResourceVersion(), conditionlist.Merge(before, after, live.GetConditions())
+		if conditionlist.Same(conditions, live.GetConditions()) {
+			return nil
+		}
+	}
+}
+
+func (o Outside) patchConditions(ctx context.Context, obj Object, version string, conditions clusterv1.Conditions) (written string, err error) {
+	raw, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": version},
+		"status":   map[string]any{"conditions": conditions},
+	})
+	if err != nil {
+		return "", err
+	}
+	answer, ok := obj.DeepCopyObject().(client.Object)
+	if !ok {
+		return "", fmt.Errorf("%T is not an object", obj)
+	}
+	err = o.Client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, raw))
+	return answer.GetResourceVersion(), err
+}

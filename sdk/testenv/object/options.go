@@ -1,0 +1,112 @@
+package object
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
+)
+
+// Deleting makes obj one that is being deleted since Now. Without a finalizer it gets one: that of its kind for Clusters and
+// Machines, otherwise "test/deleting".
+func Deleting[T client.Object](obj T) {
+	at := metav1.NewTime(Now())
+	obj.SetDeletionTimestamp(&at)
+	if len(obj.GetFinalizers()) > 0 {
+		return
+	}
+	finalizer := "test/deleting"
+	switch any(obj).(type) {
+	case *clusterv1.Cluster:
+		finalizer = clusterv1.ClusterFinalizer
+	case *clusterv1.Machine:
+		finalizer = clusterv1.MachineFinalizer
+	}
+	obj.SetFinalizers([]string{finalizer})
+}
+
+// Paused pauses the Cluster.
+func Paused(c *clusterv1.Cluster) { c.Spec.Paused = true }
+
+// InfrastructureReady makes the infrastructure of the Cluster ready.
+func InfrastructureReady(c *clusterv1.Cluster) { c.Status.InfrastructureReady = true }
+
+// Initialized makes the control plane of the Cluster initialized.
+func Initialized(c *clusterv1.Cluster) {
+	condition.Set(c, condition.True(clusterv1.ControlPlaneInitializedCondition))
+	condition.Stamp(c, nil, Now())
+}
+
+// ControlPlane makes the Machine one of the control plane.
+func ControlPlane(m *clusterv1.Machine) {
+	metav1.SetMetaDataLabel(&m.ObjectMeta, clusterv1.MachineControlPlaneLabel, "")
+}
+
+// WithNode gives the Machine the Node that Node returns.
+func WithNode(name string) func(*clusterv1.Machine) {
+	return func(m *clusterv1.Machine) {
+		id := ProviderID(name)
+		m.Spec.ProviderID = &id
+		m.Status.NodeRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name}
+	}
+}
+
+// Running gives the Machine the status of one whose infrastructure is ready, and whose Node of the same name is healthy since at.
+func Running(at time.Time) func(*clusterv1.Machine) {
+	return func(m *clusterv1.Machine) {
+		m.Status.NodeRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: m.Name}
+		m.Status.InfrastructureReady = true
+		before := m.Status.Conditions
+		condition.Set(m, condition.True(clusterv1.MachineNodeHealthyCondition))
+		condition.Set(m, condition.True(clusterv1.ReadyCondition))
+		condition.Stamp(m, before, at)
+	}
+}
+
+// ProviderID returns the provider ID of a Node.
+func ProviderID(node string) string { return "test:///" + node }
+
+// Node returns a Node of a workload cluster.
+func Node(name string, with ...func(*corev1.Node)) *corev1.Node {
+	return changed(&corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: UID("Node", name)}, Spec: corev1.NodeSpec{ProviderID: ProviderID(name)},
+	}, with)
+}
+
+// ControlledBy makes owner the controller of obj, and returns obj. The kind of owner is taken from its TypeMeta, which only objects of
+// Cluster API's core group may lack.
+func ControlledBy[T client.Object](obj T, owner client.Object) T {
+	kind := owner.GetObjectKind().GroupVersionKind()
+	if kind.Empty() {
+		scheme := runtime.NewScheme()
+		err := clusterv1.AddToScheme(scheme)
+		if err == nil {
+			kind, err = apiutil.GVKForObject(owner, scheme)
+		}
+		if err != nil {
+			panic(fmt.Sprintf("the owner %T has no kind: %v", owner, err))
+		}
+	}
+	obj.SetOwnerReferences([]metav1.OwnerReference{ownership.Reference(owner, kind, true)})
+	return obj
+}
+
+// State returns a condition of an object in short: status, severity, reason and message; empty if there is none.
+func State(on condition.Getter, t clusterv1.ConditionType) string {
+	c := condition.Get(on, t)
+	if c == nil {
+		return ""
+	}
+	parts := []string{string(c.Status), string(c.Severity), c.Reason, c.Message}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), " ")
+}

@@ -1,0 +1,109 @@
+// Package version describes the running build of this project.
+//
+// Versions of providers, of Kubernetes or of releases that
+// could be installed do not belong here.
+package version
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/blang/semver/v4"
+)
+
+// Set by the linker (-ldflags "-X sigs.k8s.io/cluster-api/sdk/version.gitVersion=v1.7.0 ...").
+// Empty values are derived from the build information that the Go toolchain embeds.
+var (
+	gitMajor     string
+	gitMinor     string
+	gitVersion   string
+	gitCommit    string
+	gitTreeState string
+	buildDate    string
+	goProxy      string
+)
+
+// develVersion is the version of a build without stamps and without a module version.
+const develVersion = "v0.0.0-devel"
+
+// Info describes a build. The names are those that `clusterctl version` prints.
+type Info struct {
+	Major        string `json:"major,omitempty"`
+	Minor        string `json:"minor,omitempty"`
+	GitVersion   string `json:"gitVersion,omitempty"`
+	GitCommit    string `json:"gitCommit,omitempty"`
+	GitTreeState string `json:"gitTreeState,omitempty"`
+	BuildDate    string `json:"buildDate,omitempty"`
+	GoVersion    string `json:"goVersion,omitempty"`
+	Compiler     string `json:"compiler,omitempty"`
+	Platform     string `json:"platform,omitempty"`
+}
+
+// Get returns the running binary's Info: linker-stamped values first, the toolchain's build information for the rest.
+func Get() Info {
+	stamped := Info{
+		Major: gitMajor, Minor: gitMinor, GitVersion: gitVersion, GitCommit: gitCommit,
+		GitTreeState: gitTreeState, BuildDate: buildDate,
+	}
+	build, _ := debug.ReadBuildInfo()
+	return complete(stamped, build)
+}
+
+// GoProxy returns the module proxy to use if the user's GOPROXY is empty (usually the output
+// of `go env GOPROXY` at build time), or "" when none was stamped.
+func GoProxy() string {
+	return goProxy
+}
+
+// String returns the git version.
+func (i Info) String() string {
+	return i.GitVersion
+}
+
+// UserAgent returns the user agent of a program: name/version (os/arch).
+func (i Info) UserAgent(program string) string {
+	return fmt.Sprintf("%s/%s (%s)", program, i.GitVersion, i.Platform)
+}
+
+func complete(i Info, build *debug.BuildInfo) Info {
+	i.GoVersion = runtime.Version()
+	i.Compiler = runtime.Compiler
+	i.Platform = runtime.GOOS + "/" + runtime.GOARCH
+	if build != nil {
+		i = fromBuild(i, build)
+	}
+	if i.GitVersion == "" {
+		i.GitVersion = develVersion
+	}
+	if v, err := semver.ParseTolerant(i.GitVersion); err == nil {
+		i.Major = orDefault(i.Major, fmt.Sprint(v.Major))
+		i.Minor = orDefault(i.Minor, fmt.Sprint(v.Minor))
+	}
+	return i
+}
+
+func fromBuild(i Info, build *debug.BuildInfo) Info {
+	if v := build.Main.Version; v != "" && v != "(devel)" {
+		i.GitVersion = orDefault(i.GitVersion, strings.TrimSuffix(v, "+dirty"))
+	}
+	for _, s := range build.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			i.GitCommit = orDefault(i.GitCommit, s.Value)
+		case "vcs.time":
+			i.BuildDate = orDefault(i.BuildDate, s.Value)
+		case "vcs.modified":
+			i.GitTreeState = orDefault(i.GitTreeState, map[string]string{"true": "dirty", "false": "clean"}[s.Value])
+		}
+	}
+	return i
+}
+
+func orDefault(value, fallback string) string {
+	if value != "" {
+		return value
+	}
+	return fallback
+}

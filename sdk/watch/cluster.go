@@ -1,0 +1,55 @@
+package watch
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+)
+
+// Aspect is a value of a Cluster that controllers of other kinds depend on. Values are compared with ==.
+type Aspect func(*clusterv1.Cluster) any
+
+// Paused returns whether the Cluster is paused.
+func Paused(c *clusterv1.Cluster) any { return c.Spec.Paused }
+
+// Deleting returns whether the Cluster is being deleted.
+func Deleting(c *clusterv1.Cluster) any { return !c.DeletionTimestamp.IsZero() }
+
+// Endpoint returns the address of the API server.
+func Endpoint(c *clusterv1.Cluster) any { return c.Spec.ControlPlaneEndpoint }
+
+// InfrastructureReady returns whether the Cluster's infrastructure is ready for Machines.
+func InfrastructureReady(c *clusterv1.Cluster) any { return c.Status.InfrastructureReady }
+
+// ControlPlaneReady returns whether the control plane is ready.
+func ControlPlaneReady(c *clusterv1.Cluster) any { return c.Status.ControlPlaneReady }
+
+// ControlPlaneInitialized returns whether kubeadm init, or its equivalent, has completed.
+func ControlPlaneInitialized(c *clusterv1.Cluster) any {
+	return condition.IsTrue(c, clusterv1.ControlPlaneInitializedCondition)
+}
+
+// Cluster selects the creation of Clusters, and updates that change one of the aspects.
+func Cluster(aspects ...Aspect) predicate.Predicate {
+	p := nothing()
+	p.CreateFunc = func(event.CreateEvent) bool { return true }
+	p.UpdateFunc = func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*clusterv1.Cluster)
+		if !ok {
+			return false
+		}
+		after, ok := e.ObjectNew.(*clusterv1.Cluster)
+		if !ok {
+			return false
+		}
+		for _, aspect := range aspects {
+			if aspect(before) != aspect(after) {
+				return true
+			}
+		}
+		return false
+	}
+	return p
+}
