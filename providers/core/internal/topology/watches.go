@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
@@ -162,7 +164,7 @@ func ofClass(reader client.Reader) handler.MapFunc {
 	}
 }
 
-// ofExtension maps an ExtensionConfig to the Clusters that its extensions may hold back, and to those of classes that it patches. Their
+// ofExtension maps an ExtensionConfig to the Clusters that its extensions may hold back, and to those of classes that it patches.
 // answers of before do not count any more.
 func (c *Controller) ofExtension(ctx context.Context, o client.Object) []reconcile.Request {
 	if c.hooks != nil {
@@ -189,4 +191,45 @@ func (c *Controller) ofExtension(ctx context.Context, o client.Object) []reconci
 // heldReasons are the reasons of condition TopologyReconciled while an extension blocks, fails or is not known yet.
 func heldReasons() []string {
 	return []string{clusterv1.TopologyReconciledHookBlockingReason, clusterv1.TopologyReconcileFailedReason, clusterv1.DeletedReason}
+}
+
+// workloadEvents are the events of workload clusters that wake Clusters with MachinePools, whose upgrades wait for Nodes.
+func workloadEvents(reader client.Reader) remote.Events {
+	return remote.Events{
+		Connection: func(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
+			pools := &clusterv1.MachinePoolList{}
+			err := reader.List(ctx, pools, client.InNamespace(cluster.Namespace), client.MatchingFields{clusterIndex: cluster.Name})
+			if err != nil || len(pools.Items) == 0 {
+				return nil // A cache does not fail.
+			}
+			return []reconcile.Request{{NamespacedName: cluster}}
+		},
+		Watches: []remote.Watch{{Object: &corev1.Node{}, Requests: ofPoolNode, Changed: kubeletChanged}},
+	}
+}
+
+// ofPoolNode maps a Node of a MachinePool, according to its annotations, to the Cluster. A new Node has none yet: it changes
+// status.nodeRefs of its pool. Workload clusters are not trusted: a wrong annotation costs one reconcile.
+func ofPoolNode(_ context.Context, cluster types.NamespacedName, obj client.Object) []reconcile.Request {
+	if obj.GetAnnotations()[clusterv1.OwnerKindAnnotation] != clusterv1.MachinePoolKind {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: cluster}}
+}
+
+// kubeletChanged reports whether the version of the kubelet of a Node changed.
+func kubeletChanged(before, after client.Object) bool {
+	was, ok := before.(*corev1.Node)
+	if !ok {
+		return false
+	}
+	is, ok := after.(*corev1.Node)
+	return ok && was.Status.NodeInfo.KubeletVersion != is.Status.NodeInfo.KubeletVersion
+}
+
+// nodesChanged selects MachinePools whose Nodes are others than before.
+func nodesChanged() predicate.Predicate {
+	return watch.Updated(func(before, after *clusterv1.MachinePool) bool {
+		return !slices.Equal(before.Status.NodeRefs, after.Status.NodeRefs)
+	})
 }

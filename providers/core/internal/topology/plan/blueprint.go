@@ -1,4 +1,4 @@
-package topology
+package plan
 
 import (
 	"context"
@@ -114,4 +114,19 @@ func (p *Planner) template(ctx context.Context, class *clusterv1.ClusterClass, r
 		return nil, fmt.Errorf("ClusterClass %s: reading a template: %w", client.ObjectKeyFromObject(class), err)
 	}
 	return template, nil
+}
+
+// templatesOf returns the templates of a class that a Cluster uses.
+func templatesOf(b *desired.Blueprint) []*unstructured.Unstructured {
+	all := []*unstructured.Unstructured{b.InfrastructureCluster, b.ControlPlane}
+	if b.ControlPlaneMachines != nil {
+		all = append(all, b.ControlPlaneMachines)
+	}
+	for _, t := range b.MachineDeployments {
+		all = append(all, t.Bootstrap, t.Infrastructure)
+	}
+	for _, t := range b.MachinePools {
+		all = append(all, t.Bootstrap, t.Infrastructure)
+	}
+	return all
 }

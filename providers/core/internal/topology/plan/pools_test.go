@@ -1,4 +1,4 @@
-package topology
+package plan
 
 import (
 	"context"
@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
@@ -63,7 +61,7 @@ func TestFindUpgradingPool(t *testing.T) {
 				nodes.WithObjects(object.Node(fmt.Sprintf("n%d", i), withKubelet(v)))
 			}
 			workload := nodes.Build()
-			p := &Planner{PoolVersions: poolVersions(func(context.Context, types.NamespacedName) (client.Reader, error) { return workload, tt.offline })}
+			p := &Planner{PoolVersions: NodeVersions(func(context.Context, types.NamespacedName) (client.Reader, error) { return workload, tt.offline })}
 			have := upgrade.Workers{Version: at}
 			if tt.version != "" {
 				have.Version = tt.version
@@ -77,30 +75,5 @@ func TestFindUpgradingPool(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestPoolEvents(t *testing.T) {
-	cluster := types.NamespacedName{Namespace: "default", Name: "c"}
-	pooled := func(n *corev1.Node) {
-		n.Annotations = map[string]string{clusterv1.OwnerKindAnnotation: clusterv1.MachinePoolKind}
-	}
-	if diff := cmp.Diff([]reconcile.Request{{NamespacedName: cluster}}, ofPoolNode(t.Context(), cluster, object.Node("n", pooled))); diff != "" {
-		t.Errorf("a Node of a pool, -want +got:\n%s", diff)
-	}
-	if got := ofPoolNode(t.Context(), cluster, object.Node("n")); got != nil {
-		t.Errorf("another Node triggers %v", got)
-	}
-	if !kubeletChanged(object.Node("n", withKubelet("v1.30.0")), object.Node("n", withKubelet("v1.31.0"))) {
-		t.Error("an upgrade of a kubelet does not matter")
-	}
-	if kubeletChanged(object.Node("n"), object.Node("n", pooled)) {
-		t.Error("an annotation of a Node matters")
-	}
-	updated := func(before, after *clusterv1.MachinePool) bool {
-		return nodesChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
-	}
-	if !updated(poolWithNodes("a"), poolWithNodes("b")) || updated(poolWithNodes("a"), poolWithNodes("a")) {
-		t.Error("only changes of status.nodeRefs matter")
 	}
 }

@@ -1,8 +1,7 @@
-package topology
+package plan
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,7 +11,6 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
-	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/ssa"
 )
@@ -77,7 +75,7 @@ type Plan struct {
 	// Hooks is what lifecycle hooks hold back, and what to record about them before the plan is carried out.
 	Hooks lifecycle.Outcome
 	// heldTemplates are the templates that objects on hold refer to.
-	heldTemplates map[templateKey]bool
+	heldTemplates map[identity]bool
 	// Kinds has an object of each kind of the class's templates and the Cluster's objects. Kinds may repeat.
 	Kinds []*unstructured.Unstructured
 }
@@ -92,78 +90,4 @@ type Change struct {
 	// Kept is set if Live must not be changed: it was created from the desired spec, and only webhooks or policies have
 	// changed that.
 	Kept bool
-}
-
-// Plan computes the plan for a Cluster that has a topology. The Cluster is not changed. While hook BeforeClusterCreate blocks, the plan has
-// only Class and Hooks.
-func (p *Planner) Plan(ctx context.Context, cluster *clusterv1.Cluster) (*Plan, error) {
-	asked := cluster
-	class, err := p.class(ctx, cluster)
-	if err != nil {
-		return nil, err
-	}
-	compiled, err := p.Classes.get(class)
-	if err != nil {
-		return nil, err
-	}
-	if cluster, err = compiled.withVariables(cluster); err != nil {
-		return nil, err
-	}
-	blueprint, err := p.blueprint(ctx, cluster, class, compiled)
-	if err != nil {
-		return nil, err
-	}
-	current, err := p.current(ctx, cluster, blueprint)
-	if err != nil {
-		return nil, err
-	}
-	held := &holds{Hooks: p.Hooks, cluster: asked}
-	if err := held.creation(ctx); err != nil || held.HoldsCreation() {
-		return &Plan{Class: class, Hooks: held.Outcome}, err
-	}
-	versions, err := p.versions(ctx, cluster, current, held)
-	if err != nil {
-		return nil, err
-	}
-	want, err := desired.Compute(ctx, desired.Input{Cluster: cluster, Blueprint: blueprint, Current: current, Versions: versions})
-	if err != nil {
-		return nil, err
-	}
-	c := &comparison{
-		Planner: p, cluster: cluster, current: current, want: want,
-		live: map[objectKey]*unstructured.Unstructured{}, kept: map[*unstructured.Unstructured]ssa.Diff{},
-	}
-	if err := want.Rotate(ctx, cluster, c.fits); err != nil {
-		return nil, err
-	}
-	plan, err := c.plan(ctx, class, versions, templatesOf(blueprint))
-	if err != nil {
-		return nil, err
-	}
-	plan.Hooks = held.Outcome
-	return plan, nil
-}
-
-// templatesOf returns the templates of a class that a Cluster uses.
-func templatesOf(b *desired.Blueprint) []*unstructured.Unstructured {
-	all := []*unstructured.Unstructured{b.InfrastructureCluster, b.ControlPlane}
-	if b.ControlPlaneMachines != nil {
-		all = append(all, b.ControlPlaneMachines)
-	}
-	for _, t := range b.MachineDeployments {
-		all = append(all, t.Bootstrap, t.Infrastructure)
-	}
-	for _, t := range b.MachinePools {
-		all = append(all, t.Bootstrap, t.Infrastructure)
-	}
-	return all
-}
-
-// leaveEndpoint makes an apply leave the endpoint of an infrastructure cluster to its provider, unless the class sets it.
-func leaveEndpoint() []ssa.Option {
-	return []ssa.Option{ssa.LeaveZero(contract.ControlPlaneEndpointPaths()...)}
-}
-
-func describe(u *unstructured.Unstructured) string {
-	return fmt.Sprintf("%s %s/%s", u.GetKind(), u.GetNamespace(), u.GetName())
 }

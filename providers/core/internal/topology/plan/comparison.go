@@ -1,4 +1,4 @@
-package topology
+package plan
 
 import (
 	"context"
@@ -10,7 +10,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
+	"sigs.k8s.io/cluster-api/sdk/ssa"
 )
+
+// comparison compares the desired objects of a Cluster with the current ones, for one plan.
+type comparison struct {
+	*Planner
+	cluster *clusterv1.Cluster
+	current *desired.Current
+	want    *desired.Objects
+	// live holds the objects that find has read, nil for those that do not exist.
+	live map[objectKey]*unstructured.Unstructured
+	// kept holds, by desired template, how the live template differs from it although it is not replaced: see fits.
+	kept map[*unstructured.Unstructured]ssa.Diff
+}
+
+// objectKey identifies an object of a Cluster at an API version.
+type objectKey struct {
+	kind schema.GroupVersionKind
+	name string
+}
 
 // find returns an object, nil if it does not exist. Each object is read at most once.
 func (c *comparison) find(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
@@ -31,7 +51,7 @@ func (c *comparison) find(ctx context.Context, kind schema.GroupVersionKind, nam
 
 // read reads kinds of this group as Go types: reading them unstructured would start a second cache.
 func (c *comparison) read(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
-	typed := typedObject(kind)
+	typed := TypedObject(kind)
 	if typed == nil {
 		return c.External.Exact(ctx, &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: name}, c.cluster.Namespace)
 	}
@@ -59,8 +79,8 @@ func (c *comparison) listed(kind, name string) client.Object {
 	return nil
 }
 
-// typedObject returns an empty object of the kinds of this group that topologies have, nil for other kinds.
-func typedObject(kind schema.GroupVersionKind) client.Object {
+// TypedObject returns an empty object of the kinds of this group that topologies have, nil for other kinds.
+func TypedObject(kind schema.GroupVersionKind) client.Object {
 	if kind.GroupVersion() != clusterv1.GroupVersion {
 		return nil
 	}
@@ -90,5 +110,10 @@ func (c *comparison) checkOwnership(live *unstructured.Unstructured) error {
 		return nil
 	}
 	return fmt.Errorf("%s exists and is not part of the topology of this Cluster (labels %s and %s): delete or rename it, or choose another naming strategy in the ClusterClass",
-		describe(live), clusterv1.ClusterTopologyOwnedLabel, clusterv1.ClusterNameLabel)
+		Describe(live), clusterv1.ClusterTopologyOwnedLabel, clusterv1.ClusterNameLabel)
+}
+
+// Describe returns the kind, namespace and name of an object.
+func Describe(u *unstructured.Unstructured) string {
+	return fmt.Sprintf("%s %s/%s", u.GetKind(), u.GetNamespace(), u.GetName())
 }

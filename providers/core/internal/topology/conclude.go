@@ -6,6 +6,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -21,7 +22,7 @@ func (c *Controller) conclude(ctx context.Context, s *scope, result step.Result,
 		// The condition would describe an outdated Cluster.
 		return result, err
 	}
-	if notReady, ok := errors.AsType[*ClassNotReconciledError](err); ok {
+	if notReady, ok := errors.AsType[*plan.ClassNotReconciledError](err); ok {
 		condition.Set(s.cluster, classNotReconciled(notReady))
 		return step.Wait("ClusterClass " + notReady.Class + " to be reconciled"), nil
 	}
@@ -44,22 +45,22 @@ func (c *Controller) conclude(ctx context.Context, s *scope, result step.Result,
 	return result, err
 }
 
-func classNotReconciled(err *ClassNotReconciledError) clusterv1.Condition {
+func classNotReconciled(err *plan.ClassNotReconciledError) clusterv1.Condition {
 	return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo,
 		clusterv1.TopologyReconciledClusterClassNotReconciledReason, "%s", err.Error())
 }
 
 // reconciled returns condition TopologyReconciled of a reconcile that ended with err. The plan may be nil if err is not.
-func reconciled(plan *Plan, err error) clusterv1.Condition {
+func reconciled(planned *plan.Plan, err error) clusterv1.Condition {
 	if err != nil {
 		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityError,
 			clusterv1.TopologyReconcileFailedReason, "%s", err.Error())
 	}
-	if len(plan.Hooks.Blocking) > 0 {
+	if len(planned.Hooks.Blocking) > 0 {
 		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo,
-			clusterv1.TopologyReconciledHookBlockingReason, "%s", plan.Hooks.Message())
+			clusterv1.TopologyReconciledHookBlockingReason, "%s", planned.Hooks.Message())
 	}
-	if reason, message, waiting := plan.Versions.Waiting(); waiting {
+	if reason, message, waiting := planned.Versions.Waiting(); waiting {
 		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, reason, "%s", message)
 	}
 	return condition.True(clusterv1.TopologyReconciledCondition)

@@ -1,4 +1,4 @@
-package topology
+package plan
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func (c *comparison) deletions(ctx context.Context) ([]*unstructured.Unstructure
 	}
 	var found []*unstructured.Unstructured
 	for _, key := range obsolete {
-		if typedObject(key.kind) == nil {
+		if TypedObject(key.kind) == nil {
 			// The reference may have a version that is no longer served.
 			if key.kind, err = c.External.Versions.Newest(ctx, key.kind.GroupKind()); err != nil {
 				return nil, err
@@ -69,28 +69,6 @@ func (c *comparison) obsolete(ctx context.Context) ([]objectKey, error) {
 	return keys, nil
 }
 
-// heldTemplates returns the templates that objects on hold refer to.
-func (c *comparison) heldTemplates() (map[templateKey]bool, error) {
-	held := map[templateKey]bool{}
-	if c.want.ControlPlaneOnHold && c.current.ControlPlane != nil {
-		ref, err := contract.ControlPlaneOf(c.current.ControlPlane).InfrastructureRef()
-		if err != nil {
-			return nil, err
-		}
-		if ref != nil {
-			held[keyOf(ref)] = true
-		}
-	}
-	for _, md := range c.want.MachineDeployments {
-		if current := c.current.MachineDeployments[md.TopologyName]; md.OnHold && current != nil {
-			for _, ref := range reference.OfMachine(&current.Spec.Template.Spec) {
-				held[keyOf(ref)] = true
-			}
-		}
-	}
-	return held, nil
-}
-
 func healthCheck(name string) objectKey {
 	return objectKey{clusterv1.GroupVersion.WithKind("MachineHealthCheck"), name}
 }
@@ -129,7 +107,7 @@ func (c *comparison) rotatedControlPlaneTemplate() ([]objectKey, error) {
 		return nil, nil
 	}
 	old, err := contract.ControlPlaneOf(c.current.ControlPlane).InfrastructureRef()
-	if err != nil || old == nil || sameObject(old, desired.RefTo(c.want.ControlPlaneMachines)) {
+	if err != nil || old == nil || identityOf(old) == identityOfObject(c.want.ControlPlaneMachines) {
 		return nil, err
 	}
 	return []objectKey{{old.GroupVersionKind(), old.Name}}, nil
@@ -143,10 +121,10 @@ func (c *comparison) rotatedTemplates(ctx context.Context, md *desired.MachineDe
 		return nil, nil
 	}
 	var old []*corev1.ObjectReference
-	if ref := current.Spec.Template.Spec.Bootstrap.ConfigRef; ref != nil && !sameObject(ref, desired.RefTo(md.Bootstrap)) {
+	if ref := current.Spec.Template.Spec.Bootstrap.ConfigRef; ref != nil && identityOf(ref) != identityOfObject(md.Bootstrap) {
 		old = append(old, ref)
 	}
-	if ref := &current.Spec.Template.Spec.InfrastructureRef; !sameObject(ref, desired.RefTo(md.Infrastructure)) {
+	if ref := &current.Spec.Template.Spec.InfrastructureRef; identityOf(ref) != identityOfObject(md.Infrastructure) {
 		old = append(old, ref)
 	}
 	if len(old) == 0 {
@@ -167,15 +145,10 @@ func (c *comparison) rotatedTemplates(ctx context.Context, md *desired.MachineDe
 
 func isUsed(sets []clusterv1.MachineSet, ref *corev1.ObjectReference) bool {
 	for i := range sets {
-		used := func(by *corev1.ObjectReference) bool { return sameObject(by, ref) }
+		used := func(by *corev1.ObjectReference) bool { return identityOf(by) == identityOf(ref) }
 		if slices.ContainsFunc(reference.OfMachine(&sets[i].Spec.Template.Spec), used) {
 			return true
 		}
 	}
 	return false
-}
-
-// sameObject reports whether two references point to the same object, at any API version.
-func sameObject(a, b *corev1.ObjectReference) bool {
-	return a.Name == b.Name && a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind()
 }
