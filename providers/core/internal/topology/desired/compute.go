@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/names"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
@@ -31,8 +29,11 @@ func Compute(ctx context.Context, in Input) (*Objects, error) {
 	if err := in.Blueprint.Engine.Apply(ctx, &c.patch); err != nil {
 		return nil, err
 	}
-	for _, mp := range c.objects.MachinePools {
-		if err := mp.setRevisions(); err != nil {
+	for _, w := range c.objects.Workers {
+		if w.Pool == nil {
+			continue
+		}
+		if err := w.setRevisions(); err != nil {
 			return nil, err
 		}
 	}
@@ -73,15 +74,15 @@ func (c *computation) infrastructureAndControlPlane() error {
 func (c *computation) machineDeployments(topologies []clusterv1.MachineDeploymentTopology) error {
 	for i := range topologies {
 		topology := &topologies[i]
-		class := MachineDeploymentClass(c.Blueprint.Class, topology.Class)
+		class := machineDeploymentClass(c.Blueprint.Class, topology.Class)
 		if class == nil {
-			return missingClass("MachineDeployment", topology.Class, topology.Name, c.Blueprint.Class)
+			return missingClass(MachineDeploymentKind, topology.Class, topology.Name, c.Blueprint.Class)
 		}
-		n := names.Workers{Kind: "MachineDeployment", Topology: topology.Name, Strategy: names.MachineDeploymentStrategy}
+		n := names.Workers{Kind: MachineDeploymentKind, Topology: topology.Name, Strategy: names.MachineDeploymentStrategy}
 		if class.NamingStrategy != nil {
 			n.Template = class.NamingStrategy.Template
 		}
-		name, version, err := c.nameAndVersion(n, currentName(c.Current.MachineDeployments, topology.Name), c.Versions.MachineDeployments, &c.objects.DeploymentsWaiting)
+		name, version, err := c.nameAndVersion(n, c.currentName(MachineDeploymentKind, topology.Name), c.Versions.MachineDeployments, &c.objects.DeploymentsWaiting)
 		if err != nil {
 			return err
 		}
@@ -90,8 +91,8 @@ func (c *computation) machineDeployments(topologies []clusterv1.MachineDeploymen
 		}
 		md := machineDeployment(c.Input, topology, class, name, version)
 		md.OnHold = slices.Contains(c.Versions.MachineDeployments.Pending, name)
-		c.objects.MachineDeployments = append(c.objects.MachineDeployments, md)
-		c.patch.MachineDeployments = append(c.patch.MachineDeployments, md.patchInput(topology, c.Blueprint.MachineDeployments[class.Class]))
+		c.objects.Workers = append(c.objects.Workers, md)
+		c.patch.MachineDeployments = append(c.patch.MachineDeployments, deploymentPatches(topology, md, c.Blueprint.Workers[WorkersID{MachineDeploymentKind, class.Class}]))
 	}
 	return nil
 }
@@ -99,15 +100,15 @@ func (c *computation) machineDeployments(topologies []clusterv1.MachineDeploymen
 func (c *computation) machinePools(topologies []clusterv1.MachinePoolTopology) error {
 	for i := range topologies {
 		topology := &topologies[i]
-		class := MachinePoolClass(c.Blueprint.Class, topology.Class)
+		class := machinePoolClass(c.Blueprint.Class, topology.Class)
 		if class == nil {
-			return missingClass("MachinePool", topology.Class, topology.Name, c.Blueprint.Class)
+			return missingClass(MachinePoolKind, topology.Class, topology.Name, c.Blueprint.Class)
 		}
-		n := names.Workers{Kind: "MachinePool", Topology: topology.Name, Strategy: names.MachinePoolStrategy}
+		n := names.Workers{Kind: MachinePoolKind, Topology: topology.Name, Strategy: names.MachinePoolStrategy}
 		if class.NamingStrategy != nil {
 			n.Template = class.NamingStrategy.Template
 		}
-		name, version, err := c.nameAndVersion(n, currentName(c.Current.MachinePools, topology.Name), c.Versions.MachinePools, &c.objects.PoolsWaiting)
+		name, version, err := c.nameAndVersion(n, c.currentName(MachinePoolKind, topology.Name), c.Versions.MachinePools, &c.objects.PoolsWaiting)
 		if err != nil {
 			return err
 		}
@@ -119,16 +120,16 @@ func (c *computation) machinePools(topologies []clusterv1.MachinePoolTopology) e
 			return err
 		}
 		mp.OnHold = slices.Contains(c.Versions.MachinePools.Pending, name)
-		c.objects.MachinePools = append(c.objects.MachinePools, mp)
-		c.patch.MachinePools = append(c.patch.MachinePools, mp.patchInput(topology, c.Blueprint.MachinePools[class.Class]))
+		c.objects.Workers = append(c.objects.Workers, mp)
+		c.patch.MachinePools = append(c.patch.MachinePools, poolPatches(topology, mp, c.Blueprint.Workers[WorkersID{MachinePoolKind, class.Class}]))
 	}
 	return nil
 }
 
 // currentName returns the object name of workers by their topology name, "" if the object does not exist.
-func currentName[W client.Object](current map[string]W, topology string) string {
-	if w, ok := current[topology]; ok {
-		return w.GetName()
+func (c *computation) currentName(kind, topology string) string {
+	if w, ok := c.Current.Workers[WorkersID{kind, topology}]; ok {
+		return w.Object().GetName()
 	}
 	return ""
 }
@@ -151,8 +152,8 @@ func (c *computation) nameAndVersion(n names.Workers, existing string, planned u
 	return name, version, err
 }
 
-// MachineDeploymentClass returns the class of MachineDeployments with this name, nil if there is none.
-func MachineDeploymentClass(class *clusterv1.ClusterClass, name string) *clusterv1.MachineDeploymentClass {
+// machineDeploymentClass returns the class of MachineDeployments with this name, nil if there is none.
+func machineDeploymentClass(class *clusterv1.ClusterClass, name string) *clusterv1.MachineDeploymentClass {
 	for i := range class.Spec.Workers.MachineDeployments {
 		if class.Spec.Workers.MachineDeployments[i].Class == name {
 			return &class.Spec.Workers.MachineDeployments[i]
@@ -161,8 +162,8 @@ func MachineDeploymentClass(class *clusterv1.ClusterClass, name string) *cluster
 	return nil
 }
 
-// MachinePoolClass returns the class of MachinePools with this name, nil if there is none.
-func MachinePoolClass(class *clusterv1.ClusterClass, name string) *clusterv1.MachinePoolClass {
+// machinePoolClass returns the class of MachinePools with this name, nil if there is none.
+func machinePoolClass(class *clusterv1.ClusterClass, name string) *clusterv1.MachinePoolClass {
 	for i := range class.Spec.Workers.MachinePools {
 		if class.Spec.Workers.MachinePools[i].Class == name {
 			return &class.Spec.Workers.MachinePools[i]

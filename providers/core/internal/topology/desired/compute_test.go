@@ -36,7 +36,7 @@ func input(t *testing.T, change func(*clusterv1.Cluster, *clusterv1.ClusterClass
 		Blueprint: &Blueprint{
 			Class: class, Engine: engine, InfrastructureCluster: aTemplate("InfraTemplate", "infra", ""),
 			ControlPlane: aTemplate("ControlPlaneTemplate", "cp", ""), ControlPlaneMachines: aTemplate("MachineTemplate", "cp-machine", ""),
-			MachineDeployments: map[string]Templates{"worker": {Bootstrap: aTemplate("BootstrapTemplate", "b", ""), Infrastructure: aTemplate("MachineTemplate", "m", "")}},
+			Workers: map[WorkersID]Templates{{MachineDeploymentKind, "worker"}: {Bootstrap: aTemplate("BootstrapTemplate", "b", ""), Infrastructure: aTemplate("MachineTemplate", "m", "")}},
 		},
 		Current:  &Current{Terminating: sets.New[string]()},
 		Versions: upgrade.Plan{ControlPlane: "v1.30.0", MachineDeployments: upgrade.Sequence{Versions: map[string]string{"md": "v1.29.0"}}},
@@ -66,7 +66,7 @@ func TestMachineDeployment(t *testing.T) {
 		}}
 		md.Replicas, md.MinReadySeconds = &five, &seven
 	})
-	md := compute(t, in).MachineDeployments[0]
+	md := compute(t, in).Workers[0]
 	labels := map[string]string{
 		"a": "class", "b": "topology", clusterv1.ClusterNameLabel: "c", clusterv1.ClusterTopologyOwnedLabel: "",
 		clusterv1.ClusterTopologyMachineDeploymentNameLabel: "md",
@@ -75,7 +75,7 @@ func TestMachineDeployment(t *testing.T) {
 	want := &clusterv1.MachineDeployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "MachineDeployment"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: md.Object.Name, Labels: labels, Annotations: map[string]string{"x": "class"},
+			Namespace: "ns", Name: md.Deployment.Name, Labels: labels, Annotations: map[string]string{"x": "class"},
 			Finalizers:      []string{clusterv1.MachineDeploymentTopologyFinalizer},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "Cluster", Name: "c", UID: "uid"}},
 		},
@@ -94,7 +94,7 @@ func TestMachineDeployment(t *testing.T) {
 			},
 		},
 	}
-	if diff := cmp.Diff(want, md.Object); diff != "" {
+	if diff := cmp.Diff(want, md.Deployment); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(compute(t, in), compute(t, in)); diff != "" {
@@ -121,16 +121,19 @@ func TestNamesOfTerminatingObjects(t *testing.T) {
 				class.Spec.Workers.MachineDeployments[0].NamingStrategy = &clusterv1.MachineDeploymentClassNamingStrategy{Template: &template}
 				class.Spec.Workers.MachinePools = []clusterv1.MachinePoolClass{{Class: "pool", NamingStrategy: &clusterv1.MachinePoolClassNamingStrategy{Template: &poolTemplate}}}
 			})
-			in.Blueprint.MachinePools = in.Blueprint.MachineDeployments
-			in.Blueprint.MachinePools["pool"] = in.Blueprint.MachineDeployments["worker"]
+			in.Blueprint.Workers[WorkersID{MachinePoolKind, "pool"}] = in.Blueprint.Workers[WorkersID{MachineDeploymentKind, "worker"}]
 			in.Versions.MachinePools.Versions = map[string]string{"p": "v1.29.0"}
 			in.Current.Terminating.Insert(tt.terminating)
 			got := compute(t, in)
 			if diff := cmp.Diff([][]string{tt.deployments, tt.pools}, [][]string{got.DeploymentsWaiting, got.PoolsWaiting}); diff != "" {
 				t.Errorf("waiting, -want +got:\n%s", diff)
 			}
-			if len(got.MachineDeployments)+len(tt.deployments) != 1 || len(got.MachinePools)+len(tt.pools) != 1 {
-				t.Errorf("%d MachineDeployments and %d MachinePools are created", len(got.MachineDeployments), len(got.MachinePools))
+			created := map[string]int{}
+			for _, w := range got.Workers {
+				created[w.Kind()]++
+			}
+			if created[MachineDeploymentKind]+len(tt.deployments) != 1 || created[MachinePoolKind]+len(tt.pools) != 1 {
+				t.Errorf("created workers: %v", created)
 			}
 		})
 	}
@@ -139,7 +142,7 @@ func TestNamesOfTerminatingObjects(t *testing.T) {
 func TestWorkersThatAreNotPlanned(t *testing.T) {
 	in := input(t, nil)
 	in.Versions.MachineDeployments.Versions = nil
-	if got := compute(t, in).MachineDeployments; len(got) != 0 {
+	if got := compute(t, in).Workers; len(got) != 0 {
 		t.Errorf("workers without a version are created: %v", got)
 	}
 	in = input(t, func(cluster *clusterv1.Cluster, _ *clusterv1.ClusterClass) {
@@ -174,7 +177,7 @@ func TestHealthChecks(t *testing.T) {
 				class.Spec.Workers.MachineDeployments[0].MachineHealthCheck = tc.class
 				cluster.Spec.Topology.Workers.MachineDeployments[0].MachineHealthCheck = tc.topology
 			})
-			md := compute(t, in).MachineDeployments[0]
+			md := compute(t, in).Workers[0]
 			if tc.want == nil || md.HealthCheck == nil {
 				if (tc.want == nil) != (md.HealthCheck == nil) {
 					t.Errorf("%s: check = %v", tc.reason, md.HealthCheck)
@@ -183,10 +186,10 @@ func TestHealthChecks(t *testing.T) {
 			}
 			all := intstr.FromString("100%")
 			want := clusterv1.MachineHealthCheckSpec{
-				ClusterName: "c", Selector: md.Object.Spec.Selector, UnhealthyConditions: tc.want.UnhealthyConditions,
+				ClusterName: "c", Selector: md.Deployment.Spec.Selector, UnhealthyConditions: tc.want.UnhealthyConditions,
 				MaxUnhealthy: or(tc.want.MaxUnhealthy, &all), NodeStartupTimeout: &metav1.Duration{Duration: 10 * time.Minute},
 			}
-			if diff := cmp.Diff(want, md.HealthCheck.Spec); diff != "" || md.HealthCheck.Name != md.Object.Name {
+			if diff := cmp.Diff(want, md.HealthCheck.Spec); diff != "" || md.HealthCheck.Name != md.Deployment.Name {
 				t.Errorf("%s: name %q, -want +got:\n%s", tc.reason, md.HealthCheck.Name, diff)
 			}
 		})

@@ -11,13 +11,13 @@ import (
 // setRevisions makes the three objects of a MachinePool change as one: bootstrap config and infrastructure get the hashes of their
 // desired specs as revisions, and the MachinePool refers to them in the same write as it gets its version. Machines that are replaced
 // between these writes would be replaced again after them.
-func (p *MachinePool) setRevisions() error {
+func (w *Workers) setRevisions() error {
 	for _, part := range []struct {
 		object     *unstructured.Unstructured
 		annotation string
 	}{
-		{p.Bootstrap, clusterv1.MachinePoolBootstrapRevisionAnnotation},
-		{p.Infrastructure, clusterv1.MachinePoolInfrastructureRevisionAnnotation},
+		{w.Bootstrap, clusterv1.MachinePoolBootstrapRevisionAnnotation},
+		{w.Infrastructure, clusterv1.MachinePoolInfrastructureRevisionAnnotation},
 	} {
 		hash, err := names.ContentHash(part.object)
 		if err != nil {
@@ -25,7 +25,7 @@ func (p *MachinePool) setRevisions() error {
 		}
 		revision := hash[:revisionLength]
 		annotate(part.object, clusterv1.MachinePoolRevisionAnnotation, revision)
-		annotate(p.Object, part.annotation, revision)
+		annotate(w.Pool, part.annotation, revision)
 	}
 	return nil
 }

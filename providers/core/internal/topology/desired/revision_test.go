@@ -12,9 +12,9 @@ import (
 func TestRevisions(t *testing.T) {
 	type revisions struct{ bootstrap, infrastructure string }
 	of := func(bootstrap, infrastructure string) revisions {
-		p := &MachinePool{
-			Object:    &clusterv1.MachinePool{},
-			Bootstrap: aTemplate("Bootstrap", "b", bootstrap), Infrastructure: aTemplate("Pool", "i", infrastructure),
+		p := &Workers{
+			WorkersObject: WorkersObject{Pool: &clusterv1.MachinePool{}},
+			Bootstrap:     aTemplate("Bootstrap", "b", bootstrap), Infrastructure: aTemplate("Pool", "i", infrastructure),
 		}
 		if err := p.setRevisions(); err != nil {
 			t.Fatal(err)
@@ -25,7 +25,7 @@ func TestRevisions(t *testing.T) {
 		}{
 			{p.Bootstrap, clusterv1.MachinePoolBootstrapRevisionAnnotation}, {p.Infrastructure, clusterv1.MachinePoolInfrastructureRevisionAnnotation},
 		} {
-			own, referred := pair.object.GetAnnotations()[clusterv1.MachinePoolRevisionAnnotation], p.Object.Annotations[pair.annotation]
+			own, referred := pair.object.GetAnnotations()[clusterv1.MachinePoolRevisionAnnotation], p.Pool.Annotations[pair.annotation]
 			if own == "" || own != referred {
 				t.Errorf("%T has revision %q, and the MachinePool refers to %q", pair.object, own, referred)
 			}

@@ -77,20 +77,20 @@ func (o *Objects) Rotations(cluster *clusterv1.Cluster) []*Rotation {
 			},
 		})
 	}
-	for _, md := range o.MachineDeployments {
-		if !md.OnHold {
-			all = append(all, md.rotations(cluster)...)
+	for _, w := range o.Workers {
+		if w.Deployment != nil && !w.OnHold {
+			all = append(all, w.rotations(cluster)...)
 		}
 	}
 	return all
 }
 
 // rotations returns the rotations of both templates. If one contains the other's name, the other comes first.
-func (d *MachineDeployment) rotations(cluster *clusterv1.Cluster) []*Rotation {
-	prefix := cluster.Name + "-" + d.TopologyName
-	refer := func() error { d.setRefs(); return nil }
-	first := &Rotation{Template: d.Bootstrap, cluster: cluster, prefix: prefix, purpose: names.ForBootstrap + "/" + d.Object.Name, refer: refer}
-	second := &Rotation{Template: d.Infrastructure, cluster: cluster, prefix: prefix, purpose: names.ForInfrastructure + "/" + d.Object.Name, refer: refer}
+func (w *Workers) rotations(cluster *clusterv1.Cluster) []*Rotation {
+	prefix := cluster.Name + "-" + w.TopologyName
+	refer := func() error { w.setRefs(); return nil }
+	first := &Rotation{Template: w.Bootstrap, cluster: cluster, prefix: prefix, purpose: names.ForBootstrap + "/" + w.Deployment.Name, refer: refer}
+	second := &Rotation{Template: w.Infrastructure, cluster: cluster, prefix: prefix, purpose: names.ForInfrastructure + "/" + w.Deployment.Name, refer: refer}
 	if containsName(first.Template, second.Template.GetName()) {
 		if containsName(second.Template, first.Template.GetName()) {
 			first.cyclic = cycle(first.Template, second.Template)

@@ -47,24 +47,24 @@ func TestRotate(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			md := &MachineDeployment{
-				TopologyName: "md", Object: &clusterv1.MachineDeployment{},
+			md := &Workers{
+				TopologyName: "md", WorkersObject: WorkersObject{Deployment: &clusterv1.MachineDeployment{}},
 				Bootstrap: aTemplate("T", "current", "new"), Infrastructure: aTemplate("I", "infra", "new"),
 			}
-			md.Object.Name = "c-md-x"
+			md.Deployment.Name = "c-md-x"
 			fits := func(u *unstructured.Unstructured) bool {
 				content, ok := tc.live[u.GetName()]
 				return !ok || u.GetKind() != "T" || reflect.DeepEqual(u.Object["spec"], aTemplate("T", "", content).Object["spec"])
 			}
 			md.setRefs()
-			objects := &Objects{MachineDeployments: []*MachineDeployment{md}}
+			objects := &Objects{Workers: []*Workers{md}}
 			if err := rotate(objects, fits); err != nil {
 				t.Fatal(err)
 			}
-			if got := md.Object.Spec.Template.Spec.Bootstrap.ConfigRef.Name; got != tc.want || md.Bootstrap.GetName() != tc.want {
+			if got := md.Deployment.Spec.Template.Spec.Bootstrap.ConfigRef.Name; got != tc.want || md.Bootstrap.GetName() != tc.want {
 				t.Errorf("%s: reference %q, template %q, want %q", tc.reason, got, md.Bootstrap.GetName(), tc.want)
 			}
-			if got := md.Object.Spec.Template.Spec.InfrastructureRef.Name; got != "infra" {
+			if got := md.Deployment.Spec.Template.Spec.InfrastructureRef.Name; got != "infra" {
 				t.Errorf("%s: the other template was renamed to %q", tc.reason, got)
 			}
 		})
@@ -107,13 +107,13 @@ func TestRotateTemplatesThatContainNames(t *testing.T) {
 			}
 			bootstrap, infrastructure := bootstrap0, infrastructure0
 			for reconcile := range 3 {
-				md := &MachineDeployment{
-					TopologyName: "md", Object: &clusterv1.MachineDeployment{},
+				md := &Workers{
+					TopologyName: "md", WorkersObject: WorkersObject{Deployment: &clusterv1.MachineDeployment{}},
 					Bootstrap:      aTemplate("T", bootstrap, tc.after(bootstrap, infrastructure)),
 					Infrastructure: aTemplate("I", infrastructure, tc.infra(bootstrap, infrastructure)),
 				}
-				md.Object.Name = "c-md-x"
-				err := rotate(&Objects{MachineDeployments: []*MachineDeployment{md}}, fits)
+				md.Deployment.Name = "c-md-x"
+				err := rotate(&Objects{Workers: []*Workers{md}}, fits)
 				if tc.err != "" {
 					if err == nil || !strings.Contains(err.Error(), tc.err) {
 						t.Errorf("%s: error %v, want one that contains %q", tc.reason, err, tc.err)

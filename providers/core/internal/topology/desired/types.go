@@ -20,9 +20,8 @@ type Blueprint struct {
 	ControlPlane          *unstructured.Unstructured
 	// ControlPlaneMachines is nil for control planes without machines.
 	ControlPlaneMachines *unstructured.Unstructured
-	// MachineDeployments and MachinePools hold the templates by class of workers.
-	MachineDeployments map[string]Templates
-	MachinePools       map[string]Templates
+	// Workers holds the templates by class of workers: the kind of the workers, and the name of the class.
+	Workers map[WorkersID]Templates
 }
 
 // Templates are the templates of a class of workers.
@@ -34,9 +33,8 @@ type Templates struct {
 type Current struct {
 	// ControlPlane is nil if it does not exist.
 	ControlPlane *unstructured.Unstructured
-	// MachineDeployments and MachinePools hold objects by their topology name, without those that are being deleted.
-	MachineDeployments map[string]*clusterv1.MachineDeployment
-	MachinePools       map[string]*clusterv1.MachinePool
+	// Workers holds objects by their topology name, without those that are being deleted.
+	Workers map[WorkersID]WorkersObject
 	// Terminating are the names of MachineDeployments and MachinePools that are being deleted.
 	Terminating sets.Set[string]
 }
@@ -62,36 +60,11 @@ type Objects struct {
 	// health check included: otherwise, it would be rolled out now, and again by the upgrade.
 	ControlPlaneOnHold bool
 
-	// MachineDeployments and MachinePools are in the order of the topology, without those that are created later.
-	MachineDeployments []*MachineDeployment
-	MachinePools       []*MachinePool
+	// Workers are in the order of the topology, MachineDeployments first, without those that are created later.
+	Workers []*Workers
 	// DeploymentsWaiting and PoolsWaiting are the topology names of MachineDeployments and MachinePools that cannot be created
 	// until an object with their name has been deleted.
 	DeploymentsWaiting, PoolsWaiting []string
-}
-
-// MachineDeployment is a MachineDeployment with its templates and health check.
-type MachineDeployment struct {
-	// TopologyName is its name in the topology.
-	TopologyName string
-	Object       *clusterv1.MachineDeployment
-	// Bootstrap and Infrastructure are the templates that Object refers to.
-	Bootstrap, Infrastructure *unstructured.Unstructured
-	// HealthCheck is nil if it has no health check.
-	HealthCheck *clusterv1.MachineHealthCheck
-	// OnHold is set if it waits for its upgrade: see Objects.ControlPlaneOnHold.
-	OnHold bool
-}
-
-// MachinePool is a MachinePool with its bootstrap and infrastructure objects.
-type MachinePool struct {
-	// TopologyName is its name in the topology.
-	TopologyName string
-	Object       *clusterv1.MachinePool
-	// Bootstrap and Infrastructure are the objects that Object refers to.
-	Bootstrap, Infrastructure *unstructured.Unstructured
-	// OnHold is set if it waits for its upgrade: see Objects.ControlPlaneOnHold.
-	OnHold bool
 }
 
 // RefTo returns a reference to an object.

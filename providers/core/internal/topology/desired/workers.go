@@ -78,21 +78,21 @@ func (g group) machines(bootstrap, infrastructure *unstructured.Unstructured) cl
 	}
 }
 
-func machineDeployment(in Input, topology *clusterv1.MachineDeploymentTopology, class *clusterv1.MachineDeploymentClass, object, version string) *MachineDeployment {
+func machineDeployment(in Input, topology *clusterv1.MachineDeploymentTopology, class *clusterv1.MachineDeploymentClass, object, version string) *Workers {
 	g := group{cluster: in.Cluster, topology: topology.Name, object: object, version: version, label: clusterv1.ClusterTopologyMachineDeploymentNameLabel}
-	if current := in.Current.MachineDeployments[topology.Name]; current != nil {
-		g.current = &current.Spec.Template
+	if current, ok := in.Current.Workers[WorkersID{MachineDeploymentKind, topology.Name}]; ok {
+		g.current = current.Template()
 	}
 	g.setMetadata(class.Template.Metadata, topology.Metadata)
-	templates := in.Blueprint.MachineDeployments[class.Class]
-	out := &MachineDeployment{
+	templates := in.Blueprint.Workers[WorkersID{MachineDeploymentKind, class.Class}]
+	out := &Workers{
 		TopologyName:   topology.Name,
 		Bootstrap:      copyTemplate(in.Cluster, templates.Bootstrap, g.bootstrapName(), g.selector()),
 		Infrastructure: copyTemplate(in.Cluster, templates.Infrastructure, g.infrastructureName(), g.selector()),
 		HealthCheck:    healthCheck(in.Cluster, object, healthCheckClass(class.MachineHealthCheck, topology.MachineHealthCheck), g.selector()),
 	}
-	out.Object = &clusterv1.MachineDeployment{
-		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineDeployment"},
+	out.Deployment = &clusterv1.MachineDeployment{
+		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: MachineDeploymentKind},
 		ObjectMeta: g.objectMeta(),
 		Spec: clusterv1.MachineDeploymentSpec{
 			ClusterName:     in.Cluster.Name,
@@ -103,8 +103,8 @@ func machineDeployment(in Input, topology *clusterv1.MachineDeploymentTopology, 
 			MinReadySeconds: or(topology.MinReadySeconds, class.MinReadySeconds),
 		},
 	}
-	out.Object.Finalizers = []string{clusterv1.MachineDeploymentTopologyFinalizer}
-	machine := &out.Object.Spec.Template.Spec
+	out.Deployment.Finalizers = []string{clusterv1.MachineDeploymentTopologyFinalizer}
+	machine := &out.Deployment.Spec.Template.Spec
 	machine.FailureDomain = or(topology.FailureDomain, class.FailureDomain)
 	machine.NodeDrainTimeout = or(topology.NodeDrainTimeout, class.NodeDrainTimeout)
 	machine.NodeVolumeDetachTimeout = or(topology.NodeVolumeDetachTimeout, class.NodeVolumeDetachTimeout)
@@ -112,19 +112,19 @@ func machineDeployment(in Input, topology *clusterv1.MachineDeploymentTopology, 
 	return out
 }
 
-// setRefs makes the MachineDeployment refer to its templates.
-func (d *MachineDeployment) setRefs() {
-	d.Object.Spec.Template.Spec.Bootstrap.ConfigRef = RefTo(d.Bootstrap)
-	d.Object.Spec.Template.Spec.InfrastructureRef = *RefTo(d.Infrastructure)
+// setRefs makes the workers refer to their templates.
+func (w *Workers) setRefs() {
+	w.Template().Spec.Bootstrap.ConfigRef = RefTo(w.Bootstrap)
+	w.Template().Spec.InfrastructureRef = *RefTo(w.Infrastructure)
 }
 
-func machinePool(in Input, topology *clusterv1.MachinePoolTopology, class *clusterv1.MachinePoolClass, object, version string) (*MachinePool, error) {
+func machinePool(in Input, topology *clusterv1.MachinePoolTopology, class *clusterv1.MachinePoolClass, object, version string) (*Workers, error) {
 	g := group{cluster: in.Cluster, topology: topology.Name, object: object, version: version, label: clusterv1.ClusterTopologyMachinePoolNameLabel}
-	if current := in.Current.MachinePools[topology.Name]; current != nil {
-		g.current = &current.Spec.Template
+	if current, ok := in.Current.Workers[WorkersID{MachinePoolKind, topology.Name}]; ok {
+		g.current = current.Template()
 	}
 	g.setMetadata(class.Template.Metadata, topology.Metadata)
-	templates := in.Blueprint.MachinePools[class.Class]
+	templates := in.Blueprint.Workers[WorkersID{MachinePoolKind, class.Class}]
 	bootstrap, err := g.clone(templates.Bootstrap, g.bootstrapName())
 	if err != nil {
 		return nil, err
@@ -133,9 +133,9 @@ func machinePool(in Input, topology *clusterv1.MachinePoolTopology, class *clust
 	if err != nil {
 		return nil, err
 	}
-	out := &MachinePool{TopologyName: topology.Name, Bootstrap: bootstrap, Infrastructure: infrastructure}
-	out.Object = &clusterv1.MachinePool{
-		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool"},
+	out := &Workers{TopologyName: topology.Name, Bootstrap: bootstrap, Infrastructure: infrastructure}
+	out.Pool = &clusterv1.MachinePool{
+		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: MachinePoolKind},
 		ObjectMeta: g.objectMeta(),
 		Spec: clusterv1.MachinePoolSpec{
 			ClusterName:     in.Cluster.Name,
@@ -145,10 +145,10 @@ func machinePool(in Input, topology *clusterv1.MachinePoolTopology, class *clust
 			Template:        g.machines(bootstrap, infrastructure),
 		},
 	}
-	if out.Object.Spec.FailureDomains == nil {
-		out.Object.Spec.FailureDomains = class.FailureDomains
+	if out.Pool.Spec.FailureDomains == nil {
+		out.Pool.Spec.FailureDomains = class.FailureDomains
 	}
-	machine := &out.Object.Spec.Template.Spec
+	machine := &out.Pool.Spec.Template.Spec
 	machine.NodeDrainTimeout = or(topology.NodeDrainTimeout, class.NodeDrainTimeout)
 	machine.NodeVolumeDetachTimeout = or(topology.NodeVolumeDetachTimeout, class.NodeVolumeDetachTimeout)
 	machine.NodeDeletionTimeout = or(topology.NodeDeletionTimeout, class.NodeDeletionTimeout)
@@ -164,16 +164,18 @@ func (g group) clone(source *unstructured.Unstructured, name string) (*unstructu
 	})
 }
 
-func (d *MachineDeployment) patchInput(topology *clusterv1.MachineDeploymentTopology, source Templates) patches.Workers {
-	return patches.ForMachineDeployment(topology, d.Object,
-		patches.Template{Source: source.Bootstrap, Target: d.Bootstrap},
-		patches.Template{Source: source.Infrastructure, Target: d.Infrastructure})
+func deploymentPatches(topology *clusterv1.MachineDeploymentTopology, w *Workers, source Templates) patches.Workers {
+	bootstrap, infrastructure := w.patchTemplates(source)
+	return patches.ForMachineDeployment(topology, w.Deployment, bootstrap, infrastructure)
 }
 
-func (p *MachinePool) patchInput(topology *clusterv1.MachinePoolTopology, source Templates) patches.Workers {
-	return patches.ForMachinePool(topology, p.Object,
-		patches.Template{Source: source.Bootstrap, Target: p.Bootstrap},
-		patches.Template{Source: source.Infrastructure, Target: p.Infrastructure})
+func poolPatches(topology *clusterv1.MachinePoolTopology, w *Workers, source Templates) patches.Workers {
+	bootstrap, infrastructure := w.patchTemplates(source)
+	return patches.ForMachinePool(topology, w.Pool, bootstrap, infrastructure)
+}
+
+func (w *Workers) patchTemplates(source Templates) (bootstrap, infrastructure patches.Template) {
+	return patches.Template{Source: source.Bootstrap, Target: w.Bootstrap}, patches.Template{Source: source.Infrastructure, Target: w.Infrastructure}
 }
 
 func missingClass(kind, class, topology string, of *clusterv1.ClusterClass) error {

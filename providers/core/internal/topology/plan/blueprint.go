@@ -54,7 +54,7 @@ func (p *Planner) class(ctx context.Context, cluster *clusterv1.Cluster) (*clust
 func (p *Planner) blueprint(ctx context.Context, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, compiled compiledClass) (*desired.Blueprint, error) {
 	b := &desired.Blueprint{
 		Class: class, Engine: compiled.engine,
-		MachineDeployments: map[string]desired.Templates{}, MachinePools: map[string]desired.Templates{},
+		Workers: map[desired.WorkersID]desired.Templates{},
 	}
 	var err error
 	if b.InfrastructureCluster, err = p.template(ctx, class, class.Spec.Infrastructure.Ref); err != nil {
@@ -68,41 +68,28 @@ func (p *Planner) blueprint(ctx context.Context, cluster *clusterv1.Cluster, cla
 			return nil, err
 		}
 	}
-	workers := cluster.Spec.Topology.Workers
-	if workers == nil {
-		return b, nil
-	}
-	for i := range workers.MachineDeployments {
-		if c := desired.MachineDeploymentClass(class, workers.MachineDeployments[i].Class); c != nil {
-			if err := p.templates(ctx, class, c.Class, c.Template.Bootstrap.Ref, c.Template.Infrastructure.Ref, b.MachineDeployments); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for i := range workers.MachinePools {
-		if c := desired.MachinePoolClass(class, workers.MachinePools[i].Class); c != nil {
-			if err := p.templates(ctx, class, c.Class, c.Template.Bootstrap.Ref, c.Template.Infrastructure.Ref, b.MachinePools); err != nil {
-				return nil, err
-			}
+	for _, workers := range desired.RequestedBy(cluster) {
+		if err := p.addTemplates(ctx, b, desired.WorkersID{Kind: workers.Kind, Name: workers.Class}); err != nil {
+			return nil, err
 		}
 	}
 	return b, nil
 }
 
-// templates reads the templates of a class of workers, unless they have been read already.
-func (p *Planner) templates(ctx context.Context, class *clusterv1.ClusterClass, name string, bootstrap, infrastructure *corev1.ObjectReference, into map[string]desired.Templates) error {
-	if _, ok := into[name]; ok {
+// addTemplates reads the templates of a class of workers, unless they have been read already, or the ClusterClass does not define it.
+func (p *Planner) addTemplates(ctx context.Context, b *desired.Blueprint, workers desired.WorkersID) (err error) {
+	bootstrap, infrastructure, defined := desired.TemplatesOf(b.Class, workers)
+	if _, known := b.Workers[workers]; known || !defined {
 		return nil
 	}
 	var t desired.Templates
-	var err error
-	if t.Bootstrap, err = p.template(ctx, class, bootstrap); err != nil {
+	if t.Bootstrap, err = p.template(ctx, b.Class, bootstrap); err != nil {
 		return err
 	}
-	if t.Infrastructure, err = p.template(ctx, class, infrastructure); err != nil {
+	if t.Infrastructure, err = p.template(ctx, b.Class, infrastructure); err != nil {
 		return err
 	}
-	into[name] = t
+	b.Workers[workers] = t
 	return nil
 }
 
@@ -122,10 +109,7 @@ func templatesOf(b *desired.Blueprint) []*unstructured.Unstructured {
 	if b.ControlPlaneMachines != nil {
 		all = append(all, b.ControlPlaneMachines)
 	}
-	for _, t := range b.MachineDeployments {
-		all = append(all, t.Bootstrap, t.Infrastructure)
-	}
-	for _, t := range b.MachinePools {
+	for _, t := range b.Workers {
 		all = append(all, t.Bootstrap, t.Infrastructure)
 	}
 	return all

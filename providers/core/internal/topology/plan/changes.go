@@ -39,22 +39,15 @@ func (c *comparison) ordered() ([][]*unstructured.Unstructured, error) {
 		first = append(first, c.want.ControlPlaneMachines)
 	}
 	var workers, healthChecks []runtime.Object
-	for _, md := range c.want.MachineDeployments {
-		if md.OnHold {
+	for _, w := range c.want.Workers {
+		if w.OnHold {
 			continue
 		}
-		first = append(first, md.Bootstrap, md.Infrastructure)
-		workers = append(workers, md.Object)
-		if md.HealthCheck != nil {
-			healthChecks = append(healthChecks, md.HealthCheck)
+		first = append(first, w.Bootstrap, w.Infrastructure)
+		workers = append(workers, w.Object())
+		if w.HealthCheck != nil {
+			healthChecks = append(healthChecks, w.HealthCheck)
 		}
-	}
-	for _, mp := range c.want.MachinePools {
-		if mp.OnHold {
-			continue
-		}
-		first = append(first, mp.Bootstrap, mp.Infrastructure)
-		workers = append(workers, mp.Object)
 	}
 	if check := c.want.ControlPlaneHealthCheck; check != nil && !c.want.ControlPlaneOnHold {
 		healthChecks = append(healthChecks, check)

@@ -66,14 +66,9 @@ func (c *comparison) read(ctx context.Context, kind schema.GroupVersionKind, nam
 
 // listed returns workers that have been listed already, nil for other objects.
 func (c *comparison) listed(kind, name string) client.Object {
-	for _, md := range c.current.MachineDeployments {
-		if kind == "MachineDeployment" && md.Name == name {
-			return md
-		}
-	}
-	for _, mp := range c.current.MachinePools {
-		if kind == "MachinePool" && mp.Name == name {
-			return mp
+	for _, w := range c.current.Workers {
+		if w.Kind() == kind && w.Object().GetName() == name {
+			return w.Object()
 		}
 	}
 	return nil

@@ -17,9 +17,8 @@ import (
 // current reads the current control plane and workers of a Cluster's topology.
 func (p *Planner) current(ctx context.Context, cluster *clusterv1.Cluster, b *desired.Blueprint) (*desired.Current, error) {
 	current := &desired.Current{
-		MachineDeployments: map[string]*clusterv1.MachineDeployment{},
-		MachinePools:       map[string]*clusterv1.MachinePool{},
-		Terminating:        sets.New[string](),
+		Workers:     map[desired.WorkersID]desired.WorkersObject{},
+		Terminating: sets.New[string](),
 	}
 	name, err := names.ControlPlane(cluster, b.Class)
 	if err != nil {
@@ -41,34 +40,35 @@ func (p *Planner) currentWorkers(ctx context.Context, cluster *clusterv1.Cluster
 	if err := p.Reader.List(ctx, &deployments, Labeled(cluster)...); err != nil {
 		return fmt.Errorf("listing MachineDeployments: %w", err)
 	}
-	err := addWorkers("MachineDeployments", clusterv1.ClusterTopologyMachineDeploymentNameLabel, deployments.Items, current.Terminating, current.MachineDeployments)
-	if err != nil {
-		return err
-	}
 	var pools clusterv1.MachinePoolList
 	if err := p.Reader.List(ctx, &pools, Labeled(cluster)...); err != nil {
 		return fmt.Errorf("listing MachinePools: %w", err)
 	}
-	return addWorkers("MachinePools", clusterv1.ClusterTopologyMachinePoolNameLabel, pools.Items, current.Terminating, current.MachinePools)
+	for i := range deployments.Items {
+		if err := addWorkers(current, clusterv1.ClusterTopologyMachineDeploymentNameLabel, desired.WorkersObject{Deployment: &deployments.Items[i]}); err != nil {
+			return err
+		}
+	}
+	for i := range pools.Items {
+		if err := addWorkers(current, clusterv1.ClusterTopologyMachinePoolNameLabel, desired.WorkersObject{Pool: &pools.Items[i]}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// addWorkers adds workers by their topology name, which is the value of the label, and the object names of workers that are
-// being deleted to terminating.
-func addWorkers[T any, W interface {
-	*T
-	client.Object
-}](kind, label string, workers []T, terminating sets.Set[string], byTopologyName map[string]W) error {
-	for i := range workers {
-		w := W(&workers[i])
-		if !w.GetDeletionTimestamp().IsZero() {
-			terminating.Insert(w.GetName())
-			continue
-		}
-		name := w.GetLabels()[label]
-		if other := byTopologyName[name]; other != nil {
-			return fmt.Errorf("%s %s and %s both have the topology name %q: delete one of them", kind, other.GetName(), w.GetName(), name)
-		}
-		byTopologyName[name] = w
+// addWorkers adds workers by their topology name, which is the value of the label, and the object name of workers that are
+// being deleted to Terminating.
+func addWorkers(current *desired.Current, label string, workers desired.WorkersObject) error {
+	object := workers.Object()
+	if !object.GetDeletionTimestamp().IsZero() {
+		current.Terminating.Insert(object.GetName())
+		return nil
 	}
+	id := desired.WorkersID{Kind: workers.Kind(), Name: object.GetLabels()[label]}
+	if other, exists := current.Workers[id]; exists {
+		return fmt.Errorf("%ss %s and %s both have the topology name %q: delete one of them", id.Kind, other.Object().GetName(), object.GetName(), id.Name)
+	}
+	current.Workers[id] = workers
 	return nil
 }

@@ -1,9 +1,12 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -53,14 +56,14 @@ func (c *comparison) obsolete(ctx context.Context) ([]objectKey, error) {
 		}
 		keys = append(keys, template...)
 	}
-	for _, md := range c.want.MachineDeployments {
-		if md.OnHold {
+	for _, w := range c.want.Workers {
+		if w.Deployment == nil || w.OnHold {
 			continue
 		}
-		if md.HealthCheck == nil {
-			keys = append(keys, healthCheck(md.Object.Name))
+		if w.HealthCheck == nil {
+			keys = append(keys, healthCheck(w.Deployment.Name))
 		}
-		templates, err := c.rotatedTemplates(ctx, md)
+		templates, err := c.rotatedTemplates(ctx, w)
 		if err != nil {
 			return nil, err
 		}
@@ -76,26 +79,24 @@ func healthCheck(name string) objectKey {
 // removedWorkers returns MachineDeployments, with their health checks, and MachinePools that are no longer in the topology.
 // Package templates deletes their templates.
 func (c *comparison) removedWorkers() []objectKey {
-	deployments, pools := map[string]bool{}, map[string]bool{}
-	if workers := c.cluster.Spec.Topology.Workers; workers != nil {
-		for i := range workers.MachineDeployments {
-			deployments[workers.MachineDeployments[i].Name] = true
-		}
-		for i := range workers.MachinePools {
-			pools[workers.MachinePools[i].Name] = true
-		}
+	requested := map[desired.WorkersID]bool{}
+	for _, workers := range desired.RequestedBy(c.cluster) {
+		requested[workers.WorkersID] = true
+	}
+	byKindAndName := func(a, b desired.WorkersID) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
 	}
 	var keys []objectKey
-	for _, name := range sortedKeys(c.current.MachineDeployments) {
-		if !deployments[name] {
-			object := c.current.MachineDeployments[name].Name
-			keys = append(keys, healthCheck(object), objectKey{clusterv1.GroupVersion.WithKind("MachineDeployment"), object})
+	for _, id := range slices.SortedFunc(maps.Keys(c.current.Workers), byKindAndName) {
+		if requested[id] {
+			continue
 		}
-	}
-	for _, name := range sortedKeys(c.current.MachinePools) {
-		if !pools[name] {
-			keys = append(keys, objectKey{clusterv1.GroupVersion.WithKind("MachinePool"), c.current.MachinePools[name].Name})
+		workers := c.current.Workers[id]
+		name := workers.Object().GetName()
+		if workers.Deployment != nil {
+			keys = append(keys, healthCheck(name))
 		}
+		keys = append(keys, objectKey{clusterv1.GroupVersion.WithKind(id.Kind), name})
 	}
 	return keys
 }
@@ -115,8 +116,8 @@ func (c *comparison) rotatedControlPlaneTemplate() ([]objectKey, error) {
 
 // rotatedTemplates returns the templates of a MachineDeployment that the plan replaces, without those that a MachineSet refers
 // to: these are deleted with the MachineSet.
-func (c *comparison) rotatedTemplates(ctx context.Context, md *desired.MachineDeployment) ([]objectKey, error) {
-	current := c.current.MachineDeployments[md.TopologyName]
+func (c *comparison) rotatedTemplates(ctx context.Context, md *desired.Workers) ([]objectKey, error) {
+	current := c.current.Workers[md.ID()].Deployment
 	if current == nil {
 		return nil, nil
 	}

@@ -15,12 +15,8 @@ import (
 func (c *comparison) refreshReferences(ctx context.Context) (infrastructure, controlPlane *corev1.ObjectReference, err error) {
 	infrastructure, controlPlane = desired.RefTo(c.want.InfrastructureCluster), desired.RefTo(c.want.ControlPlane)
 	refs := []*corev1.ObjectReference{infrastructure, controlPlane}
-	for _, md := range c.want.MachineDeployments {
-		machine := &md.Object.Spec.Template.Spec
-		refs = append(refs, machine.Bootstrap.ConfigRef, &machine.InfrastructureRef)
-	}
-	for _, mp := range c.want.MachinePools {
-		machine := &mp.Object.Spec.Template.Spec
+	for _, w := range c.want.Workers {
+		machine := &w.Template().Spec
 		refs = append(refs, machine.Bootstrap.ConfigRef, &machine.InfrastructureRef)
 	}
 	var machines *corev1.ObjectReference

@@ -83,8 +83,8 @@ func (c *comparison) heldTemplates() (map[identity]bool, error) {
 			held[identityOf(ref)] = true
 		}
 	}
-	for _, md := range c.want.MachineDeployments {
-		if current := c.current.MachineDeployments[md.TopologyName]; md.OnHold && current != nil {
+	for _, w := range c.want.Workers {
+		if current := c.current.Workers[w.ID()].Deployment; w.OnHold && current != nil {
 			for _, ref := range reference.OfMachine(&current.Spec.Template.Spec) {
 				held[identityOf(ref)] = true
 			}

@@ -28,29 +28,23 @@ func (p *Planner) versions(ctx context.Context, cluster *clusterv1.Cluster, curr
 
 // upgradeInput returns what the objects alone show. It does not set Upgrading of workers: see findUpgrading.
 func upgradeInput(cluster *clusterv1.Cluster, current *desired.Current) (in upgrade.Input, err error) {
-	topology := cluster.Spec.Topology
-	in.Version = topology.Version
+	in.Version = cluster.Spec.Topology.Version
 	if in.Concurrency, err = concurrency(cluster); err != nil {
 		return in, err
 	}
-	if in.ControlPlane, err = controlPlaneState(cluster, current); err != nil || topology.Workers == nil {
+	if in.ControlPlane, err = controlPlaneState(cluster, current); err != nil {
 		return in, err
 	}
-	for i := range topology.Workers.MachineDeployments {
-		t := &topology.Workers.MachineDeployments[i]
+	for _, t := range desired.RequestedBy(cluster) {
 		w := workersState(t.Name, t.Metadata)
-		if md := current.MachineDeployments[t.Name]; md != nil {
-			w.Exists, w.Object, w.Version = true, md.Name, versionOf(&md.Spec.Template)
+		if object, ok := current.Workers[t.WorkersID]; ok {
+			w.Exists, w.Object, w.Version = true, object.Object().GetName(), versionOf(object.Template())
 		}
-		in.MachineDeployments = append(in.MachineDeployments, w)
-	}
-	for i := range topology.Workers.MachinePools {
-		t := &topology.Workers.MachinePools[i]
-		w := workersState(t.Name, t.Metadata)
-		if mp := current.MachinePools[t.Name]; mp != nil {
-			w.Exists, w.Object, w.Version = true, mp.Name, versionOf(&mp.Spec.Template)
+		if t.Kind == desired.MachinePoolKind {
+			in.MachinePools = append(in.MachinePools, w)
+		} else {
+			in.MachineDeployments = append(in.MachineDeployments, w)
 		}
-		in.MachinePools = append(in.MachinePools, w)
 	}
 	return in, nil
 }
@@ -84,7 +78,7 @@ func (p *Planner) findUpgrading(ctx context.Context, cluster *clusterv1.Cluster,
 		if !w.Exists {
 			continue
 		}
-		if err := p.findUpgradingPool(ctx, cluster, current.MachinePools[w.TopologyName], w); err != nil {
+		if err := p.findUpgradingPool(ctx, cluster, current.Workers[desired.WorkersID{Kind: desired.MachinePoolKind, Name: w.TopologyName}].Pool, w); err != nil {
 			return err
 		}
 	}
