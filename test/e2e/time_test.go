@@ -24,7 +24,7 @@ var allReady = regexp.MustCompile(`(?m)^ *([0-9.]+) s  all Nodes are Ready$`)
 // ready with that of docker and kubeadm by hand, in the same images.
 func TestTime(t *testing.T) {
 	w := shared.World(t)
-	out, err := exec.CommandContext(t.Context(), filepath.Join(w.Tools.Root, "images", "node", "by-hand.sh"), newer).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(w.Tools.Root, "providers", "infrastructure-docker", "nodeimage", "by-hand.sh"), newer).CombinedOutput()
 	found := allReady.FindSubmatch(out)
 	if err != nil || found == nil {
 		t.Fatalf("providers/infrastructure-docker/nodeimage/by-hand.sh: %v\n%s", err, out)
