@@ -92,12 +92,16 @@ test: bin/capi managers kubeadm-programs ## Run all tests: unit, compatibility, 
 	@cd standalone && go test ./...
 
 .PHONY: e2e
-e2e: bin/capi ## Test whole clusters on real machines in Docker, about 15 minutes (E2E_FLAGS, for example -run TestClass).
+e2e: bin/capi ## Test whole clusters on real machines in Docker, about 7 minutes (E2E_FLAGS, for example -run TestClass).
 	@hack/e2e.sh $(E2E_FLAGS)
 
 .PHONY: race
-race: bin/capi ## Run concurrent packages, and a share of the others, with the race detector (SHARE=all for all).
+race: bin/capi ## Run concurrent packages with the race detector (ALL=1: all packages, and with an API server).
 	@hack/race.sh
+
+.PHONY: soak
+soak: bin/capi managers ## Run everything that takes too long for each change, in a night on 2 cores (STAGES="race faults" for some of it).
+	@hack/soak.sh
 
 .PHONY: fuzz
 fuzz: ## Run all fuzz tests for FUZZ_TIME in total, one hour by default (see hack/fuzz.sh).
