@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { testenv.Main(m, &first, &second) }
 func start(t *testing.T, s *testenv.Server) *testenv.Env {
 	e := s.Start(t)
 	for _, dir := range []string{"core", "bootstrap-kubeadm", "control-plane-kubeadm", "infrastructure-in-memory"} {
-		crds, err := e.ReadCRDs("config/" + dir + "/crd")
+		crds, err := e.ReadCRDs("providers/" + dir + "/config/crd")
 		if err != nil {
 			t.Fatal(err)
 		}
