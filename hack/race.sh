@@ -18,7 +18,7 @@ concurrent() {
 }
 
 failed=0
-flags=(-race -timeout 60m)
+flags=(-race -vet=off -timeout 60m)
 [ -n "${ALL:-}" ] || flags+=(-short)
 for module in . sdk release hack standalone examples/provider-hosts providers/infrastructure-docker/nodeimage; do
 	chosen=()
