@@ -62,6 +62,8 @@ type Lock struct {
 	Clock clock.PassiveClock
 	// Say shows what is waited for.
 	Say func(format string, args ...any)
+	// Explain formats the error of a request for users; nil for its text.
+	Explain func(error) string
 }
 
 // Holder is a process.
@@ -133,7 +135,7 @@ func (l *Lock) Hold(ctx context.Context, run func(context.Context) error) error 
 			LeaseMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Lease}, Client: leases,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: l.Self.String()},
 		},
-		task: l.Task, clock: l.Clock, say: l.Say, giveUp: release,
+		task: l.Task, explain: l.explain, clock: l.Clock, say: l.Say, giveUp: release,
 	}
 	var result error
 	ended := make(chan struct{})
@@ -159,6 +161,14 @@ func (l *Lock) Hold(ctx context.Context, run func(context.Context) error) error 
 	<-ended
 	l.remove(ctx, leases.Leases(l.Namespace))
 	return result
+}
+
+// explain formats an error for users.
+func (l *Lock) explain(err error) string {
+	if l.Explain == nil {
+		return err.Error()
+	}
+	return l.Explain(err)
 }
 
 // guarded runs the function until it returns, the command is interrupted, or the Lease is lost.

@@ -112,7 +112,7 @@ func run(ctx context.Context, opts *Options) error {
 	cluster := &side.Side{Client: m.Client, Name: "management", Host: m.Host, Backoff: side.Backoff()}
 	held := &lock.Lock{
 		Task: engine.Task(), Config: m.Config, Namespace: engine.LockNamespace, Self: opts.Self, Ended: opts.Ended, Do: cluster.Do,
-		Clock: opts.Clock, Say: opts.IO.Infof,
+		Clock: opts.Clock, Say: opts.IO.Infof, Explain: management.Text,
 	}
 	opts.IO.Infof("Checking the versions of the providers")
 	a := &upgrade.Applier{
