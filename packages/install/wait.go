@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 const (
@@ -98,7 +100,7 @@ func (w *Wait) Until(ctx context.Context, o client.Object, list client.ObjectLis
 			reason = r
 			return done
 		})
-		if done || (err != nil && deadline.Err() == nil && !retriable(err)) {
+		if done || (err != nil && deadline.Err() == nil && !retry.Passes(err)) {
 			return err
 		}
 		if err != nil && reason == "" {

@@ -2,44 +2,30 @@ package install
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/url"
-	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
-	"golang.org/x/net/http2"
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // parallelWrites is how many objects of one rank are written concurrently.
 const parallelWrites = 8
 
-// Backoff is for retries of writes that may succeed later, for example because a kind is not served yet or a webhook is
-// starting. It gives up after about a minute.
-func Backoff() wait.Backoff {
-	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Steps: 10, Jitter: 0.4}
-}
-
 // Writer creates objects, or merges them into those that exist.
 type Writer struct {
 	Client client.Client
-	// Backoff is for retries of failed writes; see Backoff.
+	// Backoff is for retries of failed writes; see package retry.
 	Backoff wait.Backoff
 }
 
@@ -75,20 +61,9 @@ func (w *Writer) Object(ctx context.Context, o *unstructured.Unstructured) error
 	return nil
 }
 
-// Retry repeats a request until it succeeds or fails for a reason that does not pass, and returns its last error.
+// Retry repeats a request that reads again, in every attempt, what it depends on.
 func (w *Writer) Retry(ctx context.Context, request func(context.Context) error) error {
-	var last error
-	err := wait.ExponentialBackoffWithContext(ctx, w.Backoff, func(ctx context.Context) (bool, error) {
-		last = request(ctx)
-		if last != nil && !retriable(last) {
-			return false, last
-		}
-		return last == nil, nil
-	})
-	if err == nil || last == nil {
-		return err
-	}
-	return last
+	return retry.Policy{Backoff: w.Backoff, Rereads: true}.Do(ctx, request)
 }
 
 func (w *Writer) attempt(ctx context.Context, o *unstructured.Unstructured) error {
@@ -178,36 +153,4 @@ func nestedMaps(object map[string]any, field string) []map[string]any {
 		}
 	}
 	return maps
-}
-
-// retriable reports whether the same request may succeed later.
-func retriable(err error) bool {
-	switch {
-	case Interrupted(err), meta.IsNoMatchError(err), utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err),
-		apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err),
-		apierrors.IsInternalError(err), apierrors.IsServiceUnavailable(err), apierrors.IsConflict(err),
-		apierrors.IsAlreadyExists(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return true
-	case apierrors.IsNotFound(err):
-		// The kind is not served yet, or the object was deleted; but a missing namespace stays missing.
-		var status apierrors.APIStatus
-		return !errors.As(err, &status) || status.Status().Details == nil || status.Status().Details.Kind != "namespaces"
-	default:
-		return false
-	}
-}
-
-// Interrupted reports whether a request failed because its connection did. Whether the API server has executed it is unknown. Such requests of
-// this package can be repeated.
-func Interrupted(err error) bool {
-	var request *url.Error
-	var stream http2.StreamError
-	var untrusted *tls.CertificateVerificationError
-	switch {
-	case errors.Is(err, context.Canceled), errors.As(err, &untrusted):
-		return false
-	default:
-		// The others are of a connection that ends in the middle of a response.
-		return errors.As(err, &request) || errors.As(err, &stream) || errors.Is(err, io.ErrUnexpectedEOF)
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages/install"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/packages/retry"
 	"sigs.k8s.io/cluster-api/packages/storageversion"
 	"sigs.k8s.io/cluster-api/packages/upgrade/journal"
 	"sigs.k8s.io/cluster-api/packages/upgrade/merge"
@@ -98,7 +99,7 @@ func (u *Upgrader) Upgrade(ctx context.Context, t Target, pending *journal.Entry
 		}
 	}
 	err = u.upgrade(ctx, t, r, entry)
-	if err == nil || ctx.Err() != nil || install.Interrupted(err) {
+	if err == nil || ctx.Err() != nil || retry.Classify(err) == retry.Interrupted {
 		return err
 	}
 	u.report("failed, putting %s back", entry.Provider.Version)

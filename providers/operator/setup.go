@@ -101,7 +101,6 @@ func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment,
 	logger := mgr.GetLogger()
 	held := &lock.Lock{
 		Task: upgrade.Task(), Config: mgr.GetConfig(), Namespace: upgrade.LockNamespace, Self: lock.Self(), Ended: lock.Ended,
-		Do:    func(ctx context.Context, _ string, request func(context.Context) error) error { return request(ctx) },
 		Clock: clock.RealClock{},
 		Say:   func(format string, args ...any) { logger.Info(fmt.Sprintf(format, args...)) },
 	}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages/catalog"
-	providerinstall "sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // topologyVariable is the environment variable of the ClusterTopology feature, which requires a newer Kubernetes version.
@@ -94,7 +94,7 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	applier := &install.Applier{IO: opts.IO, Client: planner.Cluster.Client, Backoff: providerinstall.Backoff()}
+	applier := &install.Applier{IO: opts.IO, Client: planner.Cluster.Client, Backoff: retry.Backoff()}
 	if err := applier.Apply(ctx, plan); err != nil {
 		return err
 	}

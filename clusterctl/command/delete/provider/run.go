@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
 	"sigs.k8s.io/cluster-api/clusterctl/progress"
 	"sigs.k8s.io/cluster-api/packages"
-	engine "sigs.k8s.io/cluster-api/packages/install"
 	"sigs.k8s.io/cluster-api/packages/installed"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/operated"
 	"sigs.k8s.io/cluster-api/packages/removal"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // operatorTimeout is how long the operator may take to delete a declared provider.
@@ -54,7 +54,7 @@ func run(ctx context.Context, opts *Options) error {
 		opts.IO.Infof("No provider is installed")
 		return nil
 	}
-	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: engine.Backoff(), Timeout: operatorTimeout}
+	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: retry.Backoff(), Timeout: operatorTimeout}
 	if err := a.Delete(ctx, declared); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
 	"sigs.k8s.io/cluster-api/packages/catalog"
-	engine "sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // Options are the inputs of the command.
@@ -92,7 +92,7 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: engine.Backoff()}
+	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: retry.Backoff()}
 	for _, release := range releases {
 		if err := a.Store(ctx, release); err != nil {
 			return fmt.Errorf("%w; run the same command again to continue", err)

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
 	"sigs.k8s.io/cluster-api/packages"
-	engine "sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // Options are the inputs of the command.
@@ -125,6 +125,6 @@ func run(ctx context.Context, opts *Options) error {
 		opts.IO.Infof("No provider is declared, and the operator is not installed")
 		return nil
 	}
-	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: engine.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second}
+	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: retry.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second}
 	return a.Delete(ctx, plan)
 }

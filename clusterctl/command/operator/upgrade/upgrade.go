@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
 	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/packages/catalog"
-	engine "sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // Options are the inputs of the command.
@@ -123,7 +123,7 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: engine.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second}
+	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: retry.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second}
 	replaced := false
 	if opts.Request.Contract != "" {
 		next, err := operator.Next(ctx, all, have, "")

@@ -14,11 +14,10 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/packages/catalog"
-	"sigs.k8s.io/cluster-api/packages/install"
 	"sigs.k8s.io/cluster-api/packages/lock"
+	"sigs.k8s.io/cluster-api/packages/retry"
 	engine "sigs.k8s.io/cluster-api/packages/upgrade"
 )
 
@@ -109,14 +108,14 @@ func run(ctx context.Context, opts *Options) error {
 	if m, err = m.Unlimited(); err != nil {
 		return err
 	}
-	cluster := &side.Side{Client: m.Client, Name: "management", Host: m.Host, Backoff: side.Backoff()}
 	held := &lock.Lock{
-		Task: engine.Task(), Config: m.Config, Namespace: engine.LockNamespace, Self: opts.Self, Ended: opts.Ended, Do: cluster.Do,
+		Task: engine.Task(), Config: m.Config, Namespace: engine.LockNamespace, Self: opts.Self, Ended: opts.Ended,
+		Retry: retry.Policy{Backoff: retry.Backoff()},
 		Clock: opts.Clock, Say: opts.IO.Infof, Explain: management.Text,
 	}
 	opts.IO.Infof("Checking the versions of the providers")
 	a := &upgrade.Applier{
-		IO: opts.IO, Hold: held.Hold, Backoff: install.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second,
+		IO: opts.IO, Hold: held.Hold, Backoff: retry.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second,
 		Planner: upgrade.Planner{Catalog: all, Cluster: m},
 	}
 	return a.Apply(ctx, opts.Request)

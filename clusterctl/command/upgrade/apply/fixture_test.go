@@ -35,6 +35,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages/lock"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/repository"
+	"sigs.k8s.io/cluster-api/packages/retry"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -280,7 +281,7 @@ func (w *world) install(bundle string) {
 	w.Helper()
 	certManager := strings.NewReplacer("up.example", "cert-manager.io", "scope: Cluster", "scope: Namespaced").Replace(definition("Certificate", "v1") + definition("Issuer", "v1"))
 	cluster := w.connect(nil)
-	writer := &distributioninstall.Writer{Client: cluster.Client, Backoff: distributioninstall.Backoff()}
+	writer := &distributioninstall.Writer{Client: cluster.Client, Backoff: retry.Backoff()}
 	// Thing was stored in its first version.
 	for _, text := range []string{certManager, definition("Thing", "v1alpha1"), "{apiVersion: up.example/v1alpha1, kind: Thing, metadata: {name: mine}, spec: kept}"} {
 		objects, err := manifest.Parse([]byte(text))

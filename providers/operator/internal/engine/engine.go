@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/removal"
+	"sigs.k8s.io/cluster-api/packages/retry"
 	"sigs.k8s.io/cluster-api/packages/upgrade"
 	"sigs.k8s.io/cluster-api/packages/upgrade/journal"
 )
@@ -212,7 +213,7 @@ func (e *Engine) User(ctx context.Context, t clusterctlv1.ProviderType, name str
 }
 
 func (e *Engine) writer() *install.Writer {
-	return &install.Writer{Client: e.Client, Backoff: install.Backoff()}
+	return &install.Writer{Client: e.Client, Backoff: retry.Backoff()}
 }
 
 func (e *Engine) upgrader() *upgrade.Upgrader {
