@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/progress"
 	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/components"
-	"sigs.k8s.io/cluster-api/packages/install"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 )
@@ -38,7 +38,7 @@ type Applier struct {
 // A provider is recorded in the inventory once its objects are written, the core provider after all others: an
 // interrupted first run is a first run again, and installs what is missing.
 func (a *Applier) Apply(ctx context.Context, plan *Plan) error {
-	w := &install.Writer{Client: a.Client, Backoff: a.Backoff}
+	w := &apply.Writer{Client: a.Client, Backoff: a.Backoff}
 	for _, p := range plan.Installed {
 		a.IO.Infof("%s %s is already installed in namespace %s", p.ManifestLabel(), p.Version, p.Namespace)
 	}
@@ -61,7 +61,7 @@ func (a *Applier) Apply(ctx context.Context, plan *Plan) error {
 
 // providers writes the providers' objects in order, and the inventory concurrently: the API server delays the first
 // objects of a new kind for two seconds, in which the providers can start.
-func (a *Applier) providers(ctx context.Context, w *install.Writer, list []*components.Components) error {
+func (a *Applier) providers(ctx context.Context, w *apply.Writer, list []*components.Components) error {
 	board := progress.Show(a.IO, labels(list)...)
 	record := func(c *components.Components) error {
 		if err := inventory.Record(ctx, w, c.Inventory()); err != nil {
@@ -95,7 +95,7 @@ func (a *Applier) providers(ctx context.Context, w *install.Writer, list []*comp
 	return nil
 }
 
-func (a *Applier) certManager(ctx context.Context, w *install.Writer, plan *Plan) error {
+func (a *Applier) certManager(ctx context.Context, w *apply.Writer, plan *Plan) error {
 	if plan.CertManager == nil {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (a *Applier) waitProvider(ctx context.Context, p *clusterctlv1.Provider, ti
 		if !slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == packages.ManagerContainer }) {
 			continue
 		}
-		err := install.WaitAvailable(ctx, a.Client, client.ObjectKeyFromObject(&d), timeout, func(reason string) {
+		err := apply.WaitAvailable(ctx, a.Client, client.ObjectKeyFromObject(&d), timeout, func(reason string) {
 			board.Set(p.Name, "waiting: "+reason)
 		})
 		if err != nil {

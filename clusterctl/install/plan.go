@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages/certmanager"
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/inventory"
-	"sigs.k8s.io/cluster-api/packages/operated"
+	"sigs.k8s.io/cluster-api/packages/operatorobjects"
 )
 
 // parallelDownloads is how many providers are downloaded concurrently.
@@ -79,7 +79,7 @@ func (p *Planner) Plan(ctx context.Context, o Options) (*Plan, error) {
 		plan.Installed = installed
 		return plan, nil
 	}
-	objects, err := operated.Read(ctx, p.Cluster.Client)
+	objects, err := operatorobjects.Read(ctx, p.Cluster.Client)
 	if err != nil {
 		return nil, err
 	}

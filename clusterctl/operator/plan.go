@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages/catalog"
-	"sigs.k8s.io/cluster-api/packages/installed"
 	"sigs.k8s.io/cluster-api/packages/inventory"
-	"sigs.k8s.io/cluster-api/packages/operated"
-	"sigs.k8s.io/cluster-api/packages/upgrade"
+	"sigs.k8s.io/cluster-api/packages/live"
+	"sigs.k8s.io/cluster-api/packages/operatorobjects"
+	"sigs.k8s.io/cluster-api/packages/replace"
 )
 
 const (
@@ -60,13 +60,13 @@ type Plan struct {
 	// Declare are the providers to declare, in install order.
 	Declare []*Declaration
 	// Declared are the objects of requested providers that exist.
-	Declared []operated.Object
+	Declared []operatorobjects.Object
 }
 
 // state is what a management cluster has.
 type state struct {
 	operator  *Installed
-	objects   operated.Objects
+	objects   operatorobjects.Objects
 	inventory inventory.Inventory
 }
 
@@ -84,7 +84,7 @@ func (p *Planner) inspect(ctx context.Context) (*state, error) {
 	if s.operator, err = Find(ctx, p.Cluster.Client); err != nil {
 		return nil, err
 	}
-	if s.objects, err = operated.Read(ctx, p.Cluster.Client); err != nil {
+	if s.objects, err = operatorobjects.Read(ctx, p.Cluster.Client); err != nil {
 		return nil, err
 	}
 	s.inventory, err = inventory.Read(ctx, p.Cluster.Client)
@@ -221,7 +221,7 @@ func (p *Planner) checkAdopted(ctx context.Context, s *state, list []*Declaratio
 	if len(adopted) == 0 {
 		return nil
 	}
-	found, err := (&installed.Finder{Client: p.Cluster.Client, Resources: p.Cluster.Resources}).Find(ctx)
+	found, err := (&live.Finder{Client: p.Cluster.Client, Resources: p.Cluster.Resources}).Find(ctx)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (p *Planner) checkAdopted(ctx context.Context, s *state, list []*Declaratio
 		if !ok {
 			continue
 		}
-		differences, err := (&upgrade.Upgrader{Client: p.Cluster.Client}).Differences(ctx, upgrade.Target{
+		differences, err := (&replace.Replacer{Client: p.Cluster.Client}).Differences(ctx, replace.Target{
 			Installed: entry, Components: d.components, Present: found[d.Label()],
 		})
 		if err != nil {
@@ -272,10 +272,10 @@ func (p *Plan) Namespaces() []string {
 }
 
 // Objects returns the objects of all requested providers.
-func (p *Plan) Objects() []operated.Object {
+func (p *Plan) Objects() []operatorobjects.Object {
 	list := slices.Clone(p.Declared)
 	for _, d := range p.Declare {
-		list = append(list, operated.Object{Unstructured: *d.Object, Type: d.Type})
+		list = append(list, operatorobjects.Object{Unstructured: *d.Object, Type: d.Type})
 	}
 	return list
 }

@@ -11,11 +11,11 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/progress"
-	"sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/lock"
+	"sigs.k8s.io/cluster-api/packages/replace"
+	"sigs.k8s.io/cluster-api/packages/replace/journal"
 	"sigs.k8s.io/cluster-api/packages/repository"
-	"sigs.k8s.io/cluster-api/packages/upgrade"
-	"sigs.k8s.io/cluster-api/packages/upgrade/journal"
 )
 
 // Applier upgrades providers. Running the same upgrade again continues an interrupted one.
@@ -74,12 +74,12 @@ func describe(entries []*journal.Entry) string {
 	return strings.Join(list, ", ")
 }
 
-func (a *Applier) writer() *install.Writer {
-	return &install.Writer{Client: a.Cluster.Client, Backoff: a.Backoff}
+func (a *Applier) writer() *apply.Writer {
+	return &apply.Writer{Client: a.Cluster.Client, Backoff: a.Backoff}
 }
 
-func (a *Applier) upgrader(report func(string)) *upgrade.Upgrader {
-	return &upgrade.Upgrader{Client: a.Cluster.Client, Writer: a.writer(), Timeout: a.Timeout, Report: report}
+func (a *Applier) upgrader(report func(string)) *replace.Replacer {
+	return &replace.Replacer{Client: a.Cluster.Client, Writer: a.writer(), Timeout: a.Timeout, Report: report}
 }
 
 func (a *Applier) execute(ctx context.Context, w *Work) error {
@@ -141,7 +141,7 @@ func (a *Applier) upgrade(ctx context.Context, steps []Step) error {
 			report("upgraded")
 			continue
 		}
-		if failed, ok := errors.AsType[*upgrade.FailedError](err); ok {
+		if failed, ok := errors.AsType[*replace.FailedError](err); ok {
 			report("failed, " + failed.Version + " was put back")
 			return fmt.Errorf("%s was not upgraded to %s: %w%s", name, s.Components.Version, err, others(steps, i))
 		}

@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/cluster-api/packages/catalog"
 	"sigs.k8s.io/cluster-api/packages/certmanager"
 	"sigs.k8s.io/cluster-api/packages/components"
-	"sigs.k8s.io/cluster-api/packages/installed"
 	"sigs.k8s.io/cluster-api/packages/inventory"
-	"sigs.k8s.io/cluster-api/packages/operated"
-	"sigs.k8s.io/cluster-api/packages/upgrade"
-	"sigs.k8s.io/cluster-api/packages/upgrade/journal"
+	"sigs.k8s.io/cluster-api/packages/live"
+	"sigs.k8s.io/cluster-api/packages/operatorobjects"
+	"sigs.k8s.io/cluster-api/packages/replace"
+	"sigs.k8s.io/cluster-api/packages/replace/journal"
 )
 
 // parallelDownloads is how many providers are downloaded concurrently.
@@ -52,7 +52,7 @@ type Work struct {
 
 // Step is the upgrade of one provider.
 type Step struct {
-	upgrade.Target
+	replace.Target
 	// Pending is the journal if it continues an interrupted upgrade, otherwise nil.
 	Pending *journal.Entry
 }
@@ -113,19 +113,19 @@ func (p *Planner) Plan(ctx context.Context, s *State, r Request) (*Work, error) 
 	if err != nil {
 		return nil, err
 	}
-	found := installed.Objects{}
+	found := live.Objects{}
 	if len(list) > 0 {
-		if found, err = (&installed.Finder{Client: p.Cluster.Client, Resources: p.Cluster.Resources}).Find(ctx); err != nil {
+		if found, err = (&live.Finder{Client: p.Cluster.Client, Resources: p.Cluster.Resources}).Find(ctx); err != nil {
 			return nil, err
 		}
 	}
 	work := &Work{PutBack: slices.Clone(s.Interrupted)}
 	for i, w := range wanted {
-		step := Step{Target: upgrade.Target{Installed: w.Installed, Components: list[i], Present: found[w.Installed.ManifestLabel()]}}
+		step := Step{Target: replace.Target{Installed: w.Installed, Components: list[i], Present: found[w.Installed.ManifestLabel()]}}
 		if err := check(step.Target); err != nil {
 			return nil, err
 		}
-		if entry := s.of(&w.Installed); entry != nil && upgrade.Continues(entry, list[i]) {
+		if entry := s.of(&w.Installed); entry != nil && replace.Continues(entry, list[i]) {
 			step.Pending = entry
 			work.PutBack = slices.DeleteFunc(work.PutBack, func(e *journal.Entry) bool { return e == entry })
 		}
@@ -139,7 +139,7 @@ func (p *Planner) Plan(ctx context.Context, s *State, r Request) (*Work, error) 
 
 // checkOperated rejects upgrades of providers that belong to the operator.
 func (p *Planner) checkOperated(ctx context.Context, wanted []Wanted) error {
-	objects, err := operated.Read(ctx, p.Cluster.Client)
+	objects, err := operatorobjects.Read(ctx, p.Cluster.Client)
 	if err != nil {
 		return err
 	}
@@ -151,8 +151,8 @@ func (p *Planner) checkOperated(ctx context.Context, wanted []Wanted) error {
 	return nil
 }
 
-func check(t upgrade.Target) error {
-	return cmp.Or((&upgrade.Upgrader{}).Check(t), t.Components.ValidateCRDNames())
+func check(t replace.Target) error {
+	return cmp.Or((&replace.Replacer{}).Check(t), t.Components.ValidateCRDNames())
 }
 
 // download returns the components of the wanted versions, for the namespaces of the installed ones.
@@ -178,7 +178,7 @@ func (p *Planner) download(ctx context.Context, wanted []Wanted) ([]*components.
 
 // Refresh reads the objects of a provider again, after its interrupted upgrade has been put back.
 func (p *Planner) Refresh(ctx context.Context, steps []Step) error {
-	found, err := (&installed.Finder{Client: p.Cluster.Client, Resources: p.Cluster.Resources}).Find(ctx)
+	found, err := (&live.Finder{Client: p.Cluster.Client, Resources: p.Cluster.Resources}).Find(ctx)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func functions() map[string]sink {
 		// These print through interfaces and fields.
 		prefix + "clusterctl/lock.candidate.tell":   {kind: kindPrint, format: true},
 		prefix + "clusterctl/move.Progress.Say":     {kind: kindPrint, format: true},
-		prefix + "packages/upgrade.Upgrader.report": {kind: kindPrint, format: true},
+		prefix + "packages/replace.Replacer.report": {kind: kindPrint, format: true},
 
 		"net/http.Error":                       {kind: kindError, arg: 1},
 		"google.golang.org/grpc/status.Error":  {kind: kindError, arg: 1},

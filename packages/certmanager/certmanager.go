@@ -16,9 +16,9 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/config"
-	"sigs.k8s.io/cluster-api/packages/install"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/repository"
 	"sigs.k8s.io/cluster-api/packages/storageversion"
@@ -97,7 +97,7 @@ func Prepare(ctx context.Context, c client.Client, store *repository.Store, conf
 }
 
 // Apply installs cert-manager and waits until it is ready.
-func (p *Plan) Apply(ctx context.Context, w *install.Writer) error {
+func (p *Plan) Apply(ctx context.Context, w *apply.Writer) error {
 	for _, m := range p.migrations {
 		m.Retry = w.Retry
 		if err := m.Run(ctx, w.Client, nil); err != nil {

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/config"
-	"sigs.k8s.io/cluster-api/packages/install"
 	"sigs.k8s.io/cluster-api/packages/repository"
 	"sigs.k8s.io/cluster-api/packages/retry"
 )
@@ -107,7 +107,7 @@ func TestPrepareAndApply(t *testing.T) {
 				return
 			}
 			plan.poll = time.Millisecond
-			err = plan.Apply(t.Context(), &install.Writer{Client: c, Backoff: retry.Backoff()})
+			err = plan.Apply(t.Context(), &apply.Writer{Client: c, Backoff: retry.Backoff()})
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
 				t.Errorf("%s\nApply(): want error %q, got: %v", tc.reason, tc.err, err)
 			}

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/packages/catalog"
 	"sigs.k8s.io/cluster-api/packages/lock"
+	"sigs.k8s.io/cluster-api/packages/replace"
 	"sigs.k8s.io/cluster-api/packages/retry"
-	engine "sigs.k8s.io/cluster-api/packages/upgrade"
 )
 
 const defaultWaitTimeout = 300
@@ -109,7 +109,7 @@ func run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	held := &lock.Lock{
-		Task: engine.Task(), Config: m.Config, Namespace: engine.LockNamespace, Self: opts.Self, Ended: opts.Ended,
+		Task: replace.Task(), Config: m.Config, Namespace: replace.LockNamespace, Self: opts.Self, Ended: opts.Ended,
 		Retry: retry.Policy{Backoff: retry.Backoff()},
 		Clock: opts.Clock, Say: opts.IO.Infof, Explain: management.Text,
 	}

@@ -27,10 +27,10 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/catalog"
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/config"
-	distributioninstall "sigs.k8s.io/cluster-api/packages/install"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/lock"
 	"sigs.k8s.io/cluster-api/packages/manifest"
@@ -281,7 +281,7 @@ func (w *world) install(bundle string) {
 	w.Helper()
 	certManager := strings.NewReplacer("up.example", "cert-manager.io", "scope: Cluster", "scope: Namespaced").Replace(definition("Certificate", "v1") + definition("Issuer", "v1"))
 	cluster := w.connect(nil)
-	writer := &distributioninstall.Writer{Client: cluster.Client, Backoff: retry.Backoff()}
+	writer := &apply.Writer{Client: cluster.Client, Backoff: retry.Backoff()}
 	// Thing was stored in its first version.
 	for _, text := range []string{certManager, definition("Thing", "v1alpha1"), "{apiVersion: up.example/v1alpha1, kind: Thing, metadata: {name: mine}, spec: kept}"} {
 		objects, err := manifest.Parse([]byte(text))

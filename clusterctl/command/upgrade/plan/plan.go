@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages/catalog"
 	"sigs.k8s.io/cluster-api/packages/certmanager"
 	"sigs.k8s.io/cluster-api/packages/inventory"
-	"sigs.k8s.io/cluster-api/packages/operated"
+	"sigs.k8s.io/cluster-api/packages/operatorobjects"
 )
 
 // Options are the inputs of the command.
@@ -83,7 +83,7 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	declared, err := operated.Read(ctx, m.Client)
+	declared, err := operatorobjects.Read(ctx, m.Client)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package upgrade
+package replace
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"sigs.k8s.io/cluster-api/packages/upgrade/merge"
-	"sigs.k8s.io/cluster-api/packages/upgrade/stage"
+	"sigs.k8s.io/cluster-api/packages/replace/merge"
+	"sigs.k8s.io/cluster-api/packages/replace/stage"
 )
 
 const (

@@ -1,4 +1,4 @@
-package removal
+package remove
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/packages/installed"
+	"sigs.k8s.io/cluster-api/packages/live"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/storageversion"
 )
@@ -33,7 +33,7 @@ func User(ctx context.Context, c client.Reader, objects []unstructured.Unstructu
 }
 
 func userOf(ctx context.Context, c client.Reader, crd *unstructured.Unstructured) (string, error) {
-	kind := installed.Defines(crd)
+	kind := live.Defines(crd)
 	versions := storageversion.Stored(crd)
 	if len(versions) == 0 {
 		return "", nil

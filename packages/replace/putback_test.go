@@ -1,4 +1,4 @@
-package upgrade
+package replace
 
 import (
 	"testing"
@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/packages/upgrade/journal"
+	"sigs.k8s.io/cluster-api/packages/replace/journal"
 )
 
 func definition(name, kind string, stored []any, versions ...any) unstructured.Unstructured {
@@ -58,7 +58,7 @@ func TestPutBackDefinitions(t *testing.T) {
 		Objects: []unstructured.Unstructured{definition("a.x.example", "A", nil, version("v1", true)), definition("b.x.example", "B", nil, version("v1", true))},
 		Targets: identities([]unstructured.Unstructured{changedNow, storedNow, usedNow, unusedNow}),
 	}
-	u := &Upgrader{Client: c, Writer: &install.Writer{Client: c, Backoff: wait.Backoff{Duration: time.Millisecond, Steps: 2}}, Timeout: time.Second}
+	u := &Replacer{Client: c, Writer: &apply.Writer{Client: c, Backoff: wait.Backoff{Duration: time.Millisecond, Steps: 2}}, Timeout: time.Second}
 	notes, err := u.PutBack(t.Context(), entry)
 	if err != nil {
 		t.Fatal(err)

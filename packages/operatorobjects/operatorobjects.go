@@ -1,5 +1,5 @@
-// Package operated finds the providers that are declared by objects of the operator: clusterctl does not act against it.
-package operated
+// Package operatorobjects finds the providers that are declared by objects of the operator: clusterctl does not act against it.
+package operatorobjects
 
 import (
 	"context"

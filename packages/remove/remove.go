@@ -1,8 +1,8 @@
-// Package removal deletes providers from a management cluster.
+// Package remove deletes providers from a management cluster.
 //
 // It keeps what users would lose: the Namespace and the CustomResourceDefinitions, unless they are included. Which objects a
-// provider has is found by package installed.
-package removal
+// provider has is found by package live.
+package remove
 
 import (
 	"cmp"
@@ -25,7 +25,7 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/packages/installed"
+	"sigs.k8s.io/cluster-api/packages/live"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 )
 
@@ -86,7 +86,7 @@ func Used(ctx context.Context, c client.Reader, providers []clusterctlv1.Provide
 			continue
 		}
 		group.Go(func() error {
-			kind := installed.Defines(&objects[i])
+			kind := live.Defines(&objects[i])
 			user, err := objectOfUser(ctx, c, providers, kind.WithVersion(storageVersion(&objects[i])))
 			if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 				return nil // The CRD is being deleted.

@@ -1,4 +1,4 @@
-package upgrade
+package replace
 
 import (
 	"context"
@@ -21,10 +21,10 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/components"
-	"sigs.k8s.io/cluster-api/packages/install"
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/packages/upgrade/journal"
+	"sigs.k8s.io/cluster-api/packages/replace/journal"
 )
 
 // TestUpgradeInterrupted: an upgrade that fails because the connection does is left to be continued, an upgrade that the API server rejects is
@@ -68,7 +68,7 @@ func TestUpgradeInterrupted(t *testing.T) {
 					return c.Delete(ctx, o, opts...)
 				},
 			}).Build()
-			u := &Upgrader{Client: c, Writer: &install.Writer{Client: c, Backoff: wait.Backoff{Duration: time.Millisecond, Steps: 3}}, Timeout: time.Second}
+			u := &Replacer{Client: c, Writer: &apply.Writer{Client: c, Backoff: wait.Backoff{Duration: time.Millisecond, Steps: 3}}, Timeout: time.Second}
 			target := Target{Installed: entry, Present: live(t, c, former), Components: &components.Components{
 				Provider: packages.Provider{Name: "toy", Type: clusterctlv1.InfrastructureProviderType}, Version: "v1.1.0", TargetNamespace: "ns",
 			}}

@@ -1,4 +1,4 @@
-package upgrade
+package replace
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/packages/removal"
+	"sigs.k8s.io/cluster-api/packages/remove"
+	"sigs.k8s.io/cluster-api/packages/replace/merge"
+	"sigs.k8s.io/cluster-api/packages/replace/stage"
 	"sigs.k8s.io/cluster-api/packages/storageversion"
-	"sigs.k8s.io/cluster-api/packages/upgrade/merge"
-	"sigs.k8s.io/cluster-api/packages/upgrade/stage"
 )
 
 // parallelRequests is how many objects are read or written concurrently.
@@ -23,7 +23,7 @@ const parallelRequests = 8
 
 // run is the execution of one plan, with the objects as the API server returned them last.
 type run struct {
-	*Upgrader
+	*Replacer
 	// lenient continues with Deployments that do not become available, and adds a note.
 	lenient bool
 	notes   []string
@@ -33,8 +33,8 @@ type run struct {
 }
 
 // load starts a run with the objects that are known already, and reads the wanted ones that are not.
-func (u *Upgrader) load(ctx context.Context, wanted, known []unstructured.Unstructured) (*run, error) {
-	r := &run{Upgrader: u, live: map[manifest.Key]*unstructured.Unstructured{}}
+func (u *Replacer) load(ctx context.Context, wanted, known []unstructured.Unstructured) (*run, error) {
+	r := &run{Replacer: u, live: map[manifest.Key]*unstructured.Unstructured{}}
 	for i := range known {
 		r.set(&known[i])
 	}
@@ -156,7 +156,7 @@ func (r *run) step(ctx context.Context, s stage.Step) error {
 		return r.await(ctx, client.ObjectKeyFromObject(s.Object))
 	case stage.Delete:
 		err := r.Writer.Retry(ctx, func(ctx context.Context) error {
-			return removal.Delete(ctx, r.Client, []unstructured.Unstructured{*s.Object})
+			return remove.Delete(ctx, r.Client, []unstructured.Unstructured{*s.Object})
 		})
 		if err == nil {
 			r.forget(s.Object)
@@ -190,5 +190,5 @@ func (r *run) define(ctx context.Context, desired *unstructured.Unstructured) er
 	if err := r.write(ctx, desired, merge.Final); err != nil {
 		return err
 	}
-	return install.WaitEstablished(ctx, r.Client, desired.GetName())
+	return apply.WaitEstablished(ctx, r.Client, desired.GetName())
 }

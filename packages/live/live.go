@@ -1,7 +1,7 @@
-// Package installed finds the objects of providers in a management cluster, by their labels.
+// Package live finds the objects of providers in a management cluster, by their labels.
 //
-// It reads. What is deleted is decided by package removal, what is replaced by package upgrade.
-package installed
+// It reads. What is deleted is decided by package remove, what is replaced by package replace.
+package live
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package upgrade
+package replace
 
 import (
 	"context"
@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/packages/upgrade/merge"
-	"sigs.k8s.io/cluster-api/packages/upgrade/stage"
+	"sigs.k8s.io/cluster-api/packages/replace/merge"
+	"sigs.k8s.io/cluster-api/packages/replace/stage"
 	"sigs.k8s.io/cluster-api/sdk/refusal"
 )
 
 // Differences returns the objects that Upgrade would create, change or delete, described and sorted. It writes nothing: whether an
 // object that the API server completes differs is found out with a dry run.
-func (u *Upgrader) Differences(ctx context.Context, t Target) ([]string, error) {
+func (u *Replacer) Differences(ctx context.Context, t Target) ([]string, error) {
 	r, err := u.load(ctx, t.Components.Objects, t.present())
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package upgrade
+package replace
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/apply"
 )
 
 const (
@@ -38,7 +38,7 @@ func (r *run) await(ctx context.Context, key client.ObjectKey) error {
 			}
 		}
 	}()
-	err := install.WaitAvailable(watched, r.Client, key, r.Timeout, func(reason string) {
+	err := apply.WaitAvailable(watched, r.Client, key, r.Timeout, func(reason string) {
 		r.report("waiting for Deployment %s: %s", key, reason)
 	})
 	if err == nil || ctx.Err() != nil {

@@ -1,4 +1,4 @@
-// Package upgrade replaces the objects of one version of a provider by those of another in a running management cluster.
+// Package replace replaces the objects of one version of a provider by those of another in a running management cluster.
 //
 //	upgrade.go  Upgrade: from the installed version to another; what is refused
 //	putback.go  PutBack: what an interrupted or failed upgrade did is undone
@@ -15,5 +15,5 @@
 // CustomResourceDefinitions are never deleted, with one exception: putting back deletes the CustomResourceDefinitions that only
 // the new version had, if there are no objects of their kinds.
 //
-// Package upgrade does not choose versions and does not download; that is the caller's part.
-package upgrade
+// Package replace does not choose versions and does not download; that is the caller's part.
+package replace

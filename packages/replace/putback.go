@@ -1,4 +1,4 @@
-package upgrade
+package replace
 
 import (
 	"context"
@@ -12,17 +12,17 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/packages/removal"
+	"sigs.k8s.io/cluster-api/packages/remove"
+	"sigs.k8s.io/cluster-api/packages/replace/journal"
+	"sigs.k8s.io/cluster-api/packages/replace/merge"
+	"sigs.k8s.io/cluster-api/packages/replace/stage"
 	"sigs.k8s.io/cluster-api/packages/storageversion"
-	"sigs.k8s.io/cluster-api/packages/upgrade/journal"
-	"sigs.k8s.io/cluster-api/packages/upgrade/merge"
-	"sigs.k8s.io/cluster-api/packages/upgrade/stage"
 )
 
 // PutBack replaces the objects of an upgrade by those that were there before, in the order of an upgrade: if the new version
 // serves already, it does until the former one is available again. The notes say what had to stay, and which Deployments are
 // not available.
-func (u *Upgrader) PutBack(ctx context.Context, entry *journal.Entry) (notes []string, err error) {
+func (u *Replacer) PutBack(ctx context.Context, entry *journal.Entry) (notes []string, err error) {
 	// What was there has precedence; Targets includes what the upgrade created.
 	r, err := u.load(ctx, slices.Concat(entry.Objects, entry.Targets), nil)
 	if err != nil {
@@ -85,14 +85,14 @@ func (r *run) putBackDefinitions(ctx context.Context, p *clusterctlv1.Provider, 
 			continue
 		}
 		added := []unstructured.Unstructured{o}
-		if err := removal.Used(ctx, r.Client, []clusterctlv1.Provider{*p}, added); err != nil {
-			if _, used := errors.AsType[*removal.UsedError](err); !used {
+		if err := remove.Used(ctx, r.Client, []clusterctlv1.Provider{*p}, added); err != nil {
+			if _, used := errors.AsType[*remove.UsedError](err); !used {
 				return err
 			}
 			r.notes = append(r.notes, fmt.Sprintf("the new CustomResourceDefinition %s stays, because there are objects of its kind", o.GetName()))
 			continue
 		}
-		if err := removal.Delete(ctx, r.Client, added); err != nil {
+		if err := remove.Delete(ctx, r.Client, added); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/packages/upgrade/merge"
+	"sigs.k8s.io/cluster-api/packages/replace/merge"
 )
 
 // Action is what is done with an object.

@@ -1,4 +1,4 @@
-package upgrade
+package replace
 
 import (
 	"context"
@@ -11,22 +11,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/components"
-	"sigs.k8s.io/cluster-api/packages/install"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/packages/replace/journal"
+	"sigs.k8s.io/cluster-api/packages/replace/merge"
+	"sigs.k8s.io/cluster-api/packages/replace/stage"
 	"sigs.k8s.io/cluster-api/packages/retry"
 	"sigs.k8s.io/cluster-api/packages/storageversion"
-	"sigs.k8s.io/cluster-api/packages/upgrade/journal"
-	"sigs.k8s.io/cluster-api/packages/upgrade/merge"
-	"sigs.k8s.io/cluster-api/packages/upgrade/stage"
 )
 
-// Upgrader upgrades providers, one after the other.
-type Upgrader struct {
+// Replacer upgrades providers, one after the other.
+type Replacer struct {
 	Client client.WithWatch
 	// Writer retries requests that may succeed later.
-	Writer *install.Writer
+	Writer *apply.Writer
 	// Timeout is how long each Deployment may take to become available.
 	Timeout time.Duration
 	// Report, which may be nil, is called with what is being done.
@@ -39,12 +39,12 @@ type Target struct {
 	Installed clusterctlv1.Provider
 	// Components are those of the new version, for the namespace of the installed one.
 	Components *components.Components
-	// Present are the objects with the provider's labels, as package installed finds them.
+	// Present are the objects with the provider's labels, as package live finds them.
 	Present []unstructured.Unstructured
 }
 
 // Check returns why the upgrade is impossible, or nil. It changes nothing.
-func (u *Upgrader) Check(t Target) error {
+func (u *Replacer) Check(t Target) error {
 	if want, have := t.Installed.Namespace, t.Components.TargetNamespace; want != have {
 		return fmt.Errorf("%s is installed in namespace %s and cannot be upgraded in %s", t.Installed.Name, want, have)
 	}
@@ -85,7 +85,7 @@ func (e *FailedError) Unwrap() error { return e.Err }
 //
 // If the new version does not start, or the API server rejects one of its objects, the former objects are put back, and the
 // error is a FailedError. After any other error, such as a lost connection, the upgrade is to be continued.
-func (u *Upgrader) Upgrade(ctx context.Context, t Target, pending *journal.Entry) error {
+func (u *Replacer) Upgrade(ctx context.Context, t Target, pending *journal.Entry) error {
 	r, err := u.load(ctx, t.Components.Objects, t.present())
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (u *Upgrader) Upgrade(ctx context.Context, t Target, pending *journal.Entry
 	return &FailedError{Err: err, Version: entry.Provider.Version, Notes: notes}
 }
 
-func (u *Upgrader) upgrade(ctx context.Context, t Target, r *run, entry *journal.Entry) error {
+func (u *Replacer) upgrade(ctx context.Context, t Target, r *run, entry *journal.Entry) error {
 	if err := r.execute(ctx, stage.Plan(t.Components.Objects, r.all())); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (u *Upgrader) upgrade(ctx context.Context, t Target, r *run, entry *journal
 }
 
 // record writes the inventory.
-func (u *Upgrader) record(ctx context.Context, p *clusterctlv1.Provider) error {
+func (u *Replacer) record(ctx context.Context, p *clusterctlv1.Provider) error {
 	if err := inventory.Record(ctx, u.Writer, p); err != nil {
 		return fmt.Errorf("cannot record %s %s in the inventory: %w", p.Name, p.Version, err)
 	}
@@ -132,11 +132,11 @@ func (u *Upgrader) record(ctx context.Context, p *clusterctlv1.Provider) error {
 }
 
 // end deletes the journal.
-func (u *Upgrader) end(ctx context.Context, entry *journal.Entry) error {
+func (u *Replacer) end(ctx context.Context, entry *journal.Entry) error {
 	return u.Writer.Retry(ctx, func(ctx context.Context) error { return entry.Delete(ctx, u.Client) })
 }
 
-func (u *Upgrader) report(format string, args ...any) {
+func (u *Replacer) report(format string, args ...any) {
 	if u.Report != nil {
 		u.Report(fmt.Sprintf(format, args...))
 	}

@@ -1,4 +1,4 @@
-package upgrade
+package replace
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/packages/upgrade/merge"
+	"sigs.k8s.io/cluster-api/packages/replace/merge"
 	"sigs.k8s.io/cluster-api/sdk/refusal"
 )
 
