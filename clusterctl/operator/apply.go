@@ -18,7 +18,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/clusterctl/progress"
 	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/operatorobjects"
 	"sigs.k8s.io/cluster-api/sdk/refusal"
@@ -134,7 +133,7 @@ func (a *Applier) Wait(ctx context.Context, objects []operatorobjects.Object) er
 		names = append(names, o.String())
 	}
 	a.IO.Infof("Waiting for providers to be ready")
-	board := progress.Show(a.IO, names...)
+	board := a.IO.Board(names...)
 	results := make([]error, len(objects))
 	var all sync.WaitGroup
 	for i, o := range objects {

@@ -3,7 +3,6 @@ package operator
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/live"
 	"sigs.k8s.io/cluster-api/packages/operatorobjects"
@@ -33,7 +32,7 @@ const (
 
 // Request is what a management cluster is to have.
 type Request struct {
-	Selection install.Selection
+	Selection choose.Selection
 	// OperatorVersion is empty for the latest, or the installed one.
 	OperatorVersion string
 	// Namespace is that of the operator; empty means the one that it has, or the default.
@@ -71,13 +70,10 @@ type state struct {
 }
 
 func (p *Planner) inspect(ctx context.Context) (*state, error) {
-	err := p.Cluster.CheckKubernetes(ctx, management.MinKubernetes, management.ReadBackoff(), func(err error) {
+	err := p.Cluster.CheckInstallable(ctx, management.MinKubernetes, func(err error) {
 		p.IO.Infof("Retrying: %s", management.Text(err))
 	})
 	if err != nil {
-		return nil, err
-	}
-	if err := p.Cluster.CheckContract(ctx); err != nil && !errors.Is(err, management.ErrNotInitialized) {
 		return nil, err
 	}
 	s := &state{}
@@ -102,7 +98,7 @@ func (p *Planner) Plan(ctx context.Context, r Request) (*Plan, error) {
 		return nil, err
 	}
 	_, declared := s.objects[clusterctlv1.ClusterAPIProviderName]
-	refs, err := References(r.Selection, install.FirstRun(s.inventory) && !declared)
+	refs, err := References(r.Selection, choose.FirstRun(s.inventory) && !declared)
 	if err != nil {
 		return nil, err
 	}

@@ -14,9 +14,9 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/live"
 	"sigs.k8s.io/cluster-api/packages/manifest"
@@ -34,7 +34,7 @@ type Change struct {
 }
 
 // PlanUpgrade returns what an upgrade changes, in install order. Providers that have the wanted version are left out. It writes nothing.
-func PlanUpgrade(ctx context.Context, m *management.Cluster, c *catalog.Catalog, r upgrade.Request) ([]Change, error) {
+func PlanUpgrade(ctx context.Context, m *management.Cluster, c *catalog.Catalog, r choose.UpgradeRequest) ([]Change, error) {
 	objects, err := operatorobjects.Read(ctx, m.Client)
 	if err != nil {
 		return nil, err

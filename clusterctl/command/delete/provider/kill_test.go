@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages/apply"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -153,7 +153,7 @@ func (r *fixture) delete(w *testenv.Wire, o Options) (messages string, err error
 	defer cancel()
 	w.Dead = cancel
 	streams, buffers := iostreams.Test()
-	o.IO, o.Selection = streams, install.Selection{Infrastructure: []string{"toy"}}
+	o.IO, o.Selection = streams, choose.Selection{Infrastructure: []string{"toy"}}
 	o.Connect = func(management.Kubeconfig) (*management.Cluster, error) {
 		c := rest.CopyConfig(r.env.Config)
 		c.Wrap(w.Wrap)

@@ -12,9 +12,9 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/packages/choose"
 )
 
 // Options are the inputs of the command.
@@ -22,7 +22,7 @@ type Options struct {
 	IO         *iostreams.Streams
 	Connect    func(management.Kubeconfig) (*management.Cluster, error)
 	Kubeconfig management.Kubeconfig
-	Selection  install.Selection
+	Selection  choose.Selection
 	// All selects all installed providers, instead of Selection.
 	All bool
 	// IncludeNamespace and IncludeCRDs delete what is kept otherwise.

@@ -11,11 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
-	"sigs.k8s.io/cluster-api/clusterctl/progress"
 	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/live"
 	"sigs.k8s.io/cluster-api/packages/operatorobjects"
@@ -62,7 +61,7 @@ func run(ctx context.Context, opts *Options) error {
 	for i := range providers {
 		names = append(names, providers[i].entry.Name)
 	}
-	board := progress.Show(opts.IO, names...)
+	board := opts.IO.Board(names...)
 	for _, p := range providers {
 		board.Set(p.entry.Name, fmt.Sprintf("%s: deleting %d objects", p.entry.Version, len(p.objects)))
 		err := remove.Delete(ctx, m.Client, p.objects)
@@ -149,7 +148,7 @@ func selected(have inventory.Inventory, opts *Options) (inventory.Inventory, err
 }
 
 // find returns the entry of an item.
-func find(have inventory.Inventory, item install.Item) (*clusterctlv1.Provider, error) {
+func find(have inventory.Inventory, item choose.Item) (*clusterctlv1.Provider, error) {
 	list := have.Of(item.Type, item.Ref.Name)
 	switch {
 	case len(list) == 0:

@@ -12,11 +12,11 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
 	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
@@ -27,7 +27,7 @@ type Options struct {
 	Kubeconfig management.Kubeconfig
 	// Core selects the core provider, Selection all others.
 	Core      bool
-	Selection install.Selection
+	Selection choose.Selection
 	Deletion  operator.Deletion
 	// WaitTimeout is in seconds, for each provider.
 	WaitTimeout int

@@ -11,12 +11,11 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
-	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
@@ -26,8 +25,8 @@ type Options struct {
 	Catalog    func(context.Context) (*catalog.Catalog, error)
 	Connect    func(management.Kubeconfig) (*management.Cluster, error)
 	Kubeconfig management.Kubeconfig
-	Selection  install.Selection
-	Request    upgrade.Request
+	Selection  choose.Selection
+	Request    choose.UpgradeRequest
 	// WaitTimeout is in seconds, for the operator and for each provider.
 	WaitTimeout int
 }
@@ -87,9 +86,9 @@ func (o *Options) complete() error {
 	return o.Request.Check()
 }
 
-// selection returns references in the form of upgrade.Request.
-func selection(refs []operator.Reference) install.Selection {
-	s := install.Selection{}
+// selection returns references in the form of choose.UpgradeRequest.
+func selection(refs []operator.Reference) choose.Selection {
+	s := choose.Selection{}
 	lists := s.Lists()
 	for _, r := range refs {
 		text := r.String()

@@ -14,8 +14,9 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/choose"
+	"sigs.k8s.io/cluster-api/packages/execute"
 	"sigs.k8s.io/cluster-api/packages/lock"
 	"sigs.k8s.io/cluster-api/packages/replace"
 	"sigs.k8s.io/cluster-api/packages/retry"
@@ -29,7 +30,7 @@ type Options struct {
 	Catalog    func(context.Context) (*catalog.Catalog, error)
 	Connect    func(management.Kubeconfig) (*management.Cluster, error)
 	Kubeconfig management.Kubeconfig
-	Request    upgrade.Request
+	Request    choose.UpgradeRequest
 	// WaitTimeout is in seconds, for each Deployment.
 	WaitTimeout int
 	// Self and Ended are of the Lease; see package lock.
@@ -114,9 +115,9 @@ func run(ctx context.Context, opts *Options) error {
 		Clock: opts.Clock, Say: opts.IO.Infof, Explain: management.Text,
 	}
 	opts.IO.Infof("Checking the versions of the providers")
-	a := &upgrade.Applier{
-		IO: opts.IO, Hold: held.Hold, Backoff: retry.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second,
-		Planner: upgrade.Planner{Catalog: all, Cluster: m},
+	u := &execute.Upgrader{
+		Display: opts.IO, Client: m.Client, Hold: held.Hold, Backoff: retry.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second,
+		Planner: &choose.UpgradePlanner{Catalog: all, Client: m.Client, Resources: m.Resources},
 	}
-	return a.Apply(ctx, opts.Request)
+	return u.Upgrade(ctx, opts.Request)
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -105,7 +105,7 @@ func TestAgain(t *testing.T) {
 func TestContract(t *testing.T) {
 	w := newWorld(t)
 	ends := w.ends()
-	latest := upgrade.Request{Contract: "v1beta1"}
+	latest := choose.UpgradeRequest{Contract: "v1beta1"}
 	if out, err := w.request(all(), w.stable, latest); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -135,7 +135,7 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal("it was to be killed")
 	}
 	out, err := w.apply(all(), t.TempDir(), oldVersion)
-	if err != nil || !strings.Contains(out, "cluster-api v1.0.0 was put back") {
+	if err != nil || !strings.Contains(out, "cluster-api was rolled back to v1.0.0") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	w.check("after the former version", ends[oldVersion])

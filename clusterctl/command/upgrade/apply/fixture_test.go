@@ -22,13 +22,12 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/config"
 	"sigs.k8s.io/cluster-api/packages/inventory"
@@ -322,11 +321,11 @@ func (w *world) connect(n *testenv.Wire) *management.Cluster {
 // apply upgrades to a version of a repository.
 func (w *world) apply(n *testenv.Wire, dir, version string) (string, error) {
 	w.Helper()
-	return w.request(n, dir, upgrade.Request{Selection: install.Selection{Core: "cluster-api:" + version}})
+	return w.request(n, dir, choose.UpgradeRequest{Selection: choose.Selection{Core: "cluster-api:" + version}})
 }
 
 // request runs the command like a new process.
-func (w *world) request(n *testenv.Wire, dir string, r upgrade.Request) (string, error) {
+func (w *world) request(n *testenv.Wire, dir string, r choose.UpgradeRequest) (string, error) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
 	defer cancel()

@@ -1,8 +1,4 @@
-// Package upgrade upgrades the providers of a management cluster: it determines which versions they can have next, checks
-// everything that can be checked without writing, and upgrades one provider after the other.
-//
-// One provider is upgraded by packages/upgrade.
-package upgrade
+package choose
 
 import (
 	"cmp"
@@ -24,32 +20,32 @@ type Releases struct {
 	Metadata *clusterctlv1.Metadata
 }
 
-// Item is a provider of a plan.
-type Item struct {
+// ContractItem is a provider of a plan.
+type ContractItem struct {
 	// Installed is the provider's entry in the inventory.
 	Installed clusterctlv1.Provider
 	// Next is the version to upgrade to, or "" if the provider is up to date.
 	Next string
 }
 
-// Plan is how all providers get to the latest versions of a contract.
-type Plan struct {
+// ContractPlan is how all providers get to the latest versions of a contract.
+type ContractPlan struct {
 	Contract string
 	// Core is the core provider's entry in the inventory.
 	Core clusterctlv1.Provider
 	// Items are all installed providers, sorted by type, name and namespace.
-	Items []Item
+	Items []ContractItem
 }
 
 // UpToDate reports whether no provider has a newer version.
-func (p Plan) UpToDate() bool {
-	return !slices.ContainsFunc(p.Items, func(i Item) bool { return i.Next != "" })
+func (p ContractPlan) UpToDate() bool {
+	return !slices.ContainsFunc(p.Items, func(i ContractItem) bool { return i.Next != "" })
 }
 
-// Plans returns a plan for each contract that the core provider implements in its installed or a later release series, in
+// ContractPlans returns a plan for each contract that the core provider implements in its installed or a later release series, in
 // the order of these series. A plan for another contract than the present one is left out if a provider has no version for it.
 // releases are by manifest label.
-func Plans(installed inventory.Inventory, releases map[string]Releases) ([]Plan, error) {
+func ContractPlans(installed inventory.Inventory, releases map[string]Releases) ([]ContractPlan, error) {
 	core, err := coreProvider(installed)
 	if err != nil {
 		return nil, err
@@ -62,7 +58,7 @@ func Plans(installed inventory.Inventory, releases map[string]Releases) ([]Plan,
 	}
 	at := slices.IndexFunc(installed, func(p clusterctlv1.Provider) bool { return p.GetProviderType() == clusterctlv1.CoreProviderType })
 	current := candidates[at][0].contract
-	var plans []Plan
+	var plans []ContractPlan
 	for _, contract := range contracts(core, releases[core.ManifestLabel()].Metadata) {
 		plan, complete := planFor(contract, core, installed, candidates)
 		if complete || contract == current {
@@ -130,10 +126,10 @@ func contracts(core *clusterctlv1.Provider, metadata *clusterctlv1.Metadata) []s
 }
 
 // planFor returns the plan for a contract. complete is whether every provider has a newer version for it.
-func planFor(contract string, core *clusterctlv1.Provider, installed inventory.Inventory, candidates [][]candidate) (p Plan, complete bool) {
-	p, complete = Plan{Contract: contract, Core: *core}, true
+func planFor(contract string, core *clusterctlv1.Provider, installed inventory.Inventory, candidates [][]candidate) (p ContractPlan, complete bool) {
+	p, complete = ContractPlan{Contract: contract, Core: *core}, true
 	for i, entry := range installed {
-		item := Item{Installed: entry}
+		item := ContractItem{Installed: entry}
 		for _, c := range candidates[i][1:] {
 			if c.contract == contract && len(c.version.Pre) == 0 {
 				item.Next = c.text
@@ -142,7 +138,7 @@ func planFor(contract string, core *clusterctlv1.Provider, installed inventory.I
 		complete = complete && item.Next != ""
 		p.Items = append(p.Items, item)
 	}
-	slices.SortStableFunc(p.Items, func(a, b Item) int {
+	slices.SortStableFunc(p.Items, func(a, b ContractItem) int {
 		return cmp.Or(cmp.Compare(a.Installed.Type, b.Installed.Type), cmp.Compare(a.Installed.Name, b.Installed.Name), cmp.Compare(a.Installed.Namespace, b.Installed.Namespace))
 	})
 	return p, complete

@@ -1,16 +1,18 @@
-package upgrade
+package choose
 
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/catalog"
 	"sigs.k8s.io/cluster-api/packages/certmanager"
@@ -20,19 +22,19 @@ import (
 	"sigs.k8s.io/cluster-api/packages/operatorobjects"
 	"sigs.k8s.io/cluster-api/packages/replace"
 	"sigs.k8s.io/cluster-api/packages/replace/journal"
+	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
-// parallelDownloads is how many providers are downloaded concurrently.
-const parallelDownloads = 4
-
-// Planner plans upgrades. It writes nothing.
-type Planner struct {
+// UpgradePlanner plans upgrades. It writes nothing.
+type UpgradePlanner struct {
 	Catalog *catalog.Catalog
-	Cluster *management.Cluster
+	Client  client.Client
+	// Resources lists the kinds of the API server.
+	Resources discovery.ServerResourcesInterface
 }
 
-// State is what is installed, and which upgrades have been interrupted.
-type State struct {
+// UpgradeState is what is installed, and which upgrades have been interrupted.
+type UpgradeState struct {
 	Installed inventory.Inventory
 	// Interrupted are the journals of interrupted upgrades, sorted by provider.
 	Interrupted []*journal.Entry
@@ -40,34 +42,34 @@ type State struct {
 	Ended []*journal.Entry
 }
 
-// Work is what to do, in this order.
-type Work struct {
-	// PutBack are interrupted upgrades that are not continued.
-	PutBack []*journal.Entry
+// Upgrade is what to do, in this order.
+type Upgrade struct {
+	// RollBack are interrupted upgrades that are not continued.
+	RollBack []*journal.Entry
 	// CertManager is what to do for cert-manager; nil means nothing.
 	CertManager *certmanager.Plan
 	// Upgrades are in install order.
-	Upgrades []Step
+	Upgrades []UpgradeStep
 }
 
-// Step is the upgrade of one provider.
-type Step struct {
+// UpgradeStep is the upgrade of one provider.
+type UpgradeStep struct {
 	replace.Target
 	// Pending is the journal if it continues an interrupted upgrade, otherwise nil.
 	Pending *journal.Entry
 }
 
 // Inspect reads the state of the management cluster.
-func (p *Planner) Inspect(ctx context.Context) (*State, error) {
-	have, err := inventory.Read(ctx, p.Cluster.Client)
+func (p *UpgradePlanner) Inspect(ctx context.Context) (*UpgradeState, error) {
+	have, err := inventory.Read(ctx, p.Client)
 	if err != nil {
 		return nil, err
 	}
-	journals, err := journal.List(ctx, p.Cluster.Client)
+	journals, err := journal.List(ctx, p.Client)
 	if err != nil {
 		return nil, err
 	}
-	s := &State{Installed: have}
+	s := &UpgradeState{Installed: have}
 	for _, entry := range journals {
 		i := slices.IndexFunc(have, func(o clusterctlv1.Provider) bool {
 			return client.ObjectKeyFromObject(&o) == client.ObjectKeyFromObject(&entry.Provider)
@@ -86,7 +88,7 @@ func (p *Planner) Inspect(ctx context.Context) (*State, error) {
 }
 
 // of returns the journal of an interrupted upgrade of a provider, or nil.
-func (s *State) of(p *clusterctlv1.Provider) *journal.Entry {
+func (s *UpgradeState) of(p *clusterctlv1.Provider) *journal.Entry {
 	for _, entry := range s.Interrupted {
 		if client.ObjectKeyFromObject(&entry.Provider) == client.ObjectKeyFromObject(p) {
 			return entry
@@ -95,14 +97,38 @@ func (s *State) of(p *clusterctlv1.Provider) *journal.Entry {
 	return nil
 }
 
-// Plan downloads and checks everything.
-func (p *Planner) Plan(ctx context.Context, s *State, r Request) (*Work, error) {
+// Plan downloads and checks everything. With an error about a version that no longer exists, it returns what to do nevertheless:
+// the interrupted upgrades, which can never be completed, are rolled back.
+func (p *UpgradePlanner) Plan(ctx context.Context, s *UpgradeState, r UpgradeRequest) (*Upgrade, error) {
+	work, err := p.plan(ctx, s, r)
+	switch {
+	case err == nil:
+		return work, nil
+	case len(s.Interrupted) == 0:
+		return nil, err
+	case errors.Is(err, repository.ErrNotFound):
+		return &Upgrade{RollBack: s.Interrupted}, err
+	}
+	return nil, fmt.Errorf("%w; the interrupted upgrade of %s stays as it is until this works, or until you roll it back with `clusterctl upgrade apply` and the previous version",
+		err, Describe(s.Interrupted...))
+}
+
+// Describe lists interrupted upgrades, for messages.
+func Describe(entries ...*journal.Entry) string {
+	var list []string
+	for _, e := range entries {
+		list = append(list, fmt.Sprintf("%s from %s to %s", e.Provider.Name, e.Provider.Version, e.Version))
+	}
+	return strings.Join(list, ", ")
+}
+
+func (p *UpgradePlanner) plan(ctx context.Context, s *UpgradeState, r UpgradeRequest) (*Upgrade, error) {
 	wanted, err := r.Wanted(ctx, p.Catalog, s.Installed)
 	if err != nil {
 		return nil, err
 	}
 	wanted = slices.DeleteFunc(wanted, func(w Wanted) bool {
-		// Putting it back is enough, and does not depend on a repository.
+		// Rolling it back is enough, and does not depend on a repository.
 		entry := s.of(&w.Installed)
 		return entry != nil && entry.Provider.Version == w.Version && entry.Version != w.Version
 	})
@@ -115,31 +141,31 @@ func (p *Planner) Plan(ctx context.Context, s *State, r Request) (*Work, error) 
 	}
 	found := live.Objects{}
 	if len(list) > 0 {
-		if found, err = (&live.Finder{Client: p.Cluster.Client, Resources: p.Cluster.Resources}).Find(ctx); err != nil {
+		if found, err = (&live.Finder{Client: p.Client, Resources: p.Resources}).Find(ctx); err != nil {
 			return nil, err
 		}
 	}
-	work := &Work{PutBack: slices.Clone(s.Interrupted)}
+	work := &Upgrade{RollBack: slices.Clone(s.Interrupted)}
 	for i, w := range wanted {
-		step := Step{Target: replace.Target{Installed: w.Installed, Components: list[i], Present: found[w.Installed.ManifestLabel()]}}
+		step := UpgradeStep{Target: replace.Target{Installed: w.Installed, Components: list[i], Present: found[w.Installed.ManifestLabel()]}}
 		if err := check(step.Target); err != nil {
 			return nil, err
 		}
 		if entry := s.of(&w.Installed); entry != nil && replace.Continues(entry, list[i]) {
 			step.Pending = entry
-			work.PutBack = slices.DeleteFunc(work.PutBack, func(e *journal.Entry) bool { return e == entry })
+			work.RollBack = slices.DeleteFunc(work.RollBack, func(e *journal.Entry) bool { return e == entry })
 		}
 		work.Upgrades = append(work.Upgrades, step)
 	}
 	if slices.ContainsFunc(list, (*components.Components).NeedsCertManager) {
-		work.CertManager, err = certmanager.PrepareUpgrade(ctx, p.Cluster.Client, p.Catalog.Store, p.Catalog.Config)
+		work.CertManager, err = certmanager.PrepareUpgrade(ctx, p.Client, p.Catalog.Store, p.Catalog.Config)
 	}
 	return work, err
 }
 
 // checkOperated rejects upgrades of providers that belong to the operator.
-func (p *Planner) checkOperated(ctx context.Context, wanted []Wanted) error {
-	objects, err := operatorobjects.Read(ctx, p.Cluster.Client)
+func (p *UpgradePlanner) checkOperated(ctx context.Context, wanted []Wanted) error {
+	objects, err := operatorobjects.Read(ctx, p.Client)
 	if err != nil {
 		return err
 	}
@@ -156,7 +182,7 @@ func check(t replace.Target) error {
 }
 
 // download returns the components of the wanted versions, for the namespaces of the installed ones.
-func (p *Planner) download(ctx context.Context, wanted []Wanted) ([]*components.Components, error) {
+func (p *UpgradePlanner) download(ctx context.Context, wanted []Wanted) ([]*components.Components, error) {
 	list := make([]*components.Components, len(wanted))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelDownloads)
@@ -176,9 +202,9 @@ func (p *Planner) download(ctx context.Context, wanted []Wanted) ([]*components.
 	return list, group.Wait()
 }
 
-// Refresh reads the objects of a provider again, after its interrupted upgrade has been put back.
-func (p *Planner) Refresh(ctx context.Context, steps []Step) error {
-	found, err := (&live.Finder{Client: p.Cluster.Client, Resources: p.Cluster.Resources}).Find(ctx)
+// Refresh reads the objects of a provider again, after its interrupted upgrade has been rolled back.
+func (p *UpgradePlanner) Refresh(ctx context.Context, steps []UpgradeStep) error {
+	found, err := (&live.Finder{Client: p.Client, Resources: p.Resources}).Find(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package upgrade
+package choose
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 // parallelReads is how many repositories are read concurrently.
 const parallelReads = 4
 
-// Read returns the releases of all installed providers, by manifest label.
-func Read(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory) (map[string]Releases, error) {
+// ReadReleases returns the releases of all installed providers, by manifest label.
+func ReadReleases(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory) (map[string]Releases, error) {
 	list := make([]Releases, len(installed))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelReads)
@@ -30,7 +30,7 @@ func Read(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory
 			if err != nil {
 				return err
 			}
-			list[i], err = read(groupCtx, client)
+			list[i], err = readOne(groupCtx, client)
 			return err
 		})
 	}
@@ -44,8 +44,8 @@ func Read(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory
 	return releases, nil
 }
 
-// read reads one repository.
-func read(ctx context.Context, client *repository.Client) (Releases, error) {
+// readOne reads one repository.
+func readOne(ctx context.Context, client *repository.Client) (Releases, error) {
 	versions, err := client.Versions(ctx)
 	if err != nil {
 		return Releases{}, err

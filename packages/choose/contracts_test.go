@@ -1,4 +1,4 @@
-package upgrade
+package choose
 
 import (
 	"strings"
@@ -102,7 +102,7 @@ func TestPlans(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			plans, err := Plans(tc.installed, tc.releases)
+			plans, err := ContractPlans(tc.installed, tc.releases)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Fatalf("%s: want an error with %q, got %v", tc.reason, tc.err, err)

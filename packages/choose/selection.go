@@ -1,8 +1,16 @@
-// Package install turns a cluster into a management cluster: it selects the providers to install, checks everything that
-// can be checked without writing, and then writes.
+// Package choose decides which providers are installed and which versions they get: it reads the repositories and the management
+// cluster, and checks everything that can be checked without writing.
 //
-// Objects are written by packages/install; components are built by packages/components.
-package install
+//	selection.go  the providers that a user selects
+//	install.go    plans an installation
+//	images.go     lists the images of an installation
+//	releases.go   reads the versions in repositories
+//	contracts.go  which versions fit together: a pure function
+//	request.go    the versions that an upgrade is to reach
+//	upgrade.go    plans an upgrade: what is upgraded, continued and rolled back
+//
+// Plans are executed by package execute.
+package choose
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package progress
+package iostreams
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ func TestBoard(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			b := New(&out, tc.columns, "a", "bb", "ccc")
+			b := newBoard(&out, tc.columns, "a", "bb", "ccc")
 			b.Set("bb", "starting")
 			b.Set("bb", "starting")
 			b.Set("a", "up\nnow")

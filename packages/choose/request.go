@@ -1,4 +1,4 @@
-package upgrade
+package choose
 
 import (
 	"context"
@@ -7,27 +7,26 @@ import (
 	"strings"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/catalog"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 )
 
-// Request is what to upgrade: to the latest versions of a contract, or a selection.
-type Request struct {
+// UpgradeRequest is what to upgrade: to the latest versions of a contract, or a selection.
+type UpgradeRequest struct {
 	// Contract is empty if there is a selection.
 	Contract  string
-	Selection install.Selection
+	Selection Selection
 }
 
-// Wanted is a provider with the version that it is to have.
+// Wanted is a provider with its version after the upgrade.
 type Wanted struct {
 	Installed clusterctlv1.Provider
 	Version   string
 }
 
 // Check returns why a request is invalid, whatever is installed, or nil.
-func (r Request) Check() error {
+func (r UpgradeRequest) Check() error {
 	if r.Contract != "" && r.Contract != packages.Contract {
 		return fmt.Errorf("this clusterctl can only upgrade to contract %s, not to %s: set --contract %s, or use a clusterctl for that contract",
 			packages.Contract, r.Contract, packages.Contract)
@@ -37,7 +36,7 @@ func (r Request) Check() error {
 }
 
 // items returns the selected providers, and the namespaces that are set for some, by label.
-func (r Request) items() ([]install.Item, map[string]string, error) {
+func (r UpgradeRequest) items() ([]Item, map[string]string, error) {
 	s, namespaces := r.Selection, map[string]string{}
 	s.Core = withoutNamespace(s.Core, clusterctlv1.CoreProviderType, namespaces)
 	for t, list := range s.Lists() {
@@ -70,28 +69,28 @@ func withoutNamespace(text string, t clusterctlv1.ProviderType, namespaces map[s
 }
 
 // Wanted returns the providers to upgrade, in install order. It checks that all providers have versions of one contract.
-func (r Request) Wanted(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory) ([]Wanted, error) {
+func (r UpgradeRequest) Wanted(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory) ([]Wanted, error) {
 	if err := single(installed); err != nil {
 		return nil, err
 	}
 	if r.Contract == "" {
 		return r.selected(ctx, c, installed)
 	}
-	releases, err := Read(ctx, c, installed)
+	releases, err := ReadReleases(ctx, c, installed)
 	if err != nil {
 		return nil, err
 	}
-	plans, err := Plans(installed, releases)
+	plans, err := ContractPlans(installed, releases)
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(plans, func(p Plan) bool { return p.Contract == r.Contract })
+	at := slices.IndexFunc(plans, func(p ContractPlan) bool { return p.Contract == r.Contract })
 	if at < 0 {
 		return nil, fmt.Errorf("not all providers have a version of contract %s: see `clusterctl upgrade plan`", r.Contract)
 	}
 	var list []Wanted
 	for _, entry := range installed {
-		i := slices.IndexFunc(plans[at].Items, func(i Item) bool {
+		i := slices.IndexFunc(plans[at].Items, func(i ContractItem) bool {
 			return i.Installed.Name == entry.Name && i.Installed.Namespace == entry.Namespace
 		})
 		if next := plans[at].Items[i].Next; next != "" {
@@ -101,7 +100,7 @@ func (r Request) Wanted(ctx context.Context, c *catalog.Catalog, installed inven
 	return list, nil
 }
 
-func (r Request) selected(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory) ([]Wanted, error) {
+func (r UpgradeRequest) selected(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory) ([]Wanted, error) {
 	items, namespaces, err := r.items()
 	if err != nil {
 		return nil, err
@@ -110,7 +109,7 @@ func (r Request) selected(ctx context.Context, c *catalog.Catalog, installed inv
 	var others inventory.Inventory
 	for _, entry := range installed {
 		label := entry.ManifestLabel()
-		i := slices.IndexFunc(items, func(i install.Item) bool { return i.Label() == label })
+		i := slices.IndexFunc(items, func(i Item) bool { return i.Label() == label })
 		if i < 0 {
 			others = append(others, entry)
 			continue
@@ -130,7 +129,7 @@ func (r Request) selected(ctx context.Context, c *catalog.Catalog, installed inv
 
 // checkContracts checks that the providers that are not upgraded have versions of this project's contract.
 func checkContracts(ctx context.Context, c *catalog.Catalog, others inventory.Inventory) error {
-	releases, err := Read(ctx, c, others)
+	releases, err := ReadReleases(ctx, c, others)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package install
+package execute
 
 import (
 	"context"
@@ -12,17 +12,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/version"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/config"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/repository"
@@ -30,11 +30,13 @@ import (
 
 var errKilled = errors.New("killed")
 
-type kubernetes struct{}
+// silent shows nothing.
+type silent struct{}
 
-func (kubernetes) ServerVersion() (*version.Info, error) {
-	return &version.Info{GitVersion: "v1.30.0"}, nil
-}
+func (silent) Infof(string, ...any)                 {}
+func (silent) Warnf(string, ...any)                 {}
+func (silent) Logf(int, string, ...any)             {}
+func (silent) Lines(...string) func(string, string) { return func(string, string) {} }
 
 // world is an API server, and what clusterctl wrote to it.
 type world struct {
@@ -49,8 +51,8 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	scheme, err := management.Scheme()
-	if err != nil {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterctlv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{t: t, left: -1}
@@ -96,7 +98,7 @@ func (w *world) write() bool {
 // install does what init does.
 func (w *world) install() error {
 	w.t.Helper()
-	base, err := filepath.Abs("../command/root/testdata/repository")
+	base, err := filepath.Abs("../../clusterctl/command/root/testdata/repository")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -108,17 +110,16 @@ func (w *world) install() error {
 		{Name: packages.Kubeadm, Type: clusterctlv1.ControlPlaneProviderType, URL: base + "/control-plane-kubeadm/v1.0.0/control-plane-components.yaml"},
 		{Name: "toy", Type: clusterctlv1.InfrastructureProviderType, URL: base + "/infrastructure-toy/v1.0.0/infrastructure-components.yaml"},
 	}
-	streams, _ := iostreams.Test()
-	planner := &Planner{
-		IO: streams, Catalog: &catalog.Catalog{Config: conf, Store: repository.NewStore(repository.Options{})},
-		Cluster: &management.Cluster{Client: w, Host: "https://x", Versions: kubernetes{}},
+	planner := &choose.InstallPlanner{
+		Catalog: &catalog.Catalog{Config: conf, Store: repository.NewStore(repository.Options{})}, Client: w,
+		Warn: func(problem error) { w.t.Error(problem) },
 	}
-	plan, err := planner.Plan(w.t.Context(), Options{Selection: Selection{Infrastructure: []string{"toy"}}, Kubernetes: management.MinKubernetes})
+	plan, err := planner.Plan(w.t.Context(), choose.InstallOptions{Selection: choose.Selection{Infrastructure: []string{"toy"}}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	a := &Applier{IO: streams, Client: w, Backoff: wait.Backoff{Duration: time.Millisecond, Steps: 3}}
-	return a.Apply(w.t.Context(), plan)
+	i := &Installer{Display: silent{}, Client: w, Backoff: wait.Backoff{Duration: time.Millisecond, Steps: 3}}
+	return i.Install(w.t.Context(), plan)
 }
 
 // TestCompletesAfterKill stops an installation after every number of writes and does it again.
@@ -135,7 +136,7 @@ func TestCompletesAfterKill(t *testing.T) {
 		w := newWorld(t)
 		w.left = n
 		if err := w.install(); !errors.Is(err, errKilled) {
-			t.Fatalf("after %d writes it was to be killed, but it ended with %v", n, err)
+			t.Fatalf("after %d writes it must be killed, but it ended with %v", n, err)
 		}
 		w.left = -1
 		if err := w.install(); err != nil {
@@ -146,7 +147,7 @@ func TestCompletesAfterKill(t *testing.T) {
 			t.Errorf("killed after %d writes: -undisturbed +completed:\n%s", n, diff)
 		}
 		if installed, err := inventory.Read(t.Context(), w); err != nil || len(installed) != 4 {
-			t.Errorf("killed after %d writes: four providers are to be on record, got %v, %v", n, installed, err)
+			t.Errorf("killed after %d writes: four providers must be recorded, got %v, %v", n, installed, err)
 		}
 	}
 }

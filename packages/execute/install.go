@@ -1,4 +1,4 @@
-package install
+package execute
 
 import (
 	"context"
@@ -16,34 +16,33 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/clusterctl/progress"
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/apply"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 )
 
-// Applier executes plans. Executing a plan again completes an interrupted run.
-type Applier struct {
-	IO     *iostreams.Streams
-	Client client.WithWatch
+// Installer installs providers.
+type Installer struct {
+	Display Display
+	Client  client.WithWatch
 	// Backoff is used to retry failed writes.
 	Backoff wait.Backoff
 }
 
-// Apply installs the plan's providers one after the other.
+// Install installs the plan's providers one after the other.
 //
 // A provider is recorded in the inventory once its objects are written, the core provider after all others: an
 // interrupted first run is a first run again, and installs what is missing.
-func (a *Applier) Apply(ctx context.Context, plan *Plan) error {
-	w := &apply.Writer{Client: a.Client, Backoff: a.Backoff}
+func (i *Installer) Install(ctx context.Context, plan *choose.Installation) error {
+	w := &apply.Writer{Client: i.Client, Backoff: i.Backoff}
 	for _, p := range plan.Installed {
-		a.IO.Infof("%s %s is already installed in namespace %s", p.ManifestLabel(), p.Version, p.Namespace)
+		i.Display.Infof("%s %s is already installed in namespace %s", p.ManifestLabel(), p.Version, p.Namespace)
 	}
 	if len(plan.Install) == 0 {
-		a.IO.Infof("All requested providers are installed; to add others, specify them, for example with --infrastructure aws")
+		i.Display.Infof("All requested providers are installed; to add others, specify them, for example with --infrastructure aws")
 		return nil
 	}
 	crd, err := manifest.Parse(inventory.CRD())
@@ -53,27 +52,27 @@ func (a *Applier) Apply(ctx context.Context, plan *Plan) error {
 	if err := inventory.EnsureCRD(ctx, w, crd); err != nil {
 		return err
 	}
-	if err := a.certManager(ctx, w, plan); err != nil {
+	if err := i.certManager(ctx, w, plan); err != nil {
 		return err
 	}
-	return a.providers(ctx, w, plan.Install)
+	return i.providers(ctx, w, plan.Install)
 }
 
 // providers writes the providers' objects in order, and the inventory concurrently: the API server delays the first
 // objects of a new kind for two seconds, in which the providers can start.
-func (a *Applier) providers(ctx context.Context, w *apply.Writer, list []*components.Components) error {
-	board := progress.Show(a.IO, labels(list)...)
+func (i *Installer) providers(ctx context.Context, w *apply.Writer, list []*components.Components) error {
+	lines := board(i.Display.Lines(labels(list)...))
 	record := func(c *components.Components) error {
 		if err := inventory.Record(ctx, w, c.Inventory()); err != nil {
 			return fmt.Errorf("%s %s is installed, but not recorded in the inventory; run the same command again to continue: %w", c.Provider.ManifestLabel(), c.Version, err)
 		}
-		board.Set(c.Provider.ManifestLabel(), fmt.Sprintf("%s: installed in namespace %s", c.Version, c.TargetNamespace))
+		lines.set(c.Provider.ManifestLabel(), fmt.Sprintf("%s: installed in namespace %s", c.Version, c.TargetNamespace))
 		return nil
 	}
 	var records errgroup.Group
 	var last []*components.Components
 	for _, c := range list {
-		board.Set(c.Provider.ManifestLabel(), fmt.Sprintf("%s: installing in namespace %s", c.Version, c.TargetNamespace))
+		lines.set(c.Provider.ManifestLabel(), fmt.Sprintf("%s: installing in namespace %s", c.Version, c.TargetNamespace))
 		if err := w.Objects(ctx, c.Objects); err != nil {
 			err = fmt.Errorf("%s %s is partially installed; run the same command again to continue: %w", c.Provider.ManifestLabel(), c.Version, err)
 			return errors.Join(err, records.Wait())
@@ -95,14 +94,14 @@ func (a *Applier) providers(ctx context.Context, w *apply.Writer, list []*compon
 	return nil
 }
 
-func (a *Applier) certManager(ctx context.Context, w *apply.Writer, plan *Plan) error {
+func (i *Installer) certManager(ctx context.Context, w *apply.Writer, plan *choose.Installation) error {
 	if plan.CertManager == nil {
 		return nil
 	}
 	if plan.CertManager.Version != "" {
-		a.IO.Infof("Installing cert-manager %s", plan.CertManager.Version)
+		i.Display.Infof("Installing cert-manager %s", plan.CertManager.Version)
 	}
-	a.IO.Infof("Waiting for cert-manager")
+	i.Display.Infof("Waiting for cert-manager")
 	return plan.CertManager.Apply(ctx, w)
 }
 
@@ -115,46 +114,46 @@ func labels(list []*components.Components) []string {
 }
 
 // Wait waits until the controllers of all the plan's providers are available, each for at most timeout.
-func (a *Applier) Wait(ctx context.Context, plan *Plan, timeout time.Duration) error {
+func (i *Installer) Wait(ctx context.Context, plan *choose.Installation, timeout time.Duration) error {
 	entries := slices.Clone(plan.Installed)
 	for _, c := range plan.Install {
 		entries = append(entries, *c.Inventory())
 	}
 	var names []string
-	for i := range entries {
-		names = append(names, entries[i].Name)
+	for n := range entries {
+		names = append(names, entries[n].Name)
 	}
-	a.IO.Infof("Waiting for providers to be available")
-	board := progress.Show(a.IO, names...)
+	i.Display.Infof("Waiting for providers to be available")
+	lines := board(i.Display.Lines(names...))
 	results := make([]error, len(entries))
 	var all sync.WaitGroup
-	for i := range entries {
-		all.Go(func() { results[i] = a.waitProvider(ctx, &entries[i], timeout, board) })
+	for n := range entries {
+		all.Go(func() { results[n] = i.waitProvider(ctx, &entries[n], timeout, lines) })
 	}
 	all.Wait()
 	return errors.Join(results...)
 }
 
-func (a *Applier) waitProvider(ctx context.Context, p *clusterctlv1.Provider, timeout time.Duration, board *progress.Board) error {
-	board.Set(p.Name, "waiting")
+func (i *Installer) waitProvider(ctx context.Context, p *clusterctlv1.Provider, timeout time.Duration, b board) error {
+	b.set(p.Name, "waiting")
 	deployments := &appsv1.DeploymentList{}
-	err := a.Client.List(ctx, deployments, client.InNamespace(p.Namespace), client.MatchingLabels{clusterv1.ProviderNameLabel: p.ManifestLabel()})
+	err := i.Client.List(ctx, deployments, client.InNamespace(p.Namespace), client.MatchingLabels{clusterv1.ProviderNameLabel: p.ManifestLabel()})
 	if err != nil {
-		board.Set(p.Name, "failed")
+		b.set(p.Name, "failed")
 		return fmt.Errorf("cannot list the Deployments of %s: %w", p.ManifestLabel(), err)
 	}
 	for _, d := range deployments.Items {
 		if !slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == packages.ManagerContainer }) {
 			continue
 		}
-		err := apply.WaitAvailable(ctx, a.Client, client.ObjectKeyFromObject(&d), timeout, func(reason string) {
-			board.Set(p.Name, "waiting: "+reason)
+		err := apply.WaitAvailable(ctx, i.Client, client.ObjectKeyFromObject(&d), timeout, func(reason string) {
+			b.set(p.Name, "waiting: "+reason)
 		})
 		if err != nil {
-			board.Set(p.Name, "not available")
+			b.set(p.Name, "not available")
 			return fmt.Errorf("provider %s: %w", p.ManifestLabel(), err)
 		}
 	}
-	board.Set(p.Name, "available")
+	b.set(p.Name, "available")
 	return nil
 }

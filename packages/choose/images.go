@@ -1,30 +1,25 @@
-package install
+package choose
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages/catalog"
 	"sigs.k8s.io/cluster-api/packages/certmanager"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 )
 
-// Images returns the sorted and unique images that an installation would need. Without a cluster (p.Cluster is nil) it
+// Images returns the sorted and unique images that an installation would need. Without a cluster (p.Client is nil) it
 // assumes an empty one. Variables need no values.
-func (p *Planner) Images(ctx context.Context, o Options) ([]string, error) {
+func (p *InstallPlanner) Images(ctx context.Context, o InstallOptions) ([]string, error) {
 	var installed inventory.Inventory
-	if p.Cluster != nil {
+	if p.Client != nil {
 		var err error
-		if err = p.Cluster.CheckContract(ctx); err != nil && !errors.Is(err, management.ErrNotInitialized) {
-			return nil, err
-		}
-		if installed, err = inventory.Read(ctx, p.Cluster.Client); err != nil {
+		if installed, err = inventory.Read(ctx, p.Client); err != nil {
 			return nil, err
 		}
 	}
@@ -57,9 +52,9 @@ func (p *Planner) Images(ctx context.Context, o Options) ([]string, error) {
 	return slices.Compact(images), nil
 }
 
-func (p *Planner) certManagerImages(ctx context.Context) ([]string, error) {
-	if p.Cluster != nil {
-		err := p.Cluster.Client.Get(ctx, client.ObjectKey{Name: certmanager.Namespace}, &corev1.Namespace{})
+func (p *InstallPlanner) certManagerImages(ctx context.Context) ([]string, error) {
+	if p.Client != nil {
+		err := p.Client.Get(ctx, client.ObjectKey{Name: certmanager.Namespace}, &corev1.Namespace{})
 		if !apierrors.IsNotFound(err) {
 			return nil, err
 		}

@@ -1,6 +1,4 @@
-// Package progress shows the progress of several items, one line each: redrawn in place on a terminal, one line per
-// change elsewhere.
-package progress
+package iostreams
 
 import (
 	"fmt"
@@ -8,11 +6,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 )
 
-// Board is the set of lines. It is safe for concurrent use.
+// Board shows the state of several items, one line each: redrawn in place on a terminal, one line per change elsewhere. It is safe
+// for concurrent use.
 type Board struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -23,14 +20,17 @@ type Board struct {
 	width   int
 }
 
-// Show returns a Board of a command's progress, which is not shown with --quiet.
-func Show(streams *iostreams.Streams, names ...string) *Board {
-	w, columns := streams.Progress()
-	return New(w, columns, names...)
+// Board returns a Board of a command's progress, which is not shown if Quiet is set.
+func (s *Streams) Board(names ...string) *Board {
+	w, columns := s.Progress()
+	return newBoard(w, columns, names...)
 }
 
-// New returns a Board that writes to w, a terminal with that many columns, or anything else if columns is 0.
-func New(w io.Writer, columns int, names ...string) *Board {
+// Lines shows a Board, and returns the function that sets its states.
+func (s *Streams) Lines(names ...string) (set func(name, state string)) { return s.Board(names...).Set }
+
+// newBoard returns a Board that is written to w, a terminal with that many columns, or anything else if columns is 0.
+func newBoard(w io.Writer, columns int, names ...string) *Board {
 	b := &Board{w: w, columns: columns, names: slices.Clone(names), states: map[string]string{}}
 	for _, name := range names {
 		b.width = max(b.width, len(name))

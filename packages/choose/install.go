@@ -1,18 +1,16 @@
-package install
+package choose
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/catalog"
 	"sigs.k8s.io/cluster-api/packages/certmanager"
@@ -24,26 +22,26 @@ import (
 // parallelDownloads is how many providers are downloaded concurrently.
 const parallelDownloads = 4
 
-// Options are what to install and how.
-type Options struct {
+// InstallOptions are what to install and how.
+type InstallOptions struct {
 	Selection Selection
 	// TargetNamespace is the namespace of all providers of this run; empty means each provider's default.
 	TargetNamespace string
 	// Lenient turns validation errors into warnings.
 	Lenient bool
-	// Kubernetes is the minimum version of Kubernetes.
-	Kubernetes string
 }
 
-// Planner plans an installation. It writes nothing.
-type Planner struct {
-	IO      *iostreams.Streams
+// InstallPlanner plans an installation. It writes nothing.
+type InstallPlanner struct {
 	Catalog *catalog.Catalog
-	Cluster *management.Cluster
+	// Client reads the management cluster; nil for Images of an empty one.
+	Client client.Client
+	// Warn is called with the problems that InstallOptions.Lenient ignores.
+	Warn func(problem error)
 }
 
-// Plan is an installation that has passed all checks.
-type Plan struct {
+// Installation is one that has passed all checks.
+type Installation struct {
 	// FirstRun is set if the cluster had no core provider.
 	FirstRun bool
 	// Install are the providers to install, in install order.
@@ -56,12 +54,12 @@ type Plan struct {
 }
 
 // Plan reads everything that the installation needs and checks it.
-func (p *Planner) Plan(ctx context.Context, o Options) (*Plan, error) {
-	installed, err := p.inspect(ctx, o)
+func (p *InstallPlanner) Plan(ctx context.Context, o InstallOptions) (*Installation, error) {
+	installed, err := inventory.Read(ctx, p.Client)
 	if err != nil {
 		return nil, err
 	}
-	plan := &Plan{FirstRun: FirstRun(installed)}
+	plan := &Installation{FirstRun: FirstRun(installed)}
 	items, err := o.Selection.Items(plan.FirstRun)
 	if err != nil {
 		return nil, err
@@ -79,7 +77,7 @@ func (p *Planner) Plan(ctx context.Context, o Options) (*Plan, error) {
 		plan.Installed = installed
 		return plan, nil
 	}
-	objects, err := operatorobjects.Read(ctx, p.Cluster.Client)
+	objects, err := operatorobjects.Read(ctx, p.Client)
 	if err != nil {
 		return nil, err
 	}
@@ -98,23 +96,9 @@ func (p *Planner) Plan(ctx context.Context, o Options) (*Plan, error) {
 	}
 	needy := slices.ContainsFunc(plan.Install, (*components.Components).NeedsCertManager)
 	if needy {
-		plan.CertManager, err = certmanager.Prepare(ctx, p.Cluster.Client, p.Catalog.Store, p.Catalog.Config)
+		plan.CertManager, err = certmanager.Prepare(ctx, p.Client, p.Catalog.Store, p.Catalog.Config)
 	}
 	return plan, err
-}
-
-// inspect checks that the cluster can become, or is, a management cluster and returns its inventory.
-func (p *Planner) inspect(ctx context.Context, o Options) (inventory.Inventory, error) {
-	err := p.Cluster.CheckKubernetes(ctx, o.Kubernetes, management.ReadBackoff(), func(err error) {
-		p.IO.Infof("Retrying: %s", management.Text(err))
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := p.Cluster.CheckContract(ctx); err != nil && !errors.Is(err, management.ErrNotInitialized) {
-		return nil, err
-	}
-	return inventory.Read(ctx, p.Cluster.Client)
 }
 
 // FirstRun reports whether init has never completed: there is no core provider, which is recorded last.
@@ -134,7 +118,7 @@ func alreadyInstalled(installed inventory.Inventory, item Item, namespace string
 }
 
 // download returns the items' components in order, and the problems of their metadata.
-func (p *Planner) download(ctx context.Context, items []Item, namespace string) ([]*components.Components, []error, error) {
+func (p *InstallPlanner) download(ctx context.Context, items []Item, namespace string) ([]*components.Components, []error, error) {
 	list := make([]*components.Components, len(items))
 	problems := make([]error, len(items))
 	group, ctx := errgroup.WithContext(ctx)
@@ -189,10 +173,10 @@ func duplicate(c *components.Components, entry clusterctlv1.Provider) error {
 }
 
 // judge turns the problems into one error, or into warnings.
-func (p *Planner) judge(problems []error, lenient bool) error {
+func (p *InstallPlanner) judge(problems []error, lenient bool) error {
 	if lenient {
 		for _, problem := range problems {
-			p.IO.Warnf("%v", problem)
+			p.Warn(problem)
 		}
 		return nil
 	}
