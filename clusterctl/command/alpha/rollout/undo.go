@@ -1,26 +1,24 @@
-// Package undo is the command `clusterctl alpha rollout undo`.
-package undo
+package rollout
 
 import (
 	"context"
 
 	"github.com/spf13/cobra"
 
-	commands "sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/rollout"
 )
 
-// Options are the inputs of the command.
-type Options struct {
-	*commands.Options
+// UndoOptions are the inputs of the command `clusterctl alpha rollout undo`.
+type UndoOptions struct {
+	*Options
 	// ToRevision is the revision to roll back to; 0 means the previous one.
 	ToRevision int64
 }
 
-// NewCmd returns the command. runF, if not nil, is run instead.
-func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{Options: commands.New(f)}
+// NewCmdUndo returns the command `clusterctl alpha rollout undo`. runF, if not nil, is run instead.
+func NewCmdUndo(f *factory.Factory, runF func(context.Context, *UndoOptions) error) *cobra.Command {
+	opts := &UndoOptions{Options: newOptions(f)}
 	cmd := &cobra.Command{
 		Use:   "undo RESOURCE...",
 		Short: "Undo a cluster-api resource",
@@ -37,16 +35,16 @@ the Cluster or its ClusterClass instead.`,
   clusterctl alpha rollout undo machinedeployment/my-md-0 --to-revision=3`,
 	}
 	cmd.Flags().Int64Var(&opts.ToRevision, "to-revision", 0, "The `revision` to roll back to. Defaults to the previous one")
-	return opts.Complete(cmd, f, []string{rollout.MachineDeployment}, func(ctx context.Context) error {
+	return opts.complete(cmd, f, []string{rollout.MachineDeployment}, func(ctx context.Context) error {
 		if runF != nil {
 			return runF(ctx, opts)
 		}
-		return run(ctx, opts)
+		return undo(ctx, opts)
 	})
 }
 
-func run(ctx context.Context, opts *Options) error {
-	return opts.ForEach(ctx, "rolled back", func(r *rollout.Rollouts, res rollout.Resource) error {
+func undo(ctx context.Context, opts *UndoOptions) error {
+	return opts.forEach(ctx, "rolled back", func(r *rollout.Rollouts, res rollout.Resource) error {
 		return r.Undo(ctx, res, opts.ToRevision)
 	})
 }

@@ -1,24 +1,17 @@
-// Package resume is the command `clusterctl alpha rollout resume`.
-package resume
+package rollout
 
 import (
 	"context"
 
 	"github.com/spf13/cobra"
 
-	commands "sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/rollout"
 )
 
-// Options are the inputs of the command.
-type Options struct {
-	*commands.Options
-}
-
-// NewCmd returns the command. runF, if not nil, is run instead.
-func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{Options: commands.New(f)}
+// NewCmdResume returns the command `clusterctl alpha rollout resume`. runF, if not nil, is run instead.
+func NewCmdResume(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := newOptions(f)
 	cmd := &cobra.Command{
 		Use:   "resume RESOURCE...",
 		Short: "Resume a cluster-api resource",
@@ -31,16 +24,16 @@ Changes that were made in the meantime are rolled out. The command fails if the 
   # Resume a control plane
   clusterctl alpha rollout resume kubeadmcontrolplane/my-kcp`,
 	}
-	return opts.Complete(cmd, f, rollout.Types(), func(ctx context.Context) error {
+	return opts.complete(cmd, f, rollout.Types(), func(ctx context.Context) error {
 		if runF != nil {
 			return runF(ctx, opts)
 		}
-		return run(ctx, opts)
+		return resume(ctx, opts)
 	})
 }
 
-func run(ctx context.Context, opts *Options) error {
-	return opts.ForEach(ctx, "resumed", func(r *rollout.Rollouts, res rollout.Resource) error {
+func resume(ctx context.Context, opts *Options) error {
+	return opts.forEach(ctx, "resumed", func(r *rollout.Rollouts, res rollout.Resource) error {
 		return r.Resume(ctx, res)
 	})
 }

@@ -1,24 +1,17 @@
-// Package restart is the command `clusterctl alpha rollout restart`.
-package restart
+package rollout
 
 import (
 	"context"
 
 	"github.com/spf13/cobra"
 
-	commands "sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/rollout"
 )
 
-// Options are the inputs of the command.
-type Options struct {
-	*commands.Options
-}
-
-// NewCmd returns the command. runF, if not nil, is run instead.
-func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{Options: commands.New(f)}
+// NewCmdRestart returns the command `clusterctl alpha rollout restart`. runF, if not nil, is run instead.
+func NewCmdRestart(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := newOptions(f)
 	cmd := &cobra.Command{
 		Use:   "restart RESOURCE...",
 		Short: "Restart a cluster-api resource",
@@ -32,16 +25,16 @@ spec.rolloutAfter is in the future.`,
   # Replace the Machines of a control plane
   clusterctl alpha rollout restart kubeadmcontrolplane/my-kcp --namespace foo`,
 	}
-	return opts.Complete(cmd, f, rollout.Types(), func(ctx context.Context) error {
+	return opts.complete(cmd, f, rollout.Types(), func(ctx context.Context) error {
 		if runF != nil {
 			return runF(ctx, opts)
 		}
-		return run(ctx, opts)
+		return restart(ctx, opts)
 	})
 }
 
-func run(ctx context.Context, opts *Options) error {
-	return opts.ForEach(ctx, "restarted", func(r *rollout.Rollouts, res rollout.Resource) error {
+func restart(ctx context.Context, opts *Options) error {
+	return opts.forEach(ctx, "restarted", func(r *rollout.Rollouts, res rollout.Resource) error {
 		return r.Restart(ctx, res)
 	})
 }

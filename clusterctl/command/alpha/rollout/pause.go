@@ -1,24 +1,17 @@
-// Package pause is the command `clusterctl alpha rollout pause`.
-package pause
+package rollout
 
 import (
 	"context"
 
 	"github.com/spf13/cobra"
 
-	commands "sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/rollout"
 )
 
-// Options are the inputs of the command.
-type Options struct {
-	*commands.Options
-}
-
-// NewCmd returns the command. runF, if not nil, is run instead.
-func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{Options: commands.New(f)}
+// NewCmdPause returns the command `clusterctl alpha rollout pause`. runF, if not nil, is run instead.
+func NewCmdPause(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := newOptions(f)
 	cmd := &cobra.Command{
 		Use:   "pause RESOURCE...",
 		Short: "Pause a cluster-api resource",
@@ -32,16 +25,16 @@ cluster.x-k8s.io/paused. It fails if the resource is already paused.`,
   # Pause a control plane
   clusterctl alpha rollout pause kubeadmcontrolplane/my-kcp`,
 	}
-	return opts.Complete(cmd, f, rollout.Types(), func(ctx context.Context) error {
+	return opts.complete(cmd, f, rollout.Types(), func(ctx context.Context) error {
 		if runF != nil {
 			return runF(ctx, opts)
 		}
-		return run(ctx, opts)
+		return pause(ctx, opts)
 	})
 }
 
-func run(ctx context.Context, opts *Options) error {
-	return opts.ForEach(ctx, "paused", func(r *rollout.Rollouts, res rollout.Resource) error {
+func pause(ctx context.Context, opts *Options) error {
+	return opts.forEach(ctx, "paused", func(r *rollout.Rollouts, res rollout.Resource) error {
 		return r.Pause(ctx, res)
 	})
 }
