@@ -30,7 +30,7 @@ const (
 	shownDifferences = 5
 )
 
-// Request is what a management cluster is to have.
+// Request is the desired state of a management cluster.
 type Request struct {
 	Selection choose.Selection
 	// OperatorVersion is empty for the latest, or the installed one.

@@ -87,8 +87,8 @@ func Prepare(ctx context.Context, c client.Client, store *repository.Store, conf
 		return nil, nil
 	}
 	plan := &Plan{timeout: conf.CertManager.Timeout, poll: pollInterval}
-	foreign, err := installedByOthers(ctx, c)
-	if err != nil || foreign {
+	external, err := installedExternally(ctx, c)
+	if err != nil || external {
 		return plan, err
 	}
 	plan.Version = conf.CertManager.Version
@@ -141,8 +141,8 @@ func object(kind, namePrefix string, spec map[string]any) *unstructured.Unstruct
 	}}
 }
 
-// installedByOthers reports whether there is a cert-manager that clusterctl did not install and must not change.
-func installedByOthers(ctx context.Context, c client.Client) (bool, error) {
+// installedExternally reports whether there is a cert-manager that clusterctl did not install and must not change.
+func installedExternally(ctx context.Context, c client.Client) (bool, error) {
 	_, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: "Certificate"}, "v1")
 	if meta.IsNoMatchError(err) {
 		return false, nil

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
-// newCluster returns a cluster that refuses test certificates as long as failures says so, and whose cert-manager, if
+// newCluster returns a cluster that rejects test certificates as long as failures says so, and whose cert-manager, if
 // there is one, carries the label.
 func newCluster(served bool, label string, failures *int) client.Client {
 	kind := schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Certificate"}

@@ -53,7 +53,7 @@ func TestPlans(t *testing.T) {
 			want:      []string{"v1beta1 cluster-api v1.1.10", "v1beta1 infrastructure-toy v1.1.0"},
 		},
 		"PreRelease": {
-			reason:    "Pre-releases are not proposed, but whoever has one gets the release.",
+			reason:    "Pre-releases are not proposed, but the release is proposed to users of one.",
 			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.1.0-rc.1")},
 			releases:  map[string]Releases{"cluster-api": releases("v1.1.0-beta.0", "v1.0.0"), "infrastructure-toy": releases("v1.1.0", "v1.1.0-rc.1", "v1.1.1-alpha.0")},
 			want:      []string{"v1beta1 cluster-api ", "v1beta1 infrastructure-toy v1.1.0"},

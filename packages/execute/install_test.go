@@ -44,7 +44,7 @@ type world struct {
 	client.WithWatch
 
 	mu sync.Mutex
-	// left is how many more writes are answered; negative: all.
+	// left is how many more writes succeed; negative: all.
 	left    int
 	writes  int
 	created []string

@@ -99,7 +99,7 @@ func (u *Upgrader) execute(ctx context.Context, w *choose.Upgrade) error {
 func (u *Upgrader) rollBack(ctx context.Context, entries []*journal.Entry) error {
 	for _, entry := range entries {
 		u.Display.Infof("Rolling back the interrupted upgrade of %s", choose.Describe(entry))
-		notes, err := u.upgrader(func(state string) { u.Display.Logf(1, "%s: %s", entry.Provider.Name, state) }).PutBack(ctx, entry)
+		notes, err := u.upgrader(func(state string) { u.Display.Logf(1, "%s: %s", entry.Provider.Name, state) }).RollBack(ctx, entry)
 		if err != nil {
 			return fmt.Errorf("cannot roll %s back to %s, run the same command again: %w", entry.Provider.Name, entry.Provider.Version, err)
 		}

@@ -44,7 +44,7 @@ type Objects map[string][]unstructured.Unstructured
 // among them are the inventory, objects that controllers derive from others, and objects of kinds that providers define:
 // those are objects of users, whatever their labels.
 //
-// It makes one request per kind. Kinds of an aggregated API server that does not answer are left
+// It makes one request per kind. Kinds of an aggregated API server that does not respond are left
 // out.
 func (f *Finder) Find(ctx context.Context) (Objects, error) {
 	if f.Kinds != nil {

@@ -15,7 +15,7 @@ import (
 const (
 	// unreachableTimeout is for a cluster that does not respond: as long as other requests are repeated.
 	unreachableTimeout = time.Minute
-	// heldTimeout is for another process that renews the Lease. It is at work, which the user should know of.
+	// heldTimeout is for another process that renews the Lease. The user should know that it runs.
 	heldTimeout = 5 * time.Minute
 )
 

@@ -160,7 +160,7 @@ func isComponent(p *clusterctlv1.Provider, o client.Object) bool {
 	return labeled && o.GetLabels()[clusterv1.ProviderNameLabel] == p.ManifestLabel() && (o.GetNamespace() == "" || o.GetNamespace() == p.Namespace)
 }
 
-// storageVersion is the version that needs no conversion, which may not work any more.
+// storageVersion is the version that needs no conversion, which may no longer work.
 func storageVersion(crd *unstructured.Unstructured) string {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, item := range versions {

@@ -17,7 +17,7 @@ import (
 )
 
 // User returns an object that belongs to a Cluster and whose kind is defined by one of a provider's objects, described, or "" if there is
-// none: the Cluster could not be deleted any more without the provider. Objects that belong to none, such as templates, survive with their
+// none: the Cluster could no longer be deleted without the provider. Objects that belong to none, such as templates, survive with their
 // definitions.
 func User(ctx context.Context, c client.Reader, objects []unstructured.Unstructured) (string, error) {
 	for i := range objects {

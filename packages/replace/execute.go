@@ -167,7 +167,7 @@ func (r *run) step(ctx context.Context, s stage.Step) error {
 	}
 }
 
-// define replaces a CustomResourceDefinition, after objects have been migrated that it could not serve any more.
+// define replaces a CustomResourceDefinition, after objects have been migrated that it could no longer serve.
 func (r *run) define(ctx context.Context, desired *unstructured.Unstructured) error {
 	if live := r.get(desired); live != nil {
 		migration, err := storageversion.Plan(live, desired)

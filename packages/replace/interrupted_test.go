@@ -28,7 +28,7 @@ import (
 )
 
 // TestUpgradeInterrupted: an upgrade that fails because the connection does is left to be continued, an upgrade that the API server rejects is
-// put back, and one lost response is not noticed.
+// rolled back, and one lost response is not noticed.
 func TestUpgradeInterrupted(t *testing.T) {
 	lost := &url.Error{Op: "Delete", URL: "https://x", Err: io.EOF}
 	const all = 1000
@@ -55,27 +55,27 @@ func TestUpgradeInterrupted(t *testing.T) {
 				ObjectMeta:   metav1.ObjectMeta{Namespace: "ns", Name: "infrastructure-toy"},
 				ProviderName: "toy", Type: "InfrastructureProvider", Version: "v1.0.0",
 			}
-			former, err := manifest.Parse([]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: former, namespace: ns}}"))
+			previous, err := manifest.Parse([]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: previous, namespace: ns}}"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			left := tc.times
-			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(entry.DeepCopy(), former[0].DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(entry.DeepCopy(), previous[0].DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
 				Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-					if left--; left >= 0 && o.GetName() == "former" {
+					if left--; left >= 0 && o.GetName() == "previous" {
 						return tc.err
 					}
 					return c.Delete(ctx, o, opts...)
 				},
 			}).Build()
 			u := &Replacer{Client: c, Writer: &apply.Writer{Client: c, Backoff: wait.Backoff{Duration: time.Millisecond, Steps: 3}}, Timeout: time.Second}
-			target := Target{Installed: entry, Present: live(t, c, former), Components: &components.Components{
+			target := Target{Installed: entry, Present: live(t, c, previous), Components: &components.Components{
 				Provider: packages.Provider{Name: "toy", Type: clusterctlv1.InfrastructureProviderType}, Version: "v1.1.0", TargetNamespace: "ns",
 			}}
 			err = u.Upgrade(t.Context(), target, nil)
 			var back *FailedError
 			if (err != nil) != tc.fails || errors.As(err, &back) != tc.isBack {
-				t.Errorf("Upgrade(): %v, want an error %t, put back %t", err, tc.fails, tc.isBack)
+				t.Errorf("Upgrade(): %v, want an error %t, rolled back %t", err, tc.fails, tc.isBack)
 			}
 			journals, err := journal.List(t.Context(), c)
 			if err != nil || len(journals) != tc.journals {

@@ -105,7 +105,7 @@ func (r *run) roll(ctx context.Context, desired *unstructured.Unstructured) erro
 	return r.write(ctx, desired, merge.Rolling)
 }
 
-// recreate deletes an object and creates it again. Pods of a Deployment go on running: see removeOrphans.
+// recreate deletes an object and creates it again. Pods of a Deployment keep running: see removeOrphans.
 func (r *run) recreate(ctx context.Context, desired *unstructured.Unstructured) error {
 	live := r.get(desired)
 	uid := live.GetUID()
@@ -158,7 +158,7 @@ func (r *run) removeOrphans(ctx context.Context, namespace string) error {
 			return client.IgnoreNotFound(r.Client.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 		})
 		if err != nil {
-			return fmt.Errorf("cannot delete ReplicaSet %s/%s of the former version: %w", namespace, o.Name, err)
+			return fmt.Errorf("cannot delete ReplicaSet %s/%s of the previous version: %w", namespace, o.Name, err)
 		}
 	}
 	return nil

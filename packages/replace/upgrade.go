@@ -65,15 +65,15 @@ func (u *Replacer) Check(t Target) error {
 type FailedError struct {
 	// Err is why it failed.
 	Err error
-	// Version is the version that was put back.
+	// Version is the version that was restored.
 	Version string
-	// Notes are what could not be put back, and why.
+	// Notes are what could not be restored, and why.
 	Notes []string
 }
 
-// Error returns why the upgrade failed, and that it was put back.
+// Error returns why the upgrade failed, and that it was rolled back.
 func (e *FailedError) Error() string {
-	text := fmt.Sprintf("%v: %s was put back", e.Err, e.Version)
+	text := fmt.Sprintf("%v: rolled back to %s", e.Err, e.Version)
 	return strings.Join(append([]string{text}, e.Notes...), "; ")
 }
 
@@ -83,8 +83,8 @@ func (e *FailedError) Unwrap() error { return e.Err }
 // Upgrade upgrades a provider. pending is the journal of an interrupted upgrade to the same version (see Continues), nil if
 // there is none.
 //
-// If the new version does not start, or the API server rejects one of its objects, the former objects are put back, and the
-// error is a FailedError. After any other error, such as a lost connection, the upgrade is to be continued.
+// If the new version does not start, or the API server rejects one of its objects, the previous objects are restored, and the
+// error is a FailedError. After any other error, such as a lost connection, the upgrade can be continued.
 func (u *Replacer) Upgrade(ctx context.Context, t Target, pending *journal.Entry) error {
 	r, err := u.load(ctx, t.Components.Objects, t.present())
 	if err != nil {
@@ -102,10 +102,10 @@ func (u *Replacer) Upgrade(ctx context.Context, t Target, pending *journal.Entry
 	if err == nil || ctx.Err() != nil || retry.Classify(err) == retry.Interrupted {
 		return err
 	}
-	u.report("failed, putting %s back", entry.Provider.Version)
-	notes, putBackErr := u.PutBack(ctx, entry)
-	if putBackErr != nil {
-		return fmt.Errorf("%w; and %s could not be put back, because of another error: %w", err, entry.Provider.Version, putBackErr)
+	u.report("failed, rolling back to %s", entry.Provider.Version)
+	notes, rollBackErr := u.RollBack(ctx, entry)
+	if rollBackErr != nil {
+		return fmt.Errorf("%w; and it cannot be rolled back to %s, because of another error: %w", err, entry.Provider.Version, rollBackErr)
 	}
 	return &FailedError{Err: err, Version: entry.Provider.Version, Notes: notes}
 }
@@ -160,7 +160,7 @@ func newEntry(t Target, live []unstructured.Unstructured) *journal.Entry {
 }
 
 // Continues reports whether the journal is of an interrupted upgrade to the same version, with the same objects, so that
-// Upgrade can continue it. Otherwise it has to be put back first.
+// Upgrade can continue it. Otherwise it must be rolled back first.
 func Continues(entry *journal.Entry, c *components.Components) bool {
 	return entry.Version == c.Version && slices.EqualFunc(entry.Targets, identities(c.Objects), func(a, b unstructured.Unstructured) bool {
 		return manifest.KeyOf(&a) == manifest.KeyOf(&b)

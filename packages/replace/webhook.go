@@ -51,8 +51,8 @@ func (r *run) prepareWebhooks(ctx context.Context, steps []stage.Step) error {
 	return nil
 }
 
-// introduce writes a webhook configuration whose failures are ignored, and waits until it has CA bundles. If nobody writes
-// them in time, the webhooks are the provider's to repair, as they are after an installation.
+// introduce writes a webhook configuration whose failures are ignored, and waits until it has CA bundles. If they are not
+// written in time, the webhooks are the provider's to repair, as they are after an installation.
 func (r *run) introduce(ctx context.Context, desired *unstructured.Unstructured) error {
 	lenient := desired.DeepCopy()
 	merge.IgnoreFailures(lenient)

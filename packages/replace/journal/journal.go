@@ -1,6 +1,6 @@
 // Package journal records what a provider's objects were before an upgrade, in Secrets in the provider's namespace.
 //
-// It is the only source for putting them back: a repository may not have the former version any more, and users change
+// It is the only source for restoring them: a repository may no longer have the previous version, and users change
 // objects. It is written before the first change of an upgrade and deleted after the last one, so that an interrupted
 // upgrade is found by the next run.
 package journal
@@ -43,7 +43,7 @@ const (
 
 // Entry is what is recorded of the upgrade of one provider.
 type Entry struct {
-	// Provider is its former entry in the inventory.
+	// Provider is its previous entry in the inventory.
 	Provider clusterctlv1.Provider `json:"provider"`
 	// Version is the version that it is upgraded to.
 	Version string `json:"version"`

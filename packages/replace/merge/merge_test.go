@@ -194,10 +194,10 @@ func TestBundlesAdd(t *testing.T) {
 		return parse(t, of("ValidatingWebhookConfiguration", "", "webhooks: [{name: a, clientConfig: {caBundle: '"+bundle+"', service: {name: s, namespace: ns}}}]"))
 	}
 	for reason, tc := range map[string][3]string{
-		"Both CAs are trusted.":                  {"T05F", "VFdP", "T05FClRXTw=="},
-		"A CA is not repeated.":                  {"T05F", "T05FClRXTw==", "T05FClRXTw=="},
-		"A placeholder is replaced.":             {"Cg==", "VFdP", "VFdP"},
-		"What nobody has changed remains as is.": {"T05F", "", "T05F"},
+		"Both CAs are trusted.":            {"T05F", "VFdP", "T05FClRXTw=="},
+		"A CA is not repeated.":            {"T05F", "T05FClRXTw==", "T05FClRXTw=="},
+		"A placeholder is replaced.":       {"Cg==", "VFdP", "VFdP"},
+		"What is unchanged remains as is.": {"T05F", "", "T05F"},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			o := webhook(tc[0])

@@ -24,7 +24,7 @@ const (
 	// Write creates the object, or replaces the existing one.
 	Write Action = "write"
 	// Recreate deletes the existing object, whose change the API server does not allow, and creates it again. Pods of a Deployment
-	// go on running.
+	// keep running.
 	Recreate Action = "recreate"
 	// Roll creates a Deployment, or replaces it such that old Pods run until new ones are available.
 	Roll Action = "roll"

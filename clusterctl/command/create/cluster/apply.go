@@ -202,8 +202,8 @@ func rejection(o *unstructured.Unstructured, err error) error {
 	}
 }
 
-// refuseForeign returns an error if the Cluster exists and was not created by this command, or is being deleted.
-func refuseForeign(ctx context.Context, c client.Reader, wanted *unstructured.Unstructured) error {
+// checkExisting returns an error if the Cluster exists and was not created by this command, or is being deleted.
+func checkExisting(ctx context.Context, c client.Reader, wanted *unstructured.Unstructured) error {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(wanted.GroupVersionKind())
 	err := c.Get(ctx, client.ObjectKeyFromObject(wanted), live)

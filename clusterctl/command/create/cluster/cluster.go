@@ -114,7 +114,7 @@ func run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	name := types.NamespacedName{Namespace: cluster.GetNamespace(), Name: cluster.GetName()}
-	if err := refuseForeign(ctx, m.Client, cluster); err != nil {
+	if err := checkExisting(ctx, m.Client, cluster); err != nil {
 		return err
 	}
 	a := &applier{IO: opts.IO, client: m.Client, backoff: opts.Backoff}

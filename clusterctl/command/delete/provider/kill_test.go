@@ -164,7 +164,7 @@ func (r *fixture) delete(w *testenv.Wire, o Options) (messages string, err error
 }
 
 // TestKilled interrupts the deletion of a provider after its first request, its second and so on, until it is not interrupted
-// any more. Each is completed by another run. What the other provider has is never touched.
+// any longer. Each is completed by another run. What the other provider has is never touched.
 func TestKilled(t *testing.T) {
 	for _, tc := range []struct {
 		reason string

@@ -38,7 +38,7 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 		Long: `Delete one or more providers from the management cluster, or, with the subcommand cluster, a workload cluster.
 
 A provider's namespace and its CustomResourceDefinitions are kept, and with them all Clusters, Machines and other
-objects, unless --include-namespace and --include-crd are set. Without their providers nobody reconciles these
+objects, unless --include-namespace and --include-crd are set. Without their providers no controller reconciles these
 objects: delete workload clusters first, or move them, or install the providers again.
 
 Providers that are declared by objects of the operator are deleted with ` + "`clusterctl operator delete`" + `. --all deletes

@@ -40,7 +40,7 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 		Long: `Change the versions in the objects that declare providers, and wait until the operator has upgraded them: all
 of them, and the operator before, to the latest versions of a contract, or some to specific versions.
 
-The core provider is upgraded first. If a new version does not start, the operator puts the former one back. Releases of
+The core provider is upgraded first. If a new version does not start, the operator rolls back. Releases of
 local repositories and of the overrides folder are stored in ConfigMaps.
 
 If a GitOps tool writes the objects, change them in its repository instead.`,

@@ -50,11 +50,11 @@ specific versions.
 
 Everything is downloaded and checked before anything is changed. Providers are upgraded one after the other.
 The old version runs until the new one is available, so that no request to the API server fails. If the new
-version does not become available, the former one is put back. CustomResourceDefinitions, namespaces and all
+version does not become available, the provider is rolled back. CustomResourceDefinitions, namespaces and all
 objects of users are kept.
 
-The command can safely be run again after an interruption: it continues. To put the former version back
-instead, set that version.`,
+The command can safely be run again after an interruption: it continues. To roll back instead, set
+the previous version.`,
 		Example: `  # Upgrade all providers to the latest versions
   clusterctl upgrade apply --contract v1beta1
 
@@ -78,7 +78,7 @@ instead, set that version.`,
 	clusterflags.AddProviders(cmd, f, &opts.Kubeconfig, &opts.Request.Selection, "name:version")
 	cmd.Flags().StringVar(&opts.Request.Contract, "contract", "", "Upgrade all providers to the latest versions of this `contract`, for example v1beta1")
 	cmd.Flags().Bool("wait-providers", false, "Wait until the upgraded providers are available. That is always done, because each provider must be available before the next one is upgraded")
-	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", defaultWaitTimeout, "How many `seconds` to wait for each Deployment before the former version is put back")
+	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", defaultWaitTimeout, "How many `seconds` to wait for each Deployment before the provider is rolled back")
 	return cmd
 }
 

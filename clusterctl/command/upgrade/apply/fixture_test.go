@@ -102,8 +102,8 @@ spec: VERSION
 ---
 `
 
-// former is the part of the old version alone, changed that of all others, with the same names in part.
-const former = `
+// onlyOld is the part of the old version alone, changed that of all others, with the same names in part.
+const onlyOld = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: up-manager-role}
@@ -213,7 +213,7 @@ func releases(bundle string) map[string]string {
 		return r.Replace(strings.Join(parts, ""))
 	}
 	return map[string]string{
-		oldVersion:          of(oldVersion, "before", 0, definition("Thing", "v1alpha1", "v1"), common, former),
+		oldVersion:          of(oldVersion, "before", 0, definition("Thing", "v1alpha1", "v1"), common, onlyOld),
 		newVersion:          of(newVersion, "after", 0, definition("Thing", "v2", "v1"), definition("Added", "v1"), common, changed),
 		brokenVersion:       of(brokenVersion, "after", 1, definition("Thing", "v2", "v1"), definition("Added", "v1"), common, changed),
 		incompatibleVersion: of(incompatibleVersion, "after", 0, definition("Thing", "v2"), common, changed),

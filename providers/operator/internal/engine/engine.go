@@ -144,7 +144,7 @@ func (e *Engine) change(ctx context.Context, t replace.Target) error {
 		return err
 	}
 	if pending != nil && !replace.Continues(pending, t.Components) {
-		if _, err := u.PutBack(ctx, pending); err != nil {
+		if _, err := u.RollBack(ctx, pending); err != nil {
 			return fmt.Errorf("putting %s back, whose upgrade to %s was interrupted: %w", pending.Provider.Version, pending.Version, err)
 		}
 		pending = nil

@@ -19,19 +19,19 @@ import (
 	"sigs.k8s.io/cluster-api/packages/storageversion"
 )
 
-// PutBack replaces the objects of an upgrade by those that were there before, in the order of an upgrade: if the new version
-// serves already, it does until the former one is available again. The notes say what had to stay, and which Deployments are
+// RollBack replaces the objects of an upgrade by the previous ones, in the order of an upgrade: if the new version already
+// serves, it does until the previous one is available again. The notes say what had to stay, and which Deployments are
 // not available.
-func (u *Replacer) PutBack(ctx context.Context, entry *journal.Entry) (notes []string, err error) {
-	// What was there has precedence; Targets includes what the upgrade created.
+func (u *Replacer) RollBack(ctx context.Context, entry *journal.Entry) (notes []string, err error) {
+	// Previous objects have precedence; Targets includes what the upgrade created.
 	r, err := u.load(ctx, slices.Concat(entry.Objects, entry.Targets), nil)
 	if err != nil {
 		return nil, err
 	}
 	r.lenient = true
-	former := withBundles(entry.Objects, r.all())
+	previous := withBundles(entry.Objects, r.all())
 	isDefinition := func(o unstructured.Unstructured) bool { return o.GetKind() == manifest.KindCRD }
-	plan := stage.Plan(slices.DeleteFunc(slices.Clone(former), isDefinition), slices.DeleteFunc(r.all(), isDefinition))
+	plan := stage.Plan(slices.DeleteFunc(slices.Clone(previous), isDefinition), slices.DeleteFunc(r.all(), isDefinition))
 	if err := r.execute(ctx, plan); err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (u *Replacer) PutBack(ctx context.Context, entry *journal.Entry) (notes []s
 		return nil, err
 	}
 	// Definitions last: until now, the new version may have used them.
-	if err := r.putBackDefinitions(ctx, &entry.Provider, slices.DeleteFunc(former, func(o unstructured.Unstructured) bool { return !isDefinition(o) })); err != nil {
+	if err := r.restoreDefinitions(ctx, &entry.Provider, slices.DeleteFunc(previous, func(o unstructured.Unstructured) bool { return !isDefinition(o) })); err != nil {
 		return nil, err
 	}
 	p := entry.Provider.DeepCopy()
@@ -51,37 +51,37 @@ func (u *Replacer) PutBack(ctx context.Context, entry *journal.Entry) (notes []s
 	return r.notes, u.end(ctx, entry)
 }
 
-// withBundles returns the former objects with the CA bundles of live ones, too: certificates may have been replaced.
-func withBundles(former, live []unstructured.Unstructured) []unstructured.Unstructured {
+// withBundles returns the previous objects with the CA bundles of live ones, too: certificates may have been replaced.
+func withBundles(previous, live []unstructured.Unstructured) []unstructured.Unstructured {
 	bundles := merge.BundlesOf(live...)
 	var list []unstructured.Unstructured
-	for i := range former {
-		o := former[i].DeepCopy()
+	for i := range previous {
+		o := previous[i].DeepCopy()
 		bundles.Add(o)
 		list = append(list, *o)
 	}
 	return list
 }
 
-// putBackDefinitions restores CustomResourceDefinitions, unless objects may be stored in a version that only the new one has,
+// restoreDefinitions restores CustomResourceDefinitions, unless objects may be stored in a version that only the new one has,
 // and deletes those that only the new version had, unless they have objects.
-func (r *run) putBackDefinitions(ctx context.Context, p *clusterctlv1.Provider, former []unstructured.Unstructured) error {
-	for i := range former {
-		if err := r.refresh(ctx, &former[i]); err != nil {
+func (r *run) restoreDefinitions(ctx context.Context, p *clusterctlv1.Provider, previous []unstructured.Unstructured) error {
+	for i := range previous {
+		if err := r.refresh(ctx, &previous[i]); err != nil {
 			return err
 		}
-		if live := r.get(&former[i]); live != nil {
-			if missing := storageversion.Missing(live, &former[i]); len(missing) > 0 {
+		if live := r.get(&previous[i]); live != nil {
+			if missing := storageversion.Missing(live, &previous[i]); len(missing) > 0 {
 				r.notes = append(r.notes, fmt.Sprintf("the new CustomResourceDefinition %s stays, because objects may be stored in version %s", live.GetName(), strings.Join(missing, ", ")))
 				continue
 			}
 		}
-		if err := r.write(ctx, &former[i], merge.Final); err != nil {
+		if err := r.write(ctx, &previous[i], merge.Final); err != nil {
 			return err
 		}
 	}
 	for _, o := range r.all() {
-		if o.GetKind() != manifest.KindCRD || find(former, &o) != nil {
+		if o.GetKind() != manifest.KindCRD || find(previous, &o) != nil {
 			continue
 		}
 		added := []unstructured.Unstructured{o}

@@ -36,9 +36,9 @@ func version(name string, storage bool) map[string]any {
 	return map[string]any{"name": name, "served": true, "storage": storage}
 }
 
-// TestPutBackDefinitions: definitions with which objects would be lost stay, and the notes say so. The kinds are known to the
+// TestRestoreDefinitions: definitions with which objects would be lost stay, and the notes say so. The kinds are known to the
 // fake client, which can only list metadata of such.
-func TestPutBackDefinitions(t *testing.T) {
+func TestRestoreDefinitions(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestPutBackDefinitions(t *testing.T) {
 		Targets: identities([]unstructured.Unstructured{changedNow, storedNow, usedNow, unusedNow}),
 	}
 	u := &Replacer{Client: c, Writer: &apply.Writer{Client: c, Backoff: wait.Backoff{Duration: time.Millisecond, Steps: 2}}, Timeout: time.Second}
-	notes, err := u.PutBack(t.Context(), entry)
+	notes, err := u.RollBack(t.Context(), entry)
 	if err != nil {
 		t.Fatal(err)
 	}
