@@ -87,9 +87,13 @@ func functions() map[string]sink {
 		"io.WriteString": {kind: kindPrint, arg: 1},
 
 		// These print through interfaces and fields.
-		prefix + "clusterctl/lock.candidate.tell":   {kind: kindPrint, format: true},
+		prefix + "packages/lock.candidate.tell":     {kind: kindPrint, format: true},
 		prefix + "clusterctl/move.Progress.Say":     {kind: kindPrint, format: true},
-		prefix + "packages/upgrade.Upgrader.report": {kind: kindPrint, format: true},
+		prefix + "packages/execute.Display.Infof":   {kind: kindPrint, format: true},
+		prefix + "packages/execute.Display.Warnf":   {kind: kindPrint, format: true},
+		prefix + "packages/execute.Display.Logf":    {kind: kindPrint, arg: 1, format: true},
+		prefix + "packages/execute.board.set":       {kind: kindPrint, arg: 1},
+		prefix + "packages/replace.Replacer.report": {kind: kindPrint, format: true},
 
 		"net/http.Error":                       {kind: kindError, arg: 1},
 		"google.golang.org/grpc/status.Error":  {kind: kindError, arg: 1},

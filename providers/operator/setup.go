@@ -24,8 +24,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/packages/lock"
+	"sigs.k8s.io/cluster-api/packages/replace"
 	"sigs.k8s.io/cluster-api/packages/repository"
-	"sigs.k8s.io/cluster-api/packages/upgrade"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/controller"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/declaration"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/engine"
@@ -100,8 +100,7 @@ func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment,
 	}
 	logger := mgr.GetLogger()
 	held := &lock.Lock{
-		Task: upgrade.Task(), Config: mgr.GetConfig(), Namespace: upgrade.LockNamespace, Self: lock.Self(), Ended: lock.Ended,
-		Do:    func(ctx context.Context, _ string, request func(context.Context) error) error { return request(ctx) },
+		Task: replace.Task(), Config: mgr.GetConfig(), Namespace: replace.LockNamespace, Self: lock.Self(), Ended: lock.Ended,
 		Clock: clock.RealClock{},
 		Say:   func(format string, args ...any) { logger.Info(fmt.Sprintf(format, args...)) },
 	}

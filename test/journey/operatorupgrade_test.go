@@ -50,7 +50,7 @@ func (o *operated) installed(p operatedProvider, version string) {
 }
 
 // TestOperatorAdoptsAndUpgrades adopts what clusterctl installed, which writes nothing, and upgrades all providers at once, one of them first
-// to a version that does not start, which is put back. All the while, webhooks answer, and a Cluster keeps its Machines. clusterctl does not
+// to a version that does not start, which is rolled back. All the while, webhooks answer, and a Cluster keeps its Machines. clusterctl does not
 // interfere.
 func TestOperatorAdoptsAndUpgrades(t *testing.T) {
 	t.Parallel()
@@ -84,9 +84,9 @@ func TestOperatorAdoptsAndUpgrades(t *testing.T) {
 	r.Edit("infrastructure-in-memory", "v2.0.1", strings.NewReplacer("/capim-manager:", "/another-manager:").Replace)
 	infrastructure := providers[3]
 	o.declare(infrastructure, "v2.0.1")
-	o.eventually("the version that does not start is put back", func() string {
+	o.eventually("the version that does not start is rolled back", func() string {
 		return o.kubectl("", "get", infrastructure.object(), "-n", infrastructure.namespace, "-o", `jsonpath={.status.conditions[?(@.type=="ProviderInstalled")].message}`)
-	}, "v2.0.0 was put back")
+	}, "rolled back to v2.0.0")
 	o.installed(infrastructure, "v2.0.0")
 
 	r.Edit("infrastructure-in-memory", "v2.0.1", strings.NewReplacer("/another-manager:", "/capim-manager:").Replace)

@@ -14,7 +14,7 @@ import (
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/packages/upgrade"
+	"sigs.k8s.io/cluster-api/packages/replace"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/customize"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/inspect"
@@ -110,7 +110,7 @@ func without(objects, others []unstructured.Unstructured) []unstructured.Unstruc
 
 // failed returns the error of Apply, with the reason for the condition.
 func (c *Controller) failed(s *scope, err error) error {
-	var back *upgrade.FailedError
+	var back *replace.FailedError
 	if !errors.As(err, &back) {
 		return &step.Error{Reason: operatorv1.InstallFailedReason, Err: err}
 	}
