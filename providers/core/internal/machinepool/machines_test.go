@@ -104,10 +104,10 @@ func (w *stale) infra(name string) *unstructured.Unstructured {
 func TestMachineOnlyForCurrentInfraMachines(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		// meanwhile is what the cache misses.
-		meanwhile func(w *stale)
-		want      []string
-		err       string
+		// before is in the cache, and meanwhile is what the cache misses.
+		before, meanwhile func(w *stale)
+		want              []string
+		err               string
 	}{
 		"Unchanged": {reason: "the cache is up to date", meanwhile: func(*stale) {}, want: []string{"w-1"}},
 		"Gone":      {reason: "it was deleted", meanwhile: func(w *stale) { testenv.Must(w, w.Delete(w.Context(), w.infra("w-1"))) }},
@@ -119,10 +119,13 @@ func TestMachineOnlyForCurrentInfraMachines(t *testing.T) {
 			change(w, w.infra("w-1"), func(u *unstructured.Unstructured) { u.SetLabels(nil) })
 		}},
 		"Pool":       {reason: "the pool is being deleted", meanwhile: func(w *stale) { testenv.Must(w, w.Delete(w.Context(), w.pool)) }},
-		"PoolPaused": {reason: "the pool is paused", meanwhile: func(w *stale) { change(w, w.pool.DeepCopy(), paused) }},
+		"PoolPaused": {reason: "the pool is paused", meanwhile: func(w *stale) { change(w, w.pool.DeepCopy(), object.PausedByAnnotation) }},
 		"Paused": {reason: "the Cluster is paused, and may be moved away", meanwhile: func(w *stale) {
 			change(w, w.build.Cluster(), object.Paused)
 		}},
+		"Annotated": {reason: "the annotation of the Cluster pauses only the Cluster itself", before: func(w *stale) {
+			change(w, w.build.Cluster(), object.PausedByAnnotation)
+		}, meanwhile: func(*stale) {}, want: []string{"w-1"}},
 		"Taken": {reason: "a user's Machine has the name", meanwhile: func(w *stale) { w.create(w.standalone("w-1")) }, want: []string{"w-1"},
 			err: "GenericMachine w-1 has label cluster.x-k8s.io/pool-name of MachinePool p, but Machine w-1 does not belong to the pool: remove the label, or delete the Machine"},
 	}
@@ -130,6 +133,9 @@ func TestMachineOnlyForCurrentInfraMachines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newStale(t)
 			w.infraMachine("w-1")
+			if tc.before != nil {
+				tc.before(w)
+			}
 			w.freeze()
 			tc.meanwhile(w)
 			err := w.reconcile()
@@ -148,10 +154,6 @@ func TestMachineOnlyForCurrentInfraMachines(t *testing.T) {
 			}
 		})
 	}
-}
-
-func paused(p *clusterv1.MachinePool) {
-	metav1.SetMetaDataAnnotation(&p.ObjectMeta, clusterv1.PausedAnnotation, "")
 }
 
 // standalone returns a Machine of a user.
