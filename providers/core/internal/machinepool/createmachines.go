@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -93,17 +92,4 @@ func (c *Controller) awaitVisible(ctx context.Context, created []*clusterv1.Mach
 	for _, m := range created {
 		step.AwaitVisible(ctx, c.Client, m)
 	}
-}
-
-// latest waits if the cached Cluster or pool are outdated.
-func (c *Controller) latest(ctx context.Context, s *scope) (step.Result, error) {
-	return c.Latest(ctx, step.Reread(s.cluster, &clusterv1.Cluster{}, nil), step.Reread(s.pool, &clusterv1.MachinePool{}, same))
-}
-
-// same reports whether two versions of a MachinePool have the same spec, which has the version of new Machines.
-func same(live, cached *clusterv1.MachinePool) bool { return live.Generation == cached.Generation }
-
-// live returns a reader of referenced objects that reads from the API server.
-func (c *Controller) live() external.Reader {
-	return external.Reader{Client: c.Live, Versions: c.follow.Reader.Versions}
 }

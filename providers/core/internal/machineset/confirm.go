@@ -31,8 +31,6 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 	return result, err
 }
 
-func (c change) none() bool { return c.create == 0 && len(c.delete) == 0 }
-
 // decide computes how the number of Machines has to change from the Machines in the scope. If a preflight check fails, the result
 // requeues the MachineSet.
 func (c *Controller) decide(ctx context.Context, s *scope) (change, step.Result, error) {
