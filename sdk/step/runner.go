@@ -149,7 +149,7 @@ func (r *Runner[T]) behind(ctx context.Context, obj T) (time.Duration, error) {
 }
 
 func (r *Runner[T]) paused(ctx context.Context, obj T) (bool, error) {
-	if _, paused := obj.GetAnnotations()[clusterv1.PausedAnnotation]; paused {
+	if hasPausedAnnotation(obj) {
 		return true, nil
 	}
 	if r.pausedBy == nil {

@@ -37,9 +37,3 @@ func (c *Controller) unbind(ctx context.Context, s *scope) (step.Result, error) 
 	}
 	return step.Done(), errors.Join(errs...)
 }
-
-// release removes the finalizer.
-func release(_ context.Context, s *scope) (step.Result, error) {
-	controllerutil.RemoveFinalizer(s.set, addonsv1.ClusterResourceSetFinalizer)
-	return step.Done(), nil
-}

@@ -13,53 +13,9 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/remote"
-	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
-
-func TestDeleteAllMachines(t *testing.T) {
-	labeled := func(m *clusterv1.Machine) {
-		metav1.SetMetaDataLabel(&m.ObjectMeta, clusterv1.MachinePoolNameLabel, "p")
-		m.Finalizers = []string{clusterv1.MachineFinalizer}
-	}
-	own := func(with ...func(*clusterv1.Machine)) *clusterv1.Machine {
-		return object.ControlledBy(build.Machine("m", append(with, labeled)...), pool())
-	}
-	tests := map[string]struct {
-		reason  string
-		machine *clusterv1.Machine
-		hidden  bool
-		waits   bool
-		writes  []string
-		lists   int
-	}{
-		"None":     {reason: "the provider deleted all, which the API server confirms", lists: 1},
-		"Left":     {reason: "it left one", machine: own(), waits: true, writes: []string{"delete Machine m"}},
-		"Hidden":   {reason: "which is not in the cache yet", machine: own(), hidden: true, waits: true, writes: []string{"delete Machine m"}, lists: 1},
-		"Deleting": {reason: "which is being deleted", machine: own(object.Deleting), waits: true},
-		"Orphan":   {reason: "a Machine without the pool as controller is left alone", machine: build.Machine("m", labeled), lists: 1},
-		"Foreign":  {reason: "and so is that of another owner", machine: object.ControlledBy(build.Machine("m", labeled), named("q")), lists: 1},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			if tc.machine != nil {
-				w = newWorld(t, tc.machine)
-			}
-			if tc.hidden {
-				w.Cache.Hide(tc.machine)
-			}
-			result, err := w.step(t, "delete-all-machines", &scope{pool: pool(object.Deleting), cluster: build.Cluster()})
-			if err != nil || result.Ends() != tc.waits || len(w.LiveReads) != tc.lists {
-				t.Errorf("%s: waits for %q, %d live reads, err = %v", tc.reason, result.Waiting(), len(w.LiveReads), err)
-			}
-			if diff := cmp.Diff(tc.writes, w.Writes); diff != "" {
-				t.Errorf("%s: writes (-want +got):\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
 
 func TestDeleteNodes(t *testing.T) {
 	patient := func(p *clusterv1.MachinePool) { p.Spec.Template.Spec.NodeDeletionTimeout = &metav1.Duration{} }
@@ -135,41 +91,5 @@ func TestGivingUpIsAnEvent(t *testing.T) {
 	events := strings.Join(w.Events(), "\n")
 	if !strings.HasPrefix(events, "Warning FailedDeleteNode Gave up deleting 1 Nodes after 10s") {
 		t.Errorf("events: %s", events)
-	}
-}
-
-// TestDeletionOrder deletes the infrastructure before the bootstrap config, and waits until each is gone.
-func TestDeletionOrder(t *testing.T) {
-	p := pool(object.Deleting)
-	p.Finalizers = []string{clusterv1.MachinePoolFinalizer}
-	infra, config := infraWith(), provided(configKind, nil)
-	infra.SetFinalizers([]string{"provider/x"})
-	config.SetFinalizers([]string{"provider/x"})
-	w := newWorld(t, p, build.Cluster(object.Initialized), infra, config)
-	declared := w.declared()
-	declared.Progress = nil
-	runner := declared.Runner(w.Controller.Outside)
-	for _, tc := range []struct {
-		reason  string
-		release client.Object
-		want    []string
-	}{
-		{reason: "the infrastructure comes first", want: []string{"delete GenericMachinePool p", "patch MachinePool/status p"}},
-		{reason: "its deletion is awaited"},
-		{reason: "then the bootstrap config", release: infra, want: []string{"delete GenericConfig p", "patch MachinePool/status p"}},
-		{reason: "then the finalizer", release: config, want: []string{"patch MachinePool p"}},
-	} {
-		w.Writes = nil
-		if tc.release != nil {
-			testenv.Must(t, w.Server.Client.Get(t.Context(), client.ObjectKeyFromObject(tc.release), tc.release))
-			tc.release.SetFinalizers(nil)
-			testenv.Must(t, w.Server.Client.Update(t.Context(), tc.release))
-		}
-		if _, err := runner.Reconcile(t.Context(), requestFor(p)); err != nil {
-			t.Fatalf("%s: %v", tc.reason, err)
-		}
-		if diff := cmp.Diff(tc.want, w.Writes); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-		}
 	}
 }

@@ -9,43 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-const (
-	// caBackstop bounds the wait for a CA Secret: one without the cluster name label triggers no reconcile.
-	caBackstop = 30 * time.Second
-	// childrenBackstop bounds the wait for descendants, in case the event of the last one is lost.
-	childrenBackstop = time.Minute
-)
-
-// held waits until runtime extensions have allowed the deletion. The topology controller calls them, and records the answer; without the
-// record, extensions may still be answering. An extension that is removed later takes nothing back.
-func (c *Controller) held(_ context.Context, s *scope) (step.Result, error) {
-	if _, ok := s.Annotations[runtimev1.OkToDeleteAnnotation]; ok || !c.hooks || s.Spec.Topology == nil {
-		return step.Done(), nil
-	}
-	return step.Wait("runtime extensions to allow the deletion"), nil
-}
-
-// deleteChildren deletes the workers, and control plane Machines without control plane object, and waits until no descendants
-// are left except the Machines of the control plane object.
-func (c *Controller) deleteChildren(ctx context.Context, s *scope) (step.Result, error) {
-	return c.deleteAndWait(ctx, c.Client, s.Cluster, managed(s.Cluster))
-}
-
-// managed selects the Machines that the control plane object deletes.
-func managed(cluster *clusterv1.Cluster) func(client.Object) bool {
-	return func(child client.Object) bool {
-		m, ok := child.(*clusterv1.Machine)
-		return ok && isControlPlane(m) && cluster.Spec.ControlPlaneRef != nil
-	}
-}
+// childrenBackstop bounds the wait for descendants, in case the event of the last one is lost.
+const childrenBackstop = time.Minute
 
 // workersGone is deleteChildren with reads from the API server. It runs before the control plane is deleted: Machines that the
 // cache does not have yet need the control plane for their own deletion.
@@ -116,34 +87,4 @@ func (c *Controller) machines(ctx context.Context, cluster *clusterv1.Cluster) (
 		out[i] = &list.Items[i]
 	}
 	return out, nil
-}
-
-// deleteControlPlane deletes the control plane object after the workers, and waits until it is gone.
-func (c *Controller) deleteControlPlane(ctx context.Context, s *scope) (step.Result, error) {
-	cluster := s.Cluster
-	return c.follow.DeleteOnce(ctx, cluster.Spec.ControlPlaneRef, cluster, clusterv1.ControlPlaneReadyCondition,
-		func(ctx context.Context) (step.Result, error) { return c.workersGone(ctx, cluster) })
-}
-
-// deleteInfrastructure deletes the infrastructure object after all Machines, and waits until it is gone.
-func (c *Controller) deleteInfrastructure(ctx context.Context, s *scope) (step.Result, error) {
-	cluster := s.Cluster
-	return c.follow.DeleteOnce(ctx, cluster.Spec.InfrastructureRef, cluster, clusterv1.InfrastructureReadyCondition,
-		func(ctx context.Context) (step.Result, error) { return c.allGone(ctx, cluster) })
-}
-
-// finish removes the finalizer once no descendants are left.
-func (c *Controller) finish(ctx context.Context, s *scope) (step.Result, error) {
-	cluster := s.Cluster
-	if controllerutil.ContainsFinalizer(cluster, clusterv1.ClusterFinalizer) {
-		if result, err := c.allGone(ctx, cluster); err != nil || result.Ends() {
-			return result, err
-		}
-		controllerutil.RemoveFinalizer(cluster, clusterv1.ClusterFinalizer)
-		step.Event(ctx, "Deleted", "Cluster %s has been deleted", cluster.Name)
-	}
-	if c.forget != nil {
-		c.forget(client.ObjectKeyFromObject(cluster))
-	}
-	return step.Done(), nil
 }

@@ -2,8 +2,10 @@ package machine
 
 import (
 	"context"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -70,6 +72,18 @@ func isKubeconfig() predicate.Predicate {
 		cluster := obj.GetLabels()[clusterv1.ClusterNameLabel]
 		return cluster != "" && obj.GetName() == pki.SecretName(cluster, pki.Kubeconfig)
 	}))
+}
+
+// nodeChanged reports whether a field changed that the controller reads. Heartbeats of kubelets do not count.
+func nodeChanged(before, after client.Object) bool {
+	a, ok := before.(*corev1.Node)
+	if !ok {
+		return false
+	}
+	b, ok := after.(*corev1.Node)
+	return ok && (a.Spec.ProviderID != b.Spec.ProviderID || healthOf(a) != healthOf(b) || a.Status.NodeInfo != b.Status.NodeInfo ||
+		!equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints) || !maps.Equal(a.Labels, b.Labels) || !maps.Equal(a.Annotations, b.Annotations) ||
+		len(a.Status.VolumesAttached) != len(b.Status.VolumesAttached))
 }
 
 func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
