@@ -40,18 +40,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/usage"
-	clusterhook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/cluster"
-	classhook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/clusterclass"
-	resourcesethook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/clusterresourceset"
-	bindinghook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/clusterresourcesetbinding"
-	extensionhook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/extensionconfig"
-	addresshook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/ipaddress"
-	claimhook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/ipaddressclaim"
-	machinehook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/machine"
-	deploymenthook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/machinedeployment"
-	healthcheckhook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/machinehealthcheck"
-	poolhook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/machinepool"
-	sethook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/machineset"
+	"sigs.k8s.io/cluster-api/providers/core/internal/webhook"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/feature"
@@ -237,34 +226,16 @@ func (s *setup) runtimeExtensions(ctx context.Context) error {
 
 func (s *setup) webhooks() error {
 	reader := external.Reader{Client: s.mgr.GetClient(), Versions: contract.APIVersions{Reader: s.mgr.GetClient()}}
-	return errors.Join(
-		clusterhook.SetupWithManager(s.mgr, clusterhook.Options{
-			Reader: s.mgr.GetClient(),
-			Object: reader.Get,
-			Workload: func(ctx context.Context, key types.NamespacedName) (client.Reader, error) {
-				return s.clusters.Get(ctx, key)
-			},
-			ClusterTopology: s.gates.Enabled(feature.ClusterTopology),
-			MachinePool:     s.gates.Enabled(feature.MachinePool),
-		}),
-		classhook.SetupWithManager(s.mgr, classhook.Options{
-			Reader:          s.mgr.GetClient(),
-			ClusterTopology: s.gates.Enabled(feature.ClusterTopology),
-			RuntimeSDK:      s.gates.Enabled(feature.RuntimeSDK),
-		}),
-		machinehook.Register(s.mgr),
-		sethook.Webhook{Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks)}.Register(s.mgr),
-		deploymenthook.Register(s.mgr),
-		poolhook.Webhook{Enabled: s.gates.Enabled(feature.MachinePool)}.Register(s.mgr),
-		healthcheckhook.Register(s.mgr),
-		s.ipamWebhooks(),
-		resourcesethook.Webhook{Enabled: s.gates.Enabled(feature.ClusterResourceSet)}.Register(s.mgr),
-		extensionhook.Webhook{Enabled: s.gates.Enabled(feature.RuntimeSDK)}.Register(s.mgr),
-		bindinghook.Webhook{Enabled: s.gates.Enabled(feature.ClusterResourceSet)}.Register(s.mgr),
-	)
-}
-
-// ipamWebhooks adds the webhooks of IPAddresses and IPAddressClaims, whose controllers are those of IPAM providers.
-func (s *setup) ipamWebhooks() error {
-	return errors.Join(claimhook.Register(s.mgr), addresshook.Webhook{Claims: s.mgr.GetClient()}.Register(s.mgr))
+	return webhook.Register(s.mgr, webhook.Options{
+		Reader: s.mgr.GetClient(),
+		Object: reader.Get,
+		Workload: func(ctx context.Context, key types.NamespacedName) (client.Reader, error) {
+			return s.clusters.Get(ctx, key)
+		},
+		ClusterResourceSet:        s.gates.Enabled(feature.ClusterResourceSet),
+		ClusterTopology:           s.gates.Enabled(feature.ClusterTopology),
+		MachinePool:               s.gates.Enabled(feature.MachinePool),
+		MachineSetPreflightChecks: s.gates.Enabled(feature.MachineSetPreflightChecks),
+		RuntimeSDK:                s.gates.Enabled(feature.RuntimeSDK),
+	})
 }

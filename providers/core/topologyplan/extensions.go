@@ -15,7 +15,6 @@ import (
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
@@ -78,16 +77,16 @@ func (skipped) GeneratePatches(context.Context, patches.Call) ([]patches.Patch, 
 // ValidateTopology implements patches.Extension.
 func (skipped) ValidateTopology(context.Context, patches.Call) error { return nil }
 
-// recorder implements topology.Hooks: it records which hooks are due, and nothing blocks. Extensions are not called, because they may
+// recorder implements plan.Hooks: it records which hooks are due, and nothing blocks. Extensions are not called, because they may
 // act on the call.
 type recorder struct {
 	extensions *extension.Client
 	names      []string
 }
 
-// Ask implements topology.Hooks. Hooks without extensions are not recorded.
+// Ask implements plan.Hooks. Hooks without extensions are not recorded.
 func (r *recorder) Ask(ctx context.Context, cluster *clusterv1.Cluster, call lifecycle.Call) (lifecycle.Answer, error) {
-	hook, _, _, err := topology.Message(cluster, call)
+	hook, _, _, err := lifecycle.Message(cluster, call)
 	if err != nil {
 		return lifecycle.Answer{}, err
 	}

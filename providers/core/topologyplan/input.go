@@ -17,8 +17,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
-	clusterwebhook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/cluster"
-	classwebhook "sigs.k8s.io/cluster-api/providers/core/internal/webhook/clusterclass"
+	"sigs.k8s.io/cluster-api/providers/core/internal/webhook"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -143,15 +142,15 @@ func (i intake) addClass(ctx context.Context, live, merged *unstructured.Unstruc
 	if err := decode(merged, class); err != nil {
 		return err
 	}
-	webhook := classwebhook.New(classwebhook.Options{Reader: i, ClusterTopology: true, RuntimeSDK: true})
-	err := webhook.Default(ctx, class)
+	hooks := webhook.NewClusterClass(webhook.Options{Reader: i, ClusterTopology: true, RuntimeSDK: true})
+	err := hooks.Default(ctx, class)
 	if err != nil {
 		return err
 	}
 	if live == nil {
-		_, err = webhook.ValidateCreate(ctx, class)
+		_, err = hooks.ValidateCreate(ctx, class)
 	} else if err = into(live, old); err == nil {
-		_, err = webhook.ValidateUpdate(ctx, old, class)
+		_, err = hooks.ValidateUpdate(ctx, old, class)
 	}
 	if err != nil {
 		return err
@@ -204,20 +203,20 @@ func (i intake) addCluster(ctx context.Context, live, merged *unstructured.Unstr
 	if err := decode(merged, cluster); err != nil {
 		return err
 	}
-	webhook, err := clusterwebhook.New(clusterwebhook.Options{
+	hooks, err := webhook.NewCluster(webhook.Options{
 		Reader: i, ClusterTopology: true,
 		Object: external.Reader{Client: i, Versions: contract.APIVersions{Reader: i}}.Get,
 	})
 	if err != nil {
 		return err
 	}
-	if err := webhook.Default(ctx, cluster); err != nil {
+	if err := hooks.Default(ctx, cluster); err != nil {
 		return err
 	}
 	if live == nil {
-		_, err = webhook.ValidateCreate(ctx, cluster)
+		_, err = hooks.ValidateCreate(ctx, cluster)
 	} else if err = into(live, old); err == nil {
-		_, err = webhook.ValidateUpdate(ctx, old, cluster)
+		_, err = hooks.ValidateUpdate(ctx, old, cluster)
 	}
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/ssa"
@@ -67,7 +67,7 @@ func (p *prediction) round(ctx context.Context) (Round, string, error) {
 		return Round{}, "", err
 	}
 	hooks := &recorder{extensions: p.extensions.client}
-	applier := ssa.NewApplier(p.Live, p.schemas, topology.FieldManager)
+	applier := ssa.NewApplier(p.Live, p.schemas, plan.FieldManager)
 	planner := p.planner(applier, hooks)
 	planned, err := planner.Plan(ctx, cluster)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *prediction) round(ctx context.Context) (Round, string, error) {
 		p.Remove(u)
 		round.Changes = append(round.Changes, Change{Action: Deleted, Before: u})
 	}
-	if err := p.refer(cluster, planned, &round); err != nil {
+	if err := p.reference(cluster, planned, &round); err != nil {
 		return Round{}, "", err
 	}
 	if err := p.rollouts(ctx, &round); err != nil {
@@ -106,17 +106,17 @@ func (p *prediction) round(ctx context.Context) (Round, string, error) {
 }
 
 // planner returns the planner of the topology controller, in this world.
-func (p *prediction) planner(applier *ssa.Applier, hooks topology.Hooks) *topology.Planner {
-	return &topology.Planner{
+func (p *prediction) planner(applier *ssa.Applier, hooks plan.Hooks) *plan.Planner {
+	return &plan.Planner{
 		Reader:   p.World,
 		External: external.Reader{Client: p.World, Versions: contract.APIVersions{Reader: p.World}},
-		Compare:  comparer{Applier: applier, offline: p.Live == nil}, Classes: topology.NewClasses(p.extensions.patches),
-		ListOptions: topology.Labeled, Hooks: hooks,
+		Compare:  comparer{Applier: applier, offline: p.Live == nil}, Classes: plan.NewClasses(p.extensions.patches),
+		ListOptions: plan.Labeled, Hooks: hooks,
 	}
 }
 
 // apply carries out one change.
-func (p *prediction) apply(ctx context.Context, applier *ssa.Applier, change topology.Change, round *Round) error {
+func (p *prediction) apply(ctx context.Context, applier *ssa.Applier, change plan.Change, round *Round) error {
 	if change.Kept {
 		return nil
 	}
@@ -138,8 +138,8 @@ func (p *prediction) apply(ctx context.Context, applier *ssa.Applier, change top
 	return nil
 }
 
-// refer sets what the controller sets in the Cluster.
-func (p *prediction) refer(cluster *clusterv1.Cluster, planned *topology.Plan, round *Round) error {
+// reference sets what the controller sets in the Cluster.
+func (p *prediction) reference(cluster *clusterv1.Cluster, planned *plan.Plan, round *Round) error {
 	after := cluster.DeepCopy()
 	if after.Labels == nil {
 		after.Labels = map[string]string{}
@@ -176,7 +176,7 @@ func unstructuredCluster(cluster *clusterv1.Cluster) (*unstructured.Unstructured
 
 // complete completes what the round started, unless it is held: the control plane reports its version and replicas, and Machines have
 // the version of their MachineDeployment. Without the versions of Nodes, a MachinePool is complete as soon as its spec is.
-func (p *prediction) complete(ctx context.Context, planned *topology.Plan) error {
+func (p *prediction) complete(ctx context.Context, planned *plan.Plan) error {
 	if ref := planned.ControlPlaneRef; ref != nil {
 		id := identity{ref.GroupVersionKind(), client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}}
 		u, err := p.get(ctx, id)
@@ -248,7 +248,7 @@ type comparer struct {
 	offline bool
 }
 
-// Unchanged implements topology.Comparer.
+// Unchanged implements plan.Comparer.
 func (c comparer) Unchanged(ctx context.Context, live, desired *unstructured.Unstructured, opts ...ssa.Option) (bool, error) {
 	if c.offline || live.GetResourceVersion() == "" {
 		return false, nil

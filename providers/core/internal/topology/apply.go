@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -27,22 +28,16 @@ func (c *Controller) apply(ctx context.Context, s *scope) (step.Result, error) {
 }
 
 // applyStage applies the objects of a stage concurrently, and records those that changed.
-func (c *Controller) applyStage(ctx context.Context, stage []Change, done *outcome) error {
+func (c *Controller) applyStage(ctx context.Context, stage []plan.Change, done *outcome) error {
 	errs := make([]error, len(stage))
 	results := make([]*unstructured.Unstructured, len(stage))
-	var running sync.WaitGroup
+	var requests []func()
 	for i, change := range stage {
-		if change.Kept {
-			continue
+		if !change.Kept {
+			requests = append(requests, func() { results[i], errs[i] = c.applyChange(ctx, change) })
 		}
-		applyOne := func() { results[i], errs[i] = c.applyChange(ctx, change) }
-		if c.serial {
-			applyOne()
-			continue
-		}
-		running.Go(applyOne)
 	}
-	running.Wait()
+	c.concurrently(requests)
 	for i, result := range results {
 		if result != nil {
 			done.applied(stage[i].Live == nil, result)
@@ -51,8 +46,17 @@ func (c *Controller) applyStage(ctx context.Context, stage []Change, done *outco
 	return errors.Join(errs...)
 }
 
+// concurrently implements Controller.concurrently.
+func concurrently(functions []func()) {
+	var running sync.WaitGroup
+	for _, f := range functions {
+		running.Go(f)
+	}
+	running.Wait()
+}
+
 // applyChange applies one object. The result is nil if it did not change.
-func (c *Controller) applyChange(ctx context.Context, change Change) (*unstructured.Unstructured, error) {
+func (c *Controller) applyChange(ctx context.Context, change plan.Change) (*unstructured.Unstructured, error) {
 	asked, answered := c.Recent.Announce(client.ObjectKeyFromObject(change.Desired))
 	defer answered()
 	result, changed, err := c.Applier.Apply(ctx, change.Live, change.Desired, change.Options...)

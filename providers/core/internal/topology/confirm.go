@@ -12,6 +12,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -61,10 +62,10 @@ func (c *Controller) needsConfirmation(ctx context.Context, s *scope) (bool, err
 	return c.changesObjects(ctx, s.plan, true)
 }
 
-// changesObjects reports whether applying the plan would send a request for an object that exists, or, if created is set, for
+// changesObjects reports whether carrying the plan out would send a request for an object that exists, or, if created is set, for
 // any.
-func (c *Controller) changesObjects(ctx context.Context, plan *Plan, created bool) (bool, error) {
-	for _, stage := range plan.Stages {
+func (c *Controller) changesObjects(ctx context.Context, planned *plan.Plan, created bool) (bool, error) {
+	for _, stage := range planned.Stages {
 		for _, change := range stage {
 			if change.Kept {
 				continue

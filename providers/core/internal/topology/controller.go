@@ -2,101 +2,143 @@ package topology
 
 import (
 	"context"
-	"maps"
-	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/external"
+	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/ssa"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
-// Applier applies objects as FieldManager, and only if that would change them.
-type Applier interface {
-	Comparer
-	// Pending reports whether Apply would send a request.
-	Pending(ctx context.Context, live, desired *unstructured.Unstructured, opts ...ssa.Option) (bool, error)
-	// Apply returns the resulting object, and whether it changed.
-	Apply(ctx context.Context, live, desired *unstructured.Unstructured, opts ...ssa.Option) (*unstructured.Unstructured, bool, error)
+// Options configure the controller.
+type Options struct {
+	// Concurrency is how many Clusters are reconciled at the same time.
+	Concurrency int
+	// Filter selects the objects that this manager reconciles.
+	Filter watch.Filter
+	// Recent is shared by all controllers of the manager. If it is nil, every confirmation is a read.
+	Recent *step.Recent
+	// Extension serves external patches. If it is nil, classes with external patches are errors.
+	Extension patches.Extension
+	// Lifecycle calls the extensions of lifecycle hooks. If it is nil, there are none.
+	Lifecycle Caller
+	// Clusters connects to workload clusters, for the versions of the Nodes of MachinePools. It must cache Nodes. If it is nil, a
+	// MachinePool counts as upgraded as soon as its spec is.
+	Clusters *remote.Clusters
 }
 
-// Controller reconciles Clusters that have a topology.
-type Controller struct {
-	step.Outside
-	// Cache is what Planner reads from.
-	Cache   client.Reader
-	Planner *Planner
-	Applier Applier
-	// Watch starts watching the kinds of these objects, unless they are watched already.
-	Watch func(ctx context.Context, kinds []*unstructured.Unstructured) error
-	// hooks is Planner.Hooks, nil without the feature gate RuntimeSDK.
-	hooks *lifecycleHooks
-	// clean holds the UIDs of Clusters that have no leftover templates: see leftovers.
-	clean sync.Map
-	// serial makes apply send one request at a time, for tests that interrupt it after each of them.
-	serial bool
-}
+// controllerName is used in logs, metrics and events.
+const controllerName = "topology/cluster"
 
-// scope is the state of one reconcile.
-type scope struct {
-	cluster *clusterv1.Cluster
-	plan    *Plan
-	done    outcome
-	// recheck is set if templates may be left over that cannot be deleted yet: leftovers has to run again.
-	recheck bool
-	// stale is set if the plan was based on an outdated Cluster or ClusterClass.
-	stale bool
-}
-
-func (s *scope) hasTopology() bool { return s.cluster.Spec.Topology != nil }
-
-// deleted only sets the condition: the Cluster controller deletes the objects.
-func (c *Controller) deleted(_ context.Context, s *scope) (step.Result, error) {
-	c.clean.Delete(s.cluster.UID)
-	if c.hooks != nil {
-		c.hooks.forget(s.cluster.UID)
+// Setup adds the controller and its indexes to a manager. The manager's cache must keep managedFields.
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
-	return step.Stop().WithConditions(deleted(clusterv1.ConditionSeverityInfo, "")), nil
-}
-
-// work computes the plan, and watches the kinds of its objects.
-func (c *Controller) work(ctx context.Context, s *scope) (step.Result, error) {
-	plan, err := c.Planner.Plan(ctx, s.cluster)
+	outside := step.OutsideOf(mgr, controllerName, o.Filter)
+	outside.Recent = o.Recent
+	c := newController(outside, mgr.GetCache(), plan.NewClasses(o.Extension))
+	declared := c.declared()
+	declared.Concurrency = o.Concurrency
+	if o.Lifecycle != nil {
+		c.useHooks(o.Lifecycle)
+	}
+	if o.Lifecycle != nil || o.Extension != nil {
+		declared.Watches = append(declared.Watches, step.Mapped(&runtimev1.ExtensionConfig{}, c.ofExtension, extension.Changes()))
+	}
+	if o.Clusters != nil {
+		c.Planner.PoolVersions = plan.NodeVersions(func(ctx context.Context, key types.NamespacedName) (client.Reader, error) {
+			return o.Clusters.Get(ctx, key)
+		})
+		declared.Watches = append(declared.Watches, step.From(o.Clusters.Source(workloadEvents(mgr.GetCache()))))
+	}
+	built, err := declared.Add(ctx, mgr, outside)
 	if err != nil {
-		return step.Done(), err
+		return err
 	}
-	s.plan = plan
-	if plan.Hooks.HoldsCreation() {
-		return waitForHooks(plan.Hooks), nil
+	watcher := external.NewWatcher(built, mgr.GetCache())
+	h := handler.EnqueueRequestsFromMapFunc(byOwner(mgr.GetCache()))
+	c.Watch = func(ctx context.Context, kinds []*unstructured.Unstructured) error {
+		for _, kind := range kinds {
+			if err := watcher.Watch(ctx, kind.GroupVersionKind(), h, relevantObject()); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	return step.Done(), c.Watch(ctx, plan.Kinds)
+	return nil
 }
 
-// refer writes labels, finalizer and references into the Cluster before the objects are created, so that its deletion
-// finds all of them, and which hooks are to be called before what makes them pending is applied.
-func (c *Controller) refer(_ context.Context, s *scope) (step.Result, error) {
-	if s.cluster.Labels == nil {
-		s.cluster.Labels = map[string]string{}
-	}
-	maps.Copy(s.cluster.Labels, s.plan.Labels)
-	controllerutil.AddFinalizer(s.cluster, clusterv1.ClusterFinalizer)
-	setReference(&s.cluster.Spec.InfrastructureRef, s.plan.InfrastructureRef)
-	setReference(&s.cluster.Spec.ControlPlaneRef, s.plan.ControlPlaneRef)
-	lifecycle.MarkCalled(s.cluster, s.plan.Hooks.Called...)
-	lifecycle.MarkPending(s.cluster, s.plan.Hooks.Pending...)
-	return step.Checkpoint(), nil
+// useHooks makes the controller call lifecycle hooks.
+func (c *Controller) useHooks(caller Caller) {
+	c.hooks = newLifecycleHooks(caller, c.Clock)
+	c.Planner.Hooks = c.hooks
 }
 
-// setReference makes a reference point to an object. Fields that do not identify an object, such as the UID, are kept.
-func setReference(ref **corev1.ObjectReference, to *corev1.ObjectReference) {
-	if *ref == nil {
-		*ref = to
-		return
+// declared returns the controller's declaration. It does not compute the condition Ready of Clusters: the Cluster controller
+// does.
+func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
+	return step.Controller[*clusterv1.Cluster, *scope]{
+		Name:   controllerName,
+		New:    func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
+		Events: predicate.And(relevantCluster(), hasTopology()),
+		Watches: []step.Watch{
+			step.Mapped(&clusterv1.ClusterClass{}, ofClass(c.Cache)),
+			step.Mapped(&clusterv1.MachineDeployment{}, clusterOf, owned(), relevantObject()),
+			step.Mapped(&clusterv1.MachinePool{}, clusterOf, owned(), predicate.Or(relevantObject(), nodesChanged())),
+			step.Mapped(&clusterv1.MachineHealthCheck{}, clusterOf, owned(), relevantObject()),
+			step.Mapped(&clusterv1.Machine{}, clusterOf, owned(), watch.Deleted()),
+		},
+		Paused: func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
+		Scope: func(_ context.Context, cluster *clusterv1.Cluster) (*scope, error) {
+			return &scope{cluster: cluster}, nil
+		},
+		Steps: []step.Step[*scope]{
+			step.When((*scope).hasTopology,
+				step.Do("plan", c.plan),
+				step.Do("confirm", c.confirm),
+				step.Do("reference", c.reference),
+				step.Do("apply", c.apply),
+				step.Do("leftovers", c.leftovers),
+				step.Do("prune", c.prune),
+				step.Do("after-hooks", c.afterHooks),
+			),
+		},
+		Deletion: []step.Step[*scope]{
+			step.When((*scope).hasTopology,
+				step.Do("before-delete", c.beforeDelete).Sets(clusterv1.TopologyReconciledCondition),
+				step.Do("deleted", c.deleted).Sets(clusterv1.TopologyReconciledCondition),
+			),
+		},
+		Conclude: c.conclude,
 	}
-	(*ref).APIVersion, (*ref).Kind, (*ref).Name, (*ref).Namespace = to.APIVersion, to.Kind, to.Name, to.Namespace
+}
+
+// newController returns a Controller that reads from a cache and applies through outside.Client.
+func newController(outside step.Outside, cached client.Reader, classes *plan.Classes) *Controller {
+	schemas := ssa.NewSchemas(cached, outside.Live)
+	applier := ssa.NewApplier(outside.Client, schemas, plan.FieldManager)
+	return &Controller{
+		Outside: outside, Cache: cached, Applier: applier,
+		Planner: &plan.Planner{
+			Reader:   cached,
+			External: external.Reader{Client: cached, Versions: contract.APIVersions{Reader: cached}},
+			Compare:  applier, Classes: classes, ListOptions: indexed,
+		},
+		Watch:        func(context.Context, []*unstructured.Unstructured) error { return nil },
+		concurrently: concurrently,
+	}
 }

@@ -2,17 +2,17 @@
 //
 // The controller's steps, in order:
 //
-//	work       the plan is computed without writing: the desired objects (package desired), their versions (package upgrade),
+//	plan       the plan is computed without writing: the desired objects (package desired), their versions (package upgrade),
 //	           what lifecycle hooks hold back (package lifecycle), and how they differ from the current objects
 //	confirm    before existing objects are changed or deleted, Cluster and ClusterClass are read from the API server: the
 //	           plan must be based on their latest versions
-//	refer      the Cluster has its labels, its finalizer, references to infrastructure cluster and control plane, and a record
+//	reference  the Cluster has its labels, its finalizer, references to infrastructure cluster and control plane, and a record
 //	           of the hooks that are still to be called
 //	apply      objects that differ are applied, server-side, as the field manager capi-topology
 //	leftovers  templates that an earlier reconcile replaced but did not delete are found
 //	prune      workers that were removed from the topology, disabled health checks and unused templates are deleted; whether
 //	           a template is unused is checked against the API server, not the cache
-//	after      the lifecycle hooks of what has been completed are called; while other hooks block, the next call is awaited
+//	after-hooks  the lifecycle hooks of what has been completed are called; while other hooks block, the next call is awaited
 //
 // Plans are computed from caches, and whether applying an object would change it is decided locally (package ssa), so a Cluster
 // that is up to date costs no requests. A template is replaced only if its desired content changed, and if the API server
@@ -30,7 +30,7 @@
 //	before-delete  hook BeforeClusterDelete is called; the Cluster controller waits until it does not block
 //	deleted    condition TopologyReconciled reports the deletion
 //
-// A Planner does the step work alone, for dry runs.
+// The step plan is package plan: it only reads, and clusterctl uses it for predictions, too.
 //
 // What does not belong here: variables and patches (packages variables and patches), deleting the templates of deleted
 // MachineDeployments and MachineSets (package templates), checks at admission.

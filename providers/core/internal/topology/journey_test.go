@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -60,7 +61,7 @@ func (w *world) objects(c *clusterv1.Cluster) []unstructured.Unstructured {
 	for _, kind := range topologyKinds() {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
-		if err := w.List(w.t.Context(), list, Labeled(c)...); err != nil {
+		if err := w.List(w.t.Context(), list, plan.Labeled(c)...); err != nil {
 			w.t.Fatal(err)
 		}
 		all = append(all, list.Items...)
@@ -266,7 +267,7 @@ func (w *world) expectCached(c *clusterv1.Cluster, after string) {
 		for _, kind := range topologyKinds() {
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(kind)
-			if err := w.List(w.t.Context(), list, Labeled(c)...); err != nil {
+			if err := w.List(w.t.Context(), list, plan.Labeled(c)...); err != nil {
 				return err
 			}
 			for _, u := range list.Items {
@@ -277,7 +278,7 @@ func (w *world) expectCached(c *clusterv1.Cluster, after string) {
 			}
 			cached := &unstructured.UnstructuredList{}
 			cached.SetGroupVersionKind(kind)
-			if err := w.cached.List(w.t.Context(), cached, Labeled(c)...); err != nil || len(cached.Items) != len(list.Items) {
+			if err := w.cached.List(w.t.Context(), cached, plan.Labeled(c)...); err != nil || len(cached.Items) != len(list.Items) {
 				return fmt.Errorf("%d %s in the cache, want %d: %w", len(cached.Items), kind.Kind, len(list.Items), err)
 			}
 		}

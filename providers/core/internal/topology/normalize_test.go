@@ -21,6 +21,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -119,7 +120,7 @@ func (w *world) revisions(c *clusterv1.Cluster) map[string]string {
 // restarted returns a new controller with empty caches of its own.
 func (w *world) restarted() *world {
 	fresh := *w
-	fresh.control = newController(w.runner.Outside, w.cached, NewClasses(nil))
+	fresh.control = newController(w.runner.Outside, w.cached, plan.NewClasses(nil))
 	fresh.runner = fresh.control.declared().Runner(fresh.control.Outside)
 	return &fresh
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -34,7 +35,7 @@ func (o *outcome) applied(isNew bool, result *unstructured.Unstructured) {
 		return
 	}
 	o.created = append(o.created, kindAndName(result))
-	typed := typedObject(result.GroupVersionKind())
+	typed := plan.TypedObject(result.GroupVersionKind())
 	if typed == nil {
 		o.newObjects = append(o.newObjects, result)
 		return

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 )
 
 func TestMachinePools(t *testing.T) {
@@ -41,7 +42,7 @@ func TestMachinePools(t *testing.T) {
 	w.expectSteady(c, "creation")
 
 	var pools clusterv1.MachinePoolList
-	if err := w.List(t.Context(), &pools, Labeled(c)...); err != nil || len(pools.Items) != 1 {
+	if err := w.List(t.Context(), &pools, plan.Labeled(c)...); err != nil || len(pools.Items) != 1 {
 		t.Fatalf("pools = %v, err = %v", pools.Items, err)
 	}
 	pool := &pools.Items[0]

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -22,7 +22,7 @@ func (c *Controller) prune(ctx context.Context, s *scope) (step.Result, error) {
 		uid := object.GetUID()
 		err := c.Client.Delete(ctx, object, client.Preconditions{UID: &uid})
 		if client.IgnoreNotFound(err) != nil {
-			errs = append(errs, fmt.Errorf("deleting %s: %w", describe(object), err))
+			errs = append(errs, fmt.Errorf("deleting %s: %w", plan.Describe(object), err))
 			continue
 		}
 		if err == nil {
@@ -40,12 +40,12 @@ func (c *Controller) deletable(ctx context.Context, s *scope) ([]*unstructured.U
 	if len(templates) == 0 {
 		return deletable, nil
 	}
-	users, err := readTemplateUsers(ctx, c.Live, s.cluster, Labeled(s.cluster))
+	users, err := plan.ReadTemplateUsers(ctx, c.Live, s.cluster, plan.Labeled(s.cluster))
 	if err != nil {
 		return deletable, err
 	}
 	for _, template := range templates {
-		if users.any(keyOf(desired.RefTo(template))) {
+		if users.Use(template) {
 			s.recheck = true
 			continue
 		}

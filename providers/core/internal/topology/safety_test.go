@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -74,10 +75,10 @@ func TestCrashAtAnyWrite(t *testing.T) {
 			w.waitCached(c)
 			for _, u := range w.objects(c) {
 				if c.Spec.ControlPlaneRef == nil || c.Spec.InfrastructureRef == nil {
-					t.Errorf("%s exists before the Cluster has references", describe(&u))
+					t.Errorf("%s exists before the Cluster has references", plan.Describe(&u))
 				}
 				if len(u.GetOwnerReferences()) != 1 {
-					t.Errorf("%s has no owner", describe(&u))
+					t.Errorf("%s has no owner", plan.Describe(&u))
 				}
 			}
 			w.eventually("all objects exist", func() error {
@@ -99,8 +100,12 @@ func (w *world) reconcileUntilCrash(writes int, c *clusterv1.Cluster) {
 	w.t.Helper()
 	outside := w.runner.Outside
 	outside.Client = &crashing{Client: outside.Client, left: writes}
-	crashed := newController(outside, w.cached, NewClasses(nil))
-	crashed.serial = true
+	crashed := newController(outside, w.cached, plan.NewClasses(nil))
+	crashed.concurrently = func(functions []func()) {
+		for _, f := range functions {
+			f()
+		}
+	}
 	if _, err := crashed.declared().Runner(crashed.Outside).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err == nil {
 		w.t.Errorf("the process survived %d writes", writes)
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
@@ -68,7 +69,7 @@ func (w *world) stale(f *frozen) *world {
 	other := *w
 	outside := w.runner.Outside
 	outside.Client = staleClient{Client: outside.Client, from: f}
-	other.control = newController(outside, f, NewClasses(nil))
+	other.control = newController(outside, f, plan.NewClasses(nil))
 	other.runner = other.control.declared().Runner(other.control.Outside)
 	return &other
 }

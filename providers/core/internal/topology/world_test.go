@@ -26,6 +26,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/clusterclass"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -114,7 +115,7 @@ func newWorld(t testing.TB) *world {
 	}
 	w.cached = own.GetCache()
 	c := newController(step.Outside{Client: own.GetClient(), Live: own.GetAPIReader(), Recorder: w.events, Clock: clock.RealClock{}},
-		w.cached, NewClasses(nil))
+		w.cached, plan.NewClasses(nil))
 	w.control, w.runner = c, c.declared().Runner(c.Outside)
 	w.applyFile("testdata/class.yaml")
 	w.reconciledClass("simple")

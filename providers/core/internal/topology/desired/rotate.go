@@ -2,7 +2,6 @@ package desired
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,114 +43,102 @@ func Record(template, live *unstructured.Unstructured) (hash string, err error) 
 	return hash, nil
 }
 
-// Fits reports whether a desired template can be applied under its name: the live one does not exist, or its spec would not
-// change.
-type Fits func(ctx context.Context, template *unstructured.Unstructured) (bool, error)
-
-// Rotate renames every template whose spec would change, and updates the reference to it, except for those on hold. The new name derives from the
+// Rotation gives a template whose spec would change a new name, and updates the reference to it. The new name derives from the
 // content: a rollback to earlier content uses the earlier template if it still exists.
 //
 // Patches see the previous names. Where they wrote one into a template or the control plane, it is replaced by the new name:
 // otherwise the next reconcile would compute other content and rotate again.
-func (o *Objects) Rotate(ctx context.Context, cluster *clusterv1.Cluster, fits Fits) error {
-	if o.ControlPlaneMachines != nil && !o.ControlPlaneOnHold {
-		machines := rotation{cluster, o.ControlPlaneMachines, cluster.Name, names.ForMachines}
-		rotated, err := machines.rotate(ctx, fits, o.ControlPlane)
-		if err != nil {
-			return err
-		}
-		if rotated {
-			if err := contract.ControlPlaneOf(o.ControlPlane).SetInfrastructureRef(RefTo(o.ControlPlaneMachines)); err != nil {
-				return err
-			}
-		}
-	}
-	for _, md := range o.MachineDeployments {
-		if md.OnHold {
-			continue
-		}
-		if err := md.rotate(ctx, cluster, fits); err != nil {
-			return err
-		}
-		md.setRefs()
-	}
-	return nil
+type Rotation struct {
+	// Template is the desired template, under the name that is to be tried.
+	Template *unstructured.Unstructured
+
+	cluster  *clusterv1.Cluster
+	prefix   string // of the template's names
+	purpose  string
+	attempts int
+	// users may contain the name of the template.
+	users []*unstructured.Unstructured
+	// refer updates the reference to the template.
+	refer func() error
+	// cyclic is set if another template contains the name of this one, and this one its name.
+	cyclic error
 }
 
-// rotate rotates both templates. If one contains the other's name, the other comes first.
-func (d *MachineDeployment) rotate(ctx context.Context, cluster *clusterv1.Cluster, fits Fits) error {
+// Rotations returns the rotations of all templates, except for those on hold. They must be completed in this order: for each, Rename
+// is called until no other template with its name has another spec.
+func (o *Objects) Rotations(cluster *clusterv1.Cluster) []*Rotation {
+	var all []*Rotation
+	if o.ControlPlaneMachines != nil && !o.ControlPlaneOnHold {
+		all = append(all, &Rotation{
+			Template: o.ControlPlaneMachines, cluster: cluster, prefix: cluster.Name, purpose: names.ForMachines,
+			users: []*unstructured.Unstructured{o.ControlPlane},
+			refer: func() error {
+				return contract.ControlPlaneOf(o.ControlPlane).SetInfrastructureRef(RefTo(o.ControlPlaneMachines))
+			},
+		})
+	}
+	for _, md := range o.MachineDeployments {
+		if !md.OnHold {
+			all = append(all, md.rotations(cluster)...)
+		}
+	}
+	return all
+}
+
+// rotations returns the rotations of both templates. If one contains the other's name, the other comes first.
+func (d *MachineDeployment) rotations(cluster *clusterv1.Cluster) []*Rotation {
 	prefix := cluster.Name + "-" + d.TopologyName
-	first := rotation{cluster, d.Bootstrap, prefix, names.ForBootstrap + "/" + d.Object.Name}
-	second := rotation{cluster, d.Infrastructure, prefix, names.ForInfrastructure + "/" + d.Object.Name}
-	if containsName(first.template, second.template.GetName()) {
-		if containsName(second.template, first.template.GetName()) {
-			return checkCycle(ctx, fits, first.template, second.template)
+	refer := func() error { d.setRefs(); return nil }
+	first := &Rotation{Template: d.Bootstrap, cluster: cluster, prefix: prefix, purpose: names.ForBootstrap + "/" + d.Object.Name, refer: refer}
+	second := &Rotation{Template: d.Infrastructure, cluster: cluster, prefix: prefix, purpose: names.ForInfrastructure + "/" + d.Object.Name, refer: refer}
+	if containsName(first.Template, second.Template.GetName()) {
+		if containsName(second.Template, first.Template.GetName()) {
+			first.cyclic = cycle(first.Template, second.Template)
+			second.cyclic = first.cyclic
 		}
 		first, second = second, first
 	}
-	if _, err := first.rotate(ctx, fits, second.template); err != nil {
+	first.users = []*unstructured.Unstructured{second.Template}
+	return []*Rotation{first, second}
+}
+
+// cycle returns the error of two templates that contain each other's names: renaming one would change and rename the other one, then
+// the first again, endlessly.
+func cycle(a, b *unstructured.Unstructured) error {
+	return fmt.Errorf("%s %s and %s %s contain each other's names, so a change of one would replace both endlessly: "+
+		"in the patches of the ClusterClass, use builtin.machineDeployment.name instead of one of them",
+		a.GetKind(), a.GetName(), b.GetKind(), b.GetName())
+}
+
+// Rename gives the template its next name.
+func (r *Rotation) Rename() error {
+	if r.cyclic != nil {
+		return r.cyclic
+	}
+	if r.attempts == maxAttempts {
+		return fmt.Errorf("%s %s/%s: all %d names derived from its content are taken by templates with other content: delete the unused ones",
+			r.Template.GetKind(), r.Template.GetNamespace(), r.Template.GetName(), maxAttempts)
+	}
+	name, err := names.Rotated(r.cluster, r.prefix, r.purpose, r.Template, r.attempts)
+	if err != nil {
 		return err
 	}
-	_, err := second.rotate(ctx, fits)
-	return err
-}
-
-// checkCycle returns an error if one of two templates that contain each other's names has to be renamed: that would change
-// and rename the other one, then the first again, endlessly.
-func checkCycle(ctx context.Context, fits Fits, templates ...*unstructured.Unstructured) error {
-	for _, template := range templates {
-		if ok, err := fits(ctx, template); ok || err != nil {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		return fmt.Errorf("%s %s and %s %s contain each other's names, so a change of one would replace both endlessly: "+
-			"in the patches of the ClusterClass, use builtin.machineDeployment.name instead of one of them",
-			templates[0].GetKind(), templates[0].GetName(), templates[1].GetKind(), templates[1].GetName())
+	r.attempts++
+	if err := r.rename(name); err != nil {
+		return err
 	}
-	return nil
-}
-
-// rotation replaces a template, if necessary.
-type rotation struct {
-	cluster  *clusterv1.Cluster
-	template *unstructured.Unstructured
-	prefix   string // of the template's names
-	purpose  string
-}
-
-// rotate renames the template if its spec would change, and reports whether it did. The users may contain its name.
-func (r rotation) rotate(ctx context.Context, fits Fits, users ...*unstructured.Unstructured) (bool, error) {
-	ok, err := fits(ctx, r.template)
-	if ok || err != nil {
-		return false, err
-	}
-	for attempt := range maxAttempts {
-		name, err := names.Rotated(r.cluster, r.prefix, r.purpose, r.template, attempt)
-		if err != nil {
-			return false, err
-		}
-		if err := r.rename(name, users); err != nil {
-			return false, err
-		}
-		if ok, err := fits(ctx, r.template); ok || err != nil {
-			return ok, err
-		}
-	}
-	return false, fmt.Errorf("%s %s/%s: all %d names derived from its content are taken by templates with other content: delete the unused ones",
-		r.template.GetKind(), r.template.GetNamespace(), r.template.GetName(), maxAttempts)
+	return r.refer()
 }
 
 // rename renames the template, and replaces the previous name where patches wrote it. A name that was not generated for this
 // cluster is not replaced: it could be an ordinary word.
-func (r rotation) rename(name string, users []*unstructured.Unstructured) error {
-	previous := r.template.GetName()
-	r.template.SetName(name)
+func (r *Rotation) rename(name string) error {
+	previous := r.Template.GetName()
+	r.Template.SetName(name)
 	if !strings.HasPrefix(previous, r.cluster.Name+"-") {
 		return nil
 	}
-	for _, user := range append([]*unstructured.Unstructured{r.template}, users...) {
+	for _, user := range append([]*unstructured.Unstructured{r.Template}, r.users...) {
 		if !containsName(user, previous) {
 			continue
 		}

@@ -1,7 +1,6 @@
 package desired
 
 import (
-	"context"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +13,18 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/names"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 )
+
+// rotate completes all rotations; fits reports whether a template can be applied under its name.
+func rotate(objects *Objects, fits func(*unstructured.Unstructured) bool) error {
+	for _, rotation := range objects.Rotations(aCluster("c")) {
+		for !fits(rotation.Template) {
+			if err := rotation.Rename(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 func TestRotate(t *testing.T) {
 	rotated := func(value string, attempt int) string {
@@ -41,12 +52,13 @@ func TestRotate(t *testing.T) {
 				Bootstrap: aTemplate("T", "current", "new"), Infrastructure: aTemplate("I", "infra", "new"),
 			}
 			md.Object.Name = "c-md-x"
-			fits := func(_ context.Context, u *unstructured.Unstructured) (bool, error) {
+			fits := func(u *unstructured.Unstructured) bool {
 				content, ok := tc.live[u.GetName()]
-				return !ok || u.GetKind() != "T" || reflect.DeepEqual(u.Object["spec"], aTemplate("T", "", content).Object["spec"]), nil
+				return !ok || u.GetKind() != "T" || reflect.DeepEqual(u.Object["spec"], aTemplate("T", "", content).Object["spec"])
 			}
+			md.setRefs()
 			objects := &Objects{MachineDeployments: []*MachineDeployment{md}}
-			if err := objects.Rotate(t.Context(), aCluster("c"), fits); err != nil {
+			if err := rotate(objects, fits); err != nil {
 				t.Fatal(err)
 			}
 			if got := md.Object.Spec.Template.Spec.Bootstrap.ConfigRef.Name; got != tc.want || md.Bootstrap.GetName() != tc.want {
@@ -89,9 +101,9 @@ func TestRotateTemplatesThatContainNames(t *testing.T) {
 				"T/" + bootstrap0:      aTemplate("T", bootstrap0, tc.before(bootstrap0, infrastructure0)).Object["spec"],
 				"I/" + infrastructure0: aTemplate("I", infrastructure0, tc.infraBefore(bootstrap0, infrastructure0)).Object["spec"],
 			}
-			fits := func(_ context.Context, u *unstructured.Unstructured) (bool, error) {
+			fits := func(u *unstructured.Unstructured) bool {
 				spec, ok := live[u.GetKind()+"/"+u.GetName()]
-				return !ok || reflect.DeepEqual(u.Object["spec"], spec), nil
+				return !ok || reflect.DeepEqual(u.Object["spec"], spec)
 			}
 			bootstrap, infrastructure := bootstrap0, infrastructure0
 			for reconcile := range 3 {
@@ -101,7 +113,7 @@ func TestRotateTemplatesThatContainNames(t *testing.T) {
 					Infrastructure: aTemplate("I", infrastructure, tc.infra(bootstrap, infrastructure)),
 				}
 				md.Object.Name = "c-md-x"
-				err := (&Objects{MachineDeployments: []*MachineDeployment{md}}).Rotate(t.Context(), aCluster("c"), fits)
+				err := rotate(&Objects{MachineDeployments: []*MachineDeployment{md}}, fits)
 				if tc.err != "" {
 					if err == nil || !strings.Contains(err.Error(), tc.err) {
 						t.Errorf("%s: error %v, want one that contains %q", tc.reason, err, tc.err)
@@ -125,10 +137,10 @@ func TestRotateTemplatesThatContainNames(t *testing.T) {
 // The name of a template that was not derived, but chosen by a user, is not replaced in the content: it may be an ordinary word.
 func TestRotateKeepsWords(t *testing.T) {
 	o := &Objects{ControlPlaneMachines: aTemplate("M", "worker", "role=worker"), ControlPlane: aTemplate("CP", "cp", "no worker")}
-	fits := func(_ context.Context, u *unstructured.Unstructured) (bool, error) {
-		return u.GetName() != "worker", nil
+	fits := func(u *unstructured.Unstructured) bool {
+		return u.GetName() != "worker"
 	}
-	if err := o.Rotate(t.Context(), aCluster("c"), fits); err != nil {
+	if err := rotate(o, fits); err != nil {
 		t.Fatal(err)
 	}
 	want := aTemplate("M", o.ControlPlaneMachines.GetName(), "role=worker")
@@ -140,16 +152,16 @@ func TestRotateKeepsWords(t *testing.T) {
 // The new name replaces the previous one in the content of the machine template and of the control plane.
 func TestRotateControlPlaneMachinesThatContainTheirName(t *testing.T) {
 	name, live := "c-m1111", map[string]any{"c-m1111": aTemplate("M", "c-m1111", "old c-m1111").Object["spec"]}
-	fits := func(_ context.Context, u *unstructured.Unstructured) (bool, error) {
+	fits := func(u *unstructured.Unstructured) bool {
 		spec, ok := live[u.GetName()]
-		return !ok || reflect.DeepEqual(u.Object["spec"], spec), nil
+		return !ok || reflect.DeepEqual(u.Object["spec"], spec)
 	}
 	for reconcile := range 3 {
 		o := &Objects{ControlPlaneMachines: aTemplate("M", name, "new "+name), ControlPlane: aTemplate("CP", "cp", "uses "+name)}
 		if err := contract.ControlPlaneOf(o.ControlPlane).SetInfrastructureRef(RefTo(o.ControlPlaneMachines)); err != nil {
 			t.Fatal(err)
 		}
-		if err := o.Rotate(t.Context(), aCluster("c"), fits); err != nil {
+		if err := rotate(o, fits); err != nil {
 			t.Fatal(err)
 		}
 		got := o.ControlPlaneMachines.GetName()

@@ -30,6 +30,15 @@ type Outcome struct {
 	Pending, Called []Hook
 }
 
+// Record records the answer of a hook, and reports whether it blocks.
+func (o *Outcome) Record(hook Hook, answer Answer) (blocks bool) {
+	if answer.RetryAfter == 0 {
+		return false
+	}
+	o.Blocking = append(o.Blocking, Blocked{Hook: hook, Answer: answer})
+	return true
+}
+
 // HoldsCreation reports whether nothing may be created.
 func (o Outcome) HoldsCreation() bool {
 	for _, b := range o.Blocking {

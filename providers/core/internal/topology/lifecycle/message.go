@@ -1,0 +1,35 @@
+package lifecycle
+
+import (
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
+)
+
+// Message returns the hook of a call, its request, and an empty response.
+func Message(cluster *clusterv1.Cluster, call Call) (runtimecatalog.Hook, runtimehooksv1.RequestObject, runtimehooksv1.ResponseObject, error) {
+	sent := extension.Sent(cluster)
+	switch call.Hook {
+	case BeforeClusterCreate:
+		return runtimehooksv1.BeforeClusterCreate, &runtimehooksv1.BeforeClusterCreateRequest{Cluster: sent}, &runtimehooksv1.BeforeClusterCreateResponse{}, nil
+	case AfterControlPlaneInitialized:
+		return runtimehooksv1.AfterControlPlaneInitialized, &runtimehooksv1.AfterControlPlaneInitializedRequest{Cluster: sent},
+			&runtimehooksv1.AfterControlPlaneInitializedResponse{}, nil
+	case BeforeClusterUpgrade:
+		return runtimehooksv1.BeforeClusterUpgrade, &runtimehooksv1.BeforeClusterUpgradeRequest{
+			Cluster: sent, FromKubernetesVersion: call.From, ToKubernetesVersion: call.To,
+		}, &runtimehooksv1.BeforeClusterUpgradeResponse{}, nil
+	case AfterControlPlaneUpgrade:
+		return runtimehooksv1.AfterControlPlaneUpgrade, &runtimehooksv1.AfterControlPlaneUpgradeRequest{Cluster: sent, KubernetesVersion: call.To},
+			&runtimehooksv1.AfterControlPlaneUpgradeResponse{}, nil
+	case AfterClusterUpgrade:
+		return runtimehooksv1.AfterClusterUpgrade, &runtimehooksv1.AfterClusterUpgradeRequest{Cluster: sent, KubernetesVersion: call.To},
+			&runtimehooksv1.AfterClusterUpgradeResponse{}, nil
+	case BeforeClusterDelete:
+		return runtimehooksv1.BeforeClusterDelete, &runtimehooksv1.BeforeClusterDeleteRequest{Cluster: sent}, &runtimehooksv1.BeforeClusterDeleteResponse{}, nil
+	}
+	return nil, nil, nil, fmt.Errorf("unknown lifecycle hook %q", call.Hook)
+}

@@ -1,0 +1,113 @@
+package plan
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/ssa"
+)
+
+// stages returns the changes of all desired objects, in the order in which they are applied.
+func (c *comparison) stages(ctx context.Context) ([][]Change, error) {
+	ordered, err := c.ordered()
+	if err != nil {
+		return nil, err
+	}
+	var stages [][]Change
+	for _, objects := range ordered {
+		var stage []Change
+		for _, object := range objects {
+			change, err := c.change(ctx, object)
+			if err != nil {
+				return nil, err
+			}
+			stage = append(stage, change)
+		}
+		stages = append(stages, stage)
+	}
+	return stages, nil
+}
+
+// ordered returns the desired objects in stages: templates and infrastructure cluster, workers, then health checks and control
+// plane. Those on hold are left out.
+func (c *comparison) ordered() ([][]*unstructured.Unstructured, error) {
+	first := []*unstructured.Unstructured{c.want.InfrastructureCluster}
+	if c.want.ControlPlaneMachines != nil && !c.want.ControlPlaneOnHold {
+		first = append(first, c.want.ControlPlaneMachines)
+	}
+	var workers, healthChecks []runtime.Object
+	for _, md := range c.want.MachineDeployments {
+		if md.OnHold {
+			continue
+		}
+		first = append(first, md.Bootstrap, md.Infrastructure)
+		workers = append(workers, md.Object)
+		if md.HealthCheck != nil {
+			healthChecks = append(healthChecks, md.HealthCheck)
+		}
+	}
+	for _, mp := range c.want.MachinePools {
+		if mp.OnHold {
+			continue
+		}
+		first = append(first, mp.Bootstrap, mp.Infrastructure)
+		workers = append(workers, mp.Object)
+	}
+	if check := c.want.ControlPlaneHealthCheck; check != nil && !c.want.ControlPlaneOnHold {
+		healthChecks = append(healthChecks, check)
+	}
+	second, err := desiredUnstructured(workers)
+	if err != nil {
+		return nil, err
+	}
+	third, err := desiredUnstructured(healthChecks)
+	if err != nil {
+		return nil, err
+	}
+	if !c.want.ControlPlaneOnHold {
+		third = append(third, c.want.ControlPlane)
+	}
+	return [][]*unstructured.Unstructured{first, second, third}, nil
+}
+
+// change compares one desired object with the live one.
+func (c *comparison) change(ctx context.Context, object *unstructured.Unstructured) (Change, error) {
+	live, err := c.find(ctx, object.GroupVersionKind(), object.GetName())
+	if err != nil {
+		return Change{}, err
+	}
+	change := Change{Live: live, Desired: object}
+	if object == c.want.InfrastructureCluster {
+		change.Options = leaveEndpoint()
+	}
+	if err := c.keepSpec(ctx, &change); err != nil {
+		return Change{}, err
+	}
+	return change, c.checkOwnership(live)
+}
+
+// keepSpec makes a change leave the spec of a kept template as it is: at most its metadata is applied.
+func (c *comparison) keepSpec(ctx context.Context, change *Change) error {
+	diff, kept := c.kept[change.Desired]
+	if !kept {
+		return nil
+	}
+	if len(diff.Metadata) == 0 {
+		change.Kept = true
+		return nil
+	}
+	metadataOnly, err := c.Compare.Keep(ctx, change.Live, change.Desired)
+	if err != nil {
+		return err
+	}
+	change.Desired = metadataOnly
+	return nil
+}
+
+// leaveEndpoint makes an apply leave the endpoint of an infrastructure cluster to its provider, unless the class sets it.
+func leaveEndpoint() []ssa.Option {
+	return []ssa.Option{ssa.LeaveZero(contract.ControlPlaneEndpointPaths()...)}
+}

@@ -1,0 +1,59 @@
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/memo"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
+)
+
+// maxClasses is how many compiled classes are cached.
+const maxClasses = 1024
+
+// Classes caches compiled ClusterClasses: compiling a class costs far more than using it, and a class has many Clusters.
+// It is safe for concurrent use.
+type Classes struct {
+	extension patches.Extension
+	compiled  *memo.Memo[compiledClass]
+}
+
+// NewClasses returns Classes whose external patches are served by extension. If it is nil, external patches are errors.
+func NewClasses(extension patches.Extension) *Classes {
+	return &Classes{extension: extension, compiled: memo.New[compiledClass](maxClasses)}
+}
+
+// compiledClass depends on the spec of a class and on its status.variables.
+type compiledClass struct {
+	engine      *patches.Engine
+	definitions *variables.Definitions
+}
+
+// get compiles a class unless this version of it is cached.
+func (c *Classes) get(class *clusterv1.ClusterClass) (compiledClass, error) {
+	return c.compiled.Get(class.UID, class.ResourceVersion, func() (out compiledClass, err error) {
+		if out.engine, err = patches.New(class, c.extension); err != nil {
+			return compiledClass{}, err
+		}
+		out.definitions, err = variables.Compile(class)
+		return out, err
+	})
+}
+
+// withVariables returns a copy of the Cluster with defaulted and validated variables. Admission did the same, but the class
+// may have changed since.
+func (c compiledClass) withVariables(cluster *clusterv1.Cluster) (*clusterv1.Cluster, error) {
+	cluster = cluster.DeepCopy()
+	path := field.NewPath("spec", "topology")
+	errs := c.definitions.Default(cluster.Spec.Topology, path)
+	if len(errs) == 0 {
+		errs = c.definitions.Validate(cluster.Spec.Topology, path)
+	}
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("the topology is invalid for ClusterClass %s: %w", cluster.Spec.Topology.Class, errs.ToAggregate())
+	}
+	return cluster, nil
+}

@@ -1,0 +1,154 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/reference"
+)
+
+// deletions returns the obsolete objects that exist, belong to the topology, and are not being deleted yet.
+func (c *comparison) deletions(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	obsolete, err := c.obsolete(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []*unstructured.Unstructured
+	for _, key := range obsolete {
+		if TypedObject(key.kind) == nil {
+			// The reference may have a version that is no longer served.
+			if key.kind, err = c.External.Versions.Newest(ctx, key.kind.GroupKind()); err != nil {
+				return nil, err
+			}
+		}
+		live, err := c.find(ctx, key.kind, key.name)
+		if err != nil {
+			return nil, err
+		}
+		if live != nil && live.GetDeletionTimestamp().IsZero() && c.checkOwnership(live) == nil {
+			found = append(found, live)
+		}
+	}
+	return found, nil
+}
+
+// obsolete returns the keys of objects that the topology may have had and no longer has. They need not exist.
+func (c *comparison) obsolete(ctx context.Context) ([]objectKey, error) {
+	keys := c.removedWorkers()
+	if !c.want.ControlPlaneOnHold {
+		if c.want.ControlPlaneHealthCheck == nil {
+			keys = append(keys, healthCheck(c.want.ControlPlane.GetName()))
+		}
+		template, err := c.rotatedControlPlaneTemplate()
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, template...)
+	}
+	for _, md := range c.want.MachineDeployments {
+		if md.OnHold {
+			continue
+		}
+		if md.HealthCheck == nil {
+			keys = append(keys, healthCheck(md.Object.Name))
+		}
+		templates, err := c.rotatedTemplates(ctx, md)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, templates...)
+	}
+	return keys, nil
+}
+
+func healthCheck(name string) objectKey {
+	return objectKey{clusterv1.GroupVersion.WithKind("MachineHealthCheck"), name}
+}
+
+// removedWorkers returns MachineDeployments, with their health checks, and MachinePools that are no longer in the topology.
+// Package templates deletes their templates.
+func (c *comparison) removedWorkers() []objectKey {
+	deployments, pools := map[string]bool{}, map[string]bool{}
+	if workers := c.cluster.Spec.Topology.Workers; workers != nil {
+		for i := range workers.MachineDeployments {
+			deployments[workers.MachineDeployments[i].Name] = true
+		}
+		for i := range workers.MachinePools {
+			pools[workers.MachinePools[i].Name] = true
+		}
+	}
+	var keys []objectKey
+	for _, name := range sortedKeys(c.current.MachineDeployments) {
+		if !deployments[name] {
+			object := c.current.MachineDeployments[name].Name
+			keys = append(keys, healthCheck(object), objectKey{clusterv1.GroupVersion.WithKind("MachineDeployment"), object})
+		}
+	}
+	for _, name := range sortedKeys(c.current.MachinePools) {
+		if !pools[name] {
+			keys = append(keys, objectKey{clusterv1.GroupVersion.WithKind("MachinePool"), c.current.MachinePools[name].Name})
+		}
+	}
+	return keys
+}
+
+// rotatedControlPlaneTemplate returns the machine template that the plan replaces, if any. Control planes copy their template
+// when they create a Machine, so nothing else uses it.
+func (c *comparison) rotatedControlPlaneTemplate() ([]objectKey, error) {
+	if c.current.ControlPlane == nil || c.want.ControlPlaneMachines == nil {
+		return nil, nil
+	}
+	old, err := contract.ControlPlaneOf(c.current.ControlPlane).InfrastructureRef()
+	if err != nil || old == nil || identityOf(old) == identityOfObject(c.want.ControlPlaneMachines) {
+		return nil, err
+	}
+	return []objectKey{{old.GroupVersionKind(), old.Name}}, nil
+}
+
+// rotatedTemplates returns the templates of a MachineDeployment that the plan replaces, without those that a MachineSet refers
+// to: these are deleted with the MachineSet.
+func (c *comparison) rotatedTemplates(ctx context.Context, md *desired.MachineDeployment) ([]objectKey, error) {
+	current := c.current.MachineDeployments[md.TopologyName]
+	if current == nil {
+		return nil, nil
+	}
+	var old []*corev1.ObjectReference
+	if ref := current.Spec.Template.Spec.Bootstrap.ConfigRef; ref != nil && identityOf(ref) != identityOfObject(md.Bootstrap) {
+		old = append(old, ref)
+	}
+	if ref := &current.Spec.Template.Spec.InfrastructureRef; identityOf(ref) != identityOfObject(md.Infrastructure) {
+		old = append(old, ref)
+	}
+	if len(old) == 0 {
+		return nil, nil
+	}
+	sets := &clusterv1.MachineSetList{}
+	if err := c.Reader.List(ctx, sets, client.InNamespace(current.Namespace), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: current.Name}); err != nil {
+		return nil, fmt.Errorf("listing the MachineSets of MachineDeployment %s: %w", current.Name, err)
+	}
+	var keys []objectKey
+	for _, ref := range old {
+		if !isUsed(sets.Items, ref) {
+			keys = append(keys, objectKey{ref.GroupVersionKind(), ref.Name})
+		}
+	}
+	return keys, nil
+}
+
+func isUsed(sets []clusterv1.MachineSet, ref *corev1.ObjectReference) bool {
+	for i := range sets {
+		used := func(by *corev1.ObjectReference) bool { return identityOf(by) == identityOf(ref) }
+		if slices.ContainsFunc(reference.OfMachine(&sets[i].Spec.Template.Spec), used) {
+			return true
+		}
+	}
+	return false
+}

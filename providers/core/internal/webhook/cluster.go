@@ -1,0 +1,153 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/memo"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
+)
+
+// +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-cluster,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=clusters,versions=v1beta1,name=default.cluster.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=create;update;delete,path=/validate-cluster-x-k8s-io-v1beta1-cluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=clusters,versions=v1beta1,name=validation.cluster.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+
+// maxClasses is how many classes with compiled variables are cached.
+const maxClasses = 256
+
+// Cluster defaults and validates Clusters.
+type Cluster struct {
+	options     Options
+	definitions *memo.Memo[*variables.Definitions]
+}
+
+// NewCluster returns a Webhook without serving it.
+func NewCluster(o Options) (*Cluster, error) {
+	if o.Reader == nil || o.Object == nil || o.MachinePool && o.Workload == nil {
+		return nil, errors.New("the Cluster webhook requires Reader and Object, and Workload with feature gate MachinePool")
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Cluster{options: o, definitions: memo.New[*variables.Definitions](maxClasses)}, nil
+}
+
+// compiled returns the compiled variables of a class.
+func (w *Cluster) compiled(class *clusterv1.ClusterClass) (*variables.Definitions, error) {
+	return w.definitions.Get(class.UID, class.ResourceVersion, func() (*variables.Definitions, error) { return variables.Compile(class) })
+}
+
+// Default implements Defaulter. Variables are defaulted at every write, so that variables added to the class are
+// added to the Cluster with the next write. A class that cannot be used yet is not an error, because the topology controller
+// defaults variables, too; Default waits for it only if the topology is new or changes.
+func (w *Cluster) Default(ctx context.Context, cluster *clusterv1.Cluster) error {
+	defaultNamespace(cluster.Namespace, cluster.Spec.InfrastructureRef, cluster.Spec.ControlPlaneRef)
+	topology := cluster.Spec.Topology
+	if topology == nil {
+		return nil
+	}
+	defaultVersion(&topology.Version)
+	if !w.options.ClusterTopology || topology.Class == "" || !cluster.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	old, err := oldObject[clusterv1.Cluster](ctx)
+	if err != nil {
+		return err
+	}
+	changes := old == nil || !equality.Semantic.DeepEqual(old.Spec.Topology, topology)
+	return w.defaultVariables(ctx, cluster, changes)
+}
+
+func (w *Cluster) defaultVariables(ctx context.Context, cluster *clusterv1.Cluster, changes bool) error {
+	read := w.class
+	if changes {
+		read = w.waitForClass
+	}
+	found, err := read(ctx, cluster.GetClassKey())
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if found.class == nil {
+		return nil
+	}
+	definitions, err := w.compiled(found.class)
+	if err != nil && !changes {
+		return nil // the topology controller reports why the class cannot be used
+	}
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	path := field.NewPath("spec", "topology")
+	errs := definitions.Default(cluster.Spec.Topology, path)
+	if len(errs) == 0 {
+		errs = definitions.Validate(cluster.Spec.Topology, path)
+	}
+	return invalid("Cluster", cluster.Name, errs)
+}
+
+// A Cluster is often applied together with its class, which is reconciled a moment later. Requests poll for it, because reading
+// from the cache costs nothing.
+const (
+	classInterval = 50 * time.Millisecond
+	// classTimeout is how long to wait for an existing class to be reconciled.
+	classTimeout = 2 * time.Second
+	// missingClassTimeout is how long to wait for a class that does not exist: the cache may be stale.
+	missingClassTimeout = 200 * time.Millisecond
+)
+
+// classLookup is the result of reading a class.
+type classLookup struct {
+	// class is nil unless it exists and has been reconciled.
+	class *clusterv1.ClusterClass
+	// reason is why class is nil.
+	reason error
+	// missing is set if the class does not exist.
+	missing bool
+	// paused is set if the class exists and is paused: it will not be reconciled soon.
+	paused bool
+}
+
+// class reads a class. It returns an error only if reading fails, not if the class cannot be used.
+func (w *Cluster) class(ctx context.Context, key client.ObjectKey) (classLookup, error) {
+	class := &clusterv1.ClusterClass{}
+	switch err := w.options.Reader.Get(ctx, key, class); {
+	case apierrors.IsNotFound(err):
+		return classLookup{reason: err, missing: true}, nil
+	case err != nil:
+		return classLookup{}, err
+	}
+	if err := check.Ready(class); err != nil {
+		_, paused := class.Annotations[clusterv1.PausedAnnotation]
+		return classLookup{reason: err, paused: paused}, nil
+	}
+	return classLookup{class: class}, nil
+}
+
+// waitForClass reads a class, and waits some time for it to be created and reconciled. A class that is paused is not waited for: it
+// belongs to a move, which creates it before its Clusters and resumes it after them.
+func (w *Cluster) waitForClass(ctx context.Context, key client.ObjectKey) (classLookup, error) {
+	var waited time.Duration
+	for {
+		found, err := w.class(ctx, key)
+		if err != nil || found.class != nil || found.paused {
+			return found, err
+		}
+		if waited >= classTimeout || found.missing && waited >= missingClassTimeout {
+			return found, nil
+		}
+		select {
+		case <-ctx.Done():
+			return found, nil
+		case <-w.options.Clock.After(classInterval):
+			waited += classInterval
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+)
+
+// ValidateCreate implements Validator.
+func (w *Cluster) ValidateCreate(ctx context.Context, cluster *clusterv1.Cluster) (admission.Warnings, error) {
+	return w.validate(ctx, nil, cluster)
+}
+
+// ValidateUpdate implements Validator.
+func (w *Cluster) ValidateUpdate(ctx context.Context, old, cluster *clusterv1.Cluster) (admission.Warnings, error) {
+	return w.validate(ctx, old, cluster)
+}
+
+// ValidateDelete implements Validator: a Cluster can always be deleted.
+func (w *Cluster) ValidateDelete(context.Context, *clusterv1.Cluster) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func (w *Cluster) validate(ctx context.Context, old, cluster *clusterv1.Cluster) (admission.Warnings, error) {
+	spec := field.NewPath("spec")
+	var errs field.ErrorList
+	for _, problem := range validation.IsValidLabelValue(cluster.Name) {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), cluster.Name, "must be a valid label value: "+problem))
+	}
+	errs = append(errs, validateReference(cluster.Spec.InfrastructureRef, cluster.Namespace, spec.Child("infrastructureRef"))...)
+	errs = append(errs, validateReference(cluster.Spec.ControlPlaneRef, cluster.Namespace, spec.Child("controlPlaneRef"))...)
+	errs = append(errs, validateNetwork(cluster.Spec.ClusterNetwork, spec.Child("clusterNetwork"))...)
+	warnings, topologyErrs, err := w.topology(ctx, old, cluster, spec.Child("topology"))
+	if err != nil {
+		return warnings, apierrors.NewInternalError(err)
+	}
+	return warnings, invalid("Cluster", cluster.Name, append(errs, topologyErrs...))
+}
+
+func validateReference(ref *corev1.ObjectReference, namespace string, path *field.Path) field.ErrorList {
+	if ref == nil || ref.Namespace == namespace {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child("namespace"), ref.Namespace, fmt.Sprintf("must be %q, the namespace of the Cluster", namespace))}
+}
+
+func validateNetwork(n *clusterv1.ClusterNetwork, path *field.Path) field.ErrorList {
+	if n == nil {
+		return nil
+	}
+	errs := validateRanges(n.Services, path.Child("services"))
+	return append(errs, validateRanges(n.Pods, path.Child("pods"))...)
+}
+
+func validateRanges(r *clusterv1.NetworkRanges, path *field.Path) field.ErrorList {
+	if r == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for i, block := range r.CIDRBlocks {
+		if _, err := netip.ParsePrefix(block); err != nil {
+			errs = append(errs, field.Invalid(path.Child("cidrBlocks").Index(i), block, "must be a range of IP addresses in CIDR notation, such as 10.0.0.0/16"))
+		}
+	}
+	return errs
+}
+
+// topology validates the topology of a Cluster. It returns an error only if reading fails.
+func (w *Cluster) topology(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (admission.Warnings, field.ErrorList, error) {
+	topology := cluster.Spec.Topology
+	if topology == nil {
+		if old != nil && old.Spec.Topology != nil {
+			return nil, field.ErrorList{field.Forbidden(path, "the topology of a Cluster cannot be removed")}, nil
+		}
+		return nil, nil, nil
+	}
+	if !w.options.ClusterTopology {
+		return nil, field.ErrorList{field.Forbidden(path, "a topology requires the feature gate ClusterTopology")}, nil
+	}
+	errs := validateConcurrency(cluster)
+	if !cluster.DeletionTimestamp.IsZero() {
+		return nil, errs, nil
+	}
+	if old != nil && equality.Semantic.DeepEqual(old.Spec.Topology, topology) {
+		unchanged, err := w.unchanged(ctx, cluster, path)
+		return nil, append(errs, unchanged...), err
+	}
+	if topology.Class == "" {
+		return nil, append(errs, field.Required(path.Child("class"), "the name of a ClusterClass is required")), nil
+	}
+	errs = append(errs, check.Version(topology.Version, path.Child("version"))...)
+	errs = append(errs, check.Topology(topology, path)...)
+
+	warnings, classErrs, err := w.againstClass(ctx, old, cluster, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	errs = append(errs, classErrs...)
+	if old == nil || len(errs) > 0 {
+		return warnings, errs, nil
+	}
+	changeWarnings, changeErrs, err := w.change(ctx, old, cluster, path)
+	return append(warnings, changeWarnings...), append(errs, changeErrs...), err
+}
+
+// unchanged validates an unchanged topology, because its class may have changed. If the class does not exist or is not
+// reconciled, other fields of the Cluster can still be written.
+func (w *Cluster) unchanged(ctx context.Context, cluster *clusterv1.Cluster, path *field.Path) (field.ErrorList, error) {
+	found, err := w.class(ctx, cluster.GetClassKey())
+	if found.class == nil || err != nil {
+		return nil, err
+	}
+	if _, err := w.compiled(found.class); err != nil {
+		return nil, nil // the topology controller reports why the class cannot be used
+	}
+	return w.byClass(cluster, found.class, path)
+}
+
+// byClass validates a topology against its class only.
+func (w *Cluster) byClass(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path) (field.ErrorList, error) {
+	errs := check.TopologyOf(cluster.Spec.Topology, class, path)
+	definitions, err := w.compiled(class)
+	if err != nil {
+		return nil, err
+	}
+	return append(errs, definitions.Validate(cluster.Spec.Topology, path)...), nil
+}
+
+// validateConcurrency validates the annotation for the number of concurrent worker upgrades.
+func validateConcurrency(cluster *clusterv1.Cluster) field.ErrorList {
+	name := clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation
+	value, set := cluster.Annotations[name]
+	if !set {
+		return nil
+	}
+	if n, err := strconv.Atoi(value); err != nil || n < 1 {
+		return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(name), value, "must be an integer of at least 1")}
+	}
+	return nil
+}
+
+// againstClass validates a topology against its class. A new Cluster may be created before its class; an existing one must not
+// be changed to a class that does not exist.
+func (w *Cluster) againstClass(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (admission.Warnings, field.ErrorList, error) {
+	found, err := w.waitForClass(ctx, cluster.GetClassKey())
+	if err != nil {
+		return nil, nil, err
+	}
+	if found.missing && old != nil {
+		return nil, field.ErrorList{field.Invalid(path.Child("class"), cluster.Spec.Topology.Class, fmt.Sprintf(
+			"the ClusterClass does not exist in namespace %q: create it first", cluster.Namespace))}, nil
+	}
+	if found.class == nil {
+		return admission.Warnings{fmt.Sprintf(
+			"The topology of Cluster %s/%s could not be validated against its ClusterClass and will not be reconciled until it can be: %v",
+			cluster.Namespace, cluster.Name, found.reason)}, nil, nil
+	}
+	errs, err := w.byClass(cluster, found.class, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if old == nil || old.Spec.Topology == nil || old.Spec.Topology.Class == cluster.Spec.Topology.Class {
+		return nil, errs, nil
+	}
+	rebase, err := w.rebase(ctx, old, found.class, path.Child("class"))
+	return nil, append(errs, rebase...), err
+}
+
+// rebase validates a change to another class.
+func (w *Cluster) rebase(ctx context.Context, old *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path) (field.ErrorList, error) {
+	from, err := w.class(ctx, client.ObjectKey{Namespace: old.Namespace, Name: old.Spec.Topology.Class})
+	if err != nil {
+		return nil, err
+	}
+	if from.class == nil {
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
+			"the change to ClusterClass %q cannot be validated without the current ClusterClass %q: %v", class.Name, old.Spec.Topology.Class, from.reason))}, nil
+	}
+	var errs field.ErrorList
+	for _, difference := range check.CompatibleClasses(from.class, class) {
+		errs = append(errs, field.Invalid(path, class.Name, fmt.Sprintf(
+			"not compatible with the current ClusterClass %q: %s: %s", from.class.Name, difference.Field, difference.Detail)))
+	}
+	return errs, nil
+}
+
+// change validates a change of the topology against the old one.
+func (w *Cluster) change(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (admission.Warnings, field.ErrorList, error) {
+	if old.Spec.Topology == nil {
+		name := clusterv1.ClusterTopologyUnsafeUpdateClassNameAnnotation
+		if _, allowed := cluster.Annotations[name]; allowed {
+			return nil, nil, nil
+		}
+		return nil, field.ErrorList{field.Forbidden(path.Child("class"), fmt.Sprintf(
+			"a class cannot be added to an existing Cluster; if you know the consequences for its objects, set annotation %s", name))}, nil
+	}
+	was, is := old.Spec.Topology.Version, cluster.Spec.Topology.Version
+	if was == is {
+		return nil, nil, nil
+	}
+	if _, unsafe := cluster.Annotations[clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation]; unsafe {
+		return admission.Warnings{fmt.Sprintf("The change of version from %s to %s was not validated because annotation %s is set",
+			was, is, clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation)}, nil, nil
+	}
+	at := path.Child("version")
+	if errs := check.Upgrade(was, is, at); len(errs) > 0 || !check.MinorUpgrade(was, is) {
+		return nil, errs, nil
+	}
+	reasons, err := w.notAtVersion(ctx, cluster, was)
+	if err != nil || len(reasons) == 0 {
+		return nil, nil, err
+	}
+	return nil, field.ErrorList{field.Invalid(at, is, fmt.Sprintf(
+		"all parts of the Cluster must have version %s before the upgrade: %s", was, strings.Join(reasons, ", ")))}, nil
+}

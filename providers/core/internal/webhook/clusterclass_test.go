@@ -1,0 +1,199 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/usage"
+)
+
+const classYAML = `
+metadata: {name: class, namespace: default}
+spec:
+  infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerClusterTemplate, name: a}}
+  controlPlane:
+    ref: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, name: a}
+    machineInfrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, name: a}}
+    machineHealthCheck: {unhealthyConditions: [{type: Ready, status: Unknown, timeout: 300s}], remediationTemplate: {name: a}}
+  workers:
+    machineDeployments:
+    - class: default-worker
+      template:
+        bootstrap: {ref: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: a}}
+        infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, name: a}}
+    machinePools:
+    - class: default-pool
+      template:
+        bootstrap: {ref: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: a}}
+        infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachinePoolTemplate, name: a}}
+  variables:
+  - {name: imageRepository, required: true, schema: {openAPIV3Schema: {type: string, default: registry.k8s.io}}}
+  patches:
+  - name: imageRepository
+    definitions:
+    - selector: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, matchResources: {controlPlane: true}}
+      jsonPatches: [{op: add, path: /spec/template/spec/kubeadmConfigSpec/clusterConfiguration/imageRepository, valueFrom: {variable: imageRepository}}]
+`
+
+// defaultedClass returns the class after defaulting, as validation gets it.
+func defaultedClass(t *testing.T, w *ClusterClass) *clusterv1.ClusterClass {
+	t.Helper()
+	c := parse[clusterv1.ClusterClass](t, classYAML)
+	if err := w.Default(t.Context(), &c); err != nil {
+		t.Fatal(err)
+	}
+	return &c
+}
+
+// countingLists counts lists, and fails them with err if it is set.
+type countingLists struct {
+	client.Reader
+	reads int
+	err   error
+}
+
+func (c *countingLists) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	c.reads++
+	if c.err != nil {
+		return c.err
+	}
+	return c.Reader.List(ctx, list, opts...)
+}
+
+func newClassWebhook(t *testing.T, clusters string) (*ClusterClass, *countingLists) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := clusterv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	b := fake.NewClientBuilder().WithScheme(scheme).WithIndex(&clusterv1.Cluster{}, usage.IndexName(), usage.ClassOf)
+	for _, cluster := range parse[[]clusterv1.Cluster](t, clusters) {
+		b = b.WithObjects(&cluster)
+	}
+	reader := &countingLists{Reader: b.Build()}
+	return NewClusterClass(Options{Reader: reader, ClusterTopology: true}), reader
+}
+
+func TestClusterClassDefault(t *testing.T) {
+	w, _ := newClassWebhook(t, "[]")
+	got := defaultedClass(t, w)
+	want := parse[clusterv1.ClusterClass](t, classYAML)
+	for _, template := range []*clusterv1.LocalObjectTemplate{
+		&want.Spec.Infrastructure, &want.Spec.ControlPlane.LocalObjectTemplate, want.Spec.ControlPlane.MachineInfrastructure,
+		&want.Spec.Workers.MachineDeployments[0].Template.Bootstrap, &want.Spec.Workers.MachineDeployments[0].Template.Infrastructure,
+		&want.Spec.Workers.MachinePools[0].Template.Bootstrap, &want.Spec.Workers.MachinePools[0].Template.Infrastructure,
+	} {
+		template.Ref.Namespace = "default"
+	}
+	want.Spec.ControlPlane.MachineHealthCheck.RemediationTemplate.Namespace = "default"
+	if diff := cmp.Diff(&want, got); diff != "" {
+		t.Errorf("the namespace of every reference is defaulted (-want +got):\n%s", diff)
+	}
+}
+
+func TestClusterClassValidateCreate(t *testing.T) {
+	tests := []struct {
+		reason  string
+		change  func(*clusterv1.ClusterClass)
+		gateOff bool
+		want    string
+	}{
+		{reason: "a valid class", change: func(*clusterv1.ClusterClass) {}},
+		{reason: "the feature gate is disabled", change: func(*clusterv1.ClusterClass) {}, gateOff: true,
+			want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec: Forbidden: ClusterClasses require the feature gate ClusterTopology`},
+		{reason: "the class is validated", change: func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.Ref.Name = "" },
+			want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.infrastructure.ref.name: Required value: the name of the template is required`},
+		{reason: "variables are validated", change: func(c *clusterv1.ClusterClass) { c.Spec.Variables[0].Schema.OpenAPIV3Schema.Type = "integer" },
+			want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.variables[0].schema.openAPIV3Schema.default: Invalid value: "string": must be of type integer: "string"`},
+		{reason: "patches are validated", change: func(c *clusterv1.ClusterClass) { c.Spec.Variables[0].Name = "other" },
+			want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.patches[0].definitions[0].jsonPatches[0].valueFrom.variable: Invalid value: "imageRepository": variable "imageRepository" is not defined in spec.variables`},
+		{reason: "external patches require the feature gate RuntimeSDK", change: func(c *clusterv1.ClusterClass) {
+			c.Spec.Patches[0].Definitions = nil
+			c.Spec.Patches[0].External = &clusterv1.ExternalPatchDefinition{GenerateExtension: new("x")}
+		}, want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.patches[0].external: Forbidden: external patches require the feature gate RuntimeSDK`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			w, reader := newClassWebhook(t, "[]")
+			c := defaultedClass(t, w)
+			tt.change(c)
+			w.options.ClusterTopology = !tt.gateOff
+			_, err := w.ValidateCreate(t.Context(), c)
+			if text(err) != tt.want {
+				t.Errorf("%s: error\n%s\nwant\n%s", tt.reason, text(err), tt.want)
+			}
+			if reader.reads > 0 {
+				t.Errorf("%s: Clusters must not be listed for a new class", tt.reason)
+			}
+		})
+	}
+}
+
+func TestClusterClassValidateUpdate(t *testing.T) {
+	const clusters = `
+- metadata: {name: c, namespace: default}
+  spec: {topology: {class: class, version: v1, workers: {machineDeployments: [{class: default-worker, name: a}]}}}
+- metadata: {name: elsewhere, namespace: other}
+  spec: {topology: {class: class, version: v1, workers: {machinePools: [{class: default-pool, name: a}]}}}
+`
+	tests := []struct {
+		reason string
+		change func(*clusterv1.ClusterClass)
+		want   string
+		reads  int
+	}{
+		{"changes of labels only are not validated", func(c *clusterv1.ClusterClass) { c.Labels = map[string]string{"a": "b"} }, "", 0},
+		{"a change without removals reads nothing", func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.Ref.Name = "b" }, "", 0},
+		{"another provider", func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.Ref.Kind = "AWSClusterTemplate" },
+			`ClusterClass.cluster.x-k8s.io "class" is invalid: spec.infrastructure.ref.kind: Forbidden: the kind cannot be changed from "DockerClusterTemplate" to "AWSClusterTemplate": the objects of Clusters would have to be replaced`, 0},
+		{"a class of workers in use", func(c *clusterv1.ClusterClass) { c.Spec.Workers.MachineDeployments = nil },
+			`ClusterClass.cluster.x-k8s.io "class" is invalid: spec.workers.machineDeployments: Forbidden: class "default-worker" cannot be removed: Clusters use it: c`, 1},
+		{"Clusters in other namespaces do not matter", func(c *clusterv1.ClusterClass) { c.Spec.Workers.MachinePools = nil }, "", 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			w, reader := newClassWebhook(t, clusters)
+			old, c := defaultedClass(t, w), defaultedClass(t, w)
+			tt.change(c)
+			_, err := w.ValidateUpdate(t.Context(), old, c)
+			if text(err) != tt.want {
+				t.Errorf("%s: error\n%s\nwant\n%s", tt.reason, text(err), tt.want)
+			}
+			if reader.reads != tt.reads {
+				t.Errorf("%s: %d reads, want %d", tt.reason, reader.reads, tt.reads)
+			}
+		})
+	}
+}
+
+func TestClusterClassValidateUpdateWithoutClusters(t *testing.T) {
+	w, reader := newClassWebhook(t, "[]")
+	reader.err = errors.New("boom")
+	old, c := defaultedClass(t, w), defaultedClass(t, w)
+	c.Spec.Workers.MachinePools = nil
+	if _, err := w.ValidateUpdate(t.Context(), old, c); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "boom") {
+		t.Errorf("err = %v, want an error if Clusters cannot be listed", err)
+	}
+}
+
+func TestClusterClassValidateDelete(t *testing.T) {
+	w, _ := newClassWebhook(t, `[{metadata: {name: c, namespace: default}, spec: {topology: {class: class, version: v1}}}]`)
+	c := defaultedClass(t, w)
+	want := `clusterclasses.cluster.x-k8s.io "class" is forbidden: the ClusterClass cannot be deleted: Clusters use it: c; delete them or change them to another class first`
+	if _, err := w.ValidateDelete(t.Context(), c); text(err) != want || !apierrors.IsForbidden(err) {
+		t.Errorf("in use: error\n%s\nwant\n%s", text(err), want)
+	}
+	c.Name = "other"
+	if _, err := w.ValidateDelete(t.Context(), c); err != nil {
+		t.Errorf("not in use: %v", err)
+	}
+}

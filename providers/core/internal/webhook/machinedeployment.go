@@ -1,0 +1,141 @@
+package webhook
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+)
+
+// +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-machinedeployment,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machinedeployments,versions=v1beta1,name=default.machinedeployment.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-cluster-x-k8s-io-v1beta1-machinedeployment,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machinedeployments,versions=v1beta1,name=validation.machinedeployment.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+
+const (
+	defaultRevisionHistoryLimit    = 1
+	defaultProgressDeadlineSeconds = 600
+	defaultMaxSurge                = 1
+)
+
+// MachineDeployment defaults and validates MachineDeployments.
+type MachineDeployment struct{}
+
+// Default implements Defaulter.
+func (MachineDeployment) Default(ctx context.Context, md *clusterv1.MachineDeployment) error {
+	old, err := oldObject[clusterv1.MachineDeployment](ctx)
+	if err != nil {
+		return err
+	}
+	var before *int32
+	if old != nil {
+		before = old.Spec.Replicas
+	}
+	replicas, err := defaultReplicas(md.Spec.Replicas, before, md.Annotations)
+	if err != nil {
+		return err
+	}
+	md.Spec.Replicas = &replicas
+	defaultInt32(&md.Spec.MinReadySeconds, 0)
+	defaultInt32(&md.Spec.RevisionHistoryLimit, defaultRevisionHistoryLimit)
+	defaultInt32(&md.Spec.ProgressDeadlineSeconds, defaultProgressDeadlineSeconds)
+	defaultStrategy(md)
+	defaultLabels(md)
+	defaultVersion(md.Spec.Template.Spec.Version)
+	return nil
+}
+
+func defaultInt32(p **int32, value int32) {
+	if *p == nil {
+		*p = &value
+	}
+}
+
+func defaultStrategy(md *clusterv1.MachineDeployment) {
+	if md.Spec.Strategy == nil {
+		md.Spec.Strategy = &clusterv1.MachineDeploymentStrategy{}
+	}
+	strategy := md.Spec.Strategy
+	if strategy.Type == "" {
+		strategy.Type = clusterv1.RollingUpdateMachineDeploymentStrategyType
+	}
+	if strategy.Type != clusterv1.RollingUpdateMachineDeploymentStrategyType {
+		return
+	}
+	if strategy.RollingUpdate == nil {
+		strategy.RollingUpdate = &clusterv1.MachineRollingUpdateDeployment{}
+	}
+	if strategy.RollingUpdate.MaxSurge == nil {
+		strategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromInt32(defaultMaxSurge))
+	}
+	if strategy.RollingUpdate.MaxUnavailable == nil {
+		strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromInt32(0))
+	}
+}
+
+// defaultLabels sets labels and a selector that match only the deployment's own Machines.
+func defaultLabels(md *clusterv1.MachineDeployment) {
+	selector, template := &md.Spec.Selector, &md.Spec.Template.Labels
+	if len(selector.MatchLabels) == 0 && len(selector.MatchExpressions) == 0 {
+		setLabel(&selector.MatchLabels, clusterv1.MachineDeploymentNameLabel, md.Name)
+		setLabel(template, clusterv1.MachineDeploymentNameLabel, md.Name)
+	}
+	setLabel(&md.Labels, clusterv1.ClusterNameLabel, md.Spec.ClusterName)
+	setLabel(&selector.MatchLabels, clusterv1.ClusterNameLabel, md.Spec.ClusterName)
+	setLabel(template, clusterv1.ClusterNameLabel, md.Spec.ClusterName)
+}
+
+// ValidateCreate implements Validator.
+func (MachineDeployment) ValidateCreate(_ context.Context, md *clusterv1.MachineDeployment) (admission.Warnings, error) {
+	return nil, invalid("MachineDeployment", md.Name, validateMachineDeployment(nil, md))
+}
+
+// ValidateUpdate implements Validator.
+func (MachineDeployment) ValidateUpdate(_ context.Context, old, md *clusterv1.MachineDeployment) (admission.Warnings, error) {
+	return nil, invalid("MachineDeployment", md.Name, validateMachineDeployment(old, md))
+}
+
+// ValidateDelete implements Validator.
+func (MachineDeployment) ValidateDelete(context.Context, *clusterv1.MachineDeployment) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func validateMachineDeployment(old, md *clusterv1.MachineDeployment) field.ErrorList {
+	var errs field.ErrorList
+	for _, problem := range validation.IsValidLabelValue(md.Name) {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), md.Name, "must be a valid label value: "+problem))
+	}
+	spec := field.NewPath("spec")
+	template := spec.Child("template")
+	errs = append(errs, validateSelector(&md.Spec.Selector, md.Spec.Template.Labels)...)
+	errs = append(errs, validateStrategy(md.Spec.Strategy, spec.Child("strategy", "rollingUpdate"))...)
+	errs = append(errs, validateVersion(md.Spec.Template.Spec.Version, template.Child("spec", "version"))...)
+	errs = append(errs, check.Metadata(&md.Spec.Template.ObjectMeta, template.Child("metadata"))...)
+	if old != nil {
+		errs = append(errs, validateClusterName(old.Spec.ClusterName, md.Spec.ClusterName)...)
+	}
+	return errs
+}
+
+// validateStrategy reports values of maxSurge and maxUnavailable that are neither numbers nor percentages.
+func validateStrategy(strategy *clusterv1.MachineDeploymentStrategy, path *field.Path) field.ErrorList {
+	if strategy == nil || strategy.Type != clusterv1.RollingUpdateMachineDeploymentStrategyType || strategy.RollingUpdate == nil {
+		return nil
+	}
+	errs := validateBound(strategy.RollingUpdate.MaxSurge, path.Child("maxSurge"))
+	return append(errs, validateBound(strategy.RollingUpdate.MaxUnavailable, path.Child("maxUnavailable"))...)
+}
+
+func validateBound(value *intstr.IntOrString, path *field.Path) field.ErrorList {
+	if value == nil {
+		return nil
+	}
+	if _, err := intstr.GetScaledValueFromIntOrPercent(value, 1, true); err != nil {
+		return field.ErrorList{field.Invalid(path, value.String(), "must be a number or a percentage")}
+	}
+	return nil
+}

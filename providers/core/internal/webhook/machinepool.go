@@ -1,0 +1,97 @@
+package webhook
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+)
+
+// +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-machinepool,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machinepools,versions=v1beta1,name=default.machinepool.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-cluster-x-k8s-io-v1beta1-machinepool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machinepools,versions=v1beta1,name=validation.machinepool.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
+
+// MachinePool defaults and validates MachinePools.
+type MachinePool struct {
+	// Enabled is the feature gate MachinePool. Without it, MachinePools can be neither created nor updated.
+	Enabled bool
+}
+
+// Default implements Defaulter.
+func (MachinePool) Default(_ context.Context, p *clusterv1.MachinePool) error {
+	if p.Spec.Replicas == nil {
+		p.Spec.Replicas = ptr.To(int32(1))
+	}
+	if p.Spec.MinReadySeconds == nil {
+		p.Spec.MinReadySeconds = ptr.To(int32(0))
+	}
+	setLabel(&p.Labels, clusterv1.ClusterNameLabel, p.Spec.ClusterName)
+	template := &p.Spec.Template.Spec
+	defaultNamespace(p.Namespace, template.Bootstrap.ConfigRef, &template.InfrastructureRef)
+	defaultVersion(template.Version)
+	return nil
+}
+
+// ValidateCreate implements Validator.
+func (w MachinePool) ValidateCreate(_ context.Context, p *clusterv1.MachinePool) (admission.Warnings, error) {
+	return nil, invalid(clusterv1.MachinePoolKind, p.Name, w.validate(nil, p))
+}
+
+// ValidateUpdate implements Validator.
+func (w MachinePool) ValidateUpdate(_ context.Context, old, p *clusterv1.MachinePool) (admission.Warnings, error) {
+	return nil, invalid(clusterv1.MachinePoolKind, p.Name, w.validate(old, p))
+}
+
+// ValidateDelete implements Validator.
+func (MachinePool) ValidateDelete(context.Context, *clusterv1.MachinePool) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func (w MachinePool) validate(old, p *clusterv1.MachinePool) field.ErrorList {
+	spec := field.NewPath("spec")
+	if !w.Enabled {
+		// Finalizers of MachinePools from before the gate was disabled can still be removed.
+		if old != nil && !p.DeletionTimestamp.IsZero() {
+			return nil
+		}
+		return field.ErrorList{field.Forbidden(spec, "MachinePools require the feature gate MachinePool")}
+	}
+	errs := validatePoolSpec(p, spec)
+	path := spec.Child("template")
+	template := &p.Spec.Template.Spec
+	errs = append(errs, validateVersion(template.Version, path.Child("spec", "version"))...)
+	errs = append(errs, check.Metadata(&p.Spec.Template.ObjectMeta, path.Child("metadata"))...)
+	if template.Bootstrap.ConfigRef == nil && template.Bootstrap.DataSecretName == nil {
+		errs = append(errs, field.Required(path.Child("spec", "bootstrap"), "either configRef or dataSecretName must be set"))
+	}
+	errs = append(errs, validateNamespace(template.Bootstrap.ConfigRef, p.Namespace, path.Child("spec", "bootstrap", "configRef"))...)
+	errs = append(errs, validateNamespace(&template.InfrastructureRef, p.Namespace, path.Child("spec", "infrastructureRef"))...)
+	if old != nil {
+		errs = append(errs, validateClusterName(old.Spec.ClusterName, p.Spec.ClusterName)...)
+	}
+	return errs
+}
+
+// validatePoolSpec validates what the schema does not: numbers, and that there is an infrastructure, because the schema sees the default of its
+// namespace. It is not validated while the MachinePool is being deleted, so that finalizers can be removed.
+func validatePoolSpec(p *clusterv1.MachinePool, spec *field.Path) field.ErrorList {
+	if !p.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	var errs field.ErrorList
+	if ref := p.Spec.Template.Spec.InfrastructureRef; ref.APIVersion == "" || ref.Kind == "" || ref.Name == "" {
+		errs = append(errs, field.Required(spec.Child("template", "spec", "infrastructureRef"), "must reference an infrastructure machine pool, with apiVersion, kind and name"))
+	}
+	for _, one := range []struct {
+		name  string
+		value *int32
+	}{{"replicas", p.Spec.Replicas}, {"minReadySeconds", p.Spec.MinReadySeconds}} {
+		if one.value != nil && *one.value < 0 {
+			errs = append(errs, field.Invalid(spec.Child(one.name), *one.value, "must not be negative"))
+		}
+	}
+	return errs
+}

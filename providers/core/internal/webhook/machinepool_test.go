@@ -1,0 +1,128 @@
+package webhook
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// pool returns a MachinePool with all defaults, changed by change.
+func pool(change ...func(*clusterv1.MachinePool)) *clusterv1.MachinePool {
+	p := &clusterv1.MachinePool{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
+		Spec: clusterv1.MachinePoolSpec{
+			ClusterName: "c", Replicas: ptr.To(int32(1)), MinReadySeconds: ptr.To(int32(0)),
+			Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
+				ClusterName: "c", Version: ptr.To("v1.30.0"),
+				Bootstrap:         clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{Kind: "KubeadmConfig", Name: "p", Namespace: "n"}},
+				InfrastructureRef: corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "DockerMachinePool", Name: "p", Namespace: "n"},
+			}},
+		},
+	}
+	for _, f := range change {
+		f(p)
+	}
+	return p
+}
+
+// withDataSecret gives a pool a user's bootstrap data.
+func withDataSecret(p *clusterv1.MachinePool) {
+	p.Spec.Template.Spec.Bootstrap = clusterv1.Bootstrap{DataSecretName: ptr.To("data")}
+}
+
+func TestMachinePoolDefault(t *testing.T) {
+	bare := func(p *clusterv1.MachinePool) {
+		p.Labels, p.Spec.Replicas, p.Spec.MinReadySeconds = nil, nil, nil
+		template := &p.Spec.Template.Spec
+		template.Version, template.InfrastructureRef.Namespace = ptr.To("1.30.0"), ""
+		if template.Bootstrap.ConfigRef != nil {
+			template.Bootstrap.ConfigRef.Namespace = ""
+		}
+	}
+	set := func(p *clusterv1.MachinePool) {
+		p.Spec.Replicas, p.Spec.MinReadySeconds = ptr.To(int32(0)), ptr.To(int32(5))
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		in, want *clusterv1.MachinePool
+	}{
+		"Complete": {"all defaults are set already", pool(), pool()},
+		"Bare":     {"all defaults are set", pool(bare), pool()},
+		"Set":      {"values are kept, also zero", pool(set), pool(set)},
+		"OwnData":  {"there is no bootstrap config", pool(bare, withDataSecret), pool(withDataSecret)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := (MachinePool{Enabled: true}).Default(t.Context(), tc.in); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, tc.in); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestMachinePoolValidate(t *testing.T) {
+	const prefix = `MachinePool.cluster.x-k8s.io "p" is invalid: `
+	const disabled = prefix + "spec: Forbidden: MachinePools require the feature gate MachinePool"
+	deleting := func(p *clusterv1.MachinePool) { p.DeletionTimestamp = ptr.To(metav1.Now()) }
+	template := func(f func(*clusterv1.MachineTemplateSpec)) *clusterv1.MachinePool {
+		return pool(func(p *clusterv1.MachinePool) { f(&p.Spec.Template) })
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		disabled bool
+		old, in  *clusterv1.MachinePool
+		want     string
+	}{
+		"Valid":           {reason: "the MachinePool is valid", in: pool()},
+		"OwnData":         {reason: "a user's data replaces a config", in: pool(withDataSecret)},
+		"Updated":         {reason: "an update is valid", old: pool(), in: pool(withDataSecret)},
+		"Disabled":        {reason: "the gate is disabled", disabled: true, in: pool(), want: disabled},
+		"DisabledUpdate":  {reason: "also for updates", disabled: true, old: pool(), in: pool(), want: disabled},
+		"DisabledRelease": {reason: "except those that remove finalizers", disabled: true, old: pool(deleting), in: pool(deleting)},
+		"NoBootstrap": {reason: "machines need data", in: template(func(m *clusterv1.MachineTemplateSpec) { m.Spec.Bootstrap.ConfigRef = nil }),
+			want: prefix + "spec.template.spec.bootstrap: Required value: either configRef or dataSecretName must be set"},
+		"ConfigNamespace": {reason: "references do not cross namespaces", in: template(func(m *clusterv1.MachineTemplateSpec) { m.Spec.Bootstrap.ConfigRef.Namespace = "o" }),
+			want: prefix + `spec.template.spec.bootstrap.configRef.namespace: Invalid value: "o": must be "n", the namespace of the object that refers to it`},
+		"InfraNamespace": {reason: "nor this one", in: template(func(m *clusterv1.MachineTemplateSpec) { m.Spec.InfrastructureRef.Namespace = "o" }),
+			want: prefix + `spec.template.spec.infrastructureRef.namespace: Invalid value: "o": must be "n", the namespace of the object that refers to it`},
+		"Version": {reason: "the version is invalid", in: template(func(m *clusterv1.MachineTemplateSpec) { m.Spec.Version = ptr.To("v1") }),
+			want: prefix + `spec.template.spec.version: Invalid value: "v1": must be a Kubernetes version with a leading "v", such as v1.30.2`},
+		"Labels": {reason: "the label is invalid", in: template(func(m *clusterv1.MachineTemplateSpec) { m.Labels = map[string]string{"a": "b c"} }),
+			want: prefix + `spec.template.metadata.labels: Invalid value: "b c": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
+		"NoInfra": {reason: "machines need infrastructure", in: template(func(m *clusterv1.MachineTemplateSpec) { m.Spec.InfrastructureRef.Name = "" }),
+			want: prefix + "spec.template.spec.infrastructureRef: Required value: must reference an infrastructure machine pool, with apiVersion, kind and name"},
+		"Replicas": {reason: "no number of Machines is negative", in: pool(func(p *clusterv1.MachinePool) { p.Spec.Replicas = ptr.To(int32(-1)) }),
+			want: prefix + "spec.replicas: Invalid value: -1: must not be negative"},
+		"Ready": {reason: "no time is negative", in: pool(func(p *clusterv1.MachinePool) { p.Spec.MinReadySeconds = ptr.To(int32(-1)) }),
+			want: prefix + "spec.minReadySeconds: Invalid value: -1: must not be negative"},
+		"NegativeDeleting": {reason: "finalizers can be removed", old: pool(deleting), in: pool(deleting, func(p *clusterv1.MachinePool) { p.Spec.Replicas = ptr.To(int32(-1)) })},
+		"Cluster": {reason: "the Cluster cannot be changed", old: pool(), in: pool(func(p *clusterv1.MachinePool) { p.Spec.ClusterName = "d" }),
+			want: prefix + "spec.clusterName: Forbidden: cannot be changed: create a new object for the other Cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, err := MachinePool{Enabled: !tc.disabled}, error(nil)
+			if tc.old == nil {
+				_, err = w.ValidateCreate(t.Context(), tc.in)
+			} else {
+				_, err = w.ValidateUpdate(t.Context(), tc.old, tc.in)
+			}
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+	if _, err := (MachinePool{}).ValidateDelete(t.Context(), pool()); err != nil {
+		t.Errorf("deleting: %v", err)
+	}
+}

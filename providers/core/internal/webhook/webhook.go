@@ -1,0 +1,71 @@
+// Package webhook defaults and validates the kinds of the core provider, and IPAddresses and IPAddressClaims, whose controllers are
+// those of IPAM providers: one file and one type per kind.
+//
+// The rules for topologies are in the topology packages (check, variables, patches). This package decides which of them apply to
+// a request, and reads what they require: for a ClusterClass the Clusters that use it, for a Cluster the class, and for an upgrade
+// the control plane and the workers. A write that does not change a Cluster's topology reads only the class, from the cache.
+//
+// The file rules.go has the rules that Machines share with the kinds that create Machines from a template. A rule of a single kind
+// belongs to the file of that kind.
+package webhook
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+)
+
+// Options configure the webhooks.
+type Options struct {
+	// Reader reads ClusterClasses, MachineDeployments, Machines, MachinePools and IPAddressClaims, and lists Clusters by their class:
+	// the manager's cache, indexed with usage.Index.
+	Reader client.Reader
+	// Object returns the object of a reference in a Cluster (external.Reader). It is called for control planes before an
+	// upgrade.
+	Object func(ctx context.Context, ref *corev1.ObjectReference, namespace string) (*unstructured.Unstructured, error)
+	// Workload returns a reader of a Cluster's Nodes. It is called before an upgrade of a Cluster with MachinePools.
+	Workload func(ctx context.Context, cluster types.NamespacedName) (client.Reader, error)
+	// Clock is used to wait for a class; nil means the real clock.
+	Clock clock.Clock
+	// ClusterResourceSet, ClusterTopology, MachinePool, MachineSetPreflightChecks and RuntimeSDK are the feature gates with these
+	// names.
+	ClusterResourceSet, ClusterTopology, MachinePool, MachineSetPreflightChecks, RuntimeSDK bool
+}
+
+// Register adds the webhooks of all kinds to a manager.
+func Register(mgr ctrl.Manager, o Options) error {
+	cluster, err := NewCluster(o)
+	if err != nil {
+		return err
+	}
+	class := NewClusterClass(o)
+	set, pool := MachineSet{Preflight: o.MachineSetPreflightChecks}, MachinePool{Enabled: o.MachinePool}
+	resourceSet, binding := ClusterResourceSet{Enabled: o.ClusterResourceSet}, ClusterResourceSetBinding{Enabled: o.ClusterResourceSet}
+	config := ExtensionConfig{Enabled: o.RuntimeSDK}
+	return errors.Join(
+		hooks.Register(mgr, &clusterv1.Cluster{}, cluster, cluster),
+		hooks.Register(mgr, &clusterv1.ClusterClass{}, class, class),
+		hooks.Register(mgr, &clusterv1.Machine{}, Machine{}, Machine{}),
+		hooks.Register(mgr, &clusterv1.MachineSet{}, set, set),
+		hooks.Register(mgr, &clusterv1.MachineDeployment{}, MachineDeployment{}, MachineDeployment{}),
+		hooks.Register(mgr, &clusterv1.MachinePool{}, pool, pool),
+		hooks.Register(mgr, &clusterv1.MachineHealthCheck{}, MachineHealthCheck{}, MachineHealthCheck{}),
+		hooks.Register(mgr, &ipamv1.IPAddressClaim{}, nil, claimValidator()),
+		hooks.Register(mgr, &ipamv1.IPAddress{}, nil, IPAddress{Claims: o.Reader}.validator()),
+		hooks.Register(mgr, &addonsv1.ClusterResourceSet{}, resourceSet, resourceSet.validator()),
+		hooks.Register(mgr, &addonsv1.ClusterResourceSetBinding{}, nil, binding.validator()),
+		hooks.Register(mgr, &runtimev1.ExtensionConfig{}, config, config.validator()),
+	)
+}
