@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/plan"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -70,10 +69,10 @@ func (b *bench) remove(ctx context.Context) (step.Result, error) {
 }
 
 // next returns the next action.
-func (b *bench) next() plan.Action {
+func (b *bench) next() scale.Action {
 	b.s.ControlPlane = b.ControlPlane
-	d, _ := scale.Plan(b.s.membership(), b.s.connection.Reason)
-	return d.Action
+	action, _ := scale.Plan(b.s.membership(), b.s.connection.Reason)
+	return action
 }
 
 // workloads connects to one workload cluster.

@@ -13,7 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/plan"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -76,7 +76,7 @@ func TestDecisionsWithAStaleCache(t *testing.T) {
 			b, _ := three(t)
 			tc.stale(t, b)
 			before, all := b.Count(t)
-			if action := b.next(); action.Kind != plan.ScaleDown || len(action.Blocked) > 0 {
+			if action := b.next(); action.Kind != scale.ScaleDown || len(action.Blocked) > 0 {
 				t.Fatalf("the plan is %+v", action)
 			}
 			_, err := b.take(t.Context(), "plan", "scale")
@@ -107,7 +107,7 @@ func TestInitializationWithAStaleCache(t *testing.T) {
 			b := newBench(t)
 			b.Diverge()
 			tc.live(b)
-			if action := b.next(); action.Kind != plan.Initialize {
+			if action := b.next(); action.Kind != scale.Initialize {
 				t.Fatalf("the plan is %+v", action)
 			}
 			result, err := b.take(t.Context(), "plan", "scale")
@@ -141,7 +141,7 @@ func TestInitializationWithANewCANeedsNoReads(t *testing.T) {
 	}
 	initialize := func(t *testing.T, b *bench) (reads, machines int) {
 		t.Helper()
-		if action := b.next(); action.Kind != plan.Initialize {
+		if action := b.next(); action.Kind != scale.Initialize {
 			t.Fatalf("the plan is %+v", action)
 		}
 		b.API.LiveReads = nil

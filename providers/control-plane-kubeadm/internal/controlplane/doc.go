@@ -11,7 +11,7 @@
 //   - credentials: CAs, service account key and kubeconfig
 //   - machines: creates, updates, adopts and deletes Machines
 //   - remediation: replaces unhealthy Machines
-//   - plan, scale: decides on the number of Machines, and changes it
+//   - scale: decides on the number of Machines, and changes it
 //   - deletion: deletes the control plane
 //   - status: computes the status
 //
@@ -33,7 +33,7 @@
 //	kubeconfig        creates and renews the admin kubeconfig (credentials)
 //	adopt             adopts control plane Machines without a controller (machines)
 //	remediate         deletes unhealthy Machines, one at a time (remediation)
-//	plan              decides on the next action: initialize, scale up, scale down, or nothing (scale, plan)
+//	plan              decides on the next action: initialize, scale up, scale down, or nothing (scale)
 //	scale             takes that action, if its preflight checks pass (scale)
 //	maintain          updates RBAC, kube-proxy and CoreDNS, and records when certificates expire (maintain.go)
 //

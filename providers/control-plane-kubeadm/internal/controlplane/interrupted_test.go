@@ -15,7 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/plan"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -26,7 +26,7 @@ import (
 func TestAnInterruptedScaleDownIsContinuedWithTheSameMachine(t *testing.T) {
 	b, f := three(t)
 	first := b.next()
-	if first.Kind != plan.ScaleDown || len(first.Blocked) > 0 {
+	if first.Kind != scale.ScaleDown || len(first.Blocked) > 0 {
 		t.Fatalf("the plan is %+v", first)
 	}
 	b.play(t, f)
@@ -167,7 +167,7 @@ func TestTheLastMachineIsReplacedBeforeItIsDeleted(t *testing.T) {
 	if len(b.Machines) != 1 || len(f.MemberNames()) != 1 {
 		t.Fatalf("%d Machines and members %q are left, want one of each", len(b.Machines), f.MemberNames())
 	}
-	if action := b.next(); action.Kind != plan.ScaleUp || len(action.Blocked) > 0 {
+	if action := b.next(); action.Kind != scale.ScaleUp || len(action.Blocked) > 0 {
 		t.Errorf("the plan is %+v, want another Machine", action)
 	}
 	if len(f.QuorumLost) > 0 {

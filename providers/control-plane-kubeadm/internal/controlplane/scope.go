@@ -24,8 +24,8 @@ type scope struct {
 	newCA bool
 	// provided is true if the steps from certificates to adopt have completed: Machines can be created.
 	provided bool
-	// decision is the result of plan.
-	decision scale.Decision
+	// action is the result of plan.
+	action scale.Action
 	// workers is the number of worker Machines and MachinePools of a Cluster whose control plane is being deleted.
 	workers int
 }
@@ -52,7 +52,7 @@ func (s *scope) membership() membership.State {
 
 // found returns what the status is computed from.
 func (s *scope) found() status.Found {
-	return status.Found{ControlPlane: s.ControlPlane, Inspection: s.inspection, Lost: s.connection.Lost, Decision: s.decision}
+	return status.Found{ControlPlane: s.ControlPlane, Inspection: s.inspection, Lost: s.connection.Lost, Action: s.action}
 }
 
 func (s *scope) hasWorkers() bool { return s.workers > 0 }

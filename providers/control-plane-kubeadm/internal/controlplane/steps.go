@@ -109,12 +109,12 @@ func (c *Controller) remediate(ctx context.Context, s *scope) (step.Result, erro
 }
 
 func decide(_ context.Context, s *scope) (result step.Result, err error) {
-	s.decision, result = scale.Plan(s.membership(), s.connection.Reason)
+	s.action, result = scale.Plan(s.membership(), s.connection.Reason)
 	return result, nil
 }
 
 func (c *Controller) scale(ctx context.Context, s *scope) (step.Result, error) {
-	return c.scaler().Scale(ctx, s.membership(), s.connection.Workload, s.decision, s.newCA)
+	return c.scaler().Scale(ctx, s.membership(), s.connection.Workload, s.action, s.newCA)
 }
 
 // hasFinalizer stops if the finalizer has been removed.

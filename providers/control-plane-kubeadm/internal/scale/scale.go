@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/plan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -30,27 +29,27 @@ type Scaler struct {
 // Scale takes the action, if its preflight checks pass. Changes that let them pass trigger a reconcile: Machines, Nodes, Pods
 // and connections are watched, and etcd is queried at an interval (package health). newCA is whether this reconcile has created
 // the cluster CA.
-func (s Scaler) Scale(ctx context.Context, state membership.State, workload Workload, d Decision, newCA bool) (step.Result, error) {
+func (s Scaler) Scale(ctx context.Context, state membership.State, workload Workload, action Action, newCA bool) (step.Result, error) {
 	switch {
-	case d.Kind == plan.Nothing:
+	case action.Kind == Nothing:
 		return untilRollout(state, s.Machines.Clock.Now()), nil
-	case d.Kind == plan.Initialize:
-		return s.initialize(ctx, state, d, newCA)
-	case len(d.Blocked) > 0:
-		return step.Wait(fmt.Sprintf("%s: %s", d.Kind, d.Blockers())).KeepCondition(), nil
+	case action.Kind == Initialize:
+		return s.initialize(ctx, state, action, newCA)
+	case len(action.Blocked) > 0:
+		return step.Wait(fmt.Sprintf("%s: %s", action.Kind, action.Blockers())).KeepCondition(), nil
 	}
 	if stale, err := s.Confirm.Decision(ctx, state.ControlPlane); stale != "" || err != nil {
 		return stale.Wait().KeepCondition(), err
 	}
-	if d.Rollout {
+	if action.Rollout {
 		if err := workload.PrepareVersion(ctx, state.KCP); err != nil {
 			return step.Result{}, fmt.Errorf("preparing the workload cluster for the rollout: %w", err)
 		}
 	}
-	if d.Kind == plan.ScaleDown {
-		return s.down(ctx, state, d.Machine)
+	if action.Kind == ScaleDown {
+		return s.down(ctx, state, action.Machine)
 	}
-	if err := s.Machines.Create(ctx, state.ControlPlane, d.FailureDomain, machines.Join); err != nil {
+	if err := s.Machines.Create(ctx, state.ControlPlane, action.FailureDomain, machines.Join); err != nil {
 		return step.Result{}, err
 	}
 	return created("the new Machine to join"), nil
@@ -59,13 +58,13 @@ func (s Scaler) Scale(ctx context.Context, state membership.State, workload Work
 // initialize creates the first Machine. Two of them would initialize two clusters at the same address. A new cluster CA proves
 // that there is none; if the CA exists, for example after an interruption, that is checked live. If the CA of a running cluster
 // was deleted, the bootstrap provider still reads the Cluster live before it lets a Machine initialize it.
-func (s Scaler) initialize(ctx context.Context, state membership.State, d Decision, newCA bool) (step.Result, error) {
+func (s Scaler) initialize(ctx context.Context, state membership.State, action Action, newCA bool) (step.Result, error) {
 	if !newCA {
 		if stale, err := s.Confirm.Initialization(ctx, state.ControlPlane); stale != "" || err != nil {
 			return stale.Wait().KeepCondition(), err
 		}
 	}
-	if err := s.Machines.Create(ctx, state.ControlPlane, d.FailureDomain, machines.Initialize); err != nil {
+	if err := s.Machines.Create(ctx, state.ControlPlane, action.FailureDomain, machines.Initialize); err != nil {
 		return step.Result{}, err
 	}
 	return created("the first Machine to initialize the cluster"), nil

@@ -22,8 +22,8 @@ type Found struct {
 	health.Inspection
 	// Lost is true if the workload cluster has been unreachable for so long that its health is unknown.
 	Lost bool
-	// Decision is the next change of the number of Machines.
-	Decision scale.Decision
+	// Action is the next change of the number of Machines.
+	Action scale.Action
 }
 
 // Report computes the status. There is nothing to report before the infrastructure of the Cluster is ready.
@@ -96,7 +96,7 @@ func machineConditions(cp *snapshot.ControlPlane) []clusterv1.Condition {
 // announce sends an event if a change has to wait until the control plane is healthy, but not if it waits for a new Machine.
 func announce(ctx context.Context, f Found, healthy []clusterv1.Condition) {
 	broken := slices.ContainsFunc(healthy, func(c clusterv1.Condition) bool { return c.Severity == clusterv1.ConditionSeverityError })
-	if why := f.Decision.Blockers(); why != "" && (f.Decision.New && broken || f.Regressed) {
+	if why := f.Action.Blockers(); why != "" && (f.Action.Begins && broken || f.Regressed) {
 		step.Warning(ctx, "ControlPlaneUnhealthy", "Waiting for the control plane to pass its checks: %s", why)
 	}
 }

@@ -1,8 +1,9 @@
-package plan
+package scale
 
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -56,7 +57,7 @@ const (
 	ScaleDown Kind = "ScaleDown"
 )
 
-// Action is the next action.
+// Action is the next change of the number of Machines. The zero value is none.
 type Action struct {
 	Kind Kind
 	// Rollout is true if there are Machines to replace.
@@ -67,6 +68,17 @@ type Action struct {
 	FailureDomain string
 	// Blocked are the checks that fail. The action must not be taken before all of them pass.
 	Blocked []Failure
+	// Begins is true if no change was in progress before this reconcile. Only Plan sets it.
+	Begins bool
+}
+
+// Blockers returns why the action must not be taken yet, empty if it may.
+func (a Action) Blockers() string {
+	reasons := make([]string, 0, len(a.Blocked))
+	for _, f := range a.Blocked {
+		reasons = append(reasons, f.String())
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // Next returns the next action. It is a pure function.
