@@ -12,7 +12,6 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -111,7 +110,7 @@ func TestInitializationWithAStaleCache(t *testing.T) {
 				t.Fatalf("the plan is %+v", action)
 			}
 			result, err := b.take(t.Context(), "plan", "scale")
-			if err != nil || result.After() != live.Retry {
+			if err != nil || result.After() != snapshot.StaleRetry {
 				t.Errorf("result %+v, error %v, want to wait for the cache", result, err)
 			}
 			if _, all := b.Count(t); all != 0 {
@@ -243,7 +242,7 @@ func TestWhatConfirmationCosts(t *testing.T) {
 	if len(b.API.LiveReads) != 2 {
 		t.Errorf("deleting a Machine costs %d reads past the cache, want the control plane and its Machines", len(b.API.LiveReads))
 	}
-	if live.Retry < time.Second {
-		t.Errorf("with a stale cache, reconciles are retried every %s", live.Retry)
+	if snapshot.StaleRetry < time.Second {
+		t.Errorf("with a stale cache, reconciles are retried every %s", snapshot.StaleRetry)
 	}
 }

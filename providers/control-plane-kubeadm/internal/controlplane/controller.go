@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/credentials"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/deletion"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/remediation"
@@ -147,7 +146,7 @@ func progress() *step.Progress {
 	}
 }
 
-func (c *Controller) confirm() live.Reader { return live.Reader{Reader: c.Live} }
+func (c *Controller) confirm() snapshot.LiveReader { return snapshot.LiveReader{Reader: c.Live} }
 
 func (c *Controller) machines() *machines.Manager {
 	return &machines.Manager{Outside: c.Outside, External: c.External, Confirm: c.confirm()}

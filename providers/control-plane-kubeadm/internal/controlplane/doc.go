@@ -1,8 +1,7 @@
 // Package controlplane reconciles KubeadmControlPlanes: it declares the steps and connects them. Most steps are functions of
 // other packages, which take their input as values and return their results. In the order of their imports, from the lowest:
 //
-//   - snapshot: the objects in the cache
-//   - live: checks them against the API server
+//   - snapshot: the objects in the cache, and checks against the API server
 //   - quorum: which members can be removed from etcd
 //   - connection: the workload cluster
 //   - health: the health of Machines
@@ -65,5 +64,5 @@
 // Protection from stale caches: before a Machine is created or deleted, the decision is checked against the API server, and
 // deleting a Machine that has changed since is a conflict.
 //
-// Reading and changing workload clusters belongs in package workload, and comparing Machines with the spec in package outdated.
+// Reading and changing workload clusters belongs in package workload, and comparing Machines with the spec in package snapshot.
 package controlplane

@@ -14,7 +14,6 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -74,7 +73,7 @@ func newWorld(t *testing.T, objects ...client.Object) *kcptest.World {
 }
 
 func deleter(w *kcptest.World, pools bool) Deleter {
-	return Deleter{Outside: w.Outside, Confirm: live.Reader{Reader: w.Live}, MachinePools: pools}
+	return Deleter{Outside: w.Outside, Confirm: snapshot.LiveReader{Reader: w.Live}, MachinePools: pools}
 }
 
 // create adds an object to the API server that the cache does not show.

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -34,7 +33,7 @@ func (d Deleter) Machines(ctx context.Context, cp *snapshot.ControlPlane) (step.
 		return step.Done().WithConditions(Deleting()), err
 	}
 	if workers > 0 {
-		return live.Stale("the workers of Cluster " + cp.Key().String()).Wait().WithConditions(Deleting()), nil
+		return snapshot.Stale("the workers of Cluster " + cp.Key().String()).Wait().WithConditions(Deleting()), nil
 	}
 	return result, d.deleteAll(ctx, cp)
 }

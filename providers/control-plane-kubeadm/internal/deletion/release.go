@@ -10,7 +10,6 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -42,7 +41,7 @@ func (d Deleter) Release(ctx context.Context, cp *snapshot.ControlPlane) (step.R
 		return step.Result{}, err
 	}
 	if left += pools; left > 0 {
-		return live.Stale("the remaining Machines and MachinePools of Cluster " + cp.Key().String()).Wait(), nil
+		return snapshot.Stale("the remaining Machines and MachinePools of Cluster " + cp.Key().String()).Wait(), nil
 	}
 	controllerutil.RemoveFinalizer(cp.KCP, controlplanev1.KubeadmControlPlaneFinalizer)
 	return step.Stop(), nil

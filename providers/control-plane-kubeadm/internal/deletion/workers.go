@@ -8,7 +8,6 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -17,7 +16,7 @@ import (
 // Deleter deletes control planes.
 type Deleter struct {
 	step.Outside
-	Confirm live.Reader
+	Confirm snapshot.LiveReader
 	// MachinePools is true if the kind MachinePool is enabled.
 	MachinePools bool
 }

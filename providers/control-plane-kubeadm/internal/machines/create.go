@@ -16,8 +16,6 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/outdated"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
@@ -41,7 +39,7 @@ type Manager struct {
 	step.Outside
 	// External reads infrastructure templates and machines.
 	External external.Reader
-	Confirm  live.Reader
+	Confirm  snapshot.LiveReader
 }
 
 // Create creates a Machine, and then the objects that it refers to. After an interruption, Complete creates those.
@@ -130,12 +128,12 @@ func newMachine(cp *snapshot.ControlPlane, infrastructure *unstructured.Unstruct
 	if err != nil {
 		return nil, fmt.Errorf("recording clusterConfiguration: %w", err)
 	}
-	hash, err := outdated.ConfigHash(cp.KCP)
+	hash, err := snapshot.ConfigHash(cp.KCP)
 	if err != nil {
 		return nil, err
 	}
 	annotations := cp.MachineAnnotations()
-	annotations[outdated.ConfigAnnotation] = hash
+	annotations[snapshot.ConfigAnnotation] = hash
 	annotations[controlplanev1.KubeadmClusterConfigurationAnnotation] = string(recorded)
 	if cp.StackedEtcd() {
 		annotations[controlplanev1.PreTerminateHookCleanupAnnotation] = "" // see package hook

@@ -17,7 +17,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -28,7 +27,7 @@ import (
 
 // manager returns a Manager in a World.
 func manager(w *kcptest.World) *Manager {
-	return &Manager{Outside: w.Outside, External: w.External, Confirm: live.Reader{Reader: w.Live}}
+	return &Manager{Outside: w.Outside, External: w.External, Confirm: snapshot.LiveReader{Reader: w.Live}}
 }
 
 func TestAdopt(t *testing.T) {

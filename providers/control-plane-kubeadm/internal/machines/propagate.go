@@ -16,7 +16,6 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/outdated"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -88,7 +87,7 @@ func merged(current, machine, wanted map[string]string, dropped func(string) boo
 // reserved reports whether an annotation is never removed, because it does not come from the template.
 func reserved(key string) bool {
 	switch key {
-	case controlplanev1.KubeadmClusterConfigurationAnnotation, outdated.ConfigAnnotation, controlplanev1.PreTerminateHookCleanupAnnotation, controlplanev1.RemediationForAnnotation, clusterv1.DeleteMachineAnnotation:
+	case controlplanev1.KubeadmClusterConfigurationAnnotation, snapshot.ConfigAnnotation, controlplanev1.PreTerminateHookCleanupAnnotation, controlplanev1.RemediationForAnnotation, clusterv1.DeleteMachineAnnotation:
 		return true
 	}
 	return false

@@ -19,7 +19,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -40,7 +39,7 @@ func (b *bench) state() State {
 }
 
 func (b *bench) remover() *Remover {
-	return &Remover{Outside: b.Outside, Confirm: live.Reader{Reader: b.Live}}
+	return &Remover{Outside: b.Outside, Confirm: snapshot.LiveReader{Reader: b.Live}}
 }
 
 func three(t *testing.T) (*bench, *kcptest.Workload) {

@@ -6,7 +6,6 @@ import (
 
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/quorum"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -27,7 +26,7 @@ type Workload interface {
 // Remover removes etcd members.
 type Remover struct {
 	step.Outside
-	Confirm live.Reader
+	Confirm snapshot.LiveReader
 }
 
 // State is what decisions about members are based on: the Machines, and the observed workload cluster.

@@ -9,7 +9,6 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
@@ -20,7 +19,7 @@ import (
 // Remediator replaces unhealthy Machines.
 type Remediator struct {
 	Machines *machines.Manager
-	Confirm  live.Reader
+	Confirm  snapshot.LiveReader
 }
 
 // Remediate deletes an unhealthy Machine, if there is one and all checks pass.

@@ -1,4 +1,4 @@
-package live
+package snapshot
 
 import (
 	"context"
@@ -13,21 +13,20 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// Retry is the delay before a reconcile is retried because the cache is stale. Normally the event that the cache has not
+// StaleRetry is the delay before a reconcile is retried because the cache is stale. Normally the event that the cache has not
 // received yet triggers it sooner.
-const Retry = time.Second
+const StaleRetry = time.Second
 
 // Stale describes what the cache does not show yet, such as "that Machine m is gone". It is empty if the cache is up to date.
 type Stale string
 
 // Wait returns a result that waits for the cache.
-func (s Stale) Wait() step.Result { return step.WaitAtMost(Retry, "the cache to show "+string(s)) }
+func (s Stale) Wait() step.Result { return step.WaitAtMost(StaleRetry, "the cache to show "+string(s)) }
 
 // Err returns a stale error (step.IsStale), nil if the cache is up to date.
 func (s Stale) Err() error {
@@ -37,11 +36,12 @@ func (s Stale) Err() error {
 	return step.Stale("the cache does not show %s yet", string(s))
 }
 
-// Reader reads from the API server, past the cache.
-type Reader struct{ client.Reader }
+// LiveReader checks a snapshot against the API server, past the cache, before decisions that depend on it: the cache may be a
+// minute old, and another leader may have acted.
+type LiveReader struct{ client.Reader }
 
 // Decision checks everything that decisions about Machines are based on: the control plane and its Machines.
-func (r Reader) Decision(ctx context.Context, cp *snapshot.ControlPlane) (Stale, error) {
+func (r LiveReader) Decision(ctx context.Context, cp *ControlPlane) (Stale, error) {
 	if stale, err := r.ControlPlane(ctx, cp); stale != "" || err != nil {
 		return stale, err
 	}
@@ -49,7 +49,7 @@ func (r Reader) Decision(ctx context.Context, cp *snapshot.ControlPlane) (Stale,
 }
 
 // ControlPlane checks the KubeadmControlPlane.
-func (r Reader) ControlPlane(ctx context.Context, cp *snapshot.ControlPlane) (Stale, error) {
+func (r LiveReader) ControlPlane(ctx context.Context, cp *ControlPlane) (Stale, error) {
 	live := &controlplanev1.KubeadmControlPlane{}
 	if err := r.Get(ctx, client.ObjectKeyFromObject(cp.KCP), live); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -76,7 +76,7 @@ func (r Reader) ControlPlane(ctx context.Context, cp *snapshot.ControlPlane) (St
 }
 
 // Uninitialized checks that the cluster has not been initialized.
-func (r Reader) Uninitialized(ctx context.Context, cp *snapshot.ControlPlane) (Stale, error) {
+func (r LiveReader) Uninitialized(ctx context.Context, cp *ControlPlane) (Stale, error) {
 	cluster := &clusterv1.Cluster{}
 	if err := r.Get(ctx, cp.Key(), cluster); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -96,7 +96,7 @@ func (r Reader) Uninitialized(ctx context.Context, cp *snapshot.ControlPlane) (S
 }
 
 // Initialization checks that the cluster has not been initialized, and that no other Machine is about to initialize it.
-func (r Reader) Initialization(ctx context.Context, cp *snapshot.ControlPlane) (Stale, error) {
+func (r LiveReader) Initialization(ctx context.Context, cp *ControlPlane) (Stale, error) {
 	if stale, err := r.Uninitialized(ctx, cp); stale != "" || err != nil {
 		return stale, err
 	}
@@ -104,7 +104,7 @@ func (r Reader) Initialization(ctx context.Context, cp *snapshot.ControlPlane) (
 }
 
 // Machines checks which Machines the control plane controls or could adopt, and which of them are being deleted.
-func (r Reader) Machines(ctx context.Context, cp *snapshot.ControlPlane) (Stale, error) {
+func (r LiveReader) Machines(ctx context.Context, cp *ControlPlane) (Stale, error) {
 	all, err := r.ListMachines(ctx, cp)
 	if err != nil {
 		return "", err
@@ -136,7 +136,7 @@ func (r Reader) Machines(ctx context.Context, cp *snapshot.ControlPlane) (Stale,
 }
 
 // ListMachines lists all Machines of the Cluster, including workers.
-func (r Reader) ListMachines(ctx context.Context, cp *snapshot.ControlPlane) ([]clusterv1.Machine, error) {
+func (r LiveReader) ListMachines(ctx context.Context, cp *ControlPlane) ([]clusterv1.Machine, error) {
 	live := &clusterv1.MachineList{}
 	if err := r.List(ctx, live, ownership.InCluster(cp.KCP.Namespace, cp.Cluster.Name)); err != nil {
 		return nil, fmt.Errorf("listing the Machines of Cluster %s: %w", cp.Key(), err)

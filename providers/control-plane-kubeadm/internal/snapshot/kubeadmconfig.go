@@ -1,4 +1,4 @@
-package outdated
+package snapshot
 
 import (
 	"crypto/sha256"
@@ -14,8 +14,8 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 )
 
-// clusterConfiguration compares the recorded clusterConfiguration of the Machine, except for dns: CoreDNS is updated in place.
-func clusterConfiguration(kcp *controlplanev1.KubeadmControlPlane, m Machine) string {
+// clusterConfigurationDiffers compares the recorded clusterConfiguration of the Machine, except for dns: CoreDNS is updated in place.
+func clusterConfigurationDiffers(kcp *controlplanev1.KubeadmControlPlane, m *Machine) string {
 	recorded, ok := m.Annotations[controlplanev1.KubeadmClusterConfigurationAnnotation]
 	if !ok {
 		return ""
@@ -38,8 +38,8 @@ func clusterConfiguration(kcp *controlplanev1.KubeadmControlPlane, m Machine) st
 	return "clusterConfiguration changed"
 }
 
-// kubeadmConfig compares the other fields of the KubeadmConfig, except for those that the bootstrap provider has set.
-func kubeadmConfig(kcp *controlplanev1.KubeadmControlPlane, m Machine) string {
+// kubeadmConfigDiffers compares the other fields of the KubeadmConfig, except for those that the bootstrap provider has set.
+func kubeadmConfigDiffers(kcp *controlplanev1.KubeadmControlPlane, m *Machine) string {
 	if m.Config == nil || createdFrom(kcp, m) {
 		return ""
 	}
@@ -77,7 +77,7 @@ func ConfigHash(kcp *controlplanev1.KubeadmControlPlane) (string, error) {
 
 // createdFrom reports whether the Machine was created from the current spec. If not, or if that is unknown, it may still be the
 // same.
-func createdFrom(kcp *controlplanev1.KubeadmControlPlane, m Machine) bool {
+func createdFrom(kcp *controlplanev1.KubeadmControlPlane, m *Machine) bool {
 	recorded, ok := m.Annotations[ConfigAnnotation]
 	if !ok {
 		return false

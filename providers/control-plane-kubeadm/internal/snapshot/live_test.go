@@ -1,4 +1,4 @@
-package live
+package snapshot_test
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func TestDecision(t *testing.T) {
 	cases := []struct {
 		reason string
 		change func(*testing.T, *kcptest.World)
-		want   Stale
+		want   snapshot.Stale
 		reads  int
 	}{
 		{reason: "the cache is up to date", change: func(*testing.T, *kcptest.World) {}, reads: 2},
@@ -61,7 +61,7 @@ func TestDecision(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			w := world(t)
 			tc.change(t, w)
-			got, err := Reader{w.Live}.Decision(t.Context(), w.ControlPlane)
+			got, err := snapshot.LiveReader{Reader: w.Live}.Decision(t.Context(), w.ControlPlane)
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil || len(w.API.LiveReads) != tc.reads {
 				t.Errorf("%d live reads, want %d; error %v; stale (-want +got):\n%s", len(w.API.LiveReads), tc.reads, err, diff)
 			}
@@ -75,31 +75,31 @@ func create(t *testing.T, w *kcptest.World, m *clusterv1.Machine) {
 }
 
 func TestInitialization(t *testing.T) {
-	type checker = func(Reader, context.Context, *snapshot.ControlPlane) (Stale, error)
+	type checker = func(snapshot.LiveReader, context.Context, *snapshot.ControlPlane) (snapshot.Stale, error)
 	cases := []struct {
 		reason string
 		check  checker
 		change func(*testing.T, *kcptest.World)
-		want   Stale
+		want   snapshot.Stale
 	}{
-		{reason: "the cluster is not initialized", check: Reader.Uninitialized, change: func(*testing.T, *kcptest.World) {}},
-		{reason: "another Cluster", check: Reader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.LiveCluster.UID = "other" }, want: "that the Cluster was deleted and created again"},
-		{reason: "a deleted Cluster", check: Reader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) {
+		{reason: "the cluster is not initialized", check: snapshot.LiveReader.Uninitialized, change: func(*testing.T, *kcptest.World) {}},
+		{reason: "another Cluster", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.LiveCluster.UID = "other" }, want: "that the Cluster was deleted and created again"},
+		{reason: "a deleted Cluster", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) {
 			w.LiveCluster.DeletionTimestamp = &metav1.Time{Time: object.Now()}
 		}, want: "that the Cluster is being deleted"},
-		{reason: "the Cluster is initialized", check: Reader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) {
+		{reason: "the Cluster is initialized", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) {
 			condition.Set(w.LiveCluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
 		}, want: "that the cluster is initialized"},
-		{reason: "the control plane is initialized", check: Reader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.LiveKCP.Status.Initialized = true }, want: "that the cluster is initialized"},
-		{reason: "other Machines do not matter", check: Reader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.Machines = w.Machines[:1] }},
-		{reason: "another Machine may initialize it", check: Reader.Initialization, change: func(_ *testing.T, w *kcptest.World) { w.Machines = w.Machines[:2] }, want: "Machine c"},
+		{reason: "the control plane is initialized", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.LiveKCP.Status.Initialized = true }, want: "that the cluster is initialized"},
+		{reason: "other Machines do not matter", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.Machines = w.Machines[:1] }},
+		{reason: "another Machine may initialize it", check: snapshot.LiveReader.Initialization, change: func(_ *testing.T, w *kcptest.World) { w.Machines = w.Machines[:2] }, want: "Machine c"},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
 			w := world(t)
 			w.KCP.Status.Initialized, w.LiveKCP.Status.Initialized = false, false
 			tc.change(t, w)
-			got, err := tc.check(Reader{w.Live}, t.Context(), w.ControlPlane)
+			got, err := tc.check(snapshot.LiveReader{Reader: w.Live}, t.Context(), w.ControlPlane)
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
 				t.Errorf("error %v; stale (-want +got):\n%s", err, diff)
 			}
@@ -108,14 +108,14 @@ func TestInitialization(t *testing.T) {
 }
 
 func TestStale(t *testing.T) {
-	if err := Stale("").Err(); err != nil {
+	if err := snapshot.Stale("").Err(); err != nil {
 		t.Errorf("error of a cache that is up to date: %v", err)
 	}
-	stale := Stale("Machine m")
+	stale := snapshot.Stale("Machine m")
 	if err := stale.Err(); !step.IsStale(err) {
 		t.Errorf("error %v, want a stale one", err)
 	}
-	if wait := stale.Wait(); !wait.Ends() || wait.After() != Retry || wait.Waiting() != "the cache to show Machine m" {
+	if wait := stale.Wait(); !wait.Ends() || wait.After() != snapshot.StaleRetry || wait.Waiting() != "the cache to show Machine m" {
 		t.Errorf("wait %+v", wait)
 	}
 }

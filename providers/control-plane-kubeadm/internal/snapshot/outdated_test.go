@@ -1,4 +1,4 @@
-package outdated
+package snapshot
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
@@ -33,7 +34,7 @@ func controlPlane() *controlplanev1.KubeadmControlPlane {
 }
 
 // created returns a Machine that was created from the control plane and then changed by the bootstrap provider.
-func created(t *testing.T, from *controlplanev1.KubeadmControlPlane, initializes bool) Machine {
+func created(t *testing.T, from *controlplanev1.KubeadmControlPlane, initializes bool) *Machine {
 	t.Helper()
 	record, err := json.Marshal(from.Spec.KubeadmConfigSpec.ClusterConfiguration)
 	if err != nil {
@@ -55,7 +56,7 @@ func created(t *testing.T, from *controlplanev1.KubeadmControlPlane, initializes
 		config.Spec.JoinConfiguration.ControlPlane = &bootstrapv1.JoinControlPlane{}
 		config.Spec.JoinConfiguration.NodeRegistration.ImagePullPolicy = "IfNotPresent"
 	}
-	return Machine{
+	return &Machine{
 		Machine: &clusterv1.Machine{
 			ObjectMeta: metav1.ObjectMeta{
 				CreationTimestamp: metav1.NewTime(now.Add(-24 * time.Hour)),
@@ -64,10 +65,17 @@ func created(t *testing.T, from *controlplanev1.KubeadmControlPlane, initializes
 			Spec: clusterv1.MachineSpec{Version: ptr.To(from.Spec.Version)},
 		},
 		Config: config,
-		Infrastructure: &metav1.ObjectMeta{Annotations: map[string]string{
+		Infrastructure: infrastructure(map[string]string{
 			clusterv1.TemplateClonedFromNameAnnotation: "t", clusterv1.TemplateClonedFromGroupKindAnnotation: "ThingTemplate.infra.x",
-		}},
+		}),
 	}
+}
+
+// infrastructure returns an infrastructure machine with these annotations.
+func infrastructure(annotations map[string]string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetAnnotations(annotations)
+	return u
 }
 
 // reasonCase is a change of the control plane or of a Machine that was created from it, with the expected reasons.
@@ -207,7 +215,7 @@ func otherCases() []reasonCase {
 			s.MachineTemplate.InfrastructureRef.APIVersion = "infra.x/v2"
 		}},
 		{
-			reason: "infrastructure without annotations is not compared", machine: func(m *Machine) { m.Infrastructure = &metav1.ObjectMeta{} },
+			reason: "infrastructure without annotations is not compared", machine: func(m *Machine) { m.Infrastructure = infrastructure(nil) },
 			spec: func(s *controlplanev1.KubeadmControlPlaneSpec) { s.MachineTemplate.InfrastructureRef.Name = "u" },
 		},
 		{
@@ -258,7 +266,7 @@ func otherCases() []reasonCase {
 	}
 }
 
-func TestReasons(t *testing.T) {
+func TestOutdatedReasons(t *testing.T) {
 	cases := slices.Concat(clusterCases(), configCases(), policyCases(), otherCases())
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -268,9 +276,9 @@ func TestReasons(t *testing.T) {
 				tc.spec(&kcp.Spec)
 			}
 			if tc.machine != nil {
-				tc.machine(&m)
+				tc.machine(m)
 			}
-			if diff := cmp.Diff(tc.want, Reasons(kcp, m, now)); diff != "" {
+			if diff := cmp.Diff(tc.want, OutdatedReasons(kcp, m, now)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -303,9 +311,9 @@ func TestDue(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		m := Machine{Machine: &clusterv1.Machine{Status: clusterv1.MachineStatus{CertificatesExpiryDate: tt.expiry}}}
+		m := &Machine{Machine: &clusterv1.Machine{Status: clusterv1.MachineStatus{CertificatesExpiryDate: tt.expiry}}}
 		m.CreationTimestamp = metav1.NewTime(tt.created)
-		if got := Due(&controlplanev1.KubeadmControlPlane{Spec: tt.spec}, m); !got.Equal(tt.want) {
+		if got := due(&controlplanev1.KubeadmControlPlane{Spec: tt.spec}, m); !got.Equal(tt.want) {
 			t.Errorf("%s: due %s, want %s", tt.reason, got, tt.want)
 		}
 	}
