@@ -5,8 +5,7 @@
 //   - quorum: which members can be removed from etcd
 //   - connection: the workload cluster
 //   - health: the health of Machines
-//   - hook: the pre-terminate hook of Machines
-//   - membership: removes etcd members
+//   - membership: removes etcd members, and the hook that holds Machines until then
 //   - credentials: CAs, service account key and kubeconfig
 //   - machines: creates, updates, adopts and deletes Machines
 //   - remediation: replaces unhealthy Machines

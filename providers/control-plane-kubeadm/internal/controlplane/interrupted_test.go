@@ -14,7 +14,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -52,7 +52,7 @@ func TestAnInterruptedScaleDownIsContinuedWithTheSameMachine(t *testing.T) {
 	two := int32(2)
 	b.KCP.Spec.Replicas = &two
 	b.play(t, f)
-	if m := b.Named(first.Machine); hook.IsSet(m.Machine) {
+	if m := b.Named(first.Machine); membership.HasHook(m.Machine) {
 		t.Error("its member is removed, and it is still held")
 	}
 	for _, m := range b.Machines {
@@ -88,8 +88,8 @@ func TestNoMachineIsDeletedWithoutTheHook(t *testing.T) {
 	b.Annotate(t, name, nil)
 	reload(t, b, f)
 	b.play(t, f)
-	if m := b.Named(name); !m.Deleting() || !hook.IsSet(m.Machine) {
-		t.Errorf("Machine %s is being deleted: %t, with our hook: %t; want both", name, m.Deleting(), hook.IsSet(m.Machine))
+	if m := b.Named(name); !m.Deleting() || !membership.HasHook(m.Machine) {
+		t.Errorf("Machine %s is being deleted: %t, with our hook: %t; want both", name, m.Deleting(), membership.HasHook(m.Machine))
 	}
 }
 
@@ -158,7 +158,7 @@ func TestTheLastMachineIsReplacedBeforeItIsDeleted(t *testing.T) {
 	}
 	b.play(t, f) // all but one are released
 	for _, name := range []string{"a", "b", "c"} {
-		if m := b.Named(name); !hook.IsSet(m.Machine) { // as the Machine controller does
+		if m := b.Named(name); !membership.HasHook(m.Machine) { // as the Machine controller does
 			m.Finalizers = nil
 			testenv.Must(t, b.API.Update(t.Context(), m.Machine))
 		}

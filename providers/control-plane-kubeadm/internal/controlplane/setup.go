@@ -11,7 +11,6 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/contract"
@@ -71,5 +70,5 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := step.Add(ctx, mgr, outside, declared); err != nil {
 		return err
 	}
-	return hook.SetupOrphaned(ctx, mgr, step.OutsideOf(mgr, "kubeadm-control-plane-controller", o.Filter), o.Workers)
+	return setupOrphanedMachines(ctx, mgr, step.OutsideOf(mgr, "kubeadm-control-plane-controller", o.Filter), o.Workers)
 }

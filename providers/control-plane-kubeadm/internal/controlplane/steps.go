@@ -77,7 +77,7 @@ func (c *Controller) preTerminate(ctx context.Context, s *scope) (step.Result, e
 }
 
 func (c *Controller) removeOrphaned(ctx context.Context, s *scope) (step.Result, error) {
-	return c.members().RemoveOrphaned(ctx, s.membership())
+	return c.members().RemoveOrphanedMembers(ctx, s.membership())
 }
 
 func (c *Controller) certificates(ctx context.Context, s *scope) (result step.Result, err error) {

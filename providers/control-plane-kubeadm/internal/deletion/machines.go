@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -25,7 +25,7 @@ func (d Deleter) Machines(ctx context.Context, cp *snapshot.ControlPlane) (step.
 		return step.Wait("the garbage collector to orphan the Machines of the control plane").WithConditions(Deleting()), nil
 	}
 	result := step.Wait("the Machines of the control plane to be deleted").WithConditions(Deleting())
-	if !slices.ContainsFunc(cp.Machines, func(m *snapshot.Machine) bool { return hook.IsSet(m.Machine) || !m.Deleting() }) {
+	if !slices.ContainsFunc(cp.Machines, func(m *snapshot.Machine) bool { return membership.HasHook(m.Machine) || !m.Deleting() }) {
 		return result, nil
 	}
 	workers, err := d.liveWorkers(ctx, cp)
@@ -61,7 +61,7 @@ func (d Deleter) deleteAll(ctx context.Context, cp *snapshot.ControlPlane) error
 
 // deleteMachine deletes a Machine, unless it has changed since it was read: it may have another controller now.
 func (d Deleter) deleteMachine(ctx context.Context, cp *snapshot.ControlPlane, m *snapshot.Machine) error {
-	if err := hook.Remove(ctx, d.Outside, m.Machine); err != nil || m.Deleting() || !metav1.IsControlledBy(m.Machine, cp.KCP) {
+	if err := membership.RemoveHook(ctx, d.Outside, m.Machine); err != nil || m.Deleting() || !metav1.IsControlledBy(m.Machine, cp.KCP) {
 		return err
 	}
 	if err := d.Delete(ctx, m.Machine); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -30,7 +30,7 @@ func (d Deleter) Release(ctx context.Context, cp *snapshot.ControlPlane) (step.R
 		case !controlPlane || controller != nil && controller.UID == cp.KCP.UID:
 			left++
 		case controller == nil:
-			errs = append(errs, hook.Remove(ctx, d.Outside, m))
+			errs = append(errs, membership.RemoveHook(ctx, d.Outside, m))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -136,7 +136,7 @@ func newMachine(cp *snapshot.ControlPlane, infrastructure *unstructured.Unstruct
 	annotations[snapshot.ConfigAnnotation] = hash
 	annotations[controlplanev1.KubeadmClusterConfigurationAnnotation] = string(recorded)
 	if cp.StackedEtcd() {
-		annotations[controlplanev1.PreTerminateHookCleanupAnnotation] = "" // see package hook
+		annotations[controlplanev1.PreTerminateHookCleanupAnnotation] = "" // see package membership
 	}
 	if remediated, ok := cp.KCP.Annotations[controlplanev1.RemediationInProgressAnnotation]; ok {
 		annotations[controlplanev1.RemediationForAnnotation] = remediated

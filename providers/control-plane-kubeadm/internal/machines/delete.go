@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 )
 
@@ -19,7 +19,7 @@ import (
 // fails.
 func (mgr *Manager) Delete(ctx context.Context, cp *snapshot.ControlPlane, m *snapshot.Machine) error {
 	if cp.StackedEtcd() {
-		if err := hook.Ensure(ctx, mgr.Outside, m.Machine); err != nil {
+		if err := membership.EnsureHook(ctx, mgr.Outside, m.Machine); err != nil {
 			return err
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -192,8 +192,8 @@ func TestAdoptedMachinesGetTheHook(t *testing.T) {
 	infrastructure := &unstructured.Unstructured{}
 	infrastructure.SetName("new")
 	m, err := newMachine(b.ControlPlane, infrastructure, "")
-	if err != nil || !hook.IsSet(m) {
-		t.Errorf("a new Machine has the hook: %t, error %v", hook.IsSet(m), err)
+	if err != nil || !membership.HasHook(m) {
+		t.Errorf("a new Machine has the hook: %t, error %v", membership.HasHook(m), err)
 	}
 	if _, copied := dependent(b.ControlPlane, m).Annotations[controlplanev1.PreTerminateHookCleanupAnnotation]; copied {
 		t.Error("objects that are created for a Machine have the hook, too")

@@ -15,7 +15,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -51,7 +51,7 @@ func (mgr *Manager) propagate(ctx context.Context, cp *snapshot.ControlPlane, m 
 		if !m.Deleting() {
 			setMetadata(cp, m.Machine, m.Machine, dropped)
 			if cp.StackedEtcd() {
-				hook.Set(m.Machine) // Adopted Machines do not have it yet.
+				membership.SetHook(m.Machine) // Adopted Machines do not have it yet.
 			}
 		}
 		setTimeouts(cp, m.Machine, ours)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/quorum"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -56,7 +55,7 @@ func (s State) successor(cluster quorum.Cluster, leaving *snapshot.Machine) stri
 		if !m.Deleting() {
 			return m.Node()
 		}
-		if fallback == "" && hook.IsSet(m.Machine) {
+		if fallback == "" && HasHook(m.Machine) {
 			fallback = m.Node()
 		}
 	}

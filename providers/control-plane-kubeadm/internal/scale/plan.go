@@ -11,7 +11,6 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -52,7 +51,7 @@ func input(state membership.State, unreachable string) Input {
 func machine(m *snapshot.Machine, stackedEtcd bool) Machine {
 	p := Machine{
 		Name: m.Name, Created: m.CreationTimestamp.Time,
-		Deleting: m.Deleting(), Held: m.Deleting() && hook.IsSet(m.Machine), Outdated: len(m.Outdated) > 0,
+		Deleting: m.Deleting(), Held: m.Deleting() && membership.HasHook(m.Machine), Outdated: len(m.Outdated) > 0,
 	}
 	if m.Spec.FailureDomain != nil {
 		p.FailureDomain = *m.Spec.FailureDomain

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// RemoveOrphaned removes etcd members that have neither a Machine nor a Node.
-func (r *Remover) RemoveOrphaned(ctx context.Context, state State) (step.Result, error) {
+// RemoveOrphanedMembers removes etcd members that have neither a Machine nor a Node.
+func (r *Remover) RemoveOrphanedMembers(ctx context.Context, state State) (step.Result, error) {
 	if len(state.Machines) == 0 {
 		return step.Done(), nil
 	}

@@ -1,4 +1,4 @@
-package hook
+package membership
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// IsSet reports whether the Machine has our hook.
-func IsSet(m *clusterv1.Machine) bool {
+// HasHook reports whether the Machine has our hook.
+func HasHook(m *clusterv1.Machine) bool {
 	_, ok := m.Annotations[controlplanev1.PreTerminateHookCleanupAnnotation]
 	return ok
 }
 
-// IsReached reports whether the deletion of the Machine waits for nothing but our hook: its Node is drained, its volumes are
+// HookReached reports whether the deletion of the Machine waits for nothing but our hook: its Node is drained, its volumes are
 // detached, and all other pre-terminate hooks are removed. They may need the Node, and the Node needs the etcd member.
-func IsReached(m *clusterv1.Machine) bool {
+func HookReached(m *clusterv1.Machine) bool {
 	if m.DeletionTimestamp == nil || !condition.IsFalse(m, clusterv1.PreTerminateDeleteHookSucceededCondition) {
 		return false
 	}
@@ -33,29 +33,29 @@ func IsReached(m *clusterv1.Machine) bool {
 	return true
 }
 
-// Set sets our hook on the Machine in memory.
-func Set(m *clusterv1.Machine) {
+// SetHook sets our hook on the Machine in memory.
+func SetHook(m *clusterv1.Machine) {
 	if m.Annotations == nil {
 		m.Annotations = map[string]string{}
 	}
 	m.Annotations[controlplanev1.PreTerminateHookCleanupAnnotation] = ""
 }
 
-// Ensure sets our hook on the Machine in the API server, without a request if it is set, as it normally is. If the Machine has
+// EnsureHook sets our hook on the Machine in the API server, without a request if it is set, as it normally is. If the Machine has
 // changed since it was read, that is a conflict.
-func Ensure(ctx context.Context, outside step.Outside, m *clusterv1.Machine) error {
-	if IsSet(m) {
+func EnsureHook(ctx context.Context, outside step.Outside, m *clusterv1.Machine) error {
+	if HasHook(m) {
 		return nil
 	}
-	if err := outside.PatchIfUnchanged(ctx, m, func() { Set(m) }); err != nil {
+	if err := outside.PatchIfUnchanged(ctx, m, func() { SetHook(m) }); err != nil {
 		return fmt.Errorf("setting the pre-terminate hook of Machine %s: %w", m.Name, err)
 	}
 	return nil
 }
 
-// Remove removes our hook from the Machine in the API server, if it is set.
-func Remove(ctx context.Context, outside step.Outside, m *clusterv1.Machine) error {
-	if !IsSet(m) {
+// RemoveHook removes our hook from the Machine in the API server, if it is set.
+func RemoveHook(ctx context.Context, outside step.Outside, m *clusterv1.Machine) error {
+	if !HasHook(m) {
 		return nil
 	}
 	err := outside.Patch(ctx, m, func() { delete(m.Annotations, controlplanev1.PreTerminateHookCleanupAnnotation) })

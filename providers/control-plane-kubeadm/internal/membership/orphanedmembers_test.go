@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
-func TestRemoveOrphaned(t *testing.T) {
+func TestRemoveOrphanedMembers(t *testing.T) {
 	cases := []struct {
 		reason   string
 		nodeless string
@@ -46,7 +46,7 @@ func TestRemoveOrphaned(t *testing.T) {
 					m.Status.NodeRef = nil
 				}
 			}
-			result, err := b.remover().RemoveOrphaned(t.Context(), b.state())
+			result, err := b.remover().RemoveOrphanedMembers(t.Context(), b.state())
 			if err != nil || result.After() > 0 {
 				t.Errorf("result %+v, error %v", result, err)
 			}
@@ -66,7 +66,7 @@ func TestOrphanedMembersAreCheckedLive(t *testing.T) {
 		clusterv1.ClusterNameLabel: "c", clusterv1.MachineControlPlaneLabel: "",
 	}}}
 	testenv.Must(t, b.API.Create(t.Context(), d))
-	if _, err := b.remover().RemoveOrphaned(t.Context(), b.state()); err != nil || len(f.Actions()) != 0 {
+	if _, err := b.remover().RemoveOrphanedMembers(t.Context(), b.state()); err != nil || len(f.Actions()) != 0 {
 		t.Errorf("actions %q, error %v, want none", f.Actions(), err)
 	}
 }

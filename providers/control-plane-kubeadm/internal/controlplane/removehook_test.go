@@ -1,4 +1,4 @@
-package hook
+package controlplane
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 )
 
-func TestOrphanedMachines(t *testing.T) {
+func TestRemoveHook(t *testing.T) {
 	of := func() *controlplanev1.KubeadmControlPlane {
 		return &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cp", UID: "cp-uid"}}
 	}
@@ -56,11 +56,11 @@ func TestOrphanedMachines(t *testing.T) {
 			if tc.live != nil {
 				b.API.Cache.Hide(tc.live)
 			}
-			u := &orphaned{reader: b.Client, live: b.API}
+			c := &orphanedMachines{reader: b.Client, live: b.API}
 			if !tc.stays {
 				b.Deleted(t, "m")
 			}
-			runner := u.declared().Runner(b.Outside)
+			runner := c.declared().Runner(b.Outside)
 			for range 2 {
 				if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(tc.machine)}); err != nil {
 					t.Fatal(err)
@@ -70,20 +70,5 @@ func TestOrphanedMachines(t *testing.T) {
 				t.Errorf("it is held: %t, want %t", held, tc.held)
 			}
 		})
-	}
-}
-
-// The Machines of a deleted control plane are reconciled.
-func TestMachinesOfADeletedControlPlane(t *testing.T) {
-	free := kcptest.Machine("free", "cp-uid")
-	free.Annotations = nil
-	b := kcptest.New(t, kcptest.Machine("mine", "cp-uid"), kcptest.Machine("others", "another"), kcptest.Machine("orphan", ""), free)
-	u := &orphaned{reader: b.Client, live: b.API}
-	var got []string
-	for _, r := range u.ofControlPlane(t.Context(), b.KCP) {
-		got = append(got, r.Name)
-	}
-	if len(got) != 2 || got[0] != "mine" || got[1] != "orphan" {
-		t.Errorf("requests for %q", got)
 	}
 }
