@@ -49,7 +49,7 @@ func TestStranded(t *testing.T) {
 	}{
 		{"the first Machine of a new cluster is created", func(b *bench) { b.KCP.Status.Initialized = false }, unreachable{}, 0, scale.Initialize, false, 0, ""},
 		{"an API server responds, so a Machine can join", nothing, workloads{alive}, 0, scale.ScaleUp, false, 0, ""},
-		{"the connection is not broken yet", nothing, workloads{unresponsive}, 0, scale.ScaleUp, true, connection.StrandedRetry, "no API server responds at h:1"},
+		{"the connection is not broken yet", nothing, workloads{unresponsive}, 0, scale.ScaleUp, true, strandedRetry, "no API server responds at h:1"},
 		{"a manager that has just started is not connected yet", nothing, unreachable{}, 0, scale.ScaleUp, true, connection.UnreachableAfter, ""},
 		{"nothing is left", nothing, unreachable{}, connection.UnreachableAfter, scale.ScaleUp, true, 0, "The data of its etcd is lost unless there is a backup"},
 		{"the condition of the Cluster is the only sign that it is initialized", remembered, unreachable{}, connection.UnreachableAfter, scale.ScaleUp, true, 0, "delete Cluster ns/c and create it again"},

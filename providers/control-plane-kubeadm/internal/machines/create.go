@@ -39,8 +39,10 @@ type Manager struct {
 	step.Outside
 	// External reads infrastructure templates and machines.
 	External external.Reader
-	Confirm  snapshot.LiveReader
 }
+
+// Confirm returns the reader that checks snapshots against the API server.
+func (mgr *Manager) Confirm() snapshot.LiveReader { return snapshot.LiveReader{Reader: mgr.Live} }
 
 // Create creates a Machine, and then the objects that it refers to. After an interruption, Complete creates those.
 func (mgr *Manager) Create(ctx context.Context, cp *snapshot.ControlPlane, failureDomain string, role Role) error {

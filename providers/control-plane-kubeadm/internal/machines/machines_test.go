@@ -27,24 +27,7 @@ import (
 
 // manager returns a Manager in a World.
 func manager(w *kcptest.World) *Manager {
-	return &Manager{Outside: w.Outside, External: w.External, Confirm: snapshot.LiveReader{Reader: w.Live}}
-}
-
-func TestAdopt(t *testing.T) {
-	machine := func(version string) *clusterv1.Machine {
-		return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}, Spec: clusterv1.MachineSpec{Version: &version}}
-	}
-	for version, want := range map[string]bool{"v1.29.9": true, "v1.30.1": true, "v1.31.0": true, "v1.28.0": false, "v1.32.0": false, "v2.30.0": false} {
-		m := machine(version)
-		b := kcptest.New(t, m)
-		b.Orphans = []*clusterv1.Machine{m}
-		_, err := manager(b).Adopt(t.Context(), b.ControlPlane)
-		live := &clusterv1.Machine{}
-		testenv.Must(t, b.API.Get(t.Context(), client.ObjectKeyFromObject(m), live))
-		if got := metav1.IsControlledBy(live, b.KCP); got != want || (err == nil) != want {
-			t.Errorf("version %s: adopted %t, error %v, want %t", version, got, err, want)
-		}
-	}
+	return &Manager{Outside: w.Outside, External: w.External}
 }
 
 // After an interruption, the KubeadmConfig of a Machine is created once.

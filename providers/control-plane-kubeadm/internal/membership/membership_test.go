@@ -39,7 +39,7 @@ func (b *bench) state() State {
 }
 
 func (b *bench) remover() *Remover {
-	return &Remover{Outside: b.Outside, Confirm: snapshot.LiveReader{Reader: b.Live}}
+	return &Remover{Outside: b.Outside}
 }
 
 func three(t *testing.T) (*bench, *kcptest.Workload) {
@@ -276,13 +276,12 @@ func TestWaitsAreReportedOnce(t *testing.T) {
 	b.Drained(t, "b")
 	for round, want := range []int{1, 0, 0} {
 		reload(t, b, f)
-		var workload health.Workload = f
 		if round == 2 {
-			workload, b.workload, b.observed = nil, nil, nil
-		}
-		inspector := health.Inspector{Outside: b.Outside}
-		if _, _, err := inspector.Inspect(t.Context(), b.ControlPlane, workload, false); err != nil {
-			t.Fatal(err)
+			b.workload, b.observed = nil, nil
+		} else {
+			for _, m := range b.Machines { // as the step inspect does
+				testenv.Must(t, b.SetConditions(t.Context(), m.Machine, health.Conditions(b.ControlPlane, m, b.observed)...))
+			}
 		}
 		b.API.Writes = nil
 		if _, err := b.remover().PreTerminate(t.Context(), b.state()); err != nil {

@@ -19,7 +19,7 @@ func (r *Remover) RemoveOrphanedMembers(ctx context.Context, state State) (step.
 		return step.Done(), nil
 	}
 	// A Machine that the cache does not show yet may have a member.
-	if stale, err := r.Confirm.Machines(ctx, state.ControlPlane); err != nil || stale != "" {
+	if stale, err := r.confirm().Machines(ctx, state.ControlPlane); err != nil || stale != "" {
 		return step.Done(), err
 	}
 	var errs []error

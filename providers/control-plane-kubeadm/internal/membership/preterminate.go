@@ -56,7 +56,7 @@ func (r *Remover) release(ctx context.Context, state State, m *snapshot.Machine)
 		return "", nil
 	case !state.Initialized():
 		// There is no etcd yet that could lose a member. If that is wrong, the cluster is lost.
-		if stale, err := r.Confirm.Uninitialized(ctx, state.ControlPlane); stale != "" || err != nil {
+		if stale, err := r.confirm().Uninitialized(ctx, state.ControlPlane); stale != "" || err != nil {
 			return "", err // The event that the cache lacks triggers the next reconcile.
 		}
 		return "", RemoveHook(ctx, r.Outside, m.Machine)

@@ -23,10 +23,10 @@ type Workload interface {
 }
 
 // Remover removes etcd members.
-type Remover struct {
-	step.Outside
-	Confirm snapshot.LiveReader
-}
+type Remover struct{ step.Outside }
+
+// confirm returns the reader that checks snapshots against the API server.
+func (r *Remover) confirm() snapshot.LiveReader { return snapshot.LiveReader{Reader: r.Live} }
 
 // State is what decisions about members are based on: the Machines, and the observed workload cluster.
 type State struct {

@@ -17,22 +17,19 @@ import (
 )
 
 // Remediator replaces unhealthy Machines.
-type Remediator struct {
-	Machines *machines.Manager
-	Confirm  snapshot.LiveReader
-}
+type Remediator struct{ Manager *machines.Manager }
 
 // Remediate deletes an unhealthy Machine, if there is one and all checks pass.
 func (r Remediator) Remediate(ctx context.Context, state membership.State) (step.Result, error) {
 	if err := r.clearRecovered(ctx, state.ControlPlane); err != nil {
-		return step.Result{}, err
+		return step.Done(), err
 	}
 	if err := r.finish(ctx, state.ControlPlane); err != nil {
-		return step.Result{}, err
+		return step.Done(), err
 	}
 	inProgress, err := inProgress(state.KCP)
 	if err != nil {
-		return step.Result{}, err
+		return step.Done(), err
 	}
 	m := candidate(state.ControlPlane, inProgress)
 	switch {
@@ -41,11 +38,11 @@ func (r Remediator) Remediate(ctx context.Context, state membership.State) (step
 	case m.Deleting():
 		return step.Wait("Machine " + m.Name + " to be deleted"), nil
 	}
-	now := r.Machines.Clock.Now()
+	now := r.Manager.Clock.Now()
 	if wait := preflight(state, m, inProgress, now); wait != nil {
 		return r.state(ctx, m, *wait)
 	}
-	if stale, err := r.Confirm.Decision(ctx, state.ControlPlane); stale != "" || err != nil {
+	if stale, err := r.Manager.Confirm().Decision(ctx, state.ControlPlane); stale != "" || err != nil {
 		return stale.Wait(), err
 	}
 	record := inProgress
@@ -53,7 +50,7 @@ func (r Remediator) Remediate(ctx context.Context, state membership.State) (step
 		record = retryOf(state.KCP, m, now).record
 	}
 	if err := begin(state.KCP, record); err != nil {
-		return step.Result{}, err
+		return step.Done(), err
 	}
 	return step.Run(ctx, state,
 		step.Do("record", func(context.Context, membership.State) (step.Result, error) { return step.Checkpoint(), nil }),
@@ -73,12 +70,12 @@ func (r Remediator) delete(ctx context.Context, state membership.State, m *snaps
 			return r.state(ctx, m, *waiting(health.EtcdBackstop, "Waiting for %s", why))
 		}
 	}
-	if err := r.Machines.Delete(ctx, state.ControlPlane, m); err != nil {
+	if err := r.Manager.Delete(ctx, state.ControlPlane, m); err != nil {
 		if step.IsStale(err) {
-			return step.Result{}, err
+			return step.Done(), err
 		}
 		_, saveErr := r.state(ctx, m, status{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityError, "The Machine cannot be deleted", 0})
-		return step.Result{}, errors.Join(err, saveErr)
+		return step.Done(), errors.Join(err, saveErr)
 	}
 	_, err := r.state(ctx, m, status{clusterv1.RemediationInProgressReason, clusterv1.ConditionSeverityWarning, "", 0})
 	return step.Wait(fmt.Sprintf("Machine %s to be deleted, which is being remediated (retry %d)", m.Name, record.RetryCount)), err
@@ -86,7 +83,7 @@ func (r Remediator) delete(ctx context.Context, state membership.State, m *snaps
 
 // state sets the condition of the Machine, and lets the steps that follow continue.
 func (r Remediator) state(ctx context.Context, m *snapshot.Machine, s status) (step.Result, error) {
-	err := r.Machines.SetConditions(ctx, m.Machine, condition.False(clusterv1.MachineOwnerRemediatedCondition, s.severity, s.reason, "%s", s.message))
+	err := r.Manager.SetConditions(ctx, m.Machine, condition.False(clusterv1.MachineOwnerRemediatedCondition, s.severity, s.reason, "%s", s.message))
 	if err != nil || s.after == 0 {
 		return step.Done(), err
 	}
@@ -99,7 +96,7 @@ func (r Remediator) clearRecovered(ctx context.Context, cp *snapshot.ControlPlan
 		if condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition) && condition.IsTrue(m, clusterv1.MachineHealthCheckSucceededCondition) {
 			before := m.Status.Conditions.DeepCopy()
 			condition.Delete(m, clusterv1.MachineOwnerRemediatedCondition)
-			if err := r.Machines.SaveConditions(ctx, m.Machine, before); err != nil {
+			if err := r.Manager.SaveConditions(ctx, m.Machine, before); err != nil {
 				return err
 			}
 		}
@@ -114,7 +111,7 @@ func (r Remediator) finish(ctx context.Context, cp *snapshot.ControlPlane) error
 		return err
 	}
 	// Another leader may have recorded the next remediation, and that record must not be removed because of a stale cache.
-	stale, err := r.Confirm.ControlPlane(ctx, cp)
+	stale, err := r.Manager.Confirm().ControlPlane(ctx, cp)
 	if stale != "" || err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -21,10 +20,7 @@ type Workload interface {
 }
 
 // Scaler changes the number of Machines.
-type Scaler struct {
-	Machines *machines.Manager
-	Confirm  snapshot.LiveReader
-}
+type Scaler struct{ Manager *machines.Manager }
 
 // Scale takes the action, if its preflight checks pass. Changes that let them pass trigger a reconcile: Machines, Nodes, Pods
 // and connections are watched, and etcd is queried at an interval (package health). newCA is whether this reconcile has created
@@ -32,25 +28,25 @@ type Scaler struct {
 func (s Scaler) Scale(ctx context.Context, state membership.State, workload Workload, action Action, newCA bool) (step.Result, error) {
 	switch {
 	case action.Kind == Nothing:
-		return untilRollout(state, s.Machines.Clock.Now()), nil
+		return untilRollout(state, s.Manager.Clock.Now()), nil
 	case action.Kind == Initialize:
 		return s.initialize(ctx, state, action, newCA)
 	case len(action.Blocked) > 0:
 		return step.Wait(fmt.Sprintf("%s: %s", action.Kind, action.Blockers())).KeepCondition(), nil
 	}
-	if stale, err := s.Confirm.Decision(ctx, state.ControlPlane); stale != "" || err != nil {
+	if stale, err := s.Manager.Confirm().Decision(ctx, state.ControlPlane); stale != "" || err != nil {
 		return stale.Wait().KeepCondition(), err
 	}
 	if action.Rollout {
 		if err := workload.PrepareVersion(ctx, state.KCP); err != nil {
-			return step.Result{}, fmt.Errorf("preparing the workload cluster for the rollout: %w", err)
+			return step.Done(), fmt.Errorf("preparing the workload cluster for the rollout: %w", err)
 		}
 	}
 	if action.Kind == ScaleDown {
 		return s.down(ctx, state, action.Machine)
 	}
-	if err := s.Machines.Create(ctx, state.ControlPlane, action.FailureDomain, machines.Join); err != nil {
-		return step.Result{}, err
+	if err := s.Manager.Create(ctx, state.ControlPlane, action.FailureDomain, machines.Join); err != nil {
+		return step.Done(), err
 	}
 	return created("the new Machine to join"), nil
 }
@@ -60,12 +56,12 @@ func (s Scaler) Scale(ctx context.Context, state membership.State, workload Work
 // was deleted, the bootstrap provider still reads the Cluster live before it lets a Machine initialize it.
 func (s Scaler) initialize(ctx context.Context, state membership.State, action Action, newCA bool) (step.Result, error) {
 	if !newCA {
-		if stale, err := s.Confirm.Initialization(ctx, state.ControlPlane); stale != "" || err != nil {
+		if stale, err := s.Manager.Confirm().Initialization(ctx, state.ControlPlane); stale != "" || err != nil {
 			return stale.Wait().KeepCondition(), err
 		}
 	}
-	if err := s.Machines.Create(ctx, state.ControlPlane, action.FailureDomain, machines.Initialize); err != nil {
-		return step.Result{}, err
+	if err := s.Manager.Create(ctx, state.ControlPlane, action.FailureDomain, machines.Initialize); err != nil {
+		return step.Done(), err
 	}
 	return created("the first Machine to initialize the cluster"), nil
 }
@@ -86,11 +82,11 @@ func (s Scaler) down(ctx context.Context, state membership.State, name string) (
 			return step.WaitAtMost(health.EtcdBackstop, why).KeepCondition(), nil
 		}
 	}
-	if err := s.Machines.Delete(ctx, state.ControlPlane, m); err != nil {
+	if err := s.Manager.Delete(ctx, state.ControlPlane, m); err != nil {
 		if !step.IsStale(err) {
 			step.Warning(ctx, "FailedScaleDown", "Cannot delete Machine %s: %s", m.Name, err)
 		}
-		return step.Result{}, err
+		return step.Done(), err
 	}
 	return step.Wait("Machine " + m.Name + " to be deleted").KeepCondition(), nil
 }

@@ -1,4 +1,4 @@
-package status
+package controlplane
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ import (
 )
 
 // healthConditions returns the conditions for the health of components and etcd on all Machines.
-func healthConditions(f Found) []clusterv1.Condition {
-	if f.Lost {
-		return lost(f.StackedEtcd())
+func healthConditions(s *scope) []clusterv1.Condition {
+	if s.connection.Lost {
+		return lostConditions(s.StackedEtcd())
 	}
 	components := summary{
 		condition: controlplanev1.ControlPlaneComponentsHealthyCondition,
@@ -27,49 +27,49 @@ func healthConditions(f Found) []clusterv1.Condition {
 		condition: controlplanev1.EtcdClusterHealthyCondition,
 		unhealthy: controlplanev1.EtcdClusterUnhealthyReason, unknown: controlplanev1.EtcdClusterUnknownReason,
 	}
-	for _, m := range f.Machines {
-		for _, c := range health.Components(f.StackedEtcd()) {
+	for _, m := range s.Machines {
+		for _, c := range health.Components(s.StackedEtcd()) {
 			components.add("Machine "+m.Name, condition.Get(m, c.Condition))
 		}
 		etcd.add("Machine "+m.Name, condition.Get(m, controlplanev1.MachineEtcdMemberHealthyCondition))
 	}
-	nodes, members := unclaimed(f)
+	nodes, members := unclaimed(s)
 	components.errors, etcd.errors = append(components.errors, nodes...), append(etcd.errors, members...)
-	if !f.StackedEtcd() {
+	if !s.StackedEtcd() {
 		return append(components.conditions(), condition.True(controlplanev1.EtcdClusterHealthyCondition))
 	}
 	return append(components.conditions(), etcd.conditions()...)
 }
 
-// lost returns the conditions while the workload cluster is unreachable.
-func lost(stackedEtcd bool) []clusterv1.Condition {
+// lostConditions returns the conditions while the workload cluster is unreachable.
+func lostConditions(stackedEtcd bool) []clusterv1.Condition {
 	const message = "The workload cluster is unreachable"
-	stated := []clusterv1.Condition{
+	all := []clusterv1.Condition{
 		condition.Unknown(controlplanev1.ControlPlaneComponentsHealthyCondition, controlplanev1.ControlPlaneComponentsInspectionFailedReason, message),
 	}
 	if stackedEtcd {
-		stated = append(stated, condition.Unknown(controlplanev1.EtcdClusterHealthyCondition, controlplanev1.EtcdClusterInspectionFailedReason, message))
+		all = append(all, condition.Unknown(controlplanev1.EtcdClusterHealthyCondition, controlplanev1.EtcdClusterInspectionFailedReason, message))
 	}
-	return stated
+	return all
 }
 
 // unclaimed returns Nodes and etcd members without a Machine. While a Machine has no Node yet, they may belong to it.
-func unclaimed(f Found) (nodes, members []string) {
-	if f.Observed == nil || f.WithoutNode() {
+func unclaimed(s *scope) (nodes, members []string) {
+	if s.observed == nil || s.WithoutNode() {
 		return nil, nil
 	}
 	known := map[string]bool{"": true}
-	for _, m := range f.Machines {
+	for _, m := range s.Machines {
 		known[m.Node()] = true
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.Observed.Nodes)) {
+	for _, name := range slices.Sorted(maps.Keys(s.observed.Nodes)) {
 		if !known[name] {
 			nodes = append(nodes, "Node "+name+" without a Machine")
 			known[name] = true
 		}
 	}
-	for _, node := range slices.Sorted(maps.Keys(f.Observed.Etcd)) {
-		for _, name := range f.Observed.Etcd[node].Members {
+	for _, node := range slices.Sorted(maps.Keys(s.observed.Etcd)) {
+		for _, name := range s.observed.Etcd[node].Members {
 			if !known[name] {
 				members = append(members, "etcd member "+name+" without a Machine")
 				known[name] = true

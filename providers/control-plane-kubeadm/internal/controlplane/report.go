@@ -1,4 +1,4 @@
-package status
+package controlplane
 
 import (
 	"context"
@@ -9,50 +9,38 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// Found is the result of the other steps of a reconcile.
-type Found struct {
-	*snapshot.ControlPlane
-	health.Inspection
-	// Lost is true if the workload cluster has been unreachable for so long that its health is unknown.
-	Lost bool
-	// Action is the next change of the number of Machines.
-	Action scale.Action
-}
-
-// Report computes the status. There is nothing to report before the infrastructure of the Cluster is ready.
-func Report(ctx context.Context, f Found) (step.Result, error) {
-	if f.KCP.DeletionTimestamp != nil || f.Cluster == nil || !f.Cluster.Status.InfrastructureReady && len(f.Machines) == 0 {
+// report computes the status. There is nothing to report before the infrastructure of the Cluster is ready.
+func report(ctx context.Context, s *scope) (step.Result, error) {
+	if s.KCP.DeletionTimestamp != nil || s.Cluster == nil || !s.Cluster.Status.InfrastructureReady && len(s.Machines) == 0 {
 		return step.Done(), nil
 	}
-	status := &f.KCP.Status
-	status.Selector = fmt.Sprintf("%s=%s,%s", clusterv1.ClusterNameLabel, f.Cluster.Name, clusterv1.MachineControlPlaneLabel)
-	f.count(status)
-	if version := lowestVersion(f.Machines); version != "" {
+	status := &s.KCP.Status
+	status.Selector = fmt.Sprintf("%s=%s,%s", clusterv1.ClusterNameLabel, s.Cluster.Name, clusterv1.MachineControlPlaneLabel)
+	s.count(status)
+	if version := lowestVersion(s.Machines); version != "" {
 		status.Version = &version
 	}
-	healthy := healthConditions(f)
-	announce(ctx, f, healthy)
-	return step.Done().WithConditions(slices.Concat(machineConditions(f.ControlPlane), healthy)...), nil
+	healthy := healthConditions(s)
+	announceBlockers(ctx, s, healthy)
+	return step.Done().WithConditions(slices.Concat(machineConditions(s.ControlPlane), healthy)...), nil
 }
 
 // count sets the numbers of replicas.
-func (f Found) count(status *controlplanev1.KubeadmControlPlaneStatus) {
-	status.Replicas = int32(len(f.Machines))
+func (s *scope) count(status *controlplanev1.KubeadmControlPlaneStatus) {
+	status.Replicas = int32(len(s.Machines))
 	status.UpdatedReplicas = 0
-	for _, m := range f.Machines {
+	for _, m := range s.Machines {
 		if !m.Deleting() && len(m.Outdated) == 0 {
 			status.UpdatedReplicas++
 		}
 	}
-	if f.Observed != nil {
-		status.ReadyReplicas = f.Observed.ReadyNodes()
+	if s.observed != nil {
+		status.ReadyReplicas = s.observed.ReadyNodes()
 		status.Ready = status.ReadyReplicas > 0
 	}
 	// There may be more Nodes than Machines for a moment.
@@ -77,7 +65,7 @@ func lowestVersion(machines []*snapshot.Machine) string {
 
 // machineConditions returns the conditions that aggregate the Ready conditions of the Machines.
 func machineConditions(cp *snapshot.ControlPlane) []clusterv1.Condition {
-	var stated []clusterv1.Condition
+	var all []clusterv1.Condition
 	children := make([]condition.Child, 0, len(cp.Machines))
 	allReady := true
 	for _, m := range cp.Machines {
@@ -85,18 +73,18 @@ func machineConditions(cp *snapshot.ControlPlane) []clusterv1.Condition {
 		allReady = allReady && condition.IsTrue(m, clusterv1.ReadyCondition)
 	}
 	if ready, ok := condition.Aggregate(controlplanev1.MachinesReadyCondition, children); ok {
-		stated = append(stated, ready)
+		all = append(all, ready)
 	}
 	if allReady && len(cp.Machines) == cp.Desired() {
-		stated = append(stated, condition.True(controlplanev1.ResizedCondition))
+		all = append(all, condition.True(controlplanev1.ResizedCondition))
 	}
-	return stated
+	return all
 }
 
-// announce sends an event if a change has to wait until the control plane is healthy, but not if it waits for a new Machine.
-func announce(ctx context.Context, f Found, healthy []clusterv1.Condition) {
+// announceBlockers sends an event if a change has to wait until the control plane is healthy, but not if it waits for a new Machine.
+func announceBlockers(ctx context.Context, s *scope, healthy []clusterv1.Condition) {
 	broken := slices.ContainsFunc(healthy, func(c clusterv1.Condition) bool { return c.Severity == clusterv1.ConditionSeverityError })
-	if why := f.Action.Blockers(); why != "" && (f.Action.Begins && broken || f.Regressed) {
+	if why := s.action.Blockers(); why != "" && (s.action.Begins && broken || s.regressed) {
 		step.Warning(ctx, "ControlPlaneUnhealthy", "Waiting for the control plane to pass its checks: %s", why)
 	}
 }

@@ -1,4 +1,4 @@
-package deletion
+package controlplane
 
 import (
 	"context"
@@ -13,54 +13,51 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// Deleter deletes control planes.
-type Deleter struct {
-	step.Outside
-	Confirm snapshot.LiveReader
-	// MachinePools is true if the kind MachinePool is enabled.
-	MachinePools bool
+// waitForWorkers waits until all workers are deleted: draining their Nodes requires the API server.
+func waitForWorkers(_ context.Context, s *scope) (step.Result, error) {
+	return step.Wait(fmt.Sprintf("the workers of Cluster %s to be deleted (%d)", s.Key(), s.workers)).WithConditions(deleting()), nil
 }
 
-// Workers counts the worker Machines and MachinePools of the Cluster in the cache.
-func (d Deleter) Workers(ctx context.Context, cp *snapshot.ControlPlane) (int, error) {
-	of := []client.ListOption{client.InNamespace(cp.KCP.Namespace), client.MatchingFields{snapshot.ClusterIndex: cp.Cluster.Name}}
+// cachedWorkers counts the worker Machines and MachinePools of the Cluster in the cache.
+func (c *Controller) cachedWorkers(ctx context.Context, cp *snapshot.ControlPlane) (int, error) {
+	inCluster := []client.ListOption{client.InNamespace(cp.KCP.Namespace), client.MatchingFields{snapshot.ClusterIndex: cp.Cluster.Name}}
 	machines := &clusterv1.MachineList{}
-	if err := d.Client.List(ctx, machines, of...); err != nil {
+	if err := c.Client.List(ctx, machines, inCluster...); err != nil {
 		return 0, fmt.Errorf("listing the Machines of Cluster %s: %w", cp.Key(), err)
 	}
 	count := countWorkers(machines.Items)
-	if !d.MachinePools {
+	if !c.machinePools {
 		return count, nil
 	}
 	pools := &clusterv1.MachinePoolList{}
-	if err := d.Client.List(ctx, pools, of...); err != nil {
+	if err := c.Client.List(ctx, pools, inCluster...); err != nil {
 		return 0, fmt.Errorf("listing the MachinePools of Cluster %s: %w", cp.Key(), err)
 	}
 	return count + len(pools.Items), nil
 }
 
-// Deleting returns the condition of a control plane that waits for Machines to be deleted.
-func Deleting() clusterv1.Condition {
+// deleting returns the condition of a control plane that waits for Machines to be deleted.
+func deleting() clusterv1.Condition {
 	return condition.False(controlplanev1.ResizedCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, "")
 }
 
 // liveWorkers counts worker Machines and MachinePools in the API server.
-func (d Deleter) liveWorkers(ctx context.Context, cp *snapshot.ControlPlane) (int, error) {
-	machines, err := d.Confirm.ListMachines(ctx, cp)
+func (c *Controller) liveWorkers(ctx context.Context, cp *snapshot.ControlPlane) (int, error) {
+	machines, err := c.confirm().ListMachines(ctx, cp)
 	if err != nil {
 		return 0, err
 	}
-	pools, err := d.livePools(ctx, cp)
+	pools, err := c.livePools(ctx, cp)
 	return countWorkers(machines) + pools, err
 }
 
 // livePools counts the MachinePools of the Cluster in the API server. They may lack the label of the Cluster, so it lists all.
-func (d Deleter) livePools(ctx context.Context, cp *snapshot.ControlPlane) (int, error) {
-	if !d.MachinePools {
+func (c *Controller) livePools(ctx context.Context, cp *snapshot.ControlPlane) (int, error) {
+	if !c.machinePools {
 		return 0, nil
 	}
 	pools := &clusterv1.MachinePoolList{}
-	if err := d.Confirm.List(ctx, pools, client.InNamespace(cp.KCP.Namespace)); err != nil {
+	if err := c.confirm().List(ctx, pools, client.InNamespace(cp.KCP.Namespace)); err != nil {
 		return 0, fmt.Errorf("listing the MachinePools of namespace %s: %w", cp.KCP.Namespace, err)
 	}
 	count := 0
