@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -39,8 +40,8 @@ func (r Remediator) Remediate(ctx context.Context, state membership.State) (step
 		return step.Wait("Machine " + m.Name + " to be deleted"), nil
 	}
 	now := r.Manager.Clock.Now()
-	if wait := preflight(state, m, inProgress, now); wait != nil {
-		return r.state(ctx, m, *wait)
+	if failure := firstFailure(state, m, inProgress, now); failure != nil {
+		return r.report(ctx, m, waiting(failure.Reason, failure.RetryAfter))
 	}
 	if stale, err := r.Manager.Confirm().Decision(ctx, state.ControlPlane); stale != "" || err != nil {
 		return stale.Wait(), err
@@ -65,24 +66,38 @@ func (r Remediator) delete(ctx context.Context, state membership.State, m *snaps
 		switch why := state.MayRemove(ctx, m); why {
 		case "":
 		case membership.NoSuccessor:
-			return r.state(ctx, m, status{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityWarning, "There is no healthy etcd member that can become the leader", health.EtcdBackstop})
+			return r.report(ctx, m, status{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityWarning, "There is no healthy etcd member that can become the leader", health.EtcdBackstop})
 		default:
-			return r.state(ctx, m, *waiting(health.EtcdBackstop, "Waiting for %s", why))
+			return r.report(ctx, m, waiting("Waiting for "+why, health.EtcdBackstop))
 		}
 	}
 	if err := r.Manager.Delete(ctx, state.ControlPlane, m); err != nil {
 		if step.IsStale(err) {
 			return step.Done(), err
 		}
-		_, saveErr := r.state(ctx, m, status{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityError, "The Machine cannot be deleted", 0})
+		_, saveErr := r.report(ctx, m, status{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityError, "The Machine cannot be deleted", 0})
 		return step.Done(), errors.Join(err, saveErr)
 	}
-	_, err := r.state(ctx, m, status{clusterv1.RemediationInProgressReason, clusterv1.ConditionSeverityWarning, "", 0})
+	_, err := r.report(ctx, m, status{clusterv1.RemediationInProgressReason, clusterv1.ConditionSeverityWarning, "", 0})
 	return step.Wait(fmt.Sprintf("Machine %s to be deleted, which is being remediated (retry %d)", m.Name, record.RetryCount)), err
 }
 
-// state sets the condition of the Machine, and lets the steps that follow continue.
-func (r Remediator) state(ctx context.Context, m *snapshot.Machine, s status) (step.Result, error) {
+// status is the condition of a Machine about its remediation.
+type status struct {
+	reason   string
+	severity clusterv1.ConditionSeverity
+	message  string
+	// after is when the remediation is retried without an event; zero means never.
+	after time.Duration
+}
+
+// waiting is the status of a Machine whose remediation has to wait.
+func waiting(message string, after time.Duration) status {
+	return status{clusterv1.WaitingForRemediationReason, clusterv1.ConditionSeverityWarning, message, after}
+}
+
+// report sets the condition of the Machine, and lets the steps that follow continue.
+func (r Remediator) report(ctx context.Context, m *snapshot.Machine, s status) (step.Result, error) {
 	err := r.Manager.SetConditions(ctx, m.Machine, condition.False(clusterv1.MachineOwnerRemediatedCondition, s.severity, s.reason, "%s", s.message))
 	if err != nil || s.after == 0 {
 		return step.Done(), err

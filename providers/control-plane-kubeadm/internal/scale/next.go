@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"sigs.k8s.io/cluster-api/providers/internal/preflight"
 )
 
 // Machine is what decisions depend on of a control plane Machine.
@@ -67,7 +69,7 @@ type Action struct {
 	// FailureDomain is the failure domain of a new Machine, empty for none.
 	FailureDomain string
 	// Blocked are the checks that fail. The action must not be taken before all of them pass.
-	Blocked []Failure
+	Blocked []preflight.Failure
 	// Begins is true if no change was in progress before this reconcile. Only Plan sets it.
 	Begins bool
 }
@@ -103,7 +105,7 @@ func Next(in Input) Action {
 	default:
 		return a
 	}
-	a.Blocked = preflight(in, a)
+	a.Blocked = preflight.All(checks(), proposal{Input: in, action: a})
 	return a
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sigs.k8s.io/cluster-api/providers/internal/preflight"
 )
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -44,7 +46,9 @@ func parse(t *testing.T, words string) []Machine {
 }
 
 func TestNext(t *testing.T) {
-	blocked := func(machine string, check Check, reason string) []Failure { return []Failure{{check, machine, reason}} }
+	blocked := func(machine, check, reason string) []preflight.Failure {
+		return []preflight.Failure{{Check: check, Machine: machine, Reason: reason}}
+	}
 	cases := []struct {
 		reason   string
 		machines string

@@ -3,59 +3,74 @@ package scale
 import (
 	"fmt"
 	"strings"
+
+	"sigs.k8s.io/cluster-api/providers/internal/preflight"
 )
 
-// Check names a condition for changing the number of Machines.
-type Check string
-
+// The names of the checks.
 const (
 	// WorkloadReachable passes if the workload cluster responds.
-	WorkloadReachable Check = "WorkloadReachable"
+	WorkloadReachable = "WorkloadReachable"
 	// NoMachineDeleting passes if no Machine is being deleted: its etcd member may not have been removed yet, and there is one
 	// change of membership at a time.
-	NoMachineDeleting Check = "NoMachineDeleting"
-	// MachinesHealthy passes if all other Machines have a Node, healthy components and a healthy etcd member. Unknown is not
+	NoMachineDeleting = "NoMachineDeleting"
+	// MachinesHealthy passes if all Machines that stay have a Node, healthy components and a healthy etcd member. Unknown is not
 	// healthy.
-	MachinesHealthy Check = "MachinesHealthy"
+	MachinesHealthy = "MachinesHealthy"
 	// NoOrphanedMembers passes if every etcd member has a Machine: members without one are removed before another member joins.
-	NoOrphanedMembers Check = "NoOrphanedMembers"
+	NoOrphanedMembers = "NoOrphanedMembers"
 )
 
-// Failure is a check that fails, with the reason, and the Machine if it is about one.
-type Failure struct {
-	Check   Check
-	Machine string
-	Reason  string
+// proposal is an action, with the input that it was decided on.
+type proposal struct {
+	Input
+	action Action
 }
 
-// preflight returns all checks that fail, in the order of the Machines. The Machine that the action deletes need not be
-// healthy.
-func preflight(in Input, a Action) []Failure {
-	var failed []Failure
-	if in.Unreachable != "" {
-		failed = append(failed, Failure{Check: WorkloadReachable, Reason: in.Unreachable})
+// checks returns the checks that must pass before the number of Machines changes, in the order in which failures are reported.
+func checks() []preflight.Check[proposal] {
+	return []preflight.Check[proposal]{
+		{Name: WorkloadReachable, Run: workloadReachable},
+		{Name: NoMachineDeleting, Run: noMachineDeleting},
+		{Name: MachinesHealthy, Run: machinesHealthy},
+		{Name: NoOrphanedMembers, Run: noOrphanedMembers},
 	}
-	for _, m := range in.Machines {
-		switch {
-		case m.Held && in.lastIsHeld():
-		case m.Deleting:
-			failed = append(failed, Failure{NoMachineDeleting, m.Name, "it is being deleted"})
-		case m.Name != a.Machine && len(m.Problems) > 0:
-			failed = append(failed, Failure{MachinesHealthy, m.Name, strings.Join(m.Problems, ", ")})
-		}
-	}
-	if a.Kind == ScaleUp {
-		for _, name := range in.OrphanedMembers {
-			failed = append(failed, Failure{Check: NoOrphanedMembers, Reason: fmt.Sprintf("etcd member %q has no Machine", name)})
-		}
-	}
-	return failed
 }
 
-// String returns the failure as text for messages.
-func (f Failure) String() string {
-	if f.Machine == "" {
-		return f.Reason
+func workloadReachable(p proposal) []preflight.Failure {
+	if p.Unreachable == "" {
+		return nil
 	}
-	return "Machine " + f.Machine + ": " + f.Reason
+	return preflight.Because(p.Unreachable)
+}
+
+func noMachineDeleting(p proposal) []preflight.Failure {
+	var failures []preflight.Failure
+	for _, m := range p.Machines {
+		if m.Deleting && !(m.Held && p.lastIsHeld()) {
+			failures = append(failures, preflight.Failure{Machine: m.Name, Reason: "it is being deleted"})
+		}
+	}
+	return failures
+}
+
+func machinesHealthy(p proposal) []preflight.Failure {
+	var failures []preflight.Failure
+	for _, m := range p.Machines {
+		if !m.Deleting && m.Name != p.action.Machine && len(m.Problems) > 0 {
+			failures = append(failures, preflight.Failure{Machine: m.Name, Reason: strings.Join(m.Problems, ", ")})
+		}
+	}
+	return failures
+}
+
+func noOrphanedMembers(p proposal) []preflight.Failure {
+	if p.action.Kind != ScaleUp {
+		return nil
+	}
+	var failures []preflight.Failure
+	for _, name := range p.OrphanedMembers {
+		failures = append(failures, preflight.Failure{Reason: fmt.Sprintf("etcd member %q has no Machine", name)})
+	}
+	return failures
 }
