@@ -50,7 +50,7 @@
 //	observe           observes the workload cluster
 //	pre-terminate
 //	workers           waits for the workers of the Cluster: draining their Nodes requires the API server
-//	machines          deletes all Machines at once: etcd needs no quorum any more
+//	machines          deletes all Machines at once: etcd no longer needs a quorum
 //	release           removes the finalizer when all Machines are deleted
 //
 // Before the first Machine is deleted, and before the finalizer is removed, that is checked against the API server. The last step,

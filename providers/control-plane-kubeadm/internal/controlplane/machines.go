@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// deleteMachines deletes all Machines and removes our hook from them: etcd needs no quorum any more. It checks live that there are no
+// deleteMachines deletes all Machines and removes our hook from them: etcd no longer needs a quorum. It checks live that there are no
 // workers before it deletes the first one.
 func (c *Controller) deleteMachines(ctx context.Context, s *scope) (step.Result, error) {
 	if len(s.Machines) == 0 {

@@ -17,11 +17,11 @@ type joining struct {
 }
 
 func (j *joining) Etcd(ctx context.Context, nodes []string) []quorum.Member {
-	answers := j.Workload.Etcd(ctx, nodes)
+	responses := j.Workload.Etcd(ctx, nodes)
 	if j.queried++; j.queried == 1 || j.forever {
-		answers[0].Members = answers[0].Members[1:]
+		responses[0].Members = responses[0].Members[1:]
 	}
-	return answers
+	return responses
 }
 
 func TestMembersAreQueriedAgainIfTheyDisagree(t *testing.T) {

@@ -101,8 +101,8 @@ func announce(ctx context.Context, cp *snapshot.ControlPlane, err error) {
 	if !errors.As(err, &failure) {
 		return
 	}
-	stated := condition.False(controlplanev1.MachinesCreatedCondition, clusterv1.ConditionSeverityError, failure.Reason, "%v", failure)
-	if before := condition.Get(cp.KCP, stated.Type); before != nil && condition.SameState(*before, stated) {
+	reported := condition.False(controlplanev1.MachinesCreatedCondition, clusterv1.ConditionSeverityError, failure.Reason, "%v", failure)
+	if before := condition.Get(cp.KCP, reported.Type); before != nil && condition.SameState(*before, reported) {
 		return
 	}
 	event := "FailedScaleUp"

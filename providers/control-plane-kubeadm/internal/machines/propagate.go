@@ -24,7 +24,7 @@ import (
 const FieldManager = "capi-kubeadmcontrolplane"
 
 // Propagate updates labels, annotations and timeouts of the Machines, and labels and annotations of their infrastructure
-// machines and KubeadmConfigs, according to the template. Labels and annotations that are not in the template any more are
+// machines and KubeadmConfigs, according to the template. Labels and annotations that are no longer in the template are
 // removed if we have set them. The managedFields of the Machine show that, so the Machine is updated last: an interrupted
 // propagation starts again.
 func (mgr *Manager) Propagate(ctx context.Context, cp *snapshot.ControlPlane) (step.Result, error) {

@@ -159,8 +159,8 @@ func TestMembersOfMachinesThatTheCacheLacks(t *testing.T) {
 				if got := b.Held(t); !slices.Equal(held, got) {
 					t.Errorf("held are %q, want %q", got, held)
 				}
-				if said := condition.Get(b.Named("c"), controlplanev1.MachineEtcdMemberHealthyCondition); said.Message != "" {
-					t.Errorf("a stale cache is reported: %q", said.Message)
+				if reported := condition.Get(b.Named("c"), controlplanev1.MachineEtcdMemberHealthyCondition); reported.Message != "" {
+					t.Errorf("a stale cache is reported: %q", reported.Message)
 				}
 			})
 		}
@@ -260,9 +260,9 @@ func TestPreTerminate(t *testing.T) {
 			if got := b.Held(t); !slices.Equal(tc.held, got) || len(f.QuorumLost) > 0 {
 				t.Errorf("held are %q, want %q; quorum lost: %q", got, tc.held, f.QuorumLost)
 			}
-			said := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyCondition)
-			if (said.Message == "") != (tc.message == "") || !strings.Contains(said.Message, tc.message) {
-				t.Errorf("message %q, want %q", said.Message, tc.message)
+			reported := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyCondition)
+			if (reported.Message == "") != (tc.message == "") || !strings.Contains(reported.Message, tc.message) {
+				t.Errorf("message %q, want %q", reported.Message, tc.message)
 			}
 		})
 	}
@@ -319,9 +319,9 @@ func TestErrorsAreReportedOnce(t *testing.T) {
 		if b.StatusWrites() != want {
 			t.Errorf("round %d: %d writes of status, want %d", round, b.StatusWrites(), want)
 		}
-		said := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyCondition).Message
-		if !strings.Contains(said, "removing etcd member b: rejected 1 times") || len(said) > condition.BriefLength+100 {
-			t.Errorf("round %d: message %q", round, said)
+		reported := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyCondition).Message
+		if !strings.Contains(reported, "removing etcd member b: rejected 1 times") || len(reported) > condition.BriefLength+100 {
+			t.Errorf("round %d: message %q", round, reported)
 		}
 	}
 }

@@ -97,9 +97,9 @@ func (r *Remover) explain(ctx context.Context, state State, m *snapshot.Machine,
 	case why != "":
 		message = "The etcd member cannot be removed yet. Waiting for " + why
 	}
-	stated := condition.False(controlplanev1.MachineEtcdMemberHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, "%s", message)
-	current := condition.Get(m, stated.Type)
-	if current == nil && message == "" || current != nil && condition.SameState(*current, stated) {
+	reported := condition.False(controlplanev1.MachineEtcdMemberHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, "%s", message)
+	current := condition.Get(m, reported.Type)
+	if current == nil && message == "" || current != nil && condition.SameState(*current, reported) {
 		return nil
 	}
 	if failure != nil && current != nil && strings.HasPrefix(current.Message, removalFailed) {
@@ -109,5 +109,5 @@ func (r *Remover) explain(ctx context.Context, state State, m *snapshot.Machine,
 		step.Warning(ctx, "FailedScaleDown", "Machine %s is being deleted. %s. To delete the Machine without removing its etcd member, remove the annotation %s from it",
 			m.Name, message, controlplanev1.PreTerminateHookCleanupAnnotation)
 	}
-	return r.SetConditions(ctx, m.Machine, stated)
+	return r.SetConditions(ctx, m.Machine, reported)
 }

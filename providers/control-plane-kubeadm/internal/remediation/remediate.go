@@ -134,7 +134,7 @@ func (r Remediator) finish(ctx context.Context, cp *snapshot.ControlPlane) error
 	return nil
 }
 
-// finished reports whether the replacement exists or is not needed any more.
+// finished reports whether the replacement exists or is no longer needed.
 func finished(cp *snapshot.ControlPlane, current *controlplanev1.LastRemediationStatus) bool {
 	raw := cp.KCP.Annotations[controlplanev1.RemediationInProgressAnnotation]
 	if slices.ContainsFunc(cp.Machines, func(m *snapshot.Machine) bool { return m.Annotations[controlplanev1.RemediationForAnnotation] == raw }) {

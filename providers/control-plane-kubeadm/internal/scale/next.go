@@ -101,7 +101,7 @@ func Next(in Input) Action {
 	case count < wanted:
 		a.Kind, a.FailureDomain = ScaleUp, placement(in)
 	case count > in.Desired || a.Rollout:
-		a.Kind, a.Machine = ScaleDown, victim(in)
+		a.Kind, a.Machine = ScaleDown, machineToDelete(in)
 	default:
 		return a
 	}

@@ -91,7 +91,7 @@ func (s Scaler) down(ctx context.Context, state membership.State, name string) (
 	return step.Wait("Machine " + m.Name + " to be deleted").KeepCondition(), nil
 }
 
-// untilRollout reconciles again when the first Machine is to be replaced because of its age or its certificates: nothing else may
+// untilRollout reconciles again when the first Machine must be replaced because of its age or its certificates: nothing else may
 // happen until then.
 func untilRollout(state membership.State, now time.Time) step.Result {
 	var left time.Duration

@@ -27,9 +27,9 @@ func placement(in Input) string {
 	})
 }
 
-// victim returns the Machine to delete: the oldest one of the first group that is not empty, in the failure domain with the
+// machineToDelete returns the Machine to delete: the oldest one of the first group that is not empty, in the failure domain with the
 // most Machines. It is empty if all Machines are being deleted.
-func victim(in Input) string {
+func machineToDelete(in Input) string {
 	staying := slices.DeleteFunc(slices.Clone(in.Machines), func(m Machine) bool { return m.Deleting })
 	group := firstGroup(staying)
 	if len(group) == 0 {
@@ -63,7 +63,7 @@ func firstGroup(machines []Machine) []Machine {
 	return nil
 }
 
-// fullest returns the failure domain of the group with the most Machines. A failure domain that is not offered any more comes
+// fullest returns the failure domain of the group with the most Machines. A failure domain that is no longer offered comes
 // first.
 func fullest(offered []string, group, all []Machine) string {
 	inGroup, inAll := map[string]int{}, map[string]int{}
