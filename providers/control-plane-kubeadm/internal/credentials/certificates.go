@@ -48,7 +48,7 @@ func (p *Provider) Certificates(ctx context.Context, cp *snapshot.ControlPlane) 
 	for _, purpose := range purposes {
 		created, err := p.certificate(ctx, cp, purpose)
 		if err != nil {
-			return newCA, step.Result{}, &step.Error{
+			return newCA, step.Done(), &step.Error{
 				Reason: controlplanev1.CertificatesGenerationFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: err,
 			}
 		}

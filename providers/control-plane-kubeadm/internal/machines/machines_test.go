@@ -15,9 +15,8 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -28,24 +27,7 @@ import (
 
 // manager returns a Manager in a World.
 func manager(w *kcptest.World) *Manager {
-	return &Manager{Outside: w.Outside, External: w.External, Confirm: live.Reader{Reader: w.Live}}
-}
-
-func TestAdopt(t *testing.T) {
-	machine := func(version string) *clusterv1.Machine {
-		return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}, Spec: clusterv1.MachineSpec{Version: &version}}
-	}
-	for version, want := range map[string]bool{"v1.29.9": true, "v1.30.1": true, "v1.31.0": true, "v1.28.0": false, "v1.32.0": false, "v2.30.0": false} {
-		m := machine(version)
-		b := kcptest.New(t, m)
-		b.Orphans = []*clusterv1.Machine{m}
-		_, err := manager(b).Adopt(t.Context(), b.ControlPlane)
-		live := &clusterv1.Machine{}
-		testenv.Must(t, b.API.Get(t.Context(), client.ObjectKeyFromObject(m), live))
-		if got := metav1.IsControlledBy(live, b.KCP); got != want || (err == nil) != want {
-			t.Errorf("version %s: adopted %t, error %v, want %t", version, got, err, want)
-		}
-	}
+	return &Manager{Outside: w.Outside, External: w.External}
 }
 
 // After an interruption, the KubeadmConfig of a Machine is created once.
@@ -193,8 +175,8 @@ func TestAdoptedMachinesGetTheHook(t *testing.T) {
 	infrastructure := &unstructured.Unstructured{}
 	infrastructure.SetName("new")
 	m, err := newMachine(b.ControlPlane, infrastructure, "")
-	if err != nil || !hook.IsSet(m) {
-		t.Errorf("a new Machine has the hook: %t, error %v", hook.IsSet(m), err)
+	if err != nil || !membership.HasHook(m) {
+		t.Errorf("a new Machine has the hook: %t, error %v", membership.HasHook(m), err)
 	}
 	if _, copied := dependent(b.ControlPlane, m).Annotations[controlplanev1.PreTerminateHookCleanupAnnotation]; copied {
 		t.Error("objects that are created for a Machine have the hook, too")

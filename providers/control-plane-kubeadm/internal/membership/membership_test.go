@@ -19,7 +19,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -40,7 +39,7 @@ func (b *bench) state() State {
 }
 
 func (b *bench) remover() *Remover {
-	return &Remover{Outside: b.Outside, Confirm: live.Reader{Reader: b.Live}}
+	return &Remover{Outside: b.Outside}
 }
 
 func three(t *testing.T) (*bench, *kcptest.Workload) {
@@ -160,8 +159,8 @@ func TestMembersOfMachinesThatTheCacheLacks(t *testing.T) {
 				if got := b.Held(t); !slices.Equal(held, got) {
 					t.Errorf("held are %q, want %q", got, held)
 				}
-				if said := condition.Get(b.Named("c"), controlplanev1.MachineEtcdMemberHealthyCondition); said.Message != "" {
-					t.Errorf("a stale cache is reported: %q", said.Message)
+				if reported := condition.Get(b.Named("c"), controlplanev1.MachineEtcdMemberHealthyCondition); reported.Message != "" {
+					t.Errorf("a stale cache is reported: %q", reported.Message)
 				}
 			})
 		}
@@ -261,9 +260,9 @@ func TestPreTerminate(t *testing.T) {
 			if got := b.Held(t); !slices.Equal(tc.held, got) || len(f.QuorumLost) > 0 {
 				t.Errorf("held are %q, want %q; quorum lost: %q", got, tc.held, f.QuorumLost)
 			}
-			said := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyCondition)
-			if (said.Message == "") != (tc.message == "") || !strings.Contains(said.Message, tc.message) {
-				t.Errorf("message %q, want %q", said.Message, tc.message)
+			reported := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyCondition)
+			if (reported.Message == "") != (tc.message == "") || !strings.Contains(reported.Message, tc.message) {
+				t.Errorf("message %q, want %q", reported.Message, tc.message)
 			}
 		})
 	}
@@ -277,13 +276,12 @@ func TestWaitsAreReportedOnce(t *testing.T) {
 	b.Drained(t, "b")
 	for round, want := range []int{1, 0, 0} {
 		reload(t, b, f)
-		var workload health.Workload = f
 		if round == 2 {
-			workload, b.workload, b.observed = nil, nil, nil
-		}
-		inspector := health.Inspector{Outside: b.Outside}
-		if _, _, err := inspector.Inspect(t.Context(), b.ControlPlane, workload, false); err != nil {
-			t.Fatal(err)
+			b.workload, b.observed = nil, nil
+		} else {
+			for _, m := range b.Machines { // as the step inspect does
+				testenv.Must(t, b.SetConditions(t.Context(), m.Machine, health.Conditions(b.ControlPlane, m, b.observed)...))
+			}
 		}
 		b.API.Writes = nil
 		if _, err := b.remover().PreTerminate(t.Context(), b.state()); err != nil {
@@ -321,9 +319,9 @@ func TestErrorsAreReportedOnce(t *testing.T) {
 		if b.StatusWrites() != want {
 			t.Errorf("round %d: %d writes of status, want %d", round, b.StatusWrites(), want)
 		}
-		said := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyCondition).Message
-		if !strings.Contains(said, "removing etcd member b: rejected 1 times") || len(said) > condition.BriefLength+100 {
-			t.Errorf("round %d: message %q", round, said)
+		reported := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyCondition).Message
+		if !strings.Contains(reported, "removing etcd member b: rejected 1 times") || len(reported) > condition.BriefLength+100 {
+			t.Errorf("round %d: message %q", round, reported)
 		}
 	}
 }
