@@ -24,7 +24,7 @@ import (
 const statusAttempts = 5
 
 // commit writes the changes of a reconcile to its object.
-type commit[T Object] struct {
+type commit[T client.Object] struct {
 	outside Outside
 	fresh   func() T
 	// before is the object as it was read; object is what the steps change.
@@ -56,7 +56,7 @@ type event struct {
 	status bool
 }
 
-func newCommit[T Object](outside Outside, fresh func() T, obj T, steps *taken) *commit[T] {
+func newCommit[T client.Object](outside Outside, fresh func() T, obj T, steps *taken) *commit[T] {
 	c := &commit[T]{
 		outside: outside, fresh: fresh, steps: steps,
 		before: obj.DeepCopyObject().(T), object: obj,
@@ -118,7 +118,7 @@ func announce(ctx context.Context, e event) {
 	}
 }
 
-func (c *commit[T]) state(stated clusterv1.Condition) { condition.Set(c.object, stated) }
+func (c *commit[T]) state(stated clusterv1.Condition) { condition.Set(conditionsOf(c.object), stated) }
 
 func (c *commit[T]) taken(name string, begun time.Time, r Result, err error) {
 	c.steps.taken(name, c.now().Sub(begun), r, err)
@@ -139,7 +139,7 @@ func (c *commit[T]) emit() {
 // all writes metadata, spec and status, each only if it changed. If the object does not exist any more, because its last
 // finalizer was removed, that is not an error.
 func (c *commit[T]) all(ctx context.Context) error {
-	condition.Stamp(c.object, c.before.GetConditions(), c.outside.Clock.Now())
+	condition.Stamp(conditionsOf(c.object), conditionsOf(c.before).GetConditions(), c.outside.Clock.Now())
 	c.observe()
 	if equality.Semantic.DeepEqual(c.before, c.object) {
 		return nil
@@ -262,7 +262,8 @@ func (c *commit[T]) tie(patch document) error {
 	}
 	if patch.changesConditions() {
 		merged := c.fresh()
-		merged.SetConditions(conditionlist.Merge(c.before.GetConditions(), c.object.GetConditions(), c.latest.GetConditions()))
+		conditionsOf(merged).SetConditions(conditionlist.Merge(
+			conditionsOf(c.before).GetConditions(), conditionsOf(c.object).GetConditions(), conditionsOf(c.latest).GetConditions()))
 		if err := patch.setConditionsOf(merged); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -18,12 +19,14 @@ import (
 )
 
 // Controller declares how objects of one kind are reconciled, by steps over scopes of type S. It is data: Add adds it to a
-// manager, and tests use Runner.
-type Controller[T Object, S any] struct {
+// manager, and tests use Runner. For kinds without conditions, such as ConfigMap, the conditions of steps and Progress have no effect.
+type Controller[T client.Object, S any] struct {
 	// Name is the controller's name in logs and metrics, such as "machine".
 	Name string
 	// New returns an empty object.
 	New func() T
+	// Cache has the objects of the kind. Nil: that of the manager has them. Outside.Client must read them from it, or from the API server.
+	Cache cache.Cache
 	// Events selects the events of objects of the kind itself. Nil: all, including the resyncs that --sync-period asks for.
 	Events predicate.Predicate
 	// Watches are the other sources of reconciles.
@@ -136,8 +139,12 @@ func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, outside Out
 	if c.Events != nil {
 		events = append(events, c.Events)
 	}
-	b := ctrl.NewControllerManagedBy(mgr).Named(c.Name).WithOptions(options(c.Concurrency)).
-		For(c.New(), builder.WithPredicates(events...))
+	b := ctrl.NewControllerManagedBy(mgr).Named(c.Name).WithOptions(options(c.Concurrency))
+	if c.Cache == nil {
+		b = b.For(c.New(), builder.WithPredicates(events...))
+	} else {
+		b = b.WatchesRawSource(source.Kind[client.Object](c.Cache, c.New(), &handler.EnqueueRequestForObject{}, events...))
+	}
 	for _, add := range c.Watches {
 		b = add(b)
 	}
@@ -200,4 +207,4 @@ func (c Controller[T, S]) reconcile(ctx context.Context, obj T) (Result, error) 
 }
 
 // Self is the Scope of controllers whose steps need only the object.
-func Self[T Object](_ context.Context, obj T) (T, error) { return obj, nil }
+func Self[T client.Object](_ context.Context, obj T) (T, error) { return obj, nil }

@@ -27,7 +27,7 @@ const (
 	lastRetry  = time.Minute
 )
 
-// Object is an object that a Runner can reconcile.
+// Object is an object with conditions, as nearly all kinds are that a Runner reconciles.
 type Object interface {
 	client.Object
 	condition.Setter
@@ -58,7 +58,7 @@ func OutsideOf(mgr ctrl.Manager, controllerName string, filter watch.Filter) Out
 }
 
 // Runner is the reconciler of a Controller.
-type Runner[T Object] struct {
+type Runner[T client.Object] struct {
 	Outside
 	name       string
 	fresh      func() T
@@ -166,7 +166,7 @@ func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
 	if err == nil {
 		commit.observed, commit.delay = r.observed, r.delay(commit)
 	}
-	r.conditions.Summarize(obj)
+	r.conditions.Summarize(conditionsOf(obj))
 	saved := commit.all(ctx)
 	if saved == nil {
 		commit.emit()
@@ -187,11 +187,13 @@ func released(obj client.Object) bool {
 
 // delay returns the function that decides how long a status patch is delayed; nil if it is not.
 func (r *Runner[T]) delay(c *commit[T]) func(document) time.Duration {
-	if r.progress == nil || c.object.GetDeletionTimestamp() != nil {
+	before, _ := any(c.before).(Object)
+	after, ok := any(c.object).(Object)
+	if r.progress == nil || !ok || after.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	return func(patch document) time.Duration {
-		return r.progress.wait(patch, c.before, c.object, r.Clock.Now())
+		return r.progress.wait(patch, before, after, r.Clock.Now())
 	}
 }
 

@@ -1,7 +1,7 @@
-// Package engine makes a management cluster have the components of a provider, with the library of clusterctl: it installs, changes,
-// upgrades and removes them.
+// Package engine installs, changes, upgrades and removes the components of a provider in a management cluster, with the library of
+// clusterctl.
 //
-// Everything can be interrupted after any request, and be repeated. Which components a provider has is the caller's part.
+// Everything can be interrupted after any request, and be repeated. The caller decides which components a provider has.
 package engine
 
 import (
@@ -40,7 +40,7 @@ type Engine struct {
 	// Timeout is how long each Deployment of a changed provider may take to become available.
 	Timeout time.Duration
 
-	// changing is held while Hold is called: the Lease does not tell the workers of a process from each other.
+	// changing is held while Hold is called: the Lease does not distinguish the workers of a process.
 	changing sync.Mutex
 }
 
@@ -57,9 +57,8 @@ type Outcome struct {
 // Wrote reports whether anything was written.
 func (o Outcome) Wrote() bool { return len(o.Changed) > 0 || o.Before != o.version }
 
-// Apply makes the management cluster have the components. If another version, or other objects, are there, they are replaced by those,
-// without interruption of webhooks; if the new ones do not start, the former ones are put back, and the error is an
-// upgrade.FailedError. Components that are there already are not written.
+// Apply installs the components. Another version, or other objects, are replaced without interruption of webhooks; if the new ones do not
+// start, the previous ones are rolled back, and the error is an upgrade.FailedError. Components that exist already are not written.
 func (e *Engine) Apply(ctx context.Context, c *components.Components) (Outcome, error) {
 	if err := c.ValidateCRDNames(); err != nil {
 		return Outcome{}, err
@@ -97,7 +96,7 @@ func (e *Engine) Apply(ctx context.Context, c *components.Components) (Outcome, 
 	return out, e.hold(ctx, func(ctx context.Context) error { return e.change(ctx, target) })
 }
 
-// Same reports whether objects of these kinds are as the components demand. It is cheaper than Apply, which compares all.
+// Same reports whether the objects of these kinds are as in the components. It is cheaper than Apply, which compares all.
 func (e *Engine) Same(ctx context.Context, c *components.Components, kinds []schema.GroupVersionKind) (bool, error) {
 	found, err := (&live.Finder{Client: e.Client, Kinds: kinds}).Find(ctx)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"sigs.k8s.io/cluster-api/providers/operator/internal/observed"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/componentcache"
 )
 
-func TestVerified(t *testing.T) {
+func TestDrift(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	service, role := observed.Kinds()[2], observed.Kinds()[4]
-	before := state{"spec", "deployments", observed.State{service: "1"}}
-	after := state{"spec", "deployments", observed.State{service: "2"}}
+	service, role := componentcache.Kinds()[2], componentcache.Kinds()[4]
+	before := state{"spec", "deployments", componentcache.State{service: "1"}}
+	after := state{"spec", "deployments", componentcache.State{service: "2"}}
 	type expected struct {
 		reason string
 		state  state
@@ -23,11 +23,11 @@ func TestVerified(t *testing.T) {
 		due  time.Duration
 		only []schema.GroupVersionKind
 	}
-	v := newVerified()
+	d := newDrift()
 	check := func(steps ...expected) {
 		t.Helper()
 		for _, s := range steps {
-			due, only, changed := v.due("a", s.state, start.Add(s.at))
+			due, only, changed := d.due("a", s.state, start.Add(s.at))
 			if !changed {
 				due = start.Add(-1)
 			}
@@ -40,36 +40,36 @@ func TestVerified(t *testing.T) {
 		}
 	}
 	check(expected{"never compared", before, time.Second, time.Second, nil})
-	v.set("a", before, true)
+	d.compared("a", before, true)
 	check(
 		expected{"as it was", before, time.Second, -1, nil},
 		expected{"another spec", state{"other spec", "deployments", before.others}, 2 * time.Second, 2 * time.Second, nil},
 		expected{"a Deployment changed", state{"spec", "other deployments", before.others}, 2 * time.Second, 2 * time.Second, nil},
 		expected{"another object changed", after, 3 * time.Second, 13 * time.Second, []schema.GroupVersionKind{service}},
-		expected{"and more", state{"spec", "deployments", observed.State{service: "2", role: "1"}}, 5 * time.Second, 13 * time.Second, []schema.GroupVersionKind{service, role}},
+		expected{"and more", state{"spec", "deployments", componentcache.State{service: "2", role: "1"}}, 5 * time.Second, 13 * time.Second, []schema.GroupVersionKind{service, role}},
 		expected{"back again", before, 6 * time.Second, -1, nil},
 		expected{"it changed again", after, 20 * time.Second, 30 * time.Second, []schema.GroupVersionKind{service}},
 	)
-	v.set("a", after, false)
+	d.compared("a", after, false)
 	check(
 		expected{"there was nothing to write", after, 31 * time.Second, -1, nil},
 		expected{"so the next change settles longer", before, 40 * time.Second, time.Minute, []schema.GroupVersionKind{service}},
 	)
 	for range 20 {
-		v.set("a", before, false)
+		d.compared("a", before, false)
 	}
 	check(expected{"but not forever", after, time.Minute, time.Minute + maxSettling, []schema.GroupVersionKind{service}})
-	v.set("a", before, true)
+	d.compared("a", before, true)
 	check(expected{"there was something to write", after, time.Minute, time.Minute + settling, []schema.GroupVersionKind{service}})
 
-	v.fail("a", "spec", start)
-	if !v.failedUntil("a", "spec").Equal(start) || !v.failedUntil("a", "other spec").IsZero() {
+	d.fail("a", "spec", start)
+	if !d.failedUntil("a", "spec").Equal(start) || !d.failedUntil("a", "other spec").IsZero() {
 		t.Error("the failure is not remembered for its spec only")
 	}
-	v.set("a", before, true)
-	if !v.failedUntil("a", "spec").IsZero() {
+	d.compared("a", before, true)
+	if !d.failedUntil("a", "spec").IsZero() {
 		t.Error("a success does not end the failure")
 	}
-	v.forget("a")
+	d.forget("a")
 	check(expected{"forgotten", before, time.Hour, time.Hour, nil})
 }

@@ -1,4 +1,4 @@
-package declaration
+package helm
 
 import (
 	"strings"
@@ -13,9 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
 // world is an API server with one provider object, and a ConfigMap that declares it.
@@ -23,6 +25,8 @@ type world struct {
 	*fakeapi.Server
 	t *testing.T
 	m *corev1.ConfigMap
+	// filter is --watch-filter.
+	filter watch.Filter
 }
 
 func newWorld(t *testing.T, live, before string) *world {
@@ -34,7 +38,7 @@ func newWorld(t *testing.T, live, before string) *world {
 	}
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "o", Name: "m"}}
 	s := fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{operatorv1.AddToScheme}, Objects: []client.Object{p, m}})
-	return &world{s, t, m}
+	return &world{Server: s, t: t, m: m}
 }
 
 // declare declares objects, and reconciles.
@@ -43,7 +47,9 @@ func (w *world) declare(data map[string]string) error {
 	testenv.Must(w.t, w.Get(w.t.Context(), client.ObjectKeyFromObject(w.m), w.m))
 	w.m.Data = data
 	testenv.Must(w.t, w.Update(w.t.Context(), w.m))
-	_, err := (&Controller{w.ForController()}).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.m)})
+	c := &Controller{w.ForController()}
+	c.Filter = w.filter
+	_, err := c.declared().Runner(c.Outside).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.m)})
 	return err
 }
 
@@ -119,6 +125,39 @@ func TestInvalidDeclarations(t *testing.T) {
 			}
 			if events := strings.Join(w.Events(), "\n"); !strings.Contains(events, "NotDeclared") || !strings.Contains(events, tc.want) {
 				t.Errorf("events: %s", events)
+			}
+		})
+	}
+}
+
+func TestStepsDocumented(t *testing.T) {
+	testenv.StepsDocumented(t, (&Controller{}).declared().Names())
+}
+
+// TestFilter: with --watch-filter, only ConfigMaps with its label count.
+func TestFilter(t *testing.T) {
+	for _, tc := range []struct {
+		reason  string
+		filter  watch.Filter
+		label   string
+		changes bool
+	}{
+		{"no filter", "", "", true},
+		{"no filter, and a label", "", "a", true},
+		{"the label of the filter", "a", "a", true},
+		{"another label", "a", "b", false},
+		{"no label", "a", "", false},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			w := newWorld(t, "version: v1.0.0", "")
+			w.filter = tc.filter
+			if tc.label != "" {
+				w.m.Labels = map[string]string{clusterv1.WatchLabel: tc.label}
+				testenv.Must(t, w.Update(t.Context(), w.m))
+			}
+			testenv.Must(t, w.declare(declaring("{version: v1.0.1}")))
+			if changed := w.provider().Spec.Version == "v1.0.1"; changed != tc.changes {
+				t.Errorf("the object is changed: %t, want %t", changed, tc.changes)
 			}
 		})
 	}

@@ -1,6 +1,6 @@
-// Package observed has the metadata of what providers consist of in the management cluster, from a cache: it tells whether somebody changed
-// it, and whom an object belongs to, without a request. What differs, and from what, is found out by package engine.
-package observed
+// Package componentcache reads the metadata of the components of providers in the management cluster from a cache: it reports whether they
+// changed, and which provider an object belongs to, without a request. Package engine finds the differences.
+package componentcache
 
 import (
 	"context"
@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/cluster-api/packages/manifest"
 )
 
-// Kinds returns the kinds that are observed: those of which nearly all providers have objects, except Deployments, whose status is
-// needed, too. Changes of others are found out when something else changes.
+// Kinds returns the kinds in the cache: those of which nearly all providers have objects, except Deployments, whose status is
+// needed, too. Changes of other kinds are found when something else changes.
 func Kinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("ConfigMap"),
@@ -54,8 +54,7 @@ func Lean(in any) (any, error) {
 	return in, nil
 }
 
-// State identifies, for each observed kind, the objects of a provider and what they contain, apart from status where the API server tells it
-// apart.
+// State identifies, for each kind, the objects of a provider and their contents, without the status if the kind has a generation.
 type State map[schema.GroupVersionKind]string
 
 // Changed returns the kinds that differ, in the order of Kinds.
@@ -87,7 +86,7 @@ func StateOf(ctx context.Context, cached client.Reader, label string) (State, er
 	return s, nil
 }
 
-// Owners returns a function that returns the provider label of an object, "" if it is not of an observed kind or no provider has it.
+// Owners returns a function that returns the provider label of an object, "" if it is not of a kind in the cache, or of no provider.
 func Owners(ctx context.Context, cached client.Reader) func(manifest.Key) string {
 	return func(k manifest.Key) string {
 		i := slices.IndexFunc(Kinds(), func(kind schema.GroupVersionKind) bool { return kind.GroupKind() == k.GroupKind })
@@ -96,7 +95,7 @@ func Owners(ctx context.Context, cached client.Reader) func(manifest.Key) string
 		}
 		m := Metadata(Kinds()[i])
 		if err := cached.Get(ctx, client.ObjectKey{Namespace: k.Namespace, Name: k.Name}, m); err != nil {
-			return "" // It does not exist, or is nobody's: the cache has no others.
+			return "" // It does not exist, or is not of a provider: the cache has no others.
 		}
 		return m.Labels[clusterv1.ProviderNameLabel]
 	}

@@ -1,6 +1,6 @@
-// Package declared has what the kinds of provider objects have in common. What an object means for a management cluster does not
+// Package providerobject has what the kinds of provider objects have in common. What an object means for a management cluster does not
 // belong here.
-package declared
+package providerobject
 
 import (
 	"context"

@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/address"
@@ -15,9 +16,10 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
+	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
-func TestOrphans(t *testing.T) {
+func TestRelease(t *testing.T) {
 	pool := &inclusterv1.InClusterIPPool{ObjectMeta: object.Builder{}.Meta(inclusterv1.InClusterIPPoolKind, "p")}
 	key := poolref.Key{Kind: inclusterv1.InClusterIPPoolKind, NamespacedName: client.ObjectKeyFromObject(pool)}
 	claim := func(uid types.UID) *ipamv1.IPAddressClaim {
@@ -30,6 +32,8 @@ func TestOrphans(t *testing.T) {
 		// claim is the one that exists; that of the IPAddress has UID c.
 		claim  *ipamv1.IPAddressClaim
 		hidden bool // from the cache
+		// filter is --watch-filter.
+		filter watch.Filter
 		change func(*ipamv1.IPAddress)
 		kept   bool
 	}{
@@ -40,9 +44,13 @@ func TestOrphans(t *testing.T) {
 		{reason: "it is not being deleted", change: func(a *ipamv1.IPAddress) { a.DeletionTimestamp = nil }, kept: true},
 		{reason: "it belongs to another provider", change: func(a *ipamv1.IPAddress) { a.Spec.PoolRef.Kind = "Other" }, kept: true},
 		{reason: "another controller has a finalizer, too", change: func(a *ipamv1.IPAddress) { a.Finalizers = append(a.Finalizers, "example.com/other") }, kept: true},
+		{reason: "it has the label of --watch-filter, which is that of its claim", filter: "a"},
+		{reason: "another manager reconciles it", filter: "b", kept: true},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
-			a := address.New(claim("c"), key, pool, "10.0.0.1")
+			of := claim("c")
+			of.Labels = map[string]string{clusterv1.WatchLabel: "a"}
+			a := address.New(of, key, pool, "10.0.0.1")
 			a.UID = "a"
 			object.Deleting(a)
 			if tc.change != nil {
@@ -56,11 +64,17 @@ func TestOrphans(t *testing.T) {
 			if tc.hidden {
 				s.Cache.Hide(tc.claim)
 			}
-			_, err := (&Controller{s.ForController()}).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(a)})
+			c := &Controller{s.ForController()}
+			c.Filter = tc.filter
+			_, err := c.declared().Runner(c.Outside).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(a)})
 			testenv.Must(t, err)
 			if err := s.Get(t.Context(), client.ObjectKeyFromObject(a), a); (err == nil) != tc.kept {
 				t.Errorf("kept = %t, want %t: %v", err == nil, tc.kept, err)
 			}
 		})
 	}
+}
+
+func TestStepsDocumented(t *testing.T) {
+	testenv.StepsDocumented(t, (&Controller{}).declared().Names())
 }
