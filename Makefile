@@ -77,7 +77,7 @@ kubeadm-programs: ## Build kubeadm for tests of its configuration into bin/kubea
 	@cd providers/infrastructure-docker/nodeimage && go run . --kubeadm ../../../bin/kubeadm $(if $(ALL),$(SUPPORTED_VERSIONS),$(KUBEADM_VERSIONS))
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs, webhook manifests, and the lists of messages.
+generate: ## Generate deep copies, CRDs, webhook manifests, and the lists of texts.
 	@hack/generate.sh
 
 # golangci-lint runs vet, with more analyzers.

@@ -74,7 +74,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = []step.Watch{
-		step.Mapped(&clusterv1.Machine{}, infrastructureOf, bootstrapped()),
+		step.Mapped(&clusterv1.Machine{}, watch.Infrastructure(node.Kind), watch.Bootstrapped()),
 		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.InfrastructureReady)),
 		step.From(o.Events.Source(node.Kind, events.Lookup{All: c.all, Named: c.named})),
 		step.From(o.Jobs.Source()),

@@ -1,4 +1,4 @@
-package diagnostics_test
+package manager
 
 import (
 	"errors"
@@ -9,11 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-
-	"sigs.k8s.io/cluster-api/sdk/manager/internal/diagnostics"
 )
 
-func TestHandlers(t *testing.T) {
+func TestDiagnosticsHandlers(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "answers_total", Help: "Test."}))
 	set := func(level string) (string, error) {
@@ -22,7 +20,7 @@ func TestHandlers(t *testing.T) {
 		}
 		return "set to " + level, nil
 	}
-	all := diagnostics.All(registry, set)
+	all := diagnosticsHandler(registry, set)
 	tests := map[string]struct {
 		reason         string
 		handler        http.Handler
@@ -57,15 +55,15 @@ func TestHandlers(t *testing.T) {
 		},
 		"level not changeable": {
 			reason:  "in a shared process, a component cannot change the level",
-			handler: diagnostics.All(registry, nil), method: http.MethodPut, path: "/debug/flags/v", body: "8", want: 404,
+			handler: diagnosticsHandler(registry, nil), method: http.MethodPut, path: "/debug/flags/v", body: "8", want: 404,
 		},
 		"insecure profiles": {
 			reason:  "there are no profiles with plain metrics",
-			handler: diagnostics.Metrics(registry), path: "/debug/pprof/goroutine", want: 404,
+			handler: metricsHandler(registry), path: "/debug/pprof/goroutine", want: 404,
 		},
 		"insecure level": {
 			reason:  "there is no log level with plain metrics",
-			handler: diagnostics.Metrics(registry), method: http.MethodPut, path: "/debug/flags/v", body: "8", want: 404,
+			handler: metricsHandler(registry), method: http.MethodPut, path: "/debug/flags/v", body: "8", want: 404,
 		},
 	}
 	for name, tt := range tests {

@@ -1,4 +1,4 @@
-package idlememory
+package manager
 
 import (
 	"context"
@@ -11,31 +11,31 @@ import (
 	"k8s.io/utils/clock"
 )
 
-func TestStart(t *testing.T) {
+func TestIdleMemory(t *testing.T) {
 	const mebibyte = 1 << 20
 	for _, test := range []struct {
 		reason   string
-		minutes  []usage // at the start, and after each minute
+		minutes  []memoryUsage // at the start, and after each minute
 		returned int
 	}{
-		{"an idle process with unused memory", []usage{{10, 50 * mebibyte}, {10, 50 * mebibyte}}, 1},
-		{"the runtime's own garbage collection", []usage{{10, 50 * mebibyte}, {11, 50 * mebibyte}}, 1},
-		{"the process works", []usage{{10, 50 * mebibyte}, {12, 50 * mebibyte}}, 0},
-		{"little memory is unused", []usage{{10, mebibyte}, {10, mebibyte}}, 0},
-		{"it works for two minutes", []usage{{10, 0}, {40, 50 * mebibyte}, {80, 50 * mebibyte}, {80, 50 * mebibyte}}, 1},
-		{"memory was returned already", []usage{{10, 50 * mebibyte}, {10, 50 * mebibyte}, {10, mebibyte}, {11, mebibyte}}, 1},
+		{"an idle process with unused memory", []memoryUsage{{10, 50 * mebibyte}, {10, 50 * mebibyte}}, 1},
+		{"the runtime's own garbage collection", []memoryUsage{{10, 50 * mebibyte}, {11, 50 * mebibyte}}, 1},
+		{"the process works", []memoryUsage{{10, 50 * mebibyte}, {12, 50 * mebibyte}}, 0},
+		{"little memory is unused", []memoryUsage{{10, mebibyte}, {10, mebibyte}}, 0},
+		{"it works for two minutes", []memoryUsage{{10, 0}, {40, 50 * mebibyte}, {80, 50 * mebibyte}, {80, 50 * mebibyte}}, 1},
+		{"memory was returned already", []memoryUsage{{10, 50 * mebibyte}, {10, 50 * mebibyte}, {10, mebibyte}, {11, mebibyte}}, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			returned, next := 0, 0
-			r := &Returner{
+			r := &memoryReturner{
 				clock: clock.RealClock{},
-				read: func() usage {
+				read: func() memoryUsage {
 					next++
 					return test.minutes[min(next, len(test.minutes))-1]
 				},
 				release: func() { returned++; next-- }, // What is read after it has the same time.
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(test.minutes)-1)*interval+interval/2)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(test.minutes)-1)*idleInterval+idleInterval/2)
 			defer cancel()
 			if err := r.Start(ctx); err != nil {
 				t.Errorf("%s: %v", test.reason, err)
@@ -50,15 +50,15 @@ func TestStart(t *testing.T) {
 // TestReadUsage observes real memory.
 func TestReadUsage(t *testing.T) {
 	debug.FreeOSMemory()
-	before := readUsage()
+	before := readMemoryUsage()
 	allocate(64)
 	runtime.GC()
-	with := readUsage()
+	with := readMemoryUsage()
 	if with.unused < before.unused+32<<20 {
 		t.Errorf("%d bytes are unused after 64 MiB became garbage, %d before", with.unused, before.unused)
 	}
-	New().release()
-	if after := readUsage(); after.unused >= with.unused/2 {
+	newMemoryReturner().release()
+	if after := readMemoryUsage(); after.unused >= with.unused/2 {
 		t.Errorf("%d bytes are unused after they were returned, %d before", after.unused, with.unused)
 	}
 }

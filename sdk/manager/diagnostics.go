@@ -1,8 +1,4 @@
-// Package diagnostics has the HTTP handlers for a manager's diagnostics: metrics, profiles, and the
-// log level.
-//
-// Authentication and authorization do not belong here.
-package diagnostics
+package manager
 
 import (
 	"fmt"
@@ -14,21 +10,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// maxLevel is the maximum length of a log level.
-const maxLevel = 64
+// maxLogLevel is the maximum length of a log level.
+const maxLogLevel = 64
 
-// SetVerbosity sets the log level of the process, and returns the text of the response.
-type SetVerbosity func(level string) (string, error)
+// setVerbosity sets the log level of the process, and returns the text of the response.
+type setVerbosity func(level string) (string, error)
 
-// Metrics serves /metrics.
-func Metrics(from prometheus.Gatherer) *http.ServeMux {
+// metricsHandler serves /metrics. Like the other handlers of diagnostics, it leaves authentication and authorization to its caller.
+func metricsHandler(from prometheus.Gatherer) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(from, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
 	return mux
 }
 
-// Profiles serves /debug/pprof/.
-func Profiles() *http.ServeMux {
+// profilesHandler serves /debug/pprof/.
+func profilesHandler() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
@@ -38,19 +34,19 @@ func Profiles() *http.ServeMux {
 	return mux
 }
 
-// All serves metrics, profiles and, unless set is nil, PUT /debug/flags/v with a log level as the body.
-func All(from prometheus.Gatherer, set SetVerbosity) *http.ServeMux {
-	mux := Metrics(from)
-	mux.Handle("/debug/pprof/", Profiles())
+// diagnosticsHandler serves metrics, profiles and, unless set is nil, PUT /debug/flags/v with a log level as the body.
+func diagnosticsHandler(from prometheus.Gatherer, set setVerbosity) *http.ServeMux {
+	mux := metricsHandler(from)
+	mux.Handle("/debug/pprof/", profilesHandler())
 	if set != nil {
-		mux.Handle("PUT /debug/flags/v", verbosity(set))
+		mux.Handle("PUT /debug/flags/v", verbosityHandler(set))
 	}
 	return mux
 }
 
-func verbosity(set SetVerbosity) http.Handler {
+func verbosityHandler(set setVerbosity) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		level, err := io.ReadAll(io.LimitReader(r.Body, maxLevel))
+		level, err := io.ReadAll(io.LimitReader(r.Body, maxLogLevel))
 		if err != nil {
 			http.Error(w, fmt.Sprintf("reading the log level: %v", err), http.StatusBadRequest)
 			return

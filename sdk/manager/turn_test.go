@@ -1,4 +1,4 @@
-package turn_test
+package manager
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/leaderelection"
-
-	"sigs.k8s.io/cluster-api/sdk/manager/internal/turn"
 )
 
 // candidate runs leader election until the context ends.
@@ -15,7 +13,7 @@ func candidate(ctx context.Context, t *testing.T, wait func(context.Context) err
 	t.Helper()
 	leads, ended = make(chan struct{}), make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: turn.New("component", wait), LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+		Lock: newTurn("component", wait), LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
 		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) { close(leads) }, OnStoppedLeading: func() {}},
 	})
 	if err != nil {
