@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
-// orphanedMachines removes our hook from Machines that are being deleted and have no control plane: it was removed by force, or the
-// Machine was orphaned. No other controller would remove the hook, and the Machine would never be deleted.
+// orphanedMachines removes our hook from Machines that are being deleted and have no control plane: it was removed by force, or
+// the Machine was orphaned. No other controller would remove the hook, and the Machine would never be deleted.
 type orphanedMachines struct {
 	reader client.Reader
 	// live reads past the cache, which may not show a new control plane yet.

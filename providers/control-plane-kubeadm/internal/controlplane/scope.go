@@ -41,7 +41,9 @@ type Controller struct {
 }
 
 // newController returns a Controller. The reader secrets is a credentials.SecretReader.
-func newController(outside step.Outside, external external.Reader, secrets client.Reader, workloads connection.Workloads, keys *pki.Keys) *Controller {
+func newController(
+	outside step.Outside, external external.Reader, secrets client.Reader, workloads connection.Workloads, keys *pki.Keys,
+) *Controller {
 	writer := &machines.Manager{Outside: outside, External: external}
 	return &Controller{
 		Outside: outside, external: external,
