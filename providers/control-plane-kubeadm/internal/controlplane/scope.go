@@ -112,3 +112,11 @@ func (s *scope) losesMembers() bool {
 func withBackoff(do func(context.Context, *scope) (step.Result, error)) func(context.Context, *scope) (step.Result, error) {
 	return func(ctx context.Context, s *scope) (step.Result, error) { return connection.WaitForBackoff(do(ctx, s)) }
 }
+
+// orphanedMachines removes our hook from Machines that are being deleted and have no control plane: it was removed by force, or
+// the Machine was orphaned. No other controller would remove the hook, and the Machine would never be deleted.
+type orphanedMachines struct {
+	reader client.Reader
+	// live reads past the cache, which may not show a new control plane yet.
+	live client.Reader
+}
