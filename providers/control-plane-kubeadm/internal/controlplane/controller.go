@@ -84,7 +84,8 @@ func (c *Controller) declared() step.Controller[*controlplanev1.KubeadmControlPl
 			step.Do("cluster", hasCluster),
 			step.Do("finalizer", hasFinalizer),
 			step.When((*scope).hasWorkers, step.All(
-				step.When((*scope).losesMembers, step.Do("connect", c.connect), step.Do("observe", observe), step.Do("pre-terminate", withBackoff(c.preTerminate))),
+				step.When((*scope).losesMembers,
+					step.Do("connect", c.connect), step.Do("observe", observe), step.Do("pre-terminate", withBackoff(c.preTerminate))),
 				step.Do("workers", waitForWorkers),
 			)),
 			step.Do("machines", c.deleteMachines),

@@ -36,9 +36,9 @@ func healthConditions(s *scope) []clusterv1.Condition {
 	nodes, members := unclaimed(s)
 	components.errors, etcd.errors = append(components.errors, nodes...), append(etcd.errors, members...)
 	if !s.StackedEtcd() {
-		return append(components.conditions(), condition.True(controlplanev1.EtcdClusterHealthyCondition))
+		return append(components.aggregate(), condition.True(controlplanev1.EtcdClusterHealthyCondition))
 	}
-	return append(components.conditions(), etcd.conditions()...)
+	return append(components.aggregate(), etcd.aggregate()...)
 }
 
 // lostConditions returns the conditions while the workload cluster is unreachable.
@@ -104,8 +104,8 @@ func (s *summary) add(subject string, c *clusterv1.Condition) {
 	}
 }
 
-// conditions returns the aggregate: the worst condition decides. There is none if no subject has a condition.
-func (s *summary) conditions() []clusterv1.Condition {
+// aggregate returns the condition of the control plane: the worst condition decides. There is none if no subject has a condition.
+func (s *summary) aggregate() []clusterv1.Condition {
 	switch {
 	case len(s.errors) > 0:
 		return s.bad(clusterv1.ConditionSeverityError, s.errors)

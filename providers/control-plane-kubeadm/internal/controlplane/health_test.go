@@ -43,7 +43,7 @@ func TestSummary(t *testing.T) {
 			if tc.want != nil {
 				want = append(want, *tc.want)
 			}
-			if diff := cmp.Diff(want, v.conditions()); diff != "" {
+			if diff := cmp.Diff(want, v.aggregate()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

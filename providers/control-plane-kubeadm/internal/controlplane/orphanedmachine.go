@@ -17,14 +17,6 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
-// orphanedMachines removes our hook from Machines that are being deleted and have no control plane: it was removed by force, or the
-// Machine was orphaned. No other controller would remove the hook, and the Machine would never be deleted.
-type orphanedMachines struct {
-	reader client.Reader
-	// live reads past the cache, which may not show a new control plane yet.
-	live client.Reader
-}
-
 // setupOrphanedMachines adds the controller of orphaned Machines to the manager.
 func setupOrphanedMachines(ctx context.Context, mgr ctrl.Manager, outside step.Outside, concurrency int) error {
 	declared := (&orphanedMachines{reader: mgr.GetClient(), live: mgr.GetAPIReader()}).declared()

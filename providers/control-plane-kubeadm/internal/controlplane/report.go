@@ -21,7 +21,7 @@ func report(ctx context.Context, s *scope) (step.Result, error) {
 	}
 	status := &s.KCP.Status
 	status.Selector = fmt.Sprintf("%s=%s,%s", clusterv1.ClusterNameLabel, s.Cluster.Name, clusterv1.MachineControlPlaneLabel)
-	s.count(status)
+	s.countReplicas(status)
 	if version := lowestVersion(s.Machines); version != "" {
 		status.Version = &version
 	}
@@ -30,8 +30,8 @@ func report(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Done().WithConditions(slices.Concat(machineConditions(s.ControlPlane), healthy)...), nil
 }
 
-// count sets the numbers of replicas.
-func (s *scope) count(status *controlplanev1.KubeadmControlPlaneStatus) {
+// countReplicas sets the numbers of replicas.
+func (s *scope) countReplicas(status *controlplanev1.KubeadmControlPlaneStatus) {
 	status.Replicas = int32(len(s.Machines))
 	status.UpdatedReplicas = 0
 	for _, m := range s.Machines {

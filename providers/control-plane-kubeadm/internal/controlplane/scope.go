@@ -41,7 +41,9 @@ type Controller struct {
 }
 
 // newController returns a Controller. The reader secrets is a credentials.SecretReader.
-func newController(outside step.Outside, external external.Reader, secrets client.Reader, workloads connection.Workloads, keys *pki.Keys) *Controller {
+func newController(
+	outside step.Outside, external external.Reader, secrets client.Reader, workloads connection.Workloads, keys *pki.Keys,
+) *Controller {
 	writer := &machines.Manager{Outside: outside, External: external}
 	return &Controller{
 		Outside: outside, external: external,
@@ -109,4 +111,12 @@ func (s *scope) losesMembers() bool {
 // withBackoff makes a step wait while the workload cluster, which did not respond in time, is not called.
 func withBackoff(do func(context.Context, *scope) (step.Result, error)) func(context.Context, *scope) (step.Result, error) {
 	return func(ctx context.Context, s *scope) (step.Result, error) { return connection.WaitForBackoff(do(ctx, s)) }
+}
+
+// orphanedMachines removes our hook from Machines that are being deleted and have no control plane: it was removed by force, or
+// the Machine was orphaned. No other controller would remove the hook, and the Machine would never be deleted.
+type orphanedMachines struct {
+	reader client.Reader
+	// live reads past the cache, which may not show a new control plane yet.
+	live client.Reader
 }

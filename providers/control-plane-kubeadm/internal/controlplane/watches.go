@@ -116,12 +116,14 @@ func isControlPlane(node *corev1.Node) bool {
 func nodeChanged(before, after client.Object) bool {
 	a, aok := before.(*corev1.Node)
 	b, bok := after.(*corev1.Node)
-	return !aok || !bok || health.NodeReady(a) != health.NodeReady(b) || health.Unreachable(a) != health.Unreachable(b) || isControlPlane(a) != isControlPlane(b)
+	return !aok || !bok || health.NodeReady(a) != health.NodeReady(b) || health.Unreachable(a) != health.Unreachable(b) ||
+		isControlPlane(a) != isControlPlane(b)
 }
 
 // podChanged reports whether an update of a static Pod changes its health.
 func podChanged(before, after client.Object) bool {
 	a, aok := before.(*corev1.Pod)
 	b, bok := after.(*corev1.Pod)
-	return !aok || !bok || a.Status.Phase != b.Status.Phase || health.PodReady(a) != health.PodReady(b) || health.Crashing(a) != health.Crashing(b)
+	return !aok || !bok || a.Status.Phase != b.Status.Phase || health.PodReady(a) != health.PodReady(b) ||
+		health.Crashing(a) != health.Crashing(b)
 }

@@ -87,7 +87,8 @@ func merged(current, machine, wanted map[string]string, dropped func(string) boo
 // reserved reports whether an annotation is never removed, because it does not come from the template.
 func reserved(key string) bool {
 	switch key {
-	case controlplanev1.KubeadmClusterConfigurationAnnotation, snapshot.ConfigAnnotation, controlplanev1.PreTerminateHookCleanupAnnotation, controlplanev1.RemediationForAnnotation, clusterv1.DeleteMachineAnnotation:
+	case controlplanev1.KubeadmClusterConfigurationAnnotation, snapshot.ConfigAnnotation, controlplanev1.PreTerminateHookCleanupAnnotation,
+		controlplanev1.RemediationForAnnotation, clusterv1.DeleteMachineAnnotation:
 		return true
 	}
 	return false

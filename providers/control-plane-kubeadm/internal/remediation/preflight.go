@@ -22,7 +22,9 @@ type request struct {
 }
 
 // firstFailure returns why the Machine cannot be remediated yet, nil if it can.
-func firstFailure(state membership.State, m *snapshot.Machine, inProgress *controlplanev1.LastRemediationStatus, now time.Time) *preflight.Failure {
+func firstFailure(
+	state membership.State, m *snapshot.Machine, inProgress *controlplanev1.LastRemediationStatus, now time.Time,
+) *preflight.Failure {
 	r := request{State: state, machine: m}
 	if inProgress == nil {
 		retry := retryOf(state.KCP, m, now)

@@ -61,12 +61,17 @@ func (r Remediator) Remediate(ctx context.Context, state membership.State) (step
 }
 
 // delete deletes the Machine. What prevents that is reported in its condition.
-func (r Remediator) delete(ctx context.Context, state membership.State, m *snapshot.Machine, record *controlplanev1.LastRemediationStatus) (step.Result, error) {
+func (r Remediator) delete(
+	ctx context.Context, state membership.State, m *snapshot.Machine, record *controlplanev1.LastRemediationStatus,
+) (step.Result, error) {
 	if state.Initialized() && state.StackedEtcd() {
 		switch why := state.MayRemove(ctx, m); why {
 		case "":
 		case membership.NoSuccessor:
-			return r.report(ctx, m, status{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityWarning, "There is no healthy etcd member that can become the leader", health.EtcdBackstop})
+			return r.report(ctx, m, status{
+				clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityWarning,
+				"There is no healthy etcd member that can become the leader", health.EtcdBackstop,
+			})
 		default:
 			return r.report(ctx, m, waiting("Waiting for "+why, health.EtcdBackstop))
 		}
@@ -75,7 +80,8 @@ func (r Remediator) delete(ctx context.Context, state membership.State, m *snaps
 		if step.IsStale(err) {
 			return step.Done(), err
 		}
-		_, saveErr := r.report(ctx, m, status{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityError, "The Machine cannot be deleted", 0})
+		failed := status{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityError, "The Machine cannot be deleted", 0}
+		_, saveErr := r.report(ctx, m, failed)
 		return step.Done(), errors.Join(err, saveErr)
 	}
 	_, err := r.report(ctx, m, status{clusterv1.RemediationInProgressReason, clusterv1.ConditionSeverityWarning, "", 0})
@@ -98,7 +104,8 @@ func waiting(message string, after time.Duration) status {
 
 // report sets the condition of the Machine, and lets the steps that follow continue.
 func (r Remediator) report(ctx context.Context, m *snapshot.Machine, s status) (step.Result, error) {
-	err := r.Manager.SetConditions(ctx, m.Machine, condition.False(clusterv1.MachineOwnerRemediatedCondition, s.severity, s.reason, "%s", s.message))
+	remediated := condition.False(clusterv1.MachineOwnerRemediatedCondition, s.severity, s.reason, "%s", s.message)
+	err := r.Manager.SetConditions(ctx, m.Machine, remediated)
 	if err != nil || s.after == 0 {
 		return step.Done(), err
 	}

@@ -1,14 +1,11 @@
 package machines
 
 import (
-	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,19 +13,12 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
-	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
-
-// manager returns a Manager in a World.
-func manager(w *kcptest.World) *Manager {
-	return &Manager{Outside: w.Outside, External: w.External}
-}
 
 // After an interruption, the KubeadmConfig of a Machine is created once.
 func TestAnInterruptedCreationIsContinued(t *testing.T) {
@@ -101,40 +91,6 @@ func TestBootstrapConfigs(t *testing.T) {
 	}
 }
 
-func TestMachineNames(t *testing.T) {
-	b := kcptest.New(t)
-	first := machineName(b.ControlPlane)
-	if again := machineName(b.ControlPlane); first != again {
-		t.Errorf("the same Machines result in two names, %s and %s", first, again)
-	}
-	b.Machines = []*snapshot.Machine{{Machine: &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{UID: "a"}}}}
-	second := machineName(b.ControlPlane)
-	b.Machines[0].UID = "b"
-	third := machineName(b.ControlPlane)
-	if first == second || second == third || !strings.HasPrefix(first, "cp-") || len(first) != len("cp-")+5 {
-		t.Errorf("names %s, %s, %s", first, second, third)
-	}
-}
-
-// An error of one Machine does not affect the others.
-func TestPropagateContinuesAfterErrors(t *testing.T) {
-	b, _ := kcptest.Three(t)
-	b.Reload(t)
-	b.KCP.Spec.MachineTemplate.ObjectMeta.Labels = map[string]string{"new": "label"}
-	b.API.Before = func(r fakeapi.Request) error {
-		if r.Verb == "patch" && r.Name == "a" {
-			return errors.New("rejected")
-		}
-		return nil
-	}
-	if _, err := manager(b).Propagate(t.Context(), b.ControlPlane); err == nil {
-		t.Error("the error is not returned")
-	}
-	if want := []string{"patch Machine b", "patch Machine c"}; !slices.Equal(b.API.Writes, want) {
-		t.Errorf("writes %q, want %q", b.API.Writes, want)
-	}
-}
-
 // A stale cache is not reported in a condition.
 func TestInterruptedInitializationWithAStaleCache(t *testing.T) {
 	b, _ := kcptest.Three(t)
@@ -151,35 +107,6 @@ func TestInterruptedInitializationWithAStaleCache(t *testing.T) {
 	}
 	if len(b.API.Writes) > 0 || condition.Has(b.KCP, controlplanev1.MachinesCreatedCondition) {
 		t.Errorf("writes %q, conditions %+v, want none", b.API.Writes, b.KCP.Status.Conditions)
-	}
-}
-
-// An adopted Machine gets our hook with one write. Machines are created with it.
-func TestAdoptedMachinesGetTheHook(t *testing.T) {
-	b, _ := kcptest.Three(t)
-	b.Annotate(t, "b", nil)
-	b.Reload(t)
-	for round, want := range []string{"patch Machine b", ""} {
-		for _, m := range b.Machines {
-			m.Labels = b.MachineLabels()
-			testenv.Must(t, b.API.Update(t.Context(), m.Machine))
-		}
-		b.API.Writes = nil
-		if _, err := manager(b).Propagate(t.Context(), b.ControlPlane); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(b.API.Writes, ", "); got != want {
-			t.Errorf("round %d: writes %q, want %q", round, got, want)
-		}
-	}
-	infrastructure := &unstructured.Unstructured{}
-	infrastructure.SetName("new")
-	m, err := newMachine(b.ControlPlane, infrastructure, "")
-	if err != nil || !membership.HasHook(m) {
-		t.Errorf("a new Machine has the hook: %t, error %v", membership.HasHook(m), err)
-	}
-	if _, copied := dependent(b.ControlPlane, m).Annotations[controlplanev1.PreTerminateHookCleanupAnnotation]; copied {
-		t.Error("objects that are created for a Machine have the hook, too")
 	}
 }
 
