@@ -91,6 +91,7 @@ func (h *helmed) argument(why, argument string, has bool) {
 // TestHelm installs operator and providers with the chart, changes values, takes one back, uninstalls the chart, after which everything but
 // the operator is there, and installs it again.
 func TestHelm(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	h := newHelmed(t)
 	release := h.chart

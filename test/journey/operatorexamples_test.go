@@ -331,6 +331,7 @@ func deploymentOf(t *testing.T, c client.Client, namespace, name string) *appsv1
 // TestOperatorMeetsUsers declares what users may write: the examples of the proposal of the operator, and mistakes; and lets downloads fail. All that, but
 // for the API server, happens on an internet of its own.
 func TestOperatorMeetsUsers(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	o, n := online(t, shared.Management(t).Tools)
 	c := o.connect()
