@@ -126,7 +126,9 @@ func contracts(core *clusterctlv1.Provider, metadata *clusterctlv1.Metadata) []s
 }
 
 // planFor returns the plan for a contract. complete is whether every provider has a newer version for it.
-func planFor(contract string, core *clusterctlv1.Provider, installed inventory.Inventory, candidates [][]candidate) (p ContractPlan, complete bool) {
+func planFor(
+	contract string, core *clusterctlv1.Provider, installed inventory.Inventory, candidates [][]candidate,
+) (p ContractPlan, complete bool) {
 	p, complete = ContractPlan{Contract: contract, Core: *core}, true
 	for i, entry := range installed {
 		item := ContractItem{Installed: entry}
@@ -139,7 +141,8 @@ func planFor(contract string, core *clusterctlv1.Provider, installed inventory.I
 		p.Items = append(p.Items, item)
 	}
 	slices.SortStableFunc(p.Items, func(a, b ContractItem) int {
-		return cmp.Or(cmp.Compare(a.Installed.Type, b.Installed.Type), cmp.Compare(a.Installed.Name, b.Installed.Name), cmp.Compare(a.Installed.Namespace, b.Installed.Namespace))
+		x, y := a.Installed, b.Installed
+		return cmp.Or(cmp.Compare(x.Type, y.Type), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Namespace, y.Namespace))
 	})
 	return p, complete
 }

@@ -81,8 +81,9 @@ func (p *InstallPlanner) Plan(ctx context.Context, o InstallOptions) (*Installat
 	if err != nil {
 		return nil, err
 	}
+	const instead = "wait until its condition Ready is True (see `clusterctl operator init`), or delete that object first"
 	for _, item := range missing {
-		if err := objects.Check("wait until its condition Ready is True (see `clusterctl operator init`), or delete that object first", item.Label()); err != nil {
+		if err := objects.Check(instead, item.Label()); err != nil {
 			return nil, err
 		}
 	}
@@ -165,7 +166,8 @@ func Validate(added []*components.Components, installed inventory.Inventory) []e
 
 // duplicate explains why a provider cannot be installed in addition to the existing one.
 func duplicate(c *components.Components, entry clusterctlv1.Provider) error {
-	remedy := fmt.Sprintf("to change its version run `clusterctl upgrade apply --%s %s:%s`", packages.Word(c.Provider.Type), c.Provider.Name, c.Version)
+	remedy := fmt.Sprintf("to change its version run `clusterctl upgrade apply --%s %s:%s`",
+		packages.Word(c.Provider.Type), c.Provider.Name, c.Version)
 	if c.Version == entry.Version {
 		remedy = fmt.Sprintf("a management cluster can have one of each provider, so omit --target-namespace %s", c.TargetNamespace)
 	}

@@ -170,7 +170,8 @@ func (p *UpgradePlanner) checkOperated(ctx context.Context, wanted []Wanted) err
 		return err
 	}
 	for _, w := range wanted {
-		if err := objects.Check("run `clusterctl operator upgrade apply`, or set spec.version of that object to "+w.Version, w.Installed.ManifestLabel()); err != nil {
+		instead := "run `clusterctl operator upgrade apply`, or set spec.version of that object to " + w.Version
+		if err := objects.Check(instead, w.Installed.ManifestLabel()); err != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func (i *Installer) Install(ctx context.Context, plan *choose.Installation) erro
 // providers writes the providers' objects in order, and the inventory concurrently: the API server delays the first
 // objects of a new kind for two seconds, in which the providers can start.
 func (i *Installer) providers(ctx context.Context, w *apply.Writer, list []*components.Components) error {
-	lines := board(i.Display.Lines(labels(list)...))
+	lines := board(i.Display.Lines(labelsOf(list)...))
 	record := func(c *components.Components) error {
 		if err := inventory.Record(ctx, w, c.Inventory()); err != nil {
 			return fmt.Errorf("%s %s is installed, but not recorded in the inventory; run the same command again to continue: %w", c.Provider.ManifestLabel(), c.Version, err)
@@ -105,7 +105,7 @@ func (i *Installer) certManager(ctx context.Context, w *apply.Writer, plan *choo
 	return plan.CertManager.Apply(ctx, w)
 }
 
-func labels(list []*components.Components) []string {
+func labelsOf(list []*components.Components) []string {
 	var names []string
 	for _, c := range list {
 		names = append(names, c.Provider.ManifestLabel())
@@ -137,7 +137,8 @@ func (i *Installer) Wait(ctx context.Context, plan *choose.Installation, timeout
 func (i *Installer) waitProvider(ctx context.Context, p *clusterctlv1.Provider, timeout time.Duration, b board) error {
 	b.set(p.Name, "waiting")
 	deployments := &appsv1.DeploymentList{}
-	err := i.Client.List(ctx, deployments, client.InNamespace(p.Namespace), client.MatchingLabels{clusterv1.ProviderNameLabel: p.ManifestLabel()})
+	labels := client.MatchingLabels{clusterv1.ProviderNameLabel: p.ManifestLabel()}
+	err := i.Client.List(ctx, deployments, client.InNamespace(p.Namespace), labels)
 	if err != nil {
 		b.set(p.Name, "failed")
 		return fmt.Errorf("cannot list the Deployments of %s: %w", p.ManifestLabel(), err)

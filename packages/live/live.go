@@ -100,7 +100,8 @@ func (f *Finder) selector() client.ListOption {
 // byProvider sorts objects, and groups them by provider. Those with a controller are left out: it deletes them itself.
 func byProvider(found []unstructured.Unstructured) Objects {
 	slices.SortFunc(found, func(a, b unstructured.Unstructured) int {
-		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetNamespace(), b.GetNamespace()),
+			cmp.Compare(a.GetName(), b.GetName()))
 	})
 	objects := Objects{}
 	for _, o := range found {

@@ -108,7 +108,8 @@ func (c *candidate) observeHolder(holder string) {
 	}
 	if c.holder != holder {
 		c.holder, c.held = holder, c.clock.Now()
-		c.tell("Waiting for up to %s for another clusterctl that %s and has %s: %s", heldTimeout, c.task.Does, c.describe(), describe(parse(holder)))
+		c.tell("Waiting for up to %s for another clusterctl that %s and has %s: %s",
+			heldTimeout, c.task.Does, c.describe(), describe(parse(holder)))
 	}
 	if c.clock.Since(c.held) >= heldTimeout {
 		c.giveUp(fmt.Errorf("another clusterctl %s: %s has had %s for %s: run the same command again when it has finished", c.task.Does, describe(parse(holder)), c.describe(), heldTimeout))

@@ -226,7 +226,8 @@ func (l *Lock) remove(ctx context.Context, leases coordinationclient.LeaseInterf
 	if err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
 		return
 	}
-	_ = leases.Delete(ctx, l.Lease, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion}})
+	unchanged := &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion}
+	_ = leases.Delete(ctx, l.Lease, metav1.DeleteOptions{Preconditions: unchanged})
 }
 
 func describe(h Holder) string {

@@ -123,7 +123,9 @@ func (e *UsedError) Error() string {
 
 // objectOfUser returns an object of a kind that is not a component of the providers, nil if there is none. Most are found by
 // their labels with one request; objects with the label of one of the providers are looked at.
-func objectOfUser(ctx context.Context, c client.Reader, providers []clusterctlv1.Provider, kind schema.GroupVersionKind) (*metav1.PartialObjectMetadata, error) {
+func objectOfUser(
+	ctx context.Context, c client.Reader, providers []clusterctlv1.Provider, kind schema.GroupVersionKind,
+) (*metav1.PartialObjectMetadata, error) {
 	var names []string
 	for i := range providers {
 		names = append(names, providers[i].ManifestLabel())
@@ -157,7 +159,8 @@ func objectOfUser(ctx context.Context, c client.Reader, providers []clusterctlv1
 // isComponent reports whether an object is a component of a provider: by the same labels and scopes as all others.
 func isComponent(p *clusterctlv1.Provider, o client.Object) bool {
 	_, labeled := o.GetLabels()[clusterctlv1.ClusterctlLabel]
-	return labeled && o.GetLabels()[clusterv1.ProviderNameLabel] == p.ManifestLabel() && (o.GetNamespace() == "" || o.GetNamespace() == p.Namespace)
+	return labeled && o.GetLabels()[clusterv1.ProviderNameLabel] == p.ManifestLabel() &&
+		(o.GetNamespace() == "" || o.GetNamespace() == p.Namespace)
 }
 
 // storageVersion is the version that needs no conversion, which may no longer work.

@@ -110,7 +110,8 @@ func (r *run) recreate(ctx context.Context, desired *unstructured.Unstructured) 
 	live := r.get(desired)
 	uid := live.GetUID()
 	err := r.Writer.Retry(ctx, func(ctx context.Context) error {
-		return client.IgnoreNotFound(r.Client.Delete(ctx, live, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &uid}))
+		err := r.Client.Delete(ctx, live, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &uid})
+		return client.IgnoreNotFound(err)
 	})
 	if err != nil {
 		return fmt.Errorf("cannot delete %s, to create it again with a change that Kubernetes does not allow: %w", manifest.Describe(live), err)

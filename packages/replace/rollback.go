@@ -39,7 +39,8 @@ func (u *Replacer) RollBack(ctx context.Context, entry *journal.Entry) (notes []
 		return nil, err
 	}
 	// Definitions last: until now, the new version may have used them.
-	if err := r.restoreDefinitions(ctx, &entry.Provider, slices.DeleteFunc(previous, func(o unstructured.Unstructured) bool { return !isDefinition(o) })); err != nil {
+	definitions := slices.DeleteFunc(previous, func(o unstructured.Unstructured) bool { return !isDefinition(o) })
+	if err := r.restoreDefinitions(ctx, &entry.Provider, definitions); err != nil {
 		return nil, err
 	}
 	p := entry.Provider.DeepCopy()
@@ -72,7 +73,8 @@ func (r *run) restoreDefinitions(ctx context.Context, p *clusterctlv1.Provider, 
 		}
 		if live := r.get(&previous[i]); live != nil {
 			if missing := storageversion.Missing(live, &previous[i]); len(missing) > 0 {
-				r.notes = append(r.notes, fmt.Sprintf("the new CustomResourceDefinition %s stays, because objects may be stored in version %s", live.GetName(), strings.Join(missing, ", ")))
+				r.notes = append(r.notes, fmt.Sprintf("the new CustomResourceDefinition %s stays, because objects may be stored in version %s",
+					live.GetName(), strings.Join(missing, ", ")))
 				continue
 			}
 		}

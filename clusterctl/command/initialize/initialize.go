@@ -90,7 +90,8 @@ func run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	opts.IO.Infof("Fetching providers")
-	if err := m.CheckInstallable(ctx, minKubernetes(opts), func(err error) { opts.IO.Infof("Retrying: %s", management.Text(err)) }); err != nil {
+	waiting := func(err error) { opts.IO.Infof("Retrying: %s", management.Text(err)) }
+	if err := m.CheckInstallable(ctx, minKubernetes(opts), waiting); err != nil {
 		return err
 	}
 	planner.Client = m.Client

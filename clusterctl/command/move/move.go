@@ -125,8 +125,8 @@ func run(ctx context.Context, opts *Options) error {
 		return dryRun(ctx, opts, m)
 	}
 	m.Lock = &lock.Lock{
-		Task: move.Task(), Config: source.Config, Namespace: m.Namespace, Self: opts.Self, Ended: opts.Ended, Retry: m.Source.Policy(), Clock: opts.Clock,
-		Say: show.Say, Explain: management.Text,
+		Task: move.Task(), Config: source.Config, Namespace: m.Namespace, Self: opts.Self, Ended: opts.Ended,
+		Retry: m.Source.Policy(), Clock: opts.Clock, Say: show.Say, Explain: management.Text,
 	}
 	action := m.ToCluster
 	if opts.ToDirectory != "" {

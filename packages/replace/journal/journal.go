@@ -153,7 +153,9 @@ func write(ctx context.Context, c client.Client, s *corev1.Secret) error {
 }
 
 func (e *Entry) secret(n int, data []byte) *corev1.Secret {
-	labels := map[string]string{clusterctlv1.ClusterctlCoreLabel: Label, clusterctlv1.ClusterctlLabel: "", clusterv1.ProviderNameLabel: e.Provider.ManifestLabel()}
+	labels := map[string]string{
+		clusterctlv1.ClusterctlCoreLabel: Label, clusterctlv1.ClusterctlLabel: "", clusterv1.ProviderNameLabel: e.Provider.ManifestLabel(),
+	}
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: e.Provider.Namespace, Name: partName(namePrefix+e.Provider.ManifestLabel(), n), Labels: labels},
 		Type:       "clusterctl.cluster.x-k8s.io/upgrade",

@@ -134,6 +134,7 @@ func (p *planner) remove(live []unstructured.Unstructured) {
 		}
 	}
 	slices.SortStableFunc(p.removal, func(a, b Step) int {
-		return cmp.Or(cmp.Compare(manifest.Rank(b.Object.GetKind()), manifest.Rank(a.Object.GetKind())), cmp.Compare(a.Object.GetKind(), b.Object.GetKind()))
+		x, y := a.Object.GetKind(), b.Object.GetKind()
+		return cmp.Or(cmp.Compare(manifest.Rank(y), manifest.Rank(x)), cmp.Compare(x, y))
 	})
 }
