@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	admission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
@@ -71,7 +71,7 @@ func (w *Webhook) defaultVariables(ctx context.Context, cluster *clusterv1.Clust
 
 // oldCluster returns the old object of an update request, nil for a creation.
 func oldCluster(ctx context.Context) (*clusterv1.Cluster, error) {
-	req, err := ctrladmission.RequestFromContext(ctx)
+	req, err := admission.RequestFromContext(ctx)
 	if err != nil || len(req.OldObject.Raw) == 0 {
 		return nil, nil // no request: called by a test or a library
 	}

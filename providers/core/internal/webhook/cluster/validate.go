@@ -13,28 +13,28 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	admission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 )
 
 // ValidateCreate implements admission.Validator.
-func (w *Webhook) ValidateCreate(ctx context.Context, cluster *clusterv1.Cluster) (ctrladmission.Warnings, error) {
+func (w *Webhook) ValidateCreate(ctx context.Context, cluster *clusterv1.Cluster) (admission.Warnings, error) {
 	return w.validate(ctx, nil, cluster)
 }
 
 // ValidateUpdate implements admission.Validator.
-func (w *Webhook) ValidateUpdate(ctx context.Context, old, cluster *clusterv1.Cluster) (ctrladmission.Warnings, error) {
+func (w *Webhook) ValidateUpdate(ctx context.Context, old, cluster *clusterv1.Cluster) (admission.Warnings, error) {
 	return w.validate(ctx, old, cluster)
 }
 
 // ValidateDelete implements admission.Validator: a Cluster can always be deleted.
-func (w *Webhook) ValidateDelete(context.Context, *clusterv1.Cluster) (ctrladmission.Warnings, error) {
+func (w *Webhook) ValidateDelete(context.Context, *clusterv1.Cluster) (admission.Warnings, error) {
 	return nil, nil
 }
 
-func (w *Webhook) validate(ctx context.Context, old, cluster *clusterv1.Cluster) (ctrladmission.Warnings, error) {
+func (w *Webhook) validate(ctx context.Context, old, cluster *clusterv1.Cluster) (admission.Warnings, error) {
 	spec := field.NewPath("spec")
 	var errs field.ErrorList
 	for _, problem := range validation.IsValidLabelValue(cluster.Name) {
@@ -79,7 +79,7 @@ func ranges(r *clusterv1.NetworkRanges, path *field.Path) field.ErrorList {
 }
 
 // topology validates the topology of a Cluster. It returns an error only if reading fails.
-func (w *Webhook) topology(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (ctrladmission.Warnings, field.ErrorList, error) {
+func (w *Webhook) topology(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (admission.Warnings, field.ErrorList, error) {
 	topology := cluster.Spec.Topology
 	if topology == nil {
 		if old != nil && old.Spec.Topology != nil {
@@ -154,7 +154,7 @@ func concurrency(cluster *clusterv1.Cluster) field.ErrorList {
 
 // againstClass validates a topology against its class. A new Cluster may be created before its class; an existing one must not
 // be changed to a class that does not exist.
-func (w *Webhook) againstClass(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (ctrladmission.Warnings, field.ErrorList, error) {
+func (w *Webhook) againstClass(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (admission.Warnings, field.ErrorList, error) {
 	found, err := w.waitForClass(ctx, cluster.GetClassKey())
 	if err != nil {
 		return nil, nil, err
@@ -164,7 +164,7 @@ func (w *Webhook) againstClass(ctx context.Context, old, cluster *clusterv1.Clus
 			"the ClusterClass does not exist in namespace %q: create it first", cluster.Namespace))}, nil
 	}
 	if found.class == nil {
-		return ctrladmission.Warnings{fmt.Sprintf(
+		return admission.Warnings{fmt.Sprintf(
 			"The topology of Cluster %s/%s could not be validated against its ClusterClass and will not be reconciled until it can be: %v",
 			cluster.Namespace, cluster.Name, found.reason)}, nil, nil
 	}
@@ -198,7 +198,7 @@ func (w *Webhook) rebase(ctx context.Context, old *clusterv1.Cluster, class *clu
 }
 
 // change validates a change of the topology against the old one.
-func (w *Webhook) change(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (ctrladmission.Warnings, field.ErrorList, error) {
+func (w *Webhook) change(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (admission.Warnings, field.ErrorList, error) {
 	if old.Spec.Topology == nil {
 		name := clusterv1.ClusterTopologyUnsafeUpdateClassNameAnnotation
 		if _, allowed := cluster.Annotations[name]; allowed {
@@ -212,7 +212,7 @@ func (w *Webhook) change(ctx context.Context, old, cluster *clusterv1.Cluster, p
 		return nil, nil, nil
 	}
 	if _, unsafe := cluster.Annotations[clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation]; unsafe {
-		return ctrladmission.Warnings{fmt.Sprintf("The change of version from %s to %s was not validated because annotation %s is set",
+		return admission.Warnings{fmt.Sprintf("The change of version from %s to %s was not validated because annotation %s is set",
 			was, is, clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation)}, nil, nil
 	}
 	at := path.Child("version")

@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	admission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/usage"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
-	"sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-clusterclass,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=clusterclasses,versions=v1beta1,name=default.clusterclass.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -34,7 +34,7 @@ type Options struct {
 // SetupWithManager serves the webhooks of ClusterClass.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	w := &Webhook{options: o}
-	return admission.Register(mgr, &clusterv1.ClusterClass{}, w, w)
+	return webhooks.Register(mgr, &clusterv1.ClusterClass{}, w, w)
 }
 
 // Webhook defaults and validates ClusterClasses.
@@ -43,7 +43,7 @@ type Webhook struct{ options Options }
 // New returns a Webhook without serving it.
 func New(o Options) *Webhook { return &Webhook{options: o} }
 
-// Default implements admission.Defaulter. It defaults the namespace of references to that of the class.
+// Default implements webhooks.Defaulter. It defaults the namespace of references to that of the class.
 func (w *Webhook) Default(_ context.Context, class *clusterv1.ClusterClass) error {
 	spec := &class.Spec
 	defaultNamespace(class.Namespace, spec.Infrastructure.Ref, spec.ControlPlane.Ref)
@@ -75,18 +75,18 @@ func defaultNamespace(namespace string, refs ...*corev1.ObjectReference) {
 	}
 }
 
-// ValidateCreate implements admission.Validator.
-func (w *Webhook) ValidateCreate(ctx context.Context, class *clusterv1.ClusterClass) (ctrladmission.Warnings, error) {
+// ValidateCreate implements webhooks.Validator.
+func (w *Webhook) ValidateCreate(ctx context.Context, class *clusterv1.ClusterClass) (admission.Warnings, error) {
 	return nil, w.validate(ctx, nil, class)
 }
 
-// ValidateUpdate implements admission.Validator.
-func (w *Webhook) ValidateUpdate(ctx context.Context, old, class *clusterv1.ClusterClass) (ctrladmission.Warnings, error) {
+// ValidateUpdate implements webhooks.Validator.
+func (w *Webhook) ValidateUpdate(ctx context.Context, old, class *clusterv1.ClusterClass) (admission.Warnings, error) {
 	return nil, w.validate(ctx, old, class)
 }
 
-// ValidateDelete implements admission.Validator: a class that Clusters use cannot be deleted.
-func (w *Webhook) ValidateDelete(ctx context.Context, class *clusterv1.ClusterClass) (ctrladmission.Warnings, error) {
+// ValidateDelete implements webhooks.Validator: a class that Clusters use cannot be deleted.
+func (w *Webhook) ValidateDelete(ctx context.Context, class *clusterv1.ClusterClass) (admission.Warnings, error) {
 	clusters, err := usage.Clusters(ctx, w.options.Reader, client.ObjectKeyFromObject(class))
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)

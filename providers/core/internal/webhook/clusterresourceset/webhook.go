@@ -10,7 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-addons-cluster-x-k8s-io-v1beta1-clusterresourceset,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=addons.cluster.x-k8s.io,resources=clusterresourcesets,versions=v1beta1,name=default.clusterresourceset.addons.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -24,11 +24,11 @@ type Webhook struct {
 
 // Register adds the webhooks to a manager.
 func (w Webhook) Register(mgr ctrl.Manager) error {
-	return hooks.Register(mgr, &addonsv1.ClusterResourceSet{}, w, w.validator())
+	return webhooks.Register(mgr, &addonsv1.ClusterResourceSet{}, w, w.validator())
 }
 
-func (w Webhook) validator() hooks.Validator[*addonsv1.ClusterResourceSet] {
-	return hooks.Check(addonsv1.GroupVersion.WithKind("ClusterResourceSet"), w.validate)
+func (w Webhook) validator() webhooks.Validator[*addonsv1.ClusterResourceSet] {
+	return webhooks.Check(addonsv1.GroupVersion.WithKind("ClusterResourceSet"), w.validate)
 }
 
 // Default implements Defaulter.
@@ -52,8 +52,8 @@ func (w Webhook) validate(_ context.Context, old, set *addonsv1.ClusterResourceS
 	}
 	before := old.DeepCopy() // One from before the webhook was installed may lack the default.
 	_ = w.Default(context.Background(), before)
-	errs = append(errs, hooks.Immutable(spec.Child("clusterSelector"), old.Spec.ClusterSelector, set.Spec.ClusterSelector)...)
-	return append(errs, hooks.Immutable(spec.Child("strategy"), before.Spec.Strategy, set.Spec.Strategy)...)
+	errs = append(errs, webhooks.Immutable(spec.Child("clusterSelector"), old.Spec.ClusterSelector, set.Spec.ClusterSelector)...)
+	return append(errs, webhooks.Immutable(spec.Child("strategy"), before.Spec.Strategy, set.Spec.Strategy)...)
 }
 
 func selector(set *addonsv1.ClusterResourceSet, path *field.Path) field.ErrorList {

@@ -8,7 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-addons-cluster-x-k8s-io-v1beta1-clusterresourcesetbinding,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=addons.cluster.x-k8s.io,resources=clusterresourcesetbindings,versions=v1beta1,name=validation.clusterresourcesetbinding.addons.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -21,11 +21,11 @@ type Webhook struct {
 
 // Register adds the webhook to a manager.
 func (w Webhook) Register(mgr ctrl.Manager) error {
-	return hooks.Register(mgr, &addonsv1.ClusterResourceSetBinding{}, nil, w.validator())
+	return webhooks.Register(mgr, &addonsv1.ClusterResourceSetBinding{}, nil, w.validator())
 }
 
-func (w Webhook) validator() hooks.Validator[*addonsv1.ClusterResourceSetBinding] {
-	return hooks.Check(addonsv1.GroupVersion.WithKind("ClusterResourceSetBinding"), w.validate)
+func (w Webhook) validator() webhooks.Validator[*addonsv1.ClusterResourceSetBinding] {
+	return webhooks.Check(addonsv1.GroupVersion.WithKind("ClusterResourceSetBinding"), w.validate)
 }
 
 // validate returns what is wrong with a binding; old is nil when it is created.
@@ -37,5 +37,5 @@ func (w Webhook) validate(_ context.Context, old, b *addonsv1.ClusterResourceSet
 	if old == nil || old.Spec.ClusterName == "" {
 		return nil
 	}
-	return hooks.Immutable(spec.Child("clusterName"), old.Spec.ClusterName, b.Spec.ClusterName)
+	return webhooks.Immutable(spec.Child("clusterName"), old.Spec.ClusterName, b.Spec.ClusterName)
 }

@@ -12,7 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-runtime-cluster-x-k8s-io-v1alpha1-extensionconfig,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=runtime.cluster.x-k8s.io,resources=extensionconfigs,versions=v1alpha1,name=default.extensionconfig.runtime.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -26,11 +26,11 @@ type Webhook struct {
 
 // Register adds the webhooks to a manager.
 func (w Webhook) Register(mgr ctrl.Manager) error {
-	return hooks.Register(mgr, &runtimev1.ExtensionConfig{}, w, w.validator())
+	return webhooks.Register(mgr, &runtimev1.ExtensionConfig{}, w, w.validator())
 }
 
-func (w Webhook) validator() hooks.Validator[*runtimev1.ExtensionConfig] {
-	return hooks.Check(runtimev1.GroupVersion.WithKind(runtimev1.ExtensionConfigKind), w.validate)
+func (w Webhook) validator() webhooks.Validator[*runtimev1.ExtensionConfig] {
+	return webhooks.Check(runtimev1.GroupVersion.WithKind(runtimev1.ExtensionConfigKind), w.validate)
 }
 
 // Default implements Defaulter.

@@ -17,7 +17,7 @@ import (
 
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/webhook/ipaddressclaim"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // The API server converts objects of v1alpha1 for this webhook, because its matchPolicy is Equivalent.
@@ -31,11 +31,11 @@ type Webhook struct {
 
 // Register adds the webhook to a manager.
 func (w Webhook) Register(mgr ctrl.Manager) error {
-	return hooks.Register(mgr, &ipamv1.IPAddress{}, nil, w.validator())
+	return webhooks.Register(mgr, &ipamv1.IPAddress{}, nil, w.validator())
 }
 
-func (w Webhook) validator() hooks.Validator[*ipamv1.IPAddress] {
-	return hooks.Fixed[*ipamv1.IPAddress]{
+func (w Webhook) validator() webhooks.Validator[*ipamv1.IPAddress] {
+	return webhooks.Fixed[*ipamv1.IPAddress]{
 		Kind: ipamv1.GroupVersion.WithKind(ipamv1.IPAddressKind), Instead: "delete the IPAddressClaim and create another one",
 		Spec: func(address *ipamv1.IPAddress) any { return address.Spec },
 		Wrong: func(ctx context.Context, address *ipamv1.IPAddress) (field.ErrorList, error) {

@@ -10,7 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // The API server converts objects of v1alpha1 for this webhook, because its matchPolicy is Equivalent.
@@ -18,11 +18,11 @@ import (
 
 // Register adds the webhook to a manager.
 func Register(mgr ctrl.Manager) error {
-	return hooks.Register(mgr, &ipamv1.IPAddressClaim{}, nil, validator())
+	return webhooks.Register(mgr, &ipamv1.IPAddressClaim{}, nil, validator())
 }
 
-func validator() hooks.Validator[*ipamv1.IPAddressClaim] {
-	return hooks.Fixed[*ipamv1.IPAddressClaim]{
+func validator() webhooks.Validator[*ipamv1.IPAddressClaim] {
+	return webhooks.Fixed[*ipamv1.IPAddressClaim]{
 		Kind: ipamv1.GroupVersion.WithKind(ipamv1.IPAddressClaimKind), Instead: "create another IPAddressClaim",
 		Spec: func(claim *ipamv1.IPAddressClaim) any { return claim.Spec },
 		Wrong: func(_ context.Context, claim *ipamv1.IPAddressClaim) (field.ErrorList, error) {

@@ -12,7 +12,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/webhook/machine/rules"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-machine,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machines,versions=v1beta1,name=default.machine.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -23,7 +23,7 @@ const defaultNodeDeletionTimeout = 10 * time.Second
 
 // Register adds the webhooks to a manager.
 func Register(mgr ctrl.Manager) error {
-	return hooks.Register(mgr, &clusterv1.Machine{}, webhook{}, webhook{})
+	return webhooks.Register(mgr, &clusterv1.Machine{}, webhook{}, webhook{})
 }
 
 type webhook struct{}

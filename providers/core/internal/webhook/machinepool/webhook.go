@@ -12,7 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/providers/core/internal/webhook/machine/rules"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-machinepool,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machinepools,versions=v1beta1,name=default.machinepool.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -26,7 +26,7 @@ type Webhook struct {
 
 // Register adds the webhooks to a manager.
 func (w Webhook) Register(mgr ctrl.Manager) error {
-	return hooks.Register(mgr, &clusterv1.MachinePool{}, w, w)
+	return webhooks.Register(mgr, &clusterv1.MachinePool{}, w, w)
 }
 
 // Default implements Defaulter.
