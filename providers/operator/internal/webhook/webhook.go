@@ -14,7 +14,7 @@ import (
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-operator-cluster-x-k8s-io-v1alpha2-coreprovider,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=operator.cluster.x-k8s.io,resources=coreproviders,versions=v1alpha2,name=default.coreprovider.operator.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -46,7 +46,7 @@ func Register(mgr ctrl.Manager) error {
 }
 
 func register[T providerobject.Object](mgr ctrl.Manager, obj T, kind string) error {
-	return hooks.Register(mgr, obj, defaulter[T]{}, hooks.Check(operatorv1.GroupVersion.WithKind(kind), validate[T]))
+	return webhooks.Register(mgr, obj, defaulter[T]{}, webhooks.Check(operatorv1.GroupVersion.WithKind(kind), validate[T]))
 }
 
 type defaulter[T providerobject.Object] struct{}

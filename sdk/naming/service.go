@@ -1,5 +1,4 @@
-// Package servicename reads the host names of Services, for programs that reach them without the DNS of their cluster.
-package servicename
+package naming
 
 import (
 	"strings"
@@ -7,8 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Parse returns the Service of a host name, <name>.<namespace>.svc, which may end with .cluster.local, and false for all other names.
-func Parse(host string) (types.NamespacedName, bool) {
+// ParseService returns the Service of a host name, <name>.<namespace>.svc, which may end with .cluster.local, and false for all
+// other names. It is for programs that reach Services without the DNS of their cluster.
+func ParseService(host string) (types.NamespacedName, bool) {
 	parts := strings.Split(strings.TrimSuffix(strings.TrimSuffix(host, "."), ".cluster.local"), ".")
 	if len(parts) != 3 || parts[0] == "" || parts[1] == "" || parts[2] != "svc" {
 		return types.NamespacedName{}, false

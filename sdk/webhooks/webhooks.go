@@ -1,10 +1,10 @@
-// Package admission serves defaulting and validating webhooks.
+// Package webhooks serves defaulting and validating webhooks.
 //
 // Unlike those of controller-runtime, defaulting webhooks only patch the fields that defaulting changed. Sending the whole object as
 // the Go types encode it would add empty objects and remove empty lists, which server-side apply would attribute to the client.
 //
 // Defaults and validations themselves do not belong here.
-package admission
+package webhooks
 
 import (
 	"context"
