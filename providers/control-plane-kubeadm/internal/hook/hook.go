@@ -47,7 +47,7 @@ func Ensure(ctx context.Context, outside step.Outside, m *clusterv1.Machine) err
 	if IsSet(m) {
 		return nil
 	}
-	if err := outside.PatchIfUnchanged(ctx, m, func() { Set(m) }); err != nil {
+	if err := outside.Patch(ctx, m, func() { Set(m) }, step.IfUnchanged); err != nil {
 		return fmt.Errorf("setting the pre-terminate hook of Machine %s: %w", m.Name, err)
 	}
 	return nil

@@ -32,7 +32,7 @@ func (mgr *Manager) Adopt(ctx context.Context, cp *snapshot.ControlPlane) (step.
 	var errs []error
 	for _, m := range cp.Orphans {
 		adopted := func() { m.OwnerReferences = append(m.OwnerReferences, *cp.Owner()) }
-		if err := mgr.PatchIfUnchanged(ctx, m, adopted); err != nil {
+		if err := mgr.Patch(ctx, m, adopted, step.IfUnchanged); err != nil {
 			if !step.IsStale(err) {
 				step.Warning(ctx, "AdoptionFailed", "Cannot adopt Machine %s: %s", m.Name, err)
 			}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 )
 
 func TestProblemsOfAMachine(t *testing.T) {
@@ -90,7 +91,7 @@ func TestDecisions(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got Decision
-			_, err = step.Try(t.Context(), w.KCP, membership.State{ControlPlane: w.ControlPlane, Workload: f, Observed: observed},
+			_, err = steptest.Run(t.Context(), w.KCP, membership.State{ControlPlane: w.ControlPlane, Workload: f, Observed: observed},
 				step.Do("plan", func(_ context.Context, state membership.State) (result step.Result, err error) {
 					got, result = Plan(state, "")
 					return result, nil
