@@ -3,6 +3,7 @@ package house
 import (
 	"fmt"
 	"go/ast"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,10 +19,8 @@ var layers = [][]string{{"cmd", "release", "test"}, {"clusterctl", "standalone"}
 func layerOf(path string) (int, bool) {
 	top, _, _ := strings.Cut(path, "/")
 	for i, layer := range layers {
-		for _, folder := range layer {
-			if folder == top {
-				return i, true
-			}
+		if slices.Contains(layer, top) {
+			return i, true
 		}
 	}
 	return 0, false

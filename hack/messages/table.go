@@ -2,6 +2,7 @@ package messages
 
 import (
 	"go/ast"
+	"slices"
 	"strings"
 )
 
@@ -63,10 +64,8 @@ func kindOfCall(call *ast.CallExpr, outer string) string {
 		return kind
 	}
 	if kind := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(f.Sel.Name, "F"), "P"), "Var"); len(call.Args) > 2 {
-		for _, known := range append(flagTypes, "") {
-			if kind == known {
-				return kindFlag
-			}
+		if kind == "" || slices.Contains(flagTypes, kind) {
+			return kindFlag
 		}
 	}
 	return outer

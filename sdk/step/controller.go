@@ -67,14 +67,14 @@ type Watch func(b *builder.Builder) *builder.Builder
 // Owned watches the objects of a kind that an object of the reconciled kind controls.
 func Owned(obj client.Object, events ...predicate.Predicate) Watch {
 	return func(b *builder.Builder) *builder.Builder {
-		return b.Owns(obj, builder.WithPredicates(orChanges(events)...))
+		return b.Owns(obj, builder.WithPredicates(orAllChanges(events)...))
 	}
 }
 
 // Mapped watches objects of a kind, and maps each to the objects to reconcile.
 func Mapped(obj client.Object, concerns handler.MapFunc, events ...predicate.Predicate) Watch {
 	return func(b *builder.Builder) *builder.Builder {
-		return b.Watches(obj, handler.EnqueueRequestsFromMapFunc(concerns), builder.WithPredicates(orChanges(events)...))
+		return b.Watches(obj, handler.EnqueueRequestsFromMapFunc(concerns), builder.WithPredicates(orAllChanges(events)...))
 	}
 }
 
@@ -97,8 +97,8 @@ func From(s source.Source) Watch {
 	return func(b *builder.Builder) *builder.Builder { return b.WatchesRawSource(s) }
 }
 
-// orChanges returns events, or a predicate that drops resyncs if there are none.
-func orChanges(events []predicate.Predicate) []predicate.Predicate {
+// orAllChanges returns events, or a predicate that drops resyncs if there are none.
+func orAllChanges(events []predicate.Predicate) []predicate.Predicate {
 	if len(events) == 0 {
 		return []predicate.Predicate{predicate.ResourceVersionChangedPredicate{}}
 	}
@@ -158,14 +158,14 @@ func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, outside Out
 // Runner returns the controller's reconciler.
 func (c Controller[T, S]) Runner(outside Outside) *Runner[T] {
 	return &Runner[T]{
-		Outside: outside, name: c.Name, fresh: c.New, conditions: c.Conditions, pausedBy: c.Paused, do: c.reconcile,
+		Outside: outside, name: c.Name, newObject: c.New, conditions: c.Conditions, pausedBy: c.Paused, reconcile: c.reconcile,
 		observed: c.Observed, progress: c.Progress, metrics: newMetrics(ctrlmetrics.Registry),
 	}
 }
 
 // Step returns the step with a name; it may be a part of other steps. If there is none, the step that is returned fails.
 func (c Controller[T, S]) Step(name string) Step[S] {
-	if one, ok := named(name, c.Steps, c.Deletion, c.Report); ok {
+	if one, ok := stepNamed(name, c.Steps, c.Deletion, c.Report); ok {
 		return one
 	}
 	return Do(name, func(context.Context, S) (Result, error) {
@@ -191,10 +191,10 @@ func (c Controller[T, S]) reconcile(ctx context.Context, obj T) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	result, err := InOrder(steps...).take(ctx, s)
+	result, err := InOrder(steps...).run(ctx, s)
 	if len(c.Report) > 0 {
-		reported, failed := All(c.Report...).take(ctx, s)
-		result.after = result.soonest(reported).after
+		reported, failed := All(c.Report...).run(ctx, s)
+		result.after = result.merge(reported).after
 		err = errors.Join(err, failed)
 	}
 	if c.Conclude != nil {

@@ -24,7 +24,7 @@ func AwaitVisible(ctx context.Context, cached client.Reader, written client.Obje
 		if err := cached.Get(ctx, key, seen); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}
-		return shows(seen.GetResourceVersion(), written.GetResourceVersion()), nil
+		return isAtLeast(seen.GetResourceVersion(), written.GetResourceVersion()), nil
 	})
 }
 

@@ -32,7 +32,7 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	var errs []error
 	for _, m := range s.Orphans {
 		adopted := func() { m.OwnerReferences = append(m.OwnerReferences, *s.Owner()) }
-		if err := c.PatchIfUnchanged(ctx, m, adopted); err != nil {
+		if err := c.Patch(ctx, m, adopted, step.IfUnchanged); err != nil {
 			if !step.IsStale(err) {
 				step.Warning(ctx, "AdoptionFailed", "Cannot adopt Machine %s: %s", m.Name, err)
 			}

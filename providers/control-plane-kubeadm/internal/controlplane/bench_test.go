@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 )
 
 // bench is a Controller in a World.
@@ -54,7 +55,7 @@ func (b *bench) take(ctx context.Context, names ...string) (step.Result, error) 
 	for _, name := range names {
 		steps = append(steps, declared.Step(name))
 	}
-	return step.Try(ctx, b.KCP, b.s, steps...)
+	return steptest.Run(ctx, b.KCP, b.s, steps...)
 }
 
 // remove takes the steps of a control plane that is being deleted.
@@ -65,7 +66,7 @@ func (b *bench) remove(ctx context.Context) (step.Result, error) {
 	if b.s.workers, err = b.controller.cachedWorkers(ctx, b.ControlPlane); err != nil {
 		return step.Done(), err
 	}
-	return step.Try(ctx, b.KCP, b.s, declared.Deletion...)
+	return steptest.Run(ctx, b.KCP, b.s, declared.Deletion...)
 }
 
 // next returns the next action.
@@ -127,7 +128,7 @@ func (b *bench) play(t *testing.T, f *kcptest.Workload) {
 	b.s.ControlPlane = b.ControlPlane
 	declared := b.declared()
 	steps := step.All(declared.Step("pre-terminate"), step.InOrder(declared.Step("plan"), declared.Step("scale")))
-	if _, err := step.Try(t.Context(), b.KCP, b.s, steps); err != nil {
+	if _, err := steptest.Run(t.Context(), b.KCP, b.s, steps); err != nil {
 		t.Fatal(err)
 	}
 	reload(t, b, f)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
@@ -108,7 +109,7 @@ type outcome struct {
 func try(t *testing.T, w *kcptest.World, do func(context.Context, *scope) (step.Result, error)) outcome {
 	t.Helper()
 	w.API.LiveReads = nil
-	result, err := step.Try(t.Context(), w.KCP, &scope{ControlPlane: w.ControlPlane}, step.Do("deletion", do))
+	result, err := steptest.Run(t.Context(), w.KCP, &scope{ControlPlane: w.ControlPlane}, step.Do("deletion", do))
 	got := outcome{
 		Waiting: result.Waiting(), Stale: err != nil && step.IsStale(err), Failed: err != nil && !step.IsStale(err), Reads: len(w.API.LiveReads),
 		Released: !controllerutil.ContainsFinalizer(w.KCP, controlplanev1.KubeadmControlPlaneFinalizer),

@@ -50,7 +50,7 @@ func (c *Controller) ownTemplate(ctx context.Context, s *scope) error {
 	}
 	owner := ownership.Reference(s.Cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind), false)
 	own := func() { template.SetOwnerReferences(append(template.GetOwnerReferences(), owner)) }
-	if err := c.PatchIfUnchanged(ctx, template, own); err != nil {
+	if err := c.Patch(ctx, template, own, step.IfUnchanged); err != nil {
 		return fmt.Errorf("making Cluster %s an owner of %s %s: %w", s.Key(), ref.Kind, ref.Name, err)
 	}
 	return nil

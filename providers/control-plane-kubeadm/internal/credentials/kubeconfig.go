@@ -131,7 +131,7 @@ func (p *Provider) renewKubeconfig(ctx context.Context, cp *snapshot.ControlPlan
 		}
 		secret.Data[pki.KubeconfigKey] = config
 	}
-	if err := p.PatchIfUnchanged(ctx, secret, renew); err != nil {
+	if err := p.Patch(ctx, secret, renew, step.IfUnchanged); err != nil {
 		return step.Done(), fmt.Errorf("renewing kubeconfig secret %s: %w", client.ObjectKeyFromObject(secret), refusal.Redacted(err))
 	}
 	return step.Done(), nil

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -101,7 +102,7 @@ func TestInterruptedInitializationWithAStaleCache(t *testing.T) {
 	first[0].Spec.Bootstrap.ConfigRef = &corev1.ObjectReference{Kind: "KubeadmConfig", Name: first[0].Name}
 	b.Machines, b.API.Writes = first, nil
 	complete := step.Do("complete", manager(b).Complete).Sets(controlplanev1.MachinesCreatedCondition)
-	_, err := step.Try(t.Context(), b.KCP, b.ControlPlane, complete)
+	_, err := steptest.Run(t.Context(), b.KCP, b.ControlPlane, complete)
 	if err == nil || !step.IsStale(err) {
 		t.Errorf("error %v, want a stale one", err)
 	}

@@ -47,7 +47,7 @@ func EnsureHook(ctx context.Context, outside step.Outside, m *clusterv1.Machine)
 	if HasHook(m) {
 		return nil
 	}
-	if err := outside.PatchIfUnchanged(ctx, m, func() { SetHook(m) }); err != nil {
+	if err := outside.Patch(ctx, m, func() { SetHook(m) }, step.IfUnchanged); err != nil {
 		return fmt.Errorf("setting the pre-terminate hook of Machine %s: %w", m.Name, err)
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 )
 
 func TestProblemsOfAMachine(t *testing.T) {
@@ -89,7 +90,7 @@ func TestPlan(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got Action
-			_, err = step.Try(t.Context(), w.KCP, membership.State{ControlPlane: w.ControlPlane, Workload: f, Observed: observed},
+			_, err = steptest.Run(t.Context(), w.KCP, membership.State{ControlPlane: w.ControlPlane, Workload: f, Observed: observed},
 				step.Do("plan", func(_ context.Context, state membership.State) (result step.Result, err error) {
 					got, result = Plan(state, "")
 					return result, nil

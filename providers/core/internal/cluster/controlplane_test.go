@@ -9,6 +9,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 )
 
 func TestControlPlane(t *testing.T) {
@@ -49,7 +50,7 @@ func TestControlPlane(t *testing.T) {
 			}
 			declared := newWorld(t, objects...).declared()
 			both := step.All(declared.Step("control-plane"), declared.Step("initialized"))
-			r, err := step.Try(t.Context(), tc.cluster, &scope{Cluster: tc.cluster}, both)
+			r, err := steptest.Run(t.Context(), tc.cluster, &scope{Cluster: tc.cluster}, both)
 			if err != nil || r.Ends() != tc.waits {
 				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
 			}

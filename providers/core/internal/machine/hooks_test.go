@@ -7,7 +7,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
-	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
@@ -35,7 +35,7 @@ func TestHooks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, machine(named("cp-1"), object.ControlPlane))
 			s := &scope{machine: tc.machine, cluster: build.Cluster()}
-			r, err := step.Try(t.Context(), tc.machine, s, w.declared().Deletion[:3]...)
+			r, err := steptest.Run(t.Context(), tc.machine, s, w.declared().Deletion[:3]...)
 			if err != nil || r.Ends() != tc.waits {
 				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
 			}

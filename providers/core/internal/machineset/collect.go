@@ -72,7 +72,7 @@ func (c *Controller) adoptMachine(ctx context.Context, set *clusterv1.MachineSet
 	if _, err := ownership.EnsureController(owned, ownership.Reference(set, clusterv1.GroupVersion.WithKind(machineSetKind), true)); err != nil {
 		return err
 	}
-	if err := c.PatchIfUnchanged(ctx, m, func() { m.OwnerReferences = owned.OwnerReferences }); err != nil {
+	if err := c.Patch(ctx, m, func() { m.OwnerReferences = owned.OwnerReferences }, step.IfUnchanged); err != nil {
 		if !step.IsStale(err) {
 			step.Warning(ctx, "FailedAdopt", "Failed to adopt Machine %q: %v", m.Name, err)
 		}

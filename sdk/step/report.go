@@ -7,37 +7,38 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step/internal/current"
 )
 
-// fact is what a result reports in the step's condition.
-type fact struct {
-	reason   string
-	severity clusterv1.ConditionSeverity
-	stated   []clusterv1.Condition
-	silent   bool
+// report is what a result reports in the step's condition.
+type report struct {
+	reason     string
+	severity   clusterv1.ConditionSeverity
+	conditions []clusterv1.Condition
+	keep       bool
 }
 
 // Because makes the step's condition False, with this reason and the message "Waiting for ...". The severity is Info.
 func (r Result) Because(reason string) Result {
-	r.fact.reason = reason
+	r.report.reason = reason
 	return r
 }
 
 // Severity changes the severity of that condition.
 func (r Result) Severity(s clusterv1.ConditionSeverity) Result {
-	r.fact.severity = s
+	r.report.severity = s
 	return r
 }
 
 // WithConditions sets these conditions in place of the step's condition.
 func (r Result) WithConditions(conditions ...clusterv1.Condition) Result {
-	r.fact.stated = append(slices.Clone(r.fact.stated), conditions...)
+	r.report.conditions = append(slices.Clone(r.report.conditions), conditions...)
 	return r
 }
 
 // KeepCondition leaves the step's condition unchanged.
 func (r Result) KeepCondition() Result {
-	r.fact.silent = true
+	r.report.keep = true
 	return r
 }
 
@@ -57,21 +58,21 @@ func (f *Error) Error() string { return f.Err.Error() }
 // Unwrap returns the cause.
 func (f *Error) Unwrap() error { return f.Err }
 
-// state sets the condition of a step. Stale errors set none: the reconcile is retried.
-func (f fact) state(on reconciling, t clusterv1.ConditionType, r Result, err error) {
+// setConditions sets the condition of a step. Stale errors set none: the reconcile is retried.
+func (p report) setConditions(on current.Reconcile, t clusterv1.ConditionType, r Result, err error) {
 	var failed *Error
 	switch {
-	case len(f.stated) > 0:
-		for _, c := range f.stated {
-			on.state(c)
+	case len(p.conditions) > 0:
+		for _, c := range p.conditions {
+			on.SetCondition(c)
 		}
-	case t == "" || f.silent || err != nil && IsStale(err):
+	case t == "" || p.keep || err != nil && IsStale(err):
 	case errors.As(err, &failed):
-		on.state(condition.False(t, cmp.Or(failed.Severity, clusterv1.ConditionSeverityError), failed.Reason, "%v", failed))
+		on.SetCondition(condition.False(t, cmp.Or(failed.Severity, clusterv1.ConditionSeverityError), failed.Reason, "%v", failed))
 	case err != nil:
-	case r.consequence == awaiting && f.reason != "":
-		on.state(condition.False(t, cmp.Or(f.severity, clusterv1.ConditionSeverityInfo), f.reason, "Waiting for %s", r.what))
+	case r.consequence == awaiting && p.reason != "":
+		on.SetCondition(condition.False(t, cmp.Or(p.severity, clusterv1.ConditionSeverityInfo), p.reason, "Waiting for %s", r.what))
 	case r.consequence == done || r.consequence == checkpoint:
-		on.state(condition.True(t))
+		on.SetCondition(condition.True(t))
 	}
 }

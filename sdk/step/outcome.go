@@ -2,13 +2,13 @@ package step
 
 import (
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/cluster-api/sdk/metric"
+	"sigs.k8s.io/cluster-api/sdk/step/internal/current"
 )
 
 // outcome is the result of a step in metrics.
@@ -59,31 +59,21 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	}
 }
 
-// taken are the steps of one reconcile and their outcomes.
-type taken struct {
+// stepLog has the steps of one reconcile and their outcomes.
+type stepLog struct {
 	controller string
 	metrics    *metrics
-	steps      []string
-	outcomes   []outcome
-	// waits is what steps wait for, by step.
-	waits map[string]string
+	steps      []current.Step
 }
 
-// taken adds a step. It does nothing if t is nil.
-func (t *taken) taken(name string, took time.Duration, r Result, err error) {
-	if t == nil {
+// add adds a step. It does nothing if l is nil.
+func (l *stepLog) add(s current.Step) {
+	if l == nil {
 		return
 	}
-	became := outcomeOf(r, err)
-	t.metrics.duration.WithLabelValues(t.controller, name).Observe(took.Seconds())
-	t.metrics.outcomes.WithLabelValues(t.controller, name, string(became)).Inc()
-	t.steps, t.outcomes = append(t.steps, name), append(t.outcomes, became)
-	if became == outcomeWaiting {
-		if t.waits == nil {
-			t.waits = map[string]string{}
-		}
-		t.waits[name] = r.what
-	}
+	l.metrics.duration.WithLabelValues(l.controller, s.Name).Observe(s.Took.Seconds())
+	l.metrics.outcomes.WithLabelValues(l.controller, s.Name, s.Outcome).Inc()
+	l.steps = append(l.steps, s)
 }
 
 // transitions remembers, per object, which steps wait or failed, so that each change is logged and counted once. All other steps
@@ -94,13 +84,13 @@ type transitions struct {
 }
 
 // observe logs and counts the steps whose outcome changed since the previous reconcile.
-func (t *transitions) observe(log logr.Logger, key types.NamespacedName, now *taken) {
+func (t *transitions) observe(log logr.Logger, key types.NamespacedName, now *stepLog) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.known[key]
 	unfinished := map[string]outcome{}
-	for i, name := range now.steps {
-		became, was := now.outcomes[i], before[name]
+	for _, s := range now.steps {
+		became, was := outcome(s.Outcome), before[s.Name]
 		if became == outcomeStale {
 			became = was // It is retried immediately.
 		}
@@ -111,17 +101,17 @@ func (t *transitions) observe(log logr.Logger, key types.NamespacedName, now *ta
 			became = outcomeDone
 		}
 		if became == outcomeWaiting || became == outcomeFailed {
-			unfinished[name] = became
+			unfinished[s.Name] = became
 		}
 		if was == became {
 			continue
 		}
-		now.metrics.transitions.WithLabelValues(now.controller, name, string(became)).Inc()
+		now.metrics.transitions.WithLabelValues(now.controller, s.Name, string(became)).Inc()
 		switch became {
 		case outcomeWaiting:
-			log.Info("Step is waiting", "step", name, "for", now.waits[name])
+			log.Info("Step is waiting", "step", s.Name, "for", s.WaitsFor)
 		case outcomeDone:
-			log.Info("Step is done", "step", name)
+			log.Info("Step is done", "step", s.Name)
 		}
 	}
 	if t.known == nil {
