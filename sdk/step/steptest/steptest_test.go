@@ -5,9 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"sigs.k8s.io/cluster-api/sdk/condition"
-
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 )

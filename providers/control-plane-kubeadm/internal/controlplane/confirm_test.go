@@ -54,6 +54,10 @@ func TestDecisionsWithAStaleCache(t *testing.T) {
 		{reason: "it is paused", stale: live(func(k *controlplanev1.KubeadmControlPlane) {
 			k.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		})},
+		{reason: "its Cluster is paused", stale: func(_ *testing.T, b *bench) {
+			b.Diverge()
+			b.LiveCluster.Spec.Paused = true
+		}},
 		{reason: "it was deleted and created again", stale: live(func(k *controlplanev1.KubeadmControlPlane) { k.UID = "another" })},
 		{reason: "another leader remediates", stale: live(func(k *controlplanev1.KubeadmControlPlane) {
 			k.Annotations = map[string]string{controlplanev1.RemediationInProgressAnnotation: "{}"}
@@ -239,8 +243,8 @@ func TestWhatConfirmationCosts(t *testing.T) {
 	}
 	b.KCP.Spec.Replicas = ptr.To[int32](1)
 	b.play(t, f)
-	if len(b.API.LiveReads) != 2 {
-		t.Errorf("deleting a Machine costs %d reads past the cache, want the control plane and its Machines", len(b.API.LiveReads))
+	if len(b.API.LiveReads) != 3 {
+		t.Errorf("deleting a Machine costs %d reads past the cache, want the control plane, its Cluster and its Machines", len(b.API.LiveReads))
 	}
 	if snapshot.StaleRetry < time.Second {
 		t.Errorf("with a stale cache, reconciles are retried every %s", snapshot.StaleRetry)

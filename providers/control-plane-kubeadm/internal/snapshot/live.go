@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,9 +39,12 @@ func (s Stale) Err() error {
 // minute old, and another leader may have acted.
 type LiveReader struct{ client.Reader }
 
-// Decision checks everything that decisions about Machines are based on: the control plane and its Machines.
+// Decision checks everything that decisions about Machines are based on: the control plane, its Cluster, and its Machines.
 func (r LiveReader) Decision(ctx context.Context, cp *ControlPlane) (Stale, error) {
 	if stale, err := r.ControlPlane(ctx, cp); stale != "" || err != nil {
+		return stale, err
+	}
+	if stale, err := r.outdated(ctx, step.Reread(cp.Cluster, &clusterv1.Cluster{}, nil)); stale != "" || err != nil {
 		return stale, err
 	}
 	return r.Machines(ctx, cp)
@@ -50,49 +52,26 @@ func (r LiveReader) Decision(ctx context.Context, cp *ControlPlane) (Stale, erro
 
 // ControlPlane checks the KubeadmControlPlane.
 func (r LiveReader) ControlPlane(ctx context.Context, cp *ControlPlane) (Stale, error) {
-	live := &controlplanev1.KubeadmControlPlane{}
-	if err := r.Get(ctx, client.ObjectKeyFromObject(cp.KCP), live); err != nil {
-		if apierrors.IsNotFound(err) {
-			return "that the control plane is gone", nil
-		}
-		return "", fmt.Errorf("reading the control plane: %w", err)
-	}
-	_, paused := live.Annotations[clusterv1.PausedAnnotation]
-	switch {
-	case live.UID != cp.KCP.UID:
-		return "that the control plane was deleted and created again", nil
-	case live.DeletionTimestamp != nil:
-		return "that the control plane is being deleted", nil
-	case paused:
-		return "that the control plane is paused", nil
-	case live.Status.Initialized && !cp.Initialized():
-		return "that the cluster is initialized", nil
-	case !equality.Semantic.DeepEqual(live.Spec, cp.KCP.Spec):
-		return "the control plane's spec", nil
-	case live.Annotations[controlplanev1.RemediationInProgressAnnotation] != cp.Remediation:
-		return "which remediation is in progress", nil
-	}
-	return "", nil
+	return r.outdated(ctx, step.Reread(cp.KCP, &controlplanev1.KubeadmControlPlane{}, func(live, cached *controlplanev1.KubeadmControlPlane) bool {
+		return (cp.Initialized() || !live.Status.Initialized) && equality.Semantic.DeepEqual(live.Spec, cached.Spec) &&
+			live.Annotations[controlplanev1.RemediationInProgressAnnotation] == cp.Remediation
+	}))
 }
 
 // Uninitialized checks that the cluster has not been initialized.
 func (r LiveReader) Uninitialized(ctx context.Context, cp *ControlPlane) (Stale, error) {
-	cluster := &clusterv1.Cluster{}
-	if err := r.Get(ctx, cp.Key(), cluster); err != nil {
-		if apierrors.IsNotFound(err) {
-			return "that the Cluster is gone", nil
-		}
-		return "", fmt.Errorf("reading Cluster %s: %w", cp.Key(), err)
+	uninitialized := func(live, _ *clusterv1.Cluster) bool {
+		return !condition.IsTrue(live, clusterv1.ControlPlaneInitializedCondition)
 	}
-	switch {
-	case cluster.UID != cp.Cluster.UID:
-		return "that the Cluster was deleted and created again", nil
-	case cluster.DeletionTimestamp != nil:
-		return "that the Cluster is being deleted", nil
-	case condition.IsTrue(cluster, clusterv1.ControlPlaneInitializedCondition):
-		return "that the cluster is initialized", nil
+	if stale, err := r.outdated(ctx, step.Reread(cp.Cluster, &clusterv1.Cluster{}, uninitialized)); stale != "" || err != nil {
+		return stale, err
 	}
 	return r.ControlPlane(ctx, cp)
+}
+
+func (r LiveReader) outdated(ctx context.Context, read step.Read) (Stale, error) {
+	outdated, err := step.Outdated(ctx, r.Reader, read)
+	return Stale(outdated), err
 }
 
 // Initialization checks that the cluster has not been initialized, and that no other Machine is about to initialize it.

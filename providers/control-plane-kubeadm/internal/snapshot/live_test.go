@@ -25,6 +25,12 @@ func world(t *testing.T) *kcptest.World {
 	return w
 }
 
+// What the cache of the world lacks.
+const (
+	outdatedKCP     snapshot.Stale = "the latest KubeadmControlPlane cp"
+	outdatedCluster snapshot.Stale = "the latest Cluster c"
+)
+
 func TestDecision(t *testing.T) {
 	cases := []struct {
 		reason string
@@ -32,30 +38,31 @@ func TestDecision(t *testing.T) {
 		want   snapshot.Stale
 		reads  int
 	}{
-		{reason: "the cache is up to date", change: func(*testing.T, *kcptest.World) {}, reads: 2},
-		{reason: "another control plane", change: func(_ *testing.T, w *kcptest.World) { w.LiveKCP.UID = "other" }, want: "that the control plane was deleted and created again", reads: 1},
-		{reason: "a deleted control plane", change: func(_ *testing.T, w *kcptest.World) { w.LiveKCP.DeletionTimestamp = &metav1.Time{Time: object.Now()} }, want: "that the control plane is being deleted", reads: 1},
+		{reason: "the cache is up to date", change: func(*testing.T, *kcptest.World) {}, reads: 3},
+		{reason: "another control plane", change: func(_ *testing.T, w *kcptest.World) { w.LiveKCP.UID = "other" }, want: outdatedKCP, reads: 1},
+		{reason: "a deleted control plane", change: func(_ *testing.T, w *kcptest.World) { w.LiveKCP.DeletionTimestamp = &metav1.Time{Time: object.Now()} }, want: outdatedKCP, reads: 1},
 		{reason: "a paused control plane", change: func(_ *testing.T, w *kcptest.World) {
 			metav1.SetMetaDataAnnotation(&w.LiveKCP.ObjectMeta, clusterv1.PausedAnnotation, "")
-		}, want: "that the control plane is paused", reads: 1},
-		{reason: "an initialized cluster", change: func(_ *testing.T, w *kcptest.World) { w.KCP.Status.Initialized = false }, want: "that the cluster is initialized", reads: 1},
-		{reason: "another spec", change: func(_ *testing.T, w *kcptest.World) { w.LiveKCP.Spec.Version = "v1.31.0" }, want: "the control plane's spec", reads: 1},
+		}, want: outdatedKCP, reads: 1},
+		{reason: "a paused Cluster", change: func(_ *testing.T, w *kcptest.World) { w.LiveCluster.Spec.Paused = true }, want: outdatedCluster, reads: 2},
+		{reason: "an initialized cluster", change: func(_ *testing.T, w *kcptest.World) { w.KCP.Status.Initialized = false }, want: outdatedKCP, reads: 1},
+		{reason: "another spec", change: func(_ *testing.T, w *kcptest.World) { w.LiveKCP.Spec.Version = "v1.31.0" }, want: outdatedKCP, reads: 1},
 		{reason: "another remediation", change: func(_ *testing.T, w *kcptest.World) {
 			metav1.SetMetaDataAnnotation(&w.LiveKCP.ObjectMeta, controlplanev1.RemediationInProgressAnnotation, "{}")
-		}, want: "which remediation is in progress", reads: 1},
-		{reason: "a new Machine", change: func(_ *testing.T, w *kcptest.World) { w.Machines = w.Machines[:2] }, want: "Machine c", reads: 2},
-		{reason: "a Machine with the same name", change: func(_ *testing.T, w *kcptest.World) { w.Named("c").UID = "other" }, want: "Machine c", reads: 2},
-		{reason: "a deleted Machine", change: func(t *testing.T, w *kcptest.World) { w.Deleted(t, "c") }, want: "that Machine c is being deleted", reads: 2},
+		}, want: outdatedKCP, reads: 1},
+		{reason: "a new Machine", change: func(_ *testing.T, w *kcptest.World) { w.Machines = w.Machines[:2] }, want: "Machine c", reads: 3},
+		{reason: "a Machine with the same name", change: func(_ *testing.T, w *kcptest.World) { w.Named("c").UID = "other" }, want: "Machine c", reads: 3},
+		{reason: "a deleted Machine", change: func(t *testing.T, w *kcptest.World) { w.Deleted(t, "c") }, want: "that Machine c is being deleted", reads: 3},
 		{reason: "a Machine that does not exist any more", change: func(_ *testing.T, w *kcptest.World) {
 			w.Machines = append(w.Machines, &snapshot.Machine{Machine: kcptest.Machine("d", "cp-uid")})
-		}, want: "that Machine d is gone", reads: 2},
-		{reason: "a Machine that could be adopted", change: func(t *testing.T, w *kcptest.World) { create(t, w, kcptest.Machine("d", "")) }, want: "Machine d", reads: 2},
-		{reason: "a Machine of another control plane does not matter", change: func(t *testing.T, w *kcptest.World) { create(t, w, kcptest.Machine("d", "other")) }, reads: 2},
+		}, want: "that Machine d is gone", reads: 3},
+		{reason: "a Machine that could be adopted", change: func(t *testing.T, w *kcptest.World) { create(t, w, kcptest.Machine("d", "")) }, want: "Machine d", reads: 3},
+		{reason: "a Machine of another control plane does not matter", change: func(t *testing.T, w *kcptest.World) { create(t, w, kcptest.Machine("d", "other")) }, reads: 3},
 		{reason: "a worker does not matter", change: func(t *testing.T, w *kcptest.World) {
 			worker := kcptest.Machine("d", "")
 			delete(worker.Labels, clusterv1.MachineControlPlaneLabel)
 			create(t, w, worker)
-		}, reads: 2},
+		}, reads: 3},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -83,14 +90,15 @@ func TestInitialization(t *testing.T) {
 		want   snapshot.Stale
 	}{
 		{reason: "the cluster is not initialized", check: snapshot.LiveReader.Uninitialized, change: func(*testing.T, *kcptest.World) {}},
-		{reason: "another Cluster", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.LiveCluster.UID = "other" }, want: "that the Cluster was deleted and created again"},
+		{reason: "another Cluster", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.LiveCluster.UID = "other" }, want: outdatedCluster},
 		{reason: "a deleted Cluster", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) {
 			w.LiveCluster.DeletionTimestamp = &metav1.Time{Time: object.Now()}
-		}, want: "that the Cluster is being deleted"},
+		}, want: outdatedCluster},
+		{reason: "a paused Cluster", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.LiveCluster.Spec.Paused = true }, want: outdatedCluster},
 		{reason: "the Cluster is initialized", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) {
 			condition.Set(w.LiveCluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
-		}, want: "that the cluster is initialized"},
-		{reason: "the control plane is initialized", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.LiveKCP.Status.Initialized = true }, want: "that the cluster is initialized"},
+		}, want: outdatedCluster},
+		{reason: "the control plane is initialized", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.LiveKCP.Status.Initialized = true }, want: outdatedKCP},
 		{reason: "other Machines do not matter", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.Machines = w.Machines[:1] }},
 		{reason: "another Machine may initialize it", check: snapshot.LiveReader.Initialization, change: func(_ *testing.T, w *kcptest.World) { w.Machines = w.Machines[:2] }, want: "Machine c"},
 	}
