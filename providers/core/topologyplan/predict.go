@@ -111,7 +111,7 @@ func (p *prediction) planner(applier *ssa.Applier, hooks plan.Hooks) *plan.Plann
 		Reader:   p.World,
 		External: external.Reader{Client: p.World, Versions: contract.APIVersions{Reader: p.World}},
 		Compare:  comparer{Applier: applier, offline: p.Live == nil}, Classes: plan.NewClasses(p.extensions.patches),
-		ListOptions: plan.Labeled, Hooks: hooks,
+		Hooks: hooks,
 	}
 }
 

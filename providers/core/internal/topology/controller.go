@@ -43,11 +43,8 @@ type Options struct {
 // controllerName is used in logs, metrics and events.
 const controllerName = "topology/cluster"
 
-// Setup adds the controller and its indexes to a manager. The manager's cache must keep managedFields.
+// Setup adds the controller to a manager. The manager's cache must keep managedFields and have the index of package usage.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		return err
-	}
 	outside := step.OutsideOf(mgr, controllerName, o.Filter)
 	outside.Recent = o.Recent
 	c := newController(outside, mgr.GetCache(), plan.NewClasses(o.Extension))
@@ -136,7 +133,7 @@ func newController(outside step.Outside, cached client.Reader, classes *plan.Cla
 		Planner: &plan.Planner{
 			Reader:   cached,
 			External: external.Reader{Client: cached, Versions: contract.APIVersions{Reader: cached}},
-			Compare:  applier, Classes: classes, ListOptions: indexed,
+			Compare:  applier, Classes: classes,
 		},
 		Watch:        func(context.Context, []*unstructured.Unstructured) error { return nil },
 		concurrently: concurrently,

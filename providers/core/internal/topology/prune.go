@@ -40,7 +40,7 @@ func (c *Controller) deletable(ctx context.Context, s *scope) ([]*unstructured.U
 	if len(templates) == 0 {
 		return deletable, nil
 	}
-	users, err := plan.ReadTemplateUsers(ctx, c.Live, s.cluster, plan.Labeled(s.cluster))
+	users, err := plan.ReadTemplateUsers(ctx, c.Live, s.cluster)
 	if err != nil {
 		return deletable, err
 	}

@@ -3,7 +3,6 @@ package topology
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -21,44 +20,12 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/usage"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
-
-// Indexes of the cache. The names are prefixed because other controllers index the same kinds.
-const (
-	classIndex   = "topology.class"
-	clusterIndex = "topology.cluster"
-)
-
-func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &clusterv1.Cluster{}, classIndex, func(o client.Object) []string {
-		cluster, ok := o.(*clusterv1.Cluster)
-		if !ok || cluster.Spec.Topology == nil {
-			return nil
-		}
-		return []string{cluster.Spec.Topology.Class}
-	}); err != nil {
-		return fmt.Errorf("indexing Clusters by class: %w", err)
-	}
-	for _, object := range []client.Object{&clusterv1.MachineDeployment{}, &clusterv1.MachinePool{}, &clusterv1.Machine{}} {
-		if err := indexer.IndexField(ctx, object, clusterIndex, func(o client.Object) []string {
-			if !isOwned(o) {
-				return nil
-			}
-			return []string{o.GetLabels()[clusterv1.ClusterNameLabel]}
-		}); err != nil {
-			return fmt.Errorf("indexing a %T by Cluster: %w", object, err)
-		}
-	}
-	return nil
-}
-
-// indexed selects the objects of a Cluster's topology by index.
-func indexed(cluster *clusterv1.Cluster) []client.ListOption {
-	return []client.ListOption{client.InNamespace(cluster.Namespace), client.MatchingFields{clusterIndex: cluster.Name}}
-}
 
 func isOwned(o client.Object) bool {
 	_, ok := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
@@ -154,7 +121,7 @@ func byOwner(reader client.Reader) handler.MapFunc {
 }
 
 func clustersOf(ctx context.Context, reader client.Reader, class types.NamespacedName) []reconcile.Request {
-	return watch.Requests(ctx, reader, &clusterv1.ClusterList{}, client.InNamespace(class.Namespace), client.MatchingFields{classIndex: class.Name})
+	return watch.Requests(ctx, reader, &clusterv1.ClusterList{}, usage.Of(class)...)
 }
 
 // ofClass maps a class to all its Clusters.
@@ -165,7 +132,7 @@ func ofClass(reader client.Reader) handler.MapFunc {
 }
 
 // ofExtension maps an ExtensionConfig to the Clusters that its extensions may hold back, and to those of classes that it patches.
-// answers of before do not count any more.
+// The answers of before the event are forgotten.
 func (c *Controller) ofExtension(ctx context.Context, o client.Object) []reconcile.Request {
 	if c.hooks != nil {
 		c.hooks.forget()
@@ -174,7 +141,7 @@ func (c *Controller) ofExtension(ctx context.Context, o client.Object) []reconci
 	err := c.Cache.List(ctx, clusters)
 	classes, listErr := mutation.Classes(ctx, c.Cache, o.GetName())
 	if err := errors.Join(err, listErr); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot find the Clusters that extensions concern")
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list the Clusters of an extension")
 	}
 	var out []reconcile.Request
 	for i := range clusters.Items {
@@ -198,7 +165,7 @@ func workloadEvents(reader client.Reader) remote.Events {
 	return remote.Events{
 		Connection: func(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
 			pools := &clusterv1.MachinePoolList{}
-			err := reader.List(ctx, pools, client.InNamespace(cluster.Namespace), client.MatchingFields{clusterIndex: cluster.Name})
+			err := reader.List(ctx, pools, ownership.InCluster(cluster.Namespace, cluster.Name), client.HasLabels{clusterv1.ClusterTopologyOwnedLabel})
 			if err != nil || len(pools.Items) == 0 {
 				return nil // A cache does not fail.
 			}

@@ -38,7 +38,7 @@ func (p *Planner) current(ctx context.Context, cluster *clusterv1.Cluster, b *de
 // currentWorkers adds MachineDeployments and MachinePools.
 func (p *Planner) currentWorkers(ctx context.Context, cluster *clusterv1.Cluster, current *desired.Current) error {
 	var deployments clusterv1.MachineDeploymentList
-	if err := p.Reader.List(ctx, &deployments, p.ListOptions(cluster)...); err != nil {
+	if err := p.Reader.List(ctx, &deployments, Labeled(cluster)...); err != nil {
 		return fmt.Errorf("listing MachineDeployments: %w", err)
 	}
 	err := addWorkers("MachineDeployments", clusterv1.ClusterTopologyMachineDeploymentNameLabel, deployments.Items, current.Terminating, current.MachineDeployments)
@@ -46,7 +46,7 @@ func (p *Planner) currentWorkers(ctx context.Context, cluster *clusterv1.Cluster
 		return err
 	}
 	var pools clusterv1.MachinePoolList
-	if err := p.Reader.List(ctx, &pools, p.ListOptions(cluster)...); err != nil {
+	if err := p.Reader.List(ctx, &pools, Labeled(cluster)...); err != nil {
 		return fmt.Errorf("listing MachinePools: %w", err)
 	}
 	return addWorkers("MachinePools", clusterv1.ClusterTopologyMachinePoolNameLabel, pools.Items, current.Terminating, current.MachinePools)

@@ -8,10 +8,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
 	"sigs.k8s.io/cluster-api/sdk/external"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/ssa"
 )
 
@@ -39,8 +39,6 @@ type Planner struct {
 	Compare Comparer
 	// Classes caches compiled classes.
 	Classes *Classes
-	// ListOptions select the objects of a Cluster's topology: Labeled, or an index of Reader.
-	ListOptions func(cluster *clusterv1.Cluster) []client.ListOption
 	// PoolVersions reads the versions of Nodes. If it is nil, a MachinePool counts as upgraded as soon as its spec is.
 	PoolVersions PoolVersions
 	// Hooks calls lifecycle hooks. If it is nil, there are none.
@@ -53,9 +51,9 @@ type Hooks interface {
 	Ask(ctx context.Context, cluster *clusterv1.Cluster, call lifecycle.Call) (lifecycle.Answer, error)
 }
 
-// Labeled selects the objects of a Cluster's topology by their labels, for readers without indexes.
+// Labeled selects the objects of a Cluster's topology by their labels. Caches of managers have an index for that.
 func Labeled(cluster *clusterv1.Cluster) []client.ListOption {
-	return []client.ListOption{client.InNamespace(cluster.Namespace), client.MatchingLabels(desired.ClusterLabels(cluster))}
+	return []client.ListOption{ownership.InCluster(cluster.Namespace, cluster.Name), client.HasLabels{clusterv1.ClusterTopologyOwnedLabel}}
 }
 
 // Plan is what the controller has to do for a Cluster.

@@ -41,11 +41,11 @@ func (u TemplateUsers) Use(template *unstructured.Unstructured) bool {
 	return u.sets[key] || u.deployments[key] || u.terminating[key]
 }
 
-// ReadTemplateUsers lists the Cluster's MachineSets, and the MachineDeployments that the options select.
-func ReadTemplateUsers(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster, deploymentOptions []client.ListOption) (TemplateUsers, error) {
+// ReadTemplateUsers lists the Cluster's MachineSets, and the MachineDeployments of its topology.
+func ReadTemplateUsers(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster) (TemplateUsers, error) {
 	users := TemplateUsers{sets: map[identity]bool{}, deployments: map[identity]bool{}, terminating: map[identity]bool{}}
 	var deployments clusterv1.MachineDeploymentList
-	if err := reader.List(ctx, &deployments, deploymentOptions...); err != nil {
+	if err := reader.List(ctx, &deployments, Labeled(cluster)...); err != nil {
 		return TemplateUsers{}, fmt.Errorf("listing MachineDeployments: %w", err)
 	}
 	for i := range deployments.Items {

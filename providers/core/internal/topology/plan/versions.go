@@ -66,7 +66,7 @@ func upToDate(in upgrade.Input) bool {
 // findUpgrading sets Upgrading of workers that have machines with another version than their spec.
 func (p *Planner) findUpgrading(ctx context.Context, cluster *clusterv1.Cluster, current *desired.Current, in *upgrade.Input) error {
 	var machines clusterv1.MachineList
-	if err := p.Reader.List(ctx, &machines, p.ListOptions(cluster)...); err != nil {
+	if err := p.Reader.List(ctx, &machines, Labeled(cluster)...); err != nil {
 		return fmt.Errorf("listing Machines: %w", err)
 	}
 	for i := range in.MachineDeployments {

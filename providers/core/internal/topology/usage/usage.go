@@ -33,10 +33,15 @@ func ClassOf(obj client.Object) []string {
 	return []string{cluster.Spec.Topology.Class}
 }
 
+// Of selects the Clusters that use a class, from a cache that is indexed with Index.
+func Of(class client.ObjectKey) []client.ListOption {
+	return []client.ListOption{client.InNamespace(class.Namespace), client.MatchingFields{classIndex: class.Name}}
+}
+
 // Clusters returns the Clusters that use a class. The reader must be indexed with Index.
 func Clusters(ctx context.Context, reader client.Reader, class client.ObjectKey) ([]clusterv1.Cluster, error) {
 	list := &clusterv1.ClusterList{}
-	err := reader.List(ctx, list, client.InNamespace(class.Namespace), client.MatchingFields{classIndex: class.Name})
+	err := reader.List(ctx, list, Of(class)...)
 	if err != nil {
 		return nil, fmt.Errorf("listing the Clusters of ClusterClass %s: %w", class, err)
 	}
