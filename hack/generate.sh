@@ -12,7 +12,7 @@ for webhooks in providers/*/internal/webhook; do
 done
 CONTROLLER_GEN=$PWD/bin/controller-gen examples/provider-hosts/generate.sh
 
-# Messages that users see, from the source of every program.
+# Texts that users see, from the source of every component.
 cd hack
 go run ./cmd/messages ..
 

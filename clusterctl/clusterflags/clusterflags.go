@@ -19,9 +19,9 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 )
 
@@ -197,7 +197,7 @@ func installed(ctx context.Context, f *factory.Factory, k management.Kubeconfig,
 
 // AddKnownProviders adds the flags that select providers to install, with their completion. form is how a provider is written, for
 // example "name or name:version". If persistent, they also apply to subcommands.
-func AddKnownProviders(cmd *cobra.Command, f *factory.Factory, s *install.Selection, form string, persistent bool) {
+func AddKnownProviders(cmd *cobra.Command, f *factory.Factory, s *choose.Selection, form string, persistent bool) {
 	flags := cmd.Flags()
 	if persistent {
 		flags = cmd.PersistentFlags()
@@ -216,7 +216,7 @@ func AddKnownProviders(cmd *cobra.Command, f *factory.Factory, s *install.Select
 
 // AddProviders adds the flags that select installed providers of the cluster k, with their completion. form is how a provider is written, for example
 // "name:version".
-func AddProviders(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, s *install.Selection, form string) {
+func AddProviders(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, s *choose.Selection, form string) {
 	flags := cmd.Flags()
 	flags.StringVar(&s.Core, "core", "", "Core `provider`, as "+form)
 	flags.StringSliceVarP(&s.Infrastructure, "infrastructure", "i", nil, "Comma-separated infrastructure `providers`, as "+form)

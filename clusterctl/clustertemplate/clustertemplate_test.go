@@ -83,12 +83,12 @@ func TestRefuseExisting(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := &management.Cluster{Client: fake.NewClientBuilder().WithObjects(class[1].DeepCopy()).Build()}
-	err = refuseExisting(t.Context(), cluster, class, "c")
+	err = checkOverwritten(t.Context(), cluster, class, "c")
 	want := "ClusterClass c does not exist, but its template ToyTemplate foo/part does"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("a part that exists must not be overwritten: want %q, got: %v", want, err)
 	}
-	if err := refuseExisting(t.Context(), nil, class, "c"); err != nil {
+	if err := checkOverwritten(t.Context(), nil, class, "c"); err != nil {
 		t.Errorf("without a cluster nothing exists: %v", err)
 	}
 }

@@ -148,7 +148,7 @@ func (g *Generator) classes(ctx context.Context, release *catalog.Release, conf 
 		if err != nil {
 			return nil, err
 		}
-		if err := refuseExisting(ctx, cluster, class, name); err != nil {
+		if err := checkOverwritten(ctx, cluster, class, name); err != nil {
 			return nil, err
 		}
 		classes = append(classes, class...)
@@ -197,9 +197,9 @@ func loadClass(ctx context.Context, release *catalog.Release, conf *config.Confi
 	return class, nil
 }
 
-// refuseExisting prevents overwriting existing templates of a missing class. Templates that clusterctl itself applied are
-// from an interrupted run, which this one continues.
-func refuseExisting(ctx context.Context, cluster *management.Cluster, class []unstructured.Unstructured, name string) error {
+// checkOverwritten returns an error if existing templates of a missing class would be overwritten. Templates that clusterctl
+// itself applied are from an interrupted run, which this one continues.
+func checkOverwritten(ctx context.Context, cluster *management.Cluster, class []unstructured.Unstructured, name string) error {
 	if cluster == nil {
 		return nil
 	}

@@ -125,7 +125,7 @@ func (v *view) ownerOf(u *unstructured.Unstructured) *unstructured.Unstructured 
 	return owner
 }
 
-// deleting reports whether the Cluster is being deleted, or does not exist any more.
+// deleting reports whether the Cluster is being deleted, or no longer exists.
 func (v *view) deleting() bool { return v.cluster == nil || v.cluster.GetDeletionTimestamp() != nil }
 
 func (v *view) resolve(u *unstructured.Unstructured, path ...string) *unstructured.Unstructured {

@@ -42,7 +42,7 @@ func (v *view) paused() []Cause {
 func (v *view) pausedCluster() Cause {
 	if id := v.cluster.GetAnnotations()[pause.MoveAnnotation]; id != "" {
 		return v.cause(Paused, Blocked, v.cluster, nil, fmt.Sprintf("`clusterctl move` has paused the Cluster (move %s): no controller reconciles its objects here", id)).
-			do("If the move does not run any more, repeat its command: it continues where it stopped; with --cancel, it gives up unless it has started to remove objects")
+			do("If the move no longer runs, repeat its command: it continues where it stopped; with --cancel, it gives up unless it has started to remove objects")
 	}
 	return v.cause(Paused, Blocked, v.cluster, nil, "the Cluster is paused: no controller reconciles its objects").
 		do(fmt.Sprintf("Resume it, if nothing else depends on the pause, such as a backup: `kubectl patch cluster %s -n %s --type merge -p '{\"spec\":{\"paused\":false}}'`",

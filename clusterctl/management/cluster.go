@@ -157,6 +157,18 @@ func (c *Cluster) CheckKubernetes(ctx context.Context, minimum string, backoff w
 	return nil
 }
 
+// CheckInstallable checks that the cluster is a management cluster of this project's contract, or can become one; see
+// CheckKubernetes.
+func (c *Cluster) CheckInstallable(ctx context.Context, minimum string, waiting func(error)) error {
+	if err := c.CheckKubernetes(ctx, minimum, ReadBackoff(), waiting); err != nil {
+		return err
+	}
+	if err := c.CheckContract(ctx); !errors.Is(err, ErrNotInitialized) {
+		return err
+	}
+	return nil
+}
+
 // CheckContract checks that the cluster stores objects of this project's contract. The error matches ErrNotInitialized if
 // no core provider is installed.
 func (c *Cluster) CheckContract(ctx context.Context) error {

@@ -29,7 +29,7 @@ type destination interface {
 	Copy(ctx context.Context, g *graph.Graph) (int, error)
 }
 
-// settle pauses the source, waits until nothing blocks the move, and copies until nothing changes any more. It returns the
+// settle pauses the source, waits until nothing blocks the move, and copies until nothing changes. It returns the
 // last state of the source, all of which is copied.
 func (m *Mover) settle(ctx context.Context, to destination) (*graph.Graph, error) {
 	first := true

@@ -18,9 +18,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/clusterctl/progress"
-	"sigs.k8s.io/cluster-api/packages/install"
-	"sigs.k8s.io/cluster-api/packages/operated"
+	"sigs.k8s.io/cluster-api/packages/apply"
+	"sigs.k8s.io/cluster-api/packages/operatorobjects"
 	"sigs.k8s.io/cluster-api/sdk/refusal"
 )
 
@@ -81,13 +80,13 @@ func (a *Applier) Install(ctx context.Context, m *Manifests) error {
 }
 
 func (a *Applier) waitOperator(ctx context.Context, i *Installed) error {
-	return install.WaitAvailable(ctx, a.Client, client.ObjectKey{Namespace: i.Namespace, Name: i.Deployment}, a.Timeout, func(reason string) {
+	return apply.WaitAvailable(ctx, a.Client, client.ObjectKey{Namespace: i.Namespace, Name: i.Deployment}, a.Timeout, func(reason string) {
 		a.IO.Infof("Waiting for the operator: %s", reason)
 	})
 }
 
-func (a *Applier) writer() *install.Writer {
-	return &install.Writer{Client: a.Client, Backoff: a.Backoff}
+func (a *Applier) writer() *apply.Writer {
+	return &apply.Writer{Client: a.Client, Backoff: a.Backoff}
 }
 
 // declare writes what a provider object refers to, and then the object.
@@ -128,19 +127,19 @@ func toUnstructured(o client.Object) (*unstructured.Unstructured, error) {
 }
 
 // Wait waits until providers are ready in the versions that their objects declare, each for at most the timeout.
-func (a *Applier) Wait(ctx context.Context, objects []operated.Object) error {
+func (a *Applier) Wait(ctx context.Context, objects []operatorobjects.Object) error {
 	var names []string
 	for _, o := range objects {
 		names = append(names, o.String())
 	}
 	a.IO.Infof("Waiting for providers to be ready")
-	board := progress.Show(a.IO, names...)
+	board := a.IO.Board(names...)
 	results := make([]error, len(objects))
 	var all sync.WaitGroup
 	for i, o := range objects {
 		all.Go(func() {
 			board.Set(o.String(), "waiting")
-			w := &install.Wait{Client: a.Client, Timeout: a.Timeout, What: o.String() + " is not ready", Report: func(reason string) {
+			w := &apply.Wait{Client: a.Client, Timeout: a.Timeout, What: o.String() + " is not ready", Report: func(reason string) {
 				board.Set(o.String(), "waiting: "+reason)
 			}}
 			list := &unstructured.UnstructuredList{}
@@ -156,7 +155,7 @@ func (a *Applier) Wait(ctx context.Context, objects []operated.Object) error {
 }
 
 // identity returns an object of the same kind and key.
-func identity(o operated.Object) *unstructured.Unstructured {
+func identity(o operatorobjects.Object) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(o.GroupVersionKind())
 	u.SetNamespace(o.GetNamespace())

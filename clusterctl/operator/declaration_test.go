@@ -127,7 +127,7 @@ func TestDeclare(t *testing.T) {
 				t.Errorf("namespace %q", place)
 			}
 			if d.Release == nil || d.Release.Data["components"] != tc.components {
-				t.Errorf("the release of a local repository is to be stored: %v", d.Release)
+				t.Errorf("the release of a local repository must be stored: %v", d.Release)
 			}
 		})
 	}

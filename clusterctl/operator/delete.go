@@ -12,11 +12,11 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/packages/install"
-	"sigs.k8s.io/cluster-api/packages/installed"
+	"sigs.k8s.io/cluster-api/packages/apply"
+	"sigs.k8s.io/cluster-api/packages/live"
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/packages/operated"
-	"sigs.k8s.io/cluster-api/packages/removal"
+	"sigs.k8s.io/cluster-api/packages/operatorobjects"
+	"sigs.k8s.io/cluster-api/packages/remove"
 )
 
 // Deletion is which declared providers are deleted, and what with them.
@@ -25,7 +25,7 @@ type Deletion struct {
 	References []Reference
 	// All selects all declared providers, and the operator.
 	All bool
-	removal.Options
+	remove.Options
 }
 
 // Doomed is what is deleted, after all checks.
@@ -37,7 +37,7 @@ type Doomed struct {
 
 // doomed is a declared provider.
 type doomed struct {
-	object operated.Object
+	object operatorobjects.Object
 	entry  clusterctlv1.Provider
 	// objects are those that the operator keeps.
 	objects []unstructured.Unstructured
@@ -48,7 +48,7 @@ func (d *Doomed) IsEmpty() bool { return len(d.providers) == 0 && len(d.operator
 
 // PlanDeletion checks everything, and returns what is deleted. It writes nothing.
 func PlanDeletion(ctx context.Context, m *management.Cluster, d Deletion) (*Doomed, error) {
-	objects, err := operated.Read(ctx, m.Client)
+	objects, err := operatorobjects.Read(ctx, m.Client)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func PlanDeletion(ctx context.Context, m *management.Cluster, d Deletion) (*Doom
 	if len(d.References) == 0 {
 		return plan, nil
 	}
-	found, err := (&installed.Finder{Client: m.Client, Resources: m.Resources}).Find(ctx)
+	found, err := (&live.Finder{Client: m.Client, Resources: m.Resources}).Find(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +87,8 @@ func PlanDeletion(ctx context.Context, m *management.Cluster, d Deletion) (*Doom
 }
 
 // objectsOf returns the objects of the operator to delete, also those that an interrupted run left.
-func objectsOf(ctx context.Context, m *management.Cluster, o removal.Options) ([]unstructured.Unstructured, error) {
-	found, err := (&installed.Finder{Client: m.Client, Resources: m.Resources, Selector: Labels()}).Find(ctx)
+func objectsOf(ctx context.Context, m *management.Cluster, o remove.Options) ([]unstructured.Unstructured, error) {
+	found, err := (&live.Finder{Client: m.Client, Resources: m.Resources, Selector: Labels()}).Find(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -98,18 +98,18 @@ func objectsOf(ctx context.Context, m *management.Cluster, o removal.Options) ([
 			place.Namespace = all[i].GetName()
 		}
 	}
-	return removal.Select(&place, all, o), nil
+	return remove.Select(&place, all, o), nil
 }
 
 // doom returns what is deleted with a provider. One whose object is gone is deleted, too, if an interrupted run left something.
-func (r Reference) doom(objects operated.Objects, found []unstructured.Unstructured, o removal.Options) (doomed, error) {
+func (r Reference) doom(objects operatorobjects.Objects, found []unstructured.Unstructured, o remove.Options) (doomed, error) {
 	object, declared := objects[r.Label()]
 	switch {
 	case !declared && (len(found) == 0 || r.Namespace == ""):
 		return doomed{}, fmt.Errorf("%s: %s is not declared: see `kubectl get %ss -A`, or delete what clusterctl has installed with `clusterctl delete`", r.flag(), r.Label(), r.Type)
 	case !declared:
-		object = operated.Object{Type: r.Type}
-		object.SetGroupVersionKind(operated.Kind(r.Type))
+		object = operatorobjects.Object{Type: r.Type}
+		object.SetGroupVersionKind(operatorobjects.Kind(r.Type))
 		object.SetNamespace(r.Namespace)
 		object.SetName(r.Name)
 	case r.Namespace != "" && r.Namespace != object.GetNamespace():
@@ -117,7 +117,7 @@ func (r Reference) doom(objects operated.Objects, found []unstructured.Unstructu
 	}
 	d := doomed{object: object}
 	d.entry.Namespace, d.entry.ProviderName, d.entry.Type = object.GetNamespace(), object.GetName(), string(object.Type)
-	for _, selected := range removal.Select(&d.entry, found, o) {
+	for _, selected := range remove.Select(&d.entry, found, o) {
 		if kind := selected.GetKind(); kind == "Namespace" || kind == manifest.KindCRD {
 			d.objects = append(d.objects, selected)
 		}
@@ -126,7 +126,7 @@ func (r Reference) doom(objects operated.Objects, found []unstructured.Unstructu
 }
 
 // checkCore rejects what the operator would wait for: the core provider is deleted after all others.
-func (d *Doomed) checkCore(objects operated.Objects) error {
+func (d *Doomed) checkCore(objects operatorobjects.Objects) error {
 	for _, p := range d.providers {
 		if p.object.Type != clusterctlv1.CoreProviderType {
 			continue
@@ -141,11 +141,11 @@ func (d *Doomed) checkCore(objects operated.Objects) error {
 }
 
 // checkUse rejects what the operator would wait for, and what would delete objects of users.
-func (d *Doomed) checkUse(ctx context.Context, c client.Reader, found installed.Objects) error {
+func (d *Doomed) checkUse(ctx context.Context, c client.Reader, found live.Objects) error {
 	var entries []clusterctlv1.Provider
 	var all []unstructured.Unstructured
 	for _, p := range d.providers {
-		user, err := removal.User(ctx, c, found[p.entry.ManifestLabel()])
+		user, err := remove.User(ctx, c, found[p.entry.ManifestLabel()])
 		if err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (d *Doomed) checkUse(ctx context.Context, c client.Reader, found installed.
 		entries = append(entries, p.entry)
 		all = append(all, p.objects...)
 	}
-	if err := removal.Used(ctx, c, entries, all); err != nil {
+	if err := remove.Used(ctx, c, entries, all); err != nil {
 		return fmt.Errorf("--include-crd: %w", err)
 	}
 	return nil
@@ -172,11 +172,11 @@ func (a *Applier) Delete(ctx context.Context, d *Doomed) error {
 		return nil
 	}
 	// Only now are the objects of providers gone.
-	if err := removal.Used(ctx, a.Client, nil, d.operator); err != nil {
+	if err := remove.Used(ctx, a.Client, nil, d.operator); err != nil {
 		return fmt.Errorf("--include-crd: %w", err)
 	}
 	a.IO.Infof("Deleting the operator")
-	if err := removal.Delete(ctx, a.Client, d.operator); err != nil {
+	if err := remove.Delete(ctx, a.Client, d.operator); err != nil {
 		return fmt.Errorf("the operator is partially deleted; run the same command again to continue: %w", err)
 	}
 	return nil
@@ -191,7 +191,7 @@ func (a *Applier) deleteProvider(ctx context.Context, p doomed) error {
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(o.GroupVersionKind())
-	w := &install.Wait{
+	w := &apply.Wait{
 		Client: a.Client, Timeout: a.Timeout, What: p.object.String() + " is not deleted", Report: func(reason string) { a.IO.Infof("%s: %s", p.object, reason) },
 	}
 	err := w.UntilGone(ctx, o, list, func(o client.Object) string {
@@ -208,7 +208,7 @@ func (a *Applier) deleteProvider(ctx context.Context, p doomed) error {
 	// What Declaration.Variables became.
 	err = a.Client.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(o.GetNamespace()), client.MatchingLabels{variablesLabel: p.entry.ManifestLabel()})
 	if err == nil {
-		err = removal.Delete(ctx, a.Client, p.objects)
+		err = remove.Delete(ctx, a.Client, p.objects)
 	}
 	if err != nil {
 		return fmt.Errorf("%s is partially deleted; run the same command again to continue: %w", p.object, err)

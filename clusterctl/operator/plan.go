@@ -3,7 +3,6 @@ package operator
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages/catalog"
-	"sigs.k8s.io/cluster-api/packages/installed"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/inventory"
-	"sigs.k8s.io/cluster-api/packages/operated"
-	"sigs.k8s.io/cluster-api/packages/upgrade"
+	"sigs.k8s.io/cluster-api/packages/live"
+	"sigs.k8s.io/cluster-api/packages/operatorobjects"
+	"sigs.k8s.io/cluster-api/packages/replace"
 )
 
 const (
@@ -31,9 +30,9 @@ const (
 	shownDifferences = 5
 )
 
-// Request is what a management cluster is to have.
+// Request is the desired state of a management cluster.
 type Request struct {
-	Selection install.Selection
+	Selection choose.Selection
 	// OperatorVersion is empty for the latest, or the installed one.
 	OperatorVersion string
 	// Namespace is that of the operator; empty means the one that it has, or the default.
@@ -60,31 +59,28 @@ type Plan struct {
 	// Declare are the providers to declare, in install order.
 	Declare []*Declaration
 	// Declared are the objects of requested providers that exist.
-	Declared []operated.Object
+	Declared []operatorobjects.Object
 }
 
 // state is what a management cluster has.
 type state struct {
 	operator  *Installed
-	objects   operated.Objects
+	objects   operatorobjects.Objects
 	inventory inventory.Inventory
 }
 
 func (p *Planner) inspect(ctx context.Context) (*state, error) {
-	err := p.Cluster.CheckKubernetes(ctx, management.MinKubernetes, management.ReadBackoff(), func(err error) {
+	err := p.Cluster.CheckInstallable(ctx, management.MinKubernetes, func(err error) {
 		p.IO.Infof("Retrying: %s", management.Text(err))
 	})
 	if err != nil {
-		return nil, err
-	}
-	if err := p.Cluster.CheckContract(ctx); err != nil && !errors.Is(err, management.ErrNotInitialized) {
 		return nil, err
 	}
 	s := &state{}
 	if s.operator, err = Find(ctx, p.Cluster.Client); err != nil {
 		return nil, err
 	}
-	if s.objects, err = operated.Read(ctx, p.Cluster.Client); err != nil {
+	if s.objects, err = operatorobjects.Read(ctx, p.Cluster.Client); err != nil {
 		return nil, err
 	}
 	s.inventory, err = inventory.Read(ctx, p.Cluster.Client)
@@ -102,7 +98,7 @@ func (p *Planner) Plan(ctx context.Context, r Request) (*Plan, error) {
 		return nil, err
 	}
 	_, declared := s.objects[clusterctlv1.ClusterAPIProviderName]
-	refs, err := References(r.Selection, install.FirstRun(s.inventory) && !declared)
+	refs, err := References(r.Selection, choose.FirstRun(s.inventory) && !declared)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +217,7 @@ func (p *Planner) checkAdopted(ctx context.Context, s *state, list []*Declaratio
 	if len(adopted) == 0 {
 		return nil
 	}
-	found, err := (&installed.Finder{Client: p.Cluster.Client, Resources: p.Cluster.Resources}).Find(ctx)
+	found, err := (&live.Finder{Client: p.Cluster.Client, Resources: p.Cluster.Resources}).Find(ctx)
 	if err != nil {
 		return err
 	}
@@ -230,7 +226,7 @@ func (p *Planner) checkAdopted(ctx context.Context, s *state, list []*Declaratio
 		if !ok {
 			continue
 		}
-		differences, err := (&upgrade.Upgrader{Client: p.Cluster.Client}).Differences(ctx, upgrade.Target{
+		differences, err := (&replace.Replacer{Client: p.Cluster.Client}).Differences(ctx, replace.Target{
 			Installed: entry, Components: d.components, Present: found[d.Label()],
 		})
 		if err != nil {
@@ -272,10 +268,10 @@ func (p *Plan) Namespaces() []string {
 }
 
 // Objects returns the objects of all requested providers.
-func (p *Plan) Objects() []operated.Object {
+func (p *Plan) Objects() []operatorobjects.Object {
 	list := slices.Clone(p.Declared)
 	for _, d := range p.Declare {
-		list = append(list, operated.Object{Unstructured: *d.Object, Type: d.Type})
+		list = append(list, operatorobjects.Object{Unstructured: *d.Object, Type: d.Type})
 	}
 	return list
 }

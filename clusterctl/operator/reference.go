@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/choose"
 )
 
 // Form is how References are written, for help texts.
@@ -29,7 +29,7 @@ func (r Reference) Label() string { return clusterctlv1.ManifestLabel(r.Name, r.
 func (r Reference) flag() string { return "--" + packages.Word(r.Type) }
 
 // References returns the unique providers of a selection, in install order, with the defaults of a first run.
-func References(s install.Selection, firstRun bool) ([]Reference, error) {
+func References(s choose.Selection, firstRun bool) ([]Reference, error) {
 	var list []Reference
 	seen := map[string]Reference{}
 	err := s.Each(firstRun, func(t clusterctlv1.ProviderType, text string) error {

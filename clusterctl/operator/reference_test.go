@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/choose"
 )
 
 func TestReferences(t *testing.T) {
@@ -17,13 +17,13 @@ func TestReferences(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		reason    string
-		selection install.Selection
+		selection choose.Selection
 		firstRun  bool
 		want      []Reference
 		err       string
 	}{
 		{
-			reason: "all forms", selection: install.Selection{Infrastructure: []string{"a", "b:v1.2.3", "c:place", "d:place:v1.2.3", "e::v1.2.3"}},
+			reason: "all forms", selection: choose.Selection{Infrastructure: []string{"a", "b:v1.2.3", "c:place", "d:place:v1.2.3", "e::v1.2.3"}},
 			want: []Reference{
 				reference(clusterctlv1.InfrastructureProviderType, "a", "", ""),
 				reference(clusterctlv1.InfrastructureProviderType, "b", "", "v1.2.3"),
@@ -33,7 +33,7 @@ func TestReferences(t *testing.T) {
 			},
 		},
 		{
-			reason: "the defaults of a first run, in install order", firstRun: true, selection: install.Selection{ControlPlane: []string{"-"}, IPAM: []string{"x"}},
+			reason: "the defaults of a first run, in install order", firstRun: true, selection: choose.Selection{ControlPlane: []string{"-"}, IPAM: []string{"x"}},
 			want: []Reference{
 				reference(clusterctlv1.CoreProviderType, "cluster-api", "", ""),
 				reference(clusterctlv1.BootstrapProviderType, "kubeadm", "", ""),
@@ -41,23 +41,23 @@ func TestReferences(t *testing.T) {
 			},
 		},
 		{
-			reason: "the same twice is one", selection: install.Selection{Addon: []string{"helm", "helm"}},
+			reason: "the same twice is one", selection: choose.Selection{Addon: []string{"helm", "helm"}},
 			want: []Reference{reference(clusterctlv1.AddonProviderType, "helm", "", "")},
 		},
 		{
-			reason: "a provider cannot have two versions", selection: install.Selection{Addon: []string{"helm:v1.0.0", "helm:v2.0.0"}},
+			reason: "a provider cannot have two versions", selection: choose.Selection{Addon: []string{"helm:v1.0.0", "helm:v2.0.0"}},
 			err: "--addon: helm is specified twice",
 		},
 		{
-			reason: "neither a namespace nor a version", selection: install.Selection{Infrastructure: []string{"aws:v2.4"}},
+			reason: "neither a namespace nor a version", selection: choose.Selection{Infrastructure: []string{"aws:v2.4"}},
 			err: `--infrastructure: provider "aws:v2.4": "v2.4" is neither a namespace nor a version`,
 		},
 		{
-			reason: "no version after the namespace", selection: install.Selection{Infrastructure: []string{"aws:place:latest"}},
+			reason: "no version after the namespace", selection: choose.Selection{Infrastructure: []string{"aws:place:latest"}},
 			err: `must have the form name, name:version, name:namespace or name:namespace:version`,
 		},
 		{
-			reason: "the operator needs a core provider", selection: install.Selection{Core: "-"}, err: "--core -: the core provider is required",
+			reason: "the operator needs a core provider", selection: choose.Selection{Core: "-"}, err: "--core -: the core provider is required",
 		},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {

@@ -14,28 +14,28 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/catalog"
-	"sigs.k8s.io/cluster-api/packages/installed"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/live"
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/packages/operated"
-	"sigs.k8s.io/cluster-api/packages/removal"
+	"sigs.k8s.io/cluster-api/packages/operatorobjects"
+	"sigs.k8s.io/cluster-api/packages/remove"
 	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
 // Change is a declared provider that gets another version.
 type Change struct {
-	Object  operated.Object
+	Object  operatorobjects.Object
 	Version string
 	// Release has a release that only the user's machine can read; nil: the operator downloads it.
 	Release *corev1.ConfigMap
 }
 
 // PlanUpgrade returns what an upgrade changes, in install order. Providers that have the wanted version are left out. It writes nothing.
-func PlanUpgrade(ctx context.Context, m *management.Cluster, c *catalog.Catalog, r upgrade.Request) ([]Change, error) {
-	objects, err := operated.Read(ctx, m.Client)
+func PlanUpgrade(ctx context.Context, m *management.Cluster, c *catalog.Catalog, r choose.UpgradeRequest) ([]Change, error) {
+	objects, err := operatorobjects.Read(ctx, m.Client)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (a *Applier) Upgrade(ctx context.Context, changes []Change) error {
 		}
 	}
 	for _, group := range [][]Change{core, others} {
-		var objects []operated.Object
+		var objects []operatorobjects.Object
 		for _, c := range group {
 			if err := a.change(ctx, c); err != nil {
 				return fmt.Errorf("cannot upgrade %s to %s: %w", c.Object, c.Version, err)
@@ -123,7 +123,7 @@ func (a *Applier) Replace(ctx context.Context, m *management.Cluster, next *Mani
 	if err := a.Install(ctx, next); err != nil {
 		return err
 	}
-	found, err := (&installed.Finder{Client: m.Client, Resources: m.Resources, Selector: Labels()}).Find(ctx)
+	found, err := (&live.Finder{Client: m.Client, Resources: m.Resources, Selector: Labels()}).Find(ctx)
 	if err != nil {
 		return err
 	}
@@ -133,10 +133,10 @@ func (a *Applier) Replace(ctx context.Context, m *management.Cluster, next *Mani
 	}
 	place := clusterctlv1.Provider{}
 	place.Namespace = next.Namespace
-	orphans := slices.DeleteFunc(removal.Select(&place, found[""], removal.Options{}), func(o unstructured.Unstructured) bool {
+	orphans := slices.DeleteFunc(remove.Select(&place, found[""], remove.Options{}), func(o unstructured.Unstructured) bool {
 		return wanted[manifest.KeyOf(&o)]
 	})
-	return removal.Delete(ctx, a.Client, orphans)
+	return remove.Delete(ctx, a.Client, orphans)
 }
 
 // Next returns the manifests of an operator that is to replace the installed one: of the version, or the latest; nil if there is

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/portforward"
-	"sigs.k8s.io/cluster-api/sdk/servicename"
 )
 
 // Forward connects to a port of a Pod.
@@ -51,7 +51,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	if err != nil {
 		return nil, err
 	}
-	service, ok := servicename.Parse(host)
+	service, ok := naming.ParseService(host)
 	if !ok {
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}

@@ -21,7 +21,7 @@ type Document struct {
 	Deleting bool     `json:"deleting,omitempty"`
 	// Ready is the condition Ready, or for a MachineHealthCheck whether it allows remediation.
 	Ready *DocumentCondition `json:"ready,omitempty"`
-	// Conditions are the others, if they are to be shown.
+	// Conditions are the other conditions, if they are shown.
 	Conditions []DocumentCondition `json:"conditions,omitempty"`
 	// Replicas has the ready and the desired number of Machines; Version the Kubernetes version, and Node the name of a Machine's
 	// Node.

@@ -1,5 +1,6 @@
 // Package house checks the rules of this repository that golangci-lint does not have: the share of long functions, the length
-// of Reconcile, package comments, also of packages that only have tests, and nolint comments for linters that are not enabled.
+// of Reconcile, package comments, also of packages that only have tests, nolint comments for linters that are not enabled, and
+// imports against the order of the layers, words, long lines and small packages, whose number must not grow.
 //
 // It reads syntax only, so it needs neither a build nor dependencies. All other rules are in .golangci.yml.
 package house
@@ -59,6 +60,10 @@ type checker struct {
 	functions []function
 	packages  map[string]*packageState
 	linters   []string
+	// ratchets has the places of violations that are counted.
+	ratchets map[violation][]string
+	// sizes has the lines of the files of each package that is not a command.
+	sizes map[string][]int
 }
 
 // packageState is the state of a package in a directory.
@@ -71,11 +76,28 @@ type packageState struct {
 // Check checks every Go file below the root of tree, except generated files and directories that the go command ignores.
 // It only fails if a file cannot be read or parsed. If the root has a Config, nolint comments are checked against it.
 func Check(tree fs.FS) ([]Finding, error) {
+	c, err := check(tree)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.compareRatchets(tree); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(c.findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message))
+	})
+	return c.findings, nil
+}
+
+// check checks everything but the numbers of Ratchet.
+func check(tree fs.FS) (*checker, error) {
 	enabled, err := linters(tree)
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{files: token.NewFileSet(), packages: map[string]*packageState{}, linters: enabled}
+	c := &checker{
+		files: token.NewFileSet(), packages: map[string]*packageState{}, linters: enabled, ratchets: map[violation][]string{}, sizes: map[string][]int{},
+	}
 	err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -100,10 +122,8 @@ func Check(tree fs.FS) ([]Finding, error) {
 	}
 	c.undocumentedPackages()
 	c.share()
-	slices.SortFunc(c.findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message))
-	})
-	return c.findings, nil
+	c.smallPackages()
+	return c, nil
 }
 
 // ignored reports whether the go command ignores directories of this name.
@@ -127,9 +147,14 @@ func (c *checker) file(name string, source []byte) error {
 	if c.linters != nil {
 		c.directives(parsed)
 	}
+	c.imports(name, parsed)
 	if strings.HasSuffix(name, "_test.go") {
 		return nil
 	}
+	if parsed.Name.Name != "main" {
+		c.lines(name, source)
+	}
+	c.wording(name, parsed)
 	for _, decl := range parsed.Decls {
 		if d, ok := decl.(*ast.FuncDecl); ok {
 			c.function(d)

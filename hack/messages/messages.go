@@ -1,185 +1,234 @@
-// Package messages collects the messages that users see: errors, condition messages, events, log lines, waits of steps, help
-// texts and printed lines. They are written to docs/messages, one file per program, so that they can be read together and a
+// Package messages lists the texts that users see: errors, condition messages, events, log lines, waits of steps, descriptions
+// of commands and flags. They are written to docs/messages, one file per component, so that they can be read together and a
 // change of wording shows in a diff.
 //
-// Messages are found in the source: the constant strings that reach the functions and fields of table.go, directly or through
-// variables, fields, lists, formats, conversions and the parameters and results of functions. What is not followed: methods of
-// interfaces, and functions that are passed as arguments or kept in fields, unless table.go has them. Only packages of this repository are searched. Of values that are
-// inserted into a message, those of one word are names, and are not collected.
+// It reads syntax only: every string literal with at least two words, with the kind of the call or field that it is an
+// argument of (table.go), whatever package it is in. Parts of a text that are not literals are shown as "…".
 package messages
 
 import (
 	"bytes"
-	"errors"
+	"cmp"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-
-	"golang.org/x/tools/go/packages"
+	"unicode"
 )
 
-const (
-	// prefix of the import paths of this repository.
-	prefix = "sigs.k8s.io/cluster-api/"
-	// folder of the results, below the root.
-	folder = "docs/messages"
-	// shared is the name for messages of packages that several programs link.
-	shared = "shared"
-)
+// folder of the results, below the root.
+const folder = "docs/messages"
 
-// program is a command whose messages are collected.
-type program struct {
-	name string
-	// module is the directory, below the root, from which pkg is resolved.
-	module string
-	pkg    string
-	// rest limits the program's file to packages that no other program links.
-	rest bool
+// unknown replaces parts of texts that are not literals.
+const unknown = "…"
+
+// Message is a text and its use.
+type Message struct {
+	// Kind is one of table.go.
+	Kind string
+	// Text is a message, or its format.
+	Text string
 }
 
-// programs lists the commands that are released: those of the root module, then the one that links most of them.
-func programs(root string) ([]program, error) {
-	commands, err := os.ReadDir(filepath.Join(root, "cmd"))
-	if err != nil {
-		return nil, err
-	}
-	var all []program
-	for _, c := range commands {
-		all = append(all, program{name: c.Name(), module: ".", pkg: "./cmd/" + c.Name()})
-	}
-	return append(all, program{name: "capi", module: "standalone", pkg: "./cmd/capi", rest: true}), nil
-}
-
-// Write writes the messages of every program, and returns the paths, relative to root, of the files that changed.
+// Write writes the texts of every component, and returns the paths, relative to root, of the files that changed.
 func Write(root string) ([]string, error) {
-	released, err := programs(root)
+	found, err := Collect(os.DirFS(root))
 	if err != nil {
 		return nil, err
 	}
-	home := map[string]string{}
-	collected := map[string][]Message{}
-	for _, p := range released {
-		pkgs, err := load(filepath.Join(root, p.module), p.pkg)
+	files := map[string][]byte{}
+	for component, messages := range found {
+		files[component+".txt"] = render(component, messages)
+	}
+	return store(filepath.Join(root, folder), files)
+}
+
+// Collect returns the texts in the Go files of every component, sorted.
+func Collect(tree fs.FS) (map[string][]Message, error) {
+	found := map[string]map[Message]bool{}
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && skipped(name):
+			return fs.SkipDir
+		case entry.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || component(name) == "":
+			return nil
+		}
+		source, err := fs.ReadFile(tree, name)
 		if err != nil {
-			return nil, fmt.Errorf("load %s: %w", p.name, err)
+			return err
 		}
-		for path, messages := range Collect(pkgs) {
-			switch at := home[path]; {
-			case at == "":
-				home[path] = p.name
-			case !p.rest:
-				home[path] = shared
-			}
-			collected[path] = union(collected[path], messages) // Each program only uses some functions of a package.
+		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil || ast.IsGenerated(file) {
+			return err
 		}
-	}
-	files := map[string][]byte{shared: []byte("# Messages of packages that several programs link. Written by make generate.\n")}
-	for _, p := range released {
-		files[p.name] = fmt.Appendf(nil, "# Messages of %s; see shared.txt for more. Written by make generate.\n", p.name)
-	}
-	for _, path := range slices.Sorted(keys(collected)) {
-		files[home[path]] = append(files[home[path]], render(path, collected[path])...)
-	}
-	return store(root, files)
-}
-
-// union returns the messages of both lists, sorted.
-func union(a, b []Message) []Message {
-	all := slices.Concat(a, b)
-	slices.SortFunc(all, compare)
-	return slices.Compact(all)
-}
-
-// keys returns an iterator over the keys of m.
-func keys[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
+		if found[component(name)] == nil {
+			found[component(name)] = map[Message]bool{}
 		}
-	}
-}
-
-// load type-checks the packages of this repository that pkg links. Of other packages, it only reads exported types.
-func load(dir, pkg string) ([]*packages.Package, error) {
-	listed, err := packages.Load(&packages.Config{Dir: dir, Mode: packages.NeedName | packages.NeedImports | packages.NeedDeps}, pkg)
-	if err != nil {
-		return nil, err
-	}
-	var own []string
-	packages.Visit(listed, nil, func(p *packages.Package) {
-		if strings.HasPrefix(p.PkgPath, prefix) {
-			own = append(own, p.PkgPath)
-		}
-	})
-	slices.Sort(own)
-	return check(dir, own...)
-}
-
-// check type-checks the packages that patterns select.
-func check(dir string, patterns ...string) ([]*packages.Package, error) {
-	const mode = packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo |
-		packages.NeedImports
-	pkgs, err := packages.Load(&packages.Config{Dir: dir, Mode: mode}, patterns...)
-	if err != nil {
-		return nil, err
-	}
-	var failures []error
-	for _, p := range pkgs {
-		for _, e := range p.Errors {
-			failures = append(failures, e)
-		}
-	}
-	return pkgs, errors.Join(failures...)
-}
-
-// render writes the messages of one package: one line each, and further lines of a message below it.
-func render(path string, messages []Message) []byte {
-	if len(messages) == 0 {
+		ast.Walk(visitor{kind: kindText, found: found[component(name)]}, file)
 		return nil
+	})
+	out := map[string][]Message{}
+	for component, messages := range found {
+		out[component] = slices.SortedFunc(maps.Keys(messages), func(a, b Message) int {
+			return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text, b.Text))
+		})
 	}
+	return out, err
+}
+
+// skipped reports whether a directory has no texts of components: what the go command ignores, and what only tests use.
+func skipped(name string) bool {
+	base := path.Base(name)
+	return name != "." && strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || strings.HasSuffix(base, "test") ||
+		base == "testdata" || base == "testenv" || base == "testcluster" || base == "nodeimage"
+}
+
+// component returns the component of a file; "" if it has none.
+func component(name string) string {
+	parts := strings.Split(name, "/")
+	switch parts[0] {
+	case "providers":
+		if parts[1] != "internal" {
+			return parts[1]
+		}
+		return parts[0]
+	case "api", "clusterctl", "exp", "packages", "sdk", "standalone":
+		return parts[0]
+	}
+	return ""
+}
+
+// visitor collects the texts of a node and its children.
+type visitor struct {
+	kind  string
+	found map[Message]bool
+}
+
+// Visit implements ast.Visitor.
+func (v visitor) Visit(n ast.Node) ast.Visitor {
+	switch n := n.(type) {
+	case *ast.ImportSpec:
+		return nil
+	case *ast.Field: // Its tag is a literal.
+		ast.Walk(v, n.Type)
+		return nil
+	case *ast.FuncLit:
+		v.kind = kindText
+	case *ast.CallExpr:
+		v.kind = kindOfCall(n, v.kind)
+	case *ast.KeyValueExpr:
+		if key, ok := n.Key.(*ast.Ident); ok && fields[key.Name] != "" {
+			v.kind = fields[key.Name]
+		}
+	case *ast.BasicLit:
+		v.add(textOf(n))
+	case *ast.BinaryExpr:
+		if text := textOf(n); n.Op == token.ADD && strings.Trim(text, unknown) != "" {
+			v.add(text)
+			v.operands(n)
+			return nil
+		}
+	}
+	return v
+}
+
+// operands visits the operands of a concatenation that are not part of its text.
+func (v visitor) operands(n *ast.BinaryExpr) {
+	for _, operand := range []ast.Expr{n.X, n.Y} {
+		if nested, ok := operand.(*ast.BinaryExpr); ok {
+			v.operands(nested)
+		} else if textOf(operand) == unknown {
+			ast.Walk(v, operand)
+		}
+	}
+}
+
+// textOf returns the text of a literal or a concatenation.
+func textOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if e.Kind == token.STRING {
+			text, _ := strconv.Unquote(e.Value) // The parser has checked it.
+			return text
+		}
+	case *ast.BinaryExpr:
+		if e.Op == token.ADD {
+			return strings.ReplaceAll(textOf(e.X)+textOf(e.Y), unknown+unknown, unknown)
+		}
+	}
+	return unknown
+}
+
+// add adds a text if it is for people: two words, or a word and a verb of a format in a text with a known kind. Others are
+// names, data and templates.
+func (v visitor) add(text string) {
+	parts := strings.Fields(text)
+	words := 0
+	for _, part := range parts {
+		if part, _, _ = strings.Cut(part, "%"); strings.ContainsFunc(part, unicode.IsLetter) {
+			words++
+		}
+	}
+	known := v.kind != kindText
+	if len(parts) < 2 || words == 0 || !known && (words < 2 || strings.ContainsAny(strings.TrimSuffix(text, "\n"), "\n{}\x1b")) {
+		return
+	}
+	v.found[Message{v.kind, strings.TrimSpace(text)}] = true
+}
+
+// render writes the texts of a component: one line each, and further lines of a text below it.
+func render(component string, messages []Message) []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "\n%s\n", strings.TrimPrefix(path, prefix))
+	fmt.Fprintf(&out, "# Texts of %s. Written by make generate.\n", component)
 	for _, m := range messages {
-		text := strings.ReplaceAll(strings.TrimRight(m.Text, "\n"), "\n", "\n"+strings.Repeat(" ", 12))
-		for line := range strings.SplitSeq(fmt.Sprintf("  %-9s %s", m.Kind, text), "\n") {
-			fmt.Fprintln(&out, strings.TrimRight(line, " \t"))
+		for i, line := range strings.Split(m.Text, "\n") {
+			kind := m.Kind
+			if i > 0 {
+				kind = ""
+			}
+			fmt.Fprintln(&out, strings.TrimRight(fmt.Sprintf("%-9s %s", kind, line), " \t"))
 		}
 	}
 	return out.Bytes()
 }
 
-// store writes the files that differ, and removes those of programs that no longer exist.
-func store(root string, files map[string][]byte) ([]string, error) {
+// store writes the files that differ, removes those of components that no longer exist, and returns the names of both.
+func store(dir string, files map[string][]byte) ([]string, error) {
 	var changed []string
-	if err := os.MkdirAll(filepath.Join(root, folder), 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(keys(files)) {
-		path := filepath.Join(folder, name+".txt")
-		before, err := os.ReadFile(filepath.Join(root, path))
+	existing, err := filepath.Glob(filepath.Join(dir, "*.txt"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range existing {
+		if name := filepath.Base(file); files[name] == nil {
+			if err := os.Remove(file); err != nil {
+				return changed, err
+			}
+			changed = append(changed, path.Join(folder, name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		before, err := os.ReadFile(filepath.Join(dir, name))
 		if err == nil && bytes.Equal(before, files[name]) {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(root, path), files[name], 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o600); err != nil {
 			return changed, err
 		}
-		changed = append(changed, path)
-	}
-	there, err := filepath.Glob(filepath.Join(root, folder, "*.txt"))
-	if err != nil {
-		return changed, err
-	}
-	for _, path := range there {
-		if _, ok := files[strings.TrimSuffix(filepath.Base(path), ".txt")]; !ok {
-			if err := os.Remove(path); err != nil {
-				return changed, err
-			}
-			changed = append(changed, filepath.Join(folder, filepath.Base(path)))
-		}
+		changed = append(changed, path.Join(folder, name))
 	}
 	return changed, nil
 }

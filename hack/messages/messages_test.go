@@ -4,153 +4,127 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// collected is a case of TestCollect: the body of a package, and its messages.
-type collected struct {
-	reason string
-	body   string
-	want   []Message
-}
-
 func TestCollect(t *testing.T) {
-	runCollected(t, []collected{
+	tests := []struct {
+		reason string
+		body   string
+		want   []Message
+	}{
 		{
-			reason: "constant formats, with the kind of the function",
-			body:   `func f() error { fmt.Println("all is well"); return fmt.Errorf("cannot read %s", "x") }`,
-			want:   []Message{{kindError, "cannot read %s"}, {kindPrint, "all is well"}},
+			reason: "the call that a literal is an argument of determines the kind",
+			body: `func f() error {
+				fmt.Println("all is well"); recorder.Eventf(o, "Warning", "Deleted", "The Machine is deleted"); log.Info("Lost the lease", "name", x)
+				field.Invalid(p, x, "must be positive"); fs.StringVar(&x, "name", "", "Name of the cluster"); condition.False(t, r, s, "no Node")
+				step.Wait("a Node to be ready"); return fmt.Errorf("cannot read %s", "x") }`,
+			want: []Message{
+				{kindCondition, "no Node"}, {kindError, "cannot read %s"}, {kindEvent, "The Machine is deleted"}, {kindFlag, "Name of the cluster"},
+				{kindInvalid, "must be positive"}, {kindLog, "Lost the lease"}, {kindPrint, "all is well"}, {kindWait, "a Node to be ready"},
+			},
 		},
 		{
-			reason: "functions that pass a parameter on, also through another function",
-			body: `func note(format string, args ...any) { fmt.Printf(format+"\n", args...) }
-				func warn(n int, format string, args ...any) { note("%s %s", "Warning:", fmt.Sprintf(format, args...)) }
-				func f() { warn(1, "disk %s is full", "x") }`,
-			want: []Message{{kindPrint, "disk %s is full"}},
+			reason: "so does a field, but not for functions in it; texts of commands have several lines",
+			body:   "var c = cobra.Command{Use: \"get NAME\", Short: \"Show it\", Long: `One.\n\nTwo.`, RunE: func() error { return wrong(\"too many arguments\") }}",
+			want:   []Message{{kindHelp, "One.\n\nTwo."}, {kindHelp, "Show it"}, {kindHelp, "get NAME"}, {kindText, "too many arguments"}},
 		},
 		{
-			reason: "every value of a variable, a field and a result",
-			body: `type s struct{ why string }
-				func reason(b bool) string { if b { return "too old" }; return "too new" }
-				func f(b bool) (error, error, error) {
-					text := "a first"
-					if b { text = "a second" }
-					x := s{why: "no space"}
-					return errors.New(text), errors.New(x.why), fmt.Errorf("it is " + reason(b))
-				}`,
-			want: []Message{{kindError, "a first"}, {kindError, "a second"}, {kindError, "it is too new"}, {kindError, "it is too old"}, {kindError, "no space"}},
+			reason: "texts in variables, constants, lists and results have no kind",
+			body:   `const a = "a first"; var l = []string{"b second", "c third"}; func why() string { return "d fourth" }`,
+			want:   []Message{{kindText, "a first"}, {kindText, "b second"}, {kindText, "c third"}, {kindText, "d fourth"}},
 		},
 		{
-			reason: "results of Error methods",
-			body:   `type e struct{ n int }; func (e e) Error() string { return fmt.Sprintf("%d left", e.n) }`,
-			want:   []Message{{kindError, "%d left"}},
+			reason: "a concatenation is one text, with the texts that are inserted on their own",
+			body:   `func f() error { return errors.New("Node " + name + "." + why("it is old") + " is " + "not ready") }`,
+			want:   []Message{{kindError, "Node ….… is not ready"}, {kindError, "it is old"}},
 		},
 		{
-			reason: "functions in variables",
-			body:   `func f() error { refuse := func(why string) error { return errors.New("no: " + why) }; return refuse("it is closed") }`,
-			want:   []Message{{kindError, "it is closed"}, {kindError, "no: …"}},
-		},
-	})
-}
-
-// TestCollectIndirectly has messages that reach their use in other ways than as parameters and variables.
-func TestCollectIndirectly(t *testing.T) {
-	runCollected(t, []collected{
-		{
-			reason: "results after the first one, and named results",
-			body: `func why() (bool, string) { return true, "out of memory" }
-				func how() (text string, ok bool) { text = "by hand"; return }
-				func f() (error, error) { _, a := why(); b, _ := how(); return errors.New(a), errors.New(b) }`,
-			want: []Message{{kindError, "by hand"}, {kindError, "out of memory"}},
+			reason: "arguments of an inner call that is not known are part of the message",
+			body:   `func f() error { return errors.New(fmt.Sprintf("%d Nodes left", n)) }`,
+			want:   []Message{{kindError, "%d Nodes left"}},
 		},
 		{
-			reason: "named string types, whose methods pass the receiver on",
-			body: `type stale string
-				func (s stale) err() error { return fmt.Errorf("the cache lacks %s", string(s)) }
-				func check(n int) stale { if n > 1 { return "both of them" }; return stale("the object " + fmt.Sprint(n)) }
-				func f() error { if s := check(1); s != "" { return s.err() }; return stale("a new one").err() }`,
-			want: []Message{{kindError, "a new one"}, {kindError, "both of them"}, {kindError, "the cache lacks %s"}, {kindError, "the object …"}},
+			reason: "a text that occurs twice is listed once",
+			body:   `var a, b = errors.New("not found"), errors.New("not found")`,
+			want:   []Message{{kindError, "not found"}},
 		},
 		{
-			reason: "lists, loops over them, and joined lists",
-			body: `func f(b bool) (error, error) {
-					reasons := []string{"no Node"}
-					if b { reasons = append(reasons, "no Pod") }
-					for _, r := range map[int]string{1: "one text"} { reasons = append(reasons, r) }
-					return errors.New(strings.Join(reasons, "; ")), nil
-				}`,
-			want: []Message{{kindError, "no Node"}, {kindError, "no Pod"}, {kindError, "one text"}},
+			reason: "names, verbs of formats, tags, imports and templates are no texts",
+			body: "import _ \"a b\"; type s struct { f string `json:\"f b\" yaml:\"f b\"` }\n" +
+				"var a, b, c, d = \"name\", fmt.Errorf(\"%s: %w\", x, y), `kind: Pod\nname: x y`, \"a {{ .b }} c\"",
 		},
-		{
-			reason: "texts inserted into a message, but not names",
-			body: `type cause struct{ kind, text string }
-				func (c cause) String() string { return c.text }
-				func f(b bool) error {
-					name := "x"
-					return fmt.Errorf("%s: %s, %s", name, "not a name", cause{"memory", "out of memory"})
-				}`,
-			want: []Message{{kindError, "not a name"}, {kindError, "out of memory"}},
-		},
-		{
-			reason: "constructors that store a parameter in a field, with and without its name",
-			body: `type wait struct{ kind, state string }
-				func because(state string) wait { return wait{"some kind", state} }
-				func f() error { w := because("on hold"); return errors.New(w.kind + w.state) }`,
-			want: []Message{{kindError, "on hold"}, {kindError, "some kind…"}},
-		},
-		{
-			reason: "variables that are set by address",
-			body: `func set(to *string) { *to = "set elsewhere" }
-				func f() error { var text string; set(&text); return errors.New(text) }`,
-			want: []Message{{kindError, "set elsewhere"}},
-		},
-		{
-			reason: "buffers whose content is a message",
-			body:   `func f() error { var b strings.Builder; b.WriteString("first part"); fmt.Fprintf(&b, ", %d more", 2); return errors.New(b.String()) }`,
-			want:   []Message{{kindError, ", %d more"}, {kindError, "first part"}},
-		},
-		{
-			reason: "parts of a message are not repeated",
-			body:   `func why() string { return "it is old" }; func f() error { return errors.New("rejected: " + why()) }`,
-			want:   []Message{{kindError, "rejected: it is old"}},
-		},
-		{
-			reason: "formats without words, and texts that are written to buffers, are ignored",
-			body:   `func f(b *strings.Builder) error { fmt.Fprintf(b, "inside"); fmt.Print("\x1b[2K"); return fmt.Errorf("%w: %s", nil, "x") }`,
-		},
-	})
-}
-
-func runCollected(t *testing.T, cases []collected) {
-	t.Helper()
-	for _, tt := range cases {
+	}
+	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			dir := t.TempDir()
-			source := "package p\nimport (\"errors\"; \"fmt\"; \"strings\")\nvar _ = errors.New\nvar _ = fmt.Sprint\nvar _ strings.Builder\n" + tt.body
-			for name, content := range map[string]string{"go.mod": "module p\n\ngo 1.26.0\n", "p.go": source} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			pkgs, err := check(dir, ".")
+			got, err := Collect(fstest.MapFS{"sdk/p/p.go": {Data: []byte("package p\n" + tt.body)}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, Collect(pkgs)["p"], equateEmpty); diff != "" {
+			if diff := cmp.Diff(map[string][]Message{"sdk": tt.want}, map[string][]Message{"sdk": got["sdk"]}); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-// equateEmpty treats no messages and an empty list of them alike.
-var equateEmpty = cmp.FilterValues(func(a, b []Message) bool { return len(a) == 0 && len(b) == 0 }, cmp.Comparer(func(_, _ []Message) bool { return true }))
-
-func TestRender(t *testing.T) {
-	got := string(render(prefix+"clusterctl/x", []Message{{kindError, "cannot read %s"}, {kindHelp, "First.\n\nSecond.\n"}}))
-	want := "\nclusterctl/x\n  error     cannot read %s\n  help      First.\n\n            Second.\n"
+// TestComponents has a text in every file; only those of components are collected.
+func TestComponents(t *testing.T) {
+	tree := fstest.MapFS{}
+	for _, name := range []string{
+		"providers/core/setup.go", "providers/core/internal/x/x.go", "providers/internal/x/x.go", "clusterctl/x/x.go", "hack/x/x.go", "test/x/x.go",
+		"sdk/x/x_test.go", "sdk/testenv/x.go", "sdk/x/testdata/x.go", ".hidden/x.go", "providers/core/internal/xtest/x.go",
+	} {
+		tree[name] = &fstest.MapFile{Data: []byte("package x\n\nconst text = \"in " + name + "\"\n")}
+	}
+	tree["sdk/x/generated.go"] = &fstest.MapFile{Data: []byte("// Code generated by x. DO NOT EDIT.\n\npackage x\n\nconst text = \"is generated\"\n")}
+	got, err := Collect(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]Message{
+		"core":       {{kindText, "in providers/core/internal/x/x.go"}, {kindText, "in providers/core/setup.go"}},
+		"providers":  {{kindText, "in providers/internal/x/x.go"}},
+		"clusterctl": {{kindText, "in clusterctl/x/x.go"}},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := Collect(fstest.MapFS{"sdk/x.go": {Data: []byte("not Go")}}); err == nil {
+		t.Error("a file that is not Go was accepted")
+	}
+}
+
+func TestWrite(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("sdk/x.go", "package x\n\nvar a, b = errors.New(\"not found\"), cobra.Command{Long: \"First.\\n\\nSecond line.\\n\"}\n")
+	write(folder+"/gone.txt", "of a component that was removed")
+	for _, want := range [][]string{{folder + "/gone.txt", folder + "/sdk.txt"}, nil} {
+		got, err := Write(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("changed files (-want +got):\n%s", diff)
+		}
+	}
+	got, err := os.ReadFile(filepath.Join(root, folder, "sdk.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "# Texts of sdk. Written by make generate.\nerror     not found\nhelp      First.\n\n          Second line.\n"
+	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -16,9 +16,9 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/config"
-	"sigs.k8s.io/cluster-api/packages/install"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/repository"
 	"sigs.k8s.io/cluster-api/packages/storageversion"
@@ -87,8 +87,8 @@ func Prepare(ctx context.Context, c client.Client, store *repository.Store, conf
 		return nil, nil
 	}
 	plan := &Plan{timeout: conf.CertManager.Timeout, poll: pollInterval}
-	foreign, err := installedByOthers(ctx, c)
-	if err != nil || foreign {
+	external, err := installedExternally(ctx, c)
+	if err != nil || external {
 		return plan, err
 	}
 	plan.Version = conf.CertManager.Version
@@ -97,7 +97,7 @@ func Prepare(ctx context.Context, c client.Client, store *repository.Store, conf
 }
 
 // Apply installs cert-manager and waits until it is ready.
-func (p *Plan) Apply(ctx context.Context, w *install.Writer) error {
+func (p *Plan) Apply(ctx context.Context, w *apply.Writer) error {
 	for _, m := range p.migrations {
 		m.Retry = w.Retry
 		if err := m.Run(ctx, w.Client, nil); err != nil {
@@ -141,8 +141,8 @@ func object(kind, namePrefix string, spec map[string]any) *unstructured.Unstruct
 	}}
 }
 
-// installedByOthers reports whether there is a cert-manager that clusterctl did not install and must not change.
-func installedByOthers(ctx context.Context, c client.Client) (bool, error) {
+// installedExternally reports whether there is a cert-manager that clusterctl did not install and must not change.
+func installedExternally(ctx context.Context, c client.Client) (bool, error) {
 	_, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: "Certificate"}, "v1")
 	if meta.IsNoMatchError(err) {
 		return false, nil

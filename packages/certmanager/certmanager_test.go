@@ -17,13 +17,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/config"
-	"sigs.k8s.io/cluster-api/packages/install"
 	"sigs.k8s.io/cluster-api/packages/repository"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
-// newCluster returns a cluster that refuses test certificates as long as failures says so, and whose cert-manager, if
+// newCluster returns a cluster that rejects test certificates as long as failures says so, and whose cert-manager, if
 // there is one, carries the label.
 func newCluster(served bool, label string, failures *int) client.Client {
 	kind := schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Certificate"}
@@ -106,7 +107,7 @@ func TestPrepareAndApply(t *testing.T) {
 				return
 			}
 			plan.poll = time.Millisecond
-			err = plan.Apply(t.Context(), &install.Writer{Client: c, Backoff: install.Backoff()})
+			err = plan.Apply(t.Context(), &apply.Writer{Client: c, Backoff: retry.Backoff()})
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
 				t.Errorf("%s\nApply(): want error %q, got: %v", tc.reason, tc.err, err)
 			}

@@ -94,8 +94,10 @@ func Dir(env template.Lookup) string {
 // Default returns the configuration without a file.
 func Default(env template.Lookup) *Config {
 	return &Config{
-		Providers:       packages.Defaults(),
-		CertManager:     CertManager{URL: fmt.Sprintf(certManagerURL, CertManagerVersion), Version: CertManagerVersion, Timeout: CertManagerTimeout},
+		Providers: packages.Defaults(),
+		CertManager: CertManager{
+			URL: fmt.Sprintf(certManagerURL, CertManagerVersion), Version: CertManagerVersion, Timeout: CertManagerTimeout,
+		},
 		OverridesFolder: filepath.Join(Dir(env), "overrides"),
 		env:             env,
 	}

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/components"
-	"sigs.k8s.io/cluster-api/packages/install"
 )
 
 // CRDName is the name of the CRD of inventory objects.
@@ -68,18 +68,18 @@ func (i Inventory) OfType(t clusterctlv1.ProviderType) Inventory {
 }
 
 // EnsureCRD installs the CRD of inventory objects. manifests is its manifest.
-func EnsureCRD(ctx context.Context, w *install.Writer, manifests []unstructured.Unstructured) error {
+func EnsureCRD(ctx context.Context, w *apply.Writer, manifests []unstructured.Unstructured) error {
 	components.AddLabels(manifests, map[string]string{
 		clusterctlv1.ClusterctlLabel: "", clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelInventoryValue,
 	})
 	if err := w.Objects(ctx, manifests); err != nil {
 		return err
 	}
-	return install.WaitEstablished(ctx, w.Client, CRDName)
+	return apply.WaitEstablished(ctx, w.Client, CRDName)
 }
 
 // Record writes a provider's entry.
-func Record(ctx context.Context, w *install.Writer, p *clusterctlv1.Provider) error {
+func Record(ctx context.Context, w *apply.Writer, p *clusterctlv1.Provider) error {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
 	if err != nil {
 		return fmt.Errorf("cannot record provider %s: %w", p.Name, err)

@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/apply"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 func entry(namespace, name, t, version string) *clusterctlv1.Provider {
@@ -34,7 +35,7 @@ func newClient(t *testing.T, f interceptor.Funcs) client.Client {
 }
 
 func TestRecordAndRead(t *testing.T) {
-	w := &install.Writer{Client: newClient(t, interceptor.Funcs{}), Backoff: install.Backoff()}
+	w := &apply.Writer{Client: newClient(t, interceptor.Funcs{}), Backoff: retry.Backoff()}
 	for _, p := range []*clusterctlv1.Provider{
 		entry("b", "aws", "InfrastructureProvider", "v1.0.0"), entry("a", "cluster-api", "CoreProvider", "v1.6.0"),
 		entry("a", "cluster-api", "CoreProvider", "v1.7.0"),

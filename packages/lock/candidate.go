@@ -10,14 +10,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
-
-	"sigs.k8s.io/cluster-api/clusterctl/management"
 )
 
 const (
 	// unreachableTimeout is for a cluster that does not respond: as long as other requests are repeated.
 	unreachableTimeout = time.Minute
-	// heldTimeout is for another process that renews the Lease. It is at work, which the user should know of.
+	// heldTimeout is for another process that renews the Lease. The user should know that it runs.
 	heldTimeout = 5 * time.Minute
 )
 
@@ -25,10 +23,12 @@ const (
 // it waits for, and gives up.
 type candidate struct {
 	resourcelock.Interface
-	task   Task
-	clock  clock.PassiveClock
-	say    func(format string, args ...any)
-	giveUp context.CancelCauseFunc
+	task Task
+	// explain formats an error for users.
+	explain func(error) string
+	clock   clock.PassiveClock
+	say     func(format string, args ...any)
+	giveUp  context.CancelCauseFunc
 
 	mu      sync.Mutex
 	won     bool
@@ -92,7 +92,7 @@ func (c *candidate) observe(err error) {
 	}
 	if c.failing.IsZero() {
 		c.failing = c.clock.Now()
-		c.tell("Cannot get %s in the %s, trying again for up to %s: %s", c.describe(), c.task.Cluster, limit, management.Text(err))
+		c.tell("Cannot get %s in the %s, trying again for up to %s: %s", c.describe(), c.task.Cluster, limit, c.explain(err))
 	}
 	if !c.won && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || c.clock.Since(c.failing) >= limit) {
 		c.giveUp(fmt.Errorf("cannot get %s in the %s: %w", c.describe(), c.task.Cluster, err))
@@ -108,7 +108,8 @@ func (c *candidate) observeHolder(holder string) {
 	}
 	if c.holder != holder {
 		c.holder, c.held = holder, c.clock.Now()
-		c.tell("Waiting for up to %s for another clusterctl that %s and has %s: %s", heldTimeout, c.task.Does, c.describe(), describe(parse(holder)))
+		c.tell("Waiting for up to %s for another clusterctl that %s and has %s: %s",
+			heldTimeout, c.task.Does, c.describe(), describe(parse(holder)))
 	}
 	if c.clock.Since(c.held) >= heldTimeout {
 		c.giveUp(fmt.Errorf("another clusterctl %s: %s has had %s for %s: run the same command again when it has finished", c.task.Does, describe(parse(holder)), c.describe(), heldTimeout))

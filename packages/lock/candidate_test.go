@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -13,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	clocktesting "k8s.io/utils/clock/testing"
-
-	"sigs.k8s.io/cluster-api/clusterctl/management"
 )
 
 // scripted is the response to a request for the Lease.
@@ -41,7 +38,10 @@ func (s *script) Identity() string                                              
 func (s *script) Describe() string                                                { return "ns/clusterctl-move" }
 
 func TestCandidate(t *testing.T) {
-	refused := &management.ConnectionError{Host: "https://source", Err: syscall.ECONNREFUSED}
+	refused := errors.New("connection refused")
+	explain := func(err error) string {
+		return strings.ReplaceAll(err.Error(), "connection refused", "cannot reach https://source")
+	}
 	task := Task{Lease: "clusterctl-move", Does: "moves these objects", Cluster: "source cluster"}
 	leases := schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 	forbidden := apierrors.NewForbidden(leases, "clusterctl-move", errors.New("no"))
@@ -58,7 +58,7 @@ func TestCandidate(t *testing.T) {
 		{
 			reason:   "A cluster that does not respond for less than a minute is waited for, and that is shown once.",
 			requests: []scripted{{err: refused}, {err: refused, after: 59 * time.Second}, {after: time.Second}, {write: true}},
-			said:     []string{"Cannot get Lease ns/clusterctl-move in the source cluster, trying again for up to 1m0s: cannot reach the management cluster at https://source: connection refused"},
+			said:     []string{"Cannot get Lease ns/clusterctl-move in the source cluster, trying again for up to 1m0s: cannot reach https://source"},
 			elected:  true,
 		},
 		{
@@ -70,7 +70,7 @@ func TestCandidate(t *testing.T) {
 			reason:   "After a minute, the error has the reason.",
 			requests: []scripted{{err: refused}, {err: refused, after: time.Minute}},
 			said:     []string{"Cannot get Lease"},
-			gaveUp:   "cannot get Lease ns/clusterctl-move in the source cluster: cannot reach the management cluster at https://source: connection refused",
+			gaveUp:   "cannot get Lease ns/clusterctl-move in the source cluster: connection refused",
 		},
 		{
 			reason:   "A forbidden request is not repeated.",
@@ -104,7 +104,7 @@ func TestCandidate(t *testing.T) {
 			var said []string
 			ctx, giveUp := context.WithCancelCause(t.Context())
 			defer giveUp(nil)
-			c := &candidate{Interface: lease, task: task, clock: now, giveUp: giveUp, say: func(format string, args ...any) {
+			c := &candidate{Interface: lease, task: task, explain: explain, clock: now, giveUp: giveUp, say: func(format string, args ...any) {
 				said = append(said, fmt.Sprintf(format, args...))
 			}}
 			for _, lease.next = range tc.requests {

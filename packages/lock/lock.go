@@ -24,13 +24,15 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // Durations of the Lease. A holder that does not respond, on another machine, delays its successor by duration.
 const (
 	duration = 15 * time.Second
 	renewal  = 10 * time.Second
-	retry    = time.Second
+	attempts = time.Second
 	// response is the timeout of a request, so that one that hangs is repeated before the Lease is lost.
 	response = 4 * time.Second
 )
@@ -57,11 +59,13 @@ type Lock struct {
 	Self Holder
 	// Ended reports whether another holder is a process of this machine that has ended; see Ended.
 	Ended func(Holder) bool
-	// Do repeats a request that fails for reasons that pass, and adds to its error what it does.
-	Do    func(ctx context.Context, what string, request func(context.Context) error) error
+	// Retry is how requests are repeated before leader election begins.
+	Retry retry.Policy
 	Clock clock.PassiveClock
 	// Say shows what is waited for.
 	Say func(format string, args ...any)
+	// Explain formats the error of a request for users; nil for its text.
+	Explain func(error) string
 }
 
 // Holder is a process.
@@ -133,12 +137,12 @@ func (l *Lock) Hold(ctx context.Context, run func(context.Context) error) error 
 			LeaseMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Lease}, Client: leases,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: l.Self.String()},
 		},
-		task: l.Task, clock: l.Clock, say: l.Say, giveUp: release,
+		task: l.Task, explain: l.explain, clock: l.Clock, say: l.Say, giveUp: release,
 	}
 	var result error
 	ended := make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: candidate, LeaseDuration: duration, RenewDeadline: renewal, RetryPeriod: retry, ReleaseOnCancel: true, Name: l.Lease,
+		Lock: candidate, LeaseDuration: duration, RenewDeadline: renewal, RetryPeriod: attempts, ReleaseOnCancel: true, Name: l.Lease,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
 				defer close(ended)
@@ -161,6 +165,14 @@ func (l *Lock) Hold(ctx context.Context, run func(context.Context) error) error 
 	return result
 }
 
+// explain formats an error for users.
+func (l *Lock) explain(err error) string {
+	if l.Explain == nil {
+		return err.Error()
+	}
+	return l.Explain(err)
+}
+
 // guarded runs the function until it returns, the command is interrupted, or the Lease is lost.
 func (l *Lock) guarded(ctx, leading context.Context, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -172,13 +184,13 @@ func (l *Lock) guarded(ctx, leading context.Context, run func(context.Context) e
 // prepare checks that Leases can be used, and takes the Lease over from a process that has ended.
 func (l *Lock) prepare(ctx context.Context, leases coordinationclient.LeaseInterface) error {
 	var lease *coordinationv1.Lease
-	err := l.Do(ctx, fmt.Sprintf("read Lease %s/%s", l.Namespace, l.Lease), func(ctx context.Context) (err error) {
+	err := l.retry("read").Do(ctx, func(ctx context.Context) (err error) {
 		lease, err = leases.Get(ctx, l.Lease, metav1.GetOptions{})
 		return err
 	})
 	if apierrors.IsNotFound(err) {
 		// Leader election would repeat a forbidden request.
-		return l.Do(ctx, fmt.Sprintf("create Lease %s/%s", l.Namespace, l.Lease), func(ctx context.Context) error {
+		return l.retry("create").Do(ctx, func(ctx context.Context) error {
 			lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Lease}}
 			_, err := leases.Create(ctx, lease, metav1.CreateOptions{})
 			if apierrors.IsAlreadyExists(err) {
@@ -195,7 +207,7 @@ func (l *Lock) prepare(ctx context.Context, leases coordinationclient.LeaseInter
 		return nil
 	}
 	lease.Spec.HolderIdentity = ptr.To("")
-	return l.Do(ctx, fmt.Sprintf("take over Lease %s/%s", l.Namespace, l.Lease), func(ctx context.Context) error {
+	return l.retry("take over").Do(ctx, func(ctx context.Context) error {
 		_, err := leases.Update(ctx, lease, metav1.UpdateOptions{})
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			return nil // Another process has it, or had it. Leader election waits for it, or creates it.
@@ -204,13 +216,18 @@ func (l *Lock) prepare(ctx context.Context, leases coordinationclient.LeaseInter
 	})
 }
 
+func (l *Lock) retry(verb string) retry.Policy {
+	return l.Retry.For(fmt.Sprintf("%s Lease %s/%s in the %s", verb, l.Namespace, l.Lease, l.Cluster))
+}
+
 // remove deletes the released Lease, unless another process has it. A leftover Lease is harmless, so that errors are ignored.
 func (l *Lock) remove(ctx context.Context, leases coordinationclient.LeaseInterface) {
 	lease, err := leases.Get(ctx, l.Lease, metav1.GetOptions{})
 	if err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
 		return
 	}
-	_ = leases.Delete(ctx, l.Lease, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion}})
+	unchanged := &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion}
+	_ = leases.Delete(ctx, l.Lease, metav1.DeleteOptions{Preconditions: unchanged})
 }
 
 func describe(h Holder) string {

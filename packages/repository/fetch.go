@@ -39,11 +39,11 @@ type fetcher struct {
 	advice Advice
 
 	mu    sync.Mutex
-	cache map[string]*answer
+	cache map[string]*cachedResponse
 }
 
-// answer is a cached response; ready is closed once the other fields are set.
-type answer struct {
+// cachedResponse is a response in the cache; ready is closed once the other fields are set.
+type cachedResponse struct {
 	ready  chan struct{}
 	body   []byte
 	header http.Header
@@ -53,7 +53,7 @@ type answer struct {
 func newFetcher(o Options) *fetcher {
 	f := &fetcher{
 		http: &http.Client{Timeout: defaultTimeout}, token: o.GitHubToken, interval: o.RetryInterval, timeout: o.RetryTimeout,
-		now: o.Now, limit: maxDownload, single: o.SingleAttempt, advice: o.Advice.orDefault(), cache: map[string]*answer{},
+		now: o.Now, limit: maxDownload, single: o.SingleAttempt, advice: o.Advice.orDefault(), cache: map[string]*cachedResponse{},
 	}
 	if o.HTTP != nil {
 		c := *o.HTTP
@@ -87,7 +87,7 @@ func (f *fetcher) get(ctx context.Context, r request) ([]byte, http.Header, erro
 	f.mu.Lock()
 	a, known := f.cache[key]
 	if !known {
-		a = &answer{ready: make(chan struct{})}
+		a = &cachedResponse{ready: make(chan struct{})}
 		f.cache[key] = a
 	}
 	f.mu.Unlock()

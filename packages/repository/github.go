@@ -62,7 +62,7 @@ func (s *Store) openGitHub(u *url.URL) (Repository, location, error) {
 	return &github{Store: s, owner: parts[0], name: parts[1]}, loc, nil
 }
 
-// checkParts refuses paths that lead elsewhere once they are part of another URL.
+// checkParts rejects paths that lead elsewhere once they are part of another URL.
 func checkParts(parts []string) error {
 	for _, part := range parts {
 		if part == "" || part == "." || part == ".." || strings.ContainsAny(part, "/?#%") {

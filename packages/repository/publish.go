@@ -31,7 +31,9 @@ const (
 // Publish writes files as an OCI artifact, as FromOCI reads it: to [http://]registry/repository:tag, or to the absolute path of an OCI
 // layout with a tag, which is created. An artifact with the same tag is replaced. Credentials are variables as in FromOCI; without them,
 // those of the user's container tools are used.
-func Publish(ctx context.Context, reference string, files map[string][]byte, variables func(name string) string, transport http.RoundTripper) error {
+func Publish(
+	ctx context.Context, reference string, files map[string][]byte, variables func(name string) string, transport http.RoundTripper,
+) error {
 	r := &oci{}
 	folder, err := r.parse(reference, variables, transport)
 	if err == nil && r.tag == "" {

@@ -66,7 +66,8 @@ func Plan(live, desired *unstructured.Unstructured) (*Migration, error) {
 	}
 	group, _, _ := unstructured.NestedString(live.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(live.Object, "spec", "names", "kind")
-	return &Migration{Definition: live.GetName(), Kind: schema.GroupVersionKind{Group: group, Version: storage, Kind: kind}, Outdated: outdated}, nil
+	stored := schema.GroupVersionKind{Group: group, Version: storage, Kind: kind}
+	return &Migration{Definition: live.GetName(), Kind: stored, Outdated: outdated}, nil
 }
 
 // Stored returns the versions in which objects may be stored.

@@ -110,8 +110,9 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 		return err
 	}
 	err = controlplane.Setup(ctx, mgr, controlplane.Options{
+		Concurrency: f.concurrency, Filter: watch.Filter(env.WatchFilter),
 		Secrets: secrets, Workloads: workloads, Connections: connections,
-		Filter: watch.Filter(env.WatchFilter), MachinePools: gates.Enabled(feature.MachinePool), Workers: f.concurrency, Keys: keys,
+		MachinePools: gates.Enabled(feature.MachinePool), Keys: keys,
 	})
 	if err != nil {
 		return err

@@ -62,6 +62,6 @@ func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment,
 	return errors.Join(
 		pool.Setup(ctx, mgr, pool.Options{Concurrency: f.pools, Filter: filter, Writer: uuid.NewString()}),
 		claim.Setup(ctx, mgr, claim.Options{Concurrency: f.claims, Filter: filter}),
-		orphan.Setup(mgr),
+		orphan.Setup(ctx, mgr, filter),
 	)
 }

@@ -24,12 +24,12 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/packages/lock"
+	"sigs.k8s.io/cluster-api/packages/replace"
 	"sigs.k8s.io/cluster-api/packages/repository"
-	"sigs.k8s.io/cluster-api/packages/upgrade"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/componentcache"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/controller"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/declaration"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/engine"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/observed"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/helm"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/source"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/webhook"
 	"sigs.k8s.io/cluster-api/sdk/manager"
@@ -79,8 +79,8 @@ func cacheOf(o *cache.Options) {
 	}
 	ofProviders := labels.NewSelector().Add(*requirement)
 	o.ByObject[&appsv1.Deployment{}] = cache.ByObject{Label: ofProviders}
-	for _, kind := range observed.Kinds() {
-		o.ByObject[observed.Metadata(kind)] = cache.ByObject{Label: ofProviders, Transform: observed.Lean}
+	for _, kind := range componentcache.Kinds() {
+		o.ByObject[componentcache.Metadata(kind)] = cache.ByObject{Label: ofProviders, Transform: componentcache.Lean}
 	}
 }
 
@@ -100,20 +100,20 @@ func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment,
 	}
 	logger := mgr.GetLogger()
 	held := &lock.Lock{
-		Task: upgrade.Task(), Config: mgr.GetConfig(), Namespace: upgrade.LockNamespace, Self: lock.Self(), Ended: lock.Ended,
-		Do:    func(ctx context.Context, _ string, request func(context.Context) error) error { return request(ctx) },
+		Task: replace.Task(), Config: mgr.GetConfig(), Namespace: replace.LockNamespace, Self: lock.Self(), Ended: lock.Ended,
 		Clock: clock.RealClock{},
 		Say:   func(format string, args ...any) { logger.Info(fmt.Sprintf(format, args...)) },
 	}
-	if err := declaration.Setup(mgr, env.Namespace); err != nil {
+	filter := watch.Filter(env.WatchFilter)
+	if err := helm.Setup(ctx, mgr, helm.Options{Namespace: env.Namespace, Filter: filter}); err != nil {
 		return err
 	}
 	return controller.Setup(ctx, mgr, controller.Options{
 		Concurrency: f.concurrency,
-		Filter:      watch.Filter(env.WatchFilter),
+		Filter:      filter,
 		Engine:      &engine.Engine{Client: live, Resources: resources, Hold: held.Hold, Timeout: f.timeout},
 		Source: &source.Reader{
-			Live: live, Options: repository.Options{SingleAttempt: true, Advice: source.Advice()},
+			Live: live, Clock: clock.RealClock{}, Options: repository.Options{SingleAttempt: true, Advice: source.Advice()},
 			Config: source.ConfigFile(f.config, func(name string) (string, bool) {
 				value := env.Getenv(name)
 				return value, value != ""

@@ -52,5 +52,5 @@ func (c *Controller[P, M]) external(ctx context.Context, s *scope[P, M]) (step.R
 	if given == nil || paused || ptr.Equal(s.pool.Spec.Replicas, given) || !s.pool.DeletionTimestamp.IsZero() {
 		return step.Done(), nil
 	}
-	return step.Done(), c.PatchIfUnchanged(ctx, s.pool, func() { s.pool.Spec.Replicas = given })
+	return step.Done(), c.Patch(ctx, s.pool, func() { s.pool.Spec.Replicas = given }, step.IfUnchanged)
 }

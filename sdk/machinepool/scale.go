@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,21 +17,14 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// staleBackstop bounds the wait for a stale cache. Usually an event comes first.
-const staleBackstop = 10 * time.Second
-
 // scale creates and deletes machines. If something has to change according to the cache, the objects that this depends on are read from
 // the API server, and it is decided again. That costs four or five reads for each change, and none otherwise.
 func (c *Controller[P, M]) scale(ctx context.Context, s *scope[P, M]) (step.Result, error) {
 	if s.plan().none() && len(s.stranded()) == 0 && !s.unrecorded() {
 		return s.unchanged(), nil
 	}
-	upToDate, err := c.confirm(ctx, s)
-	if err != nil {
-		return step.Done(), err
-	}
-	if !upToDate {
-		return step.WaitAtMost(staleBackstop, "the cache to catch up with the "+c.provider.Pool.Kind+", its owners and its machines").KeepCondition(), nil
+	if result, err := c.confirm(ctx, s); err != nil || result.Ends() {
+		return result.KeepCondition(), err
 	}
 	decided := s.plan()
 	for _, m := range s.members {
@@ -74,37 +66,32 @@ func (s *scope[P, M]) stranded() []Member[M] {
 	})
 }
 
-// confirm replaces the owners and the machines in the scope with those of the API server. It returns false if the cached pool is stale,
-// or if it must not be changed any more.
-func (c *Controller[P, M]) confirm(ctx context.Context, s *scope[P, M]) (upToDate bool, err error) {
-	cluster, pool, obj := &clusterv1.Cluster{}, &clusterv1.MachinePool{}, c.provider.NewPool()
-	for _, read := range []struct{ cached, live client.Object }{{s.cluster, cluster}, {s.pool, pool}, {s.obj, obj}} {
-		err := c.Live.Get(ctx, client.ObjectKeyFromObject(read.cached), read.live)
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		if err != nil {
-			return false, fmt.Errorf("reading %T %s from the API server: %w", read.live, read.cached.GetName(), err)
-		}
-		if read.live.GetUID() != read.cached.GetUID() {
-			return false, nil
-		}
-	}
-	_, paused := obj.GetAnnotations()[clusterv1.PausedAnnotation]
-	same := func(annotation string) bool {
-		return obj.GetAnnotations()[annotation] == s.obj.GetAnnotations()[annotation]
-	}
-	if cluster.Spec.Paused || paused || !obj.GetDeletionTimestamp().IsZero() || !c.provider.SameTemplate(obj, s.obj) ||
-		!same(c.provider.Annotations.Ordinal) || !same(clusterv1.MachinePoolRevisionAnnotation) ||
-		c.provider.Replicas != nil && !ptr.Equal(c.provider.Replicas(obj), c.provider.Replicas(s.obj)) {
-		return false, nil
+// confirm replaces the owners and the machines in the scope with those of the API server. It waits if the cached pool or one of its
+// owners is outdated.
+func (c *Controller[P, M]) confirm(ctx context.Context, s *scope[P, M]) (step.Result, error) {
+	cluster, pool := &clusterv1.Cluster{}, &clusterv1.MachinePool{}
+	result, err := c.Latest(ctx,
+		step.Reread(s.cluster, cluster, nil), step.Reread(s.pool, pool, nil), step.Reread(s.obj, c.provider.NewPool(), c.same))
+	if err != nil || result.Ends() {
+		return result, err
 	}
 	members, err := c.membersOf(ctx, c.Live, s.obj)
 	if err != nil {
-		return false, err
+		return step.Done(), err
 	}
 	s.cluster, s.pool, s.members = cluster, pool, members
-	return true, nil
+	return step.Done(), nil
+}
+
+// same reports whether two versions of an infrastructure pool lead to the same machines.
+func (c *Controller[P, M]) same(live, cached P) bool {
+	for _, annotation := range []string{c.provider.Annotations.Ordinal, clusterv1.MachinePoolRevisionAnnotation} {
+		if live.GetAnnotations()[annotation] != cached.GetAnnotations()[annotation] {
+			return false
+		}
+	}
+	return c.provider.SameTemplate(live, cached) &&
+		(c.provider.Replicas == nil || ptr.Equal(c.provider.Replicas(live), c.provider.Replicas(cached)))
 }
 
 // delete deletes a machine as it was read. Its Machine drains the Node, and then deletes the infrastructure machine.

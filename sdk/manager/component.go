@@ -15,7 +15,7 @@ import (
 )
 
 // Component declares a controller manager. It is for one run: what its functions share (the variables of its
-// flags, its feature gates) is created with it, by a constructor such as core.Component().
+// flags, its feature gates) is created with it, by a constructor such as NewComponent of providers/core.
 type Component struct {
 	// Name is the name of program and image, e.g. "cluster-api-controller". It is also the user agent.
 	Name string

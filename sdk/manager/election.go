@@ -14,7 +14,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"sigs.k8s.io/cluster-api/sdk/internal/tenure"
-	"sigs.k8s.io/cluster-api/sdk/manager/internal/turn"
 )
 
 // election is how a component becomes the leader: by a Lease, by its host, or at once if lock is nil.
@@ -37,7 +36,7 @@ func (r *run) elect() (election, error) {
 			r.log.Info("Ignoring --leader-elect: this process has all replicas")
 		}
 		if r.host.Lead != nil {
-			e.lock = turn.New(r.component.Name, r.host.Lead)
+			e.lock = newTurn(r.component.Name, r.host.Lead)
 		}
 	case r.options.leaderElect:
 		var err error

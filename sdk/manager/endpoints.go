@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"sigs.k8s.io/cluster-api/sdk/manager/internal/access"
-	"sigs.k8s.io/cluster-api/sdk/manager/internal/diagnostics"
 	"sigs.k8s.io/cluster-api/sdk/manager/internal/serving"
 	"sigs.k8s.io/cluster-api/sdk/manager/internal/webhookcert"
 )
@@ -60,14 +59,14 @@ func (r *run) addEndpoints(mgr *checkedManager) error {
 	if err := r.serve(mgr, ListenHealth, o.healthAddress, mgr.handler(r.log), nil); err != nil {
 		return err
 	}
-	if err := r.serve(mgr, ListenProfiler, o.profilerAddress, diagnostics.Profiles(), nil); err != nil {
+	if err := r.serve(mgr, ListenProfiler, o.profilerAddress, profilesHandler(), nil); err != nil {
 		return err
 	}
 	if o.metricsAddress != "" {
-		return r.serve(mgr, ListenDiagnostics, o.metricsAddress, diagnostics.Metrics(metrics.Registry), nil)
+		return r.serve(mgr, ListenDiagnostics, o.metricsAddress, metricsHandler(metrics.Registry), nil)
 	}
 	if o.insecureDiagnostics {
-		return r.serve(mgr, ListenDiagnostics, o.diagnosticsAddress, diagnostics.Metrics(metrics.Registry), nil)
+		return r.serve(mgr, ListenDiagnostics, o.diagnosticsAddress, metricsHandler(metrics.Registry), nil)
 	}
 	handler, err := r.secureDiagnostics(mgr)
 	if err != nil {
@@ -80,7 +79,7 @@ func (r *run) addEndpoints(mgr *checkedManager) error {
 
 // secureDiagnostics returns the diagnostics handler, with authentication and authorization by the API server.
 func (r *run) secureDiagnostics(mgr ctrl.Manager) (http.Handler, error) {
-	var set diagnostics.SetVerbosity
+	var set setVerbosity
 	if !r.host.shared() {
 		set = logs.GlogSetter
 	}
@@ -88,7 +87,7 @@ func (r *run) secureDiagnostics(mgr ctrl.Manager) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return guard.Protect(diagnostics.All(metrics.Registry, set)), nil
+	return guard.Protect(diagnosticsHandler(metrics.Registry, set)), nil
 }
 
 // checkedManager is a manager that records its health checks, so that they can be served on any listener.

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"sigs.k8s.io/cluster-api/sdk/internal/tenure"
-	"sigs.k8s.io/cluster-api/sdk/manager/internal/idlememory"
 	"sigs.k8s.io/cluster-api/sdk/version"
 )
 
@@ -103,7 +102,7 @@ func (r *run) run(ctx context.Context) error {
 	if err := r.addEndpoints(mgr); err != nil {
 		return err
 	}
-	if err := mgr.Add(idlememory.New()); err != nil {
+	if err := mgr.Add(newMemoryReturner()); err != nil {
 		return err
 	}
 	awaitServed(ctx, r.log, mgr.GetScheme(), mgr.GetRESTMapper())

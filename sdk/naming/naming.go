@@ -1,4 +1,4 @@
-// Package naming derives the names of generated objects.
+// Package naming derives the names of generated objects, and reads the host names of Services.
 //
 // The documented format is "<base>-<5 characters>". The five characters are not random: they are
 // derived from the purpose of the object (its owner's UID and an ordinal, or a hash of its content), so that

@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -29,7 +30,7 @@ func contains(err error, text string) bool {
 // delete deletes what a Machine refers to, as a step.
 func (w *world) delete(t *testing.T, ref *corev1.ObjectReference, m *clusterv1.Machine) (step.Result, error) {
 	t.Helper()
-	return step.Try(t.Context(), m, ref, step.Do("delete", func(ctx context.Context, ref *corev1.ObjectReference) (step.Result, error) {
+	return steptest.Run(t.Context(), m, ref, step.Do("delete", func(ctx context.Context, ref *corev1.ObjectReference) (step.Result, error) {
 		return w.follow.Delete(ctx, ref, m, clusterv1.InfrastructureReadyCondition)
 	}))
 }

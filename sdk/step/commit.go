@@ -18,15 +18,16 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step/internal/conditionlist"
+	"sigs.k8s.io/cluster-api/sdk/step/internal/current"
 )
 
 // statusAttempts is how often a status write is retried after conflicts.
 const statusAttempts = 5
 
 // commit writes the changes of a reconcile to its object.
-type commit[T Object] struct {
-	outside Outside
-	fresh   func() T
+type commit[T client.Object] struct {
+	outside   Outside
+	newObject func() T
 	// before is the object as it was read; object is what the steps change.
 	before, object T
 	// observed records the observed generation in the status; nil if it must not be recorded.
@@ -43,22 +44,16 @@ type commit[T Object] struct {
 	// generation is that of the spec that the steps worked on.
 	generation int64
 	wrote      bool
-	// waits is how long the status write is delayed; zero if it is not.
-	waits  time.Duration
-	events []event
+	// delayed is how long the status write is delayed; zero if it is not.
+	delayed time.Duration
+	events  []current.Event
 	// steps records the outcome of each step.
-	steps *taken
+	steps *stepLog
 }
 
-type event struct {
-	kind, reason, message string
-	// status marks events that are only sent with the status write.
-	status bool
-}
-
-func newCommit[T Object](outside Outside, fresh func() T, obj T, steps *taken) *commit[T] {
+func newCommit[T client.Object](outside Outside, newObject func() T, obj T, steps *stepLog) *commit[T] {
 	c := &commit[T]{
-		outside: outside, fresh: fresh, steps: steps,
+		outside: outside, newObject: newObject, steps: steps,
 		before: obj.DeepCopyObject().(T), object: obj,
 		version: obj.GetResourceVersion(), generation: obj.GetGeneration(),
 	}
@@ -66,72 +61,52 @@ func newCommit[T Object](outside Outside, fresh func() T, obj T, steps *taken) *
 	return c
 }
 
-type contextKey struct{}
-
-// reconciling is what steps access through their context.
-type reconciling interface {
-	// metadata writes metadata and spec.
-	metadata(ctx context.Context) error
-	// record keeps an event until the commit has succeeded.
-	record(e event)
-	// state sets a condition of the object.
-	state(c clusterv1.Condition)
-	// taken records the outcome of a step.
-	taken(name string, begun time.Time, r Result, err error)
-	now() time.Time
-}
-
-func of(ctx context.Context) (reconciling, bool) {
-	r, ok := ctx.Value(contextKey{}).(reconciling)
-	return r, ok
-}
-
-func (c *commit[T]) into(ctx context.Context) context.Context {
-	return context.WithValue(ctx, contextKey{}, reconciling(c))
-}
+func (c *commit[T]) into(ctx context.Context) context.Context { return current.Into(ctx, c) }
 
 // Event records an event on the reconciled object. It is sent after the commit succeeded; if the commit fails it is dropped,
 // because the reconcile is retried.
 func Event(ctx context.Context, reason, format string, args ...any) {
-	announce(ctx, event{kind: corev1.EventTypeNormal, reason: reason, message: fmt.Sprintf(format, args...)})
+	recordEvent(ctx, current.Event{Type: corev1.EventTypeNormal, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
 // Warning is Event with type Warning.
 func Warning(ctx context.Context, reason, format string, args ...any) {
-	announce(ctx, event{kind: corev1.EventTypeWarning, reason: reason, message: fmt.Sprintf(format, args...)})
+	recordEvent(ctx, current.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
 // Transition is Event for a change of the status. It is sent with the status write: for a change that is delayed and then
 // overwritten, there is no event. See Progress.
 func Transition(ctx context.Context, reason, format string, args ...any) {
-	announce(ctx, event{kind: corev1.EventTypeNormal, reason: reason, message: fmt.Sprintf(format, args...), status: true})
+	recordEvent(ctx, current.Event{Type: corev1.EventTypeNormal, Reason: reason, Message: fmt.Sprintf(format, args...), WithStatus: true})
 }
 
 // WarningTransition is Transition with type Warning.
 func WarningTransition(ctx context.Context, reason, format string, args ...any) {
-	announce(ctx, event{kind: corev1.EventTypeWarning, reason: reason, message: fmt.Sprintf(format, args...), status: true})
+	recordEvent(ctx, current.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: fmt.Sprintf(format, args...), WithStatus: true})
 }
 
-func announce(ctx context.Context, e event) {
-	if r, ok := of(ctx); ok {
-		r.record(e)
+func recordEvent(ctx context.Context, e current.Event) {
+	if r, ok := current.Of(ctx); ok {
+		r.Record(e)
 	}
 }
 
-func (c *commit[T]) state(stated clusterv1.Condition) { condition.Set(c.object, stated) }
+// SetCondition implements current.Reconcile.
+func (c *commit[T]) SetCondition(set clusterv1.Condition) { condition.Set(conditionsOf(c.object), set) }
 
-func (c *commit[T]) taken(name string, begun time.Time, r Result, err error) {
-	c.steps.taken(name, c.now().Sub(begun), r, err)
-}
+// StepDone implements current.Reconcile.
+func (c *commit[T]) StepDone(s current.Step) { c.steps.add(s) }
 
-func (c *commit[T]) now() time.Time { return c.outside.Clock.Now() }
+// Now implements current.Reconcile.
+func (c *commit[T]) Now() time.Time { return c.outside.Clock.Now() }
 
-func (c *commit[T]) record(e event) { c.events = append(c.events, e) }
+// Record implements current.Reconcile.
+func (c *commit[T]) Record(e current.Event) { c.events = append(c.events, e) }
 
 func (c *commit[T]) emit() {
 	for _, e := range c.events {
-		if c.waits == 0 || !e.status {
-			c.outside.Recorder.Event(c.object, e.kind, e.reason, e.message)
+		if c.delayed == 0 || !e.WithStatus {
+			c.outside.Recorder.Event(c.object, e.Type, e.Reason, e.Message)
 		}
 	}
 }
@@ -139,15 +114,15 @@ func (c *commit[T]) emit() {
 // all writes metadata, spec and status, each only if it changed. If the object does not exist any more, because its last
 // finalizer was removed, that is not an error.
 func (c *commit[T]) all(ctx context.Context) error {
-	condition.Stamp(c.object, c.before.GetConditions(), c.outside.Clock.Now())
+	condition.Stamp(conditionsOf(c.object), conditionsOf(c.before).GetConditions(), c.outside.Clock.Now())
 	c.observe()
 	if equality.Semantic.DeepEqual(c.before, c.object) {
 		return nil
 	}
-	if err := c.metadata(ctx); err != nil {
+	if err := c.Checkpoint(ctx); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if released(c.object) {
+	if isGone(c.object) {
 		return nil
 	}
 	c.observe() // The write may have changed the generation.
@@ -160,9 +135,9 @@ func (c *commit[T]) observe() {
 	}
 }
 
-// metadata writes the changes outside of status. A merge patch replaces lists as a whole, so a patch with a list requires the
+// Checkpoint writes the changes outside of status. A merge patch replaces lists as a whole, so a patch with a list requires the
 // resource version that it was computed from.
-func (c *commit[T]) metadata(ctx context.Context) error {
+func (c *commit[T]) Checkpoint(ctx context.Context) error {
 	if c.saved == nil && equality.Semantic.DeepEqual(c.before, c.object) {
 		return nil // The usual case at a checkpoint; converting both objects would cost far more.
 	}
@@ -183,28 +158,28 @@ func (c *commit[T]) metadata(ctx context.Context) error {
 	if patch.holdsList() {
 		patch.require(c.version)
 	}
-	answer, err := c.send(ctx, patch, c.outside.Client)
+	response, err := c.send(ctx, patch, c.outside.Client)
 	if err != nil {
 		return fmt.Errorf("writing metadata and spec: %w", err)
 	}
 	c.saved = now
-	return c.adopt(answer, now)
+	return c.accept(response, now)
 }
 
-// adopt evaluates the response to a write of metadata and spec, because other clients may have written the object since it was
+// accept evaluates the response to a write of metadata and spec, because other clients may have written the object since it was
 // read. If the spec is what the steps worked on, its generation was observed: otherwise each of our own changes would need a
 // second status write. If metadata and spec are as in memory, later patches with lists require the version of the response. If
 // not, they still require the previous version and fail with a conflict, instead of reverting changes by others.
-func (c *commit[T]) adopt(answer T, sent document) error {
-	is, err := withoutStatus(answer)
+func (c *commit[T]) accept(response T, sent document) error {
+	is, err := withoutStatus(response)
 	if err != nil {
 		return err
 	}
 	if reflect.DeepEqual(is.spec(), sent.spec()) {
-		c.generation = answer.GetGeneration()
+		c.generation = response.GetGeneration()
 	}
 	if reflect.DeepEqual(is, sent) {
-		c.version = answer.GetResourceVersion()
+		c.version = response.GetResourceVersion()
 	}
 	return nil
 }
@@ -219,13 +194,13 @@ func (c *commit[T]) status(ctx context.Context) error {
 		return err
 	}
 	if c.delay != nil {
-		if c.waits = c.delay(patch); c.waits > 0 {
+		if c.delayed = c.delay(patch); c.delayed > 0 {
 			return nil
 		}
 	}
 	c.refresh(ctx)
 	for attempt := 0; ; attempt++ {
-		if err := c.tie(patch); err != nil {
+		if err := c.requireLatest(patch); err != nil {
 			return err
 		}
 		_, err := c.send(ctx, patch, statusOf{c.outside.Client})
@@ -235,7 +210,7 @@ func (c *commit[T]) status(ctx context.Context) error {
 		if !apierrors.IsConflict(err) || attempt == statusAttempts {
 			return fmt.Errorf("writing status: %w", err)
 		}
-		live := c.fresh()
+		live := c.newObject()
 		if err := c.outside.Live.Get(ctx, client.ObjectKeyFromObject(c.object), live); err != nil {
 			return fmt.Errorf("reading the object again after a conflict: %w", err)
 		}
@@ -246,23 +221,24 @@ func (c *commit[T]) status(ctx context.Context) error {
 // refresh reads the object from the cache again, which has a newer copy if the object was written during a long reconcile. That
 // costs nothing; a conflict costs two requests.
 func (c *commit[T]) refresh(ctx context.Context) {
-	cached := c.fresh()
+	cached := c.newObject()
 	if c.outside.Client.Get(ctx, client.ObjectKeyFromObject(c.object), cached) == nil && newer(cached.GetResourceVersion(), c.latest.GetResourceVersion()) {
 		c.latest = cached
 	}
 }
 
-// tie makes a patch require the newest known version. It returns a conflict if that is another object of the same name, or if a
+// requireLatest makes a patch require the newest known version. It returns a conflict if that is another object of the same name, or if a
 // field of the patch changed since the object was read.
-func (c *commit[T]) tie(patch document) error {
+func (c *commit[T]) requireLatest(patch document) error {
 	if c.latest.GetResourceVersion() != c.before.GetResourceVersion() {
-		if err := c.overtaken(patch); err != nil {
+		if err := c.conflict(patch); err != nil {
 			return err
 		}
 	}
 	if patch.changesConditions() {
-		merged := c.fresh()
-		merged.SetConditions(conditionlist.Merge(c.before.GetConditions(), c.object.GetConditions(), c.latest.GetConditions()))
+		merged := c.newObject()
+		conditionsOf(merged).SetConditions(conditionlist.Merge(
+			conditionsOf(c.before).GetConditions(), conditionsOf(c.object).GetConditions(), conditionsOf(c.latest).GetConditions()))
 		if err := patch.setConditionsOf(merged); err != nil {
 			return err
 		}
@@ -271,7 +247,7 @@ func (c *commit[T]) tie(patch document) error {
 	return nil
 }
 
-func (c *commit[T]) overtaken(patch document) error {
+func (c *commit[T]) conflict(patch document) error {
 	conflict := func(why string) error {
 		return apierrors.NewConflict(schema.GroupResource{Resource: fmt.Sprintf("%T", c.object)}, c.object.GetName(), errors.New(why))
 	}
@@ -304,18 +280,18 @@ func (s statusOf) Patch(ctx context.Context, obj client.Object, patch client.Pat
 }
 
 func (c *commit[T]) send(ctx context.Context, patch document, to patcher) (T, error) {
-	answer := c.fresh()
+	response := c.newObject()
 	raw, err := json.Marshal(patch)
 	if err != nil {
-		return answer, err
+		return response, err
 	}
-	answer.SetName(c.object.GetName())
-	answer.SetNamespace(c.object.GetNamespace())
-	asked := c.outside.Clock.Now()
-	if err := to.Patch(ctx, answer, client.RawPatch(types.MergePatchType, raw)); err != nil {
-		return answer, err
+	response.SetName(c.object.GetName())
+	response.SetNamespace(c.object.GetNamespace())
+	requested := c.outside.Clock.Now()
+	if err := to.Patch(ctx, response, client.RawPatch(types.MergePatchType, raw)); err != nil {
+		return response, err
 	}
-	c.outside.Recent.Wrote(answer, asked)
-	c.latest, c.wrote = answer, true
-	return answer, nil
+	c.outside.Recent.Wrote(response, requested)
+	c.latest, c.wrote = response, true
+	return response, nil
 }

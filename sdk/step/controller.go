@@ -7,6 +7,7 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -18,12 +19,14 @@ import (
 )
 
 // Controller declares how objects of one kind are reconciled, by steps over scopes of type S. It is data: Add adds it to a
-// manager, and tests use Runner.
-type Controller[T Object, S any] struct {
+// manager, and tests use Runner. For kinds without conditions, such as ConfigMap, the conditions of steps and Progress have no effect.
+type Controller[T client.Object, S any] struct {
 	// Name is the controller's name in logs and metrics, such as "machine".
 	Name string
 	// New returns an empty object.
 	New func() T
+	// Cache has the objects of the kind. Nil: that of the manager has them. Outside.Client must read them from it, or from the API server.
+	Cache cache.Cache
 	// Events selects the events of objects of the kind itself. Nil: all, including the resyncs that --sync-period asks for.
 	Events predicate.Predicate
 	// Watches are the other sources of reconciles.
@@ -64,14 +67,14 @@ type Watch func(b *builder.Builder) *builder.Builder
 // Owned watches the objects of a kind that an object of the reconciled kind controls.
 func Owned(obj client.Object, events ...predicate.Predicate) Watch {
 	return func(b *builder.Builder) *builder.Builder {
-		return b.Owns(obj, builder.WithPredicates(orChanges(events)...))
+		return b.Owns(obj, builder.WithPredicates(orAllChanges(events)...))
 	}
 }
 
 // Mapped watches objects of a kind, and maps each to the objects to reconcile.
 func Mapped(obj client.Object, concerns handler.MapFunc, events ...predicate.Predicate) Watch {
 	return func(b *builder.Builder) *builder.Builder {
-		return b.Watches(obj, handler.EnqueueRequestsFromMapFunc(concerns), builder.WithPredicates(orChanges(events)...))
+		return b.Watches(obj, handler.EnqueueRequestsFromMapFunc(concerns), builder.WithPredicates(orAllChanges(events)...))
 	}
 }
 
@@ -94,8 +97,8 @@ func From(s source.Source) Watch {
 	return func(b *builder.Builder) *builder.Builder { return b.WatchesRawSource(s) }
 }
 
-// orChanges returns events, or a predicate that drops resyncs if there are none.
-func orChanges(events []predicate.Predicate) []predicate.Predicate {
+// orAllChanges returns events, or a predicate that drops resyncs if there are none.
+func orAllChanges(events []predicate.Predicate) []predicate.Predicate {
 	if len(events) == 0 {
 		return []predicate.Predicate{predicate.ResourceVersionChangedPredicate{}}
 	}
@@ -136,8 +139,12 @@ func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, outside Out
 	if c.Events != nil {
 		events = append(events, c.Events)
 	}
-	b := ctrl.NewControllerManagedBy(mgr).Named(c.Name).WithOptions(options(c.Concurrency)).
-		For(c.New(), builder.WithPredicates(events...))
+	b := ctrl.NewControllerManagedBy(mgr).Named(c.Name).WithOptions(options(c.Concurrency))
+	if c.Cache == nil {
+		b = b.For(c.New(), builder.WithPredicates(events...))
+	} else {
+		b = b.WatchesRawSource(source.Kind[client.Object](c.Cache, c.New(), &handler.EnqueueRequestForObject{}, events...))
+	}
 	for _, add := range c.Watches {
 		b = add(b)
 	}
@@ -151,14 +158,14 @@ func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, outside Out
 // Runner returns the controller's reconciler.
 func (c Controller[T, S]) Runner(outside Outside) *Runner[T] {
 	return &Runner[T]{
-		Outside: outside, name: c.Name, fresh: c.New, conditions: c.Conditions, pausedBy: c.Paused, do: c.reconcile,
+		Outside: outside, name: c.Name, newObject: c.New, conditions: c.Conditions, pausedBy: c.Paused, reconcile: c.reconcile,
 		observed: c.Observed, progress: c.Progress, metrics: newMetrics(ctrlmetrics.Registry),
 	}
 }
 
 // Step returns the step with a name; it may be a part of other steps. If there is none, the step that is returned fails.
 func (c Controller[T, S]) Step(name string) Step[S] {
-	if one, ok := named(name, c.Steps, c.Deletion, c.Report); ok {
+	if one, ok := stepNamed(name, c.Steps, c.Deletion, c.Report); ok {
 		return one
 	}
 	return Do(name, func(context.Context, S) (Result, error) {
@@ -184,10 +191,10 @@ func (c Controller[T, S]) reconcile(ctx context.Context, obj T) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	result, err := InOrder(steps...).take(ctx, s)
+	result, err := InOrder(steps...).run(ctx, s)
 	if len(c.Report) > 0 {
-		reported, failed := All(c.Report...).take(ctx, s)
-		result.after = result.soonest(reported).after
+		reported, failed := All(c.Report...).run(ctx, s)
+		result.after = result.merge(reported).after
 		err = errors.Join(err, failed)
 	}
 	if c.Conclude != nil {
@@ -200,4 +207,4 @@ func (c Controller[T, S]) reconcile(ctx context.Context, obj T) (Result, error) 
 }
 
 // Self is the Scope of controllers whose steps need only the object.
-func Self[T Object](_ context.Context, obj T) (T, error) { return obj, nil }
+func Self[T client.Object](_ context.Context, obj T) (T, error) { return obj, nil }

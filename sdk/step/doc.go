@@ -38,6 +38,9 @@
 // Other objects are written through Outside: Create, Patch, Delete, SetConditions. A conflict, or an object that exists but is
 // not in the cache, is a stale error: the reconcile is retried with backoff, and is not logged as an error at first.
 //
+// Before a step does what cannot be undone, Outside.Latest reads what the decision depends on from the API server, and waits if the
+// cached copies are outdated.
+//
 // Metrics, all with the labels controller and step: capi_step_duration_seconds, capi_step_outcomes_total and
 // capi_step_transitions_total, the latter two with the label outcome.
 //

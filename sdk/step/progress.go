@@ -56,7 +56,7 @@ func (p *Progress) since(patch document, before, after Object) (time.Time, bool)
 	if p.OnlyFirst {
 		return time.Time{}, false
 	}
-	return restated(patch, before, after)
+	return isRewording(patch, before, after)
 }
 
 // isFirst reports whether a first status only reports that the object waits.
@@ -75,8 +75,8 @@ func (p *Progress) isFirst(patch document, before, after Object) bool {
 	return true
 }
 
-// restated reports whether a patch only changes the wording of conditions, and the last transition of these conditions.
-func restated(patch document, before, after Object) (time.Time, bool) {
+// isRewording reports whether a patch only changes the wording of conditions, and the last transition of these conditions.
+func isRewording(patch document, before, after Object) (time.Time, bool) {
 	var newest time.Time
 	for field := range patch.status() {
 		if field != "conditions" {

@@ -13,8 +13,8 @@ import (
 const (
 	// recentLimit is how long a response counts as recent.
 	recentLimit = 5 * time.Second
-	// answerWait is how long to wait for the response to an announced write, whose event often arrives first.
-	answerWait = 200 * time.Millisecond
+	// responseTimeout is how long to wait for the response to an announced write, whose event often arrives first.
+	responseTimeout = 200 * time.Millisecond
 	// recentObjects is the number of objects whose responses are remembered. Forgetting one costs a read.
 	recentObjects = 4096
 )
@@ -30,17 +30,17 @@ type Recent struct {
 	limit time.Duration
 	clock clock.PassiveClock
 
-	mu      sync.Mutex
-	answers *lru.Cache // of answer, by UID
-	// asking has the announced writes whose response has not arrived.
-	asking map[types.NamespacedName]chan struct{}
+	mu        sync.Mutex
+	responses *lru.Cache // of response, by UID
+	// pending has the announced writes whose response has not arrived.
+	pending map[types.NamespacedName]chan struct{}
 }
 
-// answer is the last response for an object.
-type answer struct {
+// response is the last response for an object.
+type response struct {
 	version string
-	// asked is when the request was sent: the response is at most that old.
-	asked time.Time
+	// requested is when the request was sent: the response is at most that old.
+	requested time.Time
 	// created is when the creation of the object was requested; zero if this process did not create it.
 	created time.Time
 }
@@ -48,58 +48,58 @@ type answer struct {
 // NewRecent returns a Recent. exclusive is how long no other process can become the leader (manager.Environment.ExclusiveFor);
 // responses are remembered at most that long, and at most for a few seconds.
 func NewRecent(exclusive time.Duration, c clock.PassiveClock) *Recent {
-	return &Recent{limit: min(exclusive, recentLimit), clock: c, answers: lru.New(recentObjects), asking: map[types.NamespacedName]chan struct{}{}}
+	return &Recent{limit: min(exclusive, recentLimit), clock: c, responses: lru.New(recentObjects), pending: map[types.NamespacedName]chan struct{}{}}
 }
 
 // Announce announces a write, and returns the current time for Wrote. Until done is called, UpToDate and CreatedHere wait briefly
 // for the response if they are called for an object of this name.
-func (r *Recent) Announce(key types.NamespacedName) (asked time.Time, done func()) {
+func (r *Recent) Announce(key types.NamespacedName) (requested time.Time, done func()) {
 	if r == nil {
 		return time.Time{}, func() {}
 	}
-	answered := make(chan struct{})
+	responded := make(chan struct{})
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.asking[key] = answered
+	r.pending[key] = responded
 	return r.clock.Now(), func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if r.asking[key] == answered {
-			delete(r.asking, key)
+		if r.pending[key] == responded {
+			delete(r.pending, key)
 		}
-		close(answered)
+		close(responded)
 	}
 }
 
 // Wrote remembers the response to a write that was requested at a time.
-func (r *Recent) Wrote(obj client.Object, asked time.Time) { r.remember(obj, asked, false) }
+func (r *Recent) Wrote(obj client.Object, requested time.Time) { r.remember(obj, requested, false) }
 
 // Created is Wrote for the creation of an object.
-func (r *Recent) Created(obj client.Object, asked time.Time) { r.remember(obj, asked, true) }
+func (r *Recent) Created(obj client.Object, requested time.Time) { r.remember(obj, requested, true) }
 
-func (r *Recent) remember(obj client.Object, asked time.Time, created bool) {
+func (r *Recent) remember(obj client.Object, requested time.Time, created bool) {
 	if r == nil || obj.GetUID() == "" || obj.GetResourceVersion() == "" {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known, _ := r.get(obj.GetUID())
-	next := answer{version: obj.GetResourceVersion(), asked: asked, created: known.created}
+	next := response{version: obj.GetResourceVersion(), requested: requested, created: known.created}
 	if created {
-		next.created = asked
+		next.created = requested
 	}
 	if newer(known.version, next.version) {
 		return
 	}
-	r.answers.Add(obj.GetUID(), next)
+	r.responses.Add(obj.GetUID(), next)
 }
 
-func (r *Recent) get(uid types.UID) (answer, bool) {
-	known, ok := r.answers.Get(uid)
+func (r *Recent) get(uid types.UID) (response, bool) {
+	known, ok := r.responses.Get(uid)
 	if !ok {
-		return answer{}, false
+		return response{}, false
 	}
-	return known.(answer), true
+	return known.(response), true
 }
 
 // Forget forgets an object.
@@ -109,13 +109,13 @@ func (r *Recent) Forget(obj client.Object) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.answers.Remove(obj.GetUID())
+	r.responses.Remove(obj.GetUID())
 }
 
 // UpToDate reports whether a cached copy is known to be at most a few seconds old.
 func (r *Recent) UpToDate(cached client.Object) bool {
 	known, ok := r.of(cached)
-	return ok && r.clock.Since(known.asked) < r.limit && shows(cached.GetResourceVersion(), known.version)
+	return ok && r.clock.Since(known.requested) < r.limit && isAtLeast(cached.GetResourceVersion(), known.version)
 }
 
 // CreatedHere reports whether this process created the object a few seconds ago, so that no other leader can have acted on it.
@@ -124,17 +124,17 @@ func (r *Recent) CreatedHere(cached client.Object) bool {
 	return ok && !known.created.IsZero() && r.clock.Since(known.created) < r.limit
 }
 
-func (r *Recent) of(obj client.Object) (answer, bool) {
+func (r *Recent) of(obj client.Object) (response, bool) {
 	if r == nil {
-		return answer{}, false
+		return response{}, false
 	}
 	r.mu.Lock()
-	asking := r.asking[client.ObjectKeyFromObject(obj)]
+	pending := r.pending[client.ObjectKeyFromObject(obj)]
 	r.mu.Unlock()
-	if asking != nil {
+	if pending != nil {
 		select {
-		case <-asking:
-		case <-time.After(answerWait):
+		case <-pending:
+		case <-time.After(responseTimeout):
 		}
 	}
 	r.mu.Lock()

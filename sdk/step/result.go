@@ -19,7 +19,7 @@ type Result struct {
 	consequence consequence
 	what        string
 	after       time.Duration
-	fact        fact
+	report      report
 }
 
 // Done continues with the next step.
@@ -47,7 +47,7 @@ func Again(d time.Duration) Result { return Result{after: d} }
 
 // WithOutcome returns other with the conditions of r.
 func (r Result) WithOutcome(other Result) Result {
-	other.fact = r.fact
+	other.report = r.report
 	return other
 }
 
@@ -60,8 +60,8 @@ func (r Result) Waiting() string { return r.what }
 // Ends reports whether the steps that follow are skipped.
 func (r Result) Ends() bool { return r.consequence == awaiting || r.consequence == stopped }
 
-// soonest merges r into the result of earlier steps: the earlier deadline and the later consequence win.
-func (r Result) soonest(earlier Result) Result {
+// merge merges r into the result of earlier steps: the earlier deadline and the later consequence win.
+func (r Result) merge(earlier Result) Result {
 	if r.after == 0 || (earlier.after != 0 && earlier.after < r.after) {
 		r.after = earlier.after
 	}
@@ -69,11 +69,11 @@ func (r Result) soonest(earlier Result) Result {
 	return r
 }
 
-// passed returns r after its checkpoint was written and its conditions were set.
-func (r Result) passed() Result {
+// completed returns r after its checkpoint was written and its conditions were set.
+func (r Result) completed() Result {
 	if r.consequence == checkpoint {
 		r.consequence = done
 	}
-	r.fact = fact{}
+	r.report = report{}
 	return r
 }

@@ -27,7 +27,7 @@ const (
 	lastRetry  = time.Minute
 )
 
-// Object is an object that a Runner can reconcile.
+// Object is an object with conditions, as nearly all kinds are that a Runner reconciles.
 type Object interface {
 	client.Object
 	condition.Setter
@@ -58,13 +58,13 @@ func OutsideOf(mgr ctrl.Manager, controllerName string, filter watch.Filter) Out
 }
 
 // Runner is the reconciler of a Controller.
-type Runner[T Object] struct {
+type Runner[T client.Object] struct {
 	Outside
 	name       string
-	fresh      func() T
+	newObject  func() T
 	conditions condition.Kind
 	pausedBy   func(ctx context.Context, obj T) (bool, error)
-	do         func(ctx context.Context, obj T) (Result, error)
+	reconcile  func(ctx context.Context, obj T) (Result, error)
 	observed   func(obj T, generation int64)
 	progress   *Progress
 	metrics    *metrics
@@ -86,7 +86,7 @@ func options(workers int) controller.Options {
 
 // Reconcile reads the object, runs its steps and commits their changes.
 func (r *Runner[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	obj := r.fresh()
+	obj := r.newObject()
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.forget(req.NamespacedName)
@@ -98,7 +98,7 @@ func (r *Runner[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		r.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	if left, err := r.behind(ctx, obj); left > 0 || err != nil {
+	if left, err := r.cacheLag(ctx, obj); left > 0 || err != nil {
 		return ctrl.Result{RequeueAfter: left}, err
 	}
 	if paused, err := r.paused(ctx, obj); paused || err != nil {
@@ -114,27 +114,27 @@ func (r *Runner[T]) forget(key types.NamespacedName) {
 	r.transitions.forget(key)
 }
 
-// behind returns how long to wait until our own last write of the object is in the cache. If it takes longer than usual, a live read
+// cacheLag returns how long to wait until our own last write of the object is in the cache. If it takes longer than usual, a live read
 // decides, so that no reconcile waits for a version that never appears.
-func (r *Runner[T]) behind(ctx context.Context, obj T) (time.Duration, error) {
+func (r *Runner[T]) cacheLag(ctx context.Context, obj T) (time.Duration, error) {
 	key := client.ObjectKeyFromObject(obj)
 	wanted, waiting := r.written.get(key)
 	if !waiting {
 		return 0, nil
 	}
-	if wanted.shownBy(obj) {
+	if wanted.isIn(obj) {
 		r.written.forget(key)
 		return 0, nil
 	}
 	now := r.Clock.Now()
-	if left := wanted.confirm.Sub(now); left > 0 {
+	if left := wanted.checkAt.Sub(now); left > 0 {
 		return left, nil
 	}
-	live := r.fresh()
+	live := r.newObject()
 	err := r.Live.Get(ctx, key, live)
 	switch {
 	case apierrors.IsNotFound(err): // The cache will catch up.
-		pause := min(2*wanted.pause, staleLimit)
+		pause := min(2*wanted.retryAfter, staleLimit)
 		r.written.rememberGone(key, obj.GetUID(), pause, now)
 		return pause, nil
 	case err != nil:
@@ -143,13 +143,13 @@ func (r *Runner[T]) behind(ctx context.Context, obj T) (time.Duration, error) {
 		r.written.forget(key)
 		return 0, nil
 	}
-	pause := min(2*wanted.pause, staleLimit)
+	pause := min(2*wanted.retryAfter, staleLimit)
 	r.written.remember(key, live.GetResourceVersion(), pause, now)
 	return pause, nil
 }
 
 func (r *Runner[T]) paused(ctx context.Context, obj T) (bool, error) {
-	if _, paused := obj.GetAnnotations()[clusterv1.PausedAnnotation]; paused {
+	if hasPausedAnnotation(obj) {
 		return true, nil
 	}
 	if r.pausedBy == nil {
@@ -160,38 +160,40 @@ func (r *Runner[T]) paused(ctx context.Context, obj T) (bool, error) {
 
 // run runs the steps and writes their changes, even if one of them failed.
 func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
-	steps := &taken{controller: r.name, metrics: r.metrics}
-	commit := newCommit(r.Outside, r.fresh, obj, steps)
-	result, err := r.do(commit.into(ctx), obj)
+	steps := &stepLog{controller: r.name, metrics: r.metrics}
+	commit := newCommit(r.Outside, r.newObject, obj, steps)
+	result, err := r.reconcile(commit.into(ctx), obj)
 	if err == nil {
 		commit.observed, commit.delay = r.observed, r.delay(commit)
 	}
-	r.conditions.Summarize(obj)
+	r.conditions.Summarize(conditionsOf(obj))
 	saved := commit.all(ctx)
 	if saved == nil {
 		commit.emit()
 	}
 	r.transitions.observe(ctrl.LoggerFrom(ctx), client.ObjectKeyFromObject(obj), steps)
-	if key := client.ObjectKeyFromObject(obj); commit.wrote && released(commit.latest) {
+	if key := client.ObjectKeyFromObject(obj); commit.wrote && isGone(commit.latest) {
 		r.written.rememberGone(key, commit.latest.GetUID(), staleBackstop, r.Clock.Now())
 	} else if commit.wrote {
 		r.written.remember(key, commit.latest.GetResourceVersion(), staleBackstop, r.Clock.Now())
 	}
-	return result.soonest(Again(commit.waits)), errors.Join(err, saved)
+	return result.merge(Again(commit.delayed)), errors.Join(err, saved)
 }
 
-// released reports whether an object is deleted, and has no finalizer that keeps it: then it does not exist any more.
-func released(obj client.Object) bool {
+// isGone reports whether an object is deleted, and has no finalizer that keeps it: then it does not exist any more.
+func isGone(obj client.Object) bool {
 	return obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0
 }
 
 // delay returns the function that decides how long a status patch is delayed; nil if it is not.
 func (r *Runner[T]) delay(c *commit[T]) func(document) time.Duration {
-	if r.progress == nil || c.object.GetDeletionTimestamp() != nil {
+	before, _ := any(c.before).(Object)
+	after, ok := any(c.object).(Object)
+	if r.progress == nil || !ok || after.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	return func(patch document) time.Duration {
-		return r.progress.wait(patch, c.before, c.object, r.Clock.Now())
+		return r.progress.wait(patch, before, after, r.Clock.Now())
 	}
 }
 

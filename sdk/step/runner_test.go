@@ -56,11 +56,11 @@ func newWorld(t *testing.T, do func(context.Context, *clusterv1.Machine) (Result
 		}).Build()
 	w.runner = &Runner[*clusterv1.Machine]{
 		Outside:    Outside{Client: w.Client, Live: w.Client, Recorder: w.events, Clock: testclock.NewFakePassiveClock(now)},
-		fresh:      func() *clusterv1.Machine { return &clusterv1.Machine{} },
+		newObject:  func() *clusterv1.Machine { return &clusterv1.Machine{} },
 		conditions: condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition}},
 		name:       "machine",
 		metrics:    newMetrics(prometheus.NewRegistry()),
-		do:         do,
+		reconcile:  do,
 		observed:   func(m *clusterv1.Machine, g int64) { m.Status.ObservedGeneration = g },
 	}
 	return w
@@ -193,9 +193,9 @@ func TestPausedObjectsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// behindWorld is a world in which the object was written as another version than its cache shows. Live is asked about
+// laggingWorld is a world in which the object was written as another version than its cache shows. Live is asked about
 // the object that live returns.
-func behindWorld(t *testing.T, written string, live *clusterv1.Machine) (w *world, clock *testclock.FakePassiveClock, ran *int) {
+func laggingWorld(t *testing.T, written string, live *clusterv1.Machine) (w *world, clock *testclock.FakePassiveClock, ran *int) {
 	t.Helper()
 	ran = new(int)
 	w = newWorld(t, func(context.Context, *clusterv1.Machine) (Result, error) {
@@ -242,7 +242,7 @@ func TestOwnWriteNotYetInCache(t *testing.T) {
 		"RestoredBehind": {"after a restore the cache may still lag behind the live object", "1000000", version("1005"), []int{0, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, clock, ran := behindWorld(t, c.written, c.live)
+			w, clock, ran := laggingWorld(t, c.written, c.live)
 			var got []int
 			for _, at := range []time.Duration{staleBackstop / 2, staleBackstop, time.Hour} {
 				clock.SetTime(now.Add(at))
@@ -301,7 +301,7 @@ func TestDeletedObjectStillInCache(t *testing.T) {
 func TestLiveReadsBackOff(t *testing.T) {
 	live := machine()
 	live.ResourceVersion = "1001"
-	w, clock, _ := behindWorld(t, "1000", live)
+	w, clock, _ := laggingWorld(t, "1000", live)
 	var pauses []time.Duration
 	for at := now.Add(staleBackstop); len(pauses) < 8; {
 		clock.SetTime(at)

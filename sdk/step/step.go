@@ -3,10 +3,9 @@ package step
 import (
 	"context"
 	"errors"
-	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step/internal/current"
 )
 
 // Step is a named step, or several steps that run together.
@@ -35,8 +34,8 @@ func InOrder[S any](steps ...Step[S]) Step[S] {
 	return Step[S]{parts: steps, do: func(ctx context.Context, s S) (Result, error) {
 		var all Result
 		for _, one := range steps {
-			r, err := one.take(ctx, s)
-			all = r.soonest(all)
+			r, err := one.run(ctx, s)
+			all = r.merge(all)
 			if err != nil || all.Ends() {
 				return all, err
 			}
@@ -56,7 +55,7 @@ func All[S any](steps ...Step[S]) Step[S] {
 			waiting bool
 		)
 		for _, one := range steps {
-			r, err := one.take(ctx, s)
+			r, err := one.run(ctx, s)
 			if err != nil {
 				errs = append(errs, err)
 			}
@@ -65,7 +64,7 @@ func All[S any](steps ...Step[S]) Step[S] {
 			}
 			waiting = waiting || r.consequence == awaiting
 			r.consequence = done
-			all = r.soonest(all)
+			all = r.merge(all)
 		}
 		switch {
 		case waiting:
@@ -88,35 +87,29 @@ func When[S any](holds func(S) bool, steps ...Step[S]) Step[S] {
 	}}
 }
 
-// Run runs steps in order, as InOrder does. It is for steps that consist of others, and for tests.
+// Run runs steps in order, as InOrder does. It is for steps that consist of others; tests use steptest.Run.
 func Run[S any](ctx context.Context, s S, steps ...Step[S]) (Result, error) {
-	return InOrder(steps...).take(ctx, s)
+	return InOrder(steps...).run(ctx, s)
 }
 
-// Try runs steps in order, as a reconcile of obj would, and sets their conditions on obj. It writes nothing: it is for tests of
-// steps.
-func Try[S any](ctx context.Context, obj condition.Setter, s S, steps ...Step[S]) (Result, error) {
-	return Run(context.WithValue(ctx, contextKey{}, reconciling(stating{obj})), s, steps...)
-}
-
-// take runs a step, writes metadata and spec at a checkpoint, and sets the step's condition.
-func (s Step[S]) take(ctx context.Context, scope S) (Result, error) {
+// run runs a step, writes metadata and spec at a checkpoint, and sets the step's condition.
+func (s Step[S]) run(ctx context.Context, scope S) (Result, error) {
 	if len(s.parts) > 0 || s.name == "" {
 		return s.do(ctx, scope)
 	}
-	r, ok := of(ctx)
+	r, ok := current.Of(ctx)
 	if !ok {
 		result, err := s.do(ctx, scope)
-		return result.passed(), err
+		return result.completed(), err
 	}
-	begun := r.now()
+	begun := r.Now()
 	result, err := s.do(ctx, scope)
 	if err == nil && result.consequence == checkpoint {
-		err = r.metadata(ctx)
+		err = r.Checkpoint(ctx)
 	}
-	r.taken(s.name, begun, result, err)
-	result.fact.state(r, s.condition, result, err)
-	return result.passed(), err
+	r.StepDone(current.Step{Name: s.name, Took: r.Now().Sub(begun), Outcome: string(outcomeOf(result, err)), WaitsFor: result.what})
+	result.report.setConditions(r, s.condition, result, err)
+	return result.completed(), err
 }
 
 // names returns the names of steps and their parts, in order.
@@ -131,26 +124,17 @@ func names[S any](steps []Step[S]) []string {
 	return all
 }
 
-// named returns the step with a name.
-func named[S any](name string, lists ...[]Step[S]) (Step[S], bool) {
+// stepNamed returns the step with a name.
+func stepNamed[S any](name string, lists ...[]Step[S]) (Step[S], bool) {
 	for _, steps := range lists {
 		for _, one := range steps {
 			if one.name == name {
 				return one, true
 			}
-			if part, ok := named(name, one.parts); ok {
+			if part, ok := stepNamed(name, one.parts); ok {
 				return part, true
 			}
 		}
 	}
 	return Step[S]{}, false
 }
-
-// stating implements reconciling for Try: it only sets conditions.
-type stating struct{ on condition.Setter }
-
-func (s stating) state(c clusterv1.Condition)            { condition.Set(s.on, c) }
-func (s stating) metadata(context.Context) error         { return nil }
-func (s stating) record(event)                           {}
-func (s stating) taken(string, time.Time, Result, error) {}
-func (s stating) now() (now time.Time)                   { return now }

@@ -17,7 +17,8 @@ const (
 )
 
 // versions remembers, per object, the resource version of our last write, which must be in the cache before the next reconcile, or
-// that our last write deleted the object: it removed the last finalizer. It is only a hint, and confirmed by a live read after staleBackstop: after a restore of etcd, the version may never appear.
+// that our last write deleted the object: it removed the last finalizer. It is only a hint, and confirmed by a live read after
+// staleBackstop: after a restore of etcd, the version may never appear.
 type versions struct {
 	mu       sync.Mutex
 	awaiting map[types.NamespacedName]awaited
@@ -29,9 +30,9 @@ type awaited struct {
 	// gone is the UID of an object that our last write deleted; empty if it did not. The response to such a write has the version of
 	// the object before it, so that no version shows the deletion.
 	gone types.UID
-	// confirm is when to read from the API server; pause is the delay until the next such read if the cache is behind.
-	confirm time.Time
-	pause   time.Duration
+	// checkAt is when to read from the API server; retryAfter is the delay until the next such read if the cache is behind.
+	checkAt    time.Time
+	retryAfter time.Duration
 }
 
 func (v *versions) get(key types.NamespacedName) (awaited, bool) {
@@ -46,12 +47,12 @@ func (v *versions) remember(key types.NamespacedName, version string, pause time
 	if version == "" {
 		return
 	}
-	v.await(key, awaited{version: version, confirm: now.Add(pause), pause: pause})
+	v.await(key, awaited{version: version, checkAt: now.Add(pause), retryAfter: pause})
 }
 
 // rememberGone makes the next reconcile wait until an object with this UID is no longer in the cache.
 func (v *versions) rememberGone(key types.NamespacedName, uid types.UID, pause time.Duration, now time.Time) {
-	v.await(key, awaited{gone: uid, confirm: now.Add(pause), pause: pause})
+	v.await(key, awaited{gone: uid, checkAt: now.Add(pause), retryAfter: pause})
 }
 
 func (v *versions) await(key types.NamespacedName, a awaited) {
@@ -69,17 +70,17 @@ func (v *versions) forget(key types.NamespacedName) {
 	delete(v.awaiting, key)
 }
 
-// shownBy reports whether the cached object is what to wait for, or newer.
-func (a awaited) shownBy(cached client.Object) bool {
+// isIn reports whether the cached object is what to wait for, or newer.
+func (a awaited) isIn(cached client.Object) bool {
 	if a.gone != "" {
 		return cached.GetUID() != a.gone
 	}
-	return shows(cached.GetResourceVersion(), a.version)
+	return isAtLeast(cached.GetResourceVersion(), a.version)
 }
 
-// shows reports whether a cached version is the wanted one or newer. Versions that are not numbers have no order: unless equal,
+// isAtLeast reports whether a cached version is the wanted one or newer. Versions that are not numbers have no order: unless equal,
 // they count as not in the cache, and a live read decides.
-func shows(cached, wanted string) bool { return cached == wanted || newer(cached, wanted) }
+func isAtLeast(cached, wanted string) bool { return cached == wanted || newer(cached, wanted) }
 
 // newer reports whether resource version a is known to be newer than b.
 func newer(a, b string) bool {

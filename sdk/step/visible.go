@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -23,6 +24,19 @@ func AwaitVisible(ctx context.Context, cached client.Reader, written client.Obje
 		if err := cached.Get(ctx, key, seen); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}
-		return shows(seen.GetResourceVersion(), written.GetResourceVersion()), nil
+		return isAtLeast(seen.GetResourceVersion(), written.GetResourceVersion()), nil
+	})
+}
+
+// AwaitDeletion waits until a cache shows that an object is being deleted or gone, so that the next reconcile does not work with a
+// stale cache. Like AwaitVisible, it gives up silently: a stale cache leads to a conflict. deleted is not changed.
+func AwaitDeletion(ctx context.Context, cached client.Reader, deleted client.Object) {
+	key := client.ObjectKeyFromObject(deleted)
+	seen := deleted.DeepCopyObject().(client.Object)
+	_ = wait.PollUntilContextTimeout(ctx, visiblePoll, visibleWait, true, func(ctx context.Context) (bool, error) {
+		if err := cached.Get(ctx, key, seen); err != nil {
+			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		}
+		return !seen.GetDeletionTimestamp().IsZero() || seen.GetUID() != deleted.GetUID(), nil
 	})
 }

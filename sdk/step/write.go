@@ -27,31 +27,27 @@ func (o Outside) Create(ctx context.Context, obj client.Object) error {
 // waiting with Client would be a request. It waits until the object is in the given cache. If that is nil, it does not wait: for
 // objects that are always read from the API server, or whose controller handles a stale cache itself.
 func (o Outside) CreateIn(ctx context.Context, cache client.Reader, obj client.Object) error {
-	asked := o.Clock.Now()
+	requested := o.Clock.Now()
 	if err := o.Client.Create(ctx, obj); err != nil {
 		return err
 	}
-	o.Recent.Created(obj, asked)
+	o.Recent.Created(obj, requested)
 	if cache != nil {
 		AwaitVisible(ctx, cache, obj)
 	}
 	return nil
 }
 
+// WriteOption changes what a write requires of the object.
+type WriteOption int
+
+// IfUnchanged makes any concurrent change of the object a conflict (IsStale): for changes that depend on the rest of the object.
+const IfUnchanged WriteOption = 1
+
 // Patch writes the changes that change makes to the metadata and spec of an object other than the reconciled one; without
-// changes, it sends nothing. Concurrent changes by other clients are kept: if a list changes, which a merge patch replaces as a
-// whole, they are a conflict (IsStale). Afterwards, obj is up to date.
-func (o Outside) Patch(ctx context.Context, obj client.Object, change func()) error {
-	return o.patch(ctx, obj, change, document.holdsList)
-}
-
-// PatchIfUnchanged is Patch for changes that depend on the rest of the object: any concurrent change is a conflict (IsStale).
-func (o Outside) PatchIfUnchanged(ctx context.Context, obj client.Object, change func()) error {
-	return o.patch(ctx, obj, change, func(document) bool { return true })
-}
-
-// patch is Patch; conflicts reports whether concurrent changes conflict with a patch.
-func (o Outside) patch(ctx context.Context, obj client.Object, change func(), conflicts func(document) bool) error {
+// changes, it sends nothing. Concurrent changes by other clients are kept, except with IfUnchanged: if a list changes, which a merge
+// patch replaces as a whole, they are a conflict (IsStale). Afterwards, obj is up to date.
+func (o Outside) Patch(ctx context.Context, obj client.Object, change func(), opts ...WriteOption) error {
 	before, ok := obj.DeepCopyObject().(client.Object)
 	if !ok {
 		return fmt.Errorf("%T is not an object", obj)
@@ -64,18 +60,18 @@ func (o Outside) patch(ctx context.Context, obj client.Object, change func(), co
 	if err != nil || len(patch) == 0 {
 		return err
 	}
-	if conflicts(patch) {
+	if patch.holdsList() || slices.Contains(opts, IfUnchanged) {
 		patch.require(before.GetResourceVersion())
 	}
 	raw, err := json.Marshal(patch)
 	if err != nil {
 		return err
 	}
-	asked := o.Clock.Now()
+	requested := o.Clock.Now()
 	if err := o.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, raw)); err != nil {
 		return err
 	}
-	o.Recent.Wrote(obj, asked)
+	o.Recent.Wrote(obj, requested)
 	return nil
 }
 
@@ -107,22 +103,9 @@ func (o Outside) SetConditions(ctx context.Context, obj Object, conditions ...cl
 	return o.SaveConditions(ctx, obj, before)
 }
 
-// SaveConditionsIfUnchanged is SaveConditions for conditions that depend on the rest of the object: any change of the object since it was
-// read is a conflict (IsStale). Afterwards, obj has the new resource version.
-func (o Outside) SaveConditionsIfUnchanged(ctx context.Context, obj Object, before clusterv1.Conditions) error {
-	if conditionlist.Same(before, obj.GetConditions()) {
-		return nil
-	}
-	condition.Stamp(obj, before, o.Clock.Now())
-	written, err := o.patchConditions(ctx, obj, obj.GetResourceVersion(), obj.GetConditions())
-	if err == nil {
-		obj.SetResourceVersion(written)
-	}
-	return err
-}
-
-// SaveConditions is SetConditions for conditions that are already set on obj; before is what they were.
-func (o Outside) SaveConditions(ctx context.Context, obj Object, before clusterv1.Conditions) error {
+// SaveConditions is SetConditions for conditions that are already set on obj; before is what they were. With IfUnchanged, any change of
+// the object since it was read is a conflict (IsStale), and obj has the new resource version afterwards.
+func (o Outside) SaveConditions(ctx context.Context, obj Object, before clusterv1.Conditions, opts ...WriteOption) error {
 	if conditionlist.Same(before, obj.GetConditions()) {
 		return nil
 	}
@@ -136,6 +119,9 @@ func (o Outside) SaveConditions(ctx context.Context, obj Object, before clusterv
 				obj.SetResourceVersion(written)
 			} // Otherwise obj is older than the object that was written, and a deletion with Delete must detect that.
 			return nil
+		}
+		if slices.Contains(opts, IfUnchanged) {
+			return err
 		}
 		if !apierrors.IsConflict(err) || attempt == statusAttempts {
 			return client.IgnoreNotFound(err)
@@ -165,10 +151,10 @@ func (o Outside) patchConditions(ctx context.Context, obj Object, version string
 	if err != nil {
 		return "", err
 	}
-	answer, ok := obj.DeepCopyObject().(client.Object)
+	response, ok := obj.DeepCopyObject().(client.Object)
 	if !ok {
 		return "", fmt.Errorf("%T is not an object", obj)
 	}
-	err = o.Client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, raw))
-	return answer.GetResourceVersion(), err
+	err = o.Client.Status().Patch(ctx, response, client.RawPatch(types.MergePatchType, raw))
+	return response.GetResourceVersion(), err
 }

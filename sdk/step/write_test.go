@@ -61,11 +61,11 @@ func TestPatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, m := other(t)
-			patch := w.runner.Patch
+			var opts []WriteOption
 			if c.exact {
-				patch = w.runner.PatchIfUnchanged
+				opts = append(opts, IfUnchanged)
 			}
-			err := patch(t.Context(), m, func() { c.change(m) })
+			err := w.runner.Patch(t.Context(), m, func() { c.change(m) }, opts...)
 			if c.stale != (err != nil) || err != nil && !IsStale(err) {
 				t.Errorf("%s: error %v, want stale = %t", c.reason, err, c.stale)
 			}
@@ -88,13 +88,13 @@ func TestPatchUnstructured(t *testing.T) {
 	}
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(clusterv1.MachineKind))
-	if err := w.runner.PatchIfUnchanged(t.Context(), u, func() { u.SetFinalizers([]string{"two"}) }); !IsStale(err) {
+	if err := w.runner.Patch(t.Context(), u, func() { u.SetFinalizers([]string{"two"}) }, IfUnchanged); !IsStale(err) {
 		t.Errorf("it was written since: error %v, want a stale one", err)
 	}
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(m), u); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.runner.PatchIfUnchanged(t.Context(), u, func() { u.SetFinalizers([]string{"two"}) }); err != nil {
+	if err := w.runner.Patch(t.Context(), u, func() { u.SetFinalizers([]string{"two"}) }, IfUnchanged); err != nil {
 		t.Fatal(err)
 	}
 	live := w.machine(t)

@@ -58,9 +58,12 @@ func Main(m *testing.M, servers ...*Server) {
 // Start returns the environment with all CustomResourceDefinitions of crds installed, and starts the server if it is
 // not running. Each of crds is a file or a folder, relative to the repository's root or absolute, and may be a
 // pattern of filepath.Glob. Without the standalone binary the test is skipped, or fails if RequireVariable or
-// CI is set.
+// CI is set. With the flag -short it is skipped.
 func (s *Server) Start(t testing.TB, crds ...string) *Env {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("tests with a real API server take long")
+	}
 	s.once.Do(func() { s.start(t) })
 	if s.err != nil {
 		t.Fatalf("the API server for tests did not start: %v", s.err)

@@ -1,9 +1,11 @@
 package testenv
 
 import (
+	"io/fs"
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,20 +14,43 @@ import (
 // listed matches a line of a package comment with a step: its name, indented by a tab, and what it guarantees.
 var listed = regexp.MustCompile(`(?m)^//\t([a-z][a-z-]*)(?:  *(\S.*))?$`)
 
-// StepsDocumented fails the test if doc.go of its package does not list exactly these steps, in this order. The names are those of
-// step.Controller.Names, of one controller after the other if the package has several.
+// StepsDocumented fails the test unless doc.go of its package lists exactly these steps, in this order, and each is in a file of its
+// name: step delete-node in deletenode.go. The names are those of step.Controller.Names, of one controller after the other if the
+// package has several.
 //
 // A step is explained where it is first listed. If controllers share steps, or an object that is being deleted takes some of the
 // others, only the name is listed again.
 func StepsDocumented(t testing.TB, names ...[]string) {
 	t.Helper()
+	StepsDocumentedExcept(t, nil, names...)
+}
+
+// StepsDocumentedExcept is StepsDocumented for a package with steps that have no file of their own.
+func StepsDocumentedExcept(t testing.TB, withoutFile []string, names ...[]string) {
+	t.Helper()
 	content, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, problem := range undocumented(string(content), slices.Concat(names...)) {
+	all := slices.Concat(names...)
+	for _, problem := range undocumented(string(content), all) {
 		t.Error("doc.go " + problem)
 	}
+	for _, problem := range withoutFiles(os.DirFS("."), all, withoutFile) {
+		t.Error(problem)
+	}
+}
+
+// withoutFiles returns which steps have no file of their own, except for some.
+func withoutFiles(folder fs.FS, names, except []string) []string {
+	var problems []string
+	for i, name := range names {
+		file := strings.ReplaceAll(name, "-", "") + ".go"
+		if _, err := fs.Stat(folder, file); err != nil && !slices.Contains(except, name) && !slices.Contains(names[:i], name) {
+			problems = append(problems, "step "+name+" is not in a file of its own: move it to "+file)
+		}
+	}
+	return problems
 }
 
 // undocumented returns how a package comment differs from the names of steps.

@@ -3,6 +3,9 @@ package testenv
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestUndocumented(t *testing.T) {
@@ -27,5 +30,14 @@ func TestUndocumented(t *testing.T) {
 				t.Errorf("problems %q, want one with %q", problems, tt.want)
 			}
 		})
+	}
+}
+
+func TestWithoutFiles(t *testing.T) {
+	folder := fstest.MapFS{"node.go": {}, "deletenode.go": {}}
+	got := withoutFiles(folder, []string{"node", "delete-node", "finish", "other", "finish"}, []string{"other"})
+	want := []string{"step finish is not in a file of its own: move it to finish.go"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

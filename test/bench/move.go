@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
 	"sigs.k8s.io/cluster-api/packages/lock"
+	"sigs.k8s.io/cluster-api/packages/retry"
 	"sigs.k8s.io/cluster-api/test/managers"
 )
 
@@ -97,7 +98,7 @@ func (w *world) side(name string, n *counter) (*side.Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &side.Side{Client: c.Client, Name: name, Host: c.Host, Backoff: side.Backoff()}, nil
+	return &side.Side{Client: c.Client, Name: name, Host: c.Host, Backoff: retry.Backoff()}, nil
 }
 
 // moveTo moves everything to another world, as the command does.
@@ -115,7 +116,8 @@ func (w *world) moveTo(ctx context.Context, target *world, n *counter) error {
 	mover := &move.Mover{
 		Source: from, Target: to, Namespace: "default", Progress: quiet{}, BlockBackoff: move.BlockBackoff(), NewID: move.NewID,
 		Lock: &lock.Lock{
-			Task: move.Task(), Config: config, Namespace: "default", Self: lock.Self(), Ended: lock.Ended, Do: from.Do, Clock: clock.RealClock{}, Say: quiet{}.Say,
+			Task: move.Task(), Config: config, Namespace: "default", Self: lock.Self(), Ended: lock.Ended, Retry: from.Policy(), Clock: clock.RealClock{},
+			Say: quiet{}.Say,
 		},
 	}
 	return mover.ToCluster(ctx)

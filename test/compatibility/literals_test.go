@@ -23,7 +23,7 @@ type program struct {
 func literals(t *testing.T) map[string]bool {
 	t.Helper()
 	p := &program{types: map[*ast.File]bool{}, named: map[string][]string{}}
-	for _, dir := range []string{"api", "bootstrap", "clusterctl", "controlplane", "core", "infrastructure", "internal", "provider"} {
+	for _, dir := range []string{"api", "clusterctl", "packages", "providers", "sdk"} {
 		p.read(t, dir)
 	}
 	for range 2 { // A concatenation may use a constant of a later file.

@@ -17,6 +17,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/pki"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
@@ -26,6 +27,7 @@ const beforeExpiry = 7 * 24 * time.Hour
 // TestCertificates replaces a control plane machine before its certificates expire, in a cluster with RSA CAs of the user, and
 // renews the kubeconfig.
 func TestCertificates(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	w := shared.World(t)
 	w.Patient()

@@ -19,7 +19,7 @@ func network(t *testing.T, c *journey.Subject) {
 		}
 		return errors.New("it is not initialized")
 	})
-	kubectl(t, c, "apply", "--filename", filepath.Join(c.Tools.Root, "images", "node", "files", "node", "kind", "manifests", "default-cni.yaml"))
+	kubectl(t, c, "apply", "--filename", filepath.Join(c.Tools.Root, "providers", "infrastructure-docker", "nodeimage", "files", "node", "kind", "manifests", "default-cni.yaml"))
 }
 
 // kubectl runs kubectl in the workload cluster.

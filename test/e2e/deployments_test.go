@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
@@ -49,6 +50,7 @@ func deployments() []deployed {
 // a memory limit. Their leaders are killed, and their webhook certificates rotated, while webhooks are called all the time. Then
 // they create a cluster of their own.
 func TestDeployments(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	w := shared.World(t)
 	w.Patient()

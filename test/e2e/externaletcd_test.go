@@ -13,6 +13,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/pki"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
@@ -54,6 +55,7 @@ func single(t *testing.T, w *journey.World, name, clusterConfiguration string) *
 // TestExternalEtcd creates a cluster whose etcd is not on its machines: it is that of another cluster, with another prefix of keys. The
 // control plane is scaled up and down.
 func TestExternalEtcd(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	w := shared.World(t)
 	w.Patient()

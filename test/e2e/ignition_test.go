@@ -10,12 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/cluster-api/sdk/pki"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
 // TestIgnition boots a control plane machine and a worker from Ignition documents, with everything that a KubeadmConfigSpec can
 // express and that a container can have, and with CAs of the user whose keys are ECDSA P-384.
 func TestIgnition(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	w := shared.World(t)
 	w.Patient()

@@ -47,7 +47,7 @@ func buildImages(ctx context.Context, root, repository string) error {
 		{"run", "./cmd/release", "--root", "..", "--version", testVersion, "--registry", testRegistry, "--out", repository},
 	} {
 		cmd := exec.CommandContext(ctx, "go", args...)
-		cmd.Dir = filepath.Join(root, "hack")
+		cmd.Dir = filepath.Join(root, "release")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
 		}

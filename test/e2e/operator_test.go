@@ -16,7 +16,7 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/packages/upgrade/journal"
+	"sigs.k8s.io/cluster-api/packages/replace/journal"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
@@ -35,8 +35,8 @@ const simulated = "simulated"
 
 // TestOperator applies the operator's manifests in a cluster of 1+1, with two replicas and restricted Pods, and installs all providers with
 // it: from objects of `clusterctl operator init`, and from a file. They create a simulated cluster, and manage their own one (pivot). There,
-// the leader of the operator is deleted, and killed, while it changes a provider. Webhooks answer all the time, and each provider is
-// installed, and rolled out, once. In the end, a provider is deleted.
+// the leader of the operator is deleted, and killed, while it changes a provider, and the certificates of all webhooks are rotated. Webhooks
+// respond all the time, and each provider is installed, and rolled out, once. In the end, a provider is deleted.
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
@@ -65,6 +65,7 @@ func TestOperator(t *testing.T) {
 		stage(t, "changed the core provider, while the leader of the operator is killed", func() {
 			m.change("coreprovider/cluster-api", "capi-system", "capi-controller-manager", func(leader string) { m.kill(operator(), leader) })
 		})
+		stage(t, "rotated the webhook certificates", m.rotate)
 		webhooks.end(10 * time.Second)
 		stage(t, "a simulated cluster", func() { m.kubectl("wait", "--for", "condition=Ready", "cluster/"+simulated, "--timeout", "120s") })
 		stage(t, "deleted a provider", m.removed)

@@ -16,7 +16,7 @@ import (
 // networkSet makes a ClusterResourceSet install the pod network of the node images in a Cluster, in place of network.
 func networkSet(t *testing.T, w *journey.World, cluster *clusterv1.Cluster) {
 	t.Helper()
-	manifest, err := os.ReadFile(filepath.Join(w.Tools.Root, "images", "node", "files", "node", "kind", "manifests", "default-cni.yaml"))
+	manifest, err := os.ReadFile(filepath.Join(w.Tools.Root, "providers", "infrastructure-docker", "nodeimage", "files", "node", "kind", "manifests", "default-cni.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
@@ -23,8 +24,9 @@ var allReady = regexp.MustCompile(`(?m)^ *([0-9.]+) s  all Nodes are Ready$`)
 // TestTime compares the time from the creation of a Cluster with one control plane machine and one worker until all Nodes are
 // ready with that of docker and kubeadm by hand, in the same images.
 func TestTime(t *testing.T) {
+	testenv.Soak(t)
 	w := shared.World(t)
-	out, err := exec.CommandContext(t.Context(), filepath.Join(w.Tools.Root, "images", "node", "by-hand.sh"), newer).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(w.Tools.Root, "providers", "infrastructure-docker", "nodeimage", "by-hand.sh"), newer).CombinedOutput()
 	found := allReady.FindSubmatch(out)
 	if err != nil || found == nil {
 		t.Fatalf("providers/infrastructure-docker/nodeimage/by-hand.sh: %v\n%s", err, out)

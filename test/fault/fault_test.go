@@ -15,27 +15,41 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
-// sampled returns the names of the scenarios of TestSample.
-func sampled() []string {
-	return []string{"create-1x1", "upgrade-1x1", "workers-down", "control-plane-down", "remediate-control-plane", "dead-zone", "delete-1x1"}
-}
-
 // TestSample executes one run per kind of faults for some scenarios. `make fault` executes all runs.
 func TestSample(t *testing.T) {
-	t.Parallel()
-	families := slices.DeleteFunc(campaign.Families(), func(f campaign.Family) bool { return f.Operator })
-	sample(t, sampled(), families)
-}
-
-// TestOperatorSample does the same for the operator: one run kills it after every eighth write, one has faults of several kinds, and one
-// changes the leader.
-func TestOperatorSample(t *testing.T) {
-	t.Parallel()
-	for _, names := range [][]string{{"kills", "mixed"}, {"leaders"}} {
-		t.Run(names[0], func(t *testing.T) {
+	for _, tc := range []struct {
+		reason              string
+		soak                bool
+		scenarios, families []string
+	}{
+		{
+			reason:    "the faults that found most bugs, where most decisions are made",
+			scenarios: []string{"upgrade-1x1", "remediate-control-plane"}, families: []string{"kill", "stale", "leaders"},
+		},
+		{
+			reason:    "the operator is killed after every eighth write",
+			scenarios: []string{"operator-upgrade"}, families: []string{"kills"},
+		},
+		{
+			reason: "all kinds of faults", soak: true,
+			scenarios: []string{"create-1x1", "upgrade-1x1", "workers-down", "control-plane-down", "remediate-control-plane", "dead-zone", "delete-1x1"},
+			families:  []string{"kill", "ambiguous", "stale", "leaders", "partition", "mixed"},
+		},
+		{
+			reason: "several faults of the operator, or another leader", soak: true,
+			scenarios: []string{"operator-upgrade"}, families: []string{"mixed", "leaders"},
+		},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			if tc.soak {
+				testenv.Soak(t)
+			}
 			t.Parallel()
-			families := slices.DeleteFunc(campaign.Families(), func(f campaign.Family) bool { return !slices.Contains(names, f.Name) })
-			sample(t, []string{"operator-upgrade"}, families)
+			families := slices.DeleteFunc(campaign.Families(), func(f campaign.Family) bool { return !slices.Contains(tc.families, f.Name) })
+			if len(families) != len(tc.families) {
+				t.Fatalf("%d families of faults, want %v", len(families), tc.families)
+			}
+			sample(t, tc.scenarios, families)
 		})
 	}
 }

@@ -26,7 +26,7 @@ func newHelmed(t *testing.T) *helmed {
 	h := &helmed{operated: &operated{NewStandalone(t, shared.Management(t).Tools), t}}
 	h.program = filepath.Join(t.TempDir(), "helm")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", h.program, "helm.sh/helm/v4/cmd/helm")
-	build.Dir = filepath.Join(h.tools.Root, "hack")
+	build.Dir = filepath.Join(h.tools.Root, "release")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building Helm: %v\n%s", err, out)
 	}
@@ -91,6 +91,7 @@ func (h *helmed) argument(why, argument string, has bool) {
 // TestHelm installs operator and providers with the chart, changes values, takes one back, uninstalls the chart, after which everything but
 // the operator is there, and installs it again.
 func TestHelm(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	h := newHelmed(t)
 	release := h.chart

@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // TestMain runs all journeys in parallel, regardless of the number of processors: they spend most of their time waiting.
@@ -24,15 +26,29 @@ func TestMain(m *testing.M) {
 	shared.Main(m)
 }
 
-// forEachTemplate runs a journey with the project's own template, and with the unmodified one of Cluster API v1.7 if it is
-// available.
+// forEachTemplate runs a journey with the project's own template and, in soak tests, with the unmodified one of Cluster API v1.7 if it
+// is available.
 func forEachTemplate(t *testing.T, journey func(*testing.T, *World, Template)) {
+	t.Helper()
+	withTemplates(t, testenv.Soak, journey)
+}
+
+// forBothTemplates is forEachTemplate with both templates in every run.
+func forBothTemplates(t *testing.T, journey func(*testing.T, *World, Template)) {
+	t.Helper()
+	withTemplates(t, func(testing.TB) {}, journey)
+}
+
+// withTemplates runs a journey with both templates; original can skip that of v1.7.
+func withTemplates(t *testing.T, original func(testing.TB), journey func(*testing.T, *World, Template)) {
+	t.Helper()
 	t.Run("own template", func(t *testing.T) {
 		t.Parallel()
 		w := shared.World(t)
 		journey(t, w, w.Tools.ProjectTemplate())
 	})
 	t.Run("template of v1.7", func(t *testing.T) {
+		original(t)
 		t.Parallel()
 		w := shared.World(t)
 		template, exists := w.Tools.ReferenceTemplate()

@@ -156,8 +156,8 @@ const (
 	infrastructureObject = "infrastructureprovider/in-memory"
 )
 
-// TestOperator creates a Cluster from an empty management cluster and one directory of manifests. Then it changes, pauses and deletes some of them, and corrects drift, while a
-// Cluster exists.
+// TestOperator creates a Cluster from an empty management cluster and one directory of manifests. Then it makes mistakes, changes, pauses
+// and deletes some of them, and corrects drift, while a Cluster exists.
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	o := &operated{NewStandalone(t, shared.Management(t).Tools), t}
@@ -169,6 +169,7 @@ func TestOperator(t *testing.T) {
 		o.wait("condition=Ready", namespace, object)
 	}
 	o.wait("condition=Ready", "default", "cluster/declared")
+	o.rejectsMistakes()
 	o.kubectl("", "delete", "cluster", "declared", "-n", "default", "--timeout", "120s")
 	w := o.Management().World(t)
 	c := w.Subject(NewCluster("c", w.Class(w.Tools.ProjectTemplate())).Variable("startupDuration", "100ms").Workers(1).Build())

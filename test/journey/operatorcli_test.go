@@ -98,32 +98,6 @@ func TestOperatorCommands(t *testing.T) {
 	}
 }
 
-// TestOperatorTakesOver declares what clusterctl installed, which changes nothing; with other variables, it is refused.
-func TestOperatorTakesOver(t *testing.T) {
-	t.Parallel()
-	tools := shared.Management(t).Tools
-	o := &operated{NewStandalone(t, tools), t}
-	if err := tools.install(t.Context(), o.kubeconfig()); err != nil {
-		t.Fatal(err)
-	}
-	before := o.generations()
-	other := &operated{o.Standalone, t}
-	other.tools = tools.withVariable(t, "CAPI_MEMORY_LIMIT", "777Mi")
-	refused := other.run("operator", "init")
-	other.tools = tools
-	rejected(t, refused, "the operator would change Deployment capi-system/capi-controller-manager", "CAPI_MEMORY_LIMIT")
-	o.clusterctl("operator", "init")
-	for _, p := range operatedProviders() {
-		o.wait("condition=Ready", p.namespace, p.object())
-		o.says(o.kubectl("", "get", "events", "-n", p.namespace), "Adopted")
-	}
-	after := o.generations()
-	delete(after, "capi-operator-system/capi-operator-controller-manager")
-	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("generations of Deployments (-before +after):\n%s", diff)
-	}
-}
-
 // generations returns the generations of all Deployments.
 func (o *operated) generations() map[string]string {
 	o.t.Helper()

@@ -38,6 +38,7 @@ func (o *operated) counts(providers []operatedProvider) string {
 // TestOperatorChangesTheContract upgrades all providers to versions that implement another contract, which needs all of them to be paused, while a Cluster
 // exists.
 func TestOperatorChangesTheContract(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	r := NewRepository(t, shared.Management(t).Tools)
 	r.Release("v2.0.0")

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
+
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // operatorEdit is an edit of a provider's spec, and what it changes in the Deployment.
@@ -83,6 +85,7 @@ resources: {requests: {cpu: 10m, memory: 64Mi}}}]}`,
 // TestOperatorEdits edits every group of fields of a provider's spec: after each edit, the Deployment is exactly as declared, and ready; webhooks
 // answer all the time; in the end, the Deployment is as it was.
 func TestOperatorEdits(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	o := &operated{NewStandalone(t, shared.Management(t).Tools), t}
 	c := o.connect()

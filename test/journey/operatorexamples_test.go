@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	declared "sigs.k8s.io/cluster-api/packages/operated"
+	"sigs.k8s.io/cluster-api/packages/operatorobjects"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -33,7 +33,7 @@ func (o *operated) connect() client.Client {
 func told(t *testing.T, reader client.Reader, kind, namespace, name string) map[string]string {
 	t.Helper()
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(declared.Kind(clusterctlv1.ProviderType(kind)))
+	u.SetGroupVersionKind(operatorobjects.Kind(clusterctlv1.ProviderType(kind)))
 	testenv.Must(t, reader.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, u))
 	list, _, err := unstructured.NestedSlice(u.Object, "status", "conditions")
 	testenv.Must(t, err)
@@ -331,6 +331,7 @@ func deploymentOf(t *testing.T, c client.Client, namespace, name string) *appsv1
 // TestOperatorMeetsUsers declares what users may write: the examples of the proposal of the operator, and mistakes; and lets downloads fail. All that, but
 // for the API server, happens on an internet of its own.
 func TestOperatorMeetsUsers(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	o, n := online(t, shared.Management(t).Tools)
 	c := o.connect()

@@ -84,6 +84,7 @@ func (o *operated) names(kinds, prefix string) []string {
 // TestOperatorCommandsKilled kills `clusterctl operator init` and `upgrade apply` after each of their requests, and `clusterctl delete --all` after many: the same command
 // again completes them, with the same end.
 func TestOperatorCommandsKilled(t *testing.T) {
+	testenv.Soak(t)
 	t.Parallel()
 	r := NewRepository(t, shared.Management(t).Tools)
 	r.Release("v2.0.0")

@@ -42,6 +42,13 @@ spec:
 `, p.kind, p.name, p.namespace, version, filepath.Join(filepath.Dir(o.tools.config), p.label, "latest", p.file)), "apply", "-f", "-")
 }
 
+// change changes the version of a provider, which comes from the repository.
+func (o *operated) change(p operatedProvider, version string) {
+	o.t.Helper()
+	url := filepath.Join(filepath.Dir(o.tools.config), p.label, "latest", p.file)
+	o.patch(p, fmt.Sprintf(`{"version": %q, "fetchConfig": {"selector": null, "url": %q}}`, version, url))
+}
+
 // installed waits until a provider has a version, and is ready.
 func (o *operated) installed(p operatedProvider, version string) {
 	o.t.Helper()
@@ -49,9 +56,9 @@ func (o *operated) installed(p operatedProvider, version string) {
 	o.wait("condition=Ready", p.namespace, p.object())
 }
 
-// TestOperatorAdoptsAndUpgrades adopts what clusterctl installed, which writes nothing, and upgrades all providers at once, one of them first
-// to a version that does not start, which is put back. All the while, webhooks answer, and a Cluster keeps its Machines. clusterctl does not
-// interfere.
+// TestOperatorAdoptsAndUpgrades takes over what clusterctl installed, which changes nothing, and is refused with other variables. Then it
+// upgrades all providers at once, one of them first to a version that does not start, which is rolled back. All the while, webhooks answer,
+// and a Cluster keeps its Machines. clusterctl does not interfere.
 func TestOperatorAdoptsAndUpgrades(t *testing.T) {
 	t.Parallel()
 	r := NewRepository(t, shared.Management(t).Tools)
@@ -60,19 +67,21 @@ func TestOperatorAdoptsAndUpgrades(t *testing.T) {
 	if err := r.Tools.install(t.Context(), o.kubeconfig()); err != nil {
 		t.Fatal(err)
 	}
-	o.install()
 	w := o.Management().World(t)
 	c := w.Subject(NewCluster("kept", w.Class(w.Tools.ProjectTemplate())).Workers(1).Build())
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
 	before, answered, unchanged := c.Snapshot(), w.Admission(), w.deploymentGenerations()
 
+	other := &operated{o.Standalone, t}
+	other.tools = r.Tools.withVariable(t, "CAPI_MEMORY_LIMIT", "777Mi")
+	refused := other.run("operator", "init")
+	other.tools = r.Tools
+	rejected(t, refused, "the operator would change Deployment capi-system/capi-controller-manager", "CAPI_MEMORY_LIMIT")
+	o.clusterctl("operator", "init")
 	providers := operatedProviders()
 	for _, p := range providers {
-		o.declare(p, "v2.0.0")
 		o.installed(p, "v2.0.0")
-		if events := o.kubectl("", "get", "events", "-n", p.namespace); !strings.Contains(events, "Adopted") {
-			t.Errorf("%s was not adopted: %s", p.object(), events)
-		}
+		o.says(o.kubectl("", "get", "events", "-n", p.namespace), "Adopted")
 	}
 	if diff := cmp.Diff(unchanged, w.deploymentGenerations()); diff != "" {
 		t.Errorf("generations of Deployments (-before +after the adoption):\n%s", diff)
@@ -83,17 +92,17 @@ func TestOperatorAdoptsAndUpgrades(t *testing.T) {
 
 	r.Edit("infrastructure-in-memory", "v2.0.1", strings.NewReplacer("/capim-manager:", "/another-manager:").Replace)
 	infrastructure := providers[3]
-	o.declare(infrastructure, "v2.0.1")
-	o.eventually("the version that does not start is put back", func() string {
+	o.change(infrastructure, "v2.0.1")
+	o.eventually("the version that does not start is rolled back", func() string {
 		return o.kubectl("", "get", infrastructure.object(), "-n", infrastructure.namespace, "-o", `jsonpath={.status.conditions[?(@.type=="ProviderInstalled")].message}`)
-	}, "v2.0.0 was put back")
+	}, "rolled back to v2.0.0")
 	o.installed(infrastructure, "v2.0.0")
 
 	r.Edit("infrastructure-in-memory", "v2.0.1", strings.NewReplacer("/another-manager:", "/capim-manager:").Replace)
-	o.declare(infrastructure, "v2.0.0")
+	o.change(infrastructure, "v2.0.0")
 	o.wait("condition=ProviderInstalled", infrastructure.namespace, infrastructure.object())
 	for _, p := range providers {
-		o.declare(p, "v2.0.1")
+		o.change(p, "v2.0.1")
 	}
 	for _, p := range providers {
 		o.installed(p, "v2.0.1")

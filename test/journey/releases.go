@@ -62,7 +62,7 @@ func (r *Repository) Edit(label, version string, change func(components string) 
 func release(ctx context.Context, root, version, dir string) error {
 	args := []string{"run", "./cmd/release", "--root", "..", "--version", version, "--out", dir}
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = filepath.Join(root, "hack")
+	cmd.Dir = filepath.Join(root, "release")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
 	}

@@ -50,7 +50,7 @@ func manifests(name string, values ...string) *corev1.ConfigMap {
 // podNetwork returns the manifest of the pod network of our node images.
 func (w *World) podNetwork() string {
 	w.t.Helper()
-	text, err := os.ReadFile(filepath.Join(w.Tools.Root, "images", "node", "files", "node", "kind", "manifests", "default-cni.yaml"))
+	text, err := os.ReadFile(filepath.Join(w.Tools.Root, "providers", "infrastructure-docker", "nodeimage", "files", "node", "kind", "manifests", "default-cni.yaml"))
 	if err != nil {
 		w.t.Fatal(err)
 	}

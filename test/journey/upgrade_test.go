@@ -17,7 +17,7 @@ import (
 const upgradeTimeout = "120"
 
 // TestProvidersChangeWhileWebhooksAnswer changes the arguments of all providers, upgrades them to a version that does not start,
-// which is put back, and to one that does. All the while, webhooks answer, and a Cluster keeps its Machines.
+// which is rolled back, and to one that does. All the while, webhooks answer, and a Cluster keeps its Machines.
 func TestProvidersChangeWhileWebhooksAnswer(t *testing.T) {
 	t.Parallel()
 	r := NewRepository(t, shared.Management(t).Tools)
@@ -49,9 +49,9 @@ func TestProvidersChangeWhileWebhooksAnswer(t *testing.T) {
 	r.Edit("bootstrap-kubeadm", "v2.0.1", strings.NewReplacer("  selector:\n    cluster.x-k8s.io/provider: bootstrap-kubeadm\n", "  selector:\n    control-plane: bootstrap-manager\n").Replace)
 	unknown := strings.NewReplacer("/kubeadm-control-plane-controller:", "/another-controller:")
 	r.Edit("control-plane-kubeadm", "v2.0.1", unknown.Replace)
-	w.upgradeFails("control-plane-kubeadm", "another-controller:v2.0.1", "put back")
+	w.upgradeFails("control-plane-kubeadm", "another-controller:v2.0.1", "rolled back")
 	if diff := cmp.Diff(map[string]string{"control-plane-kubeadm": "v2.0.0"}, w.installed("control-plane-kubeadm")); diff != "" {
-		t.Errorf("version of the provider that was put back (-want +got):\n%s", diff)
+		t.Errorf("version of the provider that was rolled back (-want +got):\n%s", diff)
 	}
 
 	r.Edit("control-plane-kubeadm", "v2.0.1", strings.NewReplacer("/another-controller:", "/kubeadm-control-plane-controller:").Replace)

@@ -51,7 +51,7 @@ func Release(ctx context.Context, root, folder string) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, "go", "run", "./cmd/release", "--root", root, "--version", releasedVersion, "--out", folder)
-	cmd.Dir = filepath.Join(root, "hack")
+	cmd.Dir = filepath.Join(root, "release")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("writing the release manifests: %w: %s", err, output)
 	}

@@ -10,11 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages/catalog"
-	providerinstall "sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/choose"
+	"sigs.k8s.io/cluster-api/packages/execute"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // topologyVariable is the environment variable of the ClusterTopology feature, which requires a newer Kubernetes version.
@@ -27,7 +28,7 @@ type Options struct {
 	Catalog         func(context.Context) (*catalog.Catalog, error)
 	Connect         func(management.Kubeconfig) (*management.Cluster, error)
 	Kubeconfig      management.Kubeconfig
-	Selection       install.Selection
+	Selection       choose.Selection
 	TargetNamespace string
 	Wait            bool
 	// WaitTimeout is in seconds, for each provider.
@@ -84,22 +85,28 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	if planner.Cluster, err = opts.Connect(opts.Kubeconfig); err != nil {
+	m, err := opts.Connect(opts.Kubeconfig)
+	if err != nil {
 		return err
 	}
 	opts.IO.Infof("Fetching providers")
-	plan, err := planner.Plan(ctx, install.Options{
-		Selection: opts.Selection, TargetNamespace: opts.TargetNamespace, Lenient: !opts.Validate, Kubernetes: minKubernetes(opts),
+	waiting := func(err error) { opts.IO.Infof("Retrying: %s", management.Text(err)) }
+	if err := m.CheckInstallable(ctx, minKubernetes(opts), waiting); err != nil {
+		return err
+	}
+	planner.Client = m.Client
+	plan, err := planner.Plan(ctx, choose.InstallOptions{
+		Selection: opts.Selection, TargetNamespace: opts.TargetNamespace, Lenient: !opts.Validate,
 	})
 	if err != nil {
 		return err
 	}
-	applier := &install.Applier{IO: opts.IO, Client: planner.Cluster.Client, Backoff: providerinstall.Backoff()}
-	if err := applier.Apply(ctx, plan); err != nil {
+	installer := &execute.Installer{Display: opts.IO, Client: m.Client, Backoff: retry.Backoff()}
+	if err := installer.Install(ctx, plan); err != nil {
 		return err
 	}
 	if opts.Wait {
-		if err := applier.Wait(ctx, plan, time.Duration(opts.WaitTimeout)*time.Second); err != nil {
+		if err := installer.Wait(ctx, plan, time.Duration(opts.WaitTimeout)*time.Second); err != nil {
 			return err
 		}
 	}
@@ -121,12 +128,12 @@ func printHint(opts *Options) {
 		"  clusterctl create cluster [name] --kubernetes-version [version]\n\n")
 }
 
-func newPlanner(ctx context.Context, opts *Options) (*install.Planner, error) {
+func newPlanner(ctx context.Context, opts *Options) (*choose.InstallPlanner, error) {
 	all, err := opts.Catalog(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &install.Planner{IO: opts.IO, Catalog: all}, nil
+	return &choose.InstallPlanner{Catalog: all, Warn: func(problem error) { opts.IO.Warnf("%v", problem) }}, nil
 }
 
 func minKubernetes(opts *Options) string {

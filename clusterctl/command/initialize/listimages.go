@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/packages/choose"
 )
 
 // newCmdListImages returns `clusterctl init list-images`, which shares its parent's options.
@@ -39,11 +39,17 @@ func listImages(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	planner.Cluster, err = opts.Connect(opts.Kubeconfig)
-	if err != nil && (!errors.Is(err, management.ErrNoKubeconfig) || opts.Kubeconfig.Path != "") {
+	m, err := opts.Connect(opts.Kubeconfig)
+	switch {
+	case err == nil:
+		if err := m.CheckContract(ctx); err != nil && !errors.Is(err, management.ErrNotInitialized) {
+			return err
+		}
+		planner.Client = m.Client
+	case !errors.Is(err, management.ErrNoKubeconfig), opts.Kubeconfig.Path != "":
 		return err
 	}
-	images, err := planner.Images(ctx, install.Options{Selection: opts.Selection, TargetNamespace: opts.TargetNamespace})
+	images, err := planner.Images(ctx, choose.InstallOptions{Selection: opts.Selection, TargetNamespace: opts.TargetNamespace})
 	if err != nil {
 		return err
 	}

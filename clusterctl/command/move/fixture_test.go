@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/move/pause"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
+	"sigs.k8s.io/cluster-api/packages/retry"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) { testenv.Main(m, &first, &second) }
 func start(t *testing.T, s *testenv.Server) *testenv.Env {
 	e := s.Start(t)
 	for _, dir := range []string{"core", "bootstrap-kubeadm", "control-plane-kubeadm", "infrastructure-in-memory"} {
-		crds, err := e.ReadCRDs("config/" + dir + "/crd")
+		crds, err := e.ReadCRDs("providers/" + dir + "/config/crd")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,7 @@ func newSide(t *testing.T, e *testenv.Env, name string) *side.Side {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &side.Side{Client: c.Client, Name: name, Host: c.Host, Backoff: side.Backoff()}
+	return &side.Side{Client: c.Client, Name: name, Host: c.Host, Backoff: retry.Backoff()}
 }
 
 // shared is the ClusterClass of the Clusters of the fixture, with an unrelated ConfigMap that is not moved, and a Secret that is

@@ -130,7 +130,7 @@ func (w *world) arrived(when string) {
 }
 
 // TestKilled interrupts moves of three Clusters, in turns in both directions, after their first request, their second and so on,
-// until one is not interrupted any more. Each is continued by another run.
+// until one is no longer interrupted. Each is continued by another run.
 func TestKilled(t *testing.T) {
 	w := newWorld(t, "killed", "a1", "b2", "z3")
 	step := stride

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/packages/lock"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // Options are the inputs of the command.
@@ -46,7 +47,7 @@ type Options struct {
 // NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{
-		IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}, Backoff: side.Backoff(), BlockBackoff: move.BlockBackoff(),
+		IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}, Backoff: retry.Backoff(), BlockBackoff: move.BlockBackoff(),
 		Self: lock.Self(), Ended: lock.Ended,
 	}
 	cmd := &cobra.Command{
@@ -124,7 +125,8 @@ func run(ctx context.Context, opts *Options) error {
 		return dryRun(ctx, opts, m)
 	}
 	m.Lock = &lock.Lock{
-		Task: move.Task(), Config: source.Config, Namespace: m.Namespace, Self: opts.Self, Ended: opts.Ended, Do: m.Source.Do, Clock: opts.Clock, Say: show.Say,
+		Task: move.Task(), Config: source.Config, Namespace: m.Namespace, Self: opts.Self, Ended: opts.Ended,
+		Retry: m.Source.Policy(), Clock: opts.Clock, Say: show.Say, Explain: management.Text,
 	}
 	action := m.ToCluster
 	if opts.ToDirectory != "" {

@@ -9,7 +9,6 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/clusterctl/progress"
 )
 
 // Intervals of updates: a terminal is redrawn, a log gets a line each.
@@ -27,7 +26,7 @@ type show struct {
 	begin time.Time
 
 	mu          sync.Mutex
-	board       *progress.Board
+	board       *iostreams.Board
 	what        string
 	done, total int
 	start, last time.Time
@@ -43,7 +42,7 @@ func (s *show) Start(what string, objects int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.what, s.done, s.total, s.start = what, 0, objects, s.clock.Now()
-	s.board = progress.Show(s.io, what)
+	s.board = s.io.Board(what)
 	s.set()
 }
 

@@ -5,10 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/pause"
-	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/restart"
-	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/resume"
-	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout/undo"
+	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout"
 	topologyplan "sigs.k8s.io/cluster-api/clusterctl/command/alpha/topology/plan"
 	checkprovider "sigs.k8s.io/cluster-api/clusterctl/command/check/provider"
 	"sigs.k8s.io/cluster-api/clusterctl/command/config/repositories"
@@ -65,7 +62,7 @@ func newAlpha(f *factory.Factory) *cobra.Command {
 		Short:   "Manage the rollout of a cluster-api resource",
 		Long:    "Restart, pause, resume and undo the rollouts of MachineDeployments and KubeadmControlPlanes.",
 		Example: "  # Roll a MachineDeployment back to the previous revision\n  clusterctl alpha rollout undo machinedeployment/my-md-0",
-	}, restart.NewCmd(f, nil), pause.NewCmd(f, nil), resume.NewCmd(f, nil), undo.NewCmd(f, nil)), verb(&cobra.Command{
+	}, rollout.NewCmdRestart(f, nil), rollout.NewCmdPause(f, nil), rollout.NewCmdResume(f, nil), rollout.NewCmdUndo(f, nil)), verb(&cobra.Command{
 		Use:     "topology SUBCOMMAND",
 		Short:   "Commands for clusters that use managed topologies",
 		Long:    "Show the effects of changes on Clusters that have a ClusterClass.",

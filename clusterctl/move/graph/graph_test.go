@@ -67,7 +67,7 @@ func TestBuild(t *testing.T) {
 		{"an object with several owners comes after all of them", []Object{
 			c, object(coreGroup, "Machine", "m", "Cluster/c"), object("", "Secret", "s", "Cluster/c", "Machine/m"),
 		}, []string{"0 Cluster/c", "1 Machine/m", "2 Secret/s"}},
-		{"objects of nobody are not moved", []Object{object("", "ConfigMap", "x"), object("", "Secret", "x"), object(infra, "Template", "x")}, nil},
+		{"objects without an owner are not moved", []Object{object("", "ConfigMap", "x"), object("", "Secret", "x"), object(infra, "Template", "x")}, nil},
 		{"Secrets with the names of certificates belong to the Cluster", []Object{
 			c, object("", "Secret", "c-ca"), object("", "Secret", "c-etcd"), object("", "Secret", "c-proxy"), object("", "Secret", "c-sa"), object("", "Secret", "c-kubeconfig"),
 		}, []string{"0 Cluster/c", "1 Secret/c-ca", "1 Secret/c-etcd", "1 Secret/c-kubeconfig", "1 Secret/c-proxy", "1 Secret/c-sa"}},

@@ -97,7 +97,7 @@ func withMetadata(changes map[string]any, o graph.Object, annotations map[string
 	return changes
 }
 
-// patch applies changes to the object in the state that they were computed for. Objects that do not exist any more are
+// patch applies changes to the object in the state that they were computed for. Objects that no longer exist are
 // skipped.
 func patch(ctx context.Context, s *side.Side, verb string, n *graph.Node, changes func(graph.Object) map[string]any) error {
 	key := client.ObjectKeyFromObject(n)

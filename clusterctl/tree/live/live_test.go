@@ -161,7 +161,7 @@ func TestFollowLooksAgain(t *testing.T) {
 	source := newScript(tree.NewObjects(object("Cluster", "c1", "A", "")))
 	<-source.changed
 	f := &Follower{Screen: Screen{W: &bytes.Buffer{}}, Source: source, Cluster: cluster, Clock: clock}
-	source.n = len(source.steps) // Nothing changes any more.
+	source.n = len(source.steps) // Nothing changes from now on.
 	done := make(chan error)
 	go func() {
 		done <- f.Follow(t.Context(), func(*tree.Objects) ([]string, error) {

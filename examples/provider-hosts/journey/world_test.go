@@ -138,7 +138,7 @@ func (w *world) install() {
 	w.t.Helper()
 	w.run("", "go", "build", "-o", filepath.Join(w.dir, "clusterctl"), "./cmd/clusterctl")
 	repository := filepath.Join(w.dir, "repository")
-	w.run("hack", "go", "run", "./cmd/release", "--root", "..", "--version", "v2.0.0", "--out", repository)
+	w.run("release", "go", "run", "./cmd/release", "--root", "..", "--version", "v2.0.0", "--out", repository)
 	w.run("examples/provider-hosts", "./release.sh", repository, "v0.1.0")
 	w.edit(filepath.Join(repository, "clusterctl.yaml"), "providers:\n",
 		"providers:\n- name: hosts\n  type: InfrastructureProvider\n  url: "+repository+"/infrastructure-hosts/latest/infrastructure-components.yaml\n")

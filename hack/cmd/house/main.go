@@ -1,22 +1,32 @@
 // Command house checks the rules of this repository that general linters do not have, and the versions in its modules. It
 // exits with 1 on findings.
 //
-// It takes the root of the repository as its only, optional argument; the default is the parent directory.
+// It takes the root of the repository as its only, optional argument; the default is the parent directory. With --update before it, it
+// writes the present numbers of violations to house.Ratchet instead.
 package main
 
 import (
+	"cmp"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"sigs.k8s.io/cluster-api/hack/house"
 	"sigs.k8s.io/cluster-api/hack/modules"
 )
 
 func main() {
-	root := ".."
-	if len(os.Args) > 1 {
-		root = os.Args[1]
+	update := flag.Bool("update", false, "write the numbers of known violations")
+	flag.Parse()
+	root := cmp.Or(flag.Arg(0), "..")
+	if *update {
+		if err := write(root); err != nil {
+			fmt.Fprintln(os.Stderr, "house:", err)
+			os.Exit(2)
+		}
+		return
 	}
 	broken, err := check(os.DirFS(root))
 	if err != nil {
@@ -26,6 +36,15 @@ func main() {
 	if broken {
 		os.Exit(1)
 	}
+}
+
+// write writes house.Ratchet.
+func write(root string) error {
+	known, err := house.Known(os.DirFS(root))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(root, house.Ratchet), known, 0o600)
 }
 
 // check prints all findings, and reports whether there are any.

@@ -1,4 +1,4 @@
-// Command messages writes the messages that users of each program see to docs/messages.
+// Command messages writes the texts that users of each component see to docs/messages.
 //
 // It takes the root of the repository as its only, optional argument; the default is the parent directory.
 package main

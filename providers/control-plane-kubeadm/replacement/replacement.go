@@ -15,7 +15,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/outdated"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 )
 
 // Kind returns the kind of control planes that Reasons is for.
@@ -30,14 +30,12 @@ func Reasons(ctx context.Context, reader client.Reader, controlPlane *unstructur
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(controlPlane.Object, kcp); err != nil {
 		return nil, fmt.Errorf("decoding KubeadmControlPlane %s: %w", client.ObjectKeyFromObject(controlPlane), err)
 	}
-	m := outdated.Machine{Machine: machine}
+	m := &snapshot.Machine{Machine: machine}
 	infrastructure, err := referenced(ctx, reader, &machine.Spec.InfrastructureRef, machine.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	if infrastructure != nil {
-		m.Infrastructure = infrastructure
-	}
+	m.Infrastructure = infrastructure
 	config, err := referenced(ctx, reader, machine.Spec.Bootstrap.ConfigRef, machine.Namespace)
 	if err != nil {
 		return nil, err
@@ -48,7 +46,7 @@ func Reasons(ctx context.Context, reader client.Reader, controlPlane *unstructur
 			return nil, fmt.Errorf("decoding KubeadmConfig %s: %w", client.ObjectKeyFromObject(config), err)
 		}
 	}
-	return outdated.Reasons(kcp, m, now), nil
+	return snapshot.OutdatedReasons(kcp, m, now), nil
 }
 
 // referenced returns nil if the object does not exist.

@@ -2,6 +2,7 @@ package object
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -37,6 +38,13 @@ func Deleting[T client.Object](obj T) {
 
 // Paused pauses the Cluster.
 func Paused(c *clusterv1.Cluster) { c.Spec.Paused = true }
+
+// PausedByAnnotation pauses an object, and nothing else, by its annotation.
+func PausedByAnnotation[T client.Object](obj T) {
+	annotations := map[string]string{clusterv1.PausedAnnotation: ""}
+	maps.Copy(annotations, obj.GetAnnotations())
+	obj.SetAnnotations(annotations)
+}
 
 // InfrastructureReady makes the infrastructure of the Cluster ready.
 func InfrastructureReady(c *clusterv1.Cluster) { c.Status.InfrastructureReady = true }

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"sigs.k8s.io/cluster-api/sdk/servicename"
+	"sigs.k8s.io/cluster-api/sdk/naming"
 )
 
 // dial connects a component to an address. Names of Services, as <name>.<namespace>.svc, lead to the component behind the Service: there
@@ -19,7 +19,7 @@ func (h *host) dial(ctx context.Context, network, address string) (net.Conn, err
 	if err != nil {
 		return nil, fmt.Errorf("address %q: %w", address, err)
 	}
-	key, ok := servicename.Parse(hostname)
+	key, ok := naming.ParseService(hostname)
 	if !ok {
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}

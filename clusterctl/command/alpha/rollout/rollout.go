@@ -1,5 +1,5 @@
-// Package rollout holds what the commands `clusterctl alpha rollout restart|pause|resume|undo` have in common: their
-// options, flags, arguments and shell completion. Each command is a package below it.
+// Package rollout has the commands `clusterctl alpha rollout restart|pause|resume|undo`, one file each, and in this one their
+// common options, flags, arguments and shell completion.
 package rollout
 
 import (
@@ -25,11 +25,11 @@ type Options struct {
 	Resources  []rollout.Resource
 }
 
-// New returns the options of a command, with the dependencies from the factory.
-func New(f *factory.Factory) *Options { return &Options{IO: f.IO, Connect: f.Connect} }
+// newOptions returns the options of a command, with the dependencies from the factory.
+func newOptions(f *factory.Factory) *Options { return &Options{IO: f.IO, Connect: f.Connect} }
 
-// Complete adds flags, arguments and shell completion to a command for resources of some types. execute runs the command.
-func (o *Options) Complete(cmd *cobra.Command, f *factory.Factory, types []string, execute func(context.Context) error) *cobra.Command {
+// complete adds flags, arguments and shell completion to a command for resources of some types. execute runs the command.
+func (o *Options) complete(cmd *cobra.Command, f *factory.Factory, types []string, execute func(context.Context) error) *cobra.Command {
 	cmd.Args = func(cmd *cobra.Command, args []string) (err error) {
 		o.Resources, err = parse(cmd, args, types)
 		return err
@@ -56,8 +56,8 @@ func parse(cmd *cobra.Command, args, types []string) ([]rollout.Resource, error)
 	return resources, nil
 }
 
-// ForEach applies an operation to one resource after the other, and reports each as done. It stops at the first error.
-func (o *Options) ForEach(ctx context.Context, done string, operation func(*rollout.Rollouts, rollout.Resource) error) error {
+// forEach applies an operation to one resource after the other, and reports each as done. It stops at the first error.
+func (o *Options) forEach(ctx context.Context, done string, operation func(*rollout.Rollouts, rollout.Resource) error) error {
 	m, err := o.Connect(o.Kubeconfig)
 	if err != nil {
 		return err

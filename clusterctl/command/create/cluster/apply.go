@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clustertemplate"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 const (
@@ -163,29 +163,16 @@ func (a *applier) write(ctx context.Context, e *entry) (changed bool, err error)
 // try applies an object, with retries, and returns the resulting object.
 func (a *applier) try(ctx context.Context, desired *unstructured.Unstructured, options ...client.ApplyOption) (*unstructured.Unstructured, error) {
 	var after *unstructured.Unstructured
-	var last error
-	err := wait.ExponentialBackoffWithContext(ctx, a.backoff, func(ctx context.Context) (bool, error) {
+	err := retry.Policy{Backoff: a.backoff}.Do(ctx, func(ctx context.Context) error {
 		after = desired.DeepCopy()
-		last = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(after), append(options, fieldManager)...)
-		if starting(last) && !a.notified {
+		err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(after), append(options, fieldManager)...)
+		if starting(err) && !a.notified {
 			a.notified = true
-			a.IO.Infof("Waiting for the webhook of %s: %v", manifest.Describe(desired), last)
+			a.IO.Infof("Waiting for the webhook of %s: %v", manifest.Describe(desired), err)
 		}
-		if last != nil && !retriable(last) {
-			return false, last
-		}
-		return last == nil, nil
+		return err
 	})
-	if last != nil {
-		return nil, last
-	}
 	return after, err
-}
-
-// retriable reports whether the same request may succeed later.
-func retriable(err error) bool {
-	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) ||
-		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || starting(err)
 }
 
 // starting reports whether a webhook did not respond: its provider may just have been installed.
@@ -215,8 +202,8 @@ func rejection(o *unstructured.Unstructured, err error) error {
 	}
 }
 
-// refuseForeign returns an error if the Cluster exists and was not created by this command, or is being deleted.
-func refuseForeign(ctx context.Context, c client.Reader, wanted *unstructured.Unstructured) error {
+// checkExisting returns an error if the Cluster exists and was not created by this command, or is being deleted.
+func checkExisting(ctx context.Context, c client.Reader, wanted *unstructured.Unstructured) error {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(wanted.GroupVersionKind())
 	err := c.Get(ctx, client.ObjectKeyFromObject(wanted), live)

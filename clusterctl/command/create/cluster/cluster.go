@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/live"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
-	"sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // defaultTimeout is enough for real machines that start one after the other.
@@ -47,7 +47,7 @@ type Options struct {
 // NewCmd returns the command. runF, if not nil, is run instead.
 func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{
-		IO: f.IO, Clock: clock.RealClock{}, Backoff: install.Backoff(), Wait: true, Timeout: defaultTimeout,
+		IO: f.IO, Clock: clock.RealClock{}, Backoff: retry.Backoff(), Wait: true, Timeout: defaultTimeout,
 	}
 	noWait := false
 	// Flags and their completion are shared with the other command.
@@ -114,7 +114,7 @@ func run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	name := types.NamespacedName{Namespace: cluster.GetNamespace(), Name: cluster.GetName()}
-	if err := refuseForeign(ctx, m.Client, cluster); err != nil {
+	if err := checkExisting(ctx, m.Client, cluster); err != nil {
 		return err
 	}
 	a := &applier{IO: opts.IO, client: m.Client, backoff: opts.Backoff}

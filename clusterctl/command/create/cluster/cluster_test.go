@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"errors"
+	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -152,6 +154,35 @@ func TestProvidersThatStart(t *testing.T) {
 	_, stderr, err := c.run(template, "c1", "--no-wait")
 	if err != nil || strings.Count(stderr, "Waiting for the webhook of InMemoryMachineTemplate NS/c1") != 1 {
 		t.Errorf("a provider that has just been installed is waited for, with one message: %v\n%s", err, stderr)
+	}
+}
+
+// TestLostResponse: every object is applied, but the connection ends before the response. The request is repeated, and the object
+// counts as created by this command: it is rolled back when a later one is rejected.
+func TestLostResponse(t *testing.T) {
+	c := newCLI(t)
+	lost := map[string]bool{}
+	c.client = interceptor.NewClient(c.env.Client, interceptor.Funcs{
+		Apply: func(ctx context.Context, w client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			kind := o.(interface{ GetKind() string }).GetKind()
+			options := (&client.ApplyOptions{}).ApplyOptions(opts)
+			if kind == "Cluster" && len(options.DryRun) == 0 {
+				return apierrors.NewBadRequest("no more Clusters")
+			}
+			err := w.Apply(ctx, o, opts...)
+			if err == nil && len(options.DryRun) == 0 && !lost[kind] {
+				lost[kind] = true
+				return &url.Error{Op: "Patch", URL: "https://x", Err: io.EOF}
+			}
+			return err
+		},
+	})
+	_, stderr, err := c.run(template, "c1", "--no-wait")
+	if err == nil || !strings.Contains(err.Error(), "no more Clusters") || !strings.Contains(stderr, "InMemoryCluster NS/c1 created") {
+		t.Errorf("a lost response must be repeated: %v\n%s", err, stderr)
+	}
+	if left := c.kinds("c1"); left != nil {
+		t.Errorf("nothing must remain, found %v", left)
 	}
 }
 

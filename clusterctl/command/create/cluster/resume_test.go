@@ -101,7 +101,7 @@ func (c *cli) fromClass(config string, killed int) (string, error) {
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	err := cmd.ExecuteContext(c.t.Context())
 	if killed >= 0 && !errors.Is(err, gone) {
-		c.t.Errorf("the command was to be killed after %d writes, but it ended with %v", killed, err)
+		c.t.Errorf("the command must be killed after %d writes, but it ended with %v", killed, err)
 	}
 	return strings.ReplaceAll(buffers.Err.String(), c.namespace, "NS"), err
 }

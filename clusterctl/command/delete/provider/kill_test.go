@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	libinstall "sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/apply"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -81,21 +81,21 @@ var server testenv.Server
 
 func TestMain(m *testing.M) { server.Main(m) }
 
-// live is a management cluster with two providers, infrastructure-toy and bootstrap-toy.
-type live struct {
+// fixture is a management cluster with two providers, infrastructure-toy and bootstrap-toy.
+type fixture struct {
 	*testing.T
 	env    *testenv.Env
 	client client.WithWatch
-	writer *libinstall.Writer
+	writer *apply.Writer
 }
 
-func newLive(t *testing.T) *live {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	env := server.Start(t)
 	scheme, err := management.Scheme()
 	testenv.Must(t, err)
 	c := env.NewClient(t, scheme)
-	r := &live{T: t, env: env, client: c, writer: &libinstall.Writer{Client: c, Backoff: wait.Backoff{Steps: 1}}}
+	r := &fixture{T: t, env: env, client: c, writer: &apply.Writer{Client: c, Backoff: wait.Backoff{Steps: 1}}}
 	crd, err := manifest.Parse(inventory.CRD())
 	testenv.Must(t, err)
 	testenv.Must(t, inventory.EnsureCRD(t.Context(), r.writer, crd))
@@ -104,7 +104,7 @@ func newLive(t *testing.T) *live {
 }
 
 // objects returns the components of a provider.
-func (r *live) objects(label, kind string) []unstructured.Unstructured {
+func (r *fixture) objects(label, kind string) []unstructured.Unstructured {
 	r.Helper()
 	text := strings.NewReplacer("LABEL", label, "NS", label+"-system", "KIND", kind).Replace(components)
 	objects, err := manifest.Parse([]byte(text))
@@ -116,11 +116,11 @@ func (r *live) objects(label, kind string) []unstructured.Unstructured {
 }
 
 // install installs what is missing of a provider.
-func (r *live) install(label, providerType, kind string) {
+func (r *fixture) install(label, providerType, kind string) {
 	r.Helper()
 	objects := r.objects(label, kind)
 	testenv.Must(r.T, r.writer.Objects(r.Context(), objects[:len(objects)-1]))
-	testenv.Must(r.T, libinstall.WaitEstablished(r.Context(), r.client, kind+"s.toy.example"))
+	testenv.Must(r.T, apply.WaitEstablished(r.Context(), r.client, kind+"s.toy.example"))
 	testenv.Must(r.T, r.writer.Objects(r.Context(), objects[len(objects)-1:]))
 	entry := &clusterctlv1.Provider{}
 	entry.Namespace, entry.Name = label+"-system", label
@@ -129,7 +129,7 @@ func (r *live) install(label, providerType, kind string) {
 }
 
 // exist returns which components of a provider exist, with its inventory.
-func (r *live) exist(label, kind string) []string {
+func (r *fixture) exist(label, kind string) []string {
 	r.Helper()
 	objects := append(r.objects(label, kind), *object("clusterctl.cluster.x-k8s.io/v1alpha3", "Provider", label+"-system", label, label))
 	var found []string
@@ -147,13 +147,13 @@ func (r *live) exist(label, kind string) []string {
 }
 
 // delete runs the command for infrastructure-toy, like a new process.
-func (r *live) delete(w *testenv.Wire, o Options) (messages string, err error) {
+func (r *fixture) delete(w *testenv.Wire, o Options) (messages string, err error) {
 	r.Helper()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	w.Dead = cancel
 	streams, buffers := iostreams.Test()
-	o.IO, o.Selection = streams, install.Selection{Infrastructure: []string{"toy"}}
+	o.IO, o.Selection = streams, choose.Selection{Infrastructure: []string{"toy"}}
 	o.Connect = func(management.Kubeconfig) (*management.Cluster, error) {
 		c := rest.CopyConfig(r.env.Config)
 		c.Wrap(w.Wrap)
@@ -164,7 +164,7 @@ func (r *live) delete(w *testenv.Wire, o Options) (messages string, err error) {
 }
 
 // TestKilled interrupts the deletion of a provider after its first request, its second and so on, until it is not interrupted
-// any more. Each is completed by another run. What the other provider has is never touched.
+// any longer. Each is completed by another run. What the other provider has is never touched.
 func TestKilled(t *testing.T) {
 	for _, tc := range []struct {
 		reason string
@@ -181,7 +181,7 @@ func TestKilled(t *testing.T) {
 		},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
-			r := newLive(t)
+			r := newFixture(t)
 			other := r.exist("bootstrap-toy", "boots")
 			first, total := r.undisturbed(tc.opts)
 			stops := 0
@@ -204,7 +204,7 @@ func TestKilled(t *testing.T) {
 }
 
 // undisturbed returns the number of requests before the first deletion, and of all.
-func (r *live) undisturbed(o Options) (first, total int) {
+func (r *fixture) undisturbed(o Options) (first, total int) {
 	r.Helper()
 	r.install("infrastructure-toy", "InfrastructureProvider", "toy")
 	w := &testenv.Wire{Limit: -1}
@@ -215,7 +215,7 @@ func (r *live) undisturbed(o Options) (first, total int) {
 }
 
 // killed interrupts a run, and checks that the next one completes it.
-func (r *live) killed(w *testenv.Wire, o Options, want []string) {
+func (r *fixture) killed(w *testenv.Wire, o Options, want []string) {
 	r.Helper()
 	messages, err := r.delete(w, o)
 	when := "killed at " + w.Last()
@@ -237,7 +237,7 @@ func (r *live) killed(w *testenv.Wire, o Options, want []string) {
 
 // TestKeepsObjectsOfUsers checks that CustomResourceDefinitions with objects of users are kept, whatever the labels of these.
 func TestKeepsObjectsOfUsers(t *testing.T) {
-	r := newLive(t)
+	r := newFixture(t)
 	r.install("infrastructure-toy", "InfrastructureProvider", "toy")
 	before := r.exist("infrastructure-toy", "toy")
 	mine := object("toy.example/v1", "toy", "", "mine", "bootstrap-toy")

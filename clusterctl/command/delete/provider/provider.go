@@ -12,9 +12,9 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/packages/choose"
 )
 
 // Options are the inputs of the command.
@@ -22,7 +22,7 @@ type Options struct {
 	IO         *iostreams.Streams
 	Connect    func(management.Kubeconfig) (*management.Cluster, error)
 	Kubeconfig management.Kubeconfig
-	Selection  install.Selection
+	Selection  choose.Selection
 	// All selects all installed providers, instead of Selection.
 	All bool
 	// IncludeNamespace and IncludeCRDs delete what is kept otherwise.
@@ -38,7 +38,7 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 		Long: `Delete one or more providers from the management cluster, or, with the subcommand cluster, a workload cluster.
 
 A provider's namespace and its CustomResourceDefinitions are kept, and with them all Clusters, Machines and other
-objects, unless --include-namespace and --include-crd are set. Without their providers nobody reconciles these
+objects, unless --include-namespace and --include-crd are set. Without their providers no controller reconciles these
 objects: delete workload clusters first, or move them, or install the providers again.
 
 Providers that are declared by objects of the operator are deleted with ` + "`clusterctl operator delete`" + `. --all deletes

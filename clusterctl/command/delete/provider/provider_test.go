@@ -15,9 +15,9 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 )
 
@@ -93,7 +93,7 @@ func (c *cluster) run(o Options) error {
 // TestOrder checks in which order objects are deleted: the inventory last, so that an interrupted run can be repeated.
 func TestOrder(t *testing.T) {
 	c := newCluster(t)
-	if err := c.run(Options{Selection: install.Selection{Infrastructure: []string{"toy"}}}); err != nil {
+	if err := c.run(Options{Selection: choose.Selection{Infrastructure: []string{"toy"}}}); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"ValidatingWebhookConfiguration infrastructure-toy", "Deployment infrastructure-toy", "Service infrastructure-toy", "Provider infrastructure-toy"}
@@ -107,7 +107,7 @@ func TestOrder(t *testing.T) {
 
 func TestProtectsProvidersThatStay(t *testing.T) {
 	c := newCluster(t)
-	err := c.run(Options{Selection: install.Selection{Infrastructure: []string{"toy"}}, IncludeNamespace: true})
+	err := c.run(Options{Selection: choose.Selection{Infrastructure: []string{"toy"}}, IncludeNamespace: true})
 	if err == nil || !strings.Contains(err.Error(), "namespace ns of infrastructure-toy has bootstrap-toy, too") || len(c.deleted) != 0 {
 		t.Errorf("a Namespace with a provider that stays must not be deleted, got %v, deleted %v", err, c.deleted)
 	}

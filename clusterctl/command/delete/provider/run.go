@@ -11,16 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
-	"sigs.k8s.io/cluster-api/clusterctl/progress"
 	"sigs.k8s.io/cluster-api/packages"
-	engine "sigs.k8s.io/cluster-api/packages/install"
-	"sigs.k8s.io/cluster-api/packages/installed"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/inventory"
-	"sigs.k8s.io/cluster-api/packages/operated"
-	"sigs.k8s.io/cluster-api/packages/removal"
+	"sigs.k8s.io/cluster-api/packages/live"
+	"sigs.k8s.io/cluster-api/packages/operatorobjects"
+	"sigs.k8s.io/cluster-api/packages/remove"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // operatorTimeout is how long the operator may take to delete a declared provider.
@@ -40,7 +39,7 @@ func run(ctx context.Context, opts *Options) error {
 	declared := &operator.Doomed{}
 	if opts.All {
 		declared, err = operator.PlanDeletion(ctx, m, operator.Deletion{
-			All: true, Options: removal.Options{Namespace: opts.IncludeNamespace, CRDs: opts.IncludeCRDs},
+			All: true, Options: remove.Options{Namespace: opts.IncludeNamespace, CRDs: opts.IncludeCRDs},
 		})
 		if err != nil {
 			return err
@@ -54,7 +53,7 @@ func run(ctx context.Context, opts *Options) error {
 		opts.IO.Infof("No provider is installed")
 		return nil
 	}
-	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: engine.Backoff(), Timeout: operatorTimeout}
+	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: retry.Backoff(), Timeout: operatorTimeout}
 	if err := a.Delete(ctx, declared); err != nil {
 		return err
 	}
@@ -62,10 +61,10 @@ func run(ctx context.Context, opts *Options) error {
 	for i := range providers {
 		names = append(names, providers[i].entry.Name)
 	}
-	board := progress.Show(opts.IO, names...)
+	board := opts.IO.Board(names...)
 	for _, p := range providers {
 		board.Set(p.entry.Name, fmt.Sprintf("%s: deleting %d objects", p.entry.Version, len(p.objects)))
-		err := removal.Delete(ctx, m.Client, p.objects)
+		err := remove.Delete(ctx, m.Client, p.objects)
 		if err == nil {
 			// The inventory last: after an interruption, the same command finds the provider again.
 			err = client.IgnoreNotFound(m.Client.Delete(ctx, &p.entry))
@@ -96,7 +95,7 @@ func plan(ctx context.Context, opts *Options, m *management.Cluster) ([]doomed, 
 	if err := checkNamespaces(have, entries, opts); err != nil {
 		return nil, err
 	}
-	objects, err := operated.Read(ctx, m.Client)
+	objects, err := operatorobjects.Read(ctx, m.Client)
 	if err != nil {
 		return nil, err
 	}
@@ -109,20 +108,20 @@ func plan(ctx context.Context, opts *Options, m *management.Cluster) ([]doomed, 
 		_, declared := objects[e.ManifestLabel()]
 		return declared // With --all, it is deleted before.
 	})
-	found, err := (&installed.Finder{Client: m.Client, Resources: m.Resources}).Find(ctx)
+	found, err := (&live.Finder{Client: m.Client, Resources: m.Resources}).Find(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var providers []doomed
 	var all []unstructured.Unstructured
 	for _, entry := range slices.Backward(entries) {
-		objects := removal.Select(&entry, found[entry.ManifestLabel()], removal.Options{
+		objects := remove.Select(&entry, found[entry.ManifestLabel()], remove.Options{
 			Namespace: opts.IncludeNamespace, CRDs: opts.IncludeCRDs,
 		})
 		providers = append(providers, doomed{entry: entry, objects: objects})
 		all = append(all, objects...)
 	}
-	if err := removal.Used(ctx, m.Client, entries, all); err != nil {
+	if err := remove.Used(ctx, m.Client, entries, all); err != nil {
 		return nil, fmt.Errorf("--include-crd: %w", err)
 	}
 	return providers, nil
@@ -149,7 +148,7 @@ func selected(have inventory.Inventory, opts *Options) (inventory.Inventory, err
 }
 
 // find returns the entry of an item.
-func find(have inventory.Inventory, item install.Item) (*clusterctlv1.Provider, error) {
+func find(have inventory.Inventory, item choose.Item) (*clusterctlv1.Provider, error) {
 	list := have.Of(item.Type, item.Ref.Name)
 	switch {
 	case len(list) == 0:

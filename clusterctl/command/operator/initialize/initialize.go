@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
 	"sigs.k8s.io/cluster-api/packages/catalog"
-	"sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // Options are the inputs of the command.
@@ -125,7 +125,7 @@ func run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	a := &operator.Applier{
-		IO: opts.IO, Client: m.Client, Backoff: install.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second,
+		IO: opts.IO, Client: m.Client, Backoff: retry.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second,
 	}
 	if err := a.Apply(ctx, plan); err != nil {
 		return err

@@ -10,12 +10,12 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
 	"sigs.k8s.io/cluster-api/packages/catalog"
-	engine "sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/choose"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // Options are the inputs of the command.
@@ -24,7 +24,7 @@ type Options struct {
 	Catalog    func(context.Context) (*catalog.Catalog, error)
 	Connect    func(management.Kubeconfig) (*management.Cluster, error)
 	Kubeconfig management.Kubeconfig
-	Selection  install.Selection
+	Selection  choose.Selection
 	Request    operator.PreloadRequest
 }
 
@@ -92,7 +92,7 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: engine.Backoff()}
+	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: retry.Backoff()}
 	for _, release := range releases {
 		if err := a.Store(ctx, release); err != nil {
 			return fmt.Errorf("%w; run the same command again to continue", err)

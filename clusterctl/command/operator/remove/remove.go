@@ -12,12 +12,12 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
 	"sigs.k8s.io/cluster-api/packages"
-	engine "sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/choose"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // Options are the inputs of the command.
@@ -27,7 +27,7 @@ type Options struct {
 	Kubeconfig management.Kubeconfig
 	// Core selects the core provider, Selection all others.
 	Core      bool
-	Selection install.Selection
+	Selection choose.Selection
 	Deletion  operator.Deletion
 	// WaitTimeout is in seconds, for each provider.
 	WaitTimeout int
@@ -125,6 +125,6 @@ func run(ctx context.Context, opts *Options) error {
 		opts.IO.Infof("No provider is declared, and the operator is not installed")
 		return nil
 	}
-	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: engine.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second}
+	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: retry.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second}
 	return a.Delete(ctx, plan)
 }

@@ -11,13 +11,12 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
-	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/packages/catalog"
-	engine "sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/choose"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // Options are the inputs of the command.
@@ -26,8 +25,8 @@ type Options struct {
 	Catalog    func(context.Context) (*catalog.Catalog, error)
 	Connect    func(management.Kubeconfig) (*management.Cluster, error)
 	Kubeconfig management.Kubeconfig
-	Selection  install.Selection
-	Request    upgrade.Request
+	Selection  choose.Selection
+	Request    choose.UpgradeRequest
 	// WaitTimeout is in seconds, for the operator and for each provider.
 	WaitTimeout int
 }
@@ -41,7 +40,7 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 		Long: `Change the versions in the objects that declare providers, and wait until the operator has upgraded them: all
 of them, and the operator before, to the latest versions of a contract, or some to specific versions.
 
-The core provider is upgraded first. If a new version does not start, the operator puts the former one back. Releases of
+The core provider is upgraded first. If a new version does not start, the operator rolls back. Releases of
 local repositories and of the overrides folder are stored in ConfigMaps.
 
 If a GitOps tool writes the objects, change them in its repository instead.`,
@@ -87,9 +86,9 @@ func (o *Options) complete() error {
 	return o.Request.Check()
 }
 
-// selection returns references in the form of upgrade.Request.
-func selection(refs []operator.Reference) install.Selection {
-	s := install.Selection{}
+// selection returns references in the form of choose.UpgradeRequest.
+func selection(refs []operator.Reference) choose.Selection {
+	s := choose.Selection{}
 	lists := s.Lists()
 	for _, r := range refs {
 		text := r.String()
@@ -123,7 +122,7 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: engine.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second}
+	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: retry.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second}
 	replaced := false
 	if opts.Request.Contract != "" {
 		next, err := operator.Next(ctx, all, have, "")

@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/clusterctl/move/side"
-	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/packages/catalog"
-	"sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/choose"
+	"sigs.k8s.io/cluster-api/packages/execute"
 	"sigs.k8s.io/cluster-api/packages/lock"
-	engine "sigs.k8s.io/cluster-api/packages/upgrade"
+	"sigs.k8s.io/cluster-api/packages/replace"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 const defaultWaitTimeout = 300
@@ -30,7 +30,7 @@ type Options struct {
 	Catalog    func(context.Context) (*catalog.Catalog, error)
 	Connect    func(management.Kubeconfig) (*management.Cluster, error)
 	Kubeconfig management.Kubeconfig
-	Request    upgrade.Request
+	Request    choose.UpgradeRequest
 	// WaitTimeout is in seconds, for each Deployment.
 	WaitTimeout int
 	// Self and Ended are of the Lease; see package lock.
@@ -50,11 +50,11 @@ specific versions.
 
 Everything is downloaded and checked before anything is changed. Providers are upgraded one after the other.
 The old version runs until the new one is available, so that no request to the API server fails. If the new
-version does not become available, the former one is put back. CustomResourceDefinitions, namespaces and all
+version does not become available, the provider is rolled back. CustomResourceDefinitions, namespaces and all
 objects of users are kept.
 
-The command can safely be run again after an interruption: it continues. To put the former version back
-instead, set that version.`,
+The command can safely be run again after an interruption: it continues. To roll back instead, set
+the previous version.`,
 		Example: `  # Upgrade all providers to the latest versions
   clusterctl upgrade apply --contract v1beta1
 
@@ -78,7 +78,7 @@ instead, set that version.`,
 	clusterflags.AddProviders(cmd, f, &opts.Kubeconfig, &opts.Request.Selection, "name:version")
 	cmd.Flags().StringVar(&opts.Request.Contract, "contract", "", "Upgrade all providers to the latest versions of this `contract`, for example v1beta1")
 	cmd.Flags().Bool("wait-providers", false, "Wait until the upgraded providers are available. That is always done, because each provider must be available before the next one is upgraded")
-	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", defaultWaitTimeout, "How many `seconds` to wait for each Deployment before the former version is put back")
+	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", defaultWaitTimeout, "How many `seconds` to wait for each Deployment before the provider is rolled back")
 	return cmd
 }
 
@@ -109,15 +109,15 @@ func run(ctx context.Context, opts *Options) error {
 	if m, err = m.Unlimited(); err != nil {
 		return err
 	}
-	cluster := &side.Side{Client: m.Client, Name: "management", Host: m.Host, Backoff: side.Backoff()}
 	held := &lock.Lock{
-		Task: engine.Task(), Config: m.Config, Namespace: engine.LockNamespace, Self: opts.Self, Ended: opts.Ended, Do: cluster.Do,
-		Clock: opts.Clock, Say: opts.IO.Infof,
+		Task: replace.Task(), Config: m.Config, Namespace: replace.LockNamespace, Self: opts.Self, Ended: opts.Ended,
+		Retry: retry.Policy{Backoff: retry.Backoff()},
+		Clock: opts.Clock, Say: opts.IO.Infof, Explain: management.Text,
 	}
 	opts.IO.Infof("Checking the versions of the providers")
-	a := &upgrade.Applier{
-		IO: opts.IO, Hold: held.Hold, Backoff: install.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second,
-		Planner: upgrade.Planner{Catalog: all, Cluster: m},
+	u := &execute.Upgrader{
+		Display: opts.IO, Client: m.Client, Hold: held.Hold, Backoff: retry.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second,
+		Planner: &choose.UpgradePlanner{Catalog: all, Client: m.Client, Resources: m.Resources},
 	}
-	return a.Apply(ctx, opts.Request)
+	return u.Upgrade(ctx, opts.Request)
 }

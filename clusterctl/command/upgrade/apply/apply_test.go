@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -75,7 +75,7 @@ func TestPutsBack(t *testing.T) {
 	if err == nil {
 		t.Fatalf("want an error, got:\n%s", out)
 	}
-	for _, want := range []string{"cluster-api was not upgraded to v1.2.0: Deployment up-system/up-controller ", `image "registry.example/up:v1.2.0"`, ": v1.0.0 was put back"} {
+	for _, want := range []string{"cluster-api was not upgraded to v1.2.0: Deployment up-system/up-controller ", `image "registry.example/up:v1.2.0"`, ": rolled back to v1.0.0"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got: %v", want, err)
 		}
@@ -105,7 +105,7 @@ func TestAgain(t *testing.T) {
 func TestContract(t *testing.T) {
 	w := newWorld(t)
 	ends := w.ends()
-	latest := upgrade.Request{Contract: "v1beta1"}
+	latest := choose.UpgradeRequest{Contract: "v1beta1"}
 	if out, err := w.request(all(), w.stable, latest); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -118,7 +118,7 @@ func TestContract(t *testing.T) {
 	// The journal of an upgrade that was killed before it was completed is found by its version alone.
 	w.back(all(), ends)
 	if _, err := w.request(untilCutover(), w.stable, latest); err == nil {
-		t.Fatal("it was to be killed")
+		t.Fatal("it must be killed")
 	}
 	if out, err := w.request(all(), w.stable, latest); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -127,22 +127,22 @@ func TestContract(t *testing.T) {
 	w.back(all(), ends)
 }
 
-// TestInterrupted: the former version can be put back although the repository does not have it any more.
+// TestInterrupted: an upgrade can be rolled back although the repository no longer has the previous version.
 func TestInterrupted(t *testing.T) {
 	w := newWorld(t)
 	ends := w.ends()
 	if _, err := w.apply(untilCutover(), w.repository, newVersion); err == nil {
-		t.Fatal("it was to be killed")
+		t.Fatal("it must be killed")
 	}
 	out, err := w.apply(all(), t.TempDir(), oldVersion)
-	if err != nil || !strings.Contains(out, "cluster-api v1.0.0 was put back") {
+	if err != nil || !strings.Contains(out, "cluster-api was rolled back to v1.0.0") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	w.check("after the former version", ends[oldVersion])
+	w.check("after the previous version", ends[oldVersion])
 }
 
 // TestTwoAtOnce: of two processes with the same upgrade, the second waits for the first. Without the Lease, the failure of one,
-// such as a conflict, would put back what the other upgrades.
+// such as a conflict, would roll back what the other upgrades.
 func TestTwoAtOnce(t *testing.T) {
 	w := newWorld(t)
 	ends := w.ends()

@@ -22,19 +22,19 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/clusterctl/install"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/config"
-	distributioninstall "sigs.k8s.io/cluster-api/packages/install"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/lock"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/repository"
+	"sigs.k8s.io/cluster-api/packages/retry"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -102,8 +102,8 @@ spec: VERSION
 ---
 `
 
-// former is the part of the old version alone, changed that of all others, with the same names in part.
-const former = `
+// onlyOld is the part of the old version alone, changed that of all others, with the same names in part.
+const onlyOld = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: up-manager-role}
@@ -213,7 +213,7 @@ func releases(bundle string) map[string]string {
 		return r.Replace(strings.Join(parts, ""))
 	}
 	return map[string]string{
-		oldVersion:          of(oldVersion, "before", 0, definition("Thing", "v1alpha1", "v1"), common, former),
+		oldVersion:          of(oldVersion, "before", 0, definition("Thing", "v1alpha1", "v1"), common, onlyOld),
 		newVersion:          of(newVersion, "after", 0, definition("Thing", "v2", "v1"), definition("Added", "v1"), common, changed),
 		brokenVersion:       of(brokenVersion, "after", 1, definition("Thing", "v2", "v1"), definition("Added", "v1"), common, changed),
 		incompatibleVersion: of(incompatibleVersion, "after", 0, definition("Thing", "v2"), common, changed),
@@ -280,7 +280,7 @@ func (w *world) install(bundle string) {
 	w.Helper()
 	certManager := strings.NewReplacer("up.example", "cert-manager.io", "scope: Cluster", "scope: Namespaced").Replace(definition("Certificate", "v1") + definition("Issuer", "v1"))
 	cluster := w.connect(nil)
-	writer := &distributioninstall.Writer{Client: cluster.Client, Backoff: distributioninstall.Backoff()}
+	writer := &apply.Writer{Client: cluster.Client, Backoff: retry.Backoff()}
 	// Thing was stored in its first version.
 	for _, text := range []string{certManager, definition("Thing", "v1alpha1"), "{apiVersion: up.example/v1alpha1, kind: Thing, metadata: {name: mine}, spec: kept}"} {
 		objects, err := manifest.Parse([]byte(text))
@@ -321,11 +321,11 @@ func (w *world) connect(n *testenv.Wire) *management.Cluster {
 // apply upgrades to a version of a repository.
 func (w *world) apply(n *testenv.Wire, dir, version string) (string, error) {
 	w.Helper()
-	return w.request(n, dir, upgrade.Request{Selection: install.Selection{Core: "cluster-api:" + version}})
+	return w.request(n, dir, choose.UpgradeRequest{Selection: choose.Selection{Core: "cluster-api:" + version}})
 }
 
 // request runs the command like a new process.
-func (w *world) request(n *testenv.Wire, dir string, r upgrade.Request) (string, error) {
+func (w *world) request(n *testenv.Wire, dir string, r choose.UpgradeRequest) (string, error) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
 	defer cancel()

@@ -35,8 +35,8 @@ type way struct {
 }
 
 // TestKilled interrupts upgrades, in turns to the new and to the old version, after their first request, their second and so on,
-// until one is not interrupted any more. Each is continued by another run, which completes it; if the version has disappeared
-// from the repository meanwhile, it puts the former one back.
+// until one is no longer interrupted. Each is continued by another run, which completes it; if the version has disappeared
+// from the repository meanwhile, it rolls back.
 func TestKilled(t *testing.T) {
 	w := newWorld(t)
 	ends := w.ends()

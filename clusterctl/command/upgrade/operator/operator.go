@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
 	"sigs.k8s.io/cluster-api/packages/catalog"
-	"sigs.k8s.io/cluster-api/packages/install"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // Options are the inputs of the command.
@@ -83,6 +83,6 @@ func run(ctx context.Context, opts *Options) error {
 		opts.IO.Infof("The operator is up to date: it has version %s", have.Version)
 		return nil
 	}
-	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: install.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second}
+	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: retry.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second}
 	return a.Replace(ctx, m, next)
 }

@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/operator"
-	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/catalog"
 	"sigs.k8s.io/cluster-api/packages/certmanager"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/inventory"
-	"sigs.k8s.io/cluster-api/packages/operated"
+	"sigs.k8s.io/cluster-api/packages/operatorobjects"
 )
 
 // Options are the inputs of the command.
@@ -75,15 +75,15 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	releases, err := upgrade.Read(ctx, all, installed)
+	releases, err := choose.ReadReleases(ctx, all, installed)
 	if err != nil {
 		return err
 	}
-	plans, err := upgrade.Plans(installed, releases)
+	plans, err := choose.ContractPlans(installed, releases)
 	if err != nil {
 		return err
 	}
-	declared, err := operated.Read(ctx, m.Client)
+	declared, err := operatorobjects.Read(ctx, m.Client)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func printCertManager(w io.Writer, installed, wanted string) {
 }
 
 // printPlan prints a plan. With declared, the command that changes the objects of the operator is proposed.
-func printPlan(out io.Writer, p upgrade.Plan, declared bool) error {
+func printPlan(out io.Writer, p choose.ContractPlan, declared bool) error {
 	command := "clusterctl upgrade apply"
 	if declared {
 		command = "clusterctl operator upgrade apply"

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/clusterctl/upgrade"
+	"sigs.k8s.io/cluster-api/packages/choose"
 )
 
 func TestPrintPlan(t *testing.T) {
@@ -42,7 +42,7 @@ func TestPrintPlan(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			p := upgrade.Plan{Contract: tc.contract, Core: core, Items: []upgrade.Item{{Installed: core, Next: tc.next}}}
+			p := choose.ContractPlan{Contract: tc.contract, Core: core, Items: []choose.ContractItem{{Installed: core, Next: tc.next}}}
 			if err := printPlan(&out, p, false); err != nil {
 				t.Fatal(err)
 			}

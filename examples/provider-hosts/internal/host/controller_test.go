@@ -13,7 +13,7 @@ import (
 
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
-	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 )
@@ -44,7 +44,7 @@ func TestPhase(t *testing.T) {
 			api.Cache.Show(tc.cached...)
 			c := &Controller{api.ForController()}
 			host := &hostsv1.Host{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "h"}, Spec: tc.spec}
-			if _, err := step.Try(t.Context(), host, host, c.Declared().Step("phase")); err != nil {
+			if _, err := steptest.Run(t.Context(), host, host, c.Declared().Step("phase")); err != nil {
 				t.Fatal(err)
 			}
 			got := condition.Get(host, hostsv1.HostAvailableCondition)

@@ -54,14 +54,14 @@ func (c *Controller) claim(ctx context.Context, s *scope) (step.Result, error) {
 
 // hold writes the claim of a HostMachine and the finalizer of the Host, unless they are there.
 func (c *Controller) hold(ctx context.Context, host *hostsv1.Host, m *hostsv1.HostMachine) error {
-	err := c.PatchIfUnchanged(ctx, host, func() {
+	err := c.Patch(ctx, host, func() {
 		if host.Spec.Claim == nil {
 			host.Spec.Claim = &hostsv1.Claim{Machine: m.Name, ID: m.UID}
 		}
 		if host.DeletionTimestamp == nil { // finalizers cannot be added later
 			controllerutil.AddFinalizer(host, hostsv1.HostFinalizer)
 		}
-	})
+	}, step.IfUnchanged)
 	if err != nil {
 		return fmt.Errorf("claiming Host %s: %w", host.Name, err)
 	}

@@ -17,13 +17,14 @@ import (
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
 func TestStepsAreDocumented(t *testing.T) {
-	testenv.StepsDocumented(t, (&Controller{}).Declared().Names())
+	testenv.StepsDocumentedExcept(t, []string{"owners", "finalizer"}, (&Controller{}).Declared().Names())
 }
 
 // build builds the objects of Cluster c in namespace ns.
@@ -307,7 +308,7 @@ func TestResetting(t *testing.T) {
 			return resetting(obj, newHost("h"), tc.answer), nil
 		}).
 			Sets(hostsv1.HostReleasedCondition)
-		result, err := step.Try(t.Context(), obj, &scope{}, released)
+		result, err := steptest.Run(t.Context(), obj, &scope{}, released)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -343,7 +344,7 @@ func TestFail(t *testing.T) {
 			obj := newMachine()
 			s := &scope{obj: obj, host: newHost("h")}
 			result := step.Do("bootstrap", func(ctx context.Context, s *scope) (step.Result, error) { return fail(ctx, s, tc.state), nil }).Sets(hostsv1.BootstrappedCondition)
-			if _, err := step.Try(t.Context(), obj, s, result); err != nil {
+			if _, err := steptest.Run(t.Context(), obj, s, result); err != nil {
 				t.Fatal(err)
 			}
 			if got := condition.Get(obj, hostsv1.BootstrappedCondition); got == nil || got.Message != tc.want || *obj.Status.FailureMessage != tc.want {

@@ -47,11 +47,11 @@ func (c *Controller) free(ctx context.Context, m *hostsv1.HostMachine, host *hos
 		}
 		clean = answer == "reset" || answer == "none" // else the Host has state of another claim
 	}
-	err := c.PatchIfUnchanged(ctx, host, func() {
+	err := c.Patch(ctx, host, func() {
 		host.Spec.Claim = nil
 		host.Spec.Unschedulable = host.Spec.Unschedulable || !clean
 		controllerutil.RemoveFinalizer(host, hostsv1.HostFinalizer)
-	})
+	}, step.IfUnchanged)
 	if client.IgnoreNotFound(err) != nil {
 		return step.Done(), fmt.Errorf("releasing Host %s: %w", host.Name, err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/ssh"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-host,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=hosts,versions=v1alpha1,name=validation.host.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
@@ -23,10 +23,10 @@ import (
 func Register(mgr ctrl.Manager) error {
 	kind := hostsv1.GroupVersion.WithKind
 	return errors.Join(
-		hooks.Register(mgr, &hostsv1.Host{}, nil, hooks.Check(kind("Host"), host)),
-		hooks.Register(mgr, &hostsv1.HostMachine{}, nil, hooks.Check(kind("HostMachine"), machine)),
-		hooks.Register(mgr, &hostsv1.HostMachineTemplate{}, nil, hooks.Check(kind("HostMachineTemplate"), machineTemplate)),
-		hooks.Register(mgr, &hostsv1.HostClusterTemplate{}, nil, hooks.Check(kind("HostClusterTemplate"), clusterTemplate)),
+		webhooks.Register(mgr, &hostsv1.Host{}, nil, webhooks.Check(kind("Host"), host)),
+		webhooks.Register(mgr, &hostsv1.HostMachine{}, nil, webhooks.Check(kind("HostMachine"), machine)),
+		webhooks.Register(mgr, &hostsv1.HostMachineTemplate{}, nil, webhooks.Check(kind("HostMachineTemplate"), machineTemplate)),
+		webhooks.Register(mgr, &hostsv1.HostClusterTemplate{}, nil, webhooks.Check(kind("HostClusterTemplate"), clusterTemplate)),
 	)
 }
 
@@ -53,7 +53,7 @@ func machine(_ context.Context, before, after *hostsv1.HostMachine) field.ErrorL
 	if was.Host == nil {
 		was.Host = after.Spec.Host
 	}
-	return hooks.Immutable(path, was, after.Spec)
+	return webhooks.Immutable(path, was, after.Spec)
 }
 
 // machineTemplate rejects all changes, except in dry runs of the topology controller.
@@ -65,17 +65,17 @@ func machineTemplate(ctx context.Context, before, after *hostsv1.HostMachineTemp
 		}
 		return selector(spec, path)
 	}
-	if hooks.TopologyDryRun(ctx, after) {
+	if webhooks.TopologyDryRun(ctx, after) {
 		return nil
 	}
-	return hooks.Immutable(path, before.Spec.Template.Spec, spec)
+	return webhooks.Immutable(path, before.Spec.Template.Spec, spec)
 }
 
 func clusterTemplate(_ context.Context, before, after *hostsv1.HostClusterTemplate) field.ErrorList {
 	if before == nil {
 		return nil
 	}
-	return hooks.Immutable(field.NewPath("spec", "template", "spec"), before.Spec.Template.Spec, after.Spec.Template.Spec)
+	return webhooks.Immutable(field.NewPath("spec", "template", "spec"), before.Spec.Template.Spec, after.Spec.Template.Spec)
 }
 
 func selector(spec hostsv1.HostMachineSpec, path *field.Path) field.ErrorList {

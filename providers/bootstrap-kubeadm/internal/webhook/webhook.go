@@ -12,7 +12,7 @@ import (
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-bootstrap-cluster-x-k8s-io-v1beta1-kubeadmconfig,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=bootstrap.cluster.x-k8s.io,resources=kubeadmconfigs,versions=v1beta1,name=default.kubeadmconfig.bootstrap.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -22,10 +22,10 @@ import (
 
 // Register serves the webhooks. ignition is the state of its feature gate.
 func Register(mgr ctrl.Manager, ignition bool) error {
-	if err := hooks.Register(mgr, &bootstrapv1.KubeadmConfig{}, configs{ignition}, configs{ignition}); err != nil {
+	if err := webhooks.Register(mgr, &bootstrapv1.KubeadmConfig{}, configs{ignition}, configs{ignition}); err != nil {
 		return err
 	}
-	return hooks.Register(mgr, &bootstrapv1.KubeadmConfigTemplate{}, templates{ignition}, templates{ignition})
+	return webhooks.Register(mgr, &bootstrapv1.KubeadmConfigTemplate{}, templates{ignition}, templates{ignition})
 }
 
 type configs struct{ ignition bool }

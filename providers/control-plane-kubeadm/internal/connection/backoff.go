@@ -29,9 +29,9 @@ func (*backoffError) Error() string { return ErrBackoff.Error() }
 // Unwrap returns ErrBackoff.
 func (*backoffError) Unwrap() error { return ErrBackoff }
 
-// Await turns a step's error into a wait if it is only due to backoffs: an earlier retry would call nothing. Of several joined
+// WaitForBackoff turns a step's error into a wait if it is only due to backoffs: an earlier retry would call nothing. Of several joined
 // errors, those that are not due to backoffs are returned.
-func Await(result step.Result, err error) (step.Result, error) {
+func WaitForBackoff(result step.Result, err error) (step.Result, error) {
 	left, rest := split(err)
 	if rest != nil || left == 0 {
 		return result, rest

@@ -42,7 +42,7 @@ func TestBackoffsEndWithTheConnection(t *testing.T) {
 	})
 }
 
-func TestAwait(t *testing.T) {
+func TestWaitForBackoff(t *testing.T) {
 	short, long, other := &backoffError{left: time.Second}, &backoffError{left: time.Minute}, errors.New("no disk space")
 	tests := map[string]struct {
 		reason string
@@ -61,7 +61,7 @@ func TestAwait(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			result, err := Await(tc.result, tc.err)
+			result, err := WaitForBackoff(tc.result, tc.err)
 			if !errors.Is(err, tc.want) || errors.Is(err, ErrBackoff) || result.After() != tc.after || result.Ends() != tc.waits {
 				t.Errorf("%s\nAwait(): error %v, after %s, waits %t; want %v, %s, %t", tc.reason, err, result.After(), result.Ends(), tc.want, tc.after, tc.waits)
 			}

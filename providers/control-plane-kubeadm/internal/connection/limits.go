@@ -98,25 +98,25 @@ func (b *bounded) KubeadmConfigExists(ctx context.Context) (exists bool, err err
 // Etcd implements Workload. Members with a backoff are reported with ErrBackoff.
 func (b *bounded) Etcd(ctx context.Context, nodes []string) []quorum.Member {
 	begun, most := b.clock.Now(), min(ReadLimit, b.reads)
-	asked := slices.DeleteFunc(slices.Clone(nodes), func(node string) bool {
+	queried := slices.DeleteFunc(slices.Clone(nodes), func(node string) bool {
 		return most <= 0 || b.backoffs.left(b.uid, etcdMember+node, begun) > 0
 	})
 	ctx, cancel := context.WithTimeout(ctx, max(most, 0))
 	defer cancel()
-	answers := map[string]quorum.Member{}
-	all := b.Workload.Etcd(ctx, asked)
+	responses := map[string]quorum.Member{}
+	all := b.Workload.Etcd(ctx, queried)
 	b.reads -= b.clock.Since(begun)
-	for _, answer := range all {
-		b.note(ctx, etcdMember+answer.Node, answer.Err, most == ReadLimit)
-		answers[answer.Node] = answer
+	for _, response := range all {
+		b.note(ctx, etcdMember+response.Node, response.Err, most == ReadLimit)
+		responses[response.Node] = response
 	}
 	all = make([]quorum.Member, 0, len(nodes))
 	for _, node := range nodes {
-		answer, ok := answers[node]
+		response, ok := responses[node]
 		if !ok {
-			answer = quorum.Member{Node: node, Err: ErrBackoff}
+			response = quorum.Member{Node: node, Err: ErrBackoff}
 		}
-		all = append(all, answer)
+		all = append(all, response)
 	}
 	return all
 }

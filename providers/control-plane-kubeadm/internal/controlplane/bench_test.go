@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/plan"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 )
 
 // bench is a Controller in a World.
@@ -34,16 +34,16 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 }
 
 func benchOf(w *kcptest.World) *bench {
-	return &bench{World: w, controller: New(w.Outside, w.External, w.Client, unreachable{}, nil), s: &scope{}, Secrets: w.Client, Workloads: unreachable{}}
+	return &bench{World: w, controller: newController(w.Outside, w.External, w.Client, unreachable{}, nil), s: &scope{}, Secrets: w.Client, Workloads: unreachable{}}
 }
 
 // declared returns the controller with the current clients and clocks, which tests replace.
 func (b *bench) declared() step.Controller[*controlplanev1.KubeadmControlPlane, *scope] {
 	c := b.controller
-	c.Outside, c.Credentials.Outside, c.MachinePools = b.Outside, b.Outside, b.MachinePools
-	c.Credentials.Secrets = b.Secrets
-	c.Snapshots.Client, c.Snapshots.Clock = b.Client, b.Clock
-	c.Connector.Clock, c.Connector.Workloads = b.Clock, b.Workloads
+	c.Outside, c.credentials.Outside, c.machines.Outside, c.members.Outside = b.Outside, b.Outside, b.Outside, b.Outside
+	c.machinePools, c.credentials.Secrets = b.MachinePools, b.Secrets
+	c.snapshots.Client, c.snapshots.Clock = b.Client, b.Clock
+	c.connector.Clock, c.connector.Workloads = b.Clock, b.Workloads
 	return c.declared()
 }
 
@@ -55,7 +55,7 @@ func (b *bench) take(ctx context.Context, names ...string) (step.Result, error) 
 	for _, name := range names {
 		steps = append(steps, declared.Step(name))
 	}
-	return step.Try(ctx, b.KCP, b.s, steps...)
+	return steptest.Run(ctx, b.KCP, b.s, steps...)
 }
 
 // remove takes the steps of a control plane that is being deleted.
@@ -63,17 +63,17 @@ func (b *bench) remove(ctx context.Context) (step.Result, error) {
 	declared := b.declared()
 	b.s.ControlPlane = b.ControlPlane
 	var err error
-	if b.s.workers, err = b.controller.deleter().Workers(ctx, b.ControlPlane); err != nil {
-		return step.Result{}, err
+	if b.s.workers, err = b.controller.cachedWorkers(ctx, b.ControlPlane); err != nil {
+		return step.Done(), err
 	}
-	return step.Try(ctx, b.KCP, b.s, declared.Deletion...)
+	return steptest.Run(ctx, b.KCP, b.s, declared.Deletion...)
 }
 
 // next returns the next action.
-func (b *bench) next() plan.Action {
+func (b *bench) next() scale.Action {
 	b.s.ControlPlane = b.ControlPlane
-	d, _ := scale.Plan(b.s.membership(), b.s.connection.Reason)
-	return d.Action
+	action, _ := scale.Plan(b.s.membership(), b.s.connection.Reason)
+	return action
 }
 
 // workloads connects to one workload cluster.
@@ -118,7 +118,7 @@ func reload(t *testing.T, b *bench, f *kcptest.Workload) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.s.inspection.Observed = observed
+	b.s.observed = observed
 }
 
 // play takes the steps of the next reconcile that delete, hold and create Machines.
@@ -128,7 +128,7 @@ func (b *bench) play(t *testing.T, f *kcptest.Workload) {
 	b.s.ControlPlane = b.ControlPlane
 	declared := b.declared()
 	steps := step.All(declared.Step("pre-terminate"), step.InOrder(declared.Step("plan"), declared.Step("scale")))
-	if _, err := step.Try(t.Context(), b.KCP, b.s, steps); err != nil {
+	if _, err := steptest.Run(t.Context(), b.KCP, b.s, steps); err != nil {
 		t.Fatal(err)
 	}
 	reload(t, b, f)

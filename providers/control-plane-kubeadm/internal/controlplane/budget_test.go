@@ -46,7 +46,7 @@ func TestWritesOfOneMachine(t *testing.T) {
 	m := j.machines()[0]
 	j.eventually("the expiry being recorded", func() (bool, string) {
 		j.must(j.Get(t.Context(), client.ObjectKeyFromObject(&m), config))
-		return recorded(config.Annotations), "it is not"
+		return hasExpiry(config.Annotations), "it is not"
 	})
 	for i, b := range budget {
 		watches[i].Stop()

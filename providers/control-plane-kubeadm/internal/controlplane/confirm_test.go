@@ -12,8 +12,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/plan"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -55,6 +54,10 @@ func TestDecisionsWithAStaleCache(t *testing.T) {
 		{reason: "it is paused", stale: live(func(k *controlplanev1.KubeadmControlPlane) {
 			k.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		})},
+		{reason: "its Cluster is paused", stale: func(_ *testing.T, b *bench) {
+			b.Diverge()
+			b.LiveCluster.Spec.Paused = true
+		}},
 		{reason: "it was deleted and created again", stale: live(func(k *controlplanev1.KubeadmControlPlane) { k.UID = "another" })},
 		{reason: "another leader remediates", stale: live(func(k *controlplanev1.KubeadmControlPlane) {
 			k.Annotations = map[string]string{controlplanev1.RemediationInProgressAnnotation: "{}"}
@@ -76,7 +79,7 @@ func TestDecisionsWithAStaleCache(t *testing.T) {
 			b, _ := three(t)
 			tc.stale(t, b)
 			before, all := b.Count(t)
-			if action := b.next(); action.Kind != plan.ScaleDown || len(action.Blocked) > 0 {
+			if action := b.next(); action.Kind != scale.ScaleDown || len(action.Blocked) > 0 {
 				t.Fatalf("the plan is %+v", action)
 			}
 			_, err := b.take(t.Context(), "plan", "scale")
@@ -107,11 +110,11 @@ func TestInitializationWithAStaleCache(t *testing.T) {
 			b := newBench(t)
 			b.Diverge()
 			tc.live(b)
-			if action := b.next(); action.Kind != plan.Initialize {
+			if action := b.next(); action.Kind != scale.Initialize {
 				t.Fatalf("the plan is %+v", action)
 			}
 			result, err := b.take(t.Context(), "plan", "scale")
-			if err != nil || result.After() != live.Retry {
+			if err != nil || result.After() != snapshot.StaleRetry {
 				t.Errorf("result %+v, error %v, want to wait for the cache", result, err)
 			}
 			if _, all := b.Count(t); all != 0 {
@@ -141,7 +144,7 @@ func TestInitializationWithANewCANeedsNoReads(t *testing.T) {
 	}
 	initialize := func(t *testing.T, b *bench) (reads, machines int) {
 		t.Helper()
-		if action := b.next(); action.Kind != plan.Initialize {
+		if action := b.next(); action.Kind != scale.Initialize {
 			t.Fatalf("the plan is %+v", action)
 		}
 		b.API.LiveReads = nil
@@ -240,10 +243,10 @@ func TestWhatConfirmationCosts(t *testing.T) {
 	}
 	b.KCP.Spec.Replicas = ptr.To[int32](1)
 	b.play(t, f)
-	if len(b.API.LiveReads) != 2 {
-		t.Errorf("deleting a Machine costs %d reads past the cache, want the control plane and its Machines", len(b.API.LiveReads))
+	if len(b.API.LiveReads) != 3 {
+		t.Errorf("deleting a Machine costs %d reads past the cache, want the control plane, its Cluster and its Machines", len(b.API.LiveReads))
 	}
-	if live.Retry < time.Second {
-		t.Errorf("with a stale cache, reconciles are retried every %s", live.Retry)
+	if snapshot.StaleRetry < time.Second {
+		t.Errorf("with a stale cache, reconciles are retried every %s", snapshot.StaleRetry)
 	}
 }

@@ -2,59 +2,73 @@ package controlplane
 
 import (
 	"context"
-	"sync"
 
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/credentials"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/deletion"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/remediation"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/status"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/pki"
+	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
-// Controller reconciles KubeadmControlPlanes.
-type Controller struct {
-	// Outside writes as machines.FieldManager.
-	step.Outside
-	External    external.Reader
-	Snapshots   snapshot.Reader
-	Credentials *credentials.Provider
-	Connector   *connection.Connector
-	// MachinePools is true if the kind MachinePool is enabled.
-	MachinePools bool
-
-	// maintained holds what was maintained, by the UID of the control plane. Losing it costs a few reads.
-	maintained sync.Map
+// Connections is the source of requests for events in workload clusters. remote.Clusters implements it.
+type Connections interface {
+	Source(events remote.Events) source.Source
 }
 
-// New returns a Controller. The reader secrets is a credentials.SecretReader.
-func New(outside step.Outside, external external.Reader, secrets client.Reader, workloads connection.Workloads, keys *pki.Keys) *Controller {
-	return &Controller{
-		Outside: outside, External: external,
-		Snapshots:   snapshot.Reader{Client: outside.Client, External: external, Clock: outside.Clock},
-		Credentials: &credentials.Provider{Outside: outside, Secrets: secrets, Keys: keys},
-		Connector:   &connection.Connector{Workloads: workloads, Clock: outside.Clock},
+// Options configure the controller.
+type Options struct {
+	// Concurrency is how many control planes are reconciled at the same time.
+	Concurrency int
+	// Filter selects the objects that this manager reconciles.
+	Filter watch.Filter
+	// Secrets reads Secrets of clusters: a credentials.SecretReader.
+	Secrets client.Reader
+	// Workloads connects to workload clusters.
+	Workloads connection.Workloads
+	// Connections is the source of events of workload clusters.
+	Connections Connections
+	// MachinePools is true if the kind MachinePool is enabled.
+	MachinePools bool
+	// Keys generates keys. The manager runs it.
+	Keys *pki.Keys
+}
+
+// Setup adds the controller, and that of orphaned Machines, to a manager.
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	outside := step.OutsideOf(mgr, "kubeadm-control-plane-controller", o.Filter)
+	outside.Client = client.WithFieldOwner(outside.Client, machines.FieldManager)
+	externals := external.Reader{Client: mgr.GetClient(), Versions: contract.APIVersions{Reader: mgr.GetClient()}}
+	c := newController(outside, externals, o.Secrets, o.Workloads, o.Keys)
+	c.machinePools = o.MachinePools
+	declared := c.declared()
+	declared.Concurrency = o.Concurrency
+	declared.Watches = append(declared.Watches, step.From(o.Connections.Source(c.workloadEvents())))
+	if err := step.Add(ctx, mgr, outside, declared); err != nil {
+		return err
 	}
+	return setupOrphanedMachines(ctx, mgr, step.OutsideOf(mgr, "kubeadm-control-plane-controller", o.Filter), o.Concurrency)
 }
 
 // declared declares the controller.
 func (c *Controller) declared() step.Controller[*controlplanev1.KubeadmControlPlane, *scope] {
 	return step.Controller[*controlplanev1.KubeadmControlPlane, *scope]{
-		Name: "kubeadmcontrolplane",
-		New:  func() *controlplanev1.KubeadmControlPlane { return &controlplanev1.KubeadmControlPlane{} },
+		Name:    "kubeadmcontrolplane",
+		New:     func() *controlplanev1.KubeadmControlPlane { return &controlplanev1.KubeadmControlPlane{} },
+		Events:  predicate.Funcs{}, // resyncs too
+		Indexes: c.indexes(),
+		Watches: c.watches(),
 		Paused: func(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (bool, error) {
 			cluster, err := snapshot.OwnerCluster(ctx, c.Client, kcp)
 			return cluster != nil && cluster.Spec.Paused, err
@@ -64,21 +78,20 @@ func (c *Controller) declared() step.Controller[*controlplanev1.KubeadmControlPl
 			step.Do("cluster", hasCluster),
 			step.Do("own", c.own),
 			step.Do("infrastructure", infrastructure),
-			step.All(c.reconcileExisting(), c.provide(), c.change()),
+			step.All(c.reconcileExisting(), c.prepare(), c.change()),
 		},
 		Deletion: []step.Step[*scope]{
 			step.Do("cluster", hasCluster),
 			step.Do("finalizer", hasFinalizer),
 			step.When((*scope).hasWorkers, step.All(
-				step.When((*scope).losesMachines, step.Do("connect", c.connect), step.Do("observe", observe), step.Do("pre-terminate", patient(c.preTerminate))),
-				step.Do("workers", awaitWorkers),
+				step.When((*scope).losesMembers,
+					step.Do("connect", c.connect), step.Do("observe", observe), step.Do("pre-terminate", withBackoff(c.preTerminate))),
+				step.Do("workers", waitForWorkers),
 			)),
 			step.Do("machines", c.deleteMachines),
 			step.Do("release", c.release),
 		},
-		Report: []step.Step[*scope]{step.Do("report", func(ctx context.Context, s *scope) (step.Result, error) {
-			return status.Report(ctx, s.found())
-		})},
+		Report:     []step.Step[*scope]{step.Do("report", report)},
 		Conditions: conditions(),
 		Progress:   progress(),
 		Observed: func(kcp *controlplanev1.KubeadmControlPlane, generation int64) {
@@ -98,13 +111,13 @@ func (c *Controller) reconcileExisting() step.Step[*scope] {
 		step.Do("initialized", initialized).Sets(controlplanev1.AvailableCondition),
 		step.Do("stranded", stranded).Sets(controlplanev1.MachinesCreatedCondition),
 		step.Do("inspect", c.inspect),
-		step.Do("pre-terminate", patient(c.preTerminate)),
-		step.Do("orphaned-members", patient(c.removeOrphaned)),
+		step.Do("pre-terminate", withBackoff(c.preTerminate)),
+		step.Do("orphaned-members", withBackoff(c.orphanedMembers)),
 	)
 }
 
-// provide creates what new Machines need.
-func (c *Controller) provide() step.Step[*scope] {
+// prepare creates what new Machines need.
+func (c *Controller) prepare() step.Step[*scope] {
 	return step.InOrder(
 		step.Do("certificates", c.certificates).Sets(controlplanev1.CertificatesAvailableCondition),
 		step.Do("endpoint", endpoint),
@@ -113,15 +126,15 @@ func (c *Controller) provide() step.Step[*scope] {
 	)
 }
 
-// change changes the number of Machines, if provide has completed, and then maintains the workload cluster.
+// change changes the number of Machines, if prepare has completed, and then maintains the workload cluster.
 func (c *Controller) change() step.Step[*scope] {
 	return step.InOrder(
-		step.When(func(s *scope) bool { return s.provided },
-			step.Do("remediate", patient(c.remediate)),
-			step.Do("plan", decide),
-			step.Do("scale", patient(c.scale)).Sets(controlplanev1.MachinesCreatedCondition),
+		step.When((*scope).machinesCanBeCreated,
+			step.Do("remediate", withBackoff(c.remediate)),
+			step.Do("plan", plan),
+			step.Do("scale", withBackoff(c.scale)).Sets(controlplanev1.MachinesCreatedCondition),
 		),
-		step.Do("maintain", patient(c.maintain)),
+		step.Do("maintain", withBackoff(c.maintain)),
 	)
 }
 
@@ -145,28 +158,4 @@ func progress() *step.Progress {
 		First:     []string{"selector", "replicas", "updatedReplicas", "unavailableReplicas"},
 		FirstTrue: []clusterv1.ConditionType{controlplanev1.MachinesCreatedCondition, controlplanev1.CertificatesAvailableCondition},
 	}
-}
-
-func (c *Controller) confirm() live.Reader { return live.Reader{Reader: c.Live} }
-
-func (c *Controller) machines() *machines.Manager {
-	return &machines.Manager{Outside: c.Outside, External: c.External, Confirm: c.confirm()}
-}
-
-func (c *Controller) members() *membership.Remover {
-	return &membership.Remover{Outside: c.Outside, Confirm: c.confirm()}
-}
-
-func (c *Controller) deleter() deletion.Deleter {
-	return deletion.Deleter{Outside: c.Outside, Confirm: c.confirm(), MachinePools: c.MachinePools}
-}
-
-func (c *Controller) inspector() health.Inspector { return health.Inspector{Outside: c.Outside} }
-
-func (c *Controller) remediator() remediation.Remediator {
-	return remediation.Remediator{Machines: c.machines(), Confirm: c.confirm()}
-}
-
-func (c *Controller) scaler() scale.Scaler {
-	return scale.Scaler{Machines: c.machines(), Confirm: c.confirm()}
 }

@@ -15,7 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/sdk/condition"
-	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -88,7 +88,7 @@ func TestErrorsAreIsolated(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = step.Try(t.Context(), b.KCP, s, append(declared.Steps, declared.Report...)...)
+			_, err = steptest.Run(t.Context(), b.KCP, s, append(declared.Steps, declared.Report...)...)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}

@@ -13,7 +13,6 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -205,7 +204,7 @@ func TestMachinesDeletedByUsersWhileThereAreWorkers(t *testing.T) {
 			}
 			reload(t, b, f)
 			b.Machines = slices.DeleteFunc(b.Machines, func(m *snapshot.Machine) bool { return m.Name == "w" })
-			b.s.connection, b.s.inspection, b.Workloads = connection.State{}, health.Inspection{}, workloads{f}
+			b.s.connection, b.s.observed, b.Workloads = connection.State{}, nil, workloads{f}
 			if tc.away {
 				b.Workloads = unreachable{}
 			}

@@ -1,41 +1,40 @@
-// Package controlplane reconciles KubeadmControlPlanes: it declares the steps and connects them. Most steps are functions of
-// other packages, which take their input as values and return their results. In the order of their imports, from the lowest:
+// Package controlplane reconciles KubeadmControlPlanes. Every step has a file of its name; what several steps need, and what is
+// complex enough to be understood by itself, is in other packages, which know no other steps. In the order of their imports, from
+// the lowest:
 //
-//   - snapshot: the objects in the cache
-//   - live: checks them against the API server
+//   - snapshot: the objects in the cache, their comparison with the spec, and checks against the API server
 //   - quorum: which members can be removed from etcd
-//   - connection: the workload cluster
+//   - connection: the workload cluster, within limits of time
 //   - health: the health of Machines
-//   - hook: the pre-terminate hook of Machines
-//   - membership: removes etcd members
+//   - membership: removes etcd members, and the hook that holds Machines until then
 //   - credentials: CAs, service account key and kubeconfig
-//   - machines: creates, updates, adopts and deletes Machines
+//   - machines: creates, updates and deletes Machines
 //   - remediation: replaces unhealthy Machines
-//   - plan, scale: decides on the number of Machines, and changes it
-//   - deletion: deletes the control plane
-//   - status: computes the status
+//   - scale: decides on the number of Machines, and changes it
+//
+// Reading and changing workload clusters belongs in package workload.
 //
 // The steps, in their order:
 //
 //	cluster           waits for the Cluster to own the control plane
-//	own               saves the finalizer before anything exists that it protects (own.go)
+//	own               saves the finalizer before anything exists that it protects
 //	infrastructure    waits for the infrastructure of the Cluster
-//	complete          creates what Machines refer to and does not exist, after an interruption (machines)
-//	propagate         updates labels, annotations and timeouts of Machines, and sets our hook (machines)
-//	connect           gets the connection to the workload cluster, if there is one (connection)
-//	initialized       detects that kubeadm init has completed (connection)
-//	stranded          detects a cluster that has lost all its Machines (connection)
-//	inspect           sets the conditions of Machines for the health of their components and etcd members (health)
-//	pre-terminate     removes the etcd members of Machines that are being deleted, and then the hook (membership)
-//	orphaned-members  removes etcd members without a Machine (membership)
-//	certificates      creates the CAs and the service account key, unless users provide them (credentials)
+//	complete          creates what Machines refer to and does not exist, after an interruption (package machines)
+//	propagate         updates labels, annotations and timeouts of Machines, and sets our hook (package machines)
+//	connect           gets the connection to the workload cluster, if there is one (package connection)
+//	initialized       detects that kubeadm init has completed
+//	stranded          detects a cluster that has lost all its Machines
+//	inspect           sets the conditions of Machines for the health of their components and etcd members (package health)
+//	pre-terminate     removes the etcd members of Machines that are being deleted, and then the hook (package membership)
+//	orphaned-members  removes etcd members without a Machine (package membership)
+//	certificates      creates the CAs and the service account key, unless users provide them (package credentials)
 //	endpoint          waits for the address of the API server
-//	kubeconfig        creates and renews the admin kubeconfig (credentials)
-//	adopt             adopts control plane Machines without a controller (machines)
-//	remediate         deletes unhealthy Machines, one at a time (remediation)
-//	plan              decides on the next action: initialize, scale up, scale down, or nothing (scale, plan)
-//	scale             takes that action, if its preflight checks pass (scale)
-//	maintain          updates RBAC, kube-proxy and CoreDNS, and records when certificates expire (maintain.go)
+//	kubeconfig        creates and renews the admin kubeconfig (package credentials)
+//	adopt             adopts control plane Machines without a controller
+//	remediate         deletes unhealthy Machines, one at a time (package remediation)
+//	plan              decides on the next action: initialize, scale up, scale down, or nothing (package scale)
+//	scale             takes that action, if its preflight checks pass (package scale)
+//	maintain          updates RBAC, kube-proxy and CoreDNS, and records when certificates expire
 //
 // The steps from complete to orphaned-members do not depend on each other. Each of the steps from certificates to adopt depends
 // on the ones before. If one of them does not complete, remediate, plan and scale are skipped: without a CA no Machine can be
@@ -51,12 +50,17 @@
 //	observe           observes the workload cluster
 //	pre-terminate
 //	workers           waits for the workers of the Cluster: draining their Nodes requires the API server
-//	machines          deletes all Machines at once (deletion)
-//	release           removes the finalizer when all Machines are deleted (deletion)
+//	machines          deletes all Machines at once: etcd no longer needs a quorum
+//	release           removes the finalizer when all Machines are deleted
 //
-// The last step, in both cases:
+// Before the first Machine is deleted, and before the finalizer is removed, that is checked against the API server. The last step,
+// in both cases:
 //
-//	report            computes the status from the results of the other steps (status)
+//	report            computes the status from the results of the other steps, and health conditions (health.go)
+//
+// The step of the controller of Machines without a control plane (orphanedmachine.go):
+//
+//	remove-hook       removes our hook, so that the Machine can be deleted
 //
 // Protection of etcd: there is one change of membership at a time. A Machine is deleted before its member is removed, and our
 // hook holds it until then, so that after an interruption the same Machine is continued, even if a user has deleted it. Members
@@ -64,6 +68,4 @@
 //
 // Protection from stale caches: before a Machine is created or deleted, the decision is checked against the API server, and
 // deleting a Machine that has changed since is a conflict.
-//
-// Reading and changing workload clusters belongs in package workload, and comparing Machines with the spec in package outdated.
 package controlplane

@@ -7,5 +7,5 @@ import (
 )
 
 func TestStepsAreDocumented(t *testing.T) {
-	testenv.StepsDocumented(t, (&Controller{}).declared().Names())
+	testenv.StepsDocumented(t, (&Controller{}).declared().Names(), (&orphanedMachines{}).declared().Names())
 }

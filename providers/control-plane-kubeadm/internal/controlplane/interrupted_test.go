@@ -14,8 +14,8 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/plan"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -26,7 +26,7 @@ import (
 func TestAnInterruptedScaleDownIsContinuedWithTheSameMachine(t *testing.T) {
 	b, f := three(t)
 	first := b.next()
-	if first.Kind != plan.ScaleDown || len(first.Blocked) > 0 {
+	if first.Kind != scale.ScaleDown || len(first.Blocked) > 0 {
 		t.Fatalf("the plan is %+v", first)
 	}
 	b.play(t, f)
@@ -52,7 +52,7 @@ func TestAnInterruptedScaleDownIsContinuedWithTheSameMachine(t *testing.T) {
 	two := int32(2)
 	b.KCP.Spec.Replicas = &two
 	b.play(t, f)
-	if m := b.Named(first.Machine); hook.IsSet(m.Machine) {
+	if m := b.Named(first.Machine); membership.HasHook(m.Machine) {
 		t.Error("its member is removed, and it is still held")
 	}
 	for _, m := range b.Machines {
@@ -88,8 +88,8 @@ func TestNoMachineIsDeletedWithoutTheHook(t *testing.T) {
 	b.Annotate(t, name, nil)
 	reload(t, b, f)
 	b.play(t, f)
-	if m := b.Named(name); !m.Deleting() || !hook.IsSet(m.Machine) {
-		t.Errorf("Machine %s is being deleted: %t, with our hook: %t; want both", name, m.Deleting(), hook.IsSet(m.Machine))
+	if m := b.Named(name); !m.Deleting() || !membership.HasHook(m.Machine) {
+		t.Errorf("Machine %s is being deleted: %t, with our hook: %t; want both", name, m.Deleting(), membership.HasHook(m.Machine))
 	}
 }
 
@@ -158,7 +158,7 @@ func TestTheLastMachineIsReplacedBeforeItIsDeleted(t *testing.T) {
 	}
 	b.play(t, f) // all but one are released
 	for _, name := range []string{"a", "b", "c"} {
-		if m := b.Named(name); !hook.IsSet(m.Machine) { // as the Machine controller does
+		if m := b.Named(name); !membership.HasHook(m.Machine) { // as the Machine controller does
 			m.Finalizers = nil
 			testenv.Must(t, b.API.Update(t.Context(), m.Machine))
 		}
@@ -167,7 +167,7 @@ func TestTheLastMachineIsReplacedBeforeItIsDeleted(t *testing.T) {
 	if len(b.Machines) != 1 || len(f.MemberNames()) != 1 {
 		t.Fatalf("%d Machines and members %q are left, want one of each", len(b.Machines), f.MemberNames())
 	}
-	if action := b.next(); action.Kind != plan.ScaleUp || len(action.Blocked) > 0 {
+	if action := b.next(); action.Kind != scale.ScaleUp || len(action.Blocked) > 0 {
 		t.Errorf("the plan is %+v, want another Machine", action)
 	}
 	if len(f.QuorumLost) > 0 {

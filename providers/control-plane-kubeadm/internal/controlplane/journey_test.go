@@ -18,8 +18,8 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -48,7 +48,7 @@ func newJourney(t *testing.T) *journey {
 	j.workload = kcptest.NewWorkload(client.ObjectKey{Namespace: j.ns, Name: "c"})
 	e.Run(t, scheme, j.ns, func(mgr ctrl.Manager) error {
 		return Setup(t.Context(), mgr, Options{
-			Secrets: mgr.GetCache(), Workloads: workloads{j.workload}, Connections: j.workload, MachinePools: true, Workers: 2,
+			Secrets: mgr.GetCache(), Workloads: workloads{j.workload}, Connections: j.workload, MachinePools: true, Concurrency: 2,
 		})
 	})
 	return j
@@ -168,7 +168,7 @@ func (j *journey) finishDeletions() {
 			continue
 		}
 		before := m.DeepCopy()
-		if hook.IsSet(&m) {
+		if membership.HasHook(&m) {
 			condition.Set(&m, condition.False(clusterv1.PreTerminateDeleteHookSucceededCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, ""))
 			condition.Stamp(&m, before.Status.Conditions, time.Now())
 			// The controller may have changed conditions. The next round tries again.

@@ -21,7 +21,7 @@ const maintainEvery = 10 * time.Minute
 
 // maintain updates RBAC, kube-proxy and CoreDNS, and records when certificates expire.
 func (c *Controller) maintain(ctx context.Context, s *scope) (step.Result, error) {
-	if s.inspection.Observed == nil || !s.KCP.Status.Initialized {
+	if s.observed == nil || !s.KCP.Status.Initialized {
 		return step.Done(), nil
 	}
 	expiries := c.recordExpiries(ctx, s)
@@ -32,7 +32,7 @@ func (c *Controller) maintain(ctx context.Context, s *scope) (step.Result, error
 		return step.Done(), expiries
 	}
 	if err := s.connection.Workload.Maintain(ctx, s.KCP); err != nil {
-		return step.Result{}, errors.Join(expiries, fmt.Errorf("maintaining the workload cluster: %w", err))
+		return step.Done(), errors.Join(expiries, fmt.Errorf("maintaining the workload cluster: %w", err))
 	}
 	c.maintained.Store(s.KCP.UID, state)
 	return step.Done(), expiries
@@ -45,7 +45,7 @@ func (c *Controller) recordExpiries(ctx context.Context, s *scope) error {
 		if m.Config == nil || m.Deleting() || m.Node() == "" || !condition.IsTrue(m, controlplanev1.MachineAPIServerPodHealthyCondition) {
 			continue
 		}
-		if recorded(m.Annotations) || recorded(m.Config.Annotations) {
+		if hasExpiry(m.Annotations) || hasExpiry(m.Config.Annotations) {
 			continue
 		}
 		errs = append(errs, c.recordExpiry(ctx, s, m))
@@ -53,7 +53,7 @@ func (c *Controller) recordExpiries(ctx context.Context, s *scope) error {
 	return errors.Join(errs...)
 }
 
-func recorded(annotations map[string]string) bool {
+func hasExpiry(annotations map[string]string) bool {
 	_, ok := annotations[clusterv1.MachineCertificatesExpiryDateAnnotation]
 	return ok
 }

@@ -24,7 +24,7 @@ func (c *Controller) own(ctx context.Context, s *scope) (step.Result, error) {
 	}
 	controllerutil.AddFinalizer(s.KCP, controlplanev1.KubeadmControlPlaneFinalizer)
 	if err := c.ownTemplate(ctx, s); err != nil {
-		return step.Result{}, err
+		return step.Done(), err
 	}
 	return step.Checkpoint(), nil
 }
@@ -33,10 +33,10 @@ func (c *Controller) own(ctx context.Context, s *scope) (step.Result, error) {
 // is an error only when a Machine is created.
 func (c *Controller) ownTemplate(ctx context.Context, s *scope) error {
 	ref := &s.KCP.Spec.MachineTemplate.InfrastructureRef
-	if _, err := c.External.Versions.Refresh(ctx, ref); err != nil {
+	if _, err := c.external.Versions.Refresh(ctx, ref); err != nil {
 		return err
 	}
-	template, err := c.External.Get(ctx, ref, s.KCP.Namespace)
+	template, err := c.external.Get(ctx, ref, s.KCP.Namespace)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (c *Controller) ownTemplate(ctx context.Context, s *scope) error {
 	}
 	owner := ownership.Reference(s.Cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind), false)
 	own := func() { template.SetOwnerReferences(append(template.GetOwnerReferences(), owner)) }
-	if err := c.PatchIfUnchanged(ctx, template, own); err != nil {
+	if err := c.Patch(ctx, template, own, step.IfUnchanged); err != nil {
 		return fmt.Errorf("making Cluster %s an owner of %s %s: %w", s.Key(), ref.Kind, ref.Name, err)
 	}
 	return nil

@@ -3,61 +3,120 @@ package controlplane
 import (
 	"context"
 	"slices"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/credentials"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/remediation"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/status"
+	"sigs.k8s.io/cluster-api/sdk/external"
+	"sigs.k8s.io/cluster-api/sdk/pki"
+	"sigs.k8s.io/cluster-api/sdk/step"
 )
+
+// Controller reconciles KubeadmControlPlanes.
+type Controller struct {
+	// Outside writes as machines.FieldManager.
+	step.Outside
+	external    external.Reader
+	snapshots   snapshot.Reader
+	connector   *connection.Connector
+	members     *membership.Remover
+	credentials *credentials.Provider
+	machines    *machines.Manager
+	remediator  remediation.Remediator
+	scaler      scale.Scaler
+	// machinePools is true if the kind MachinePool is enabled.
+	machinePools bool
+
+	// maintained holds what was maintained, by the UID of the control plane. Losing it costs a few reads.
+	maintained sync.Map
+}
+
+// newController returns a Controller. The reader secrets is a credentials.SecretReader.
+func newController(
+	outside step.Outside, external external.Reader, secrets client.Reader, workloads connection.Workloads, keys *pki.Keys,
+) *Controller {
+	writer := &machines.Manager{Outside: outside, External: external}
+	return &Controller{
+		Outside: outside, external: external,
+		snapshots:   snapshot.Reader{Client: outside.Client, External: external, Clock: outside.Clock},
+		connector:   &connection.Connector{Workloads: workloads, Clock: outside.Clock},
+		members:     &membership.Remover{Outside: outside},
+		credentials: &credentials.Provider{Outside: outside, Secrets: secrets, Keys: keys},
+		machines:    writer,
+		remediator:  remediation.Remediator{Manager: writer},
+		scaler:      scale.Scaler{Manager: writer},
+	}
+}
+
+// confirm returns the reader that checks snapshots against the API server.
+func (c *Controller) confirm() snapshot.LiveReader { return snapshot.LiveReader{Reader: c.Live} }
 
 // scope is one reconcile of one control plane: the snapshot, and the results of steps that later steps depend on.
 type scope struct {
 	*snapshot.ControlPlane
 	// connection is the result of connect and stranded.
 	connection connection.State
-	// inspection is the result of inspect.
-	inspection health.Inspection
+	// observed is a result of inspect: the workload cluster, nil if it was not observed.
+	observed *health.Observation
+	// regressed is a result of inspect: a component or etcd member is unhealthy that was healthy before.
+	regressed bool
 	// newCA is a result of certificates: it has created the cluster CA, so the cluster has not been initialized.
 	newCA bool
-	// provided is true if the steps from certificates to adopt have completed: Machines can be created.
-	provided bool
-	// decision is the result of plan.
-	decision scale.Decision
+	// canCreate is true if the steps from certificates to adopt have completed: Machines can be created.
+	canCreate bool
+	// action is the result of plan.
+	action scale.Action
 	// workers is the number of worker Machines and MachinePools of a Cluster whose control plane is being deleted.
 	workers int
 }
 
 // scope reads a control plane.
 func (c *Controller) scope(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (*scope, error) {
-	read, err := c.Snapshots.Read(ctx, kcp)
+	read, err := c.snapshots.Read(ctx, kcp)
 	if err != nil {
 		return nil, err
 	}
 	s := &scope{ControlPlane: read}
 	if kcp.DeletionTimestamp != nil && read.Cluster != nil {
-		s.workers, err = c.deleter().Workers(ctx, read)
+		s.workers, err = c.cachedWorkers(ctx, read)
 	}
 	return s, err
 }
 
 // membership returns what decisions about etcd members are based on.
 func (s *scope) membership() membership.State {
-	return membership.State{
-		ControlPlane: s.ControlPlane, Workload: s.connection.Workload, Observed: s.inspection.Observed, Lost: s.connection.Lost,
-	}
+	return membership.State{ControlPlane: s.ControlPlane, Workload: s.connection.Workload, Observed: s.observed, Lost: s.connection.Lost}
 }
 
-// found returns what the status is computed from.
-func (s *scope) found() status.Found {
-	return status.Found{ControlPlane: s.ControlPlane, Inspection: s.inspection, Lost: s.connection.Lost, Decision: s.decision}
-}
+// machinesCanBeCreated reports whether the steps that creating Machines depends on have completed.
+func (s *scope) machinesCanBeCreated() bool { return s.canCreate }
 
+// hasWorkers reports whether the Cluster of a control plane that is being deleted still has workers.
 func (s *scope) hasWorkers() bool { return s.workers > 0 }
 
-// losesMachines reports whether Machines of an initialized cluster are being deleted. Before that there are no etcd members.
-func (s *scope) losesMachines() bool {
+// losesMembers reports whether Machines of an initialized cluster are being deleted. Before that there are no etcd members.
+func (s *scope) losesMembers() bool {
 	return s.Initialized() && slices.ContainsFunc(s.Machines, (*snapshot.Machine).Deleting)
+}
+
+// withBackoff makes a step wait while the workload cluster, which did not respond in time, is not called.
+func withBackoff(do func(context.Context, *scope) (step.Result, error)) func(context.Context, *scope) (step.Result, error) {
+	return func(ctx context.Context, s *scope) (step.Result, error) { return connection.WaitForBackoff(do(ctx, s)) }
+}
+
+// orphanedMachines removes our hook from Machines that are being deleted and have no control plane: it was removed by force, or
+// the Machine was orphaned. No other controller would remove the hook, and the Machine would never be deleted.
+type orphanedMachines struct {
+	reader client.Reader
+	// live reads past the cache, which may not show a new control plane yet.
+	live client.Reader
 }

@@ -16,9 +16,8 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/plan"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -42,20 +41,20 @@ func TestStranded(t *testing.T) {
 		given   func(*bench)
 		cluster connection.Workloads
 		after   time.Duration
-		kind    plan.Kind
+		kind    scale.Kind
 		blocked bool
 		again   time.Duration
 		says    string
 	}{
-		{"the first Machine of a new cluster is created", func(b *bench) { b.KCP.Status.Initialized = false }, unreachable{}, 0, plan.Initialize, false, 0, ""},
-		{"an API server responds, so a Machine can join", nothing, workloads{alive}, 0, plan.ScaleUp, false, 0, ""},
-		{"the connection is not broken yet", nothing, workloads{unresponsive}, 0, plan.ScaleUp, true, connection.StrandedRetry, "no API server responds at h:1"},
-		{"a manager that has just started is not connected yet", nothing, unreachable{}, 0, plan.ScaleUp, true, connection.UnreachableAfter, ""},
-		{"nothing is left", nothing, unreachable{}, connection.UnreachableAfter, plan.ScaleUp, true, 0, "The data of its etcd is lost unless there is a backup"},
-		{"the condition of the Cluster is the only sign that it is initialized", remembered, unreachable{}, connection.UnreachableAfter, plan.ScaleUp, true, 0, "delete Cluster ns/c and create it again"},
+		{"the first Machine of a new cluster is created", func(b *bench) { b.KCP.Status.Initialized = false }, unreachable{}, 0, scale.Initialize, false, 0, ""},
+		{"an API server responds, so a Machine can join", nothing, workloads{alive}, 0, scale.ScaleUp, false, 0, ""},
+		{"the connection is not broken yet", nothing, workloads{unresponsive}, 0, scale.ScaleUp, true, strandedRetry, "no API server responds at h:1"},
+		{"a manager that has just started is not connected yet", nothing, unreachable{}, 0, scale.ScaleUp, true, connection.UnreachableAfter, ""},
+		{"nothing is left", nothing, unreachable{}, connection.UnreachableAfter, scale.ScaleUp, true, 0, "The data of its etcd is lost unless there is a backup"},
+		{"the condition of the Cluster is the only sign that it is initialized", remembered, unreachable{}, connection.UnreachableAfter, scale.ScaleUp, true, 0, "delete Cluster ns/c and create it again"},
 		{
 			"the data in an external etcd is not lost", func(b *bench) { b.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration = external },
-			unreachable{}, connection.UnreachableAfter, plan.ScaleUp, true, 0, "The data in its external etcd is not affected",
+			unreachable{}, connection.UnreachableAfter, scale.ScaleUp, true, 0, "The data in its external etcd is not affected",
 		},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
@@ -153,24 +152,4 @@ func machineOf(controller types.UID) *clusterv1.Machine {
 		m.OwnerReferences = append(m.OwnerReferences, *(&snapshot.ControlPlane{KCP: kcp}).Owner())
 	}
 	return m
-}
-
-// Conditions report an unreachable workload cluster only after UnreachableAfter.
-func TestUnreachableWorkloadClusters(t *testing.T) {
-	b := newBench(t)
-	b.KCP.Status.Initialized = true
-	b.Machines = []*snapshot.Machine{{Machine: &clusterv1.Machine{Status: clusterv1.MachineStatus{NodeRef: &corev1.ObjectReference{Name: "n"}}}}}
-	result, err := b.take(t.Context(), "connect")
-	if err != nil || b.s.connection.Lost || result.After() != connection.UnreachableAfter {
-		t.Errorf("at first: lost %t, again in %s, error %v", b.s.connection.Lost, result.After(), err)
-	}
-	b.API.Clock.SetTime(object.Now().Add(connection.UnreachableAfter))
-	if _, err := b.take(t.Context(), "connect"); err != nil || !b.s.connection.Lost {
-		t.Errorf("later: lost %t, error %v", b.s.connection.Lost, err)
-	}
-	for _, c := range health.Conditions(b.ControlPlane, b.Machines[0], nil) {
-		if c.Status != corev1.ConditionUnknown {
-			t.Errorf("condition %+v is not unknown", c)
-		}
-	}
 }

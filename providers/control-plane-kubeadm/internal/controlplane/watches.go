@@ -13,16 +13,37 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/remote"
+	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
-// watches map events to the control plane that they concern.
-type watches struct {
-	reader client.Reader
+// indexes returns the indexes of the cache that the controller reads by.
+func (c *Controller) indexes() []step.Index {
+	all := []step.Index{{Object: &clusterv1.Machine{}, Field: snapshot.ClusterIndex, Values: snapshot.ByCluster}}
+	if c.machinePools {
+		all = append(all, step.Index{Object: &clusterv1.MachinePool{}, Field: snapshot.ClusterIndex, Values: snapshot.ByCluster})
+	}
+	return all
 }
 
-func (w watches) ofCluster(_ context.Context, obj client.Object) []reconcile.Request {
+// watches returns the watches of the management cluster.
+func (c *Controller) watches() []step.Watch {
+	all := []step.Watch{
+		step.Owned(&clusterv1.Machine{}),
+		step.Mapped(&clusterv1.Cluster{}, c.ofCluster),
+		step.Mapped(&clusterv1.Machine{}, c.ofWorker, watch.Deleted()),
+		step.Mapped(&corev1.Secret{}, c.ofClusterCA, watch.Updated(dataChanged)),
+	}
+	if c.machinePools {
+		all = append(all, step.Mapped(&clusterv1.MachinePool{}, c.ofPool, watch.Deleted()))
+	}
+	return all
+}
+
+func (c *Controller) ofCluster(_ context.Context, obj client.Object) []reconcile.Request {
 	cluster, ok := obj.(*clusterv1.Cluster)
 	if !ok || cluster.Spec.ControlPlaneRef == nil || cluster.Spec.ControlPlaneRef.Kind != "KubeadmControlPlane" {
 		return nil
@@ -30,38 +51,38 @@ func (w watches) ofCluster(_ context.Context, obj client.Object) []reconcile.Req
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Spec.ControlPlaneRef.Name}}}
 }
 
-func (w watches) ofKey(ctx context.Context, key types.NamespacedName) []reconcile.Request {
+func (c *Controller) ofKey(ctx context.Context, key types.NamespacedName) []reconcile.Request {
 	cluster := &clusterv1.Cluster{}
-	if err := w.reader.Get(ctx, key, cluster); err != nil {
+	if err := c.Client.Get(ctx, key, cluster); err != nil {
 		return nil
 	}
-	return w.ofCluster(ctx, cluster)
+	return c.ofCluster(ctx, cluster)
 }
 
-// ofMachine is for deleted workers: a control plane that is being deleted waits for them.
-func (w watches) ofMachine(ctx context.Context, obj client.Object) []reconcile.Request {
+// ofWorker is for deleted workers: a control plane that is being deleted waits for them.
+func (c *Controller) ofWorker(ctx context.Context, obj client.Object) []reconcile.Request {
 	m, ok := obj.(*clusterv1.Machine)
 	if !ok {
 		return nil
 	}
-	return w.ofKey(ctx, types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName})
+	return c.ofKey(ctx, types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName})
 }
 
-func (w watches) ofPool(ctx context.Context, obj client.Object) []reconcile.Request {
+func (c *Controller) ofPool(ctx context.Context, obj client.Object) []reconcile.Request {
 	pool, ok := obj.(*clusterv1.MachinePool)
 	if !ok {
 		return nil
 	}
-	return w.ofKey(ctx, types.NamespacedName{Namespace: pool.Namespace, Name: pool.Spec.ClusterName})
+	return c.ofKey(ctx, types.NamespacedName{Namespace: pool.Namespace, Name: pool.Spec.ClusterName})
 }
 
 // ofClusterCA is for changes of the cluster CA, which the kubeconfig depends on.
-func (w watches) ofClusterCA(ctx context.Context, obj client.Object) []reconcile.Request {
+func (c *Controller) ofClusterCA(ctx context.Context, obj client.Object) []reconcile.Request {
 	cluster, isCA := strings.CutSuffix(obj.GetName(), "-"+string(pki.ClusterCA))
 	if !isCA || obj.GetLabels()[clusterv1.ClusterNameLabel] != cluster {
 		return nil
 	}
-	return w.ofKey(ctx, types.NamespacedName{Namespace: obj.GetNamespace(), Name: cluster})
+	return c.ofKey(ctx, types.NamespacedName{Namespace: obj.GetNamespace(), Name: cluster})
 }
 
 // dataChanged reports whether the data of a Secret has changed.
@@ -69,16 +90,16 @@ func dataChanged(before, after *corev1.Secret) bool {
 	return !maps.EqualFunc(before.Data, after.Data, bytes.Equal)
 }
 
-// remote returns the watches in workload clusters: connections, control plane Nodes and their Pods.
-func (w watches) remote() remote.Events {
+// workloadEvents returns the watches in workload clusters: connections, control plane Nodes and their Pods.
+func (c *Controller) workloadEvents() remote.Events {
 	requests := func(ctx context.Context, cluster types.NamespacedName, obj client.Object) []reconcile.Request {
 		if node, ok := obj.(*corev1.Node); ok && !isControlPlane(node) {
 			return nil
 		}
-		return w.ofKey(ctx, cluster)
+		return c.ofKey(ctx, cluster)
 	}
 	return remote.Events{
-		Connection: w.ofKey,
+		Connection: c.ofKey,
 		Watches: []remote.Watch{
 			{Object: &corev1.Node{}, Requests: requests, Changed: nodeChanged},
 			{Object: &corev1.Pod{}, Requests: requests, Changed: podChanged},
@@ -95,12 +116,14 @@ func isControlPlane(node *corev1.Node) bool {
 func nodeChanged(before, after client.Object) bool {
 	a, aok := before.(*corev1.Node)
 	b, bok := after.(*corev1.Node)
-	return !aok || !bok || health.NodeReady(a) != health.NodeReady(b) || health.Unreachable(a) != health.Unreachable(b) || isControlPlane(a) != isControlPlane(b)
+	return !aok || !bok || health.NodeReady(a) != health.NodeReady(b) || health.Unreachable(a) != health.Unreachable(b) ||
+		isControlPlane(a) != isControlPlane(b)
 }
 
 // podChanged reports whether an update of a static Pod changes its health.
 func podChanged(before, after client.Object) bool {
 	a, aok := before.(*corev1.Pod)
 	b, bok := after.(*corev1.Pod)
-	return !aok || !bok || a.Status.Phase != b.Status.Phase || health.PodReady(a) != health.PodReady(b) || health.Crashing(a) != health.Crashing(b)
+	return !aok || !bok || a.Status.Phase != b.Status.Phase || health.PodReady(a) != health.PodReady(b) ||
+		health.Crashing(a) != health.Crashing(b)
 }

@@ -48,7 +48,7 @@ func (p *Provider) Certificates(ctx context.Context, cp *snapshot.ControlPlane) 
 	for _, purpose := range purposes {
 		created, err := p.certificate(ctx, cp, purpose)
 		if err != nil {
-			return newCA, step.Result{}, &step.Error{
+			return newCA, step.Done(), &step.Error{
 				Reason: controlplanev1.CertificatesGenerationFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: err,
 			}
 		}
@@ -152,7 +152,7 @@ func (p *Provider) takeOver(ctx context.Context, cp *snapshot.ControlPlane, secr
 		secret.OwnerReferences = slices.DeleteFunc(secret.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == current.UID })
 		secret.OwnerReferences = append(secret.OwnerReferences, *cp.Owner())
 	}
-	if err := p.PatchIfUnchanged(ctx, secret, take); err != nil {
+	if err := p.Patch(ctx, secret, take, step.IfUnchanged); err != nil {
 		return fmt.Errorf("taking over secret %s: %w", client.ObjectKeyFromObject(secret), refusal.Redacted(err))
 	}
 	return nil

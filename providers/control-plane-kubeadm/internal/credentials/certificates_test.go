@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -54,7 +55,7 @@ func (b *bench) take(ctx context.Context, names ...string) (step.Result, error) 
 		}
 		steps = append(steps, one)
 	}
-	return step.Try(ctx, b.KCP, b.ControlPlane, steps...)
+	return steptest.Run(ctx, b.KCP, b.ControlPlane, steps...)
 }
 
 func (b *bench) secret(t *testing.T, p pki.Purpose) *corev1.Secret {

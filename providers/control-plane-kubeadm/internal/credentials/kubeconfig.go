@@ -36,7 +36,7 @@ func (p *Provider) Kubeconfig(ctx context.Context, cp *snapshot.ControlPlane) (s
 		return p.renewKubeconfig(ctx, cp, secret)
 	}
 	if err != nil {
-		return step.Result{}, fmt.Errorf("kubeconfig secret %s: %w", key, err)
+		return step.Done(), fmt.Errorf("kubeconfig secret %s: %w", key, err)
 	}
 	return step.Done(), nil
 }
@@ -110,7 +110,7 @@ func (p *Provider) renewKubeconfig(ctx context.Context, cp *snapshot.ControlPlan
 	lasts := err == nil && (expiry.IsZero() || p.Clock.Now().Before(expiry.Add(-pki.RenewKubeconfigBefore)))
 	from, err := readCA(ctx, p.Secrets, cp)
 	if err != nil {
-		return step.Result{}, err
+		return step.Done(), err
 	}
 	compared := string(secret.UID) + "/" + secret.ResourceVersion + " " + from.version
 	if lasts && (expiry.IsZero() || p.isVerified(cp.KCP.UID, compared) || from.matches(current)) {
@@ -119,7 +119,7 @@ func (p *Provider) renewKubeconfig(ctx context.Context, cp *snapshot.ControlPlan
 	}
 	config, err := p.issueKubeconfig(cp, from)
 	if err != nil {
-		return step.Result{}, err
+		return step.Done(), err
 	}
 	if lasts && !from.matches(config) {
 		p.verified.Store(cp.KCP.UID, compared)
@@ -131,8 +131,8 @@ func (p *Provider) renewKubeconfig(ctx context.Context, cp *snapshot.ControlPlan
 		}
 		secret.Data[pki.KubeconfigKey] = config
 	}
-	if err := p.PatchIfUnchanged(ctx, secret, renew); err != nil {
-		return step.Result{}, fmt.Errorf("renewing kubeconfig secret %s: %w", client.ObjectKeyFromObject(secret), refusal.Redacted(err))
+	if err := p.Patch(ctx, secret, renew, step.IfUnchanged); err != nil {
+		return step.Done(), fmt.Errorf("renewing kubeconfig secret %s: %w", client.ObjectKeyFromObject(secret), refusal.Redacted(err))
 	}
 	return step.Done(), nil
 }

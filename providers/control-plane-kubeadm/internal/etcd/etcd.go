@@ -29,10 +29,10 @@ const (
 	// idleTimeout is how long a connection is kept after the last call. A reconcile makes its calls in a row. An idle connection
 	// would cost 0.7 MiB here and as much in the API server, more than everything else that is kept of a small cluster.
 	idleTimeout = time.Second
-	// maxMembers, maxAnswer and maxHeaders bound the answers of members. etcd recommends at most 7 members.
-	maxMembers = 100
-	maxAnswer  = 1 << 20
-	maxHeaders = 64 << 10
+	// maxMembers, maxResponse and maxHeaders bound the responses of members. etcd recommends at most 7 members.
+	maxMembers  = 100
+	maxResponse = 1 << 20
+	maxHeaders  = 64 << 10
 )
 
 // Options configure a Cluster.
@@ -45,7 +45,7 @@ type Options struct {
 	DialTimeout time.Duration
 	// CallTimeout defaults to DefaultCallTimeout.
 	CallTimeout time.Duration
-	// CheckLeader returns an error if this process must not change the cluster any more. Nil: it always may.
+	// CheckLeader returns an error if this process must no longer change the cluster. Nil: it always may.
 	CheckLeader func() error
 }
 
@@ -142,13 +142,13 @@ func (c *Cluster) View(ctx context.Context, node string) (View, error) {
 	return v, err
 }
 
-// identify returns the ID of the queried member. The in-memory provider of Cluster API v1.7 answers without a header; then it
+// identify returns the ID of the queried member. The in-memory provider of Cluster API v1.7 responds without a header; then it
 // is the ID of the member with the name of the Node, or 0 if there is none.
-func identify(header *etcdserverpb.ResponseHeader, asked string, all []Member) uint64 {
+func identify(header *etcdserverpb.ResponseHeader, node string, all []Member) uint64 {
 	if id := header.GetMemberId(); id != 0 {
 		return id
 	}
-	named, _ := ByName(all, asked)
+	named, _ := ByName(all, node)
 	return named.ID
 }
 
@@ -249,11 +249,11 @@ func (c *Cluster) call(ctx context.Context, node, what string, do func(context.C
 			conn.proven.Store(true)
 			return nil
 		}
-		unanswered := status.Code(err) == codes.Unavailable || status.Code(err) == codes.DeadlineExceeded
-		if unanswered {
+		unreachable := status.Code(err) == codes.Unavailable || status.Code(err) == codes.DeadlineExceeded
+		if unreachable {
 			c.drop(node, conn)
 		}
-		if !unanswered || !kept || ctx.Err() != nil {
+		if !unreachable || !kept || ctx.Err() != nil {
 			return fmt.Errorf("%s the etcd member on Node %s: %w", what, node, err)
 		}
 	}
@@ -289,7 +289,7 @@ func (c *Cluster) connection(node string) (*connection, error) {
 	conn, err := grpc.NewClient("passthrough:///etcd-"+node,
 		grpc.WithTransportCredentials(credentials.NewTLS(c.options.Identity.config(node))),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return c.dial(ctx, node) }),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxResponse)),
 		grpc.WithMaxHeaderListSize(maxHeaders),
 		grpc.WithIdleTimeout(idleTimeout),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: c.options.DialTimeout}),
@@ -308,7 +308,7 @@ func (c *Cluster) drop(node string, conn *connection) {
 		delete(c.conns, node)
 	}
 	c.mu.Unlock()
-	_ = conn.Close() // It is not used any more.
+	_ = conn.Close() // It is no longer used.
 }
 
 // Keep closes the connections to members on all other Nodes.
@@ -335,6 +335,6 @@ func (c *Cluster) end(which func(node string) bool) {
 	}
 	c.mu.Unlock()
 	for _, conn := range ended {
-		_ = conn.Close() // It is not used any more.
+		_ = conn.Close() // It is no longer used.
 	}
 }

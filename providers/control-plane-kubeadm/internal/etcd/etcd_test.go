@@ -55,17 +55,17 @@ func TestView(t *testing.T) {
 		wantErr string
 	}{
 		"Well": {
-			reason:  "The answer has the IDs of the member and the leader, and the members sorted by ID.",
+			reason:  "The response has the IDs of the member and the leader, and the members sorted by ID.",
 			prepare: func(*etcdtest.Etcd) {},
 			want:    etcd.View{ID: 2, ClusterID: etcdtest.ClusterID, LeaderID: 1, Members: all},
 		},
 		"Alarm": {
-			reason:  "The answer has the alarms of the member.",
+			reason:  "The response has the alarms of the member.",
 			prepare: func(e *etcdtest.Etcd) { e.Set("b", false, etcdserverpb.AlarmType_NOSPACE) },
 			want:    etcd.View{ID: 2, ClusterID: etcdtest.ClusterID, LeaderID: 1, Members: all, Alarms: []string{"NOSPACE"}},
 		},
 		"AlarmOfAnother": {
-			reason:  "Alarms of other members are not in the answer.",
+			reason:  "Alarms of other members are not in the response.",
 			prepare: func(e *etcdtest.Etcd) { e.Set("a", false, etcdserverpb.AlarmType_CORRUPT) },
 			want:    etcd.View{ID: 2, ClusterID: etcdtest.ClusterID, LeaderID: 1, Members: all},
 		},
@@ -75,7 +75,7 @@ func TestView(t *testing.T) {
 			wantErr: "querying the etcd member on Node b: it has no leader",
 		},
 		"Anonymous": {
-			reason:  "If the answer has no header, the ID is found by the name of the Node.",
+			reason:  "If the response has no header, the ID is found by the name of the Node.",
 			prepare: func(e *etcdtest.Etcd) { e.Anonymous() },
 			want:    etcd.View{ID: 2, LeaderID: 1, Members: all},
 		},
@@ -100,7 +100,7 @@ func TestView(t *testing.T) {
 			wantErr: "querying the etcd member on Node b: it has member ff, whose name is not a valid name of a Node",
 		},
 		"Huge": {
-			reason: "The size of answers is limited.",
+			reason: "The size of responses is limited.",
 			prepare: func(e *etcdtest.Etcd) {
 				e.Lie(&etcdserverpb.Member{ID: 9, PeerURLs: []string{strings.Repeat("a", 2<<20)}})
 			},
@@ -141,7 +141,7 @@ func TestChanges(t *testing.T) {
 	if e.Leader() != 3 {
 		t.Errorf("leader %d, want 3", e.Leader())
 	}
-	for range 2 { // The second time it does not exist any more.
+	for range 2 { // The second time it no longer exists.
 		if err := c.RemoveMember(ctx, "c", 1); err != nil {
 			t.Fatal(err)
 		}

@@ -26,9 +26,9 @@ func FuzzMembers(f *testing.F) {
 		f.Add(raw, "cp-0")
 	}
 	f.Add([]byte("\xff\xff"), "")
-	f.Fuzz(func(t *testing.T, raw []byte, asked string) {
+	f.Fuzz(func(t *testing.T, raw []byte, node string) {
 		var response etcdserverpb.MemberListResponse
-		if len(raw) > maxAnswer/16 || proto.Unmarshal(raw, protoadapt.MessageV2Of(&response)) != nil {
+		if len(raw) > maxResponse/16 || proto.Unmarshal(raw, protoadapt.MessageV2Of(&response)) != nil {
 			t.Skip("gRPC rejects it")
 		}
 		all, err := members(response.Members)
@@ -54,8 +54,8 @@ func FuzzMembers(f *testing.F) {
 			}
 			ids[m.ID] = true
 		}
-		if id := identify(response.Header, asked, all); id != response.Header.GetMemberId() && !ids[id] && id != 0 {
-			t.Errorf("%x answered, which is no member", id)
+		if id := identify(response.Header, node, all); id != response.Header.GetMemberId() && !ids[id] && id != 0 {
+			t.Errorf("%x responded, which is no member", id)
 		}
 	})
 }

@@ -3,13 +3,18 @@ package health
 import (
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
+
+// EtcdBackstop is the interval at which etcd is queried while something waits for it: changes of its members cause no events.
+const EtcdBackstop = 5 * time.Second
 
 // Component is a static Pod of the control plane: "<prefix>-<node>".
 type Component struct {
@@ -43,6 +48,44 @@ func Types(stackedEtcd bool) []clusterv1.ConditionType {
 		types = append(types, controlplanev1.MachineEtcdMemberHealthyCondition)
 	}
 	return types
+}
+
+// Conditions returns the health conditions of a Machine. A Machine without a Node has none: its components are unknown.
+func Conditions(cp *snapshot.ControlPlane, m *snapshot.Machine, observed *Observation) []clusterv1.Condition {
+	node := m.Node()
+	switch {
+	case node == "":
+		return nil
+	case m.Deleting():
+		var all []clusterv1.Condition
+		for _, t := range Types(cp.StackedEtcd()) {
+			// The condition of the etcd member may already report what the deletion waits for (package membership).
+			if current := condition.Get(m, t); current == nil || current.Reason != clusterv1.DeletingReason {
+				all = append(all, condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
+			}
+		}
+		return all
+	case observed == nil:
+		return unknown(cp.StackedEtcd())
+	}
+	all := podConditions(observed, node, cp.StackedEtcd())
+	if cp.StackedEtcd() {
+		all = append(all, memberCondition(observed, node))
+	}
+	return all
+}
+
+// unknown returns the conditions of every Machine while the workload cluster is unreachable.
+func unknown(stackedEtcd bool) []clusterv1.Condition {
+	const message = "The workload cluster is unreachable"
+	var all []clusterv1.Condition
+	for _, component := range Components(stackedEtcd) {
+		all = append(all, condition.Unknown(component.Condition, controlplanev1.PodInspectionFailedReason, message))
+	}
+	if stackedEtcd {
+		all = append(all, condition.Unknown(controlplanev1.MachineEtcdMemberHealthyCondition, controlplanev1.EtcdMemberInspectionFailedReason, message))
+	}
+	return all
 }
 
 // podConditions returns the conditions of the components on a Node.
@@ -125,11 +168,11 @@ func memberCondition(o *Observation, node string) clusterv1.Condition {
 	unhealthy := func(format string, args ...any) clusterv1.Condition {
 		return condition.False(kind, clusterv1.ConditionSeverityError, controlplanev1.EtcdMemberUnhealthyReason, format, args...)
 	}
-	member, asked := o.Etcd[node]
+	member, queried := o.Etcd[node]
 	switch {
-	case !asked && o.unresponsive(node):
+	case !queried && o.unresponsive(node):
 		return unhealthy("The etcd member on Node %s is unreachable", node)
-	case !asked:
+	case !queried:
 		return condition.Unknown(kind, controlplanev1.EtcdMemberInspectionFailedReason, "The etcd Pod on Node %s is not ready yet", node)
 	case member.Err != nil:
 		return unhealthy("The etcd member on Node %s does not respond", node)

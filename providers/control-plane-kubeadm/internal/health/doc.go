@@ -2,8 +2,7 @@
 //
 //	observe.go     reads Nodes and Pods, and queries the etcd members
 //	conditions.go  computes the conditions of a Machine from that
-//	inspect.go     sets these conditions on the Machines
 //
 // Later steps base their decisions on the Observation. Decisions do not belong here, and neither do the conditions of the
-// KubeadmControlPlane, which package status derives from those of the Machines.
+// KubeadmControlPlane, which derive from those of the Machines.
 package health

@@ -28,7 +28,7 @@ type Observation struct {
 	Nodes map[string]*corev1.Node
 	// Pods by name.
 	Pods map[string]*corev1.Pod
-	// Etcd are the answers of the etcd members by Node, without those that were not queried.
+	// Etcd has the responses of the etcd members by Node, without those that were not queried.
 	Etcd map[string]quorum.Member
 }
 
@@ -54,12 +54,12 @@ func Observe(ctx context.Context, cp *snapshot.ControlPlane, workload Workload) 
 	if !cp.StackedEtcd() {
 		return o, nil
 	}
-	answers := workload.Etcd(ctx, o.MembersToQuery(cp))
-	if quorum.Disagree(answers) {
+	responses := workload.Etcd(ctx, o.MembersToQuery(cp))
+	if quorum.Disagree(responses) {
 		// A member may have joined or left meanwhile, so that some did not know it yet. Now all do.
-		answers = workload.Etcd(ctx, o.MembersToQuery(cp))
+		responses = workload.Etcd(ctx, o.MembersToQuery(cp))
 	}
-	for _, member := range answers {
+	for _, member := range responses {
 		o.Etcd[member.Node] = member
 	}
 	return o, nil
@@ -82,18 +82,18 @@ func (o *Observation) MembersToQuery(cp *snapshot.ControlPlane) []string {
 
 // EtcdCluster returns the etcd cluster according to its members.
 func (o *Observation) EtcdCluster() quorum.Cluster {
-	answers := make([]quorum.Member, 0, len(o.Etcd))
-	for _, answer := range o.Etcd {
-		answers = append(answers, answer)
+	responses := make([]quorum.Member, 0, len(o.Etcd))
+	for _, response := range o.Etcd {
+		responses = append(responses, response)
 	}
-	return quorum.Of(answers)
+	return quorum.Of(responses)
 }
 
 // MemberRemoved updates the Observation after a member was removed.
 func (o *Observation) MemberRemoved(name string) {
-	for node, answer := range o.Etcd {
-		answer.Members = slices.DeleteFunc(slices.Clone(answer.Members), func(n string) bool { return n == name })
-		o.Etcd[node] = answer
+	for node, response := range o.Etcd {
+		response.Members = slices.DeleteFunc(slices.Clone(response.Members), func(n string) bool { return n == name })
+		o.Etcd[node] = response
 	}
 }
 

@@ -26,14 +26,14 @@ func (u *Unresponsive) Etcd(ctx context.Context, nodes []string) []quorum.Member
 	u.mu.Lock()
 	u.Queried = append(u.Queried, nodes...)
 	u.mu.Unlock()
-	answers := u.Workload.Etcd(ctx, nodes)
-	for i := range answers {
-		if u.OnlyMembers == nil || slices.Contains(u.OnlyMembers, answers[i].Node) {
+	responses := u.Workload.Etcd(ctx, nodes)
+	for i := range responses {
+		if u.OnlyMembers == nil || slices.Contains(u.OnlyMembers, responses[i].Node) {
 			<-ctx.Done()
-			answers[i] = quorum.Member{Node: answers[i].Node, Err: ctx.Err()}
+			responses[i] = quorum.Member{Node: responses[i].Node, Err: ctx.Err()}
 		}
 	}
-	return answers
+	return responses
 }
 
 // KubeadmConfigExists implements connection.Workload.
@@ -66,13 +66,13 @@ type Slow struct {
 // Etcd implements connection.Workload.
 func (s Slow) Etcd(_ context.Context, nodes []string) []quorum.Member {
 	time.Sleep(s.Delay)
-	answers := s.Workload.Etcd(context.Background(), nodes)
-	for i := range answers {
-		if answers[i].Node == s.Lagging {
-			answers[i].Members = []string{"a", "b"}
+	responses := s.Workload.Etcd(context.Background(), nodes)
+	for i := range responses {
+		if responses[i].Node == s.Lagging {
+			responses[i].Members = []string{"a", "b"}
 		}
 	}
-	return answers
+	return responses
 }
 
 // RemoveEtcdMember implements connection.Workload.

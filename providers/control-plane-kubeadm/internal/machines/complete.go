@@ -42,7 +42,7 @@ func (mgr *Manager) complete(ctx context.Context, cp *snapshot.ControlPlane, m *
 	role := Join
 	if !cp.Initialized() && len(cp.Machines) == 1 && missesConfig(m) {
 		role = Initialize
-		if stale, err := mgr.Confirm.Initialization(ctx, cp); stale != "" || err != nil {
+		if stale, err := mgr.Confirm().Initialization(ctx, cp); stale != "" || err != nil {
 			return cmp.Or(err, stale.Err())
 		}
 	}

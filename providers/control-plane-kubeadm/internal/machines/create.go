@@ -16,8 +16,6 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/outdated"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
@@ -41,8 +39,10 @@ type Manager struct {
 	step.Outside
 	// External reads infrastructure templates and machines.
 	External external.Reader
-	Confirm  live.Reader
 }
+
+// Confirm returns the reader that checks snapshots against the API server.
+func (mgr *Manager) Confirm() snapshot.LiveReader { return snapshot.LiveReader{Reader: mgr.Live} }
 
 // Create creates a Machine, and then the objects that it refers to. After an interruption, Complete creates those.
 func (mgr *Manager) Create(ctx context.Context, cp *snapshot.ControlPlane, failureDomain string, role Role) error {
@@ -101,8 +101,8 @@ func announce(ctx context.Context, cp *snapshot.ControlPlane, err error) {
 	if !errors.As(err, &failure) {
 		return
 	}
-	stated := condition.False(controlplanev1.MachinesCreatedCondition, clusterv1.ConditionSeverityError, failure.Reason, "%v", failure)
-	if before := condition.Get(cp.KCP, stated.Type); before != nil && condition.SameState(*before, stated) {
+	reported := condition.False(controlplanev1.MachinesCreatedCondition, clusterv1.ConditionSeverityError, failure.Reason, "%v", failure)
+	if before := condition.Get(cp.KCP, reported.Type); before != nil && condition.SameState(*before, reported) {
 		return
 	}
 	event := "FailedScaleUp"
@@ -130,15 +130,15 @@ func newMachine(cp *snapshot.ControlPlane, infrastructure *unstructured.Unstruct
 	if err != nil {
 		return nil, fmt.Errorf("recording clusterConfiguration: %w", err)
 	}
-	hash, err := outdated.ConfigHash(cp.KCP)
+	hash, err := snapshot.ConfigHash(cp.KCP)
 	if err != nil {
 		return nil, err
 	}
 	annotations := cp.MachineAnnotations()
-	annotations[outdated.ConfigAnnotation] = hash
+	annotations[snapshot.ConfigAnnotation] = hash
 	annotations[controlplanev1.KubeadmClusterConfigurationAnnotation] = string(recorded)
 	if cp.StackedEtcd() {
-		annotations[controlplanev1.PreTerminateHookCleanupAnnotation] = "" // see package hook
+		annotations[controlplanev1.PreTerminateHookCleanupAnnotation] = "" // see package membership
 	}
 	if remediated, ok := cp.KCP.Annotations[controlplanev1.RemediationInProgressAnnotation]; ok {
 		annotations[controlplanev1.RemediationForAnnotation] = remediated

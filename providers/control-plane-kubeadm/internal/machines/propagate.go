@@ -15,8 +15,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/outdated"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -25,7 +24,7 @@ import (
 const FieldManager = "capi-kubeadmcontrolplane"
 
 // Propagate updates labels, annotations and timeouts of the Machines, and labels and annotations of their infrastructure
-// machines and KubeadmConfigs, according to the template. Labels and annotations that are not in the template any more are
+// machines and KubeadmConfigs, according to the template. Labels and annotations that are no longer in the template are
 // removed if we have set them. The managedFields of the Machine show that, so the Machine is updated last: an interrupted
 // propagation starts again.
 func (mgr *Manager) Propagate(ctx context.Context, cp *snapshot.ControlPlane) (step.Result, error) {
@@ -52,7 +51,7 @@ func (mgr *Manager) propagate(ctx context.Context, cp *snapshot.ControlPlane, m 
 		if !m.Deleting() {
 			setMetadata(cp, m.Machine, m.Machine, dropped)
 			if cp.StackedEtcd() {
-				hook.Set(m.Machine) // Adopted Machines do not have it yet.
+				membership.SetHook(m.Machine) // Adopted Machines do not have it yet.
 			}
 		}
 		setTimeouts(cp, m.Machine, ours)
@@ -88,7 +87,8 @@ func merged(current, machine, wanted map[string]string, dropped func(string) boo
 // reserved reports whether an annotation is never removed, because it does not come from the template.
 func reserved(key string) bool {
 	switch key {
-	case controlplanev1.KubeadmClusterConfigurationAnnotation, outdated.ConfigAnnotation, controlplanev1.PreTerminateHookCleanupAnnotation, controlplanev1.RemediationForAnnotation, clusterv1.DeleteMachineAnnotation:
+	case controlplanev1.KubeadmClusterConfigurationAnnotation, snapshot.ConfigAnnotation, controlplanev1.PreTerminateHookCleanupAnnotation,
+		controlplanev1.RemediationForAnnotation, clusterv1.DeleteMachineAnnotation:
 		return true
 	}
 	return false

@@ -10,7 +10,6 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -50,24 +49,24 @@ const unreachable = "the workload cluster to be reachable"
 func (r *Remover) release(ctx context.Context, state State, m *snapshot.Machine) (why string, err error) {
 	switch {
 	case !state.StackedEtcd():
-		return "", hook.Remove(ctx, r.Outside, m.Machine)
-	case !hook.IsSet(m.Machine):
+		return "", RemoveHook(ctx, r.Outside, m.Machine)
+	case !HasHook(m.Machine):
 		return r.removeUnheld(ctx, state, m)
-	case !hook.IsReached(m.Machine):
+	case !HookReached(m.Machine):
 		return "", nil
 	case !state.Initialized():
 		// There is no etcd yet that could lose a member. If that is wrong, the cluster is lost.
-		if stale, err := r.Confirm.Uninitialized(ctx, state.ControlPlane); stale != "" || err != nil {
+		if stale, err := r.confirm().Uninitialized(ctx, state.ControlPlane); stale != "" || err != nil {
 			return "", err // The event that the cache lacks triggers the next reconcile.
 		}
-		return "", hook.Remove(ctx, r.Outside, m.Machine)
+		return "", RemoveHook(ctx, r.Outside, m.Machine)
 	case state.Observed == nil:
 		return unreachable, nil
 	}
 	if why, err := r.remove(ctx, state, m); why != "" || err != nil {
 		return why, err
 	}
-	return "", hook.Remove(ctx, r.Outside, m.Machine)
+	return "", RemoveHook(ctx, r.Outside, m.Machine)
 }
 
 // removeUnheld removes the member of a Machine that is being deleted without our hook, because it was deleted before this
@@ -98,9 +97,9 @@ func (r *Remover) explain(ctx context.Context, state State, m *snapshot.Machine,
 	case why != "":
 		message = "The etcd member cannot be removed yet. Waiting for " + why
 	}
-	stated := condition.False(controlplanev1.MachineEtcdMemberHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, "%s", message)
-	current := condition.Get(m, stated.Type)
-	if current == nil && message == "" || current != nil && condition.SameState(*current, stated) {
+	reported := condition.False(controlplanev1.MachineEtcdMemberHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, "%s", message)
+	current := condition.Get(m, reported.Type)
+	if current == nil && message == "" || current != nil && condition.SameState(*current, reported) {
 		return nil
 	}
 	if failure != nil && current != nil && strings.HasPrefix(current.Message, removalFailed) {
@@ -110,5 +109,5 @@ func (r *Remover) explain(ctx context.Context, state State, m *snapshot.Machine,
 		step.Warning(ctx, "FailedScaleDown", "Machine %s is being deleted. %s. To delete the Machine without removing its etcd member, remove the annotation %s from it",
 			m.Name, message, controlplanev1.PreTerminateHookCleanupAnnotation)
 	}
-	return r.SetConditions(ctx, m.Machine, stated)
+	return r.SetConditions(ctx, m.Machine, reported)
 }

@@ -29,7 +29,7 @@ func (r *Remover) remove(ctx context.Context, state State, m *snapshot.Machine) 
 		return why, nil
 	}
 	if m.Node() == "" {
-		if stale, err := r.Confirm.Machines(ctx, state.ControlPlane); stale != "" || err != nil {
+		if stale, err := r.confirm().Machines(ctx, state.ControlPlane); stale != "" || err != nil {
 			return "", cmp.Or(err, stale.Err())
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/quorum"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -25,10 +23,10 @@ type Workload interface {
 }
 
 // Remover removes etcd members.
-type Remover struct {
-	step.Outside
-	Confirm live.Reader
-}
+type Remover struct{ step.Outside }
+
+// confirm returns the reader that checks snapshots against the API server.
+func (r *Remover) confirm() snapshot.LiveReader { return snapshot.LiveReader{Reader: r.Live} }
 
 // State is what decisions about members are based on: the Machines, and the observed workload cluster.
 type State struct {
@@ -57,7 +55,7 @@ func (s State) successor(cluster quorum.Cluster, leaving *snapshot.Machine) stri
 		if !m.Deleting() {
 			return m.Node()
 		}
-		if fallback == "" && hook.IsSet(m.Machine) {
+		if fallback == "" && HasHook(m.Machine) {
 			fallback = m.Node()
 		}
 	}

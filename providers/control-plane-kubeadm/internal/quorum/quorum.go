@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Member is the answer of the etcd member on one Node.
+// Member is the response of the etcd member on one Node.
 type Member struct {
 	// Node is the Node of the member.
 	Node string
-	// Err is why there is no answer. All other fields are empty then.
+	// Err is why there is no response. All other fields are empty then.
 	Err error
 	// ClusterID identifies the etcd cluster that the member belongs to.
 	ClusterID uint64
@@ -34,10 +34,10 @@ type Cluster struct {
 	Leader string
 }
 
-// Of returns the etcd cluster according to these answers.
-func Of(answers []Member) Cluster {
+// Of returns the etcd cluster according to these responses.
+func Of(responses []Member) Cluster {
 	var c Cluster
-	for _, member := range answers {
+	for _, member := range responses {
 		if member.Err != nil {
 			continue
 		}
@@ -55,10 +55,10 @@ func Of(answers []Member) Cluster {
 	return c
 }
 
-// Disagree reports whether the answers contain different lists of members.
-func Disagree(answers []Member) bool {
-	answers = slices.DeleteFunc(slices.Clone(answers), func(a Member) bool { return a.Err != nil })
-	return slices.ContainsFunc(answers, func(a Member) bool { return !slices.Equal(a.Members, answers[0].Members) })
+// Disagree reports whether the responses contain different lists of members.
+func Disagree(responses []Member) bool {
+	responses = slices.DeleteFunc(slices.Clone(responses), func(m Member) bool { return m.Err != nil })
+	return slices.ContainsFunc(responses, func(m Member) bool { return !slices.Equal(m.Members, responses[0].Members) })
 }
 
 // HealthyWithout returns the healthy members other than this one.

@@ -30,34 +30,34 @@ func TestMayRemove(t *testing.T) {
 		return m
 	}
 	for _, tc := range []struct {
-		reason  string
-		answers []string
-		removed string
-		leader  string
-		missing string
+		reason    string
+		responses []string
+		removed   string
+		leader    string
+		missing   string
 	}{
-		{reason: "all are healthy", answers: []string{"a*: a b c", "b: a b c", "c: a b c"}, removed: "a", leader: "a"},
-		{reason: "the unhealthy one is removed", answers: []string{"a*: a b c", "b: a b c", "c?"}, removed: "c", leader: "a"},
-		{reason: "a healthy one while another is not", answers: []string{"a*: a b c", "b: a b c", "c?"}, removed: "b", leader: "a", missing: "2 healthy etcd members other than b (found 1)"},
-		{reason: "two of three are unhealthy", answers: []string{"a: a b c", "b?", "c?"}, removed: "b", missing: "2 healthy etcd members other than b (found 1)"},
-		{reason: "two of five are, and one of them is removed", answers: []string{"a*: a b c d e", "b: a b c d e", "c: a b c d e", "d?", "e?"}, removed: "e", leader: "a"},
+		{reason: "all are healthy", responses: []string{"a*: a b c", "b: a b c", "c: a b c"}, removed: "a", leader: "a"},
+		{reason: "the unhealthy one is removed", responses: []string{"a*: a b c", "b: a b c", "c?"}, removed: "c", leader: "a"},
+		{reason: "a healthy one while another is not", responses: []string{"a*: a b c", "b: a b c", "c?"}, removed: "b", leader: "a", missing: "2 healthy etcd members other than b (found 1)"},
+		{reason: "two of three are unhealthy", responses: []string{"a: a b c", "b?", "c?"}, removed: "b", missing: "2 healthy etcd members other than b (found 1)"},
+		{reason: "two of five are, and one of them is removed", responses: []string{"a*: a b c d e", "b: a b c d e", "c: a b c d e", "d?", "e?"}, removed: "e", leader: "a"},
 		{
-			reason: "two of five are, and another one is removed", answers: []string{"a*: a b c d e", "b: a b c d e", "c: a b c d e", "d?", "e?"}, removed: "a", leader: "a",
+			reason: "two of five are, and another one is removed", responses: []string{"a*: a b c d e", "b: a b c d e", "c: a b c d e", "d?", "e?"}, removed: "a", leader: "a",
 			missing: "3 healthy etcd members other than a (found 2)",
 		},
-		{reason: "a member with an alarm is unhealthy", answers: []string{"a*: a b c", "b!: a b c", "c: a b c"}, removed: "c", leader: "a", missing: "other than c (found 1)"},
-		{reason: "one lags behind and does not list the third", answers: []string{"a: a b", "b*: a b c", "c: a b c"}, removed: "a", leader: "b"},
-		{reason: "members that have not started count", answers: []string{"a*: a b - -", "b: a b - -"}, removed: "b", leader: "a", missing: "2 healthy etcd members other than b (found 1)"},
-		{reason: "the last one", answers: []string{"a*: a"}, removed: "a", leader: "a", missing: "the last one cannot be removed"},
-		{reason: "one of two", answers: []string{"a*: a b", "b: a b"}, removed: "a", leader: "a"},
-		{reason: "one of two, and the other does not respond", answers: []string{"a: a b", "b?"}, removed: "a", missing: "other than a (found 0)"},
+		{reason: "a member with an alarm is unhealthy", responses: []string{"a*: a b c", "b!: a b c", "c: a b c"}, removed: "c", leader: "a", missing: "other than c (found 1)"},
+		{reason: "one lags behind and does not list the third", responses: []string{"a: a b", "b*: a b c", "c: a b c"}, removed: "a", leader: "b"},
+		{reason: "members that have not started count", responses: []string{"a*: a b - -", "b: a b - -"}, removed: "b", leader: "a", missing: "2 healthy etcd members other than b (found 1)"},
+		{reason: "the last one", responses: []string{"a*: a"}, removed: "a", leader: "a", missing: "the last one cannot be removed"},
+		{reason: "one of two", responses: []string{"a*: a b", "b: a b"}, removed: "a", leader: "a"},
+		{reason: "one of two, and the other does not respond", responses: []string{"a: a b", "b?"}, removed: "a", missing: "other than a (found 0)"},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
-			var answers []Member
-			for _, text := range tc.answers {
-				answers = append(answers, parse(text))
+			var responses []Member
+			for _, text := range tc.responses {
+				responses = append(responses, parse(text))
 			}
-			cluster := Of(answers)
+			cluster := Of(responses)
 			why := cluster.MayRemove(tc.removed)
 			if (why == "") != (tc.missing == "") || !strings.Contains(why, tc.missing) {
 				t.Errorf("missing: %q, want %q", why, tc.missing)

@@ -9,21 +9,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/providers/internal/preflight"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
-
-// status is the condition of a Machine about its remediation.
-type status struct {
-	reason   string
-	severity clusterv1.ConditionSeverity
-	message  string
-	// after is when the remediation is retried without an event; zero means never.
-	after time.Duration
-}
-
-func waiting(after time.Duration, format string, args ...any) *status {
-	return &status{clusterv1.WaitingForRemediationReason, clusterv1.ConditionSeverityWarning, fmt.Sprintf(format, args...), after}
-}
 
 // request is the remediation of one Machine.
 type request struct {
@@ -33,89 +21,85 @@ type request struct {
 	retry *retry
 }
 
-// check is a check that must pass before a Machine is deleted.
-type check struct {
-	name string
-	// fails returns why the check fails, nil if it passes.
-	fails func(request) *status
-}
-
-// preflight returns why the Machine cannot be remediated yet, nil if it can.
-func preflight(state membership.State, m *snapshot.Machine, inProgress *controlplanev1.LastRemediationStatus, now time.Time) *status {
+// firstFailure returns why the Machine cannot be remediated yet, nil if it can.
+func firstFailure(
+	state membership.State, m *snapshot.Machine, inProgress *controlplanev1.LastRemediationStatus, now time.Time,
+) *preflight.Failure {
 	r := request{State: state, machine: m}
 	if inProgress == nil {
 		retry := retryOf(state.KCP, m, now)
 		r.retry = &retry
 	}
-	for _, c := range checks() {
-		if why := c.fails(r); why != nil {
-			return why
-		}
-	}
-	return nil
+	return preflight.First(checks(), r)
 }
 
-// checks returns all checks, in the order in which they are reported. Before the cluster is initialized there is nothing to
-// lose, so only the limits for retries apply.
-func checks() []check {
-	initialized := func(fails func(request) *status) func(request) *status {
-		return func(r request) *status {
+// checks returns the checks that must pass before a Machine is deleted, in the order in which they are reported. Before the cluster
+// is initialized there is nothing to lose, so only the limits for retries apply.
+func checks() []preflight.Check[request] {
+	initialized := func(run func(request) []preflight.Failure) func(request) []preflight.Failure {
+		return func(r request) []preflight.Failure {
 			if !r.Initialized() {
 				return nil
 			}
-			return fails(r)
+			return run(r)
 		}
 	}
-	return []check{
-		{"RetryPeriod", retriesTooSoon},
-		{"MaxRetry", retriesTooOften},
-		{"NotTheOnlyMachine", initialized(onlyMachine)},
-		{"NoMachineDeleting", initialized(anotherDeleting)},
-		{"NoMachineProvisioning", initialized(anotherProvisioning)},
-		{"WorkloadClusterReachable", initialized(unreachable)},
+	return []preflight.Check[request]{
+		{Name: "RetryPeriod", Run: retryPeriod},
+		{Name: "MaxRetry", Run: maxRetry},
+		{Name: "NotTheOnlyMachine", Run: initialized(notTheOnlyMachine)},
+		{Name: "NoMachineDeleting", Run: initialized(noMachineDeleting)},
+		{Name: "NoMachineProvisioning", Run: initialized(noMachineProvisioning)},
+		{Name: "WorkloadClusterReachable", Run: initialized(workloadClusterReachable)},
 	}
 }
 
-func retriesTooSoon(r request) *status {
+func retryPeriod(r request) []preflight.Failure {
 	if r.retry == nil || r.retry.tooSoon() == 0 {
 		return nil
 	}
-	return waiting(r.retry.tooSoon(), "The previous Machine was replaced less than %s ago", r.retry.strategy.RetryPeriod.Duration)
+	return []preflight.Failure{{
+		Reason:     fmt.Sprintf("The previous Machine was replaced less than %s ago", r.retry.strategy.RetryPeriod.Duration),
+		RetryAfter: r.retry.tooSoon(),
+	}}
 }
 
-func retriesTooOften(r request) *status {
+func maxRetry(r request) []preflight.Failure {
 	if r.retry == nil || r.retry.tooMany() == 0 {
 		return nil
 	}
-	return waiting(r.retry.tooMany(), "The limit of %d retries is reached", *r.retry.strategy.MaxRetry)
+	return []preflight.Failure{{
+		Reason:     fmt.Sprintf("The limit of %d retries is reached", *r.retry.strategy.MaxRetry),
+		RetryAfter: r.retry.tooMany(),
+	}}
 }
 
-func onlyMachine(r request) *status {
+func notTheOnlyMachine(r request) []preflight.Failure {
 	if len(r.Machines) > 1 {
 		return nil
 	}
-	return waiting(0, "The only Machine of a control plane cannot be replaced")
+	return preflight.Because("The only Machine of a control plane cannot be replaced")
 }
 
-func anotherDeleting(r request) *status {
+func noMachineDeleting(r request) []preflight.Failure {
 	if !slices.ContainsFunc(r.Machines, (*snapshot.Machine).Deleting) {
 		return nil
 	}
-	return waiting(0, "Another Machine is being deleted")
+	return preflight.Because("Another Machine is being deleted")
 }
 
-func anotherProvisioning(r request) *status {
+func noMachineProvisioning(r request) []preflight.Failure {
 	for _, other := range r.Machines {
 		if other != r.machine && other.Node() == "" && !condition.IsFalse(other, clusterv1.MachineHealthCheckSucceededCondition) {
-			return waiting(0, "Another Machine is being provisioned")
+			return preflight.Because("Another Machine is being provisioned")
 		}
 	}
 	return nil
 }
 
-func unreachable(r request) *status {
+func workloadClusterReachable(r request) []preflight.Failure {
 	if !r.StackedEtcd() || r.Observed != nil {
 		return nil
 	}
-	return waiting(0, "The workload cluster is unreachable")
+	return preflight.Because("The workload cluster is unreachable")
 }

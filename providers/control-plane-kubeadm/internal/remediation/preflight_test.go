@@ -18,8 +18,8 @@ import (
 func failing(state membership.State) []string {
 	var names []string
 	for _, c := range checks() {
-		if c.fails(request{State: state, machine: state.Named("b")}) != nil {
-			names = append(names, c.name)
+		if len(c.Run(request{State: state, machine: state.Named("b")})) > 0 {
+			names = append(names, c.Name)
 		}
 	}
 	return names
@@ -89,8 +89,8 @@ func TestPreflight(t *testing.T) {
 				t.Errorf("failing checks (-want +got):\n%s", diff)
 			}
 			message := ""
-			if why := preflight(state, state.Named("b"), nil, object.Now()); why != nil {
-				message = why.message
+			if failure := firstFailure(state, state.Named("b"), nil, object.Now()); failure != nil {
+				message = failure.Reason
 			}
 			if message != tc.message {
 				t.Errorf("message %q, want %q", message, tc.message)

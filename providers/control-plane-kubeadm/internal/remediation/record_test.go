@@ -43,11 +43,11 @@ func TestRetries(t *testing.T) {
 			kcp.Spec.RemediationStrategy = tc.strategy
 			state := membership.State{ControlPlane: &snapshot.ControlPlane{KCP: kcp, Cluster: &clusterv1.Cluster{}}}
 			m := &snapshot.Machine{Machine: &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m", Annotations: tc.annotations}}}
-			why, got := preflight(state, m, nil, now), retryOf(kcp, m, now).record
-			if (why != nil) != tc.postponed || why != nil && why.after != tc.wait {
-				t.Fatalf("%s: postponed %+v, want %t for %s", tc.reason, why, tc.postponed, tc.wait)
+			failure, got := firstFailure(state, m, nil, now), retryOf(kcp, m, now).record
+			if (failure != nil) != tc.postponed || failure != nil && failure.RetryAfter != tc.wait {
+				t.Fatalf("%s: postponed %+v, want %t for %s", tc.reason, failure, tc.postponed, tc.wait)
 			}
-			if why == nil && got.RetryCount != tc.retry {
+			if failure == nil && got.RetryCount != tc.retry {
 				t.Errorf("%s: retry %d, want %d", tc.reason, got.RetryCount, tc.retry)
 			}
 		})

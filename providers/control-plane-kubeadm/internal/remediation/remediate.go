@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
@@ -18,22 +18,19 @@ import (
 )
 
 // Remediator replaces unhealthy Machines.
-type Remediator struct {
-	Machines *machines.Manager
-	Confirm  live.Reader
-}
+type Remediator struct{ Manager *machines.Manager }
 
 // Remediate deletes an unhealthy Machine, if there is one and all checks pass.
 func (r Remediator) Remediate(ctx context.Context, state membership.State) (step.Result, error) {
 	if err := r.clearRecovered(ctx, state.ControlPlane); err != nil {
-		return step.Result{}, err
+		return step.Done(), err
 	}
 	if err := r.finish(ctx, state.ControlPlane); err != nil {
-		return step.Result{}, err
+		return step.Done(), err
 	}
 	inProgress, err := inProgress(state.KCP)
 	if err != nil {
-		return step.Result{}, err
+		return step.Done(), err
 	}
 	m := candidate(state.ControlPlane, inProgress)
 	switch {
@@ -42,11 +39,11 @@ func (r Remediator) Remediate(ctx context.Context, state membership.State) (step
 	case m.Deleting():
 		return step.Wait("Machine " + m.Name + " to be deleted"), nil
 	}
-	now := r.Machines.Clock.Now()
-	if wait := preflight(state, m, inProgress, now); wait != nil {
-		return r.state(ctx, m, *wait)
+	now := r.Manager.Clock.Now()
+	if failure := firstFailure(state, m, inProgress, now); failure != nil {
+		return r.report(ctx, m, waiting(failure.Reason, failure.RetryAfter))
 	}
-	if stale, err := r.Confirm.Decision(ctx, state.ControlPlane); stale != "" || err != nil {
+	if stale, err := r.Manager.Confirm().Decision(ctx, state.ControlPlane); stale != "" || err != nil {
 		return stale.Wait(), err
 	}
 	record := inProgress
@@ -54,7 +51,7 @@ func (r Remediator) Remediate(ctx context.Context, state membership.State) (step
 		record = retryOf(state.KCP, m, now).record
 	}
 	if err := begin(state.KCP, record); err != nil {
-		return step.Result{}, err
+		return step.Done(), err
 	}
 	return step.Run(ctx, state,
 		step.Do("record", func(context.Context, membership.State) (step.Result, error) { return step.Checkpoint(), nil }),
@@ -64,30 +61,51 @@ func (r Remediator) Remediate(ctx context.Context, state membership.State) (step
 }
 
 // delete deletes the Machine. What prevents that is reported in its condition.
-func (r Remediator) delete(ctx context.Context, state membership.State, m *snapshot.Machine, record *controlplanev1.LastRemediationStatus) (step.Result, error) {
+func (r Remediator) delete(
+	ctx context.Context, state membership.State, m *snapshot.Machine, record *controlplanev1.LastRemediationStatus,
+) (step.Result, error) {
 	if state.Initialized() && state.StackedEtcd() {
 		switch why := state.MayRemove(ctx, m); why {
 		case "":
 		case membership.NoSuccessor:
-			return r.state(ctx, m, status{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityWarning, "There is no healthy etcd member that can become the leader", health.EtcdBackstop})
+			return r.report(ctx, m, status{
+				clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityWarning,
+				"There is no healthy etcd member that can become the leader", health.EtcdBackstop,
+			})
 		default:
-			return r.state(ctx, m, *waiting(health.EtcdBackstop, "Waiting for %s", why))
+			return r.report(ctx, m, waiting("Waiting for "+why, health.EtcdBackstop))
 		}
 	}
-	if err := r.Machines.Delete(ctx, state.ControlPlane, m); err != nil {
+	if err := r.Manager.Delete(ctx, state.ControlPlane, m); err != nil {
 		if step.IsStale(err) {
-			return step.Result{}, err
+			return step.Done(), err
 		}
-		_, saveErr := r.state(ctx, m, status{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityError, "The Machine cannot be deleted", 0})
-		return step.Result{}, errors.Join(err, saveErr)
+		failed := status{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityError, "The Machine cannot be deleted", 0}
+		_, saveErr := r.report(ctx, m, failed)
+		return step.Done(), errors.Join(err, saveErr)
 	}
-	_, err := r.state(ctx, m, status{clusterv1.RemediationInProgressReason, clusterv1.ConditionSeverityWarning, "", 0})
+	_, err := r.report(ctx, m, status{clusterv1.RemediationInProgressReason, clusterv1.ConditionSeverityWarning, "", 0})
 	return step.Wait(fmt.Sprintf("Machine %s to be deleted, which is being remediated (retry %d)", m.Name, record.RetryCount)), err
 }
 
-// state sets the condition of the Machine, and lets the steps that follow continue.
-func (r Remediator) state(ctx context.Context, m *snapshot.Machine, s status) (step.Result, error) {
-	err := r.Machines.SetConditions(ctx, m.Machine, condition.False(clusterv1.MachineOwnerRemediatedCondition, s.severity, s.reason, "%s", s.message))
+// status is the condition of a Machine about its remediation.
+type status struct {
+	reason   string
+	severity clusterv1.ConditionSeverity
+	message  string
+	// after is when the remediation is retried without an event; zero means never.
+	after time.Duration
+}
+
+// waiting is the status of a Machine whose remediation has to wait.
+func waiting(message string, after time.Duration) status {
+	return status{clusterv1.WaitingForRemediationReason, clusterv1.ConditionSeverityWarning, message, after}
+}
+
+// report sets the condition of the Machine, and lets the steps that follow continue.
+func (r Remediator) report(ctx context.Context, m *snapshot.Machine, s status) (step.Result, error) {
+	remediated := condition.False(clusterv1.MachineOwnerRemediatedCondition, s.severity, s.reason, "%s", s.message)
+	err := r.Manager.SetConditions(ctx, m.Machine, remediated)
 	if err != nil || s.after == 0 {
 		return step.Done(), err
 	}
@@ -100,7 +118,7 @@ func (r Remediator) clearRecovered(ctx context.Context, cp *snapshot.ControlPlan
 		if condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition) && condition.IsTrue(m, clusterv1.MachineHealthCheckSucceededCondition) {
 			before := m.Status.Conditions.DeepCopy()
 			condition.Delete(m, clusterv1.MachineOwnerRemediatedCondition)
-			if err := r.Machines.SaveConditions(ctx, m.Machine, before); err != nil {
+			if err := r.Manager.SaveConditions(ctx, m.Machine, before); err != nil {
 				return err
 			}
 		}
@@ -115,7 +133,7 @@ func (r Remediator) finish(ctx context.Context, cp *snapshot.ControlPlane) error
 		return err
 	}
 	// Another leader may have recorded the next remediation, and that record must not be removed because of a stale cache.
-	stale, err := r.Confirm.ControlPlane(ctx, cp)
+	stale, err := r.Manager.Confirm().ControlPlane(ctx, cp)
 	if stale != "" || err != nil {
 		return err
 	}
@@ -123,7 +141,7 @@ func (r Remediator) finish(ctx context.Context, cp *snapshot.ControlPlane) error
 	return nil
 }
 
-// finished reports whether the replacement exists or is not needed any more.
+// finished reports whether the replacement exists or is no longer needed.
 func finished(cp *snapshot.ControlPlane, current *controlplanev1.LastRemediationStatus) bool {
 	raw := cp.KCP.Annotations[controlplanev1.RemediationInProgressAnnotation]
 	if slices.ContainsFunc(cp.Machines, func(m *snapshot.Machine) bool { return m.Annotations[controlplanev1.RemediationForAnnotation] == raw }) {

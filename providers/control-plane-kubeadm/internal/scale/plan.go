@@ -5,49 +5,31 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/hook"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/plan"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// Decision is the next change of the number of Machines. The zero value is no change.
-type Decision struct {
-	plan.Action
-	// New is true if no change was in progress before this reconcile.
-	New bool
-}
-
-// Blockers returns why the action must not be taken yet, empty if it may.
-func (d Decision) Blockers() string {
-	reasons := make([]string, 0, len(d.Blocked))
-	for _, f := range d.Blocked {
-		reasons = append(reasons, f.String())
-	}
-	return strings.Join(reasons, "; ")
-}
-
-// Plan decides what to do next. unreachable is why there is no connection to the workload cluster, if that is known.
-func Plan(state membership.State, unreachable string) (Decision, step.Result) {
-	d := Decision{Action: plan.Next(input(state, unreachable))}
-	stated := conditions(state.ControlPlane, d.Action)
+// Plan decides what to do next, and sets the conditions about it. unreachable is why there is no connection to the workload
+// cluster, if that is known.
+func Plan(state membership.State, unreachable string) (Action, step.Result) {
+	action := Next(input(state, unreachable))
+	set := conditions(state.ControlPlane, action)
 	changing := func(c clusterv1.Condition) bool { return c.Status == corev1.ConditionFalse }
-	d.New = !slices.ContainsFunc(current(state.KCP), changing) && slices.ContainsFunc(stated, changing)
-	return d, step.Done().WithConditions(stated...)
+	action.Begins = !slices.ContainsFunc(current(state.KCP), changing) && slices.ContainsFunc(set, changing)
+	return action, step.Done().WithConditions(set...)
 }
 
-// input returns the input of the planner.
-func input(state membership.State, unreachable string) plan.Input {
-	in := plan.Input{Desired: state.Desired(), MaxSurge: 1, Initialized: state.Initialized(), OrphanedMembers: state.OrphanedMembers()}
+// input returns what Next decides on.
+func input(state membership.State, unreachable string) Input {
+	in := Input{Desired: state.Desired(), MaxSurge: 1, Initialized: state.Initialized(), OrphanedMembers: state.OrphanedMembers()}
 	if r := state.KCP.Spec.RolloutStrategy; r != nil && r.RollingUpdate != nil && r.RollingUpdate.MaxSurge != nil {
 		in.MaxSurge = r.RollingUpdate.MaxSurge.IntValue()
 	}
@@ -65,11 +47,11 @@ func input(state membership.State, unreachable string) plan.Input {
 	return in
 }
 
-// machine returns a Machine as input of the planner.
-func machine(m *snapshot.Machine, stackedEtcd bool) plan.Machine {
-	p := plan.Machine{
+// machine returns what Next decides on of a Machine.
+func machine(m *snapshot.Machine, stackedEtcd bool) Machine {
+	p := Machine{
 		Name: m.Name, Created: m.CreationTimestamp.Time,
-		Deleting: m.Deleting(), Held: m.Deleting() && hook.IsSet(m.Machine), Outdated: len(m.Outdated) > 0,
+		Deleting: m.Deleting(), Held: m.Deleting() && membership.HasHook(m.Machine), Outdated: len(m.Outdated) > 0,
 	}
 	if m.Spec.FailureDomain != nil {
 		p.FailureDomain = *m.Spec.FailureDomain
@@ -92,12 +74,12 @@ func machine(m *snapshot.Machine, stackedEtcd bool) plan.Machine {
 }
 
 // conditions returns the conditions about the change. Resized becomes True when all Machines are ready (package status).
-func conditions(cp *snapshot.ControlPlane, action plan.Action) []clusterv1.Condition {
+func conditions(cp *snapshot.ControlPlane, action Action) []clusterv1.Condition {
 	const warning = clusterv1.ConditionSeverityWarning
-	stated := current(cp.KCP)
+	all := current(cp.KCP)
 	set := func(c clusterv1.Condition) {
-		stated = slices.DeleteFunc(stated, func(s clusterv1.Condition) bool { return s.Type == c.Type })
-		stated = append(stated, c)
+		all = slices.DeleteFunc(all, func(other clusterv1.Condition) bool { return other.Type == c.Type })
+		all = append(all, c)
 	}
 	switch outdated := cp.OutdatedCount(); {
 	case action.Rollout:
@@ -114,7 +96,7 @@ func conditions(cp *snapshot.ControlPlane, action plan.Action) []clusterv1.Condi
 		set(condition.False(controlplanev1.ResizedCondition, warning, controlplanev1.ScalingDownReason,
 			"Scaling down control plane to %d replicas (actual %d)", desired, count))
 	}
-	return stated
+	return all
 }
 
 // current returns these conditions as they are.

@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/plan"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 )
 
 func TestProblemsOfAMachine(t *testing.T) {
@@ -55,25 +55,25 @@ func TestProblemsOfAMachine(t *testing.T) {
 }
 
 // A change is announced once, when it begins.
-func TestDecisions(t *testing.T) {
+func TestPlan(t *testing.T) {
 	cases := []struct {
 		reason string
 		given  func(*controlplanev1.KubeadmControlPlane)
-		want   Decision
+		want   Action
 		stated *clusterv1.Condition
 	}{
 		{
-			reason: "as many Machines as desired", want: Decision{Action: plan.Action{Kind: plan.Nothing}},
+			reason: "as many Machines as desired", want: Action{Kind: Nothing},
 			given: func(k *controlplanev1.KubeadmControlPlane) { k.Spec.Replicas = ptr.To[int32](3) },
 		},
 		{
 			reason: "two too many", given: func(*controlplanev1.KubeadmControlPlane) {},
-			want: Decision{Action: plan.Action{Kind: plan.ScaleDown, Machine: "a"}, New: true},
+			want: Action{Kind: ScaleDown, Machine: "a", Begins: true},
 			stated: ptr.To(condition.False(controlplanev1.ResizedCondition, clusterv1.ConditionSeverityWarning, controlplanev1.ScalingDownReason,
 				"Scaling down control plane to 1 replicas (actual 3)")),
 		},
 		{
-			reason: "the change has begun before", want: Decision{Action: plan.Action{Kind: plan.ScaleDown, Machine: "a"}},
+			reason: "the change has begun before", want: Action{Kind: ScaleDown, Machine: "a"},
 			given: func(k *controlplanev1.KubeadmControlPlane) {
 				condition.Set(k, condition.False(controlplanev1.ResizedCondition, clusterv1.ConditionSeverityWarning, controlplanev1.ScalingDownReason, ""))
 			},
@@ -89,14 +89,14 @@ func TestDecisions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got Decision
-			_, err = step.Try(t.Context(), w.KCP, membership.State{ControlPlane: w.ControlPlane, Workload: f, Observed: observed},
+			var got Action
+			_, err = steptest.Run(t.Context(), w.KCP, membership.State{ControlPlane: w.ControlPlane, Workload: f, Observed: observed},
 				step.Do("plan", func(_ context.Context, state membership.State) (result step.Result, err error) {
 					got, result = Plan(state, "")
 					return result, nil
 				}))
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
-				t.Errorf("decision (-want +got):\n%s, error %v", diff, err)
+				t.Errorf("action (-want +got):\n%s, error %v", diff, err)
 			}
 			if diff := cmp.Diff(tc.stated, condition.Get(w.KCP, controlplanev1.ResizedCondition)); diff != "" {
 				t.Errorf("Resized (-want +got):\n%s", diff)

@@ -7,10 +7,8 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/live"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/plan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -22,36 +20,33 @@ type Workload interface {
 }
 
 // Scaler changes the number of Machines.
-type Scaler struct {
-	Machines *machines.Manager
-	Confirm  live.Reader
-}
+type Scaler struct{ Manager *machines.Manager }
 
 // Scale takes the action, if its preflight checks pass. Changes that let them pass trigger a reconcile: Machines, Nodes, Pods
 // and connections are watched, and etcd is queried at an interval (package health). newCA is whether this reconcile has created
 // the cluster CA.
-func (s Scaler) Scale(ctx context.Context, state membership.State, workload Workload, d Decision, newCA bool) (step.Result, error) {
+func (s Scaler) Scale(ctx context.Context, state membership.State, workload Workload, action Action, newCA bool) (step.Result, error) {
 	switch {
-	case d.Kind == plan.Nothing:
-		return untilRollout(state, s.Machines.Clock.Now()), nil
-	case d.Kind == plan.Initialize:
-		return s.initialize(ctx, state, d, newCA)
-	case len(d.Blocked) > 0:
-		return step.Wait(fmt.Sprintf("%s: %s", d.Kind, d.Blockers())).KeepCondition(), nil
+	case action.Kind == Nothing:
+		return untilRollout(state, s.Manager.Clock.Now()), nil
+	case action.Kind == Initialize:
+		return s.initialize(ctx, state, action, newCA)
+	case len(action.Blocked) > 0:
+		return step.Wait(fmt.Sprintf("%s: %s", action.Kind, action.Blockers())).KeepCondition(), nil
 	}
-	if stale, err := s.Confirm.Decision(ctx, state.ControlPlane); stale != "" || err != nil {
+	if stale, err := s.Manager.Confirm().Decision(ctx, state.ControlPlane); stale != "" || err != nil {
 		return stale.Wait().KeepCondition(), err
 	}
-	if d.Rollout {
+	if action.Rollout {
 		if err := workload.PrepareVersion(ctx, state.KCP); err != nil {
-			return step.Result{}, fmt.Errorf("preparing the workload cluster for the rollout: %w", err)
+			return step.Done(), fmt.Errorf("preparing the workload cluster for the rollout: %w", err)
 		}
 	}
-	if d.Kind == plan.ScaleDown {
-		return s.down(ctx, state, d.Machine)
+	if action.Kind == ScaleDown {
+		return s.down(ctx, state, action.Machine)
 	}
-	if err := s.Machines.Create(ctx, state.ControlPlane, d.FailureDomain, machines.Join); err != nil {
-		return step.Result{}, err
+	if err := s.Manager.Create(ctx, state.ControlPlane, action.FailureDomain, machines.Join); err != nil {
+		return step.Done(), err
 	}
 	return created("the new Machine to join"), nil
 }
@@ -59,14 +54,14 @@ func (s Scaler) Scale(ctx context.Context, state membership.State, workload Work
 // initialize creates the first Machine. Two of them would initialize two clusters at the same address. A new cluster CA proves
 // that there is none; if the CA exists, for example after an interruption, that is checked live. If the CA of a running cluster
 // was deleted, the bootstrap provider still reads the Cluster live before it lets a Machine initialize it.
-func (s Scaler) initialize(ctx context.Context, state membership.State, d Decision, newCA bool) (step.Result, error) {
+func (s Scaler) initialize(ctx context.Context, state membership.State, action Action, newCA bool) (step.Result, error) {
 	if !newCA {
-		if stale, err := s.Confirm.Initialization(ctx, state.ControlPlane); stale != "" || err != nil {
+		if stale, err := s.Manager.Confirm().Initialization(ctx, state.ControlPlane); stale != "" || err != nil {
 			return stale.Wait().KeepCondition(), err
 		}
 	}
-	if err := s.Machines.Create(ctx, state.ControlPlane, d.FailureDomain, machines.Initialize); err != nil {
-		return step.Result{}, err
+	if err := s.Manager.Create(ctx, state.ControlPlane, action.FailureDomain, machines.Initialize); err != nil {
+		return step.Done(), err
 	}
 	return created("the first Machine to initialize the cluster"), nil
 }
@@ -87,16 +82,16 @@ func (s Scaler) down(ctx context.Context, state membership.State, name string) (
 			return step.WaitAtMost(health.EtcdBackstop, why).KeepCondition(), nil
 		}
 	}
-	if err := s.Machines.Delete(ctx, state.ControlPlane, m); err != nil {
+	if err := s.Manager.Delete(ctx, state.ControlPlane, m); err != nil {
 		if !step.IsStale(err) {
 			step.Warning(ctx, "FailedScaleDown", "Cannot delete Machine %s: %s", m.Name, err)
 		}
-		return step.Result{}, err
+		return step.Done(), err
 	}
 	return step.Wait("Machine " + m.Name + " to be deleted").KeepCondition(), nil
 }
 
-// untilRollout reconciles again when the first Machine is to be replaced because of its age or its certificates: nothing else may
+// untilRollout reconciles again when the first Machine must be replaced because of its age or its certificates: nothing else may
 // happen until then.
 func untilRollout(state membership.State, now time.Time) step.Result {
 	var left time.Duration

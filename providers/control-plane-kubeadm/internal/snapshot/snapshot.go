@@ -15,7 +15,6 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/outdated"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 )
@@ -40,7 +39,7 @@ type Machine struct {
 	Config *bootstrapv1.KubeadmConfig
 	// Infrastructure is nil if the infrastructure machine does not exist.
 	Infrastructure *unstructured.Unstructured
-	// Outdated are the reasons to replace the Machine, see package outdated.
+	// Outdated are the reasons to replace the Machine, see OutdatedReasons.
 	Outdated []string
 	// Due is when there will be a reason only because time passes. Zero if that is not known.
 	Due time.Time
@@ -62,11 +61,7 @@ func (m *Machine) Node() string {
 
 // Compare sets Outdated and Due.
 func (m *Machine) Compare(kcp *controlplanev1.KubeadmControlPlane, at clock.PassiveClock) {
-	compared := outdated.Machine{Machine: m.Machine, Config: m.Config}
-	if m.Infrastructure != nil {
-		compared.Infrastructure = m.Infrastructure
-	}
-	m.Outdated, m.Due = outdated.Reasons(kcp, compared, at.Now()), outdated.Due(kcp, compared)
+	m.Outdated, m.Due = OutdatedReasons(kcp, m, at.Now()), due(kcp, m)
 }
 
 // CreatedFrom returns the objects that the Machine was created from, without those that do not exist.

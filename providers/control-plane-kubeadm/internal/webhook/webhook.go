@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-controlplane-cluster-x-k8s-io-v1beta1-kubeadmcontrolplane,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes,versions=v1beta1,name=default.kubeadmcontrolplane.controlplane.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -40,12 +40,12 @@ type Gates struct {
 // Register serves the webhooks.
 func Register(mgr ctrl.Manager, gates Gates) error {
 	c := controlPlanes{ignition: gates.Ignition}
-	if err := hooks.Register(mgr, &controlplanev1.KubeadmControlPlane{}, c, c); err != nil {
+	if err := webhooks.Register(mgr, &controlplanev1.KubeadmControlPlane{}, c, c); err != nil {
 		return err
 	}
 	mgr.GetWebhookServer().Register(scalePath, &admission.Webhook{Handler: scales{reader: mgr.GetAPIReader()}})
 	t := templates{gates: gates}
-	return hooks.Register(mgr, &controlplanev1.KubeadmControlPlaneTemplate{}, t, t)
+	return webhooks.Register(mgr, &controlplanev1.KubeadmControlPlaneTemplate{}, t, t)
 }
 
 func invalid(kind, name string, all field.ErrorList) error {

@@ -176,13 +176,13 @@ func (c *Cluster) allowEndpointSlices(ctx context.Context, version semver.Versio
 }
 
 // recordDNS sets the image in the configuration of kubeadm, so that kubeadm uses the same one.
-func (c *Cluster) recordDNS(ctx context.Context, asked bootstrapv1.DNS) error {
+func (c *Cluster) recordDNS(ctx context.Context, desired bootstrapv1.DNS) error {
 	return c.changeKubeadm(ctx, func(doc map[string]any) error {
 		dns, _ := doc["dns"].(map[string]any)
 		if dns == nil {
 			dns = map[string]any{}
 		}
-		for field, value := range map[string]string{"imageRepository": asked.ImageRepository, "imageTag": asked.ImageTag} {
+		for field, value := range map[string]string{"imageRepository": desired.ImageRepository, "imageTag": desired.ImageTag} {
 			if value != "" {
 				dns[field] = value
 			}

@@ -17,18 +17,18 @@ import (
 func (c *Cluster) Etcd(ctx context.Context, nodes []string) []quorum.Member {
 	c.etcd.Keep(nodes)
 	views := c.views(ctx, nodes)
-	answers := make([]quorum.Member, 0, len(nodes))
+	responses := make([]quorum.Member, 0, len(nodes))
 	for i, node := range nodes {
 		if views[i].err != nil {
-			answers = append(answers, quorum.Member{Node: node, Err: views[i].err})
+			responses = append(responses, quorum.Member{Node: node, Err: views[i].err})
 			continue
 		}
-		answers = append(answers, answer(node, views[i].View))
+		responses = append(responses, memberOf(node, views[i].View))
 	}
-	return answers
+	return responses
 }
 
-func answer(node string, v etcd.View) quorum.Member {
+func memberOf(node string, v etcd.View) quorum.Member {
 	a := quorum.Member{Node: node, ClusterID: v.ClusterID, Leader: v.LeaderID == v.ID, Alarms: v.Alarms}
 	for _, m := range v.Members {
 		a.Members = append(a.Members, m.Name)
@@ -48,14 +48,14 @@ type viewed struct {
 // views queries the members on the Nodes concurrently.
 func (c *Cluster) views(ctx context.Context, nodes []string) []viewed {
 	all := make([]viewed, len(nodes))
-	var asked sync.WaitGroup
+	var queries sync.WaitGroup
 	for i, node := range nodes {
-		asked.Go(func() {
+		queries.Go(func() {
 			defer crash.Recover("querying an etcd member", &all[i].err)
 			all[i].View, all[i].err = c.etcd.View(ctx, node)
 		})
 	}
-	asked.Wait()
+	queries.Wait()
 	return all
 }
 
@@ -115,7 +115,7 @@ func (c *Cluster) removeMember(ctx context.Context, by string, leaving etcd.Memb
 	return c.etcd.RemoveMember(ctx, by, leaving.ID)
 }
 
-// listed is the answer of one member to a linearizable request for the list of members.
+// listed is the response of one member to a linearizable request for the list of members.
 type listed struct {
 	node    string
 	members []etcd.Member
@@ -130,17 +130,17 @@ func (c *Cluster) members(ctx context.Context, via []string) (string, []etcd.Mem
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	answers := make(chan listed, len(via))
+	responses := make(chan listed, len(via))
 	for _, node := range via {
-		go func() { answers <- c.list(ctx, node) }()
+		go func() { responses <- c.list(ctx, node) }()
 	}
 	var errs []error
 	for range via {
-		answer := <-answers
-		if answer.err == nil {
-			return answer.node, answer.members, nil
+		response := <-responses
+		if response.err == nil {
+			return response.node, response.members, nil
 		}
-		errs = append(errs, answer.err)
+		errs = append(errs, response.err)
 	}
 	return "", nil, errors.Join(errs...)
 }

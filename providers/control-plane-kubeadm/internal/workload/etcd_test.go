@@ -38,7 +38,7 @@ func TestEtcd(t *testing.T) {
 	e.Stop("c")
 	got := c.Etcd(t.Context(), []string{"a", "b", "c"})
 	if len(got) != 3 || got[2].Err == nil {
-		t.Fatalf("Etcd(): %v, want an answer for each Node, and an error for c", got)
+		t.Fatalf("Etcd(): %v, want a response for each Node, and an error for c", got)
 	}
 	got[2].Err = nil
 	all := []string{"a", "b", "c"}
@@ -146,7 +146,7 @@ func TestRemoveEtcdMember(t *testing.T) {
 	}
 }
 
-// The in-memory provider of Cluster API v1.7 answers without headers. Upgrades must work with it.
+// The in-memory provider of Cluster API v1.7 responds without headers. Upgrades must work with it.
 func TestAnUpgradeWithAnonymousMembers(t *testing.T) {
 	c, e := withEtcd(t, "a", "b", "c")
 	e.Anonymous()

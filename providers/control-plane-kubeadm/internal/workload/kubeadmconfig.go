@@ -103,13 +103,13 @@ func parse(text string) (map[string]any, error) {
 
 // adopt copies the fields that may change: images, feature gates, components and etcd.
 func adopt(doc map[string]any, config *bootstrapv1.ClusterConfiguration) error {
-	asked, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
+	desired, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
 	if err != nil {
 		return fmt.Errorf("converting the ClusterConfiguration: %w", err)
 	}
-	normalize(asked)
+	normalize(desired)
 	for _, field := range []string{"featureGates", "apiServer", "controllerManager", "scheduler"} {
-		component, ok := asked[field].(map[string]any)
+		component, ok := desired[field].(map[string]any)
 		if !ok || len(component) == 0 {
 			delete(doc, field)
 			continue
@@ -122,7 +122,7 @@ func adopt(doc map[string]any, config *bootstrapv1.ClusterConfiguration) error {
 	if config.ImageRepository != "" {
 		doc["imageRepository"] = config.ImageRepository
 	}
-	if etcd, ok := asked["etcd"].(map[string]any); ok {
+	if etcd, ok := desired["etcd"].(map[string]any); ok {
 		adoptEtcd(doc, etcd)
 	}
 	return nil
@@ -138,7 +138,7 @@ func adoptEtcd(doc, etcd map[string]any) {
 	if external, ok := etcd["external"].(map[string]any); ok && stored["local"] == nil {
 		stored["external"] = external
 	}
-	if asked, ok := etcd["local"].(map[string]any); ok && stored["external"] == nil {
+	if desired, ok := etcd["local"].(map[string]any); ok && stored["external"] == nil {
 		local, _ := stored["local"].(map[string]any)
 		if local == nil {
 			local = map[string]any{}
@@ -146,7 +146,7 @@ func adoptEtcd(doc, etcd map[string]any) {
 		for _, field := range []string{"imageRepository", "imageTag", "extraArgs", "serverCertSANs", "peerCertSANs"} {
 			delete(local, field)
 		}
-		maps.Copy(local, asOf(doc, asked))
+		maps.Copy(local, asOf(doc, desired))
 		stored["local"] = local
 	}
 	if len(stored) > 0 {

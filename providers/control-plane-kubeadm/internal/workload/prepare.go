@@ -20,11 +20,11 @@ func (c *Cluster) PrepareVersion(ctx context.Context, kcp *controlplanev1.Kubead
 		return fmt.Errorf("parsing the version of the control plane %q: %w", kcp.Spec.Version, err)
 	}
 	config := kcp.Spec.KubeadmConfigSpec.ClusterConfiguration
-	asked, err := json.Marshal(config)
+	encoded, err := json.Marshal(config)
 	if err != nil {
 		return fmt.Errorf("encoding the ClusterConfiguration: %w", err)
 	}
-	state := fmt.Sprintf("%s %x", kcp.Spec.Version, sha256.Sum256(asked))
+	state := fmt.Sprintf("%s %x", kcp.Spec.Version, sha256.Sum256(encoded))
 	if c.verified.is("prepared", state) {
 		return nil
 	}

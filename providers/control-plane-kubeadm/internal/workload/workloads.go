@@ -43,7 +43,7 @@ type Options struct {
 	EtcdDialTimeout time.Duration
 	// EtcdCallTimeout bounds a call to an etcd member. Defaults to 15 s.
 	EtcdCallTimeout time.Duration
-	// CheckLeader returns an error if etcd must not be changed any more (manager.Environment.CheckLeader). Nil: it always may.
+	// CheckLeader returns an error if etcd must no longer be changed (manager.Environment.CheckLeader). Nil: it always may.
 	CheckLeader func() error
 }
 

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,9 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/refusal"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
+
+// caBackstop bounds the wait for a CA Secret: one without the cluster name label triggers no reconcile.
+const caBackstop = 30 * time.Second
 
 // kubeconfig creates the kubeconfig Secret of a Cluster without control plane object, signed by the cluster CA.
 func (c *Controller) kubeconfig(ctx context.Context, s *scope) (step.Result, error) {

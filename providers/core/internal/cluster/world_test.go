@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -52,7 +53,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 // step runs one step.
 func (w *world) step(t *testing.T, name string, cluster *clusterv1.Cluster) (step.Result, error) {
 	t.Helper()
-	return step.Try(t.Context(), cluster, &scope{Cluster: cluster}, w.declared().Step(name))
+	return steptest.Run(t.Context(), cluster, &scope{Cluster: cluster}, w.declared().Step(name))
 }
 
 // all runs all steps.
@@ -62,7 +63,7 @@ func (w *world) all(t *testing.T, cluster *clusterv1.Cluster) (step.Result, erro
 	if cluster.DeletionTimestamp != nil {
 		steps = w.declared().Deletion
 	}
-	return step.Try(t.Context(), cluster, &scope{Cluster: cluster}, steps...)
+	return steptest.Run(t.Context(), cluster, &scope{Cluster: cluster}, steps...)
 }
 
 // provided returns an object of a provider, controlled by Cluster c. A finalizer delays its deletion.

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -21,8 +20,6 @@ import (
 )
 
 const (
-	// staleBackstop bounds the wait for a stale cache. Usually an event comes first.
-	staleBackstop = 10 * time.Second
 	// unansweredBackstop is the delay before Nodes are read again from an API server that did not answer although it is connected. If the
 	// connection breaks, an event comes first; if the API server answers again, there is none.
 	unansweredBackstop = 15 * time.Second
@@ -37,13 +34,11 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 	if !c.acts(s) {
 		return step.Done(), nil
 	}
-	check, cluster, err := c.liveOwners(ctx, s)
-	if err != nil {
-		return step.Done(), err
-	}
-	if check == nil {
+	check, cluster := &clusterv1.MachineHealthCheck{}, &clusterv1.Cluster{}
+	result, err := c.Latest(ctx, step.Reread(s.check, check, same), step.Reread(s.cluster, cluster, nil))
+	if err != nil || result.Ends() {
 		s.plan = nil
-		return step.WaitAtMost(staleBackstop, "the cache to catch up with the MachineHealthCheck and its Cluster"), nil
+		return result, err
 	}
 	list := &clusterv1.MachineList{}
 	if err := c.Live.List(ctx, list, ownership.InCluster(check.Namespace, check.Spec.ClusterName)); err != nil {
@@ -56,7 +51,6 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 		return step.Done(), err
 	}
 	in := diagnosis.Input{Check: check, Cluster: cluster, Targets: targets}
-	result := step.Done()
 	if s.unreachable == nil && diagnosis.Initialized(cluster) {
 		if in.Nodes, err = c.liveNodes(ctx, s, targets); err != nil {
 			s.unreachable = err
@@ -79,29 +73,11 @@ func (c *Controller) acts(s *scope) bool {
 	return slices.ContainsFunc(s.plan.Marks(), func(m diagnosis.Mark) bool { return !m.First }) || s.requestsChange()
 }
 
-// liveOwners returns the check and its Cluster from the API server; nil if one of them is paused, being deleted, or another object than
-// the cached one, or if the check has another template. A Cluster that is being moved is paused.
-func (c *Controller) liveOwners(ctx context.Context, s *scope) (*clusterv1.MachineHealthCheck, *clusterv1.Cluster, error) {
-	check, cluster := &clusterv1.MachineHealthCheck{}, &clusterv1.Cluster{}
-	for _, read := range [][2]client.Object{{s.check, check}, {s.cluster, cluster}} {
-		cached, live := read[0], read[1]
-		err := c.Live.Get(ctx, client.ObjectKeyFromObject(cached), live)
-		if apierrors.IsNotFound(err) {
-			return nil, nil, nil
-		}
-		if err != nil {
-			s.plan = nil
-			return nil, nil, fmt.Errorf("reading %T %s from the API server: %w", live, cached.GetName(), err)
-		}
-		if _, paused := live.GetAnnotations()[clusterv1.PausedAnnotation]; paused || live.GetUID() != cached.GetUID() || !live.GetDeletionTimestamp().IsZero() {
-			return nil, nil, nil
-		}
-	}
-	sameTemplate := equality.Semantic.DeepEqual(check.Spec.RemediationTemplate, s.check.Spec.RemediationTemplate)
-	if cluster.Spec.Paused || check.Spec.ClusterName != cluster.Name || !sameTemplate {
-		return nil, nil, nil
-	}
-	return check, cluster, nil
+// same reports whether two versions of a check remediate Machines of the same Cluster in the same way. All other fields count as they
+// are in the API server.
+func same(live, cached *clusterv1.MachineHealthCheck) bool {
+	return live.Spec.ClusterName == cached.Spec.ClusterName &&
+		equality.Semantic.DeepEqual(live.Spec.RemediationTemplate, cached.Spec.RemediationTemplate)
 }
 
 // errNotAnswering is the error of a workload cluster that did not answer the last time, while another such cluster is queried.

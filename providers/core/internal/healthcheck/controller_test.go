@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
 func equal[T any](t *testing.T, what string, want, got T) {
@@ -199,6 +200,17 @@ func TestCachesAreStale(t *testing.T) {
 				testenv.Must(w, w.Update(w.Context(), cluster))
 			},
 			marks: []string{"a: True", "b: True", "c: True"},
+		},
+		"Annotated": {
+			reason: "the annotation of the Cluster pauses only the Cluster itself",
+			then: func(w *world) {
+				cluster := build.Cluster()
+				testenv.Must(w, w.Get(w.Context(), client.ObjectKeyFromObject(cluster), cluster))
+				object.PausedByAnnotation(cluster)
+				testenv.Must(w, w.Update(w.Context(), cluster))
+				w.Cache.Freeze(&clusterv1.ClusterList{})
+			},
+			marks: []string{"a: False UnhealthyNode" + waiting, "b: True", "c: True"},
 		},
 		"Current": {
 			reason: "nothing has changed", then: func(*world) {},

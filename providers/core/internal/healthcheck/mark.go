@@ -48,7 +48,7 @@ func (c *Controller) mark(ctx context.Context, s *scope) (step.Result, error) {
 
 // save writes conditions if the Machine is as it was diagnosed: the diagnosis may not hold any more otherwise.
 func (c *Controller) save(ctx context.Context, machine *clusterv1.Machine, before clusterv1.Conditions, m diagnosis.Mark) error {
-	err := c.SaveConditionsIfUnchanged(ctx, machine, before)
+	err := c.SaveConditions(ctx, machine, before, step.IfUnchanged)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -154,7 +155,7 @@ func TestTemplateIsRemoved(t *testing.T) {
 	testenv.Must(t, w.Update(t.Context(), h))
 	after, err := w.reconcile(w.check)
 	testenv.Must(t, err)
-	equal(t, "next reconcile", staleBackstop, after)
+	equal(t, "next reconcile", step.CacheBackstop, after)
 	if w.requestFor("a") != nil {
 		t.Error("there must be no request")
 	}

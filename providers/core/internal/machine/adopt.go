@@ -14,13 +14,9 @@ import (
 // adopt adds the cluster name label and the finalizer, and makes the Cluster the owner of a standalone Machine.
 func (c *Controller) adopt(_ context.Context, s *scope) (step.Result, error) {
 	m := s.machine
-	if m.Labels == nil {
-		m.Labels = map[string]string{}
-	}
-	m.Labels[clusterv1.ClusterNameLabel] = m.Spec.ClusterName
+	ownership.AddClusterLabel(m, s.cluster)
 	if isStandalone(m) {
-		m.OwnerReferences, _ = ownership.Ensure(m.OwnerReferences,
-			ownership.Reference(s.cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind), false))
+		ownership.AddCluster(m, s.cluster)
 	}
 	controllerutil.AddFinalizer(m, clusterv1.MachineFinalizer)
 	return step.Checkpoint(), nil

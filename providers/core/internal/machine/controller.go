@@ -2,30 +2,21 @@ package machine
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
-
-// Workloads connects to workload clusters.
-type Workloads interface {
-	Get(ctx context.Context, cluster types.NamespacedName) (*remote.Cluster, error)
-}
 
 // Options configure the controller.
 type Options struct {
@@ -36,41 +27,6 @@ type Options struct {
 	Clusters *remote.Clusters
 	// DrainTimeout is the timeout of one attempt to drain a Node.
 	DrainTimeout time.Duration
-}
-
-// Controller reconciles Machines.
-type Controller struct {
-	step.Outside
-	follow    *reference.Follower
-	workloads Workloads
-	drainer   drainer
-}
-
-// conditions declares the conditions that a Machine's Ready summarizes. Until the Machine has a provider ID, the message of
-// Ready counts the completed steps of bringUp.
-func conditions() condition.Kind {
-	bringUp := []clusterv1.ConditionType{clusterv1.InfrastructureReadyCondition, clusterv1.BootstrapReadyCondition}
-	return condition.Kind{
-		Ready: append(bringUp[:2:2],
-			clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition, clusterv1.DrainingSucceededCondition),
-		StepCounter: func(on condition.Getter) ([]clusterv1.ConditionType, bool) {
-			m, ok := on.(*clusterv1.Machine)
-			if !ok || !m.DeletionTimestamp.IsZero() || m.Spec.ProviderID != nil ||
-				condition.Has(m, clusterv1.MachineHealthCheckSucceededCondition) || condition.Has(m, clusterv1.MachineOwnerRemediatedCondition) {
-				return nil, false
-			}
-			return bringUp, true
-		},
-	}
-}
-
-// progress delays the first writes of status: infrastructure providers wait only for the name of the bootstrap data Secret,
-// which is in the spec.
-func progress() *step.Progress {
-	return &step.Progress{
-		First:     []string{"phase", "lastUpdated", "bootstrapReady"},
-		FirstTrue: []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition},
-	}
 }
 
 // Setup adds the controller to a manager.
@@ -106,11 +62,11 @@ func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
 	return step.Controller[*clusterv1.Machine, *scope]{
 		Name:    "machine",
 		New:     func() *clusterv1.Machine { return &clusterv1.Machine{} },
-		Paused:  c.clusterPaused,
+		Paused:  ownership.PausedByClusterName(c.Client, func(m *clusterv1.Machine) string { return m.Spec.ClusterName }),
 		Indexes: indexes(),
 		Scope:   c.scope,
 		Steps: []step.Step[*scope]{
-			step.Do("cluster", c.exists),
+			step.Do("cluster", exists),
 			step.Do("adopt", c.adopt),
 			step.All(
 				step.Do("bootstrap", c.bootstrap).Sets(clusterv1.BootstrapReadyCondition),
@@ -142,84 +98,29 @@ func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
 	}
 }
 
-// scope is the state of one reconcile, shared by its steps.
-type scope struct {
-	machine *clusterv1.Machine
-	// cluster is nil if it does not exist.
-	cluster *clusterv1.Cluster
-	// nodeWork is whether to drain the Node, see nodeWorkAllowed.
-	nodeWork bool
-	// followed caches the referenced objects for one reconcile, by kind and name; nil for one that does not exist.
-	followed map[corev1.ObjectReference]*unstructured.Unstructured
+// conditions declares the conditions that a Machine's Ready summarizes. Until the Machine has a provider ID, the message of
+// Ready counts the completed steps of bringUp.
+func conditions() condition.Kind {
+	bringUp := []clusterv1.ConditionType{clusterv1.InfrastructureReadyCondition, clusterv1.BootstrapReadyCondition}
+	return condition.Kind{
+		Ready: append(bringUp[:2:2],
+			clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition, clusterv1.DrainingSucceededCondition),
+		StepCounter: func(on condition.Getter) ([]clusterv1.ConditionType, bool) {
+			m, ok := on.(*clusterv1.Machine)
+			if !ok || !m.DeletionTimestamp.IsZero() || m.Spec.ProviderID != nil ||
+				condition.Has(m, clusterv1.MachineHealthCheckSucceededCondition) || condition.Has(m, clusterv1.MachineOwnerRemediatedCondition) {
+				return nil, false
+			}
+			return bringUp, true
+		},
+	}
 }
 
-func (s *scope) worksOnNode() bool { return s.nodeWork }
-
-// exists waits for the Cluster.
-func (c *Controller) exists(_ context.Context, s *scope) (step.Result, error) {
-	if s.cluster == nil {
-		return step.Wait("Cluster " + s.machine.Spec.ClusterName + " (spec.clusterName) to exist"), nil
+// progress delays the first writes of status: infrastructure providers wait only for the name of the bootstrap data Secret,
+// which is in the spec.
+func progress() *step.Progress {
+	return &step.Progress{
+		First:     []string{"phase", "lastUpdated", "bootstrapReady"},
+		FirstTrue: []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition},
 	}
-	return step.Done(), nil
-}
-
-// object returns the object of a reference, nil if it does not exist. It reads each object at most once per reconcile.
-func (c *Controller) object(ctx context.Context, s *scope, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
-	key := corev1.ObjectReference{Kind: ref.Kind, Name: ref.Name}
-	if obj, known := s.followed[key]; known {
-		return obj, nil
-	}
-	obj, err := c.follow.Follow(ctx, ref, s.machine.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	if s.followed == nil {
-		s.followed = map[corev1.ObjectReference]*unstructured.Unstructured{}
-	}
-	s.followed[key] = obj
-	return obj, nil
-}
-
-// adoptObject returns the object of a reference, nil if it does not exist. It makes the Machine the object's controller, and
-// copies a terminal failure to the Machine.
-func (c *Controller) adoptObject(ctx context.Context, s *scope, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
-	m := s.machine
-	obj, err := c.object(ctx, s, ref)
-	if err != nil || obj == nil {
-		return nil, err
-	}
-	if err := c.follow.Own(ctx, obj, m, m.Spec.ClusterName, "MachineSet", "KubeadmControlPlane"); err != nil {
-		return nil, err
-	}
-	return obj, reference.CopyFailure(contract.ObjectOf(obj), &m.Status.FailureReason, &m.Status.FailureMessage)
-}
-
-func (c *Controller) scope(ctx context.Context, m *clusterv1.Machine) (*scope, error) {
-	s := &scope{machine: m, cluster: &clusterv1.Cluster{}}
-	err := c.Client.Get(ctx, s.key(), s.cluster)
-	if apierrors.IsNotFound(err) {
-		s.cluster, err = nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading Cluster %s (spec.clusterName): %w", s.key(), err)
-	}
-	return s, nil
-}
-
-func (c *Controller) clusterPaused(ctx context.Context, m *clusterv1.Machine) (bool, error) {
-	cluster := &clusterv1.Cluster{}
-	err := c.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}, cluster)
-	return cluster.Spec.Paused, client.IgnoreNotFound(err)
-}
-
-// key returns the key of the Cluster.
-func (s *scope) key() types.NamespacedName {
-	return types.NamespacedName{Namespace: s.machine.Namespace, Name: s.machine.Spec.ClusterName}
-}
-
-func (s *scope) isControlPlane() bool { return isControlPlane(s.machine) }
-
-func isControlPlane(m *clusterv1.Machine) bool {
-	_, ok := m.Labels[clusterv1.MachineControlPlaneLabel]
-	return ok
 }

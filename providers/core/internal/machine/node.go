@@ -3,11 +3,9 @@ package machine
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,18 +22,6 @@ const connectingBackstop = 10 * time.Second
 // rivalBackstop is the delay before checking again whether another Machine still has the Node: a change of one Machine does not
 // trigger a reconcile of another.
 const rivalBackstop = 30 * time.Second
-
-// nodeChanged reports whether a field changed that the controller reads. Heartbeats of kubelets do not count.
-func nodeChanged(before, after client.Object) bool {
-	a, ok := before.(*corev1.Node)
-	if !ok {
-		return false
-	}
-	b, ok := after.(*corev1.Node)
-	return ok && (a.Spec.ProviderID != b.Spec.ProviderID || healthOf(a) != healthOf(b) || a.Status.NodeInfo != b.Status.NodeInfo ||
-		!equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints) || !maps.Equal(a.Labels, b.Labels) || !maps.Equal(a.Annotations, b.Annotations) ||
-		len(a.Status.VolumesAttached) != len(b.Status.VolumesAttached))
-}
 
 // node finds the Node, copies its health, and syncs labels, annotations and taints to it.
 func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {

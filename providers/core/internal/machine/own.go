@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,26 +37,6 @@ func ownNode(ctx context.Context, workload client.Reader, m *clusterv1.Machine) 
 		return nil, nil
 	}
 	return node, nil
-}
-
-// deleteOwnNode deletes the Machine's Node, but not another Node that now has its name.
-func deleteOwnNode(ctx context.Context, workload client.Client, m *clusterv1.Machine) error {
-	node, uid := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Status.NodeRef.Name}}, m.Status.NodeRef.UID
-	err := workload.Get(ctx, client.ObjectKeyFromObject(node), node)
-	switch {
-	case err == nil && !owns(m, node):
-		return nil
-	case err == nil:
-		uid = node.UID
-	case !apierrors.IsNotFound(err):
-		return err
-	}
-	// A Node that is not in the cache may have been created a moment ago.
-	var opts []client.DeleteOption
-	if uid != "" {
-		opts = append(opts, client.Preconditions{UID: &uid})
-	}
-	return client.IgnoreNotFound(workload.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}}, opts...))
 }
 
 // rival returns the name of another Machine that already has this Node, or empty. Infrastructure objects set provider IDs, and

@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -60,7 +61,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 // step runs one step.
 func (w *world) step(t *testing.T, name string, s *scope) (step.Result, error) {
 	t.Helper()
-	return step.Try(t.Context(), s.machine, s, w.declared().Step(name))
+	return steptest.Run(t.Context(), s.machine, s, w.declared().Step(name))
 }
 
 // Drain implements drainer.

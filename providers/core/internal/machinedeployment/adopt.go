@@ -1,20 +1,9 @@
 package machinedeployment
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/machineset/tally"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -24,11 +13,7 @@ import (
 // the MachineSets, which copy the references.
 func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	md := s.deployment
-	if md.Labels == nil {
-		md.Labels = map[string]string{}
-	}
-	md.Labels[clusterv1.ClusterNameLabel] = md.Spec.ClusterName
-	md.OwnerReferences, _ = ownership.Ensure(md.OwnerReferences, s.clusterReference())
+	ownership.AddCluster(md, s.cluster)
 	for _, ref := range reference.OfMachine(&md.Spec.Template.Spec) {
 		if _, err := c.external.Versions.Refresh(ctx, ref); err != nil {
 			return step.Done(), err
@@ -37,96 +22,11 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Done(), nil
 }
 
-func (s *scope) clusterReference() metav1.OwnerReference {
-	return ownership.Reference(s.cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind), false)
-}
-
-// collect lists the MachineSets of the deployment, and orphans that its selector matches: the write step adopts those.
-// MachineSets that are being deleted do not count, because their Machines are deleted with them.
-func (c *Controller) collect(ctx context.Context, s *scope) (step.Result, error) {
-	return step.Done(), c.read(ctx, c.Client, s)
-}
-
-// read lists MachineSets and counts their Machines.
-func (c *Controller) read(ctx context.Context, from client.Reader, s *scope) error {
-	md := s.deployment
-	selector, err := metav1.LabelSelectorAsSelector(&md.Spec.Selector)
-	if err != nil {
-		return step.Terminal(fmt.Errorf("spec.selector of MachineDeployment %s: %w", md.Name, err))
-	}
-	list := &clusterv1.MachineSetList{}
-	if err := from.List(ctx, list, ownership.InCluster(md.Namespace, md.Spec.ClusterName)); err != nil {
-		return fmt.Errorf("listing MachineSets: %w", err)
-	}
-	var sets []*clusterv1.MachineSet
-	names := map[string]bool{}
-	for i := range list.Items {
-		set := &list.Items[i]
-		names[set.Name] = true
-		if set.DeletionTimestamp.IsZero() && owns(md, selector, set) {
-			sets = append(sets, set)
-		}
-	}
-	slices.SortFunc(sets, byAge)
-	tallies, err := c.count(ctx, from, md, sets)
-	if err != nil {
-		return err
-	}
-	s.sets, s.names, s.tallies, s.listed = sets, names, tallies, true
-	return nil
-}
-
-// count counts the Machines of MachineSets. It does not use the status of the MachineSets, which may be outdated.
-func (c *Controller) count(ctx context.Context, from client.Reader, md *clusterv1.MachineDeployment, sets []*clusterv1.MachineSet) (map[types.UID]*tally.Tally, error) {
-	tallies := map[types.UID]*tally.Tally{}
-	minReady := map[types.UID]time.Duration{}
-	for _, set := range sets {
-		tallies[set.UID], minReady[set.UID] = &tally.Tally{}, tally.MinReady(set)
-	}
-	if len(sets) == 0 {
-		return tallies, nil
-	}
-	list := &clusterv1.MachineList{}
-	if err := from.List(ctx, list, ownership.InCluster(md.Namespace, md.Spec.ClusterName), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing Machines: %w", err)
-	}
-	now := c.Clock.Now()
-	for i := range list.Items {
-		owner := metav1.GetControllerOf(&list.Items[i])
-		if owner == nil || tallies[owner.UID] == nil {
-			continue
-		}
-		tallies[owner.UID].Add(&list.Items[i], minReady[owner.UID], now)
-	}
-	return tallies, nil
-}
-
-// tally returns the counts of a MachineSet. A set that was just created has no Machines.
-func (s *scope) tally(set *clusterv1.MachineSet) tally.Tally {
-	if t := s.tallies[set.UID]; t != nil {
-		return *t
-	}
-	return tally.Tally{}
-}
-
-// owns reports whether the deployment controls a MachineSet or may adopt it.
-func owns(md *clusterv1.MachineDeployment, selector labels.Selector, set *clusterv1.MachineSet) bool {
-	if owner := metav1.GetControllerOf(set); owner != nil {
-		return owner.UID == md.UID
-	}
-	return !selector.Empty() && selector.Matches(labels.Set(set.Labels))
-}
-
-// byAge sorts the oldest first. Creation times have a resolution of one second; within a second, revisions decide.
-func byAge(a, b *clusterv1.MachineSet) int {
-	return cmp.Or(a.CreationTimestamp.Time.Compare(b.CreationTimestamp.Time), cmp.Compare(revision(a.Annotations), revision(b.Annotations)), cmp.Compare(a.Name, b.Name))
-}
-
 // ownTemplates makes the Cluster an owner of the templates. The MachineSet controller does that if there is a current MachineSet.
 func (c *Controller) ownTemplates(ctx context.Context, s *scope) error {
 	var errs []error
 	for _, ref := range reference.OfMachine(&s.deployment.Spec.Template.Spec) {
-		_, err := reference.AddOwner(ctx, c.Client, c.external, ref, s.deployment.Namespace, s.clusterReference())
+		_, err := reference.AddOwner(ctx, c.Client, c.external, ref, s.deployment.Namespace, ownership.ClusterReference(s.cluster))
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

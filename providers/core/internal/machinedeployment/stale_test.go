@@ -247,6 +247,12 @@ func TestStaleDeployment(t *testing.T) {
 		"Paused": {"the deployment was paused", func(w *stale, md *clusterv1.MachineDeployment) {
 			w.change(md, func() { md.Annotations[clusterv1.PausedAnnotation] = "" })
 		}},
+		"ClusterPaused": {"the Cluster was paused, and may be moved away", func(w *stale, _ *clusterv1.MachineDeployment) {
+			cluster := w.build.Cluster()
+			testenv.Must(w, w.Get(w.Context(), client.ObjectKeyFromObject(cluster), cluster))
+			cluster.Spec.Paused = true
+			testenv.Must(w, w.Update(w.Context(), cluster))
+		}},
 		"Deleted": {"the deployment was deleted", func(w *stale, md *clusterv1.MachineDeployment) {
 			testenv.Must(w, w.Delete(w.Context(), md))
 		}},
@@ -266,7 +272,7 @@ func TestStaleDeployment(t *testing.T) {
 			if name == "Template" {
 				w.change(md, func() { md.Spec.Replicas = ptr.To(int32(3)) })
 			}
-			w.api.Cache.Freeze(&clusterv1.MachineDeploymentList{})
+			w.api.Cache.Freeze(&clusterv1.MachineDeploymentList{}, &clusterv1.ClusterList{})
 			c.change(w, md)
 			for range 3 {
 				_ = w.reconcileOnce(md) // updating the status of a deleted object fails
@@ -331,12 +337,12 @@ func TestReads(t *testing.T) {
 		change func()
 		want   string
 	}{
-		{"the first set is created", func() {}, "list MachineSet, get MachineDeployment md"},
+		{"the first set is created", func() {}, "list MachineSet, get MachineDeployment md, get Cluster c"},
 		{"its Machine becomes available", func() { w.fill(&w.sets()[0]) }, ""},
 		{"the deployment is scaled up", func() {
 			w.change(md, func() { md.Spec.Replicas = ptr.To(int32(2)) })
 			w.recent.Wrote(md, w.api.Clock.Now())
-		}, "list MachineSet, list Machine, get MachineDeployment md"},
+		}, "list MachineSet, list Machine, get MachineDeployment md, get Cluster c"},
 	} {
 		w.api.LiveReads = nil
 		c.change()
@@ -359,7 +365,7 @@ func TestReadsAfterOwnWrite(t *testing.T) {
 		{"written too long ago", func(w *stale, _ *clusterv1.MachineDeployment) {
 			w.api.Clock.SetTime(w.api.Clock.Now().Add(5 * time.Second))
 		},
-			"list MachineSet, get MachineDeployment md", "3"},
+			"list MachineSet, get MachineDeployment md, get Cluster c", "3"},
 		{"deleted since, together with its MachineSets, which is not in the cache", func(w *stale, md *clusterv1.MachineDeployment) {
 			w.reconcile(md)
 			w.api.Cache.Freeze(&clusterv1.MachineDeploymentList{})
@@ -376,12 +382,14 @@ func TestReadsAfterOwnWrite(t *testing.T) {
 		{"created for existing MachineSets, which are not in the cache", func(w *stale, md *clusterv1.MachineDeployment) {
 			w.api.Cache.Freeze(&clusterv1.MachineSetList{})
 			w.create(w.unowned("orphan", md, 2))
-		}, "list MachineSet, list Machine, get MachineDeployment md", "3"},
+		}, "list MachineSet, list Machine, get MachineDeployment md, get Cluster c", "3"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			w := newStale(t)
-			md := w.deployment(3)
+			md, cluster := w.deployment(3), w.build.Cluster()
+			testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster))
 			w.recent.Wrote(md, w.api.Clock.Now())
+			w.recent.Wrote(cluster, w.api.Clock.Now())
 			c.before(w, md)
 			w.api.LiveReads = nil
 			if err := w.reconcileOnce(md); err != nil && !step.IsStale(err) {

@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/contract"
@@ -71,18 +70,4 @@ func setDataRevision(p *clusterv1.MachinePool, revision string) {
 		return
 	}
 	metav1.SetMetaDataAnnotation(&p.ObjectMeta, clusterv1.MachinePoolDataRevisionAnnotation, revision)
-}
-
-// adoptObject returns the object of a reference, nil if it does not exist. It makes the MachinePool the object's controller, and
-// copies a terminal failure to the MachinePool.
-func (c *Controller) adoptObject(ctx context.Context, s *scope, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
-	p := s.pool
-	obj, err := c.follow.Follow(ctx, ref, p.Namespace)
-	if err != nil || obj == nil {
-		return nil, err
-	}
-	if err := c.follow.Own(ctx, obj, p, p.Spec.ClusterName); err != nil {
-		return nil, err
-	}
-	return obj, reference.CopyFailure(contract.ObjectOf(obj), &p.Status.FailureReason, &p.Status.FailureMessage)
 }

@@ -3,7 +3,6 @@ package machinepool
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,12 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
-
-// staleBackstop bounds the wait for a stale cache. Usually an event comes first.
-const staleBackstop = 10 * time.Second
 
 // createMachines creates the missing Machines. Because a cache may lack a deletion, it reads Cluster, pool and infrastructure
 // machines from the API server first, and each Machine before it creates it: three reads, and one for each new Machine.
@@ -25,8 +20,8 @@ func (c *Controller) createMachines(ctx context.Context, s *scope) (step.Result,
 	if len(missing) == 0 || !s.infra.GetDeletionTimestamp().IsZero() || !s.cluster.DeletionTimestamp.IsZero() {
 		return step.Done(), nil
 	}
-	if current, err := c.current(ctx, s); err != nil || !current {
-		return step.WaitAtMost(staleBackstop, "the cache to catch up with the MachinePool and its Cluster"), err
+	if result, err := c.latest(ctx, s); err != nil || result.Ends() {
+		return result, err
 	}
 	live, err := c.infraMachines(ctx, c.Live, s)
 	if err != nil {
@@ -97,30 +92,4 @@ func (c *Controller) awaitVisible(ctx context.Context, created []*clusterv1.Mach
 	for _, m := range created {
 		step.AwaitVisible(ctx, c.Client, m)
 	}
-}
-
-// current reports whether, according to the API server, neither the Cluster nor the pool is paused, being deleted or replaced, and the
-// spec of the pool, which has the version of new Machines, is the cached one. A Cluster that is being moved is paused, and its objects
-// disappear one after another.
-func (c *Controller) current(ctx context.Context, s *scope) (bool, error) {
-	cluster, pool := &clusterv1.Cluster{}, &clusterv1.MachinePool{}
-	for _, read := range [][2]client.Object{{s.cluster, cluster}, {s.pool, pool}} {
-		cached, live := read[0], read[1]
-		err := c.Live.Get(ctx, client.ObjectKeyFromObject(cached), live)
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		if err != nil {
-			return false, fmt.Errorf("reading %T %s from the API server: %w", live, cached.GetName(), err)
-		}
-		if _, paused := live.GetAnnotations()[clusterv1.PausedAnnotation]; paused || live.GetUID() != cached.GetUID() || !live.GetDeletionTimestamp().IsZero() {
-			return false, nil
-		}
-	}
-	return !cluster.Spec.Paused && pool.Generation == s.pool.Generation, nil
-}
-
-// live returns a reader of referenced objects that reads from the API server.
-func (c *Controller) live() external.Reader {
-	return external.Reader{Client: c.Live, Versions: c.follow.Reader.Versions}
 }

@@ -42,8 +42,8 @@ func (c *Controller) deleteMachines(ctx context.Context, s *scope) (step.Result,
 	if len(unneeded) == 0 {
 		return step.Done(), nil
 	}
-	if current, err := c.current(ctx, s); err != nil || !current {
-		return step.WaitAtMost(staleBackstop, "the cache to catch up with the MachinePool and its Cluster"), err
+	if result, err := c.latest(ctx, s); err != nil || result.Ends() {
+		return result, err
 	}
 	for _, m := range unneeded {
 		s.report(c.deleteMachine(ctx, m))

@@ -13,6 +13,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -62,7 +63,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 // step runs one step.
 func (w *world) step(t *testing.T, name string, s *scope) (step.Result, error) {
 	t.Helper()
-	return step.Try(t.Context(), s.pool, s, w.declared().Step(name))
+	return steptest.Run(t.Context(), s.pool, s, w.declared().Step(name))
 }
 
 // node creates a Node in the workload cluster.

@@ -4,18 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
-
-// staleBackstop bounds the wait for a stale cache. Usually an event comes first.
-const staleBackstop = 10 * time.Second
 
 // confirm decides how the number of Machines changes. If it has to change according to the cache, confirm reads Cluster,
 // MachineSet and Machines from the API server and decides again: a cache without the latest Machines, deletions or replicas would
@@ -31,18 +24,12 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 	if err != nil || decision.none() {
 		return result, err
 	}
-	upToDate, err := c.readLive(ctx, s, decision)
-	if err != nil {
-		return step.Done(), err
-	}
-	if !upToDate {
-		return step.WaitAtMost(staleBackstop, "the cache to catch up with the MachineSet and its Cluster"), nil
+	if result, err := c.readLive(ctx, s, decision); err != nil || result.Ends() {
+		return result, err
 	}
 	s.change, result, err = c.decide(ctx, s)
 	return result, err
 }
-
-func (c change) none() bool { return c.create == 0 && len(c.delete) == 0 }
 
 // decide computes how the number of Machines has to change from the Machines in the scope. If a preflight check fails, the result
 // requeues the MachineSet.
@@ -76,49 +63,35 @@ func (c *Controller) decide(ctx context.Context, s *scope) (change, step.Result,
 	return change{create: desired - actual - s.orphans}, step.Done(), nil
 }
 
-// readLive replaces the Machines in the scope with those of the API server. It returns false if the cached MachineSet or Cluster
-// are stale: then no step may act before the cache has caught up.
+// readLive replaces the Machines in the scope with those of the API server. It waits if the cached MachineSet or Cluster are stale.
 //
 // If this process created the set a moment ago, its first Machines need no list, because creating them twice is a conflict;
 // Cluster and set are not read if step.Recent shows that the cached copies are up to date. Older sets may have been scaled by any
 // client: they are always read.
-func (c *Controller) readLive(ctx context.Context, s *scope, decision change) (upToDate bool, err error) {
+func (c *Controller) readLive(ctx context.Context, s *scope, decision change) (step.Result, error) {
 	collides := c.collides(s, decision)
-	cluster := &clusterv1.Cluster{}
+	var reads []step.Read
 	if !collides || !c.Recent.UpToDate(s.cluster) {
-		if found, err := c.getLive(ctx, s.cluster, cluster); !found || cluster.Spec.Paused || err != nil {
-			return false, err
-		}
+		reads = append(reads, step.Reread(s.cluster, &clusterv1.Cluster{}, nil))
 	}
-	set := &clusterv1.MachineSet{}
 	if !collides || !c.Recent.UpToDate(s.set) {
-		found, err := c.getLive(ctx, s.set, set)
-		if !found || err != nil || set.Generation != s.set.Generation || !maps.Equal(set.Annotations, s.set.Annotations) {
-			return false, err
-		}
+		reads = append(reads, step.Reread(s.set, &clusterv1.MachineSet{}, same))
 	}
-	if collides {
-		return true, nil
+	result, err := c.Latest(ctx, reads...)
+	if err != nil || result.Ends() || collides {
+		return result, err
 	}
 	own, orphans, err := list(ctx, c.Live, s.set)
 	if err != nil {
-		return false, err
+		return step.Done(), err
 	}
 	s.machines, s.orphans, s.live = own, len(orphans), true
-	return true, nil
+	return step.Done(), nil
 }
 
-// getLive reads a cached object from the API server. It returns false if the object no longer exists, was replaced, or if its
-// deletion has started.
-func (c *Controller) getLive(ctx context.Context, cached, live client.Object) (bool, error) {
-	err := c.Live.Get(ctx, client.ObjectKeyFromObject(cached), live)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading %T %s from the API server: %w", live, cached.GetName(), err)
-	}
-	return live.GetUID() == cached.GetUID() && live.GetDeletionTimestamp().Equal(cached.GetDeletionTimestamp()), nil
+// same reports whether two versions of a MachineSet lead to the same decision.
+func same(live, cached *clusterv1.MachineSet) bool {
+	return live.Generation == cached.Generation && maps.Equal(live.Annotations, cached.Annotations)
 }
 
 // collides reports whether creating a Machine that already exists, but is not in the cache, is a conflict instead of a second

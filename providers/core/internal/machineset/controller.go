@@ -2,13 +2,9 @@ package machineset
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -19,8 +15,6 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
-
-const machineSetKind = "MachineSet"
 
 // visibilityTimeout is how long to wait until the cache has all writes of a reconcile. Usually that takes milliseconds, and saves
 // the next reconcile reads from the API server.
@@ -35,33 +29,6 @@ type Options struct {
 	Recent *step.Recent
 	// Preflight enables preflight checks, which delay Machines until the control plane is stable and of a compatible version.
 	Preflight bool
-}
-
-// Controller reconciles MachineSets.
-type Controller struct {
-	step.Outside
-	external  external.Reader
-	applier   *ssa.Applier
-	preflight bool
-	names     *namesInUse
-	// visibilityTimeout is how long to wait until the cache has all writes of a reconcile.
-	visibilityTimeout time.Duration
-}
-
-// conditions declares the conditions that a MachineSet's Ready summarizes.
-func conditions() condition.Kind {
-	return condition.Kind{Ready: []clusterv1.ConditionType{
-		clusterv1.MachinesCreatedCondition, clusterv1.ResizedCondition, clusterv1.MachinesReadyCondition,
-	}}
-}
-
-// progress delays the first write of status until a Machine is ready. That is safe, because this controller and the
-// MachineDeployment controller count Machines and do not rely on status.replicas.
-func progress() *step.Progress {
-	return &step.Progress{
-		First:     []string{"selector", "replicas", "fullyLabeledReplicas"},
-		FirstTrue: []clusterv1.ConditionType{clusterv1.MachinesCreatedCondition},
-	}
 }
 
 // Setup adds the controller to a manager.
@@ -92,10 +59,10 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineSet, *scope] {
 			step.Mapped(&clusterv1.Machine{}, c.ofOrphan, watch.Orphaned()),
 			step.Mapped(&clusterv1.Cluster{}, watch.Labeled(c.Client, &clusterv1.MachineSetList{}), watch.Cluster(watch.Paused, watch.ControlPlaneReady)),
 		},
-		Paused: ownership.PausedByCluster[*clusterv1.MachineSet](c.Client),
+		Paused: ownership.PausedByClusterName(c.Client, func(set *clusterv1.MachineSet) string { return set.Spec.ClusterName }),
 		Scope:  c.scope,
 		Steps: []step.Step[*scope]{
-			step.Do("cluster", c.exists),
+			step.Do("cluster", exists),
 			step.Do("adopt", c.adopt),
 			step.Do("collect", c.collect),
 			step.Do("confirm", c.confirm),
@@ -116,69 +83,18 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineSet, *scope] {
 	}
 }
 
-// scope is the state of one reconcile, shared by its steps.
-type scope struct {
-	set *clusterv1.MachineSet
-	// cluster is nil if it does not exist.
-	cluster *clusterv1.Cluster
-	// machines are the Machines of the set, sorted by name. Set by collect from the cache, and by confirm from the API server.
-	machines []*clusterv1.Machine
-	// orphans is the number of Machines that the set could not adopt. They count as replicas, and are never deleted.
-	orphans int
-	// listed is whether machines has been set, and live whether from the API server.
-	listed, live bool
-	// change is how the number of Machines has to change.
-	change change
-	// generation is the generation of the names of new Machines.
-	generation int
-	// incomplete is whether a Machine or its objects could not be created.
-	incomplete bool
-	// problems are the errors of individual Machines and objects, which do not stop the work on others.
-	problems []error
+// conditions declares the conditions that a MachineSet's Ready summarizes.
+func conditions() condition.Kind {
+	return condition.Kind{Ready: []clusterv1.ConditionType{
+		clusterv1.MachinesCreatedCondition, clusterv1.ResizedCondition, clusterv1.MachinesReadyCondition,
+	}}
 }
 
-// change is the number of Machines to create, or the Machines to delete.
-type change struct {
-	create int
-	delete []*clusterv1.Machine
-}
-
-// report records an error that concerns only one object.
-func (s *scope) report(err error) {
-	if err != nil {
-		s.problems = append(s.problems, err)
+// progress delays the first write of status until a Machine is ready. That is safe, because this controller and the
+// MachineDeployment controller count Machines and do not rely on status.replicas.
+func progress() *step.Progress {
+	return &step.Progress{
+		First:     []string{"selector", "replicas", "fullyLabeledReplicas"},
+		FirstTrue: []clusterv1.ConditionType{clusterv1.MachinesCreatedCondition},
 	}
-}
-
-// problems returns the errors of individual objects.
-func problems(_ context.Context, s *scope) (step.Result, error) {
-	return step.Done(), errors.Join(s.problems...)
-}
-
-func (c *Controller) scope(ctx context.Context, set *clusterv1.MachineSet) (*scope, error) {
-	cluster, err := ownership.ClusterNamed(ctx, c.Client, client.ObjectKey{Namespace: set.Namespace, Name: set.Spec.ClusterName})
-	return &scope{set: set, cluster: cluster}, err
-}
-
-// exists waits for the Cluster.
-func (c *Controller) exists(_ context.Context, s *scope) (step.Result, error) {
-	if s.cluster == nil {
-		return step.Wait("Cluster " + s.set.Spec.ClusterName + " (spec.clusterName) to exist"), nil
-	}
-	return step.Done(), nil
-}
-
-// ofOrphan maps a Machine without controller to the MachineSets whose selector it matches.
-func (c *Controller) ofOrphan(ctx context.Context, obj client.Object) []reconcile.Request {
-	m, ok := obj.(*clusterv1.Machine)
-	if !ok {
-		return nil
-	}
-	adopts := func(set *clusterv1.MachineSet) bool { return selects(set, m) }
-	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineSetList{}, adopts, ownership.InCluster(m.Namespace, m.Spec.ClusterName))
-}
-
-func selects(set *clusterv1.MachineSet, m *clusterv1.Machine) bool {
-	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
-	return err == nil && !selector.Empty() && selector.Matches(labelsOf(m))
 }

@@ -3,28 +3,31 @@ package machineset
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/blang/semver/v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/internal/preflight"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
-// preflightCheck is a check to pass before Machines are created.
-type preflightCheck struct {
-	name clusterv1.MachineSetPreflightCheck
-	// check returns why the check failed; empty if it passed.
-	check func(set *clusterv1.MachineSet, plane contract.ControlPlane, version semver.Version) (string, error)
+// creation is what preflight checks of new Machines depend on.
+type creation struct {
+	set   *clusterv1.MachineSet
+	plane contract.ControlPlane
+	// version is the version of the control plane.
+	version semver.Version
 }
 
-// preflightChecks returns all checks, in the order in which failures are reported.
-func preflightChecks() []preflightCheck {
-	return []preflightCheck{
-		{clusterv1.MachineSetPreflightCheckControlPlaneIsStable, controlPlaneIsStable},
-		{clusterv1.MachineSetPreflightCheckKubernetesVersionSkew, kubernetesVersionSkew},
-		{clusterv1.MachineSetPreflightCheckKubeadmVersionSkew, kubeadmVersionSkew},
+// preflightChecks returns the checks to pass before Machines are created, in the order in which failures are reported.
+func preflightChecks() []preflight.Check[creation] {
+	return []preflight.Check[creation]{
+		{Name: string(clusterv1.MachineSetPreflightCheckControlPlaneIsStable), Run: controlPlaneIsStable},
+		{Name: string(clusterv1.MachineSetPreflightCheckKubernetesVersionSkew), Run: kubernetesVersionSkew},
+		{Name: string(clusterv1.MachineSetPreflightCheckKubeadmVersionSkew), Run: kubeadmVersionSkew},
 	}
 }
 
@@ -50,20 +53,17 @@ func (c *Controller) preflightFailure(ctx context.Context, s *scope) (string, er
 	if err != nil {
 		return "", fmt.Errorf("parsing version %q of the control plane: %w", *spec, err)
 	}
-	var failures []string
-	for _, p := range preflightChecks() {
-		if skips(s.set, p.name) {
-			continue
+	checks := slices.DeleteFunc(preflightChecks(), func(check preflight.Check[creation]) bool {
+		return skips(s.set, clusterv1.MachineSetPreflightCheck(check.Name))
+	})
+	var reasons []string
+	for _, failure := range preflight.All(checks, creation{set: s.set, plane: plane, version: version}) {
+		if failure.Err != nil {
+			return "", failure.Err
 		}
-		failure, err := p.check(s.set, plane, version)
-		if err != nil {
-			return "", err
-		}
-		if failure != "" {
-			failures = append(failures, fmt.Sprintf("%s: %s", p.name, failure))
-		}
+		reasons = append(reasons, failure.Check+": "+failure.Reason)
 	}
-	return strings.Join(failures, "; "), nil
+	return strings.Join(reasons, "; "), nil
 }
 
 func skips(set *clusterv1.MachineSet, name clusterv1.MachineSetPreflightCheck) bool {
@@ -75,44 +75,49 @@ func skips(set *clusterv1.MachineSet, name clusterv1.MachineSetPreflightCheck) b
 	return false
 }
 
-func controlPlaneIsStable(_ *clusterv1.MachineSet, plane contract.ControlPlane, _ semver.Version) (string, error) {
-	if provisioning, err := plane.IsProvisioning(); err != nil || provisioning {
-		return when(provisioning, "the control plane is being provisioned"), err
+func controlPlaneIsStable(c creation) []preflight.Failure {
+	if provisioning, err := c.plane.IsProvisioning(); err != nil || provisioning {
+		return when(provisioning, "the control plane is being provisioned", err)
 	}
-	upgrading, err := plane.IsUpgrading()
-	return when(upgrading, "the control plane is being upgraded"), err
+	upgrading, err := c.plane.IsUpgrading()
+	return when(upgrading, "the control plane is being upgraded", err)
 }
 
-func when(failed bool, message string) string {
-	if failed {
-		return message
+// when returns a failure if a check failed or could not be made.
+func when(failed bool, reason string, err error) []preflight.Failure {
+	switch {
+	case err != nil:
+		return []preflight.Failure{{Err: err}}
+	case failed:
+		return preflight.Because(reason)
 	}
-	return ""
+	return nil
 }
 
 // kubernetesVersionSkew checks the version skew policy of Kubernetes: kubelets must not be newer than the API server, and at most
 // three minor versions older (two before v1.28).
-func kubernetesVersionSkew(set *clusterv1.MachineSet, _ contract.ControlPlane, plane semver.Version) (string, error) {
-	own, ok, err := versionOf(set)
+func kubernetesVersionSkew(c creation) []preflight.Failure {
+	plane := c.version
+	own, ok, err := versionOf(c.set)
 	if err != nil || !ok {
-		return "", err
+		return when(false, "", err)
 	}
 	skew := uint64(3)
 	if plane.Minor < 28 {
 		skew = 2
 	}
 	failed := own.Minor > plane.Minor || own.Minor+skew < plane.Minor
-	return when(failed, fmt.Sprintf("version v%s is incompatible with the control plane's v%s: it must not be newer, and at most %d minor versions older", own, plane, skew)), nil
+	return when(failed, fmt.Sprintf("version v%s is incompatible with the control plane's v%s: it must not be newer, and at most %d minor versions older", own, plane, skew), nil)
 }
 
 // kubeadmVersionSkew checks that kubeadm and the control plane have the same minor version, which kubeadm join requires.
-func kubeadmVersionSkew(set *clusterv1.MachineSet, _ contract.ControlPlane, plane semver.Version) (string, error) {
-	ref := set.Spec.Template.Spec.Bootstrap.ConfigRef
-	own, ok, err := versionOf(set)
+func kubeadmVersionSkew(c creation) []preflight.Failure {
+	ref := c.set.Spec.Template.Spec.Bootstrap.ConfigRef
+	own, ok, err := versionOf(c.set)
 	if err != nil || !ok || ref == nil || ref.Kind != "KubeadmConfigTemplate" || ref.GroupVersionKind().Group != "bootstrap.cluster.x-k8s.io" {
-		return "", err
+		return when(false, "", err)
 	}
-	return when(own.Minor != plane.Minor, fmt.Sprintf("kubeadm v%s cannot join a control plane of v%s: the minor versions must be equal", own, plane)), nil
+	return when(own.Minor != c.version.Minor, fmt.Sprintf("kubeadm v%s cannot join a control plane of v%s: the minor versions must be equal", own, c.version), nil)
 }
 
 func versionOf(set *clusterv1.MachineSet) (version semver.Version, ok bool, err error) {

@@ -2,17 +2,9 @@ package resourceset
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -24,6 +16,10 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
+// summaryDelay is how long the condition of a ClusterResourceSet may lag behind changes of Clusters and bindings: only people read it,
+// and a thousand Clusters that change at the same time must not be a thousand summaries of a thousand Clusters.
+const summaryDelay = 500 * time.Millisecond
+
 // Options configure the controllers.
 type Options struct {
 	// Concurrency is how many ClusterResourceSets, and how many Clusters, are reconciled at the same time.
@@ -34,13 +30,6 @@ type Options struct {
 	Namespace string
 	// Clusters connects to workload clusters.
 	Clusters *remote.Clusters
-}
-
-// Controller reconciles ClusterResourceSets.
-type Controller struct {
-	step.Outside
-	contents *content.Reader
-	ledger   *outcome.Ledger
 }
 
 // Setup adds the controllers of ClusterResourceSets and of their bindings to a manager.
@@ -69,43 +58,6 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	})
 }
 
-// metadataCache returns a cache of the metadata of ConfigMaps, and of Secrets of the documented type. The manager's cache is restricted
-// to other Secrets, and a cache of whole ConfigMaps would have all those of the management cluster.
-func metadataCache(mgr ctrl.Manager, namespace string) (cache.Cache, error) {
-	options := cache.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: lean,
-		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Secret{}: {Field: fields.OneTermEqualSelector("type", string(addonsv1.ClusterResourceSetSecretType))},
-		},
-	}
-	if namespace != "" {
-		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
-	}
-	c, err := cache.New(mgr.GetConfig(), options)
-	if err != nil {
-		return nil, fmt.Errorf("creating a cache of ConfigMaps and Secrets: %w", err)
-	}
-	return c, mgr.Add(c)
-}
-
-// lean removes the metadata that is not read.
-func lean(in any) (any, error) {
-	if m, ok := in.(*metav1.PartialObjectMetadata); ok {
-		m.Labels, m.Annotations, m.ManagedFields, m.Finalizers = nil, nil, nil, nil
-	}
-	return in, nil
-}
-
-// held watches ConfigMaps and Secrets.
-func held(metadata cache.Cache, concerns handler.MapFunc) []step.Watch {
-	var out []step.Watch
-	for _, kind := range []addonsv1.ClusterResourceSetResourceKind{addonsv1.ConfigMapClusterResourceSetResourceKind, addonsv1.SecretClusterResourceSetResourceKind} {
-		var obj client.Object = content.Metadata(addonsv1.ResourceRef{Kind: string(kind)})
-		out = append(out, step.From(source.Kind(metadata, obj, handler.EnqueueRequestsFromMapFunc(concerns), changed())))
-	}
-	return out
-}
-
 // declared returns the declaration of the controller.
 func (c *Controller) declared() step.Controller[*addonsv1.ClusterResourceSet, *scope] {
 	return step.Controller[*addonsv1.ClusterResourceSet, *scope]{
@@ -127,26 +79,4 @@ func (c *Controller) declared() step.Controller[*addonsv1.ClusterResourceSet, *s
 		},
 		Observed: func(set *addonsv1.ClusterResourceSet, g int64) { set.Status.ObservedGeneration = g },
 	}
-}
-
-// summaryDelay is how long the condition of a ClusterResourceSet may lag behind changes of Clusters and bindings: only people read it,
-// and a thousand Clusters that change at the same time must not be a thousand summaries of a thousand Clusters.
-const summaryDelay = 500 * time.Millisecond
-
-// scope is the state of one reconcile, shared by its steps.
-type scope struct {
-	set *addonsv1.ClusterResourceSet
-	// usable are the ConfigMaps and Secrets that exist; missing and wrong are the messages of those that do not, or have a wrong type.
-	usable         []addonsv1.ResourceRef
-	missing, wrong []string
-	// invalid is why the selector is invalid.
-	invalid error
-	// targets are the selected Clusters that are ready, sorted by name.
-	targets []target
-}
-
-// target is a Cluster and its binding, which is nil if it does not exist.
-type target struct {
-	cluster *clusterv1.Cluster
-	binding *addonsv1.ClusterResourceSetBinding
 }

@@ -33,13 +33,7 @@ func (c *Controller) unbind(ctx context.Context, s *scope) (step.Result, error) 
 			errs = append(errs, c.Delete(ctx, b))
 			continue
 		}
-		errs = append(errs, client.IgnoreNotFound(c.PatchIfUnchanged(ctx, b, func() { binding.Remove(b, s.set) })))
+		errs = append(errs, client.IgnoreNotFound(c.Patch(ctx, b, func() { binding.Remove(b, s.set) }, step.IfUnchanged)))
 	}
 	return step.Done(), errors.Join(errs...)
-}
-
-// release removes the finalizer.
-func release(_ context.Context, s *scope) (step.Result, error) {
-	controllerutil.RemoveFinalizer(s.set, addonsv1.ClusterResourceSetFinalizer)
-	return step.Done(), nil
 }

@@ -2,12 +2,8 @@ package topology
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -15,10 +11,6 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
-
-// staleRetry is when to reconcile again if the cache has an outdated Cluster or ClusterClass. Normally the event of the current
-// version comes earlier; the retry is for a watch that is stuck.
-const staleRetry = 10 * time.Second
 
 // confirm waits if the plan is based on an outdated Cluster or ClusterClass and would change anything. The cache may be a
 // minute old, and a previous leader may have acted on newer versions: going back to an old version would replace Machines,
@@ -36,12 +28,10 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 
 // waitIfOutdated compares what the plan is based on with the API server.
 func (c *Controller) waitIfOutdated(ctx context.Context, s *scope) (step.Result, error) {
-	kind, err := c.outdated(ctx, s)
-	if kind == "" || err != nil {
-		return step.Done(), err
-	}
-	s.stale = true
-	return step.WaitAtMost(staleRetry, "the cache to have the latest "+kind), nil
+	result, err := c.Latest(ctx,
+		step.Reread(s.cluster, &clusterv1.Cluster{}, sameCluster), step.Reread(s.plan.Class, &clusterv1.ClusterClass{}, sameClass))
+	s.stale = s.stale || result.Ends()
+	return result, err
 }
 
 // needsConfirmation reports whether the following steps would change anything without a write to the Cluster that fails if it
@@ -84,39 +74,17 @@ func (c *Controller) changesObjects(ctx context.Context, planned *plan.Plan, cre
 	return false, nil
 }
 
-// outdated returns the kind of the object that the plan is based on and that has changed since, "" if there is none.
-func (c *Controller) outdated(ctx context.Context, s *scope) (kind string, err error) {
-	cluster := &clusterv1.Cluster{}
-	err = c.Live.Get(ctx, client.ObjectKeyFromObject(s.cluster), cluster)
-	if client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("reading the Cluster again: %w", err)
-	}
-	if apierrors.IsNotFound(err) || clusterChanged(s.cluster, cluster) {
-		return "Cluster", nil
-	}
-	class := &clusterv1.ClusterClass{}
-	err = c.Live.Get(ctx, client.ObjectKeyFromObject(s.plan.Class), class)
-	if client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("reading the ClusterClass again: %w", err)
-	}
-	if apierrors.IsNotFound(err) || classChanged(s.plan.Class, class) {
-		return "ClusterClass", nil
-	}
-	return "", nil
-}
-
-// clusterChanged reports whether a plan that is based on one version of a Cluster is invalid for a later one. Without the hooks that
+// sameCluster reports whether a plan that is based on one version of a Cluster is valid for a later one. Without the hooks that
 // another leader has recorded as pending, workers would be upgraded too early; and the record, which is written as a whole, would be lost.
-func clusterChanged(planned, live *clusterv1.Cluster) bool {
+func sameCluster(live, planned *clusterv1.Cluster) bool {
 	was, is := &planned.Spec, &live.Spec
-	return live.UID != planned.UID || !live.DeletionTimestamp.IsZero() || is.Paused ||
-		planned.Annotations[runtimev1.PendingHooksAnnotation] != live.Annotations[runtimev1.PendingHooksAnnotation] ||
-		!equality.Semantic.DeepEqual(was.Topology, is.Topology) ||
-		!equality.Semantic.DeepEqual(was.ClusterNetwork, is.ClusterNetwork) ||
-		!equality.Semantic.DeepEqual(was.InfrastructureRef, is.InfrastructureRef) ||
-		!equality.Semantic.DeepEqual(was.ControlPlaneRef, is.ControlPlaneRef)
+	return planned.Annotations[runtimev1.PendingHooksAnnotation] == live.Annotations[runtimev1.PendingHooksAnnotation] &&
+		equality.Semantic.DeepEqual(was.Topology, is.Topology) &&
+		equality.Semantic.DeepEqual(was.ClusterNetwork, is.ClusterNetwork) &&
+		equality.Semantic.DeepEqual(was.InfrastructureRef, is.InfrastructureRef) &&
+		equality.Semantic.DeepEqual(was.ControlPlaneRef, is.ControlPlaneRef)
 }
 
-func classChanged(planned, live *clusterv1.ClusterClass) bool {
-	return live.UID != planned.UID || live.Generation != planned.Generation
+func sameClass(live, planned *clusterv1.ClusterClass) bool {
+	return live.Generation == planned.Generation
 }

@@ -15,7 +15,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
 // frozen is a cache whose watches of some kinds are stuck: it returns old Clusters and ClusterClasses, and no MachineSets.
@@ -123,7 +125,7 @@ func TestALeaderWithAStaleCacheRevertsNothing(t *testing.T) {
 		other := w.stale(tc.cache)
 		w.requests.take()
 		result, err := other.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
-		if err != nil || result.RequeueAfter == 0 || result.RequeueAfter > staleRetry {
+		if err != nil || result.RequeueAfter == 0 || result.RequeueAfter > step.CacheBackstop {
 			t.Errorf("%s: result %v, %v, want a requeue", tc.reason, result, err)
 		}
 		w.expect(tc.reason+": writes", false, slices.ContainsFunc(normalized(w.requests.take()), func(r string) bool { return !strings.HasPrefix(r, "DRY-RUN ") }))
@@ -164,6 +166,33 @@ func TestALeaderWithAStaleCacheCreatesNoWorkersAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.expect("writes", []string(nil), normalized(w.requests.take()))
+		})
+	}
+}
+
+func TestALeaderWithAStaleCacheLeavesPausedClustersUnchanged(t *testing.T) {
+	for reason, pause := range map[string]func(*clusterv1.Cluster){
+		"paused by spec.paused": object.Paused,
+		"paused by annotation":  object.PausedByAnnotation[*clusterv1.Cluster],
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorld(t)
+			c := w.cluster("c")
+			w.created(c)
+			w.reconciled(c)
+			w.provisioned(c)
+			changed(w, c, func(c *clusterv1.Cluster) {
+				c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"20s"`)}}
+			})
+			before := c.DeepCopy()
+			changed(w, c, pause)
+			other := w.stale(&frozen{cluster: before})
+			w.requests.take()
+			if _, err := other.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
+				t.Fatal(err)
+			}
+			writes := slices.DeleteFunc(normalized(w.requests.take()), func(r string) bool { return strings.HasPrefix(r, "DRY-RUN ") })
+			w.expect("writes", []string{}, writes)
 		})
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-addons-cluster-x-k8s-io-v1beta1-clusterresourceset,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=addons.cluster.x-k8s.io,resources=clusterresourcesets,versions=v1beta1,name=default.clusterresourceset.addons.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -20,8 +20,8 @@ type ClusterResourceSet struct {
 	Enabled bool
 }
 
-func (w ClusterResourceSet) validator() hooks.Validator[*addonsv1.ClusterResourceSet] {
-	return hooks.Check(addonsv1.GroupVersion.WithKind("ClusterResourceSet"), w.validate)
+func (w ClusterResourceSet) validator() webhooks.Validator[*addonsv1.ClusterResourceSet] {
+	return webhooks.Check(addonsv1.GroupVersion.WithKind("ClusterResourceSet"), w.validate)
 }
 
 // Default implements Defaulter.
@@ -45,8 +45,8 @@ func (w ClusterResourceSet) validate(_ context.Context, old, set *addonsv1.Clust
 	}
 	before := old.DeepCopy() // One from before the webhook was installed may lack the default.
 	_ = w.Default(context.Background(), before)
-	errs = append(errs, hooks.Immutable(spec.Child("clusterSelector"), old.Spec.ClusterSelector, set.Spec.ClusterSelector)...)
-	return append(errs, hooks.Immutable(spec.Child("strategy"), before.Spec.Strategy, set.Spec.Strategy)...)
+	errs = append(errs, webhooks.Immutable(spec.Child("clusterSelector"), old.Spec.ClusterSelector, set.Spec.ClusterSelector)...)
+	return append(errs, webhooks.Immutable(spec.Child("strategy"), before.Spec.Strategy, set.Spec.Strategy)...)
 }
 
 func validateClusterSelector(set *addonsv1.ClusterResourceSet, path *field.Path) field.ErrorList {

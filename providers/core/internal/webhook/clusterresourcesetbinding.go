@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-addons-cluster-x-k8s-io-v1beta1-clusterresourcesetbinding,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=addons.cluster.x-k8s.io,resources=clusterresourcesetbindings,versions=v1beta1,name=validation.clusterresourcesetbinding.addons.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -17,8 +17,8 @@ type ClusterResourceSetBinding struct {
 	Enabled bool
 }
 
-func (w ClusterResourceSetBinding) validator() hooks.Validator[*addonsv1.ClusterResourceSetBinding] {
-	return hooks.Check(addonsv1.GroupVersion.WithKind("ClusterResourceSetBinding"), w.validate)
+func (w ClusterResourceSetBinding) validator() webhooks.Validator[*addonsv1.ClusterResourceSetBinding] {
+	return webhooks.Check(addonsv1.GroupVersion.WithKind("ClusterResourceSetBinding"), w.validate)
 }
 
 // validate returns what is wrong with a binding; old is nil when it is created.
@@ -30,5 +30,5 @@ func (w ClusterResourceSetBinding) validate(_ context.Context, old, b *addonsv1.
 	if old == nil || old.Spec.ClusterName == "" {
 		return nil
 	}
-	return hooks.Immutable(spec.Child("clusterName"), old.Spec.ClusterName, b.Spec.ClusterName)
+	return webhooks.Immutable(spec.Child("clusterName"), old.Spec.ClusterName, b.Spec.ClusterName)
 }

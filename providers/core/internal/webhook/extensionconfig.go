@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-runtime-cluster-x-k8s-io-v1alpha1-extensionconfig,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=runtime.cluster.x-k8s.io,resources=extensionconfigs,versions=v1alpha1,name=default.extensionconfig.runtime.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -22,8 +22,8 @@ type ExtensionConfig struct {
 	Enabled bool
 }
 
-func (w ExtensionConfig) validator() hooks.Validator[*runtimev1.ExtensionConfig] {
-	return hooks.Check(runtimev1.GroupVersion.WithKind(runtimev1.ExtensionConfigKind), w.validate)
+func (w ExtensionConfig) validator() webhooks.Validator[*runtimev1.ExtensionConfig] {
+	return webhooks.Check(runtimev1.GroupVersion.WithKind(runtimev1.ExtensionConfigKind), w.validate)
 }
 
 // Default implements Defaulter.

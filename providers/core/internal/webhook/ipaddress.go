@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // The API server converts objects of v1alpha1 for this webhook, because its matchPolicy is Equivalent.
@@ -26,8 +26,8 @@ type IPAddress struct {
 	Claims client.Reader
 }
 
-func (w IPAddress) validator() hooks.Validator[*ipamv1.IPAddress] {
-	return hooks.Fixed[*ipamv1.IPAddress]{
+func (w IPAddress) validator() webhooks.Validator[*ipamv1.IPAddress] {
+	return webhooks.Fixed[*ipamv1.IPAddress]{
 		Kind: ipamv1.GroupVersion.WithKind(ipamv1.IPAddressKind), Instead: "delete the IPAddressClaim and create another one",
 		Spec: func(address *ipamv1.IPAddress) any { return address.Spec },
 		Wrong: func(ctx context.Context, address *ipamv1.IPAddress) (field.ErrorList, error) {

@@ -8,14 +8,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // The API server converts objects of v1alpha1 for this webhook, because its matchPolicy is Equivalent.
 // +kubebuilder:webhook:verbs=create;update,path=/validate-ipam-cluster-x-k8s-io-v1beta1-ipaddressclaim,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,versions=v1beta1,name=validation.ipaddressclaim.ipam.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 
-func claimValidator() hooks.Validator[*ipamv1.IPAddressClaim] {
-	return hooks.Fixed[*ipamv1.IPAddressClaim]{
+func claimValidator() webhooks.Validator[*ipamv1.IPAddressClaim] {
+	return webhooks.Fixed[*ipamv1.IPAddressClaim]{
 		Kind: ipamv1.GroupVersion.WithKind(ipamv1.IPAddressClaimKind), Instead: "create another IPAddressClaim",
 		Spec: func(claim *ipamv1.IPAddressClaim) any { return claim.Spec },
 		Wrong: func(_ context.Context, claim *ipamv1.IPAddressClaim) (field.ErrorList, error) {

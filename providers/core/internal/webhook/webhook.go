@@ -24,7 +24,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // Options configure the webhooks.
@@ -55,17 +55,17 @@ func Register(mgr ctrl.Manager, o Options) error {
 	resourceSet, binding := ClusterResourceSet{Enabled: o.ClusterResourceSet}, ClusterResourceSetBinding{Enabled: o.ClusterResourceSet}
 	config := ExtensionConfig{Enabled: o.RuntimeSDK}
 	return errors.Join(
-		hooks.Register(mgr, &clusterv1.Cluster{}, cluster, cluster),
-		hooks.Register(mgr, &clusterv1.ClusterClass{}, class, class),
-		hooks.Register(mgr, &clusterv1.Machine{}, Machine{}, Machine{}),
-		hooks.Register(mgr, &clusterv1.MachineSet{}, set, set),
-		hooks.Register(mgr, &clusterv1.MachineDeployment{}, MachineDeployment{}, MachineDeployment{}),
-		hooks.Register(mgr, &clusterv1.MachinePool{}, pool, pool),
-		hooks.Register(mgr, &clusterv1.MachineHealthCheck{}, MachineHealthCheck{}, MachineHealthCheck{}),
-		hooks.Register(mgr, &ipamv1.IPAddressClaim{}, nil, claimValidator()),
-		hooks.Register(mgr, &ipamv1.IPAddress{}, nil, IPAddress{Claims: o.Reader}.validator()),
-		hooks.Register(mgr, &addonsv1.ClusterResourceSet{}, resourceSet, resourceSet.validator()),
-		hooks.Register(mgr, &addonsv1.ClusterResourceSetBinding{}, nil, binding.validator()),
-		hooks.Register(mgr, &runtimev1.ExtensionConfig{}, config, config.validator()),
+		webhooks.Register(mgr, &clusterv1.Cluster{}, cluster, cluster),
+		webhooks.Register(mgr, &clusterv1.ClusterClass{}, class, class),
+		webhooks.Register(mgr, &clusterv1.Machine{}, Machine{}, Machine{}),
+		webhooks.Register(mgr, &clusterv1.MachineSet{}, set, set),
+		webhooks.Register(mgr, &clusterv1.MachineDeployment{}, MachineDeployment{}, MachineDeployment{}),
+		webhooks.Register(mgr, &clusterv1.MachinePool{}, pool, pool),
+		webhooks.Register(mgr, &clusterv1.MachineHealthCheck{}, MachineHealthCheck{}, MachineHealthCheck{}),
+		webhooks.Register(mgr, &ipamv1.IPAddressClaim{}, nil, claimValidator()),
+		webhooks.Register(mgr, &ipamv1.IPAddress{}, nil, IPAddress{Claims: o.Reader}.validator()),
+		webhooks.Register(mgr, &addonsv1.ClusterResourceSet{}, resourceSet, resourceSet.validator()),
+		webhooks.Register(mgr, &addonsv1.ClusterResourceSetBinding{}, nil, binding.validator()),
+		webhooks.Register(mgr, &runtimev1.ExtensionConfig{}, config, config.validator()),
 	)
 }

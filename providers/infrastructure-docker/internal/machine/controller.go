@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,7 +73,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = []step.Watch{
-		step.Mapped(&clusterv1.Machine{}, infrastructureOf, bootstrapped()),
+		step.Mapped(&clusterv1.Machine{}, watch.Infrastructure(node.Kind), watch.Bootstrapped()),
 		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.InfrastructureReady)),
 		step.From(o.Events.Source(node.Kind, events.Lookup{All: c.all, Named: c.named})),
 		step.From(o.Jobs.Source()),
@@ -172,16 +171,13 @@ func (c *Controller) confirm(ctx context.Context, s *scope) error {
 	if s.current {
 		return nil
 	}
-	live := &dockerv1.DockerMachine{}
-	if err := c.Live.Get(ctx, client.ObjectKeyFromObject(s.obj), live); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return step.Stale("DockerMachine %s was deleted", s.obj.Name)
-		}
-		return fmt.Errorf("reading DockerMachine %s: %w", s.obj.Name, err)
+	hasNone := func(live, _ *dockerv1.DockerMachine) bool { return !node.Machine{Object: live}.HadContainer() }
+	outdated, err := step.Outdated(ctx, c.Live, step.Reread(s.obj, &dockerv1.DockerMachine{}, hasNone))
+	if err != nil {
+		return err
 	}
-	had := node.Machine{Object: live}.HadContainer()
-	if live.UID != s.obj.UID || !live.DeletionTimestamp.IsZero() || had {
-		return step.Stale("DockerMachine %s was changed", s.obj.Name)
+	if outdated != "" {
+		return step.Stale("the cache does not show %s yet", outdated)
 	}
 	s.current = true
 	return nil

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -36,21 +35,6 @@ func hostnames(obj client.Object) []string {
 		}
 	}
 	return nil
-}
-
-func infrastructureOf(_ context.Context, obj client.Object) []reconcile.Request {
-	m, ok := obj.(*clusterv1.Machine)
-	if !ok || m.Spec.InfrastructureRef.Kind != node.Kind {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}}}
-}
-
-// bootstrapped selects created Machines, and those whose bootstrap data becomes available.
-func bootstrapped() predicate.Predicate {
-	return predicate.Or(watch.Created(), watch.Updated(func(before, after *clusterv1.Machine) bool {
-		return before.Spec.Bootstrap.DataSecretName == nil && after.Spec.Bootstrap.DataSecretName != nil
-	}))
 }
 
 // ofPool returns the machines of a MachinePool that may wait for its bootstrap data.

@@ -18,9 +18,11 @@ import (
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/enginetest"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/node"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
+	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
 type conditionStates = map[clusterv1.ConditionType]string
@@ -645,8 +647,8 @@ func TestEvents(t *testing.T) {
 		"Node of another cluster":               len(w.ofNode(t.Context(), types.NamespacedName{Namespace: "default", Name: "x"}, w.node(t))),
 		"Cluster":                               len(w.ofCluster(t.Context(), newCluster())),
 		"the stream of containers was restored": len(w.all(t.Context())),
-		"Machine":                               len(infrastructureOf(t.Context(), &clusterv1.Machine{Spec: clusterv1.MachineSpec{InfrastructureRef: corev1.ObjectReference{Kind: "DockerMachine", Name: "m"}}})),
-		"Machine of another provider":           len(infrastructureOf(t.Context(), &clusterv1.Machine{Spec: clusterv1.MachineSpec{InfrastructureRef: corev1.ObjectReference{Kind: "X", Name: "m"}}})),
+		"Machine":                               len(watch.Infrastructure(node.Kind)(t.Context(), &clusterv1.Machine{Spec: clusterv1.MachineSpec{InfrastructureRef: corev1.ObjectReference{Kind: "DockerMachine", Name: "m"}}})),
+		"Machine of another provider":           len(watch.Infrastructure(node.Kind)(t.Context(), &clusterv1.Machine{Spec: clusterv1.MachineSpec{InfrastructureRef: corev1.ObjectReference{Kind: "X", Name: "m"}}})),
 	}
 	want := map[string]int{
 		"a Node, of machines that are ready": 0, "connection": 1, "Node": 1, "Node of another name": 0, "Node of another cluster": 0,

@@ -15,7 +15,7 @@ import (
 
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/loadbalancer"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-infrastructure-cluster-x-k8s-io-v1beta1-dockercluster,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=dockerclusters,versions=v1beta1,name=default.dockercluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -28,17 +28,17 @@ import (
 // Register serves the webhooks. topology is the gate ClusterTopology, without which DockerClusterTemplates cannot be created.
 func Register(mgr ctrl.Manager, topology bool) error {
 	kind := dockerv1.GroupVersion.WithKind
-	if err := hooks.Register(mgr, &dockerv1.DockerCluster{}, clusters{}, hooks.Check(kind("DockerCluster"), checkCluster)); err != nil {
+	if err := webhooks.Register(mgr, &dockerv1.DockerCluster{}, clusters{}, webhooks.Check(kind("DockerCluster"), checkCluster)); err != nil {
 		return err
 	}
-	check := hooks.Check(kind("DockerClusterTemplate"), clusterTemplates{topology}.check)
-	if err := hooks.Register(mgr, &dockerv1.DockerClusterTemplate{}, clusterTemplates{topology}, check); err != nil {
+	check := webhooks.Check(kind("DockerClusterTemplate"), clusterTemplates{topology}.check)
+	if err := webhooks.Register(mgr, &dockerv1.DockerClusterTemplate{}, clusterTemplates{topology}, check); err != nil {
 		return err
 	}
-	if err := hooks.Register(mgr, &dockerv1.DockerMachine{}, nil, hooks.Check(kind("DockerMachine"), checkMachine)); err != nil {
+	if err := webhooks.Register(mgr, &dockerv1.DockerMachine{}, nil, webhooks.Check(kind("DockerMachine"), checkMachine)); err != nil {
 		return err
 	}
-	return hooks.Register(mgr, &dockerv1.DockerMachineTemplate{}, nil, hooks.Check(kind("DockerMachineTemplate"), checkMachineTemplate))
+	return webhooks.Register(mgr, &dockerv1.DockerMachineTemplate{}, nil, webhooks.Check(kind("DockerMachineTemplate"), checkMachineTemplate))
 }
 
 // clusters sets the defaults of DockerClusters.
@@ -126,7 +126,7 @@ func checkMachineSpec(s *dockerv1.DockerMachineSpec, path *field.Path) field.Err
 // so it may try to change one.
 func checkMachineTemplate(ctx context.Context, before, t *dockerv1.DockerMachineTemplate) field.ErrorList {
 	path := field.NewPath("spec", "template", "spec")
-	if before != nil && !hooks.TopologyDryRun(ctx, t) {
+	if before != nil && !webhooks.TopologyDryRun(ctx, t) {
 		return immutable(&before.Spec.Template.Spec, &t.Spec.Template.Spec, path, "DockerMachineTemplate")
 	}
 	return checkMachineSpec(&t.Spec.Template.Spec, path)

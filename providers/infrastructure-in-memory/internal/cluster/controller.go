@@ -58,7 +58,7 @@ func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryCluster, *in
 		Name: "inmemorycluster",
 		New:  func() *inmemoryv1.InMemoryCluster { return &inmemoryv1.InMemoryCluster{} },
 		Watches: []step.Watch{
-			step.Mapped(&clusterv1.Cluster{}, infrastructureOf, unpaused),
+			step.Mapped(&clusterv1.Cluster{}, watch.Infrastructure("InMemoryCluster"), unpaused),
 			step.Handled(&inmemoryv1.InMemoryCluster{}, handler.Funcs{DeleteFunc: c.gone}),
 		},
 		Paused: ownership.PausedByCluster[*inmemoryv1.InMemoryCluster](c.Client),
@@ -71,14 +71,6 @@ func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryCluster, *in
 			step.When(ours, step.Do("close", c.close)),
 		},
 	}
-}
-
-func infrastructureOf(_ context.Context, obj client.Object) []reconcile.Request {
-	c, ok := obj.(*clusterv1.Cluster)
-	if !ok || c.Spec.InfrastructureRef == nil || c.Spec.InfrastructureRef.Kind != "InMemoryCluster" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: c.Namespace, Name: c.Spec.InfrastructureRef.Name}}}
 }
 
 func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) (step.Result, error) {

@@ -2,10 +2,7 @@ package machine
 
 import (
 	"context"
-	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,7 +76,7 @@ func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryMachine, *sc
 		Name: "inmemorymachine",
 		New:  func() *inmemoryv1.InMemoryMachine { return &inmemoryv1.InMemoryMachine{} },
 		Watches: []step.Watch{
-			step.Mapped(&clusterv1.Machine{}, infrastructureOf, bootstrapped()),
+			step.Mapped(&clusterv1.Machine{}, watch.Infrastructure("InMemoryMachine"), watch.Bootstrapped()),
 			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.InfrastructureReady)),
 			step.Mapped(&inmemoryv1.InMemoryCluster{}, c.ofInfrastructure, opened()),
 		},
@@ -134,15 +131,10 @@ func (c *Controller) owners(_ context.Context, s *scope) (step.Result, error) {
 
 func (c *Controller) scope(ctx context.Context, obj *inmemoryv1.InMemoryMachine) (*scope, error) {
 	s := &scope{obj: obj}
-	if owner := metav1.GetControllerOf(obj); owner != nil && owner.Kind == clusterv1.MachineKind {
-		machine := &clusterv1.Machine{}
-		if err := c.Client.Get(ctx, client.ObjectKey{Namespace: obj.Namespace, Name: owner.Name}, machine); err == nil {
-			s.machine = machine
-		} else if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("reading Machine %s: %w", owner.Name, err)
-		}
-	}
 	var err error
+	if s.machine, err = ownership.MachineOf(ctx, c.Client, obj); err != nil {
+		return nil, err
+	}
 	if s.secret, err = c.bootstrapData(ctx, s.machine); err != nil {
 		return nil, err
 	}
@@ -159,21 +151,6 @@ func (c *Controller) bootstrapData(ctx context.Context, m *clusterv1.Machine) (s
 		return ptr.Deref(m.Spec.Bootstrap.DataSecretName, ""), nil
 	}
 	return machinepool.BootstrapData(ctx, c.Client, m)
-}
-
-func infrastructureOf(_ context.Context, obj client.Object) []reconcile.Request {
-	m, ok := obj.(*clusterv1.Machine)
-	if !ok || m.Spec.InfrastructureRef.Kind != "InMemoryMachine" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}}}
-}
-
-// bootstrapped selects created Machines, and those whose bootstrap data becomes available.
-func bootstrapped() predicate.Predicate {
-	return predicate.Or(watch.Created(), watch.Updated(func(before, after *clusterv1.Machine) bool {
-		return before.Spec.Bootstrap.DataSecretName == nil && after.Spec.Bootstrap.DataSecretName != nil
-	}))
 }
 
 // opened selects InMemoryClusters whose workload cluster was opened: a replacement is empty, and its machines must be

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 func checkPool(_ context.Context, _, p *inmemoryv1.InMemoryMachinePool) field.ErrorList {
@@ -26,7 +26,7 @@ func checkPoolSpec(s *inmemoryv1.InMemoryMachinePoolSpec, path *field.Path) fiel
 // try to change one.
 func checkPoolTemplate(ctx context.Context, before, t *inmemoryv1.InMemoryMachinePoolTemplate) field.ErrorList {
 	path := field.NewPath("spec", "template", "spec")
-	if before != nil && !hooks.TopologyDryRun(ctx, t) && !equality.Semantic.DeepEqual(before.Spec.Template.Spec, t.Spec.Template.Spec) {
+	if before != nil && !webhooks.TopologyDryRun(ctx, t) && !equality.Semantic.DeepEqual(before.Spec.Template.Spec, t.Spec.Template.Spec) {
 		return field.ErrorList{field.Forbidden(path, "is immutable: create a new InMemoryMachinePoolTemplate and refer to it")}
 	}
 	return checkPoolSpec(&t.Spec.Template.Spec, path)

@@ -18,7 +18,7 @@ import (
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-inmemorycluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=inmemoryclusters,versions=v1alpha1,name=validation.inmemorycluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -33,11 +33,11 @@ import (
 func Register(mgr ctrl.Manager) error {
 	kind := inmemoryv1.GroupVersion.WithKind
 	return errors.Join(
-		hooks.Register(mgr, &inmemoryv1.InMemoryCluster{}, nil, hooks.Check(kind("InMemoryCluster"), checkCluster)),
-		hooks.Register(mgr, &inmemoryv1.InMemoryMachine{}, nil, hooks.Check(kind("InMemoryMachine"), checkMachine)),
-		hooks.Register(mgr, &inmemoryv1.InMemoryMachineTemplate{}, capacity{}, hooks.Check(kind("InMemoryMachineTemplate"), checkTemplate)),
-		hooks.Register(mgr, &inmemoryv1.InMemoryMachinePool{}, nil, hooks.Check(kind("InMemoryMachinePool"), checkPool)),
-		hooks.Register(mgr, &inmemoryv1.InMemoryMachinePoolTemplate{}, nil, hooks.Check(kind("InMemoryMachinePoolTemplate"), checkPoolTemplate)),
+		webhooks.Register(mgr, &inmemoryv1.InMemoryCluster{}, nil, webhooks.Check(kind("InMemoryCluster"), checkCluster)),
+		webhooks.Register(mgr, &inmemoryv1.InMemoryMachine{}, nil, webhooks.Check(kind("InMemoryMachine"), checkMachine)),
+		webhooks.Register(mgr, &inmemoryv1.InMemoryMachineTemplate{}, capacity{}, webhooks.Check(kind("InMemoryMachineTemplate"), checkTemplate)),
+		webhooks.Register(mgr, &inmemoryv1.InMemoryMachinePool{}, nil, webhooks.Check(kind("InMemoryMachinePool"), checkPool)),
+		webhooks.Register(mgr, &inmemoryv1.InMemoryMachinePoolTemplate{}, nil, webhooks.Check(kind("InMemoryMachinePoolTemplate"), checkPoolTemplate)),
 	)
 }
 

@@ -16,7 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 func TestValidate(t *testing.T) {
@@ -61,7 +61,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestErrorHasKindAndField(t *testing.T) {
-	v := hooks.Check(inmemoryv1.GroupVersion.WithKind("InMemoryMachine"), checkMachine)
+	v := webhooks.Check(inmemoryv1.GroupVersion.WithKind("InMemoryMachine"), checkMachine)
 	m := &inmemoryv1.InMemoryMachine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
 	if _, err := v.ValidateUpdate(t.Context(), nil, m); err != nil {
 		t.Errorf("a machine without behaviour is valid: %v", err)

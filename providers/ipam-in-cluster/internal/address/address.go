@@ -34,8 +34,11 @@ func New(claim *ipamv1.IPAddressClaim, key poolref.Key, pool poolref.Pool, addre
 			Address: address, Prefix: pool.PoolSpec().Prefix, Gateway: pool.PoolSpec().Gateway,
 		},
 	}
-	if cluster, ok := claim.Labels[clusterv1.ClusterNameLabel]; ok {
-		a.Labels = map[string]string{clusterv1.ClusterNameLabel: cluster}
+	// With the second label, the manager that reconciles the claim releases the address if it becomes an orphan.
+	for _, label := range []string{clusterv1.ClusterNameLabel, clusterv1.WatchLabel} {
+		if value, ok := claim.Labels[label]; ok {
+			metav1.SetMetaDataLabel(&a.ObjectMeta, label, value)
+		}
 	}
 	return a
 }

@@ -20,7 +20,7 @@ import (
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/poolref"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/space"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-ipam-cluster-x-k8s-io-v1alpha2-inclusterippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=ipam.cluster.x-k8s.io,resources=inclusterippools,versions=v1alpha2,name=validation.inclusterippool.ipam.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -32,11 +32,11 @@ const namedAddresses = 10
 // Register adds the webhooks of both kinds to a manager. The indexes of poolref must exist.
 func Register(mgr ctrl.Manager) error {
 	namespaced := validator[*inclusterv1.InClusterIPPool]{kind: inclusterv1.InClusterIPPoolKind, cached: mgr.GetClient()}
-	if err := hooks.Register(mgr, &inclusterv1.InClusterIPPool{}, nil, namespaced); err != nil {
+	if err := webhooks.Register(mgr, &inclusterv1.InClusterIPPool{}, nil, namespaced); err != nil {
 		return err
 	}
 	global := validator[*inclusterv1.GlobalInClusterIPPool]{kind: inclusterv1.GlobalInClusterIPPoolKind, cached: mgr.GetClient()}
-	return hooks.Register(mgr, &inclusterv1.GlobalInClusterIPPool{}, nil, global)
+	return webhooks.Register(mgr, &inclusterv1.GlobalInClusterIPPool{}, nil, global)
 }
 
 type validator[T poolref.Pool] struct {

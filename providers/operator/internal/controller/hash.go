@@ -6,16 +6,16 @@ import (
 	"fmt"
 
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/declared"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
 )
 
-func allPermissions(o declared.Object) bool {
+func allPermissions(o providerobject.Object) bool {
 	return o.GetAnnotations()[operatorv1.AllowAllPermissionsAnnotation] == "true"
 }
 
 // hashOf returns the hash of what determines the components. The location of releases does not: it is used when something else
 // changes.
-func hashOf(o declared.Object) string {
+func hashOf(o providerobject.Object) string {
 	relevant := o.GetSpec().DeepCopy()
 	relevant.FetchConfig = nil
 	raw, err := json.Marshal(relevant)

@@ -14,16 +14,16 @@ import (
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/packages/upgrade"
+	"sigs.k8s.io/cluster-api/packages/replace"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/componentcache"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/customize"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/inspect"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/observed"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// failedRetry is how long a change that was refused, or failed and was put back, is not tried again while the spec stays the same.
+// failedRetry is how long a change that was rejected, or failed and was rolled back, is not retried while the spec stays the same.
 const failedRetry = 10 * time.Minute
 
 // shown is how many changed objects an event lists.
@@ -44,7 +44,7 @@ func (c *Controller) install(ctx context.Context, s *scope) (step.Result, error)
 			return step.Done(), err
 		}
 		if same {
-			c.verified.set(s.GetUID(), s.state(), false)
+			c.drift.compared(s.GetUID(), s.state(), false)
 			return step.Done(), nil
 		}
 	}
@@ -61,8 +61,8 @@ func (c *Controller) install(ctx context.Context, s *scope) (step.Result, error)
 	c.announce(ctx, s, out)
 	annotate(s.Object, operatorv1.AppliedSpecHashAnnotation, s.hash)
 	s.GetStatus().InstalledVersion, s.GetStatus().Contract = &s.found.Version, &s.found.Contract
-	// Of the other objects, what was in the cache before: what this change wrote there is compared once more when it is in the cache.
-	c.verified.set(s.GetUID(), s.state(), out.Wrote())
+	// The state of the other objects is from before the change: when the cache has what was written, it is compared once more.
+	c.drift.compared(s.GetUID(), s.state(), out.Wrote())
 	return step.Done(), nil
 }
 
@@ -80,7 +80,7 @@ func (c *Controller) desired(ctx context.Context, s *scope) (*components.Compone
 		return nil, &step.Error{Reason: operatorv1.ComponentsCustomizationErrorReason, Err: err}
 	}
 	if err := inspect.Check(without(list.Objects, additional), c.allowed(ctx, s)); err != nil {
-		c.verified.fail(s.GetUID(), s.hash, c.Clock.Now().Add(failedRetry))
+		c.drift.fail(s.GetUID(), s.hash, c.Clock.Now().Add(failedRetry))
 		return nil, &step.Error{Reason: operatorv1.ComponentsRefusedReason, Err: err}
 	}
 	if s.GetSpec().Paused {
@@ -94,7 +94,7 @@ func (c *Controller) desired(ctx context.Context, s *scope) (*components.Compone
 // allowed returns what the components may contain.
 func (c *Controller) allowed(ctx context.Context, s *scope) inspect.Options {
 	return inspect.Options{
-		Owner: observed.Owners(ctx, c.cached), Label: s.Identity().ManifestLabel(),
+		Owner: componentcache.Owners(ctx, c.cached), Label: s.Identity().ManifestLabel(),
 		AllPermissions: allPermissions(s.Object),
 	}
 }
@@ -110,13 +110,13 @@ func without(objects, others []unstructured.Unstructured) []unstructured.Unstruc
 
 // failed returns the error of Apply, with the reason for the condition.
 func (c *Controller) failed(s *scope, err error) error {
-	var back *upgrade.FailedError
+	var back *replace.FailedError
 	if !errors.As(err, &back) {
 		return &step.Error{Reason: operatorv1.InstallFailedReason, Err: err}
 	}
 	condition.Set(s.Object, condition.False(operatorv1.ProviderUpgradedCondition, clusterv1.ConditionSeverityError,
 		operatorv1.ComponentsUpgradeErrorReason, "%v", back))
-	c.verified.fail(s.GetUID(), s.hash, c.Clock.Now().Add(failedRetry))
+	c.drift.fail(s.GetUID(), s.hash, c.Clock.Now().Add(failedRetry))
 	c.source.Forget(s.Provider) // The release may be published again.
 	return &step.Error{Reason: operatorv1.ComponentsUpgradeErrorReason, Err: err}
 }

@@ -9,7 +9,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/packages/repository"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/declared"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/source"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -19,7 +19,7 @@ import (
 func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error) {
 	s.hash = hashOf(s.Object)
 	if s.Object.GetAnnotations()[operatorv1.AppliedSpecHashAnnotation] == s.hash {
-		due, only, changed := c.verified.due(s.GetUID(), s.state(), c.Clock.Now())
+		due, only, changed := c.drift.due(s.GetUID(), s.state(), c.Clock.Now())
 		if !changed {
 			return step.Done(), nil
 		}
@@ -28,17 +28,16 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 		}
 		s.only = only
 	}
-	if left := c.verified.failedUntil(s.GetUID(), s.hash).Sub(c.Clock.Now()); left > 0 {
+	if left := c.drift.failedUntil(s.GetUID(), s.hash).Sub(c.Clock.Now()); left > 0 {
 		return step.WaitAtMost(left, "a change of the spec, or the next attempt of the change that failed").KeepCondition(), nil
 	}
-	if left := c.downloads.left(s.Provider, c.Clock.Now()); left > 0 {
+	if left := c.source.Paused(s.Provider); left > 0 {
 		return step.WaitAtMost(left, "a change of the spec, or the next attempt of the download that failed").KeepCondition(), nil
 	}
 	found, err := c.source.Find(ctx, s.Provider)
 	if err != nil {
-		return c.notFound(s, err)
+		return notFound(s, err)
 	}
-	c.downloads.forget(s.GetUID())
 	if blocked := contracts(s.Provider, s.all, found.Contract); blocked != "" {
 		return waits(operatorv1.PreflightCheckCondition, operatorv1.IncompatibleContractReason, blocked), nil
 	}
@@ -51,22 +50,22 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 }
 
 // notFound reports that a release cannot be read. Downloads are repeated less and less often, other requests as after any error.
-func (c *Controller) notFound(s *scope, err error) (step.Result, error) {
+func notFound(s *scope, err error) (step.Result, error) {
 	kind, reason := operatorv1.ProviderInstalledCondition, operatorv1.ComponentsFetchErrorReason
 	if _, ok := errors.AsType[*repository.TokenError](err); ok {
 		kind, reason = operatorv1.PreflightCheckCondition, operatorv1.InvalidGithubTokenReason
 	}
 	condition.Set(s.Object, condition.False(kind, clusterv1.ConditionSeverityError, reason, "%v", err))
-	if _, ok := errors.AsType[*source.DownloadError](err); !ok {
+	failed, ok := errors.AsType[*source.DownloadError](err)
+	if !ok {
 		return step.Done(), err
 	}
-	pause := c.downloads.failed(s.Provider, c.Clock.Now())
-	return step.WaitAtMost(pause, fmt.Sprintf("the next attempt of a download in %s, because %v", pause, err)).KeepCondition(), nil
+	return step.WaitAtMost(failed.Pause, fmt.Sprintf("the next attempt of a download in %s, because %v", failed.Pause, err)).KeepCondition(), nil
 }
 
 // contracts returns why a release with this contract must not be installed now, or "". All providers have to be paused while their
 // contracts change, so that none sees objects of a contract that it does not know.
-func contracts(p declared.Provider, all []declared.Provider, contract string) string {
+func contracts(p providerobject.Provider, all []providerobject.Provider, contract string) string {
 	for _, other := range all {
 		installed := contractOf(other)
 		if installed == "" || installed == contract {
@@ -86,6 +85,6 @@ func contracts(p declared.Provider, all []declared.Provider, contract string) st
 	return ""
 }
 
-func allPaused(all []declared.Provider) bool {
-	return !slices.ContainsFunc(all, func(o declared.Provider) bool { return !o.GetSpec().Paused && contractOf(o) != "" })
+func allPaused(all []providerobject.Provider) bool {
+	return !slices.ContainsFunc(all, func(o providerobject.Provider) bool { return !o.GetSpec().Paused && contractOf(o) != "" })
 }

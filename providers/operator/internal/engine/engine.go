@@ -1,7 +1,7 @@
-// Package engine makes a management cluster have the components of a provider, with the library of clusterctl: it installs, changes,
-// upgrades and removes them.
+// Package engine installs, changes, upgrades and removes the components of a provider in a management cluster, with the library of
+// clusterctl.
 //
-// Everything can be interrupted after any request, and be repeated. Which components a provider has is the caller's part.
+// Everything can be interrupted after any request, and be repeated. The caller decides which components a provider has.
 package engine
 
 import (
@@ -18,14 +18,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/components"
-	"sigs.k8s.io/cluster-api/packages/install"
-	"sigs.k8s.io/cluster-api/packages/installed"
 	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/live"
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/packages/removal"
-	"sigs.k8s.io/cluster-api/packages/upgrade"
-	"sigs.k8s.io/cluster-api/packages/upgrade/journal"
+	"sigs.k8s.io/cluster-api/packages/remove"
+	"sigs.k8s.io/cluster-api/packages/replace"
+	"sigs.k8s.io/cluster-api/packages/replace/journal"
+	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
 // Engine changes the components of providers in a management cluster.
@@ -39,7 +40,7 @@ type Engine struct {
 	// Timeout is how long each Deployment of a changed provider may take to become available.
 	Timeout time.Duration
 
-	// changing is held while Hold is called: the Lease does not tell the workers of a process from each other.
+	// changing is held while Hold is called: the Lease does not distinguish the workers of a process.
 	changing sync.Mutex
 }
 
@@ -56,9 +57,8 @@ type Outcome struct {
 // Wrote reports whether anything was written.
 func (o Outcome) Wrote() bool { return len(o.Changed) > 0 || o.Before != o.version }
 
-// Apply makes the management cluster have the components. If another version, or other objects, are there, they are replaced by those,
-// without interruption of webhooks; if the new ones do not start, the former ones are put back, and the error is an
-// upgrade.FailedError. Components that are there already are not written.
+// Apply installs the components. Another version, or other objects, are replaced without interruption of webhooks; if the new ones do not
+// start, the previous ones are rolled back, and the error is an upgrade.FailedError. Components that exist already are not written.
 func (e *Engine) Apply(ctx context.Context, c *components.Components) (Outcome, error) {
 	if err := c.ValidateCRDNames(); err != nil {
 		return Outcome{}, err
@@ -81,7 +81,7 @@ func (e *Engine) Apply(ctx context.Context, c *components.Components) (Outcome, 
 	if err != nil {
 		return out, err
 	}
-	target := upgrade.Target{Installed: entry, Components: c}
+	target := replace.Target{Installed: entry, Components: c}
 	if pending == nil {
 		if target.Present, err = e.present(ctx, c); err != nil {
 			return out, err
@@ -96,9 +96,9 @@ func (e *Engine) Apply(ctx context.Context, c *components.Components) (Outcome, 
 	return out, e.hold(ctx, func(ctx context.Context) error { return e.change(ctx, target) })
 }
 
-// Same reports whether objects of these kinds are as the components demand. It is cheaper than Apply, which compares all.
+// Same reports whether the objects of these kinds are as in the components. It is cheaper than Apply, which compares all.
 func (e *Engine) Same(ctx context.Context, c *components.Components, kinds []schema.GroupVersionKind) (bool, error) {
-	found, err := (&installed.Finder{Client: e.Client, Kinds: kinds}).Find(ctx)
+	found, err := (&live.Finder{Client: e.Client, Kinds: kinds}).Find(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -106,7 +106,7 @@ func (e *Engine) Same(ctx context.Context, c *components.Components, kinds []sch
 	some.Objects = slices.DeleteFunc(slices.Clone(c.Objects), func(o unstructured.Unstructured) bool {
 		return !slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.GroupKind() == o.GroupVersionKind().GroupKind() })
 	})
-	differences, err := e.upgrader().Differences(ctx, upgrade.Target{
+	differences, err := e.upgrader().Differences(ctx, replace.Target{
 		Installed: *c.Inventory(), Components: &some, Present: found[c.Provider.ManifestLabel()],
 	})
 	return len(differences) == 0, err
@@ -136,14 +136,14 @@ func (e *Engine) install(ctx context.Context, c *components.Components) error {
 }
 
 // change replaces the installed components. What was read before the Lease was held is read again.
-func (e *Engine) change(ctx context.Context, t upgrade.Target) error {
+func (e *Engine) change(ctx context.Context, t replace.Target) error {
 	u := e.upgrader()
 	pending, err := e.pending(ctx, &t.Installed)
 	if err != nil {
 		return err
 	}
-	if pending != nil && !upgrade.Continues(pending, t.Components) {
-		if _, err := u.PutBack(ctx, pending); err != nil {
+	if pending != nil && !replace.Continues(pending, t.Components) {
+		if _, err := u.RollBack(ctx, pending); err != nil {
 			return fmt.Errorf("putting %s back, whose upgrade to %s was interrupted: %w", pending.Provider.Version, pending.Version, err)
 		}
 		pending = nil
@@ -171,7 +171,7 @@ func (e *Engine) pending(ctx context.Context, entry *clusterctlv1.Provider) (*jo
 }
 
 func (e *Engine) present(ctx context.Context, c *components.Components) ([]unstructured.Unstructured, error) {
-	found, err := (&installed.Finder{Client: e.Client, Resources: e.Resources}).Find(ctx)
+	found, err := (&live.Finder{Client: e.Client, Resources: e.Resources}).Find(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -186,13 +186,13 @@ func (e *Engine) Remove(ctx context.Context, t clusterctlv1.ProviderType, name s
 		if err != nil {
 			return err
 		}
-		found, err := (&installed.Finder{Client: e.Client, Resources: e.Resources}).Find(ctx)
+		found, err := (&live.Finder{Client: e.Client, Resources: e.Resources}).Find(ctx)
 		if err != nil {
 			return err
 		}
 		var errs []error
 		for _, entry := range all.Of(t, name) {
-			err := removal.Delete(ctx, e.Client, removal.Select(&entry, found[entry.ManifestLabel()], removal.Options{}))
+			err := remove.Delete(ctx, e.Client, remove.Select(&entry, found[entry.ManifestLabel()], remove.Options{}))
 			if err == nil {
 				err = client.IgnoreNotFound(e.Client.Delete(ctx, &entry))
 			}
@@ -204,17 +204,17 @@ func (e *Engine) Remove(ctx context.Context, t clusterctlv1.ProviderType, name s
 
 // User returns an object that needs a provider, described, or "" if there is none; see removal.User.
 func (e *Engine) User(ctx context.Context, t clusterctlv1.ProviderType, name string) (string, error) {
-	found, err := (&installed.Finder{Client: e.Client, Resources: e.Resources}).Find(ctx)
+	found, err := (&live.Finder{Client: e.Client, Resources: e.Resources}).Find(ctx)
 	if err != nil {
 		return "", err
 	}
-	return removal.User(ctx, e.Client, found[clusterctlv1.ManifestLabel(name, t)])
+	return remove.User(ctx, e.Client, found[clusterctlv1.ManifestLabel(name, t)])
 }
 
-func (e *Engine) writer() *install.Writer {
-	return &install.Writer{Client: e.Client, Backoff: install.Backoff()}
+func (e *Engine) writer() *apply.Writer {
+	return &apply.Writer{Client: e.Client, Backoff: retry.Backoff()}
 }
 
-func (e *Engine) upgrader() *upgrade.Upgrader {
-	return &upgrade.Upgrader{Client: e.Client, Writer: e.writer(), Timeout: e.Timeout}
+func (e *Engine) upgrader() *replace.Replacer {
+	return &replace.Replacer{Client: e.Client, Writer: e.writer(), Timeout: e.Timeout}
 }

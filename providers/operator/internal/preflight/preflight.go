@@ -9,7 +9,7 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/packages"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/declared"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -20,7 +20,7 @@ type Failure struct {
 }
 
 // Check returns the first check that fails, or nil. all are all provider objects, known the providers with built-in locations.
-func Check(p declared.Provider, all []declared.Provider, known []packages.Provider) *Failure {
+func Check(p providerobject.Provider, all []providerobject.Provider, known []packages.Provider) *Failure {
 	for _, check := range []func() *Failure{
 		func() *Failure { return version(p) },
 		func() *Failure { return downgrade(p) },
@@ -40,7 +40,7 @@ func failure(reason, format string, args ...any) *Failure {
 	return &Failure{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-func version(p declared.Provider) *Failure {
+func version(p providerobject.Provider) *Failure {
 	text := p.GetSpec().Version
 	if text == "" {
 		return nil
@@ -52,7 +52,7 @@ func version(p declared.Provider) *Failure {
 }
 
 // downgrade rejects an older minor version: stored objects may have fields that it does not know.
-func downgrade(p declared.Provider) *Failure {
+func downgrade(p providerobject.Provider) *Failure {
 	installed := p.GetStatus().InstalledVersion
 	if installed == nil || p.GetSpec().Version == "" {
 		return nil
@@ -72,14 +72,14 @@ func downgrade(p declared.Provider) *Failure {
 	return nil
 }
 
-func coreName(p declared.Provider) *Failure {
+func coreName(p providerobject.Provider) *Failure {
 	if p.Type == clusterctlv1.CoreProviderType && p.GetName() != clusterctlv1.ClusterAPIProviderName {
 		return failure(operatorv1.IncorrectCoreProviderNameReason, "metadata.name of a CoreProvider must be %s", clusterctlv1.ClusterAPIProviderName)
 	}
 	return nil
 }
 
-func location(p declared.Provider, known []packages.Provider) *Failure {
+func location(p providerobject.Provider, known []packages.Provider) *Failure {
 	config := p.GetSpec().FetchConfig
 	if config == nil {
 		if !slices.ContainsFunc(known, func(k packages.Provider) bool { return k.Type == p.Type && k.Name == p.GetName() }) {
@@ -102,7 +102,7 @@ func location(p declared.Provider, known []packages.Provider) *Failure {
 
 // duplicate rejects a second object for the same provider, and a second core provider. The first one, by creation and namespace,
 // goes on.
-func duplicate(p declared.Provider, all []declared.Provider) *Failure {
+func duplicate(p providerobject.Provider, all []providerobject.Provider) *Failure {
 	for _, other := range all {
 		if other.Type != p.Type || other.GetUID() == p.GetUID() {
 			continue
@@ -115,7 +115,7 @@ func duplicate(p declared.Provider, all []declared.Provider) *Failure {
 	return nil
 }
 
-func isFirst(a, b declared.Provider) bool {
+func isFirst(a, b providerobject.Provider) bool {
 	x, y := a.GetCreationTimestamp(), b.GetCreationTimestamp()
 	if !x.Equal(&y) {
 		return x.Before(&y)
@@ -124,11 +124,11 @@ func isFirst(a, b declared.Provider) bool {
 }
 
 // waitsForCore waits for the core provider, unless the provider is installed already.
-func waitsForCore(p declared.Provider, all []declared.Provider) *Failure {
+func waitsForCore(p providerobject.Provider, all []providerobject.Provider) *Failure {
 	if p.Type == clusterctlv1.CoreProviderType || p.GetStatus().InstalledVersion != nil {
 		return nil
 	}
-	var core *declared.Provider // Of several, the first one, which is the one that is installed.
+	var core *providerobject.Provider // Of several, the first one, which is the one that is installed.
 	for i := range all {
 		if all[i].Type == clusterctlv1.CoreProviderType && coreName(all[i]) == nil && (core == nil || isFirst(all[i], *core)) {
 			core = &all[i]

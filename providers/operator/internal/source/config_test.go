@@ -16,7 +16,7 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/declared"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -67,7 +67,7 @@ func (w *world) location() string {
 // container returns the container of the provider's Deployment.
 func (w *world) container(t *testing.T, spec operatorv1.ProviderSpec) (map[string]any, error) {
 	t.Helper()
-	p := declared.Provider{Type: clusterctlv1.InfrastructureProviderType, Object: &operatorv1.InfrastructureProvider{
+	p := providerobject.Provider{Type: clusterctlv1.InfrastructureProviderType, Object: &operatorv1.InfrastructureProvider{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "place", Name: "x"}, Spec: spec,
 	}}
 	release, err := w.Find(t.Context(), p)

@@ -1,4 +1,4 @@
-// Package source reads releases of providers from where provider objects say they are.
+// Package source reads releases of providers from the sources that provider objects specify.
 //
 // It keeps what it downloads in ConfigMaps. Repositories are in packages/repository.
 package source
@@ -12,11 +12,13 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
@@ -26,7 +28,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/repository"
 	"sigs.k8s.io/cluster-api/packages/template"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/declared"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
 )
 
 // Reader reads releases.
@@ -38,6 +40,8 @@ type Reader struct {
 	Config func(ctx context.Context) (*config.Config, error)
 	// Options configure repositories. A token in the Secret of a provider takes precedence over the one in the configuration.
 	Options repository.Options
+	// Clock measures the pauses between attempts of downloads.
+	Clock clock.PassiveClock
 
 	downloads downloads
 }
@@ -69,7 +73,7 @@ type Release struct {
 
 // Find finds the release that the spec demands, the latest if it has no version. What was downloaded for this generation of the object is
 // not downloaded again. The error of a download that failed is a DownloadError.
-func (r *Reader) Find(ctx context.Context, p declared.Provider) (*Release, error) {
+func (r *Reader) Find(ctx context.Context, p providerobject.Provider) (*Release, error) {
 	cfg, err := r.Config(ctx)
 	if err != nil {
 		return nil, err
@@ -90,7 +94,7 @@ func (r *Reader) Find(ctx context.Context, p declared.Provider) (*Release, error
 }
 
 // read reads a release from where it was kept, or else from its source.
-func (r *Reader) read(ctx context.Context, p declared.Provider, cfg *config.Config, lookup template.Lookup) (*Release, error) {
+func (r *Reader) read(ctx context.Context, p providerobject.Provider, cfg *config.Config, lookup template.Lookup) (*Release, error) {
 	repo, err := r.kept(ctx, p)
 	isKept := repo != nil || isInCluster(p)
 	isRemote := repo == nil && !isLocal(p)
@@ -107,16 +111,17 @@ func (r *Reader) read(ctx context.Context, p declared.Provider, cfg *config.Conf
 	if errors.Is(err, repository.ErrNotFound) {
 		err = fmt.Errorf("%w: add it, or correct spec.version or spec.fetchConfig", err)
 	}
-	if err != nil && isRemote {
-		return nil, &DownloadError{Err: err}
-	}
-	if err != nil {
+	switch {
+	case err != nil && isRemote:
+		return nil, &DownloadError{Err: err, Pause: r.downloads.failed(p, r.Clock.Now())}
+	case err != nil:
 		return nil, err
+	case isRemote:
+		r.downloads.succeeded(p, release)
+	default:
+		r.downloads.forget(p)
 	}
 	release.isKept = isKept
-	if isRemote {
-		r.downloads.remember(p, release)
-	}
 	return release, nil
 }
 
@@ -139,12 +144,12 @@ func readRelease(ctx context.Context, repo *repository.Client, version string) (
 }
 
 // isInCluster reports whether the releases of a provider are in ConfigMaps of the user, so that they need not be kept in another one.
-func isInCluster(p declared.Provider) bool {
+func isInCluster(p providerobject.Provider) bool {
 	return p.GetSpec().FetchConfig != nil && p.GetSpec().FetchConfig.Selector != nil
 }
 
 // kept returns a repository with the release if it was downloaded before, otherwise nil.
-func (r *Reader) kept(ctx context.Context, p declared.Provider) (*repository.Client, error) {
+func (r *Reader) kept(ctx context.Context, p providerobject.Provider) (*repository.Client, error) {
 	version := p.GetSpec().Version
 	if version == "" || isInCluster(p) {
 		return nil, nil
@@ -164,7 +169,7 @@ func (r *Reader) kept(ctx context.Context, p declared.Provider) (*repository.Cli
 
 // Keep stores the release in a ConfigMap of the provider, so that the next reconcile needs no download. Releases that are too large are
 // not stored.
-func (r *Reader) Keep(ctx context.Context, p declared.Provider, release *Release) error {
+func (r *Reader) Keep(ctx context.Context, p providerobject.Provider, release *Release) error {
 	if release.isKept {
 		return nil
 	}
@@ -185,11 +190,16 @@ func (r *Reader) Keep(ctx context.Context, p declared.Provider, release *Release
 	return nil
 }
 
-// Forget forgets what was downloaded for an object.
-func (r *Reader) Forget(p declared.Provider) { r.downloads.forget(p) }
+// Paused returns how long the pause after a failed download of an object still lasts; zero or less if Find may be called.
+func (r *Reader) Paused(p providerobject.Provider) time.Duration {
+	return r.downloads.left(p, r.Clock.Now())
+}
+
+// Forget forgets what was downloaded for an object, and what could not be.
+func (r *Reader) Forget(p providerobject.Provider) { r.downloads.forget(p) }
 
 // Components returns the objects of the release for the namespace of its object, with the values of variables.
-func (r *Release) Components(p declared.Provider) (*components.Components, error) {
+func (r *Release) Components(p providerobject.Provider) (*components.Components, error) {
 	out, err := components.New(r.provider, r.components, components.Options{
 		Version: r.Version, TargetNamespace: p.GetNamespace(), Variables: r.lookup, Images: r.images,
 	})
@@ -204,7 +214,7 @@ func (r *Release) Components(p declared.Provider) (*components.Components, error
 }
 
 // missing returns the error of variables without a value.
-func (r *Release) missing(p declared.Provider, names []string) error {
+func (r *Release) missing(p providerobject.Provider, names []string) error {
 	needs := fmt.Sprintf("the components of %s %s need values of the variables %s", r.provider.ManifestLabel(), r.Version, strings.Join(names, ", "))
 	key, field, ok := secretOf(p)
 	if !ok {
@@ -213,7 +223,7 @@ func (r *Release) missing(p declared.Provider, names []string) error {
 	return fmt.Errorf("%s: %s: Secret %s does not have them: create another one with all variables, and change the name", field, needs, key)
 }
 
-func (r *Reader) open(ctx context.Context, p declared.Provider, cfg *config.Config, lookup template.Lookup) (*repository.Client, error) {
+func (r *Reader) open(ctx context.Context, p providerobject.Provider, cfg *config.Config, lookup template.Lookup) (*repository.Client, error) {
 	options := r.Options
 	for _, name := range []string{config.GitHubTokenVariable, operatorv1.GitHubTokenKey} {
 		if token, _ := lookup(name); token != "" {
@@ -246,7 +256,7 @@ func (r *Reader) open(ctx context.Context, p declared.Provider, cfg *config.Conf
 }
 
 // componentsURL returns the URL of the components file for that of a releases page, and other URLs as they are.
-func componentsURL(url string, p declared.Provider) string {
+func componentsURL(url string, p providerobject.Provider) string {
 	page := strings.TrimSuffix(url, "/")
 	if !strings.HasSuffix(page, "/releases") {
 		return url
@@ -254,7 +264,7 @@ func componentsURL(url string, p declared.Provider) string {
 	return page + "/" + repository.Latest + "/" + packages.Word(p.Type) + "-components.yaml"
 }
 
-func (r *Reader) configMaps(ctx context.Context, p declared.Provider) (*repository.Client, error) {
+func (r *Reader) configMaps(ctx context.Context, p providerobject.Provider) (*repository.Client, error) {
 	selector, err := metav1.LabelSelectorAsSelector(p.GetSpec().FetchConfig.Selector)
 	if err != nil {
 		return nil, fmt.Errorf("spec.fetchConfig.selector: %w", err)
@@ -268,7 +278,7 @@ func (r *Reader) configMaps(ctx context.Context, p declared.Provider) (*reposito
 }
 
 // lookup returns a function that looks up variables in the provider's Secret, and then in the configuration.
-func (r *Reader) lookup(ctx context.Context, p declared.Provider, cfg *config.Config) (template.Lookup, error) {
+func (r *Reader) lookup(ctx context.Context, p providerobject.Provider, cfg *config.Config) (template.Lookup, error) {
 	key, field, ok := secretOf(p)
 	if !ok {
 		return cfg.Variable, nil
@@ -288,7 +298,7 @@ func (r *Reader) lookup(ctx context.Context, p declared.Provider, cfg *config.Co
 }
 
 // secretOf returns the Secret with the variables, and the field that refers to it.
-func secretOf(p declared.Provider) (key client.ObjectKey, field string, ok bool) {
+func secretOf(p providerobject.Provider) (key client.ObjectKey, field string, ok bool) {
 	spec := p.GetSpec()
 	switch {
 	case spec.SecretName != nil && *spec.SecretName != "":
@@ -304,7 +314,7 @@ func secretOf(p declared.Provider) (key client.ObjectKey, field string, ok bool)
 }
 
 // Additional returns the objects of spec.additionalManifests, none without it.
-func (r *Reader) Additional(ctx context.Context, p declared.Provider) ([]unstructured.Unstructured, error) {
+func (r *Reader) Additional(ctx context.Context, p providerobject.Provider) ([]unstructured.Unstructured, error) {
 	ref := p.GetSpec().AdditionalManifests
 	if ref == nil {
 		return nil, nil

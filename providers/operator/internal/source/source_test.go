@@ -8,16 +8,18 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/packages/repository"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/declared"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
 )
 
 // server is GitHub's API with one release; while isDown is set, it fails.
@@ -48,15 +50,19 @@ func TestFindDownloadsOnce(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}}
 	c := fake.NewClientBuilder().WithObjects(secret).Build()
 	noEnvironment := func(string) (string, bool) { return "", false }
-	r := &Reader{Live: c, Config: ConfigFile("", noEnvironment), Options: repository.Options{GitHubAPI: url, SingleAttempt: true, Advice: Advice()}}
+	now := testclock.NewFakePassiveClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	r := &Reader{Live: c, Clock: now, Config: ConfigFile("", noEnvironment), Options: repository.Options{GitHubAPI: url, SingleAttempt: true, Advice: Advice()}}
 	o := &operatorv1.InfrastructureProvider{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "x", UID: "u", Generation: 1}}
 	o.Spec = operatorv1.ProviderSpec{Version: "v1.0.0", SecretName: ptr.To("s"), FetchConfig: &operatorv1.FetchConfiguration{URL: "https://github.com/o/x/releases"}}
-	p := declared.Provider{Type: clusterctlv1.InfrastructureProviderType, Object: o}
+	p := providerobject.Provider{Type: clusterctlv1.InfrastructureProviderType, Object: o}
 
 	isDown.Store(true)
 	_, err := r.Find(t.Context(), p)
 	if download := (*DownloadError)(nil); !errors.As(err, &download) || requests.Load() != 1 || !strings.Contains(err.Error(), url+"/repos/o/x/releases/tags/v1.0.0: 500") {
 		t.Errorf("%d requests, error %v", requests.Load(), err)
+	}
+	if left := r.Paused(p); left != firstPause {
+		t.Errorf("after a failure, the next attempt waits for %s", left)
 	}
 	isDown.Store(false)
 	for range 2 {
@@ -67,6 +73,9 @@ func TestFindDownloadsOnce(t *testing.T) {
 		if _, err = found.Components(p); err == nil || !strings.Contains(err.Error(), "spec.secretName: the components of infrastructure-x v1.0.0 need values of the variables A: Secret n/s does not have them") {
 			t.Errorf("got error %v", err)
 		}
+	}
+	if left := r.Paused(p); left > 0 {
+		t.Errorf("after a success, the next attempt waits for %s", left)
 	}
 	if n := requests.Load(); n != 4 { // One failed; the release and its two files were read once.
 		t.Errorf("%d requests", n)

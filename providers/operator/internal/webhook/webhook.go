@@ -13,8 +13,8 @@ import (
 
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/packages"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/declared"
-	hooks "sigs.k8s.io/cluster-api/sdk/admission"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-operator-cluster-x-k8s-io-v1alpha2-coreprovider,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=operator.cluster.x-k8s.io,resources=coreproviders,versions=v1alpha2,name=default.coreprovider.operator.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -45,11 +45,11 @@ func Register(mgr ctrl.Manager) error {
 	)
 }
 
-func register[T declared.Object](mgr ctrl.Manager, obj T, kind string) error {
-	return hooks.Register(mgr, obj, defaulter[T]{}, hooks.Check(operatorv1.GroupVersion.WithKind(kind), validate[T]))
+func register[T providerobject.Object](mgr ctrl.Manager, obj T, kind string) error {
+	return webhooks.Register(mgr, obj, defaulter[T]{}, webhooks.Check(operatorv1.GroupVersion.WithKind(kind), validate[T]))
 }
 
-type defaulter[T declared.Object] struct{}
+type defaulter[T providerobject.Object] struct{}
 
 // Default implements Defaulter: references are to the provider's namespace.
 func (defaulter[T]) Default(_ context.Context, o T) error {
@@ -64,7 +64,7 @@ func (defaulter[T]) Default(_ context.Context, o T) error {
 }
 
 // validate returns what is wrong with a provider object. before is the zero value if it is created.
-func validate[T declared.Object](_ context.Context, before, after T) field.ErrorList {
+func validate[T providerobject.Object](_ context.Context, before, after T) field.ErrorList {
 	path, spec := field.NewPath("spec"), after.GetSpec()
 	var errs field.ErrorList
 	if v := spec.Version; v != "" {
@@ -87,7 +87,7 @@ func validate[T declared.Object](_ context.Context, before, after T) field.Error
 	return errs
 }
 
-func managerOf[T declared.Object](o T) *operatorv1.ManagerSpec {
+func managerOf[T providerobject.Object](o T) *operatorv1.ManagerSpec {
 	if any(o) == any(*new(T)) {
 		return nil
 	}

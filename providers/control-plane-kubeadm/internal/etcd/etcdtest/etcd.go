@@ -1,5 +1,5 @@
 // Package etcdtest is a fake etcd cluster for tests. Each member serves MemberList, MemberRemove, Status, Alarm and MoveLeader
-// over TLS, on its own port. Members share their state in memory. A removed member does not respond any more, and linearizable
+// over TLS, on its own port. Members share their state in memory. A removed member no longer responds, and linearizable
 // requests fail without a quorum. There are no keys and values.
 package etcdtest
 
@@ -41,7 +41,7 @@ type Etcd struct {
 	removed map[uint64]bool
 	dials   int
 	clients []string
-	// anonymous is true if answers have no header.
+	// anonymous is true if responses have no header.
 	anonymous bool
 	// filler is added to every list of members.
 	filler []*etcdserverpb.Member
@@ -161,7 +161,7 @@ func (e *Etcd) Clients() []string {
 	return slices.Clone(e.clients)
 }
 
-// Anonymous makes members answer without a header, like the in-memory provider of Cluster API v1.7.
+// Anonymous makes members respond without a header, like the in-memory provider of Cluster API v1.7.
 func (e *Etcd) Anonymous() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -275,10 +275,10 @@ func (m *member) header() *etcdserverpb.ResponseHeader {
 }
 
 // MemberList implements etcdserverpb.ClusterServer.
-func (m *member) MemberList(_ context.Context, asked *etcdserverpb.MemberListRequest) (*etcdserverpb.MemberListResponse, error) {
+func (m *member) MemberList(_ context.Context, request *etcdserverpb.MemberListRequest) (*etcdserverpb.MemberListResponse, error) {
 	m.etcd.mu.Lock()
 	defer m.etcd.mu.Unlock()
-	if err := m.ready(asked.Linearizable); err != nil {
+	if err := m.ready(request.Linearizable); err != nil {
 		return nil, err
 	}
 	r := &etcdserverpb.MemberListResponse{Header: m.header(), Members: slices.Clone(m.etcd.filler)}

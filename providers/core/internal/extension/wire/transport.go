@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 	"k8s.io/utils/lru"
 
-	"sigs.k8s.io/cluster-api/sdk/servicename"
+	"sigs.k8s.io/cluster-api/sdk/naming"
 )
 
 const (
@@ -76,7 +76,7 @@ func (t *transports) of(authorities []byte) (http.RoundTripper, error) {
 func proxy() func(*http.Request) (*url.URL, error) {
 	environment := httpproxy.FromEnvironment().ProxyFunc()
 	return func(r *http.Request) (*url.URL, error) {
-		if _, ok := servicename.Parse(r.URL.Hostname()); ok {
+		if _, ok := naming.ParseService(r.URL.Hostname()); ok {
 			return nil, nil
 		}
 		return environment(r.URL)

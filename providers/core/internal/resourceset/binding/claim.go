@@ -29,7 +29,7 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	if s.binding == nil {
 		return step.Done(), nil
 	}
-	return step.Done(), c.PatchIfUnchanged(ctx, s.binding, func() { complete(s) })
+	return step.Done(), c.Patch(ctx, s.binding, func() { complete(s) }, step.IfUnchanged)
 }
 
 // complete sets name and owners of the binding.
@@ -80,11 +80,11 @@ func (c *Controller) claim(ctx context.Context, s *scope) (step.Result, error) {
 		return step.Done(), nil
 	}
 	s.work = slices.DeleteFunc(s.work, func(w work) bool { return slices.Contains(gone, w.set) })
-	return step.Done(), c.PatchIfUnchanged(ctx, s.binding, func() {
+	return step.Done(), c.Patch(ctx, s.binding, func() {
 		for _, set := range gone {
 			Remove(s.binding, set)
 		}
-	})
+	}, step.IfUnchanged)
 }
 
 // enter writes entries for ClusterResourceSets.
@@ -99,7 +99,7 @@ func (c *Controller) enter(ctx context.Context, s *scope, sets []*addonsv1.Clust
 		complete(s)
 	}
 	if s.binding != nil {
-		return c.PatchIfUnchanged(ctx, s.binding, add)
+		return c.Patch(ctx, s.binding, add, step.IfUnchanged)
 	}
 	s.binding = &addonsv1.ClusterResourceSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: s.cluster.Namespace, Name: s.cluster.Name}}
 	add()

@@ -23,7 +23,7 @@ const recordTries = 5
 func (c *Controller) record(ctx context.Context, s *scope) (step.Result, error) {
 	for try := 1; ; try++ {
 		uid := s.binding.UID
-		err := c.PatchIfUnchanged(ctx, s.binding, func() { s.addResults() })
+		err := c.Patch(ctx, s.binding, func() { s.addResults() }, step.IfUnchanged)
 		if err == nil {
 			return c.requeue(s), errors.Join(s.errs...)
 		}

@@ -1,0 +1,126 @@
+package choose
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+)
+
+func entry(t clusterctlv1.ProviderType, name, version string) clusterctlv1.Provider {
+	label := clusterctlv1.ManifestLabel(name, t)
+	return clusterctlv1.Provider{
+		ObjectMeta:   metav1.ObjectMeta{Name: label, Namespace: label + "-system"},
+		ProviderName: name, Type: string(t), Version: version,
+	}
+}
+
+func core(version string) clusterctlv1.Provider {
+	return entry(clusterctlv1.CoreProviderType, clusterctlv1.ClusterAPIProviderName, version)
+}
+
+func infrastructure(version string) clusterctlv1.Provider {
+	return entry(clusterctlv1.InfrastructureProviderType, "toy", version)
+}
+
+// releases have series 0.4 of v1alpha4, 1.* of v1beta1 and 2.* of v1beta2.
+func releases(versions ...string) Releases {
+	return Releases{Versions: versions, Metadata: &clusterctlv1.Metadata{ReleaseSeries: []clusterctlv1.ReleaseSeries{
+		{Major: 2, Minor: 0, Contract: "v1beta2"},
+		{Major: 0, Minor: 4, Contract: "v1alpha4"},
+		{Major: 1, Minor: 0, Contract: "v1beta1"},
+		{Major: 1, Minor: 1, Contract: "v1beta1"},
+	}}}
+}
+
+func TestPlans(t *testing.T) {
+	tests := map[string]struct {
+		reason    string
+		installed inventory.Inventory
+		releases  map[string]Releases
+		// want are lines of contract, provider and next version.
+		want []string
+		err  string
+	}{
+		"Latest": {
+			reason:    "The latest version of the contract is next, in whatever order the repository lists versions.",
+			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.0.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v1.0.1", "v1.1.10", "v1.1.9", "v1.0.0"), "infrastructure-toy": releases("v1.1.0", "v1.0.0")},
+			want:      []string{"v1beta1 cluster-api v1.1.10", "v1beta1 infrastructure-toy v1.1.0"},
+		},
+		"PreRelease": {
+			reason:    "Pre-releases are not proposed, but the release is proposed to users of one.",
+			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.1.0-rc.1")},
+			releases:  map[string]Releases{"cluster-api": releases("v1.1.0-beta.0", "v1.0.0"), "infrastructure-toy": releases("v1.1.0", "v1.1.0-rc.1", "v1.1.1-alpha.0")},
+			want:      []string{"v1beta1 cluster-api ", "v1beta1 infrastructure-toy v1.1.0"},
+		},
+		"UpToDate": {
+			reason:    "A plan for the present contract is always shown.",
+			installed: inventory.Inventory{core("v1.1.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v1.1.0", "v1.0.0")},
+			want:      []string{"v1beta1 cluster-api "},
+		},
+		"NextContract": {
+			reason:    "A later contract is shown if all providers have it.",
+			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.0.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v2.0.0", "v1.0.0"), "infrastructure-toy": releases("v2.0.0", "v1.0.0")},
+			want:      []string{"v1beta1 cluster-api ", "v1beta1 infrastructure-toy ", "v1beta2 cluster-api v2.0.0", "v1beta2 infrastructure-toy v2.0.0"},
+		},
+		"IncompleteContract": {
+			reason:    "A later contract is not shown if a provider does not have it.",
+			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.0.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v2.0.0", "v1.0.0"), "infrastructure-toy": releases("v1.1.0", "v1.0.0")},
+			want:      []string{"v1beta1 cluster-api ", "v1beta1 infrastructure-toy v1.1.0"},
+		},
+		"FromOldContract": {
+			reason:    "From an older contract, the present one and later ones are shown.",
+			installed: inventory.Inventory{core("v0.4.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v0.4.8", "v1.1.0", "v0.4.0")},
+			want:      []string{"v1alpha4 cluster-api v0.4.8", "v1beta1 cluster-api v1.1.0"},
+		},
+		"NoSeries": {
+			reason:    "A newer version without series is the provider's mistake.",
+			installed: inventory.Inventory{core("v1.0.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v1.7.0", "v1.0.0")},
+			err:       "cluster-api has no release series 1.7, which v1.7.0 needs",
+		},
+		"OldWithoutSeries": {
+			reason:    "Versions older than the installed one do not matter.",
+			installed: inventory.Inventory{core("v1.0.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v0.3.0", "v1.0.0")},
+			want:      []string{"v1beta1 cluster-api "},
+		},
+		"TwoCores": {
+			reason:    "Two core providers cannot be upgraded.",
+			installed: inventory.Inventory{core("v1.0.0"), core("v1.1.0")},
+			err:       "must have one core provider, but this one has 2",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			plans, err := ContractPlans(tc.installed, tc.releases)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Fatalf("%s: want an error with %q, got %v", tc.reason, tc.err, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			var got []string
+			for _, p := range plans {
+				for _, item := range p.Items {
+					got = append(got, p.Contract+" "+item.Installed.Name+" "+item.Next)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,4 +1,0 @@
-// Package install writes a provider's objects to a management cluster and waits until its controllers run.
-//
-// Writes are idempotent. Callers decide which objects to write, and in which order to install providers.
-package install

@@ -1,0 +1,66 @@
+package membership
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// HasHook reports whether the Machine has our hook.
+func HasHook(m *clusterv1.Machine) bool {
+	_, ok := m.Annotations[controlplanev1.PreTerminateHookCleanupAnnotation]
+	return ok
+}
+
+// HookReached reports whether the deletion of the Machine waits for nothing but our hook: its Node is drained, its volumes are
+// detached, and all other pre-terminate hooks are removed. They may need the Node, and the Node needs the etcd member.
+func HookReached(m *clusterv1.Machine) bool {
+	if m.DeletionTimestamp == nil || !condition.IsFalse(m, clusterv1.PreTerminateDeleteHookSucceededCondition) {
+		return false
+	}
+	for key := range m.Annotations {
+		if strings.HasPrefix(key, clusterv1.PreTerminateDeleteHookAnnotationPrefix) && key != controlplanev1.PreTerminateHookCleanupAnnotation {
+			return false
+		}
+	}
+	return true
+}
+
+// SetHook sets our hook on the Machine in memory.
+func SetHook(m *clusterv1.Machine) {
+	if m.Annotations == nil {
+		m.Annotations = map[string]string{}
+	}
+	m.Annotations[controlplanev1.PreTerminateHookCleanupAnnotation] = ""
+}
+
+// EnsureHook sets our hook on the Machine in the API server, without a request if it is set, as it normally is. If the Machine has
+// changed since it was read, that is a conflict.
+func EnsureHook(ctx context.Context, outside step.Outside, m *clusterv1.Machine) error {
+	if HasHook(m) {
+		return nil
+	}
+	if err := outside.Patch(ctx, m, func() { SetHook(m) }, step.IfUnchanged); err != nil {
+		return fmt.Errorf("setting the pre-terminate hook of Machine %s: %w", m.Name, err)
+	}
+	return nil
+}
+
+// RemoveHook removes our hook from the Machine in the API server, if it is set.
+func RemoveHook(ctx context.Context, outside step.Outside, m *clusterv1.Machine) error {
+	if !HasHook(m) {
+		return nil
+	}
+	err := outside.Patch(ctx, m, func() { delete(m.Annotations, controlplanev1.PreTerminateHookCleanupAnnotation) })
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing the pre-terminate hook of Machine %s: %w", m.Name, err)
+	}
+	return nil
+}

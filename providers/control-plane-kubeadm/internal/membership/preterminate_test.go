@@ -1,0 +1,181 @@
+package membership
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
+)
+
+func TestPreTerminate(t *testing.T) {
+	const hook, others = controlplanev1.PreTerminateHookCleanupAnnotation, clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/mine"
+	external := func(b *bench) {
+		b.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration = &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{}}}
+	}
+	cases := []struct {
+		reason   string
+		deleting []string
+		draining string // not drained yet
+		arrange  func(*testing.T, *bench, *kcptest.Workload)
+		away     bool
+		actions  []string
+		held     []string // Machines that still have our hook
+		again    bool
+		message  string // of Machine b
+	}{
+		{reason: "nothing is being deleted", held: []string{"a", "b", "c"}},
+		{reason: "the member is removed before the infrastructure is deleted", deleting: []string{"b"}, actions: []string{"remove b"}, held: []string{"a", "c"}},
+		{reason: "the drain needs the member", deleting: []string{"b"}, draining: "b", held: []string{"a", "b", "c"}},
+		{
+			reason: "other hooks may need it, too", deleting: []string{"b"}, held: []string{"a", "b", "c"},
+			arrange: func(t *testing.T, b *bench, _ *kcptest.Workload) {
+				b.Annotate(t, "b", map[string]string{hook: "", others: ""})
+			},
+		},
+		{reason: "leadership moves to the newest Machine that is not being deleted", deleting: []string{"a"}, actions: []string{"lead c", "remove a"}, held: []string{"b", "c"}},
+		{reason: "two are removed one after another", deleting: []string{"a", "b"}, actions: []string{"lead c", "remove a", "remove b"}, held: []string{"c"}},
+		{
+			reason: "the last member is not removed", deleting: []string{"a", "c", "b"}, again: true,
+			actions: []string{"lead c", "remove a", "lead b", "remove c"}, held: []string{"b"}, message: "the last one cannot be removed",
+		},
+		{
+			reason: "the others would have no quorum", deleting: []string{"b"}, again: true, held: []string{"a", "b", "c"},
+			arrange: func(_ *testing.T, _ *bench, f *kcptest.Workload) { f.Members["c"] = false }, message: "2 healthy etcd members other than b (found 1)",
+		},
+		{
+			reason: "there is no quorum", deleting: []string{"b"}, again: true, held: []string{"a", "b", "c"},
+			arrange: func(_ *testing.T, _ *bench, f *kcptest.Workload) { f.Members["c"], f.Members["a"] = false, false }, message: "an etcd member that responds",
+		},
+		{
+			reason: "the member was removed before an interruption", deleting: []string{"b"}, held: []string{"a", "c"},
+			arrange: func(_ *testing.T, _ *bench, f *kcptest.Workload) { delete(f.Members, "b") },
+		},
+		{reason: "the workload cluster is unreachable", away: true, deleting: []string{"b"}, again: true, held: []string{"a", "b", "c"}, message: "the workload cluster to be reachable"},
+		{
+			reason: "without our hook, the member is removed immediately", deleting: []string{"b"}, draining: "b", actions: []string{"remove b"}, held: []string{"a", "c"},
+			arrange: func(t *testing.T, b *bench, _ *kcptest.Workload) { b.Annotate(t, "b", nil) },
+		},
+		{
+			reason: "members of an external etcd are not removed", deleting: []string{"b"}, draining: "b", held: []string{"a", "c"},
+			arrange: func(_ *testing.T, b *bench, _ *kcptest.Workload) { external(b) },
+		},
+		{
+			reason: "before the cluster is initialized there is nothing to lose", away: true, deleting: []string{"b"}, held: []string{"a", "c"},
+			arrange: func(_ *testing.T, b *bench, _ *kcptest.Workload) { b.KCP.Status.Initialized = false },
+		},
+		{
+			reason: "the cluster is initialized, and the cache is stale", away: true, deleting: []string{"b"}, held: []string{"a", "b", "c"},
+			arrange: func(_ *testing.T, b *bench, _ *kcptest.Workload) {
+				b.Diverge()
+				b.KCP.Status.Initialized = false
+			},
+		},
+	}
+	for _, tc := range cases {
+		t.Run(tc.reason, func(t *testing.T) {
+			b, f := three(t)
+			if tc.arrange != nil {
+				tc.arrange(t, b, f)
+			}
+			b.Deleted(t, tc.deleting...)
+			for _, name := range tc.deleting {
+				if name != tc.draining {
+					b.Drained(t, name)
+				}
+			}
+			reload(t, b, f)
+			for i, name := range tc.deleting { // one after another
+				b.Named(name).DeletionTimestamp = &metav1.Time{Time: object.Now().Add(time.Duration(i) * time.Second)}
+			}
+			if tc.away {
+				b.workload, b.observed, b.lost = nil, nil, true
+			}
+			result, err := b.remover().PreTerminate(t.Context(), b.state())
+			if err != nil || (result.After() > 0) != tc.again {
+				t.Errorf("result %+v, error %v", result, err)
+			}
+			if diff := cmp.Diff(tc.actions, f.Actions()); diff != "" {
+				t.Errorf("actions (-want +got):\n%s", diff)
+			}
+			if got := b.Held(t); !slices.Equal(tc.held, got) || len(f.QuorumLost) > 0 {
+				t.Errorf("held are %q, want %q; quorum lost: %q", got, tc.held, f.QuorumLost)
+			}
+			reported := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyCondition)
+			if (reported.Message == "") != (tc.message == "") || !strings.Contains(reported.Message, tc.message) {
+				t.Errorf("message %q, want %q", reported.Message, tc.message)
+			}
+		})
+	}
+}
+
+// What a deletion waits for is reported once. A connection that is missing for a moment is not reported.
+func TestWaitsAreReportedOnce(t *testing.T) {
+	b, f := three(t)
+	f.Members["c"] = false
+	b.Deleted(t, "b")
+	b.Drained(t, "b")
+	for round, want := range []int{1, 0, 0} {
+		reload(t, b, f)
+		if round == 2 {
+			b.workload, b.observed = nil, nil
+		} else {
+			for _, m := range b.Machines { // as the step inspect does
+				testenv.Must(t, b.SetConditions(t.Context(), m.Machine, health.Conditions(b.ControlPlane, m, b.observed)...))
+			}
+		}
+		b.API.Writes = nil
+		if _, err := b.remover().PreTerminate(t.Context(), b.state()); err != nil {
+			t.Fatal(err)
+		}
+		if b.StatusWrites() != want {
+			t.Errorf("round %d: %d writes of status, want %d", round, b.StatusWrites(), want)
+		}
+	}
+}
+
+// refusing is a workload cluster that rejects removals with different messages.
+type refusing struct {
+	*kcptest.Workload
+	refused int
+}
+
+func (r *refusing) RemoveEtcdMember(context.Context, string, []string) error {
+	r.refused++
+	return fmt.Errorf("rejected %d times by %s", r.refused, strings.Repeat("x", 2*condition.BriefLength))
+}
+
+// An error is reported once, and truncated.
+func TestErrorsAreReportedOnce(t *testing.T) {
+	b, f := three(t)
+	b.Deleted(t, "b")
+	b.Drained(t, "b")
+	r := &refusing{Workload: f}
+	for round, want := range []int{1, 0} {
+		reload(t, b, f)
+		b.workload, b.API.Writes = r, nil
+		if _, err := b.remover().PreTerminate(t.Context(), b.state()); err == nil {
+			t.Fatal("there is no error")
+		}
+		if b.StatusWrites() != want {
+			t.Errorf("round %d: %d writes of status, want %d", round, b.StatusWrites(), want)
+		}
+		reported := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyCondition).Message
+		if !strings.Contains(reported, "removing etcd member b: rejected 1 times") || len(reported) > condition.BriefLength+100 {
+			t.Errorf("round %d: message %q", round, reported)
+		}
+	}
+}

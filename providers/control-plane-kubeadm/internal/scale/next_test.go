@@ -1,0 +1,196 @@
+package scale
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sigs.k8s.io/cluster-api/providers/internal/preflight"
+)
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// parse parses Machines, oldest first, such as "a@x,outdated,unwanted": name, failure domain, and what is true of it.
+func parse(t *testing.T, words string) []Machine {
+	t.Helper()
+	var all []Machine
+	for i, word := range strings.Fields(words) {
+		facts := strings.Split(word, ",")
+		name, domain, _ := strings.Cut(facts[0], "@")
+		m := Machine{Name: name, FailureDomain: domain, Created: epoch.Add(time.Duration(i) * time.Hour)}
+		for _, fact := range facts[1:] {
+			switch fact {
+			case "outdated":
+				m.Outdated = true
+			case "held":
+				m.Deleting, m.Held = true, true
+			case "unwanted":
+				m.Unwanted = true
+			case "deleting":
+				m.Deleting = true
+			case "broken":
+				m.Broken, m.Problems = true, []string{"broken"}
+			case "starting":
+				m.Problems = []string{"no Node"}
+			default:
+				t.Fatalf("unknown fact %q", fact)
+			}
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+func TestNext(t *testing.T) {
+	blocked := func(machine, check, reason string) []preflight.Failure {
+		return []preflight.Failure{{Check: check, Machine: machine, Reason: reason}}
+	}
+	cases := []struct {
+		reason   string
+		machines string
+		desired  int
+		surge    int
+		domains  []string
+		away     string
+		before   bool
+		orphaned []string
+		want     Action
+	}{
+		{reason: "the first Machine needs no checks", desired: 3, away: "never there", want: Action{Kind: Initialize}},
+		{reason: "the first Machine is placed in the first failure domain", desired: 1, domains: []string{"y", "x"}, want: Action{Kind: Initialize, FailureDomain: "x"}},
+		{
+			reason: "a cluster that has lost all its Machines is not initialized again", desired: 3, before: true, away: "gone",
+			want: Action{Kind: ScaleUp, Blocked: blocked("", WorkloadReachable, "gone")},
+		},
+		{reason: "a Machine can join if the workload cluster is reachable", desired: 3, before: true, domains: []string{"x"}, want: Action{Kind: ScaleUp, FailureDomain: "x"}},
+		{reason: "as many as desired", machines: "a b c", desired: 3, want: Action{Kind: Nothing}},
+		{reason: "an unhealthy Machine is not replaced here", machines: "a b,broken c", desired: 3, want: Action{Kind: Nothing}},
+		{reason: "scale up", machines: "a b", desired: 3, want: Action{Kind: ScaleUp}},
+		{reason: "scale up in the failure domain with the fewest Machines", machines: "a@x b@y c@x", desired: 5, domains: []string{"x", "y"}, want: Action{Kind: ScaleUp, FailureDomain: "y"}},
+		{reason: "scale up in an empty failure domain", machines: "a@x b@y c@x", desired: 5, domains: []string{"x", "y", "z"}, want: Action{Kind: ScaleUp, FailureDomain: "z"}},
+		{
+			reason: "not while a Machine is being provisioned", machines: "a b,starting", desired: 3,
+			want: Action{Kind: ScaleUp, Blocked: blocked("b", MachinesHealthy, "no Node")},
+		},
+		{
+			reason: "not while a Machine is being deleted", machines: "a b,deleting,broken", desired: 3,
+			want: Action{Kind: ScaleUp, Blocked: blocked("b", NoMachineDeleting, "it is being deleted")},
+		},
+		{
+			reason: "not while the workload cluster is unreachable", machines: "a", desired: 3, away: "gone",
+			want: Action{Kind: ScaleUp, Blocked: blocked("", WorkloadReachable, "gone")},
+		},
+		{reason: "scale down: the oldest Machine", machines: "a b c", desired: 1, want: Action{Kind: ScaleDown, Machine: "a"}},
+		{reason: "scale down: the Machine that a user has marked", machines: "a b,unwanted c", desired: 1, want: Action{Kind: ScaleDown, Machine: "b"}},
+		{
+			reason: "scale down: from the failure domain with the most Machines", machines: "a@x b@y c@y", desired: 1, domains: []string{"x", "y"},
+			want: Action{Kind: ScaleDown, Machine: "b"},
+		},
+		{
+			reason: "scale down: from a failure domain that is not offered any more", machines: "a@x b@x c@old", desired: 1, domains: []string{"x", "y"},
+			want: Action{Kind: ScaleDown, Machine: "c"},
+		},
+		{
+			reason: "the deleted Machine may be unhealthy, the others may not", machines: "a,broken b,unwanted,broken c", desired: 1,
+			want: Action{Kind: ScaleDown, Machine: "b", Blocked: blocked("a", MachinesHealthy, "broken")},
+		},
+		{reason: "a rollout with surge creates first", machines: "a,outdated", desired: 1, surge: 1, want: Action{Kind: ScaleUp, Rollout: true}},
+		{
+			reason: "a rollout places new Machines according to those that are up to date", machines: "a@x,outdated b@y", desired: 2, surge: 1, domains: []string{"x", "y"},
+			want: Action{Kind: ScaleUp, Rollout: true, FailureDomain: "x"},
+		},
+		{reason: "a rollout with surge deletes after it has created", machines: "a,outdated b", desired: 1, surge: 1, want: Action{Kind: ScaleDown, Rollout: true, Machine: "a"}},
+		{
+			reason: "a rollout waits for the new Machine", machines: "a,outdated b,starting", desired: 1, surge: 1,
+			want: Action{Kind: ScaleDown, Rollout: true, Machine: "a", Blocked: blocked("b", MachinesHealthy, "no Node")},
+		},
+		{reason: "a rollout without surge deletes first", machines: "a,outdated b,outdated c,outdated", desired: 3, want: Action{Kind: ScaleDown, Rollout: true, Machine: "a"}},
+		{reason: "a rollout without surge creates after it has deleted", machines: "b,outdated c,outdated", desired: 3, want: Action{Kind: ScaleUp, Rollout: true}},
+		{reason: "a rollout deletes broken Machines first", machines: "a,outdated b,outdated,broken c,outdated d", desired: 3, surge: 1, want: Action{Kind: ScaleDown, Rollout: true, Machine: "b"}},
+		{reason: "a rollout deletes marked Machines that are outdated first", machines: "a,unwanted b,outdated,unwanted c d", desired: 3, surge: 1, want: Action{Kind: ScaleDown, Rollout: true, Machine: "b"}},
+		{reason: "while the last Machine is held, another one joins", machines: "a,held", desired: 1, before: true, want: Action{Kind: ScaleUp}},
+		{
+			reason: "not while the workload cluster is unreachable, even if the last Machine is held", machines: "a,held", desired: 3, before: true, away: "gone",
+			want: Action{Kind: ScaleUp, Blocked: blocked("", WorkloadReachable, "gone")},
+		},
+		{
+			reason: "no other Machine joins while one of several is held", machines: "a,held b", desired: 3, before: true,
+			want: Action{Kind: ScaleUp, Blocked: blocked("a", NoMachineDeleting, "it is being deleted")},
+		},
+		{
+			reason: "after another one has joined, nothing happens until the held Machine is deleted", machines: "a,held b", desired: 1, before: true,
+			want: Action{Kind: ScaleDown, Machine: "b", Blocked: blocked("a", NoMachineDeleting, "it is being deleted")},
+		},
+		{reason: "with zero replicas, no other Machine joins", machines: "a,held", desired: 0, before: true, want: Action{Kind: ScaleDown, Blocked: blocked("a", NoMachineDeleting, "it is being deleted")}},
+		{
+			reason: "no Machine joins while an etcd member is orphaned", machines: "a b", desired: 3, orphaned: []string{"x"},
+			want: Action{Kind: ScaleUp, Blocked: blocked("", NoOrphanedMembers, `etcd member "x" has no Machine`)},
+		},
+		{reason: "orphaned etcd members do not prevent a deletion", machines: "a b c", desired: 1, orphaned: []string{"x"}, want: Action{Kind: ScaleDown, Machine: "a"}},
+		{reason: "an outdated Machine that is being deleted requires no rollout", machines: "a,outdated,deleting b", desired: 2, surge: 1, want: Action{Kind: Nothing}},
+	}
+	for _, tc := range cases {
+		t.Run(tc.reason, func(t *testing.T) {
+			in := Input{Desired: tc.desired, MaxSurge: tc.surge, Machines: parse(t, tc.machines), FailureDomains: tc.domains, Unreachable: tc.away, Initialized: tc.before, OrphanedMembers: tc.orphaned}
+			if diff := cmp.Diff(tc.want, Next(in)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// From every state, the actions lead to the desired number of Machines that are up to date, one change at a time, and never
+// with too few Machines.
+func TestPlansConverge(t *testing.T) {
+	for desired := 1; desired <= 5; desired += 2 {
+		for count := range 7 {
+			for old := 0; old <= count; old++ {
+				for surge := range 2 {
+					if surge == 0 && desired < 3 {
+						continue // invalid
+					}
+					follow(t, desired, count, old, surge)
+				}
+			}
+		}
+	}
+}
+
+func follow(t *testing.T, desired, count, old, surge int) {
+	t.Helper()
+	start := fmt.Sprintf("desired %d, %d Machines, %d outdated, surge %d", desired, count, old, surge)
+	in := Input{Desired: desired, MaxSurge: surge, FailureDomains: []string{"x", "y", "z"}}
+	made := 0
+	add := func(outdated bool, domain string) {
+		made++
+		in.Machines = append(in.Machines, Machine{
+			Name: fmt.Sprintf("m%d", made), Created: epoch.Add(time.Duration(made) * time.Second), Outdated: outdated, FailureDomain: domain,
+		})
+	}
+	for i := range count {
+		add(i < old, "x")
+	}
+	least := min(count, desired-1+surge)
+	for range 100 {
+		a := Next(in)
+		switch a.Kind {
+		case Nothing:
+			if len(in.Machines) != desired || slices.ContainsFunc(in.Machines, func(m Machine) bool { return m.Outdated }) {
+				t.Errorf("%s: it ends with %+v", start, in.Machines)
+			}
+			return
+		case Initialize, ScaleUp:
+			add(false, a.FailureDomain)
+		case ScaleDown:
+			in.Machines = slices.DeleteFunc(in.Machines, func(m Machine) bool { return m.Name == a.Machine })
+		}
+		if len(in.Machines) < least || len(in.Machines) > max(count, desired+surge) {
+			t.Errorf("%s: %s leads to %d Machines", start, a.Kind, len(in.Machines))
+		}
+	}
+	t.Errorf("%s: no end", start)
+}

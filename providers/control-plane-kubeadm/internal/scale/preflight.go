@@ -1,0 +1,76 @@
+package scale
+
+import (
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/cluster-api/providers/internal/preflight"
+)
+
+// The names of the checks.
+const (
+	// WorkloadReachable passes if the workload cluster responds.
+	WorkloadReachable = "WorkloadReachable"
+	// NoMachineDeleting passes if no Machine is being deleted: its etcd member may not have been removed yet, and there is one
+	// change of membership at a time.
+	NoMachineDeleting = "NoMachineDeleting"
+	// MachinesHealthy passes if all Machines that stay have a Node, healthy components and a healthy etcd member. Unknown is not
+	// healthy.
+	MachinesHealthy = "MachinesHealthy"
+	// NoOrphanedMembers passes if every etcd member has a Machine: members without one are removed before another member joins.
+	NoOrphanedMembers = "NoOrphanedMembers"
+)
+
+// proposal is an action, with the input that it was decided on.
+type proposal struct {
+	Input
+	action Action
+}
+
+// checks returns the checks that must pass before the number of Machines changes, in the order in which failures are reported.
+func checks() []preflight.Check[proposal] {
+	return []preflight.Check[proposal]{
+		{Name: WorkloadReachable, Run: workloadReachable},
+		{Name: NoMachineDeleting, Run: noMachineDeleting},
+		{Name: MachinesHealthy, Run: machinesHealthy},
+		{Name: NoOrphanedMembers, Run: noOrphanedMembers},
+	}
+}
+
+func workloadReachable(p proposal) []preflight.Failure {
+	if p.Unreachable == "" {
+		return nil
+	}
+	return preflight.Because(p.Unreachable)
+}
+
+func noMachineDeleting(p proposal) []preflight.Failure {
+	var failures []preflight.Failure
+	for _, m := range p.Machines {
+		if m.Deleting && !(m.Held && p.lastIsHeld()) {
+			failures = append(failures, preflight.Failure{Machine: m.Name, Reason: "it is being deleted"})
+		}
+	}
+	return failures
+}
+
+func machinesHealthy(p proposal) []preflight.Failure {
+	var failures []preflight.Failure
+	for _, m := range p.Machines {
+		if !m.Deleting && m.Name != p.action.Machine && len(m.Problems) > 0 {
+			failures = append(failures, preflight.Failure{Machine: m.Name, Reason: strings.Join(m.Problems, ", ")})
+		}
+	}
+	return failures
+}
+
+func noOrphanedMembers(p proposal) []preflight.Failure {
+	if p.action.Kind != ScaleUp {
+		return nil
+	}
+	var failures []preflight.Failure
+	for _, name := range p.OrphanedMembers {
+		failures = append(failures, preflight.Failure{Reason: fmt.Sprintf("etcd member %q has no Machine", name)})
+	}
+	return failures
+}

@@ -1,0 +1,61 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/reference"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// infrastructure copies the state of the infrastructure object.
+func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result, error) {
+	cluster, ref := s.Cluster, s.Spec.InfrastructureRef
+	if ref == nil {
+		return step.Done().KeepCondition(), nil
+	}
+	obj, err := c.adopt(ctx, cluster, ref)
+	if err != nil {
+		return step.Done(), err
+	}
+	if obj == nil {
+		return waitForObject(cluster, ref, clusterv1.InfrastructureReadyCondition, clusterv1.WaitingForInfrastructureFallbackReason), nil
+	}
+	infra := contract.InfrastructureClusterOf(obj)
+	ready, err := infra.Ready()
+	if err != nil {
+		return step.Done(), err
+	}
+	if ready != cluster.Status.InfrastructureReady {
+		recordReadiness(ctx, cluster, clusterv1.InfrastructureReadyCondition, ready)
+	}
+	cluster.Status.InfrastructureReady = ready
+	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyCondition, clusterv1.WaitingForInfrastructureFallbackReason)
+	if err != nil || !ready {
+		return result, err
+	}
+	return result, copyInfrastructure(cluster, infra)
+}
+
+// copyInfrastructure copies the endpoint unless the Cluster has one, and always the failure domains.
+func copyInfrastructure(cluster *clusterv1.Cluster, infra contract.InfrastructureCluster) error {
+	if !cluster.Spec.ControlPlaneEndpoint.IsValid() {
+		endpoint, present, err := infra.ControlPlaneEndpoint()
+		if err != nil {
+			return err
+		}
+		if !present {
+			return fmt.Errorf("%s %s/%s is ready, but spec.controlPlaneEndpoint is set neither there nor on the Cluster: its provider must set it, or set it on the Cluster",
+				infra.GetKind(), infra.GetNamespace(), infra.GetName())
+		}
+		cluster.Spec.ControlPlaneEndpoint = endpoint
+	}
+	domains, err := infra.FailureDomains()
+	if err != nil {
+		return err
+	}
+	cluster.Status.FailureDomains = domains
+	return nil
+}

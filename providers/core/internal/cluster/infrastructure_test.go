@@ -1,0 +1,74 @@
+package cluster
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+)
+
+func TestInfrastructure(t *testing.T) {
+	isReady := condition.True(clusterv1.InfrastructureReadyCondition)
+	waiting := func(what string) clusterv1.Conditions {
+		return clusterv1.Conditions{condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo,
+			clusterv1.WaitingForInfrastructureFallbackReason, "Waiting for GenericCluster c-infra %s", what)}
+	}
+	up := fields{
+		"spec":   fields{"controlPlaneEndpoint": fields{"host": "theirs", "port": int64(6443)}},
+		"status": fields{"ready": true, "failureDomains": fields{"a": fields{"controlPlane": true}}},
+	}
+	domains := clusterv1.FailureDomains{"a": {ControlPlane: true}}
+	type outcome struct {
+		Status   clusterv1.ClusterStatus
+		Endpoint clusterv1.APIEndpoint
+		Waits    bool
+		Failed   bool
+	}
+	cases := map[string]struct {
+		reason  string
+		cluster *clusterv1.Cluster
+		infra   fields
+		want    outcome
+	}{
+		"NoReference": {"the reference is optional", build.Cluster(), nil, outcome{}},
+		"NotFound":    {"it may be created later", build.Cluster(withInfra), nil, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to exist")}}},
+		"NotReady":    {"the provider has not set the status", build.Cluster(withInfra), fields{}, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to be ready")}}},
+		"Ready": {"endpoint and failure domains are copied", build.Cluster(withInfra), up, outcome{
+			Status:   clusterv1.ClusterStatus{InfrastructureReady: true, FailureDomains: domains, Conditions: clusterv1.Conditions{isReady}},
+			Endpoint: clusterv1.APIEndpoint{Host: "theirs", Port: 6443}}},
+		"OwnEndpoint": {"an endpoint of the Cluster is kept", build.Cluster(withInfra, withEndpoint), up, outcome{
+			Status:   clusterv1.ClusterStatus{InfrastructureReady: true, FailureDomains: domains, Conditions: clusterv1.Conditions{isReady}},
+			Endpoint: clusterv1.APIEndpoint{Host: "own", Port: 1}}},
+		"DomainsGone": {"removed failure domains are removed from the Cluster",
+			build.Cluster(withInfra, withEndpoint, func(c *clusterv1.Cluster) { c.Status.FailureDomains = domains }), fields{"status": fields{"ready": true}},
+			outcome{Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}, Endpoint: clusterv1.APIEndpoint{Host: "own", Port: 1}}},
+		"NoEndpoint": {"a ready object without endpoint is an error", build.Cluster(withInfra), fields{"status": fields{"ready": true}}, outcome{Failed: true,
+			Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}}},
+		"Failed": {"a terminal failure is copied", build.Cluster(withInfra), fields{"status": fields{"failureReason": "CreateError", "failureMessage": "no luck"}}, outcome{Waits: true,
+			Status: clusterv1.ClusterStatus{
+				FailureReason:  ptr.To(clusterv1.ClusterStatusError("CreateError")),
+				FailureMessage: ptr.To(`Failure detected from referenced resource infrastructure.cluster.x-k8s.io/v1, Kind=GenericCluster with name "c-infra": no luck`),
+				Conditions:     waiting("to be ready")}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var objects []client.Object
+			if tc.infra != nil {
+				objects = append(objects, infraCluster(tc.infra))
+			}
+			w := newWorld(t, objects...)
+			r, err := w.step(t, "infrastructure", tc.cluster)
+			got := outcome{Status: tc.cluster.Status, Endpoint: tc.cluster.Spec.ControlPlaneEndpoint, Waits: r.Ends(), Failed: err != nil}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (err = %v), -want +got:\n%s", tc.reason, err, diff)
+			}
+			if len(w.Writes) != 0 {
+				t.Errorf("%s: an object with controller and label is not written: %q", tc.reason, w.Writes)
+			}
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package cluster
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/reference"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// Controller reconciles Clusters.
+type Controller struct {
+	step.Outside
+	follow *reference.Follower
+	forget func(types.NamespacedName)
+	hooks  bool
+}
+
+// scope is the state of one reconcile, shared by its steps.
+type scope struct {
+	*clusterv1.Cluster
+	// before is the phase at the start of the reconcile.
+	before clusterv1.ClusterPhase
+	// controlPlane is the object that the Cluster refers to; nil if it does not exist.
+	controlPlane *contract.ControlPlane
+}
+
+// adopt returns the object of a reference, nil if it does not exist. It makes the Cluster the object's controller, and copies a
+// terminal failure to the Cluster.
+func (c *Controller) adopt(ctx context.Context, cluster *clusterv1.Cluster, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
+	obj, err := c.follow.Follow(ctx, ref, cluster.Namespace)
+	if err != nil || obj == nil {
+		return nil, err
+	}
+	if err := c.follow.Own(ctx, obj, cluster, cluster.Name); err != nil {
+		return nil, err
+	}
+	return obj, reference.CopyFailure(contract.ObjectOf(obj), &cluster.Status.FailureReason, &cluster.Status.FailureMessage)
+}
+
+// waitForObject waits for an object that does not exist. A condition that was set while the object existed is kept.
+func waitForObject(cluster *clusterv1.Cluster, ref *corev1.ObjectReference, t clusterv1.ConditionType, reason string) step.Result {
+	wait := step.Wait(referenceName(ref) + " to exist")
+	if before := condition.Get(cluster, t); before != nil && before.Reason != reason {
+		return wait
+	}
+	return wait.Because(reason)
+}
+
+// recordReadiness emits an event for a condition that changed.
+func recordReadiness(ctx context.Context, cluster *clusterv1.Cluster, what clusterv1.ConditionType, ready bool) {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	step.Transition(ctx, string(what), "Cluster %s %s is now %s", cluster.Name, what, status)
+}
+
+func isControlPlane(m *clusterv1.Machine) bool {
+	_, ok := m.Labels[clusterv1.MachineControlPlaneLabel]
+	return ok
+}
+
+func referenceName(ref *corev1.ObjectReference) string { return ref.Kind + " " + ref.Name }

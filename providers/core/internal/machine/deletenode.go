@@ -1,0 +1,65 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// nodeRetry is the delay between attempts to delete a Node.
+const nodeRetry = 2 * time.Second
+
+// deleteNode deletes the Node. It retries until nodeDeletionTimeout has passed, forever if that is nil or zero.
+func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, error) {
+	m := s.machine
+	allowed, err := c.nodeWorkAllowed(ctx, s)
+	if err != nil || !allowed {
+		return step.Done().KeepCondition(), err
+	}
+	workload, err := c.workloads.Get(ctx, s.key())
+	if err == nil {
+		err = deleteOwnNode(ctx, workload, m)
+	}
+	if err == nil {
+		return step.Done().KeepCondition(), nil
+	}
+	limit := m.Spec.NodeDeletionTimeout
+	if limit != nil && limit.Duration != 0 && c.Clock.Now().After(m.DeletionTimestamp.Add(limit.Duration)) {
+		step.Warning(ctx, "FailedDeleteNode", "Gave up deleting Node %s after %s: %v", m.Status.NodeRef.Name, limit.Duration, err)
+		return step.Done().KeepCondition(), nil
+	}
+	if !deletionFailed(m) {
+		step.Warning(ctx, "FailedDeleteNode", "error deleting Machine's node %q: %v", m.Status.NodeRef.Name, err)
+	}
+	return step.WaitAtMost(nodeRetry, fmt.Sprintf("Node %s to be deleted: %v", m.Status.NodeRef.Name, err)).WithConditions(
+		condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.DeletionFailedReason, "")), nil
+}
+
+// deleteOwnNode deletes the Machine's Node, but not another Node that now has its name.
+func deleteOwnNode(ctx context.Context, workload client.Client, m *clusterv1.Machine) error {
+	node, uid := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Status.NodeRef.Name}}, m.Status.NodeRef.UID
+	err := workload.Get(ctx, client.ObjectKeyFromObject(node), node)
+	switch {
+	case err == nil && !owns(m, node):
+		return nil
+	case err == nil:
+		uid = node.UID
+	case !apierrors.IsNotFound(err):
+		return err
+	}
+	// A Node that is not in the cache may have been created a moment ago.
+	var opts []client.DeleteOption
+	if uid != "" {
+		opts = append(opts, client.Preconditions{UID: &uid})
+	}
+	return client.IgnoreNotFound(workload.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}}, opts...))
+}

@@ -1,0 +1,132 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/remote"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
+)
+
+func TestDeleteNode(t *testing.T) {
+	limit := func(d time.Duration) func(*clusterv1.Machine) {
+		return func(m *clusterv1.Machine) { m.Spec.NodeDeletionTimeout = &metav1.Duration{Duration: d} }
+	}
+	failed := &clusterv1.Condition{Type: clusterv1.MachineNodeHealthyCondition, Status: corev1.ConditionFalse, Severity: clusterv1.ConditionSeverityWarning, Reason: clusterv1.DeletionFailedReason}
+	cases := map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		away    error
+		want    *clusterv1.Condition
+		writes  []string
+		waits   bool
+	}{
+		"Deleted":     {"the infrastructure machine is gone", machine(withNode, deleting), nil, nil, []string{"delete Node node-1"}, false},
+		"NoNode":      {"there is no Node to delete", machine(deleting), errors.New("unexpected connection"), nil, nil, false},
+		"Unreachable": {"the deletion is retried", machine(withNode, deleting, limit(10*time.Second)), remote.ErrNotConnected, failed, nil, true},
+		"GivesUp":     {"the timeout has passed", machine(withNode, deleting, limit(500*time.Millisecond)), remote.ErrNotConnected, nil, nil, false},
+		"NoLimit":     {"without timeout, the deletion is retried forever", machine(withNode, deleting), errors.New("forbidden"), failed, nil, true},
+		"ZeroLimit":   {"zero is no timeout", machine(withNode, deleting, limit(0)), errors.New("forbidden"), failed, nil, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, machine(named("cp-1"), object.ControlPlane))
+			testenv.Must(t, w.workload.Client.Create(t.Context(), node()))
+			w.workload.Err = tc.away
+			r, err := w.step(t, "delete-node", &scope{machine: tc.machine, cluster: build.Cluster()})
+			if err != nil || r.Ends() != tc.waits || (r.After() > 0) != tc.waits {
+				t.Errorf("%s: waits for %q at most %s, err = %v", tc.reason, r.Waiting(), r.After(), err)
+			}
+			if diff := cmp.Diff(tc.want, condition.Get(tc.machine, clusterv1.MachineNodeHealthyCondition)); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.writes, w.Writes); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestDeleteOwnNodeOnly has a Node with the name in status.nodeRef.
+func TestDeleteOwnNodeOnly(t *testing.T) {
+	known := func(uid types.UID) func(*clusterv1.Machine) {
+		return func(m *clusterv1.Machine) { withNode(m); m.Status.NodeRef.UID = uid }
+	}
+	with := func(provider string) func(*corev1.Node) {
+		return func(n *corev1.Node) { n.Spec.ProviderID = provider }
+	}
+	cases := map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		node    *corev1.Node
+		own     bool
+	}{
+		"Same":             {"the UID is equal", machine(known("node-node-1"), deleting), node(), true},
+		"ProviderIDGone":   {"the UID is equal, the provider ID was removed", machine(known("node-node-1"), deleting), node(with("")), true},
+		"ProviderIDTaken":  {"the UID is equal, the provider ID was changed", machine(known("node-node-1"), deleting), node(with("test:///other")), true},
+		"RegisteredAgain":  {"the same machine has registered again, with the same provider ID", machine(known("uid-before"), deleting), node(), true},
+		"Successor":        {"another machine has registered with the name", machine(known("uid-before"), deleting), node(with("test:///other")), false},
+		"SuccessorUnknown": {"another machine may have registered, the provider ID is not set yet", machine(known("uid-before"), deleting), node(with("")), false},
+		"NoUID":            {"the reference has no UID to compare", machine(withNode, deleting), node(with("")), true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, machine(named("cp-1"), object.ControlPlane))
+			testenv.Must(t, w.workload.Client.Create(t.Context(), tc.node))
+			s := &scope{machine: tc.machine, cluster: build.Cluster()}
+			if r, err := w.step(t, "drain", s); err != nil || r.Ends() || (w.drained > 0) != tc.own {
+				t.Errorf("%s: drained %d times, waits for %q, err = %v", tc.reason, w.drained, r.Waiting(), err)
+			}
+			if r, err := w.step(t, "delete-node", s); err != nil || r.Ends() || (len(w.Writes) > 0) != tc.own {
+				t.Errorf("%s: wrote %q, waits for %q, err = %v", tc.reason, w.Writes, r.Waiting(), err)
+			}
+			err := w.workload.Client.Get(t.Context(), client.ObjectKeyFromObject(tc.node), &corev1.Node{})
+			if gone := apierrors.IsNotFound(err); gone != tc.own {
+				t.Errorf("%s: Node deleted = %t, err = %v", tc.reason, gone, err)
+			}
+		})
+	}
+}
+
+// TestDeleteNodeWithStaleCache has a Node that is not in the cache: the API server must compare the UID.
+func TestDeleteNodeWithStaleCache(t *testing.T) {
+	f := &emptyCache{}
+	m := machine(withNode, deleting)
+	m.Status.NodeRef.UID = "node-node-1"
+	if err := deleteOwnNode(t.Context(), f, m); !apierrors.IsConflict(err) {
+		t.Errorf("err = %v, want a conflict", err)
+	}
+	if diff := cmp.Diff(&metav1.Preconditions{UID: ptr.To(types.UID("node-node-1"))}, f.preconditions); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// emptyCache is a client with an empty cache, whose API server has objects with other UIDs.
+type emptyCache struct {
+	client.Client
+	preconditions *metav1.Preconditions
+}
+
+// Get implements client.Reader.
+func (*emptyCache) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return apierrors.NewNotFound(corev1.Resource("nodes"), key.Name)
+}
+
+// Delete implements client.Writer.
+func (f *emptyCache) Delete(_ context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	f.preconditions = (&client.DeleteOptions{}).ApplyOptions(opts).Preconditions
+	return apierrors.NewConflict(corev1.Resource("nodes"), obj.GetName(), errors.New("the UID differs"))
+}

@@ -1,0 +1,47 @@
+package machine
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
+)
+
+func TestHooks(t *testing.T) {
+	const preDrain, preTerminate = clusterv1.PreDrainDeleteHookAnnotationPrefix + "/a", clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/b"
+	nodeDeleting := condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, "")
+	drained, detached := condition.True(clusterv1.DrainingSucceededCondition), condition.True(clusterv1.VolumeDetachSucceededCondition)
+	held := func(t clusterv1.ConditionType, hook string) clusterv1.Condition {
+		return condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, "Waiting for annotation %s to be removed", hook)
+	}
+	before, after := clusterv1.PreDrainDeleteHookSucceededCondition, clusterv1.PreTerminateDeleteHookSucceededCondition
+	cases := map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		want    clusterv1.Conditions
+		waits   bool
+	}{
+		"None":         {"no hook is set", machine(withNode), clusterv1.Conditions{drained, nodeDeleting, condition.True(before), condition.True(after), detached}, false},
+		"PreDrain":     {"the pre-drain hook blocks all steps", machine(withNode, annotated(preDrain, ""), annotated(preTerminate, "")), clusterv1.Conditions{held(before, preDrain)}, true},
+		"PreTerminate": {"the Node is drained, the pre-terminate hook blocks the rest", machine(withNode, annotated(preTerminate, "")), clusterv1.Conditions{drained, condition.True(before), held(after, preTerminate), detached}, true},
+		"WithoutNode":  {"without Node, the pre-drain hook is ignored, and the pre-terminate hook counts", machine(annotated(preDrain, ""), annotated(preTerminate, "")), clusterv1.Conditions{held(after, preTerminate)}, true},
+		"NoNode":       {"there is neither a Node nor a hook", machine(), clusterv1.Conditions{nodeDeleting, condition.True(after)}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, machine(named("cp-1"), object.ControlPlane))
+			s := &scope{machine: tc.machine, cluster: build.Cluster()}
+			r, err := steptest.Run(t.Context(), tc.machine, s, w.declared().Deletion[:3]...)
+			if err != nil || r.Ends() != tc.waits {
+				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
+			}
+			if diff := cmp.Diff(tc.want, tc.machine.Status.Conditions); diff != "" {
+				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,13 @@
+package machine
+
+import (
+	"context"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// preDrainHooks waits until all pre-drain hooks have been removed.
+func (c *Controller) preDrainHooks(_ context.Context, s *scope) (step.Result, error) {
+	return hooks(s.machine, clusterv1.PreDrainDeleteHookAnnotationPrefix), nil
+}

@@ -1,0 +1,18 @@
+package machine
+
+import (
+	"context"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// preTerminateHooks waits until all pre-terminate hooks have been removed, even if the Node is not drained.
+func (c *Controller) preTerminateHooks(_ context.Context, s *scope) (step.Result, error) {
+	result := hooks(s.machine, clusterv1.PreTerminateDeleteHookAnnotationPrefix)
+	if !result.Ends() && !deletionFailed(s.machine) {
+		condition.Set(s.machine, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
+	}
+	return result, nil
+}

@@ -1,0 +1,99 @@
+package machine
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/reference"
+	"sigs.k8s.io/cluster-api/sdk/remote"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// Workloads connects to workload clusters.
+type Workloads interface {
+	Get(ctx context.Context, cluster types.NamespacedName) (*remote.Cluster, error)
+}
+
+// Controller reconciles Machines.
+type Controller struct {
+	step.Outside
+	follow    *reference.Follower
+	workloads Workloads
+	drainer   drainer
+}
+
+// scope is the state of one reconcile, shared by its steps.
+type scope struct {
+	machine *clusterv1.Machine
+	// cluster is nil if it does not exist.
+	cluster *clusterv1.Cluster
+	// nodeWork is whether to drain the Node, see nodeWorkAllowed.
+	nodeWork bool
+	// followed caches the referenced objects for one reconcile, by kind and name; nil for one that does not exist.
+	followed map[corev1.ObjectReference]*unstructured.Unstructured
+}
+
+func (c *Controller) scope(ctx context.Context, m *clusterv1.Machine) (*scope, error) {
+	s := &scope{machine: m}
+	var err error
+	s.cluster, err = ownership.ClusterNamed(ctx, c.Client, s.key())
+	return s, err
+}
+
+// key returns the key of the Cluster.
+func (s *scope) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.machine.Namespace, Name: s.machine.Spec.ClusterName}
+}
+
+func (s *scope) worksOnNode() bool { return s.nodeWork }
+
+func (s *scope) isControlPlane() bool { return isControlPlane(s.machine) }
+
+func isControlPlane(m *clusterv1.Machine) bool {
+	_, ok := m.Labels[clusterv1.MachineControlPlaneLabel]
+	return ok
+}
+
+// object returns the object of a reference, nil if it does not exist. It reads each object at most once per reconcile.
+func (c *Controller) object(ctx context.Context, s *scope, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
+	key := corev1.ObjectReference{Kind: ref.Kind, Name: ref.Name}
+	if obj, known := s.followed[key]; known {
+		return obj, nil
+	}
+	obj, err := c.follow.Follow(ctx, ref, s.machine.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	if s.followed == nil {
+		s.followed = map[corev1.ObjectReference]*unstructured.Unstructured{}
+	}
+	s.followed[key] = obj
+	return obj, nil
+}
+
+// adoptObject returns the object of a reference, nil if it does not exist. It makes the Machine the object's controller, and
+// copies a terminal failure to the Machine.
+func (c *Controller) adoptObject(ctx context.Context, s *scope, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
+	m := s.machine
+	obj, err := c.object(ctx, s, ref)
+	if err != nil || obj == nil {
+		return nil, err
+	}
+	if err := c.follow.Own(ctx, obj, m, m.Spec.ClusterName, "MachineSet", "KubeadmControlPlane"); err != nil {
+		return nil, err
+	}
+	return obj, reference.CopyFailure(contract.ObjectOf(obj), &m.Status.FailureReason, &m.Status.FailureMessage)
+}
+
+// deletionFailed reports whether a previous attempt to delete the Node failed.
+func deletionFailed(m *clusterv1.Machine) bool {
+	healthy := condition.Get(m, clusterv1.MachineNodeHealthyCondition)
+	return healthy != nil && healthy.Reason == clusterv1.DeletionFailedReason
+}

@@ -1,0 +1,45 @@
+package machinedeployment
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/watch"
+)
+
+// ofOrphan maps a MachineSet without controller to the MachineDeployments whose selector it matches.
+func (c *Controller) ofOrphan(ctx context.Context, obj client.Object) []reconcile.Request {
+	set, ok := obj.(*clusterv1.MachineSet)
+	if !ok {
+		return nil
+	}
+	adopts := func(md *clusterv1.MachineDeployment) bool {
+		selector, err := metav1.LabelSelectorAsSelector(&md.Spec.Selector)
+		return err == nil && !selector.Empty() && selector.Matches(labels.Set(set.Labels))
+	}
+	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineDeploymentList{}, adopts, ownership.InCluster(set.Namespace, set.Spec.ClusterName))
+}
+
+// ofMachine maps a Machine to its MachineDeployment.
+func ofMachine(_ context.Context, obj client.Object) []reconcile.Request {
+	name := obj.GetLabels()[clusterv1.MachineDeploymentNameLabel]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}}}
+}
+
+// machineRemoved selects Machines whose deletion starts or is complete: then there is room for others. All other changes of
+// Machines reach the MachineDeployment through the status of their MachineSet.
+func machineRemoved() predicate.Predicate {
+	return predicate.Or(watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
+		return before.DeletionTimestamp.IsZero() && !after.DeletionTimestamp.IsZero()
+	}))
+}

@@ -1,0 +1,54 @@
+package machinepool
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/sdk/remote"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+const (
+	// nodeRetry is the delay between attempts to delete Nodes.
+	nodeRetry = 2 * time.Second
+	// defaultNodeDeletionTimeout is how long to try, if the template sets no timeout. It is that of Machines.
+	defaultNodeDeletionTimeout = 10 * time.Second
+)
+
+// deleteNodes deletes the Nodes of the pool, whose machines are gone by now. It retries until nodeDeletionTimeout has passed, forever
+// if that is zero. The Nodes of a Cluster that is being deleted are left alone.
+func (c *Controller) deleteNodes(ctx context.Context, s *scope) (step.Result, error) {
+	p := s.pool
+	if len(p.Status.NodeRefs) == 0 || s.cluster == nil || !s.cluster.DeletionTimestamp.IsZero() {
+		return step.Done(), nil
+	}
+	workload, err := c.workloads.Get(ctx, s.key())
+	if err == nil {
+		p.Status.NodeRefs, err = c.deleteOwn(ctx, s, workload)
+	}
+	if err == nil {
+		return step.Done(), nil
+	}
+	limit := defaultNodeDeletionTimeout
+	if set := p.Spec.Template.Spec.NodeDeletionTimeout; set != nil {
+		limit = set.Duration
+	}
+	if limit != 0 && c.Clock.Now().After(p.DeletionTimestamp.Add(limit)) && !remote.IsConnecting(err) {
+		step.Warning(ctx, "FailedDeleteNode", "Gave up deleting %d Nodes after %s: %v", len(p.Status.NodeRefs), limit, err)
+		return step.Done(), nil
+	}
+	return step.WaitAtMost(nodeRetry, fmt.Sprintf("%d Nodes to be deleted: %v", len(p.Status.NodeRefs), err)), nil
+}
+
+// deleteOwn deletes the Nodes in status.nodeRefs, and returns the references to those that it could not delete.
+func (c *Controller) deleteOwn(ctx context.Context, s *scope, workload client.Client) ([]corev1.ObjectReference, error) {
+	own, err := c.retired(ctx, s, workload, nil, membership{})
+	if err != nil {
+		return s.pool.Status.NodeRefs, err
+	}
+	return deleteEach(ctx, workload, own)
+}

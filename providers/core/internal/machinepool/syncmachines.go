@@ -1,0 +1,90 @@
+package machinepool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/naming"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/ssa"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// syncMachines updates labels, annotations and timeouts of the Machines from the template in place, and makes the pool the
+// controller of those that lost their owner reference. It keeps what other clients set.
+func (c *Controller) syncMachines(ctx context.Context, s *scope) (step.Result, error) {
+	existing := s.byInfraMachine()
+	for _, infra := range s.infraMachines {
+		m := existing[infra.GetName()]
+		if m == nil || !m.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if _, err := c.apply(ctx, m, c.inPlace(s, m)); err != nil {
+			s.report(fmt.Errorf("updating Machine %s in place: %w", m.Name, err))
+		}
+	}
+	return step.Done(), nil
+}
+
+// newMachine returns the Machine of an infrastructure machine. It has no bootstrap data: the infrastructure provider uses that of the
+// pool. The infrastructure reports provider ID and failure domain.
+func newMachine(s *scope, infra *unstructured.Unstructured) *clusterv1.Machine {
+	template := s.pool.Spec.Template.DeepCopy()
+	m := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.pool.Namespace, Name: infra.GetName(),
+			Labels: template.Labels, Annotations: template.Annotations,
+			Finalizers: []string{clusterv1.MachineFinalizer},
+			OwnerReferences: []metav1.OwnerReference{
+				ownership.Reference(s.pool, clusterv1.GroupVersion.WithKind(clusterv1.MachinePoolKind), true),
+			},
+		},
+		Spec: clusterv1.MachineSpec{
+			ClusterName: s.pool.Spec.ClusterName, Version: template.Spec.Version,
+			NodeDrainTimeout: template.Spec.NodeDrainTimeout, NodeVolumeDetachTimeout: template.Spec.NodeVolumeDetachTimeout,
+			NodeDeletionTimeout: template.Spec.NodeDeletionTimeout,
+		},
+	}
+	if m.Labels == nil {
+		m.Labels = map[string]string{}
+	}
+	m.Labels[clusterv1.ClusterNameLabel] = s.pool.Spec.ClusterName
+	m.Labels[clusterv1.MachinePoolNameLabel] = naming.LabelValue(s.pool.Name)
+	ref := &m.Spec.InfrastructureRef
+	ref.APIVersion, ref.Kind = s.machineKind.ToAPIVersionAndKind()
+	ref.Namespace, ref.Name = s.pool.Namespace, infra.GetName()
+	return m
+}
+
+// inPlace returns the desired state of an existing Machine: metadata and timeouts come from the template, the rest from the Machine.
+func (c *Controller) inPlace(s *scope, m *clusterv1.Machine) *clusterv1.Machine {
+	infra := &unstructured.Unstructured{}
+	infra.SetName(m.Name)
+	out := newMachine(s, infra)
+	out.UID = m.UID
+	if !slices.Contains(m.Finalizers, clusterv1.MachineFinalizer) {
+		out.Finalizers = nil // the Machine controller adds it
+	}
+	out.Spec.Version, out.Spec.InfrastructureRef = m.Spec.Version, m.Spec.InfrastructureRef
+	return out
+}
+
+// apply applies the desired state of a Machine if it differs, and returns the Machine as it is then. live is nil for a new one.
+func (c *Controller) apply(ctx context.Context, live, want *clusterv1.Machine) (*clusterv1.Machine, error) {
+	current, configuration, err := ssa.Typed(live, want, clusterv1.GroupVersion.WithKind(clusterv1.MachineKind))
+	if err != nil {
+		return live, err
+	}
+	result, changed, err := c.applier.Apply(ctx, current, configuration)
+	if err != nil || !changed {
+		return live, err
+	}
+	m := &clusterv1.Machine{}
+	return m, runtime.DefaultUnstructuredConverter.FromUnstructured(result.Object, m)
+}

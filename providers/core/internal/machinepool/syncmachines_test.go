@@ -1,0 +1,49 @@
+package machinepool
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// TestMachinesInPlace changes the template: metadata and timeouts follow, the version does not, and what users set is kept. A
+// Machine that lost its owner reference gets it back.
+func TestMachinesInPlace(t *testing.T) {
+	w := newStale(t)
+	w.infraMachine("w-1")
+	w.mustReconcile()
+	before := w.machine("w-1")
+	change(w, before, func(m *clusterv1.Machine) {
+		m.Labels["users"], m.Spec.ProviderID, m.OwnerReferences = "label", ptr.To("test:///w-1"), nil
+	})
+	change(w, w.pool, func(p *clusterv1.MachinePool) {
+		template := &p.Spec.Template
+		template.Labels, template.Annotations = map[string]string{"zone": "a"}, map[string]string{"note": "new"}
+		template.Spec.Version, template.Spec.NodeDrainTimeout = ptr.To("v1.36.3"), nil
+	})
+	w.mustReconcile()
+	type outcome struct {
+		Labels, Annotations map[string]string
+		Owners              []metav1.OwnerReference
+		Finalizers          []string
+		Spec                clusterv1.MachineSpec
+	}
+	want := outcome{
+		Labels:      map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachinePoolNameLabel: "p", "zone": "a", "users": "label"},
+		Annotations: map[string]string{"note": "new"}, Finalizers: []string{clusterv1.MachineFinalizer},
+		Owners: []metav1.OwnerReference{*metav1.NewControllerRef(w.pool, clusterv1.GroupVersion.WithKind("MachinePool"))},
+		Spec: clusterv1.MachineSpec{
+			ClusterName: "c", Version: ptr.To("v1.35.4"), ProviderID: ptr.To("test:///w-1"),
+			InfrastructureRef: corev1.ObjectReference{APIVersion: machineKind.GroupVersion().String(), Kind: machineKind.Kind, Namespace: w.namespace, Name: "w-1"},
+		},
+	}
+	m := w.machine("w-1")
+	if diff := cmp.Diff(want, outcome{m.Labels, m.Annotations, m.OwnerReferences, m.Finalizers, m.Spec}); diff != "" || m.UID != before.UID {
+		t.Errorf("UID %s, was %s; -want +got:\n%s", m.UID, before.UID, diff)
+	}
+}

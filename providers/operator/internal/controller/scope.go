@@ -1,0 +1,94 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/componentcache"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/engine"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/source"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// Controller reconciles the objects of a kind.
+type Controller struct {
+	step.Outside
+	kind providerobject.Kind
+	// cached has the metadata of all kinds of componentcache: Client reads Secrets and ConfigMaps from the API server.
+	cached client.Reader
+	engine *engine.Engine
+	source *source.Reader
+	drift  *drift
+}
+
+// scope is the state of one reconcile, shared by its steps.
+type scope struct {
+	providerobject.Provider
+	// all are all provider objects.
+	all []providerobject.Provider
+	// deployments are those of the provider, sorted by name.
+	deployments []appsv1.Deployment
+	// others identifies the provider's objects of the kinds of componentcache.
+	others componentcache.State
+	// only are the kinds to compare with the components; nil: all.
+	only []schema.GroupVersionKind
+	// hash is that of the spec, as far as it determines the components.
+	hash string
+	// found is the release; nil if the components are as the spec demands.
+	found *source.Release
+}
+
+func (c *Controller) scope(ctx context.Context, o providerobject.Object) (*scope, error) {
+	s := &scope{Provider: providerobject.Provider{Type: c.kind.Type, Object: o}}
+	var err error
+	if s.all, err = providerobject.List(ctx, c.Client); err != nil {
+		return nil, err
+	}
+	if s.deployments, err = deploymentsOf(ctx, c.Client, s.Provider); err != nil {
+		return nil, err
+	}
+	s.others, err = componentcache.StateOf(ctx, c.cached, s.Identity().ManifestLabel())
+	return s, err
+}
+
+// state returns what identifies the spec and what is in the management cluster.
+func (s *scope) state() state { return state{s.hash, specsOf(s.deployments), s.others} }
+
+// deploymentsOf returns the Deployments of a provider.
+func deploymentsOf(ctx context.Context, from client.Reader, p providerobject.Provider) ([]appsv1.Deployment, error) {
+	list := &appsv1.DeploymentList{}
+	err := from.List(ctx, list, client.InNamespace(p.GetNamespace()), client.MatchingLabels{clusterv1.ProviderNameLabel: p.Identity().ManifestLabel()})
+	if err != nil {
+		return nil, fmt.Errorf("listing the Deployments of %s: %w", p, err)
+	}
+	return list.Items, nil
+}
+
+// waits returns a result that waits for an event, with a condition that is False.
+func waits(kind clusterv1.ConditionType, reason, message string) step.Result {
+	what := strings.TrimPrefix(message, "Waiting for ")
+	if what == message {
+		what = "a change, because " + message
+	}
+	return step.Wait(what).WithConditions(condition.False(kind, clusterv1.ConditionSeverityError, reason, "%s", message))
+}
+
+// annotate sets an annotation.
+func annotate(o metav1.Object, key, value string) {
+	annotations := maps.Clone(o.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	o.SetAnnotations(annotations)
+}

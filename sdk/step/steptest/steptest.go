@@ -1,0 +1,26 @@
+// Package steptest runs single steps in tests.
+package steptest
+
+import (
+	"context"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/internal/current"
+)
+
+// Run runs steps in order, as a reconcile of obj would, and sets their conditions on obj. It writes nothing, and drops events.
+func Run[S any](ctx context.Context, obj condition.Setter, s S, steps ...step.Step[S]) (step.Result, error) {
+	return step.Run(current.Into(ctx, unwritten{obj}), s, steps...)
+}
+
+// unwritten is a reconcile that only sets conditions in memory.
+type unwritten struct{ obj condition.Setter }
+
+func (u unwritten) SetCondition(c clusterv1.Condition) { condition.Set(u.obj, c) }
+func (unwritten) Checkpoint(context.Context) error     { return nil }
+func (unwritten) Record(current.Event)                 {}
+func (unwritten) StepDone(current.Step)                {}
+func (unwritten) Now() (now time.Time)                 { return now }

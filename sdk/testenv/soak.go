@@ -1,0 +1,18 @@
+package testenv
+
+import (
+	"os"
+	"testing"
+)
+
+// SoakVariable is the environment variable that, if not empty, runs the tests that take too long for each change.
+const SoakVariable = "CAPI_SOAK"
+
+// Soak skips a test unless SoakVariable is set, as in `make soak`: a test that takes minutes, and whose absence other tests make up for
+// from one night to the next.
+func Soak(t testing.TB) {
+	t.Helper()
+	if os.Getenv(SoakVariable) == "" {
+		t.Skipf("`make soak` runs this test; to run it alone, set %s=1", SoakVariable)
+	}
+}

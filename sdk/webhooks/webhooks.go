@@ -1,0 +1,116 @@
+// Package webhooks serves defaulting and validating webhooks.
+//
+// Unlike those of controller-runtime, defaulting webhooks only patch the fields that defaulting changed. Sending the whole object as
+// the Go types encode it would add empty objects and remove empty lists, which server-side apply would attribute to the client.
+//
+// Defaults and validations themselves do not belong here.
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// Defaulter sets defaults. The context has the request (admission.RequestFromContext), with the old object of an update.
+type Defaulter[T client.Object] interface {
+	Default(ctx context.Context, obj T) error
+}
+
+// Validator accepts or rejects an object; see controller-runtime.
+type Validator[T client.Object] = admission.Validator[T]
+
+// Register serves the webhooks of a kind on the manager's webhook server, at the paths /mutate-<group>-<version>-<kind> and
+// /validate-<group>-<version>-<kind>. Either may be nil.
+func Register[T client.Object](mgr ctrl.Manager, empty T, d Defaulter[T], v Validator[T]) error {
+	gvk, err := apiutil.GVKForObject(empty, mgr.GetScheme())
+	if err != nil {
+		return fmt.Errorf("registering webhooks of %T: %w", empty, err)
+	}
+	server := mgr.GetWebhookServer()
+	if d != nil {
+		server.Register(path("mutate", gvk), newDefaulting(empty, d))
+	}
+	if v != nil {
+		server.Register(path("validate", gvk), admission.WithValidator(mgr.GetScheme(), v))
+	}
+	return nil
+}
+
+// path returns the path of the webhook of a kind; verb is mutate or validate.
+func path(verb string, gvk schema.GroupVersionKind) string {
+	return "/" + verb + "-" + strings.ReplaceAll(gvk.Group, ".", "-") + "-" + gvk.Version + "-" + strings.ToLower(gvk.Kind)
+}
+
+// newDefaulting returns a webhook that changes only what d changes.
+func newDefaulting[T client.Object](empty T, d Defaulter[T]) *admission.Webhook {
+	return &admission.Webhook{Handler: defaulting[T]{empty: empty, defaulter: d}}
+}
+
+type defaulting[T client.Object] struct {
+	empty     T
+	defaulter Defaulter[T]
+}
+
+// Handle implements admission.Handler.
+func (h defaulting[T]) Handle(ctx context.Context, req admission.Request) admission.Response {
+	raw := req.Object.Raw
+	if len(raw) == 0 {
+		return admission.Allowed("")
+	}
+	obj := h.empty.DeepCopyObject().(T)
+	if err := json.Unmarshal(raw, obj); err != nil {
+		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decoding %s %s/%s: %w", req.Kind.Kind, req.Namespace, req.Name, err))
+	}
+	if obj.GetNamespace() == "" {
+		obj.SetNamespace(req.Namespace)
+	}
+	before, err := json.Marshal(obj)
+	if err != nil {
+		return admission.Errored(http.StatusInternalServerError, err)
+	}
+	if err := h.defaulter.Default(admission.NewContextWithRequest(ctx, req), obj); err != nil {
+		return refused(err)
+	}
+	defaulted, err := carryOver(raw, before, obj)
+	if err != nil {
+		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("defaulting %s %s/%s: %w", req.Kind.Kind, req.Namespace, req.Name, err))
+	}
+	return admission.PatchResponseFromRaw(raw, defaulted)
+}
+
+// carryOver applies the changes between before and after to raw.
+func carryOver(raw, before []byte, after any) ([]byte, error) {
+	defaulted, err := json.Marshal(after)
+	if err != nil {
+		return nil, err
+	}
+	change, err := jsonpatch.CreateMergePatch(before, defaulted)
+	if err != nil {
+		return nil, err
+	}
+	if string(change) == "{}" {
+		return raw, nil
+	}
+	return jsonpatch.MergePatch(raw, change)
+}
+
+func refused(err error) admission.Response {
+	if status, ok := err.(apierrors.APIStatus); ok { // Only an error that was created as an API status counts, not a wrapped one.
+		result := status.Status()
+		response := admission.Denied(result.Message)
+		response.Result = &result
+		return response
+	}
+	return admission.Denied(err.Error())
+}

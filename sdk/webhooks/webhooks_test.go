@@ -1,0 +1,69 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+type labeling struct{ err error }
+
+func (l labeling) Default(_ context.Context, m *clusterv1.Machine) error {
+	if m.Labels == nil {
+		m.Labels = map[string]string{}
+	}
+	m.Labels[clusterv1.ClusterNameLabel] = m.Spec.ClusterName
+	return l.err
+}
+
+func TestDefaultingChangesOnlyWhatWasDefaulted(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		raw    string
+		err    error
+		want   string
+		denied bool
+	}{
+		"Changed": {
+			reason: "a label is added; an empty list and unknown fields are kept, and no empty objects are added",
+			raw:    `{"metadata":{"name":"m","namespace":"ns"},"spec":{"clusterName":"c","unknown":[]}}`,
+			want:   `[{"op":"add","path":"/metadata/labels","value":{"cluster.x-k8s.io/cluster-name":"c"}}]`,
+		},
+		"Nothing": {
+			reason: "an object that has its defaults gets an empty patch",
+			raw:    `{"metadata":{"name":"m","namespace":"ns","labels":{"cluster.x-k8s.io/cluster-name":"c"}},"spec":{"clusterName":"c"}}`,
+			want:   `[]`,
+		},
+		"Refused": {
+			reason: "an error denies the request",
+			raw:    `{"metadata":{"name":"m","namespace":"ns"},"spec":{"clusterName":"c"}}`,
+			err:    errors.New("no"), denied: true, want: `null`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			hook := newDefaulting(&clusterv1.Machine{}, labeling{tc.err})
+			got := hook.Handler.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+				Namespace: "ns", Name: "m", Object: runtime.RawExtension{Raw: []byte(tc.raw)},
+			}})
+			if got.Allowed == tc.denied {
+				t.Fatalf("%s: allowed = %v", tc.reason, got.Allowed)
+			}
+			patch, err := json.Marshal(got.Patches)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, string(patch)); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
