@@ -37,7 +37,7 @@ const (
 func Classify(err error) Class {
 	var untrusted *tls.CertificateVerificationError
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.As(err, &untrusted):
+	case err == nil, errors.Is(err, context.Canceled), errors.As(err, &untrusted), mistyped(err):
 		return Permanent
 	case unavailable(err):
 		return Unavailable
@@ -64,6 +64,13 @@ func interrupted(err error) bool {
 	return errors.As(err, &request) || errors.As(err, &stream) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		utilnet.IsProbableEOF(err) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) ||
 		errors.As(err, &timeout) && timeout.Timeout() && timeout != context.DeadlineExceeded //nolint:errorlint // Others are equal to it.
+}
+
+// mistyped reports whether a server-side apply was rejected because the object has unknown fields, or fields of other types than the
+// schema has. API servers respond with an internal error to that.
+func mistyped(err error) bool {
+	_, responded := status(err)
+	return responded && strings.Contains(err.Error(), "failed to create typed patch object")
 }
 
 // unavailable reports whether the API server responded that it does not serve. Internal errors include a webhook that does not

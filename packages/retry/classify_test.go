@@ -98,6 +98,10 @@ func TestClassify(t *testing.T) {
 		{"a namespace that is being deleted", terminating, Outdated},
 		{"a namespace that does not exist", namespace, Permanent},
 
+		{"fields of the wrong type, applied", &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+			Message: "failed to create typed patch object (ns/c; cluster.x-k8s.io/v1beta1, Kind=Cluster): .spec.paused: expected boolean, got 1",
+		}}, Permanent},
 		{"invalid", apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "c", nil), Permanent},
 		{"a bad request about a connection", apierrors.NewBadRequest("the file says: connection reset by peer"), Permanent},
 		{"unauthorized", apierrors.NewUnauthorized("x"), Permanent},
