@@ -12,12 +12,6 @@ for webhooks in providers/*/internal/webhook; do
 done
 CONTROLLER_GEN=$PWD/bin/controller-gen examples/provider-hosts/generate.sh
 
-# Texts that users see, from the source of every component.
+# The OpenAPI document of the runtime hooks, from the compiled types.
 cd hack
-go run ./cmd/messages ..
-
-# The OpenAPI document of the runtime hooks.
 go run ./cmd/openapi ..
-
-# The exported API of the SDK.
-go run ./cmd/surface ../sdk

@@ -1,5 +1,5 @@
-// Command generate generates files from the Go types of the API: deep copy methods, CustomResourceDefinitions, and the
-// configuration of kube-state-metrics.
+// Command generate generates files from the source, which it parses without compiling it: deep copy methods, CustomResourceDefinitions,
+// the configuration of kube-state-metrics, the texts that users of each component see, and the exported API of the SDK.
 //
 // It takes the root of the repository as its only, optional argument; the default is the parent directory.
 package main
@@ -7,9 +7,12 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"sigs.k8s.io/cluster-api/hack/generate"
+	"sigs.k8s.io/cluster-api/hack/messages"
 	"sigs.k8s.io/cluster-api/hack/statemetrics"
+	"sigs.k8s.io/cluster-api/hack/surface"
 )
 
 func main() {
@@ -17,17 +20,25 @@ func main() {
 	if len(os.Args) > 1 {
 		root = os.Args[1]
 	}
-	changed, err := generate.Run(root)
-	if err == nil {
-		var more []string
-		more, err = statemetrics.Write(root)
-		changed = append(changed, more...)
+	// The configuration of kube-state-metrics needs the CustomResourceDefinitions.
+	for _, write := range []func(root string) ([]string, error){generate.Run, statemetrics.Write, messages.Write, api} {
+		changed, err := write(root)
+		for _, path := range changed {
+			fmt.Println(path)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "generate:", err)
+			os.Exit(1)
+		}
 	}
-	for _, path := range changed {
-		fmt.Println(path)
+}
+
+// api writes the exported API of the SDK.
+func api(root string) ([]string, error) {
+	dir := filepath.Join(root, "sdk")
+	changed, err := surface.Write(dir)
+	if !changed {
+		return nil, err
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "generate:", err)
-		os.Exit(1)
-	}
+	return []string{filepath.Join(dir, surface.File)}, err
 }

@@ -82,7 +82,8 @@ func (c *computation) machineDeployments(topologies []clusterv1.MachineDeploymen
 		if class.NamingStrategy != nil {
 			n.Template = class.NamingStrategy.Template
 		}
-		name, version, err := c.nameAndVersion(n, c.currentName(MachineDeploymentKind, topology.Name), c.Versions.MachineDeployments, &c.objects.DeploymentsWaiting)
+		existing := c.currentName(MachineDeploymentKind, topology.Name)
+		name, version, err := c.nameAndVersion(n, existing, c.Versions.MachineDeployments, &c.objects.DeploymentsWaiting)
 		if err != nil {
 			return err
 		}
@@ -92,7 +93,8 @@ func (c *computation) machineDeployments(topologies []clusterv1.MachineDeploymen
 		md := machineDeployment(c.Input, topology, class, name, version)
 		md.OnHold = slices.Contains(c.Versions.MachineDeployments.Pending, name)
 		c.objects.Workers = append(c.objects.Workers, md)
-		c.patch.MachineDeployments = append(c.patch.MachineDeployments, deploymentPatches(topology, md, c.Blueprint.Workers[WorkersID{MachineDeploymentKind, class.Class}]))
+		templates := c.Blueprint.Workers[WorkersID{MachineDeploymentKind, class.Class}]
+		c.patch.MachineDeployments = append(c.patch.MachineDeployments, deploymentPatches(topology, md, templates))
 	}
 	return nil
 }
@@ -108,7 +110,8 @@ func (c *computation) machinePools(topologies []clusterv1.MachinePoolTopology) e
 		if class.NamingStrategy != nil {
 			n.Template = class.NamingStrategy.Template
 		}
-		name, version, err := c.nameAndVersion(n, c.currentName(MachinePoolKind, topology.Name), c.Versions.MachinePools, &c.objects.PoolsWaiting)
+		existing := c.currentName(MachinePoolKind, topology.Name)
+		name, version, err := c.nameAndVersion(n, existing, c.Versions.MachinePools, &c.objects.PoolsWaiting)
 		if err != nil {
 			return err
 		}
@@ -121,7 +124,8 @@ func (c *computation) machinePools(topologies []clusterv1.MachinePoolTopology) e
 		}
 		mp.OnHold = slices.Contains(c.Versions.MachinePools.Pending, name)
 		c.objects.Workers = append(c.objects.Workers, mp)
-		c.patch.MachinePools = append(c.patch.MachinePools, poolPatches(topology, mp, c.Blueprint.Workers[WorkersID{MachinePoolKind, class.Class}]))
+		templates := c.Blueprint.Workers[WorkersID{MachinePoolKind, class.Class}]
+		c.patch.MachinePools = append(c.patch.MachinePools, poolPatches(topology, mp, templates))
 	}
 	return nil
 }
