@@ -17,7 +17,7 @@ const (
 // TestClusterIsCreatedAndDeleted generates a Cluster from a template, uses its kubeconfig, and deletes it.
 func TestClusterIsCreatedAndDeleted(t *testing.T) {
 	t.Parallel()
-	forBothTemplates(t, func(t *testing.T, w *World, template Template) {
+	forEachTemplate(t, func(t *testing.T, w *World, template Template) {
 		w.Class(template)
 		c := w.Subject(w.Generated(template, "demo", older, 1, 2))
 		healthy := c.NeverBlocked()
@@ -94,14 +94,13 @@ func TestClusterIsUpgraded(t *testing.T) {
 	for _, tc := range []struct {
 		reason                 string
 		controlPlanes, workers int
-		templates              func(*testing.T, func(*testing.T, *World, Template))
 	}{
-		{"a replacement joins before a single control plane Machine is deleted", 1, 1, forBothTemplates},
-		{"a control plane of three stays available", 3, 3, forEachTemplate},
+		{"a replacement joins before a single control plane Machine is deleted", 1, 1},
+		{"a control plane of three stays available", 3, 3},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			t.Parallel()
-			tc.templates(t, func(t *testing.T, w *World, template Template) {
+			forEachTemplate(t, func(t *testing.T, w *World, template Template) {
 				w.Class(template)
 				c := w.Subject(w.Generated(template, "upgrade", older, tc.controlPlanes, tc.workers))
 				upgrade(c, tc.controlPlanes, tc.workers)

@@ -30,32 +30,27 @@ func TestMain(m *testing.M) {
 // is available.
 func forEachTemplate(t *testing.T, journey func(*testing.T, *World, Template)) {
 	t.Helper()
-	withTemplates(t, testenv.Soak, journey)
-}
-
-// forBothTemplates is forEachTemplate with both templates in every run.
-func forBothTemplates(t *testing.T, journey func(*testing.T, *World, Template)) {
-	t.Helper()
-	withTemplates(t, func(testing.TB) {}, journey)
-}
-
-// withTemplates runs a journey with both templates; original can skip that of v1.7.
-func withTemplates(t *testing.T, original func(testing.TB), journey func(*testing.T, *World, Template)) {
-	t.Helper()
 	t.Run("own template", func(t *testing.T) {
 		t.Parallel()
 		w := shared.World(t)
 		journey(t, w, w.Tools.ProjectTemplate())
 	})
 	t.Run("template of v1.7", func(t *testing.T) {
-		original(t)
+		testenv.Soak(t)
 		t.Parallel()
-		w := shared.World(t)
-		template, exists := w.Tools.ReferenceTemplate()
-		if !exists {
-			t.Skipf("%s does not exist", template.Class)
-		}
-		w.Patient()
+		w, template := referenceTemplate(t)
 		journey(t, w, template)
 	})
+}
+
+// referenceTemplate returns the unmodified template of Cluster API v1.7. Its machines take their time to start.
+func referenceTemplate(t *testing.T) (*World, Template) {
+	t.Helper()
+	w := shared.World(t)
+	template, exists := w.Tools.ReferenceTemplate()
+	if !exists {
+		t.Skipf("%s does not exist", template.Class)
+	}
+	w.Patient()
+	return w, template
 }
