@@ -87,7 +87,7 @@ func TestDownloadsFail(t *testing.T) {
 				_, _ = w.Write(chunk) // It is memory.
 			}
 		}, []string{"the file is larger than 64Mi"}},
-		{"the server does not respond in time", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, []string{"Client.Timeout exceeded", noNetwork}},
+		{"the server does not respond in time", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, []string{"deadline exceeded", noNetwork}},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			w := newWorld(t)
