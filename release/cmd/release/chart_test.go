@@ -48,7 +48,7 @@ func ofRelease() release {
 // packaged returns the chart of the operator, and the operator.
 func (r release) packaged(t *testing.T) (*packagedChart, component) {
 	t.Helper()
-	components, err := loadComponents(r.files)
+	components, err := loadComponents(root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,7 @@ func TestOperatorIsApplied(t *testing.T) {
 // TestAssetsWithOneName checks that files of two components cannot overwrite each other.
 func TestAssetsWithOneName(t *testing.T) {
 	r := release{files: filesOf(root), version: "v2.0.5"}
-	components, err := loadComponents(r.files)
+	components, err := loadComponents(root)
 	if err != nil {
 		t.Fatal(err)
 	}
