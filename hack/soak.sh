@@ -44,7 +44,7 @@ stage race env ALL=1 hack/race.sh
 stage kubeadm kubeadm
 stage commands commands
 stage plans plans
-stage faults go run ./test/fault --budget "${hours}h" --seed "$(date +%j)" --worlds 2
+stage faults go run ./test/fault --budget "${hours}h" --seed $((10#$(date +%j))) --worlds 2
 stage fuzz env FUZZ_TIME="${hours}h" hack/fuzz.sh
 stage scale go run ./test/bench --scale 1000 --idle 1m
 stage health go run ./test/bench --health 3

@@ -19,8 +19,17 @@ func Run[S any](ctx context.Context, obj condition.Setter, s S, steps ...step.St
 // unwritten is a reconcile that only sets conditions in memory.
 type unwritten struct{ obj condition.Setter }
 
+// SetCondition implements current.Reconcile.
 func (u unwritten) SetCondition(c clusterv1.Condition) { condition.Set(u.obj, c) }
-func (unwritten) Checkpoint(context.Context) error     { return nil }
-func (unwritten) Record(current.Event)                 {}
-func (unwritten) StepDone(current.Step)                {}
-func (unwritten) Now() (now time.Time)                 { return now }
+
+// Checkpoint implements current.Reconcile.
+func (unwritten) Checkpoint(context.Context) error { return nil }
+
+// Record implements current.Reconcile.
+func (unwritten) Record(current.Event) {}
+
+// StepDone implements current.Reconcile.
+func (unwritten) StepDone(current.Step) {}
+
+// Now implements current.Reconcile.
+func (unwritten) Now() (now time.Time) { return now }
