@@ -31,11 +31,11 @@ func NewComponent() manager.Component {
 		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
 		WebhookService:   "hosts-webhook-service",
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
-			outside := step.OutsideOf(mgr, "hosts-manager", watch.Filter(env.WatchFilter))
-			return errors.Join(webhook.Register(mgr), step.Add(ctx, mgr, outside,
-				(&host.Controller{Outside: outside}).Declared(),
-				(&cluster.Controller{Outside: outside}).Declared(),
-				(&machine.Controller{Outside: outside}).Declared(),
+			clients := step.ClientsOf(mgr, "hosts-manager", watch.Filter(env.WatchFilter))
+			return errors.Join(webhook.Register(mgr), step.Add(ctx, mgr, clients,
+				(&host.Controller{Clients: clients}).Declared(),
+				(&cluster.Controller{Clients: clients}).Declared(),
+				(&machine.Controller{Clients: clients}).Declared(),
 			))
 		},
 	}

@@ -73,11 +73,11 @@ func nth(n int) netip.Addr {
 // start starts a process with a cache of its own.
 func (w *world) start() *process {
 	w.Cache = w.NewCache()
-	outside := w.ForController()
-	controller := pool.NewController(outside, inclusterv1.InClusterIPPoolKind, fmt.Sprintf("process-%d", len(w.processes)),
+	clients := w.ForController()
+	controller := pool.NewController(clients, inclusterv1.InClusterIPPoolKind, fmt.Sprintf("process-%d", len(w.processes)),
 		func() *inclusterv1.InClusterIPPool { return &inclusterv1.InClusterIPPool{} })
 	p := &process{
-		cache: w.Cache, pool: controller.Declared().Runner(outside), claims: (&claim.Controller{Outside: outside}).Declared().Runner(outside),
+		cache: w.Cache, pool: controller.Declared().Runner(clients), claims: (&claim.Controller{Clients: clients}).Declared().Runner(clients),
 	}
 	w.processes = append(w.processes, p)
 	return p

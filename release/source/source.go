@@ -22,7 +22,7 @@ type Source struct {
 	Time time.Time
 }
 
-// Read reads the state of the checkout in a folder. getenv returns environment variables. Outside of a repository,
+// Read reads the state of the checkout in a folder. getenv returns environment variables. Clients of a repository,
 // SOURCE_DATE_EPOCH is required.
 func Read(ctx context.Context, root string, getenv func(string) string) (Source, error) {
 	seconds := getenv("SOURCE_DATE_EPOCH")

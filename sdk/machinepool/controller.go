@@ -22,18 +22,18 @@ type Options struct {
 
 // Controller reconciles the pools of a provider.
 type Controller[P, M step.Object] struct {
-	step.Outside
+	step.Clients
 	provider Provider[P, M]
 }
 
 // New returns a controller. Tests use its Runner; managers use Setup.
-func New[P, M step.Object](provider Provider[P, M], outside step.Outside) *Controller[P, M] {
-	return &Controller[P, M]{Outside: outside, provider: provider}
+func New[P, M step.Object](provider Provider[P, M], clients step.Clients) *Controller[P, M] {
+	return &Controller[P, M]{Clients: clients, provider: provider}
 }
 
 // Setup adds the controller of a provider's pools to a manager.
 func Setup[P, M step.Object](ctx context.Context, mgr ctrl.Manager, provider Provider[P, M], o Options) error {
-	c := New(provider, step.OutsideOf(mgr, provider.Name+"-controller", o.Filter))
+	c := New(provider, step.ClientsOf(mgr, provider.Name+"-controller", o.Filter))
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = []step.Watch{
@@ -42,12 +42,12 @@ func Setup[P, M step.Object](ctx context.Context, mgr ctrl.Manager, provider Pro
 		step.Mapped(provider.NewMachine(provider.NewPool()), c.ofInfraMachine, c.infraMachineChanged()),
 		step.Mapped(&clusterv1.Cluster{}, watch.Labeled(c.Client, provider.NewPools()), watch.Cluster(watch.Paused, watch.InfrastructureReady)),
 	}
-	_, err := declared.Add(ctx, mgr, c.Outside)
+	_, err := declared.Add(ctx, mgr, c.Clients)
 	return err
 }
 
 // Runner returns the reconciler.
-func (c *Controller[P, M]) Runner() *step.Runner[P] { return c.declared().Runner(c.Outside) }
+func (c *Controller[P, M]) Runner() *step.Runner[P] { return c.declared().Runner(c.Clients) }
 
 // declared returns the declaration of the controller.
 func (c *Controller[P, M]) declared() step.Controller[P, *scope[P, M]] {

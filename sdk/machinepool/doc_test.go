@@ -9,6 +9,6 @@ import (
 )
 
 func TestStepsAreDocumented(t *testing.T) {
-	c := New(Provider[*dockerv1.DockerMachinePool, *dockerv1.DockerMachine]{}, step.Outside{})
+	c := New(Provider[*dockerv1.DockerMachinePool, *dockerv1.DockerMachine]{}, step.Clients{})
 	testenv.StepsDocumentedExcept(t, []string{"owners", "claim", "external"}, c.declared().Names())
 }

@@ -47,9 +47,9 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			return reference.Keys(m.Spec.Bootstrap.ConfigRef, &m.Spec.InfrastructureRef)
 		}}},
 	})}
-	outside := w.ForController()
-	w.client = outside.Client
-	w.follow = fakeapi.Follower(t, outside, &clusterv1.MachineList{})
+	clients := w.ForController()
+	w.client = clients.Client
+	w.follow = fakeapi.Follower(t, clients, &clusterv1.MachineList{})
 	w.follow.Watcher = external.NewWatcher(controller{}, w.informers)
 	return w
 }

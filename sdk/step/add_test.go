@@ -16,7 +16,7 @@ type addable struct {
 }
 
 // Add implements Addable.
-func (a *addable) Add(context.Context, ctrl.Manager, Outside) (controller.Controller, error) {
+func (a *addable) Add(context.Context, ctrl.Manager, Clients) (controller.Controller, error) {
 	a.added++
 	return nil, a.err
 }
@@ -37,7 +37,7 @@ func TestAdd(t *testing.T) {
 			for _, c := range tt.controllers {
 				all = append(all, c)
 			}
-			err := Add(t.Context(), nil, Outside{}, all...)
+			err := Add(t.Context(), nil, Clients{}, all...)
 			if (err == nil) != (len(tt.want) == 0) {
 				t.Errorf("error %v, want %v", err, tt.want)
 			}

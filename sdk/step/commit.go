@@ -26,7 +26,7 @@ const statusAttempts = 5
 
 // commit writes the changes of a reconcile to its object.
 type commit[T client.Object] struct {
-	outside   Outside
+	clients   Clients
 	newObject func() T
 	// before is the object as it was read; object is what the steps change.
 	before, object T
@@ -51,9 +51,9 @@ type commit[T client.Object] struct {
 	steps *stepLog
 }
 
-func newCommit[T client.Object](outside Outside, newObject func() T, obj T, steps *stepLog) *commit[T] {
+func newCommit[T client.Object](clients Clients, newObject func() T, obj T, steps *stepLog) *commit[T] {
 	c := &commit[T]{
-		outside: outside, newObject: newObject, steps: steps,
+		clients: clients, newObject: newObject, steps: steps,
 		before: obj.DeepCopyObject().(T), object: obj,
 		version: obj.GetResourceVersion(), generation: obj.GetGeneration(),
 	}
@@ -98,7 +98,7 @@ func (c *commit[T]) SetCondition(set clusterv1.Condition) { condition.Set(condit
 func (c *commit[T]) StepDone(s current.Step) { c.steps.add(s) }
 
 // Now implements current.Reconcile.
-func (c *commit[T]) Now() time.Time { return c.outside.Clock.Now() }
+func (c *commit[T]) Now() time.Time { return c.clients.Clock.Now() }
 
 // Record implements current.Reconcile.
 func (c *commit[T]) Record(e current.Event) { c.events = append(c.events, e) }
@@ -106,7 +106,7 @@ func (c *commit[T]) Record(e current.Event) { c.events = append(c.events, e) }
 func (c *commit[T]) emit() {
 	for _, e := range c.events {
 		if c.delayed == 0 || !e.WithStatus {
-			c.outside.Recorder.Event(c.object, e.Type, e.Reason, e.Message)
+			c.clients.Recorder.Event(c.object, e.Type, e.Reason, e.Message)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func (c *commit[T]) emit() {
 // all writes metadata, spec and status, each only if it changed. If the object does not exist any more, because its last
 // finalizer was removed, that is not an error.
 func (c *commit[T]) all(ctx context.Context) error {
-	condition.Stamp(conditionsOf(c.object), conditionsOf(c.before).GetConditions(), c.outside.Clock.Now())
+	condition.Stamp(conditionsOf(c.object), conditionsOf(c.before).GetConditions(), c.clients.Clock.Now())
 	c.observe()
 	if equality.Semantic.DeepEqual(c.before, c.object) {
 		return nil
@@ -158,7 +158,7 @@ func (c *commit[T]) Checkpoint(ctx context.Context) error {
 	if patch.holdsList() {
 		patch.require(c.version)
 	}
-	response, err := c.send(ctx, patch, c.outside.Client)
+	response, err := c.send(ctx, patch, c.clients.Client)
 	if err != nil {
 		return fmt.Errorf("writing metadata and spec: %w", err)
 	}
@@ -203,7 +203,7 @@ func (c *commit[T]) status(ctx context.Context) error {
 		if err := c.requireLatest(patch); err != nil {
 			return err
 		}
-		_, err := c.send(ctx, patch, statusOf{c.outside.Client})
+		_, err := c.send(ctx, patch, statusOf{c.clients.Client})
 		if err == nil {
 			return nil
 		}
@@ -211,7 +211,7 @@ func (c *commit[T]) status(ctx context.Context) error {
 			return fmt.Errorf("writing status: %w", err)
 		}
 		live := c.newObject()
-		if err := c.outside.Live.Get(ctx, client.ObjectKeyFromObject(c.object), live); err != nil {
+		if err := c.clients.Live.Get(ctx, client.ObjectKeyFromObject(c.object), live); err != nil {
 			return fmt.Errorf("reading the object again after a conflict: %w", err)
 		}
 		c.latest = live
@@ -222,7 +222,7 @@ func (c *commit[T]) status(ctx context.Context) error {
 // costs nothing; a conflict costs two requests.
 func (c *commit[T]) refresh(ctx context.Context) {
 	cached := c.newObject()
-	if c.outside.Client.Get(ctx, client.ObjectKeyFromObject(c.object), cached) == nil && newer(cached.GetResourceVersion(), c.latest.GetResourceVersion()) {
+	if c.clients.Client.Get(ctx, client.ObjectKeyFromObject(c.object), cached) == nil && newer(cached.GetResourceVersion(), c.latest.GetResourceVersion()) {
 		c.latest = cached
 	}
 }
@@ -287,11 +287,11 @@ func (c *commit[T]) send(ctx context.Context, patch document, to patcher) (T, er
 	}
 	response.SetName(c.object.GetName())
 	response.SetNamespace(c.object.GetNamespace())
-	requested := c.outside.Clock.Now()
+	requested := c.clients.Clock.Now()
 	if err := to.Patch(ctx, response, client.RawPatch(types.MergePatchType, raw)); err != nil {
 		return response, err
 	}
-	c.outside.Recent.Wrote(response, requested)
+	c.clients.Recent.Wrote(response, requested)
 	c.latest, c.wrote = response, true
 	return response, nil
 }

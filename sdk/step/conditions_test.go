@@ -32,7 +32,7 @@ func TestKindWithoutConditions(t *testing.T) {
 		Conditions: condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition}},
 		Progress:   &Progress{},
 	}
-	runner := declared.Runner(Outside{Client: c, Live: c, Recorder: recorder, Clock: testclock.NewFakePassiveClock(now)})
+	runner := declared.Runner(Clients{Client: c, Live: c, Recorder: recorder, Clock: testclock.NewFakePassiveClock(now)})
 	if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}); err != nil {
 		t.Fatal(err)
 	}

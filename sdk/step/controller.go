@@ -25,7 +25,7 @@ type Controller[T client.Object, S any] struct {
 	Name string
 	// New returns an empty object.
 	New func() T
-	// Cache has the objects of the kind. Nil: that of the manager has them. Outside.Client must read them from it, or from the API server.
+	// Cache has the objects of the kind. Nil: that of the manager has them. Clients.Client must read them from it, or from the API server.
 	Cache cache.Cache
 	// Events selects the events of objects of the kind itself. Nil: all, including the resyncs that --sync-period asks for.
 	Events predicate.Predicate
@@ -114,14 +114,14 @@ type Index struct {
 
 // Addable is a Controller of any kind.
 type Addable interface {
-	Add(ctx context.Context, mgr ctrl.Manager, outside Outside) (controller.Controller, error)
+	Add(ctx context.Context, mgr ctrl.Manager, clients Clients) (controller.Controller, error)
 }
 
 // Add adds controllers to a manager. It returns the errors of all that cannot be added.
-func Add(ctx context.Context, mgr ctrl.Manager, outside Outside, controllers ...Addable) error {
+func Add(ctx context.Context, mgr ctrl.Manager, clients Clients, controllers ...Addable) error {
 	var errs []error
 	for _, c := range controllers {
-		_, err := c.Add(ctx, mgr, outside)
+		_, err := c.Add(ctx, mgr, clients)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -129,13 +129,13 @@ func Add(ctx context.Context, mgr ctrl.Manager, outside Outside, controllers ...
 
 // Add adds the controller to a manager. The result can be given more sources, for kinds that are only known at run time; those
 // that do not need it use the function Add.
-func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, outside Outside) (controller.Controller, error) {
+func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, clients Clients) (controller.Controller, error) {
 	for _, i := range c.Indexes {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, i.Object, i.Field, i.Values); err != nil {
 			return nil, fmt.Errorf("indexing %T by %s: %w", i.Object, i.Field, err)
 		}
 	}
-	events := []predicate.Predicate{outside.Filter.Predicate()}
+	events := []predicate.Predicate{clients.Filter.Predicate()}
 	if c.Events != nil {
 		events = append(events, c.Events)
 	}
@@ -148,7 +148,7 @@ func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, outside Out
 	for _, add := range c.Watches {
 		b = add(b)
 	}
-	built, err := b.Build(c.Runner(outside))
+	built, err := b.Build(c.Runner(clients))
 	if err != nil {
 		return nil, fmt.Errorf("setting up controller %s: %w", c.Name, err)
 	}
@@ -156,9 +156,9 @@ func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, outside Out
 }
 
 // Runner returns the controller's reconciler.
-func (c Controller[T, S]) Runner(outside Outside) *Runner[T] {
+func (c Controller[T, S]) Runner(clients Clients) *Runner[T] {
 	return &Runner[T]{
-		Outside: outside, name: c.Name, newObject: c.New, conditions: c.Conditions, pausedBy: c.Paused, reconcile: c.reconcile,
+		Clients: clients, name: c.Name, newObject: c.New, conditions: c.Conditions, pausedBy: c.Paused, reconcile: c.reconcile,
 		observed: c.Observed, progress: c.Progress, metrics: newMetrics(ctrlmetrics.Registry),
 	}
 }

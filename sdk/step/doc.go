@@ -35,10 +35,10 @@
 // write they belong to. A step that requires its changes, such as a finalizer, to be in the API server before the next step runs
 // returns Checkpoint.
 //
-// Other objects are written through Outside: Create, Patch, Delete, SetConditions. A conflict, or an object that exists but is
+// Other objects are written through Clients: Create, Patch, Delete, SetConditions. A conflict, or an object that exists but is
 // not in the cache, is a stale error: the reconcile is retried with backoff, and is not logged as an error at first.
 //
-// Before a step does what cannot be undone, Outside.Latest reads what the decision depends on from the API server, and waits if the
+// Before a step does what cannot be undone, Clients.Latest reads what the decision depends on from the API server, and waits if the
 // cached copies are outdated.
 //
 // Metrics, all with the labels controller and step: capi_step_duration_seconds, capi_step_outcomes_total and

@@ -16,7 +16,7 @@ import (
 // CacheBackstop is the deadline of waits for the cache. Usually, the event that it lacks comes first.
 const CacheBackstop = 10 * time.Second
 
-// Read is an object that a decision depends on: the reconciled one, or another one, such as its Cluster. See Outside.Latest.
+// Read is an object that a decision depends on: the reconciled one, or another one, such as its Cluster. See Clients.Latest.
 type Read struct {
 	cached, live client.Object
 	same         func() bool
@@ -36,7 +36,7 @@ func Reread[T client.Object](cached, live T, same func(live, cached T) bool) Rea
 // different in the cache, or if it is a Cluster with spec.paused. That is the rule of the Runner: spec.paused of a Cluster pauses all
 // objects of the Cluster, and the annotation only the object that has it. A Cluster that is moved away is paused, and its objects
 // disappear one after another.
-func (o Outside) Latest(ctx context.Context, reads ...Read) (Result, error) {
+func (o Clients) Latest(ctx context.Context, reads ...Read) (Result, error) {
 	outdated, err := Outdated(ctx, o.Live, reads...)
 	if err != nil || outdated == "" {
 		return Done(), err
@@ -44,7 +44,7 @@ func (o Outside) Latest(ctx context.Context, reads ...Read) (Result, error) {
 	return WaitAtMost(CacheBackstop, "the cache to show "+outdated), nil
 }
 
-// Outdated is Outside.Latest for code that does not wait: it returns what the cache does not show yet, such as "the latest Machine m";
+// Outdated is Clients.Latest for code that does not wait: it returns what the cache does not show yet, such as "the latest Machine m";
 // empty if it is up to date.
 func Outdated(ctx context.Context, from client.Reader, reads ...Read) (string, error) {
 	for _, r := range reads {

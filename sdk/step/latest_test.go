@@ -45,10 +45,10 @@ func pausings(ofCluster bool) []pausing {
 
 // guarded returns a reconciler whose only step records whether it acts, behind the guard.
 func guarded[T step.Object](s *fakeapi.Server, fresh func() T, cluster client.ObjectKey, outcome *string) *step.Runner[T] {
-	outside := s.ForController()
+	clients := s.ForController()
 	cached := func(ctx context.Context) (*clusterv1.Cluster, error) {
 		c := &clusterv1.Cluster{}
-		return c, outside.Client.Get(ctx, cluster, c)
+		return c, clients.Client.Get(ctx, cluster, c)
 	}
 	*outcome = skips
 	return step.Controller[T, T]{
@@ -62,13 +62,13 @@ func guarded[T step.Object](s *fakeapi.Server, fresh func() T, cluster client.Ob
 			if err != nil {
 				return step.Done(), err
 			}
-			result, err := outside.Latest(ctx, step.Reread(c, &clusterv1.Cluster{}, nil), step.Reread(own, fresh(), nil))
+			result, err := clients.Latest(ctx, step.Reread(c, &clusterv1.Cluster{}, nil), step.Reread(own, fresh(), nil))
 			if *outcome = acts; result.Ends() {
 				*outcome = waits
 			}
 			return result, err
 		})},
-	}.Runner(outside)
+	}.Runner(clients)
 }
 
 // testPausing pauses an object in all ways, in the cache, in the API server, and in both.
@@ -185,10 +185,10 @@ func TestLatest(t *testing.T) {
 				}
 				return tc.err
 			}
-			outside := s.ForController()
+			clients := s.ForController()
 			cached := &clusterv1.MachineSet{}
-			testenv.Must(t, outside.Client.Get(t.Context(), client.ObjectKeyFromObject(set), cached))
-			result, err := outside.Latest(t.Context(), step.Reread(cached, &clusterv1.MachineSet{}, generation))
+			testenv.Must(t, clients.Client.Get(t.Context(), client.ObjectKeyFromObject(set), cached))
+			result, err := clients.Latest(t.Context(), step.Reread(cached, &clusterv1.MachineSet{}, generation))
 			got := result.Waiting()
 			if err != nil {
 				got = err.Error()

@@ -51,7 +51,7 @@ func TestFacts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := machine()
 			condition.Set(m, was)
-			commit := newCommit(Outside{Clock: testclock.NewFakePassiveClock(now)}, func() *clusterv1.Machine { return &clusterv1.Machine{} }, m, nil)
+			commit := newCommit(Clients{Clock: testclock.NewFakePassiveClock(now)}, func() *clusterv1.Machine { return &clusterv1.Machine{} }, m, nil)
 			one := Do("one", func(context.Context, int) (Result, error) { return c.result, c.err }).Sets(kind)
 			_, _ = Run(commit.into(t.Context()), 0, one)
 			if diff := cmp.Diff(&c.want, condition.Get(m, kind)); diff != "" {

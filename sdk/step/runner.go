@@ -33,8 +33,8 @@ type Object interface {
 	condition.Setter
 }
 
-// Outside is what a controller needs to access the API server.
-type Outside struct {
+// Clients is what a controller needs to access the API server.
+type Clients struct {
 	Client client.Client
 	// Live reads without the cache: after conflicts, and where a stale cache would be dangerous.
 	Live     client.Reader
@@ -46,9 +46,9 @@ type Outside struct {
 	Filter watch.Filter
 }
 
-// OutsideOf returns the Outside of a manager. Events are recorded under the controller's name.
-func OutsideOf(mgr ctrl.Manager, controllerName string, filter watch.Filter) Outside {
-	return Outside{
+// ClientsOf returns the Clients of a manager. Events are recorded under the controller's name.
+func ClientsOf(mgr ctrl.Manager, controllerName string, filter watch.Filter) Clients {
+	return Clients{
 		Filter:   filter,
 		Client:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
@@ -59,7 +59,7 @@ func OutsideOf(mgr ctrl.Manager, controllerName string, filter watch.Filter) Out
 
 // Runner is the reconciler of a Controller.
 type Runner[T client.Object] struct {
-	Outside
+	Clients
 	name       string
 	newObject  func() T
 	conditions condition.Kind
@@ -161,7 +161,7 @@ func (r *Runner[T]) paused(ctx context.Context, obj T) (bool, error) {
 // run runs the steps and writes their changes, even if one of them failed.
 func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
 	steps := &stepLog{controller: r.name, metrics: r.metrics}
-	commit := newCommit(r.Outside, r.newObject, obj, steps)
+	commit := newCommit(r.Clients, r.newObject, obj, steps)
 	result, err := r.reconcile(commit.into(ctx), obj)
 	if err == nil {
 		commit.observed, commit.delay = r.observed, r.delay(commit)

@@ -55,7 +55,7 @@ func newWorld(t *testing.T, do func(context.Context, *clusterv1.Machine) (Result
 			},
 		}).Build()
 	w.runner = &Runner[*clusterv1.Machine]{
-		Outside:    Outside{Client: w.Client, Live: w.Client, Recorder: w.events, Clock: testclock.NewFakePassiveClock(now)},
+		Clients:    Clients{Client: w.Client, Live: w.Client, Recorder: w.events, Clock: testclock.NewFakePassiveClock(now)},
 		newObject:  func() *clusterv1.Machine { return &clusterv1.Machine{} },
 		conditions: condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition}},
 		name:       "machine",

@@ -197,19 +197,19 @@ func TestCreateIn(t *testing.T) {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := newWorld(t, nil)
 			other, own := &missing{Reader: w, until: 3}, &missing{Reader: w}
-			outside := w.runner.Outside
-			outside.Client = reading{outside.Client, own}
+			clients := w.runner.Clients
+			clients.Client = reading{clients.Client, own}
 			var in client.Reader
 			if tt.cached {
 				in = other
 			}
-			if err := outside.CreateIn(t.Context(), in, machine()); err != nil {
+			if err := clients.CreateIn(t.Context(), in, machine()); err != nil {
 				t.Fatal(err)
 			}
 			if other.reads != tt.reads || own.reads != 0 {
 				t.Errorf("%d reads of the other cache, want %d; %d of the client, want none", other.reads, tt.reads, own.reads)
 			}
-			if err := outside.CreateIn(t.Context(), in, machine()); !IsStale(err) {
+			if err := clients.CreateIn(t.Context(), in, machine()); !IsStale(err) {
 				t.Errorf("creating it again: error %v, want a stale one", err)
 			}
 		})

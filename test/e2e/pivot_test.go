@@ -12,11 +12,11 @@ import (
 
 // pivot moves the objects of the cluster out of the management cluster that has created it, into itself. There it scales itself up, and there
 // is called. Then its objects move back. No machine is replaced, and the API server responds throughout.
-func (m *management) pivot(outside *journey.World, there func()) {
+func (m *management) pivot(clients *journey.World, there func()) {
 	t, c := m.t, m.subject
 	t.Helper()
 	api := writes(t, c)
-	inside := outside.Tools.Connect(t, m.kubeconfig)
+	inside := clients.Tools.Connect(t, m.kubeconfig)
 	w := moved(t, "moved into itself", c, inside, 1)
 	machines := containers(t, c.Name)
 	own := c.Moved(w)
@@ -30,7 +30,7 @@ func (m *management) pivot(outside *journey.World, there func()) {
 		}
 	}
 	there()
-	m.subject = own.Moved(moved(t, "moved back", own, outside.Management, 2))
+	m.subject = own.Moved(moved(t, "moved back", own, clients.Management, 2))
 	api.end(10 * time.Second)
 }
 

@@ -146,7 +146,7 @@ func (w *world) install() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.outside(filepath.Join(repository, "infrastructure-hosts", "v0.1.0", "infrastructure-components.yaml"), webhooks.Addr().(*net.TCPAddr).Port)
+	w.clients(filepath.Join(repository, "infrastructure-hosts", "v0.1.0", "infrastructure-components.yaml"), webhooks.Addr().(*net.TCPAddr).Port)
 	w.clusterctl("init", "--core", "cluster-api", "--bootstrap", "kubeadm", "--control-plane", "kubeadm", "--infrastructure", "hosts")
 	w.manage(webhooks)
 	w.eventually("the webhooks to answer", func() error {
@@ -156,7 +156,7 @@ func (w *world) install() {
 }
 
 // outside makes the components those of a manager that runs as a process outside the cluster, as the book describes it.
-func (w *world) outside(components string, port int) {
+func (w *world) clients(components string, port int) {
 	w.t.Helper()
 	w.edit(components, "  ports:\n  - port: 443\n    targetPort: webhook-server\n  selector:\n    cluster.x-k8s.io/provider: infrastructure-hosts\n",
 		"  type: ExternalName\n  externalName: 127.0.0.1\n")

@@ -38,8 +38,8 @@ func TestRecords(t *testing.T) {
 	over(t, func(t *testing.T, s *fakeapi.Server, build object.Builder) {
 		m := build.Machine("m")
 		testenv.Must(t, s.Create(t.Context(), build.Cluster()))
-		outside := s.ForController()
-		c := outside.Client
+		clients := s.ForController()
+		c := clients.Client
 		testenv.Must(t, c.Create(t.Context(), m))
 		before := m.DeepCopy()
 		m.Labels["a"] = "b"
@@ -47,7 +47,7 @@ func TestRecords(t *testing.T) {
 		before = m.DeepCopy()
 		m.Status.Phase = "Running"
 		testenv.Must(t, c.Status().Patch(t.Context(), m, client.MergeFrom(before)), c.Get(t.Context(), client.ObjectKeyFromObject(m), m))
-		testenv.Must(t, outside.Live.Get(t.Context(), client.ObjectKeyFromObject(m), m), outside.Live.List(t.Context(), &clusterv1.MachineList{}))
+		testenv.Must(t, clients.Live.Get(t.Context(), client.ObjectKeyFromObject(m), m), clients.Live.List(t.Context(), &clusterv1.MachineList{}))
 		if err := c.Create(t.Context(), build.Machine("m")); !apierrors.IsAlreadyExists(err) {
 			t.Errorf("creating it again: %v", err)
 		}
@@ -83,10 +83,10 @@ func TestStaleCache(t *testing.T) {
 	over(t, func(t *testing.T, s *fakeapi.Server, build object.Builder) {
 		a, b := build.Machine("a"), build.Machine("b", object.ControlPlane)
 		testenv.Must(t, s.Create(t.Context(), a), s.Create(t.Context(), b))
-		outside := s.ForController()
+		clients := s.ForController()
 		check := func(reason string, want map[string]string, opts ...client.ListOption) {
 			t.Helper()
-			if diff := cmp.Diff(want, names(t, outside.Client, build, opts...)); diff != "" {
+			if diff := cmp.Diff(want, names(t, clients.Client, build, opts...)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", reason, diff)
 			}
 		}
@@ -96,7 +96,7 @@ func TestStaleCache(t *testing.T) {
 		testenv.Must(t, s.Status().Update(t.Context(), a), s.Delete(t.Context(), b), s.Create(t.Context(), build.Machine("c")))
 		check("all changes are missing", map[string]string{"a": "", "b": ""})
 		check("selectors apply", map[string]string{"b": ""}, client.HasLabels{clusterv1.MachineControlPlaneLabel})
-		if diff := cmp.Diff(map[string]string{"a": "Running", "c": ""}, names(t, outside.Live, build)); diff != "" {
+		if diff := cmp.Diff(map[string]string{"a": "Running", "c": ""}, names(t, clients.Live, build)); diff != "" {
 			t.Errorf("live reads (-want +got):\n%s", diff)
 		}
 		s.Cache.Show(a)
@@ -109,7 +109,7 @@ func TestStaleCache(t *testing.T) {
 		check("single objects", map[string]string{"a": "Running", "c": ""})
 		s.Cache = s.NewCache()
 		check("another process has another cache, this one keeps its own", map[string]string{"a": "Running", "c": ""})
-		outside = s.ForController()
+		clients = s.ForController()
 		check("which is up to date", map[string]string{"c": "", "d": ""})
 	})
 }
@@ -126,8 +126,8 @@ func TestOtherTypes(t *testing.T) {
 	s.Cache.Show(object.Builder{}.Provided(kind, "t", object.Fields{"spec": object.Fields{"size": int64(3)}}))
 	version := "v1.30.0"
 	s.Cache.Show(object.Builder{}.Machine("m", func(m *clusterv1.Machine) { m.Spec.Version = &version }))
-	outside := s.ForController()
-	thing, err := fakeapi.External(outside).Get(t.Context(), object.Reference(kind, "t"), "default")
+	clients := s.ForController()
+	thing, err := fakeapi.External(clients).Get(t.Context(), object.Reference(kind, "t"), "default")
 	testenv.Must(t, err)
 	if diff := cmp.Diff(object.Fields{"size": int64(3)}, thing.Object["spec"]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -135,12 +135,12 @@ func TestOtherTypes(t *testing.T) {
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 	s.Cache.Show(object.CRD(kind, "v1alpha1"))
-	testenv.Must(t, outside.Client.Get(t.Context(), client.ObjectKey{Name: "things.infrastructure.example.com"}, crd))
+	testenv.Must(t, clients.Client.Get(t.Context(), client.ObjectKey{Name: "things.infrastructure.example.com"}, crd))
 	if got := crd.Labels["cluster.x-k8s.io/v1beta1"]; got != "v1alpha1_v1" {
 		t.Errorf("the label is %q", got)
 	}
 	list := &clusterv1.MachineList{}
-	testenv.Must(t, outside.Client.List(t.Context(), list, client.MatchingFields{"version": version}))
+	testenv.Must(t, clients.Client.List(t.Context(), list, client.MatchingFields{"version": version}))
 	if len(list.Items) != 1 {
 		t.Errorf("the index has %d Machines", len(list.Items))
 	}

@@ -45,10 +45,10 @@ type Options struct {
 // Its fields must not be changed or read while a controller is running in another goroutine.
 type Server struct {
 	client.Client
-	// Cache is what the controllers of the next ForController read without step.Outside.Live. Each process has a cache: assign another
+	// Cache is what the controllers of the next ForController read without step.Clients.Live. Each process has a cache: assign another
 	// one (NewCache) for the next process.
 	Cache *View
-	// Live is what controllers read with step.Outside.Live. It has objects that the API server does not have if a test shows them.
+	// Live is what controllers read with step.Clients.Live. It has objects that the API server does not have if a test shows them.
 	Live     *View
 	Recorder *record.FakeRecorder
 	// Clock starts at object.Now for a Server in memory, at the current time otherwise.
@@ -113,13 +113,13 @@ func (s *Server) NewCache() *View {
 }
 
 // ForController returns what a controller of a process with the current Cache uses.
-func (s *Server) ForController() step.Outside {
+func (s *Server) ForController() step.Clients {
 	cache := s.Cache
 	live := interceptor.NewClient(s.direct, s.reads(s.Live, false))
 	funcs := s.writes()
 	cached := s.reads(cache, true)
 	funcs.Get, funcs.List = cached.Get, cached.List
-	return step.Outside{Client: interceptor.NewClient(s.direct, funcs), Live: live, Recorder: s.Recorder, Clock: s.Clock}
+	return step.Clients{Client: interceptor.NewClient(s.direct, funcs), Live: live, Recorder: s.Recorder, Clock: s.Clock}
 }
 
 // Events returns the events that were recorded since the last call, such as "Normal Provisioned Cluster c is Provisioned".
@@ -132,20 +132,20 @@ func (s *Server) Events() []string {
 }
 
 // External returns a reader of provider objects for a controller.
-func External(outside step.Outside) external.Reader {
-	return external.Reader{Client: outside.Client, Versions: contract.APIVersions{Reader: outside.Client}}
+func External(clients step.Clients) external.Reader {
+	return external.Reader{Client: clients.Client, Versions: contract.APIVersions{Reader: clients.Client}}
 }
 
 // Follower returns a follower of the references of the objects in referrers, an empty list, for a controller. It has no Live, and its
 // watches never send an event.
-func Follower(t testing.TB, outside step.Outside, referrers client.ObjectList) *reference.Follower {
+func Follower(t testing.TB, clients step.Clients, referrers client.ObjectList) *reference.Follower {
 	t.Helper()
-	kind, err := kindOf(referrers, outside.Client.Scheme())
+	kind, err := kindOf(referrers, clients.Client.Scheme())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &reference.Follower{
-		Client: outside.Client, Reader: External(outside), Kind: kind, Referrers: referrers,
+		Client: clients.Client, Reader: External(clients), Kind: kind, Referrers: referrers,
 		Watcher: external.NewWatcher(watches{}, &informertest.FakeInformers{}),
 	}
 }

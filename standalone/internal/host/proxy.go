@@ -214,20 +214,20 @@ func (h *host) endpoint(namespace string, selector labels.Selector) *instance {
 // forward copies data between conn and an external address, until both sides are done.
 func forward(ctx context.Context, address string, conn net.Conn) error {
 	var dialer net.Dialer
-	outside, err := dialer.DialContext(ctx, "tcp", address)
+	clients, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
 	_ = conn.SetDeadline(time.Time{}) // the deadline was for connecting
 	if err := answer(conn); err != nil {
-		return errors.Join(err, outside.Close())
+		return errors.Join(err, clients.Close())
 	}
 	go func() {
-		_, _ = io.Copy(outside, conn)
-		_ = outside.Close()
+		_, _ = io.Copy(clients, conn)
+		_ = clients.Close()
 	}()
 	go func() {
-		_, _ = io.Copy(conn, outside)
+		_, _ = io.Copy(conn, clients)
 		_ = conn.Close()
 	}()
 	return nil

@@ -38,13 +38,13 @@ func (d *deadlines) now() time.Time {
 // deadline.
 func TestForwardedConnectionsHaveNoDeadline(t *testing.T) {
 	t.Parallel()
-	outside, err := net.Listen("tcp", "127.0.0.1:0")
+	clients, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer outside.Close()
+	defer clients.Close()
 	go func() {
-		if conn, err := outside.Accept(); err == nil {
+		if conn, err := clients.Accept(); err == nil {
 			_, _ = io.Copy(conn, conn)
 			_ = conn.Close()
 		}
@@ -57,7 +57,7 @@ func TestForwardedConnectionsHaveNoDeadline(t *testing.T) {
 		(&proxy{host: &host{Options: Options{Logger: logr.Discard()}}}).serve(t.Context(), recorded)
 	}()
 	// By name: a Service is asked for by its address.
-	_, port, _ := net.SplitHostPort(outside.Addr().String())
+	_, port, _ := net.SplitHostPort(clients.Addr().String())
 	fmt.Fprintf(near, "CONNECT localhost:%s HTTP/1.1\r\nHost: localhost\r\n\r\n", port)
 	in := bufio.NewReader(near)
 	response, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect})

@@ -17,7 +17,7 @@ import (
 )
 
 // Controller reconciles HostClusters.
-type Controller struct{ step.Outside }
+type Controller struct{ step.Clients }
 
 // Declared returns the controller. It ignores HostClusters that are managed externally.
 func (c *Controller) Declared() step.Controller[*hostsv1.HostCluster, *hostsv1.HostCluster] {

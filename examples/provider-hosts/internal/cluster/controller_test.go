@@ -63,7 +63,7 @@ func TestReconcile(t *testing.T) {
 			})
 			c := &Controller{there.ForController()}
 			key := client.ObjectKeyFromObject(obj)
-			if _, err := c.Declared().Runner(c.Outside).Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
+			if _, err := c.Declared().Runner(c.Clients).Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
 				t.Fatal(err)
 			}
 			testenv.Must(t, there.Get(t.Context(), key, obj))

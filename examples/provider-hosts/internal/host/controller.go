@@ -17,7 +17,7 @@ import (
 )
 
 // Controller reconciles Hosts.
-type Controller struct{ step.Outside }
+type Controller struct{ step.Clients }
 
 // Declared returns the controller.
 func (c *Controller) Declared() step.Controller[*hostsv1.Host, *hostsv1.Host] {

@@ -80,7 +80,7 @@ func TestDeletion(t *testing.T) {
 			testenv.Must(t, there.Delete(t.Context(), host))
 			c := &Controller{there.ForController()}
 			key := client.ObjectKeyFromObject(host)
-			if _, err := c.Declared().Runner(c.Outside).Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
+			if _, err := c.Declared().Runner(c.Clients).Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
 				t.Fatal(err)
 			}
 			got := &hostsv1.Host{}

@@ -32,7 +32,7 @@ const (
 )
 
 // Controller reconciles HostMachines.
-type Controller struct{ step.Outside }
+type Controller struct{ step.Clients }
 
 // scope is the state that the steps share.
 type scope struct {

@@ -104,7 +104,7 @@ func newKilled(t *testing.T) *killed {
 // reconcile is a manager's.
 func (w *killed) reconcile(ctx context.Context) error {
 	c := newController(w.there)
-	_, err := c.Declared().Runner(c.Outside).Reconcile(ctx, w.request)
+	_, err := c.Declared().Runner(c.Clients).Reconcile(ctx, w.request)
 	return err
 }
 

@@ -46,7 +46,7 @@ type Options struct {
 
 // Controller reconciles KubeadmConfigs.
 type Controller struct {
-	step.Outside
+	step.Clients
 	// cached only reads from the cache: missing Secrets cost no request.
 	cached    client.Reader
 	workloads Workloads
@@ -65,7 +65,7 @@ func conditions() condition.Kind {
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.OutsideOf(mgr, "kubeadmconfig-controller", o.Filter), cached: mgr.GetCache(), workloads: o.Clusters,
+	c := &Controller{Clients: step.ClientsOf(mgr, "kubeadmconfig-controller", o.Filter), cached: mgr.GetCache(), workloads: o.Clusters,
 		ignition: o.Ignition, pools: o.Pools, tokenTTL: o.TokenTTL, keys: o.Keys}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
@@ -77,7 +77,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if o.Pools {
 		declared.Watches = append(declared.Watches, step.Mapped(&clusterv1.MachinePool{}, ofMachinePool, watch.Created()))
 	}
-	return step.Add(ctx, mgr, c.Outside, declared)
+	return step.Add(ctx, mgr, c.Clients, declared)
 }
 
 // declared returns the controller's declaration. Deletion needs no steps.

@@ -29,7 +29,7 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 	if !s.isControlPlane() || !canInitialize(spec) {
 		return awaitControlPlane(s, 0, "the control plane of Cluster "+s.cluster.Name+" to be initialized"), nil
 	}
-	heldBy, err := c.locks.acquire(ctx, c.Outside, s.cluster, s.machine.Name)
+	heldBy, err := c.locks.acquire(ctx, c.Clients, s.cluster, s.machine.Name)
 	if err != nil {
 		return step.Done(), err
 	}
@@ -78,7 +78,7 @@ func (c *Controller) first(ctx context.Context, s *scope) (bool, error) {
 	if err == nil && live.UID == s.cluster.UID && !condition.IsTrue(live, clusterv1.ControlPlaneInitializedCondition) {
 		return true, nil
 	}
-	return false, c.locks.drop(ctx, c.Outside, s.cluster)
+	return false, c.locks.drop(ctx, c.Clients, s.cluster)
 }
 
 // awaitControlPlane sets the condition for a Machine whose data requires an initialized control plane.

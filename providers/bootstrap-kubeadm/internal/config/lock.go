@@ -50,7 +50,7 @@ func lockName(cluster *clusterv1.Cluster) string { return cluster.Name + "-lock"
 
 // acquire takes the lock for a Machine, or returns its holder; empty if it was just released. A holder that does not
 // exist any more loses the lock, and so does a Cluster that was replaced by this one; the caller must retry.
-func (l *locks) acquire(ctx context.Context, outside step.Outside, cluster *clusterv1.Cluster, machine string) (heldBy string, err error) {
+func (l *locks) acquire(ctx context.Context, clients step.Clients, cluster *clusterv1.Cluster, machine string) (heldBy string, err error) {
 	information, err := json.Marshal(holder{machine})
 	if err != nil {
 		return "", err
@@ -65,7 +65,7 @@ func (l *locks) acquire(ctx context.Context, outside step.Outside, cluster *clus
 		},
 		Data: map[string]string{lockKey: string(information)},
 	}
-	err = outside.CreateIn(ctx, nil, lock)
+	err = clients.CreateIn(ctx, nil, lock)
 	if err == nil {
 		l.took(cluster.UID, lock)
 		return machine, nil
@@ -73,7 +73,7 @@ func (l *locks) acquire(ctx context.Context, outside step.Outside, cluster *clus
 	if !apierrors.IsAlreadyExists(err) {
 		return "", fmt.Errorf("creating the init lock %s: %w", lock.Name, err)
 	}
-	lock, err = readLock(ctx, outside.Live, cluster)
+	lock, err = readLock(ctx, clients.Live, cluster)
 	if err != nil || lock == nil {
 		return "", err
 	}
@@ -83,15 +83,15 @@ func (l *locks) acquire(ctx context.Context, outside step.Outside, cluster *clus
 			lock.Namespace, lock.Name, lockKey, err)
 	}
 	if !guards(lock, cluster) {
-		return "", replace(ctx, outside, cluster, lock)
+		return "", replace(ctx, clients, cluster, lock)
 	}
 	if held.MachineName == machine {
 		return machine, nil
 	}
 	other := &clusterv1.Machine{}
-	err = outside.Live.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: held.MachineName}, other)
+	err = clients.Live.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: held.MachineName}, other)
 	if apierrors.IsNotFound(err) || err == nil && other.Spec.ClusterName != cluster.Name {
-		return held.MachineName, remove(ctx, outside, lock)
+		return held.MachineName, remove(ctx, clients, lock)
 	}
 	return held.MachineName, err
 }
@@ -123,33 +123,33 @@ func guards(lock *corev1.ConfigMap, cluster *clusterv1.Cluster) bool {
 
 // replace deletes the lock of a deleted Cluster, which the garbage collector may do at any time: its holder
 // could lose it during initialization. If our own copy of the Cluster is the deleted one, it does nothing.
-func replace(ctx context.Context, outside step.Outside, cluster *clusterv1.Cluster, lock *corev1.ConfigMap) error {
+func replace(ctx context.Context, clients step.Clients, cluster *clusterv1.Cluster, lock *corev1.ConfigMap) error {
 	now := &clusterv1.Cluster{}
-	if err := outside.Live.Get(ctx, client.ObjectKeyFromObject(cluster), now); err != nil {
+	if err := clients.Live.Get(ctx, client.ObjectKeyFromObject(cluster), now); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if now.UID != cluster.UID {
 		return nil
 	}
-	return remove(ctx, outside, lock)
+	return remove(ctx, clients, lock)
 }
 
 // remove deletes a lock as it was read. If it was written since, the error is stale.
-func remove(ctx context.Context, outside step.Outside, lock *corev1.ConfigMap) error {
-	if err := outside.Delete(ctx, lock); err != nil {
+func remove(ctx context.Context, clients step.Clients, lock *corev1.ConfigMap) error {
+	if err := clients.Delete(ctx, lock); err != nil {
 		return fmt.Errorf("deleting the init lock %s: %w", lock.Name, err)
 	}
 	return nil
 }
 
 // release releases the lock of a cluster whose control plane has been initialized, once per process.
-func (l *locks) release(ctx context.Context, outside step.Outside, cluster *clusterv1.Cluster) error {
-	now := outside.Clock.Now()
+func (l *locks) release(ctx context.Context, clients step.Clients, cluster *clusterv1.Cluster) error {
+	now := clients.Clock.Now()
 	initialized := condition.Get(cluster, clusterv1.ControlPlaneInitializedCondition)
 	if initialized == nil || now.Sub(initialized.LastTransitionTime.Time) > releaseWindow || !l.firstRelease(cluster.UID, now) {
 		return nil
 	}
-	if err := l.drop(ctx, outside, cluster); err != nil {
+	if err := l.drop(ctx, clients, cluster); err != nil {
 		l.forget(cluster.UID)
 		return err
 	}
@@ -158,17 +158,17 @@ func (l *locks) release(ctx context.Context, outside step.Outside, cluster *clus
 
 // drop deletes the lock of a cluster, if it has one. The one that this process created is not read, unless it was written
 // since: the deletion requires its resource version.
-func (l *locks) drop(ctx context.Context, outside step.Outside, cluster *clusterv1.Cluster) error {
+func (l *locks) drop(ctx context.Context, clients step.Clients, cluster *clusterv1.Cluster) error {
 	if lock := l.tookBack(cluster.UID); lock != nil {
-		if err := remove(ctx, outside, lock); !apierrors.IsConflict(err) {
+		if err := remove(ctx, clients, lock); !apierrors.IsConflict(err) {
 			return err
 		}
 	}
-	lock, err := readLock(ctx, outside.Live, cluster)
+	lock, err := readLock(ctx, clients.Live, cluster)
 	if err != nil || lock == nil || !guards(lock, cluster) {
 		return err
 	}
-	return remove(ctx, outside, lock)
+	return remove(ctx, clients, lock)
 }
 
 // took remembers a lock that this process created.

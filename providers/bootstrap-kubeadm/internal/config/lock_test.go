@@ -42,7 +42,7 @@ func TestAcquire(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := newWorld(t, tt.objects...)
-			got, err := w.c.locks.acquire(t.Context(), w.c.Outside, newCluster(), "a")
+			got, err := w.c.locks.acquire(t.Context(), w.c.Clients, newCluster(), "a")
 			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
 				t.Fatalf("err = %v, want one that contains %q", err, tt.err)
 			}
@@ -62,7 +62,7 @@ func TestAcquire(t *testing.T) {
 
 func TestLockBelongsToCluster(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.c.locks.acquire(t.Context(), w.c.Outside, newCluster(), "a"); err != nil {
+	if _, err := w.c.locks.acquire(t.Context(), w.c.Clients, newCluster(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	lock := get(t, w, "test-lock", &corev1.ConfigMap{})
@@ -83,7 +83,7 @@ func TestOneOfManyAcquires(t *testing.T) {
 	for i := range machines {
 		all.Go(func() {
 			var err error
-			if held[i], err = w.c.locks.acquire(t.Context(), w.c.Outside, newCluster(), fmt.Sprintf("m%d", i)); err != nil {
+			if held[i], err = w.c.locks.acquire(t.Context(), w.c.Clients, newCluster(), fmt.Sprintf("m%d", i)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -118,7 +118,7 @@ func TestRelease(t *testing.T) {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := newWorld(t, lockHeld(`{"machineName":"a"}`))
 			w.Clock.SetTime(now.Add(tt.later))
-			testenv.Must(t, w.c.locks.release(t.Context(), w.c.Outside, tt.cluster))
+			testenv.Must(t, w.c.locks.release(t.Context(), w.c.Clients, tt.cluster))
 			err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "test-lock"}, &corev1.ConfigMap{})
 			if released := apierrors.IsNotFound(err); released != tt.want {
 				t.Errorf("released = %v, want %v", released, tt.want)
@@ -130,8 +130,8 @@ func TestRelease(t *testing.T) {
 func TestReleaseReadsOnceUnlessItFails(t *testing.T) {
 	w := newWorld(t, lockHeld(`{"machineName":"a"}`))
 	deletes := 0
-	outside := w.c.Outside
-	outside.Client = interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
+	clients := w.c.Clients
+	clients.Client = interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
 			if deletes++; deletes == 1 {
 				return errors.New("the API server hiccups")
@@ -139,7 +139,7 @@ func TestReleaseReadsOnceUnlessItFails(t *testing.T) {
 			return c.Delete(ctx, obj, o...)
 		},
 	})
-	release := func() error { return w.c.locks.release(t.Context(), outside, initialized(newCluster())) }
+	release := func() error { return w.c.locks.release(t.Context(), clients, initialized(newCluster())) }
 	if err := release(); err == nil {
 		t.Error("a failure is reported")
 	}
@@ -178,7 +178,7 @@ func TestReleaseOfOnesOwnLock(t *testing.T) {
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := newWorld(t)
-			if by, err := w.c.locks.acquire(t.Context(), w.c.Outside, newCluster(), "a"); err != nil || by != "a" {
+			if by, err := w.c.locks.acquire(t.Context(), w.c.Clients, newCluster(), "a"); err != nil || by != "a" {
 				t.Fatalf("held by %q: %v", by, err)
 			}
 			lock := &corev1.ConfigMap{}
@@ -186,14 +186,14 @@ func TestReleaseOfOnesOwnLock(t *testing.T) {
 			testenv.Must(t, w.Get(t.Context(), key, lock))
 			tt.then(t, w, lock)
 			reads := 0
-			outside := w.c.Outside
-			outside.Live = interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
+			clients := w.c.Clients
+			clients.Live = interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
 				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
 					reads++
 					return c.Get(ctx, key, obj, o...)
 				},
 			})
-			testenv.Must(t, w.c.locks.release(t.Context(), outside, initialized(newCluster())))
+			testenv.Must(t, w.c.locks.release(t.Context(), clients, initialized(newCluster())))
 			err := w.Get(t.Context(), key, &corev1.ConfigMap{})
 			if gone := apierrors.IsNotFound(err); gone != tt.gone || reads != tt.reads {
 				t.Errorf("gone: %t, want %t; %d reads, want %d", gone, tt.gone, reads, tt.reads)

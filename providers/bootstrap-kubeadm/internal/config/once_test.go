@@ -152,7 +152,7 @@ func TestReleaseLeavesTheLocksOfOthers(t *testing.T) {
 		"that of a later Cluster": {lock: lockOf("successor", "a")},
 	} {
 		w := newWorld(t, tt.lock)
-		testenv.Must(t, w.c.locks.release(t.Context(), w.c.Outside, initialized(newCluster())))
+		testenv.Must(t, w.c.locks.release(t.Context(), w.c.Clients, initialized(newCluster())))
 		err := w.Get(t.Context(), client.ObjectKeyFromObject(tt.lock), &corev1.ConfigMap{})
 		if apierrors.IsNotFound(err) != tt.gone {
 			t.Errorf("%s: gone is %t, want %t", reason, apierrors.IsNotFound(err), tt.gone)

@@ -53,7 +53,7 @@ func (w *world) startPools() {
 	w.c.pools, w.c.ignition = true, true
 	declared := w.c.declared()
 	declared.Progress = nil // Status is written immediately.
-	w.runner = declared.Runner(w.c.Outside)
+	w.runner = declared.Runner(w.c.Clients)
 }
 
 var encoded = regexp.MustCompile(`data:;base64,([A-Za-z0-9+/=]+)`)

@@ -36,7 +36,7 @@ func recordRequests(t *testing.T, w *world) *recorder {
 	w.c.Live = r.client(t, w.Client, func(context.Context, client.ObjectKey, client.Object) bool { return true })
 	declared := w.c.declared()
 	declared.Progress = nil // Status is written immediately.
-	w.runner = declared.Runner(w.c.Outside)
+	w.runner = declared.Runner(w.c.Clients)
 	return r
 }
 
@@ -143,11 +143,11 @@ func TestLockWrittenBetweenReadAndDelete(t *testing.T) {
 		lock.Data[lockKey] = `{"machineName":"other"}`
 		return w.Update(t.Context(), lock)
 	}
-	if _, err := w.c.locks.acquire(t.Context(), w.c.Outside, newCluster(), "m"); err == nil {
+	if _, err := w.c.locks.acquire(t.Context(), w.c.Clients, newCluster(), "m"); err == nil {
 		t.Error("no error, want a conflict")
 	}
 	w.Before = nil
-	if by, err := w.c.locks.acquire(t.Context(), w.c.Outside, newCluster(), "m"); err != nil || by != "other" {
+	if by, err := w.c.locks.acquire(t.Context(), w.c.Clients, newCluster(), "m"); err != nil || by != "other" {
 		t.Errorf("held by %q, error %v; want the holder that took it meanwhile", by, err)
 	}
 }

@@ -149,7 +149,7 @@ func (c *Controller) token(ctx context.Context, s *scope) (step.Result, error) {
 		return c.poolToken(ctx, s)
 	}
 	if s.initialized() && s.isControlPlane() && canInitialize(&s.config.Spec) {
-		if err := c.locks.release(ctx, c.Outside, s.cluster); err != nil {
+		if err := c.locks.release(ctx, c.Clients, s.cluster); err != nil {
 			return step.Stop(), err
 		}
 	}

@@ -62,11 +62,11 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 
 // restart starts a new process.
 func (w *world) restart() {
-	outside := w.ForController()
-	w.c = &Controller{Outside: outside, cached: labeled{outside.Client}, workloads: w.workload, tokenTTL: ttl}
+	clients := w.ForController()
+	w.c = &Controller{Clients: clients, cached: labeled{clients.Client}, workloads: w.workload, tokenTTL: ttl}
 	declared := w.c.declared()
 	declared.Progress = nil // Status is written immediately.
-	w.runner = declared.Runner(w.c.Outside)
+	w.runner = declared.Runner(w.c.Clients)
 }
 
 // created returns the Secrets and ConfigMaps that were created since the world exists.

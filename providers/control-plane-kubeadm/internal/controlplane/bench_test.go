@@ -34,13 +34,13 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 }
 
 func benchOf(w *kcptest.World) *bench {
-	return &bench{World: w, controller: newController(w.Outside, w.External, w.Client, unreachable{}, nil), s: &scope{}, Secrets: w.Client, Workloads: unreachable{}}
+	return &bench{World: w, controller: newController(w.Clients, w.External, w.Client, unreachable{}, nil), s: &scope{}, Secrets: w.Client, Workloads: unreachable{}}
 }
 
 // declared returns the controller with the current clients and clocks, which tests replace.
 func (b *bench) declared() step.Controller[*controlplanev1.KubeadmControlPlane, *scope] {
 	c := b.controller
-	c.Outside, c.credentials.Outside, c.machines.Outside, c.members.Outside = b.Outside, b.Outside, b.Outside, b.Outside
+	c.Clients, c.credentials.Clients, c.machines.Clients, c.members.Clients = b.Clients, b.Clients, b.Clients, b.Clients
 	c.machinePools, c.credentials.Secrets = b.MachinePools, b.Secrets
 	c.snapshots.Client, c.snapshots.Clock = b.Client, b.Clock
 	c.connector.Clock, c.connector.Workloads = b.Clock, b.Workloads

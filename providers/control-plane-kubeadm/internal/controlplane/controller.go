@@ -47,18 +47,18 @@ type Options struct {
 
 // Setup adds the controller, and that of orphaned Machines, to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	outside := step.OutsideOf(mgr, "kubeadm-control-plane-controller", o.Filter)
-	outside.Client = client.WithFieldOwner(outside.Client, machines.FieldManager)
+	clients := step.ClientsOf(mgr, "kubeadm-control-plane-controller", o.Filter)
+	clients.Client = client.WithFieldOwner(clients.Client, machines.FieldManager)
 	externals := external.Reader{Client: mgr.GetClient(), Versions: contract.APIVersions{Reader: mgr.GetClient()}}
-	c := newController(outside, externals, o.Secrets, o.Workloads, o.Keys)
+	c := newController(clients, externals, o.Secrets, o.Workloads, o.Keys)
 	c.machinePools = o.MachinePools
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = append(declared.Watches, step.From(o.Connections.Source(c.workloadEvents())))
-	if err := step.Add(ctx, mgr, outside, declared); err != nil {
+	if err := step.Add(ctx, mgr, clients, declared); err != nil {
 		return err
 	}
-	return setupOrphanedMachines(ctx, mgr, step.OutsideOf(mgr, "kubeadm-control-plane-controller", o.Filter), o.Concurrency)
+	return setupOrphanedMachines(ctx, mgr, step.ClientsOf(mgr, "kubeadm-control-plane-controller", o.Filter), o.Concurrency)
 }
 
 // declared declares the controller.

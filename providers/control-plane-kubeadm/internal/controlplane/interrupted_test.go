@@ -140,7 +140,7 @@ func TestRemediationIsRecordedFirst(t *testing.T) {
 		return b.s, nil
 	}
 	declared.Steps, declared.Report = []step.Step[*scope]{declared.Step("remediate")}, nil
-	runner := declared.Runner(step.Outside{Client: b.Client, Live: b.API, Recorder: b.Recorder, Clock: b.Clock})
+	runner := declared.Runner(step.Clients{Client: b.Client, Live: b.API, Recorder: b.Recorder, Clock: b.Clock})
 	if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b.KCP)}); err == nil {
 		t.Error("the interruption has no effect")
 	}

@@ -60,7 +60,7 @@ func (c *Controller) deleteAll(ctx context.Context, cp *snapshot.ControlPlane) e
 
 // deleteMachine deletes a Machine, unless it has changed since it was read: it may have another controller now.
 func (c *Controller) deleteMachine(ctx context.Context, cp *snapshot.ControlPlane, m *snapshot.Machine) error {
-	if err := membership.RemoveHook(ctx, c.Outside, m.Machine); err != nil || m.Deleting() || !metav1.IsControlledBy(m.Machine, cp.KCP) {
+	if err := membership.RemoveHook(ctx, c.Clients, m.Machine); err != nil || m.Deleting() || !metav1.IsControlledBy(m.Machine, cp.KCP) {
 		return err
 	}
 	if err := c.Delete(ctx, m.Machine); err != nil {

@@ -18,10 +18,10 @@ import (
 )
 
 // setupOrphanedMachines adds the controller of orphaned Machines to the manager.
-func setupOrphanedMachines(ctx context.Context, mgr ctrl.Manager, outside step.Outside, concurrency int) error {
+func setupOrphanedMachines(ctx context.Context, mgr ctrl.Manager, clients step.Clients, concurrency int) error {
 	declared := (&orphanedMachines{reader: mgr.GetClient(), live: mgr.GetAPIReader()}).declared()
 	declared.Concurrency = concurrency
-	return step.Add(ctx, mgr, outside, declared)
+	return step.Add(ctx, mgr, clients, declared)
 }
 
 // declared declares the controller.

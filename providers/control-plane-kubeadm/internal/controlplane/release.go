@@ -30,7 +30,7 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 		case !controlPlane || controller != nil && controller.UID == s.KCP.UID:
 			left++
 		case controller == nil:
-			errs = append(errs, membership.RemoveHook(ctx, c.Outside, m))
+			errs = append(errs, membership.RemoveHook(ctx, c.Clients, m))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

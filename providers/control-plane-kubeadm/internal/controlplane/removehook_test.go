@@ -60,7 +60,7 @@ func TestRemoveHook(t *testing.T) {
 			if !tc.stays {
 				b.Deleted(t, "m")
 			}
-			runner := c.declared().Runner(b.Outside)
+			runner := c.declared().Runner(b.Clients)
 			for range 2 {
 				if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(tc.machine)}); err != nil {
 					t.Fatal(err)

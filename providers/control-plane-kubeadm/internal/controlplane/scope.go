@@ -23,8 +23,8 @@ import (
 
 // Controller reconciles KubeadmControlPlanes.
 type Controller struct {
-	// Outside writes as machines.FieldManager.
-	step.Outside
+	// Clients writes as machines.FieldManager.
+	step.Clients
 	external    external.Reader
 	snapshots   snapshot.Reader
 	connector   *connection.Connector
@@ -42,15 +42,15 @@ type Controller struct {
 
 // newController returns a Controller. The reader secrets is a credentials.SecretReader.
 func newController(
-	outside step.Outside, external external.Reader, secrets client.Reader, workloads connection.Workloads, keys *pki.Keys,
+	clients step.Clients, external external.Reader, secrets client.Reader, workloads connection.Workloads, keys *pki.Keys,
 ) *Controller {
-	writer := &machines.Manager{Outside: outside, External: external}
+	writer := &machines.Manager{Clients: clients, External: external}
 	return &Controller{
-		Outside: outside, external: external,
-		snapshots:   snapshot.Reader{Client: outside.Client, External: external, Clock: outside.Clock},
-		connector:   &connection.Connector{Workloads: workloads, Clock: outside.Clock},
-		members:     &membership.Remover{Outside: outside},
-		credentials: &credentials.Provider{Outside: outside, Secrets: secrets, Keys: keys},
+		Clients: clients, external: external,
+		snapshots:   snapshot.Reader{Client: clients.Client, External: external, Clock: clients.Clock},
+		connector:   &connection.Connector{Workloads: workloads, Clock: clients.Clock},
+		members:     &membership.Remover{Clients: clients},
+		credentials: &credentials.Provider{Clients: clients, Secrets: secrets, Keys: keys},
 		machines:    writer,
 		remediator:  remediation.Remediator{Manager: writer},
 		scaler:      scale.Scaler{Manager: writer},

@@ -102,7 +102,7 @@ func TestStrandedIsAnnouncedOnce(t *testing.T) {
 		return b.s, nil
 	}
 	declared.Steps, declared.Report = []step.Step[*scope]{declared.Step("stranded")}, nil
-	runner := declared.Runner(step.Outside{Client: b.Client, Live: b.API, Recorder: b.Recorder, Clock: b.Clock})
+	runner := declared.Runner(step.Clients{Client: b.Client, Live: b.API, Recorder: b.Recorder, Clock: b.Clock})
 	for range 3 {
 		if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "cp"}}); err != nil {
 			t.Fatal(err)

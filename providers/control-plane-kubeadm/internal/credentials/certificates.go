@@ -23,7 +23,7 @@ import (
 
 // Provider creates and renews the Secrets.
 type Provider struct {
-	step.Outside
+	step.Clients
 	// Secrets reads Secrets of clusters from the cache: a SecretReader.
 	Secrets client.Reader
 	// Keys generates keys. Defaults to keys of the default algorithm.

@@ -43,7 +43,7 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 
 // take takes the steps with these names in order.
 func (b *bench) take(ctx context.Context, names ...string) (step.Result, error) {
-	b.provider.Outside, b.provider.Secrets, b.provider.Keys = b.Outside, b.Secrets, b.Keys
+	b.provider.Clients, b.provider.Secrets, b.provider.Keys = b.Clients, b.Secrets, b.Keys
 	var steps []step.Step[*snapshot.ControlPlane]
 	for _, name := range names {
 		one := step.Do(name, b.provider.Kubeconfig)

@@ -25,7 +25,7 @@ import (
 
 // World is a control plane as a reconcile reads it.
 type World struct {
-	step.Outside
+	step.Clients
 	*snapshot.ControlPlane
 	External external.Reader
 	// API has the Machines and all other objects, except for KCP and Cluster, which only live reads return.
@@ -49,14 +49,14 @@ func New(t *testing.T, objects ...client.Object) *World {
 			{Object: &clusterv1.MachinePool{}, Field: snapshot.ClusterIndex, Values: snapshot.ByCluster},
 		},
 	})
-	w := &World{API: api, Outside: api.ForController(), ControlPlane: &snapshot.ControlPlane{
+	w := &World{API: api, Clients: api.ForController(), ControlPlane: &snapshot.ControlPlane{
 		KCP: &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cp", UID: "cp-uid"}},
 		Cluster: Build().Cluster(func(c *clusterv1.Cluster) {
 			c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "h", Port: 1}
 		}),
 	}}
 	w.KCP.Spec.Version = "v1.30.0"
-	w.External = fakeapi.External(w.Outside)
+	w.External = fakeapi.External(w.Clients)
 	w.LiveKCP, w.LiveCluster = w.KCP, w.Cluster
 	api.Live.Show(w.LiveKCP, w.LiveCluster)
 	return w

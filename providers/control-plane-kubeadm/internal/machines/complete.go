@@ -88,7 +88,7 @@ func (mgr *Manager) createConfig(ctx context.Context, cp *snapshot.ControlPlane,
 	} else {
 		config.Spec.InitConfiguration, config.Spec.ClusterConfiguration = nil, nil
 	}
-	err := mgr.Outside.Create(ctx, config)
+	err := mgr.Clients.Create(ctx, config)
 	if apierrors.IsAlreadyExists(err) {
 		return mgr.confirmOwned(ctx, snapshot.ConfigKind(), m.Machine)
 	}
@@ -109,7 +109,7 @@ func (mgr *Manager) createInfrastructure(ctx context.Context, cp *snapshot.Contr
 		return fmt.Errorf("machine %s refers to a %s, but the template is for a %s: delete the Machine", m.Name, m.Spec.InfrastructureRef.Kind, kind.Kind)
 	}
 	infrastructure.SetOwnerReferences(dependent(cp, m.Machine).OwnerReferences)
-	err = mgr.Outside.Create(ctx, infrastructure)
+	err = mgr.Clients.Create(ctx, infrastructure)
 	if apierrors.IsAlreadyExists(err) {
 		return mgr.confirmOwned(ctx, kind, m.Machine)
 	}

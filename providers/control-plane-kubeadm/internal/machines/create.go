@@ -36,7 +36,7 @@ const (
 
 // Manager creates and changes Machines.
 type Manager struct {
-	step.Outside
+	step.Clients
 	// External reads infrastructure templates and machines.
 	External external.Reader
 }
@@ -60,7 +60,7 @@ func (mgr *Manager) create(ctx context.Context, cp *snapshot.ControlPlane, failu
 	if err != nil {
 		return failed(controlplanev1.MachineGenerationFailedReason, err)
 	}
-	err = mgr.Outside.Create(ctx, m)
+	err = mgr.Clients.Create(ctx, m)
 	if apierrors.IsAlreadyExists(err) {
 		return mgr.alreadyExists(ctx, cp, m)
 	}

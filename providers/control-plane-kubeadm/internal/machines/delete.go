@@ -14,11 +14,11 @@ import (
 // fails.
 func (mgr *Manager) Delete(ctx context.Context, cp *snapshot.ControlPlane, m *snapshot.Machine) error {
 	if cp.StackedEtcd() {
-		if err := membership.EnsureHook(ctx, mgr.Outside, m.Machine); err != nil {
+		if err := membership.EnsureHook(ctx, mgr.Clients, m.Machine); err != nil {
 			return err
 		}
 	}
-	if err := mgr.Outside.Delete(ctx, m.Machine); err != nil {
+	if err := mgr.Clients.Delete(ctx, m.Machine); err != nil {
 		return fmt.Errorf("deleting Machine %s: %w", m.Name, err)
 	}
 	step.AwaitDeletion(ctx, mgr.Client, m.Machine)

@@ -6,5 +6,5 @@ import (
 
 // manager returns a Manager in a World.
 func manager(w *kcptest.World) *Manager {
-	return &Manager{Outside: w.Outside, External: w.External}
+	return &Manager{Clients: w.Clients, External: w.External}
 }

@@ -43,22 +43,22 @@ func SetHook(m *clusterv1.Machine) {
 
 // EnsureHook sets our hook on the Machine in the API server, without a request if it is set, as it normally is. If the Machine has
 // changed since it was read, that is a conflict.
-func EnsureHook(ctx context.Context, outside step.Outside, m *clusterv1.Machine) error {
+func EnsureHook(ctx context.Context, clients step.Clients, m *clusterv1.Machine) error {
 	if HasHook(m) {
 		return nil
 	}
-	if err := outside.Patch(ctx, m, func() { SetHook(m) }, step.IfUnchanged); err != nil {
+	if err := clients.Patch(ctx, m, func() { SetHook(m) }, step.IfUnchanged); err != nil {
 		return fmt.Errorf("setting the pre-terminate hook of Machine %s: %w", m.Name, err)
 	}
 	return nil
 }
 
 // RemoveHook removes our hook from the Machine in the API server, if it is set.
-func RemoveHook(ctx context.Context, outside step.Outside, m *clusterv1.Machine) error {
+func RemoveHook(ctx context.Context, clients step.Clients, m *clusterv1.Machine) error {
 	if !HasHook(m) {
 		return nil
 	}
-	err := outside.Patch(ctx, m, func() { delete(m.Annotations, controlplanev1.PreTerminateHookCleanupAnnotation) })
+	err := clients.Patch(ctx, m, func() { delete(m.Annotations, controlplanev1.PreTerminateHookCleanupAnnotation) })
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing the pre-terminate hook of Machine %s: %w", m.Name, err)
 	}

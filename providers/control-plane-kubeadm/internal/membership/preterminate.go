@@ -49,7 +49,7 @@ const unreachable = "the workload cluster to be reachable"
 func (r *Remover) release(ctx context.Context, state State, m *snapshot.Machine) (why string, err error) {
 	switch {
 	case !state.StackedEtcd():
-		return "", RemoveHook(ctx, r.Outside, m.Machine)
+		return "", RemoveHook(ctx, r.Clients, m.Machine)
 	case !HasHook(m.Machine):
 		return r.removeUnheld(ctx, state, m)
 	case !HookReached(m.Machine):
@@ -59,14 +59,14 @@ func (r *Remover) release(ctx context.Context, state State, m *snapshot.Machine)
 		if stale, err := r.confirm().Uninitialized(ctx, state.ControlPlane); stale != "" || err != nil {
 			return "", err // The event that the cache lacks triggers the next reconcile.
 		}
-		return "", RemoveHook(ctx, r.Outside, m.Machine)
+		return "", RemoveHook(ctx, r.Clients, m.Machine)
 	case state.Observed == nil:
 		return unreachable, nil
 	}
 	if why, err := r.remove(ctx, state, m); why != "" || err != nil {
 		return why, err
 	}
-	return "", RemoveHook(ctx, r.Outside, m.Machine)
+	return "", RemoveHook(ctx, r.Clients, m.Machine)
 }
 
 // removeUnheld removes the member of a Machine that is being deleted without our hook, because it was deleted before this

@@ -23,7 +23,7 @@ type Workload interface {
 }
 
 // Remover removes etcd members.
-type Remover struct{ step.Outside }
+type Remover struct{ step.Clients }
 
 // confirm returns the reader that checks snapshots against the API server.
 func (r *Remover) confirm() snapshot.LiveReader { return snapshot.LiveReader{Reader: r.Live} }

@@ -20,7 +20,7 @@ func (b *bench) state() State {
 }
 
 func (b *bench) remover() *Remover {
-	return &Remover{Outside: b.Outside}
+	return &Remover{Clients: b.Clients}
 }
 
 func three(t *testing.T) (*bench, *kcptest.Workload) {

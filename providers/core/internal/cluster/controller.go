@@ -34,7 +34,7 @@ type Options struct {
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	kind := clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind)
-	c := &Controller{Outside: step.OutsideOf(mgr, "cluster-controller", o.Filter), forget: o.Forget, hooks: o.LifecycleHooks}
+	c := &Controller{Clients: step.ClientsOf(mgr, "cluster-controller", o.Filter), forget: o.Forget, hooks: o.LifecycleHooks}
 	c.Recent = o.Recent
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
@@ -45,7 +45,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		step.Mapped(&clusterv1.MachinePool{}, byLabel, watch.Deleted()),
 		step.Mapped(&corev1.Secret{}, byLabel, caCreated()),
 	}
-	built, err := declared.Add(ctx, mgr, c.Outside)
+	built, err := declared.Add(ctx, mgr, c.Clients)
 	if err != nil {
 		return err
 	}

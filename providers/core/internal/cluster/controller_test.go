@@ -20,7 +20,7 @@ func (w *world) reconcile(t *testing.T) {
 	t.Helper()
 	declared := w.declared()
 	declared.Progress = nil // write everything at once
-	if _, err := declared.Runner(w.Outside).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(build.Cluster())}); err != nil {
+	if _, err := declared.Runner(w.Clients).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(build.Cluster())}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // Controller reconciles Clusters.
 type Controller struct {
-	step.Outside
+	step.Clients
 	follow *reference.Follower
 	forget func(types.NamespacedName)
 	hooks  bool

@@ -40,13 +40,13 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		Objects: append([]client.Object{object.CRD(infra), object.CRD(plane)}, objects...),
 		Indexes: []step.Index{{Object: &clusterv1.Cluster{}, Field: reference.Index, Values: references}},
 	})}
-	outside := w.ForController()
+	clients := w.ForController()
 	w.Controller = &Controller{
-		Outside: outside,
+		Clients: clients,
 		forget:  func(key types.NamespacedName) { w.forgotten = append(w.forgotten, key) },
-		follow:  fakeapi.Follower(t, outside, &clusterv1.ClusterList{}),
+		follow:  fakeapi.Follower(t, clients, &clusterv1.ClusterList{}),
 	}
-	w.follow.Live = outside.Live
+	w.follow.Live = clients.Live
 	return w
 }
 

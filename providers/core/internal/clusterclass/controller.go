@@ -24,7 +24,7 @@ import (
 
 // Controller reconciles ClusterClasses.
 type Controller struct {
-	step.Outside
+	step.Clients
 	// Discover returns the variables of external patches. If it is nil, there are none.
 	Discover Discover
 	Versions contract.APIVersions

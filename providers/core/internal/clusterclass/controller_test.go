@@ -63,15 +63,15 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		objects = append(objects, object.CRD(kindOf(kind), "v1"))
 	}
 	w := &world{Server: fakeapi.New(t, fakeapi.Options{Objects: objects})}
-	outside := w.ForController()
+	clients := w.ForController()
 	w.control = &Controller{
-		Outside: outside, Versions: contract.APIVersions{Reader: outside.Client}, External: fakeapi.External(outside),
+		Clients: clients, Versions: contract.APIVersions{Reader: clients.Client}, External: fakeapi.External(clients),
 		Watch: func(_ context.Context, kind schema.GroupVersionKind) error {
 			w.watched = append(w.watched, kind.Kind)
 			return nil
 		},
 	}
-	w.runner = w.control.declared().Runner(w.control.Outside)
+	w.runner = w.control.declared().Runner(w.control.Clients)
 	return w
 }
 

@@ -50,7 +50,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	cached := mgr.GetCache()
 	versions := contract.APIVersions{Reader: cached}
 	c := &Controller{
-		Outside: step.OutsideOf(mgr, "clusterclass", o.Filter), Discover: o.Discover,
+		Clients: step.ClientsOf(mgr, "clusterclass", o.Filter), Discover: o.Discover,
 		Versions: versions, External: external.Reader{Client: cached, Versions: versions},
 	}
 	declared := c.declared()
@@ -65,7 +65,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if o.Discover != nil {
 		declared.Watches = append(declared.Watches, step.Mapped(&runtimev1.ExtensionConfig{}, ofExtension(cached), extension.Changes()))
 	}
-	built, err := declared.Add(ctx, mgr, c.Outside)
+	built, err := declared.Add(ctx, mgr, c.Clients)
 	if err != nil {
 		return err
 	}

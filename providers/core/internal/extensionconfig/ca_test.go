@@ -76,7 +76,7 @@ func TestCAIsInjectedAndRotated(t *testing.T) {
 
 func TestSecretsWake(t *testing.T) {
 	w := newWorld(t, config(serving(t, discovery()), injected("ns/s")))
-	c := &Controller{Outside: w.ForController()}
+	c := &Controller{Clients: w.ForController()}
 	want := []reconcile.Request{{NamespacedName: client.ObjectKey{Name: "e"}}}
 	if diff := cmp.Diff(want, c.ofSecret(t.Context(), secret(nil))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

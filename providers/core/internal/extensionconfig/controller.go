@@ -35,7 +35,7 @@ type Options struct {
 
 // Controller reconciles ExtensionConfigs.
 type Controller struct {
-	step.Outside
+	step.Clients
 	catalog *runtimecatalog.Catalog
 	caller  *wire.Caller
 }
@@ -46,13 +46,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	c := &Controller{Outside: step.OutsideOf(mgr, "extensionconfig-controller", o.Filter), catalog: o.Catalog, caller: o.Caller}
+	c := &Controller{Clients: step.ClientsOf(mgr, "extensionconfig-controller", o.Filter), catalog: o.Catalog, caller: o.Caller}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	var secret client.Object = secretMetadata()
 	declared.Watches = []step.Watch{step.From(source.Kind(metadata, secret,
 		handler.EnqueueRequestsFromMapFunc(c.ofSecret), predicate.ResourceVersionChangedPredicate{}))}
-	return step.Add(ctx, mgr, c.Outside, declared)
+	return step.Add(ctx, mgr, c.Clients, declared)
 }
 
 // metadataCache returns a cache of the metadata of all Secrets. The manager's cache has only those of Clusters. Of others, only the name is

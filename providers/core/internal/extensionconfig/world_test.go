@@ -36,10 +36,10 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		Indexes: []step.Index{{Object: &runtimev1.ExtensionConfig{}, Field: bySecret, Values: secretKeys}},
 	})}
 	c := &Controller{
-		Outside: w.ForController(), catalog: hooks(t),
+		Clients: w.ForController(), catalog: hooks(t),
 		caller: wire.NewCaller(wire.Options{UserAgent: "test", Metrics: prometheus.NewRegistry(), Clock: clock.RealClock{}}),
 	}
-	runner := c.declared().Runner(c.Outside)
+	runner := c.declared().Runner(c.Clients)
 	w.reconcile = func() error {
 		_, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "e"}})
 		return err

@@ -26,7 +26,7 @@ type Options struct {
 
 // Setup adds the controller to a manager. It requires the indexes of the Machine controller.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := newController(step.OutsideOf(mgr, "machinehealthcheck-controller", o.Filter), o.Clusters)
+	c := newController(step.ClientsOf(mgr, "machinehealthcheck-controller", o.Filter), o.Clusters)
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = []step.Watch{
@@ -38,7 +38,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 			Watches:    []remote.Watch{{Object: &corev1.Node{}, Requests: c.ofNode, Changed: nodeChanged}},
 		})),
 	}
-	built, err := declared.Add(ctx, mgr, c.Outside)
+	built, err := declared.Add(ctx, mgr, c.Clients)
 	if err != nil {
 		return err
 	}
@@ -47,10 +47,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 }
 
 // newController returns a Controller without watches of requests.
-func newController(outside step.Outside, workloads Workloads) *Controller {
+func newController(clients step.Clients, workloads Workloads) *Controller {
 	return &Controller{
-		Outside: outside, workloads: workloads, memory: newMemory(), suspects: newSuspects(), visibilityTimeout: visibilityTimeout,
-		external: external.Reader{Client: outside.Client, Versions: contract.APIVersions{Reader: outside.Client}},
+		Clients: clients, workloads: workloads, memory: newMemory(), suspects: newSuspects(), visibilityTimeout: visibilityTimeout,
+		external: external.Reader{Client: clients.Client, Versions: contract.APIVersions{Reader: clients.Client}},
 	}
 }
 

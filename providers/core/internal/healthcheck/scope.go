@@ -22,7 +22,7 @@ type Workloads interface {
 
 // Controller reconciles MachineHealthChecks.
 type Controller struct {
-	step.Outside
+	step.Clients
 	workloads Workloads
 	// external reads the templates and requests of external remediation, and requestKinds watches the requests.
 	external     external.Reader

@@ -70,8 +70,8 @@ func newWorld(t *testing.T, h *clusterv1.MachineHealthCheck, machines ...*cluste
 func (w *world) newProcess() *process {
 	c := newController(w.ForController(), w.workload)
 	c.visibilityTimeout = 0 // A frozen cache never has the writes.
-	c.requestKinds = fakeapi.Follower(w, c.Outside, &clusterv1.MachineHealthCheckList{}).Watcher
-	return &process{Runner: c.declared().Runner(c.Outside), control: c}
+	c.requestKinds = fakeapi.Follower(w, c.Clients, &clusterv1.MachineHealthCheckList{}).Watcher
+	return &process{Runner: c.declared().Runner(c.Clients), control: c}
 }
 
 // reconcile reconciles the check once, and returns when it is reconciled again.

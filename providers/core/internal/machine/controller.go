@@ -31,7 +31,7 @@ type Options struct {
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.OutsideOf(mgr, "machine-controller", o.Filter), workloads: o.Clusters, drainer: evictor{timeout: o.DrainTimeout}}
+	c := &Controller{Clients: step.ClientsOf(mgr, "machine-controller", o.Filter), workloads: o.Clusters, drainer: evictor{timeout: o.DrainTimeout}}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = []step.Watch{
@@ -44,7 +44,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 			Watches:    []remote.Watch{{Object: &corev1.Node{}, Requests: c.ofNode, Changed: nodeChanged}},
 		})),
 	}
-	built, err := declared.Add(ctx, mgr, c.Outside)
+	built, err := declared.Add(ctx, mgr, c.Clients)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (w *world) reconcile(t *testing.T) {
 	t.Helper()
 	declared := w.declared()
 	declared.Progress = nil // write everything at once
-	if _, err := declared.Runner(w.Outside).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(machine())}); err != nil {
+	if _, err := declared.Runner(w.Clients).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(machine())}); err != nil {
 		t.Fatal(err)
 	}
 }

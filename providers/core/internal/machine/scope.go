@@ -23,7 +23,7 @@ type Workloads interface {
 
 // Controller reconciles Machines.
 type Controller struct {
-	step.Outside
+	step.Clients
 	follow    *reference.Follower
 	workloads Workloads
 	drainer   drainer

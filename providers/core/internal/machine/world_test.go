@@ -51,9 +51,9 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	}
 	w := &world{Server: fakeapi.New(t, fakeapi.Options{Objects: objects, Indexes: indexes()})}
 	w.workload = w.NewWorkload(t)
-	outside := w.ForController()
+	clients := w.ForController()
 	w.Controller = &Controller{
-		Outside: outside, workloads: w.workload, drainer: w, follow: fakeapi.Follower(t, outside, &clusterv1.MachineList{}),
+		Clients: clients, workloads: w.workload, drainer: w, follow: fakeapi.Follower(t, clients, &clusterv1.MachineList{}),
 	}
 	return w
 }

@@ -120,7 +120,7 @@ func chosen(t *testing.T, md *clusterv1.MachineDeployment, sets ...*clusterv1.Ma
 	for _, set := range sets {
 		objects, names[set.Name] = append(objects, set), true
 	}
-	c := &Controller{Outside: fakeapi.New(t, fakeapi.Options{Objects: objects}).ForController()}
+	c := &Controller{Clients: fakeapi.New(t, fakeapi.Options{Objects: objects}).ForController()}
 	sc := &scope{deployment: md, sets: sets, names: names}
 	result, err := c.choose(t.Context(), sc)
 	if err != nil {

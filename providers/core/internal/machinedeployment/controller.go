@@ -35,18 +35,18 @@ type Options struct {
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := newController(step.OutsideOf(mgr, "machinedeployment-controller", o.Filter))
+	c := newController(step.ClientsOf(mgr, "machinedeployment-controller", o.Filter))
 	c.Recent = o.Recent
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	return step.Add(ctx, mgr, c.Outside, declared)
+	return step.Add(ctx, mgr, c.Clients, declared)
 }
 
-func newController(outside step.Outside) *Controller {
+func newController(clients step.Clients) *Controller {
 	return &Controller{
-		Outside:           outside,
-		external:          external.Reader{Client: outside.Client, Versions: contract.APIVersions{Reader: outside.Client}},
-		sets:              serverSide{ssa.NewApplier(outside.Client, ssa.NewSchemas(outside.Client, outside.Live), fieldManager)},
+		Clients:           clients,
+		external:          external.Reader{Client: clients.Client, Versions: contract.APIVersions{Reader: clients.Client}},
+		sets:              serverSide{ssa.NewApplier(clients.Client, ssa.NewSchemas(clients.Client, clients.Live), fieldManager)},
 		visibilityTimeout: visibilityTimeout,
 	}
 }

@@ -29,7 +29,7 @@ type applier interface {
 
 // Controller reconciles MachineDeployments.
 type Controller struct {
-	step.Outside
+	step.Clients
 	external external.Reader
 	sets     applier
 	// visibilityTimeout is how long to wait, after each write, until the cache has it.

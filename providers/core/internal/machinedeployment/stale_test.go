@@ -65,11 +65,11 @@ func (w *stale) reconcile(md *clusterv1.MachineDeployment) {
 }
 
 func (w *stale) reconcileOnce(md *clusterv1.MachineDeployment) error {
-	outside := w.api.ForController()
-	outside.Recent = w.recent
-	c := newController(outside)
+	clients := w.api.ForController()
+	clients.Recent = w.recent
+	c := newController(clients)
 	c.visibilityTimeout = 0 // a frozen cache never has the writes
-	_, err := c.declared().Runner(c.Outside).Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(md)})
+	_, err := c.declared().Runner(c.Clients).Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(md)})
 	return err
 }
 
@@ -482,7 +482,7 @@ func TestRewrittenSetsAreReadOnce(t *testing.T) {
 	w.rewriteApplied()
 	md := w.deployment(1)
 	c := newController(w.api.ForController())
-	runner := c.declared().Runner(c.Outside)
+	runner := c.declared().Runner(c.Clients)
 	reconcile := func() {
 		t.Helper()
 		if _, err := runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(md)}); err != nil {
@@ -548,11 +548,11 @@ func TestMachineSetOfAnotherLeader(t *testing.T) {
 	md := w.deployment(2)
 	w.reconcile(md)
 	before := w.sets()
-	outside := w.api.ForController()
-	other := early{Client: outside.Client, api: w.Client}
-	outside.Client, outside.Live = other, early{Client: other, api: w.Client}
-	c := newController(outside)
-	_, err := c.declared().Runner(c.Outside).Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(md)})
+	clients := w.api.ForController()
+	other := early{Client: clients.Client, api: w.Client}
+	clients.Client, clients.Live = other, early{Client: other, api: w.Client}
+	c := newController(clients)
+	_, err := c.declared().Runner(c.Clients).Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(md)})
 	testenv.Must(t, err)
 	if after := w.sets(); len(before) != 1 || len(after) != 1 {
 		t.Errorf("there are %d MachineSets, then %d: no other one may be created for the template", len(before), len(after))

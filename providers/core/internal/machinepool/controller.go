@@ -36,7 +36,7 @@ type Options struct {
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := newController(step.OutsideOf(mgr, "machinepool-controller", o.Filter))
+	c := newController(step.ClientsOf(mgr, "machinepool-controller", o.Filter))
 	c.workloads = o.Clusters
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
@@ -48,7 +48,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 			Watches:    []remote.Watch{{Object: &corev1.Node{}, Requests: c.ofNode, Changed: nodeChanged}},
 		})),
 	}
-	built, err := declared.Add(ctx, mgr, c.Outside)
+	built, err := declared.Add(ctx, mgr, c.Clients)
 	if err != nil {
 		return err
 	}
@@ -64,10 +64,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 }
 
 // newController returns a Controller that does not follow references yet.
-func newController(outside step.Outside) *Controller {
+func newController(clients step.Clients) *Controller {
 	return &Controller{
-		Outside: outside, visibilityTimeout: visibilityTimeout,
-		applier: ssa.NewApplier(outside.Client, ssa.NewSchemas(outside.Client, outside.Live), fieldManager),
+		Clients: clients, visibilityTimeout: visibilityTimeout,
+		applier: ssa.NewApplier(clients.Client, ssa.NewSchemas(clients.Client, clients.Live), fieldManager),
 	}
 }
 

@@ -21,7 +21,7 @@ func TestDeletionOrder(t *testing.T) {
 	w := newWorld(t, p, build.Cluster(object.Initialized), infra, config)
 	declared := w.declared()
 	declared.Progress = nil
-	runner := declared.Runner(w.Controller.Outside)
+	runner := declared.Runner(w.Controller.Clients)
 	for _, tc := range []struct {
 		reason  string
 		release client.Object

@@ -82,7 +82,7 @@ func TestGivingUpIsAnEvent(t *testing.T) {
 	w.workload.Err = &remote.NotConnectedError{Cause: errors.New("down")}
 	w.Clock.SetTime(now.Add(time.Minute))
 	declared := w.declared()
-	if _, err := declared.Runner(w.Controller.Outside).Reconcile(t.Context(), requestFor(p)); err != nil {
+	if _, err := declared.Runner(w.Controller.Clients).Reconcile(t.Context(), requestFor(p)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Server.Client.Get(t.Context(), client.ObjectKeyFromObject(p), p); client.IgnoreNotFound(err) != nil || err == nil {

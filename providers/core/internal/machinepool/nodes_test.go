@@ -303,7 +303,7 @@ func TestConflictIsAnEvent(t *testing.T) {
 	w.node(t, "evil", ready(0), withID(object.ProviderID("a")))
 	declared := w.declared()
 	declared.Progress = nil
-	runner := declared.Runner(w.Controller.Outside)
+	runner := declared.Runner(w.Controller.Clients)
 	for range 2 {
 		if _, err := runner.Reconcile(t.Context(), requestFor(p)); err != nil {
 			t.Fatal(err)

@@ -27,7 +27,7 @@ type Workloads interface {
 
 // Controller reconciles MachinePools.
 type Controller struct {
-	step.Outside
+	step.Clients
 	follow    *reference.Follower
 	workloads Workloads
 	applier   *ssa.Applier

@@ -41,9 +41,9 @@ func (w *stale) restart() {
 func (w *stale) restartController() {
 	c := newController(w.api.ForController())
 	c.visibilityTimeout = 0 // a frozen cache never has the writes
-	c.follow = fakeapi.Follower(w, c.Outside, &clusterv1.MachinePoolList{})
+	c.follow = fakeapi.Follower(w, c.Clients, &clusterv1.MachinePoolList{})
 	c.follow.Live, c.machineKinds = c.Live, c.follow.Watcher
-	w.runner = c.declared().Runner(c.Outside)
+	w.runner = c.declared().Runner(c.Clients)
 }
 
 func requestFor(obj client.Object) ctrl.Request {

@@ -54,7 +54,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.workload = w.NewWorkload(t)
 	w.Controller = newController(w.ForController())
 	w.Controller.workloads = w.workload
-	w.follow = fakeapi.Follower(t, w.Controller.Outside, &clusterv1.MachinePoolList{})
+	w.follow = fakeapi.Follower(t, w.Controller.Clients, &clusterv1.MachinePoolList{})
 	w.follow.Live = w.Controller.Live
 	w.machineKinds = w.follow.Watcher
 	return w

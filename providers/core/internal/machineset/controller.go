@@ -33,18 +33,18 @@ type Options struct {
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := newController(step.OutsideOf(mgr, "machineset-controller", o.Filter), o.Preflight)
+	c := newController(step.ClientsOf(mgr, "machineset-controller", o.Filter), o.Preflight)
 	c.Recent = o.Recent
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	return step.Add(ctx, mgr, c.Outside, declared)
+	return step.Add(ctx, mgr, c.Clients, declared)
 }
 
-func newController(outside step.Outside, preflight bool) *Controller {
+func newController(clients step.Clients, preflight bool) *Controller {
 	return &Controller{
-		Outside: outside, preflight: preflight, names: newNamesInUse(), visibilityTimeout: visibilityTimeout,
-		applier:  ssa.NewApplier(outside.Client, ssa.NewSchemas(outside.Client, outside.Live), fieldManager),
-		external: external.Reader{Client: outside.Client, Versions: contract.APIVersions{Reader: outside.Client}},
+		Clients: clients, preflight: preflight, names: newNamesInUse(), visibilityTimeout: visibilityTimeout,
+		applier:  ssa.NewApplier(clients.Client, ssa.NewSchemas(clients.Client, clients.Live), fieldManager),
+		external: external.Reader{Client: clients.Client, Versions: contract.APIVersions{Reader: clients.Client}},
 	}
 }
 

@@ -70,8 +70,8 @@ func TestPreflight(t *testing.T) {
 			if tc.plane != nil {
 				objects = append(objects, tc.plane)
 			}
-			c := &Controller{Outside: fakeapi.New(t, fakeapi.Options{Objects: objects}).ForController(), preflight: !tc.off}
-			c.external = fakeapi.External(c.Outside)
+			c := &Controller{Clients: fakeapi.New(t, fakeapi.Options{Objects: objects}).ForController(), preflight: !tc.off}
+			c.external = fakeapi.External(c.Clients)
 			set := &clusterv1.MachineSet{}
 			if tc.skip != "" {
 				set.Annotations = map[string]string{clusterv1.MachineSetSkipPreflightChecksAnnotation: tc.skip}

@@ -17,7 +17,7 @@ const machineSetKind = "MachineSet"
 
 // Controller reconciles MachineSets.
 type Controller struct {
-	step.Outside
+	step.Clients
 	external  external.Reader
 	applier   *ssa.Applier
 	preflight bool

@@ -54,15 +54,15 @@ func (w *stale) restart() {
 }
 
 // restartController replaces the controller with a new one, which shares only recent with the old one.
-func (w *stale) restartController(changes ...func(*step.Outside)) {
-	outside := w.api.ForController()
-	outside.Recent = w.recent
+func (w *stale) restartController(changes ...func(*step.Clients)) {
+	clients := w.api.ForController()
+	clients.Recent = w.recent
 	for _, change := range changes {
-		change(&outside)
+		change(&clients)
 	}
-	c := newController(outside, false)
+	c := newController(clients, false)
 	c.visibilityTimeout = 0 // a frozen cache never has the writes
-	w.runner = c.declared().Runner(c.Outside)
+	w.runner = c.declared().Runner(c.Clients)
 }
 
 func (w *stale) reconcile(set *clusterv1.MachineSet) error {
@@ -371,7 +371,7 @@ func TestNewSetWithLateCache(t *testing.T) {
 	set := w.createdSet()
 	w.reconcileAll(set)
 	w.wantMachines(3, "they are created")
-	w.restartController(func(o *step.Outside) { o.Client = late{Client: o.Client, api: w.Client} })
+	w.restartController(func(o *step.Clients) { o.Client = late{Client: o.Client, api: w.Client} })
 	testenv.Must(t, w.reconcile(set))
 	w.wantMachines(3, "names that are taken are not skipped")
 }
@@ -393,7 +393,7 @@ func TestMachinesOfAnotherLeader(t *testing.T) {
 	w.reconcileAll(set)
 	w.wantMachines(3, "they are created")
 	w.restart()
-	w.restartController(func(o *step.Outside) {
+	w.restartController(func(o *step.Clients) {
 		o.Client, o.Live = late{Client: o.Client, api: w.Client}, early{o.Live}
 	})
 	testenv.Must(t, w.reconcile(set))

@@ -89,7 +89,7 @@ func (tc counted) check(t *testing.T) {
 		Replicas: &tc.replicas, MinReadySeconds: tc.minReady, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"tier": "one"}},
 		Template: clusterv1.MachineTemplateSpec{ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{"tier": "one"}}},
 	}}
-	c := &Controller{Outside: step.Outside{Clock: clocktesting.NewFakePassiveClock(object.Now())}}
+	c := &Controller{Clients: step.Clients{Clock: clocktesting.NewFakePassiveClock(object.Now())}}
 	result, err := c.status(t.Context(), &scope{set: set, machines: tc.machines, listed: true})
 	if err != nil || result.After() != tc.after {
 		t.Errorf("%s: requeued after %s, err = %v; want %s", tc.reason, result.After(), err, tc.after)
@@ -106,7 +106,7 @@ func (tc counted) check(t *testing.T) {
 
 func TestStatusBeforeCollect(t *testing.T) {
 	set := &clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{Replicas: ptr.To(int32(2))}, Status: clusterv1.MachineSetStatus{Replicas: 2, ReadyReplicas: 2}}
-	c := &Controller{Outside: step.Outside{Clock: clocktesting.NewFakePassiveClock(object.Now())}}
+	c := &Controller{Clients: step.Clients{Clock: clocktesting.NewFakePassiveClock(object.Now())}}
 	if _, err := c.status(t.Context(), &scope{set: set}); err != nil || set.Status.ReadyReplicas != 2 {
 		t.Errorf("status = %+v, err = %v; want no change if the Machines have not been listed", set.Status, err)
 	}
@@ -116,7 +116,7 @@ func TestStatusBeforeCollect(t *testing.T) {
 func TestScaledToZero(t *testing.T) {
 	set := &clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{Replicas: ptr.To[int32](0)}}
 	condition.Set(set, condition.False(clusterv1.MachinesReadyCondition, clusterv1.ConditionSeverityError, "NodeNotFound", "0 of 1 completed"))
-	c := &Controller{Outside: step.Outside{Clock: clocktesting.NewFakePassiveClock(object.Now())}}
+	c := &Controller{Clients: step.Clients{Clock: clocktesting.NewFakePassiveClock(object.Now())}}
 	if _, err := c.status(t.Context(), &scope{set: set, listed: true}); err != nil {
 		t.Fatal(err)
 	}

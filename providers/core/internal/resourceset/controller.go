@@ -39,7 +39,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	c := &Controller{
-		Outside:  step.OutsideOf(mgr, "clusterresourceset-controller", o.Filter),
+		Clients:  step.ClientsOf(mgr, "clusterresourceset-controller", o.Filter),
 		contents: content.NewReader(metadata, mgr.GetAPIReader()), ledger: outcome.NewLedger(),
 	}
 	declared := c.declared()
@@ -49,7 +49,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		step.Handled(&addonsv1.ClusterResourceSetBinding{}, later(ofBinding)),
 		step.From(c.ledger.Source(summaryDelay)),
 	}, held(metadata, c.ofHeld)...)
-	if err := step.Add(ctx, mgr, c.Outside, declared); err != nil {
+	if err := step.Add(ctx, mgr, c.Clients, declared); err != nil {
 		return err
 	}
 	return binding.Setup(ctx, mgr, binding.Options{

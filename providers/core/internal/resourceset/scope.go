@@ -10,7 +10,7 @@ import (
 
 // Controller reconciles ClusterResourceSets.
 type Controller struct {
-	step.Outside
+	step.Clients
 	contents *content.Reader
 	ledger   *outcome.Ledger
 }

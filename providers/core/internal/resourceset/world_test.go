@@ -40,9 +40,9 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 
 // restart replaces the controller by that of another process.
 func (w *world) restart() {
-	outside := w.ForController()
-	w.Controller = &Controller{Outside: outside, contents: content.NewReader(outside.Client, outside.Live), ledger: outcome.NewLedger()}
-	runner := w.declared().Runner(outside)
+	clients := w.ForController()
+	w.Controller = &Controller{Clients: clients, contents: content.NewReader(clients.Client, clients.Live), ledger: outcome.NewLedger()}
+	runner := w.declared().Runner(clients)
 	w.reconcile = func() (ctrl.Result, error) {
 		return runner.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "default", Name: "s"}})
 	}

@@ -21,7 +21,7 @@ import (
 // have a MachineSet that was just created, which needs its template, or may still have a MachineSet that was deleted, because of
 // which the template would be kept forever.
 type Cleaner struct {
-	step.Outside
+	step.Clients
 	// External reads templates from the cache, and LiveExternal from the API server.
 	External, LiveExternal external.Reader
 }

@@ -110,9 +110,9 @@ func world(t *testing.T, objects ...client.Object) (*fakeapi.Server, Cleaner) {
 		template("BootTemplate", "b1", owned), template("BootTemplate", "b2", owned), template("BootTemplate", "user", nil),
 		template("InfraTemplate", "i1", owned), template("InfraTemplate", "i2", owned))
 	s := fakeapi.New(t, fakeapi.Options{Objects: objects})
-	outside := s.ForController()
-	live := external.Reader{Client: outside.Live, Versions: contract.APIVersions{Reader: outside.Client}}
-	return s, Cleaner{Outside: outside, External: fakeapi.External(outside), LiveExternal: live}
+	clients := s.ForController()
+	live := external.Reader{Client: clients.Live, Versions: contract.APIVersions{Reader: clients.Client}}
+	return s, Cleaner{Clients: clients, External: fakeapi.External(clients), LiveExternal: live}
 }
 
 // TestStaleCache has different objects in the cache and in the API server.

@@ -42,8 +42,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		LiveExternal: external.Reader{Client: mgr.GetAPIReader(), Versions: versions},
 	}
 	deployments := cleaner
-	deployments.Outside = step.OutsideOf(mgr, machineDeploymentController, o.Filter)
-	err := add(ctx, mgr, o, deployments.Outside, step.Controller[*clusterv1.MachineDeployment, *clusterv1.MachineDeployment]{
+	deployments.Clients = step.ClientsOf(mgr, machineDeploymentController, o.Filter)
+	err := add(ctx, mgr, o, deployments.Clients, step.Controller[*clusterv1.MachineDeployment, *clusterv1.MachineDeployment]{
 		Name:     machineDeploymentController,
 		New:      func() *clusterv1.MachineDeployment { return &clusterv1.MachineDeployment{} },
 		Watches:  []step.Watch{step.Mapped(&clusterv1.Cluster{}, ofCluster(cached, &clusterv1.MachineDeploymentList{}), unpaused())},
@@ -54,8 +54,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	sets := cleaner
-	sets.Outside = step.OutsideOf(mgr, machineSetController, o.Filter)
-	return add(ctx, mgr, o, sets.Outside, step.Controller[*clusterv1.MachineSet, *clusterv1.MachineSet]{
+	sets.Clients = step.ClientsOf(mgr, machineSetController, o.Filter)
+	return add(ctx, mgr, o, sets.Clients, step.Controller[*clusterv1.MachineSet, *clusterv1.MachineSet]{
 		Name:     machineSetController,
 		New:      func() *clusterv1.MachineSet { return &clusterv1.MachineSet{} },
 		Watches:  []step.Watch{step.Mapped(&clusterv1.Cluster{}, ofCluster(cached, &clusterv1.MachineSetList{}), unpaused())},
@@ -65,12 +65,12 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 }
 
 // add adds a controller with the settings that both have in common.
-func add[T step.Object](ctx context.Context, mgr ctrl.Manager, o Options, outside step.Outside, c step.Controller[T, T]) error {
+func add[T step.Object](ctx context.Context, mgr ctrl.Manager, o Options, clients step.Clients, c step.Controller[T, T]) error {
 	c.Concurrency = o.Concurrency
 	c.Events = predicate.And(owned(), deletionChanges())
 	c.Paused = ownership.PausedByCluster[T](mgr.GetCache())
 	c.Scope = step.Self[T]
-	return step.Add(ctx, mgr, outside, c)
+	return step.Add(ctx, mgr, clients, c)
 }
 
 func owned() predicate.Predicate {

@@ -45,9 +45,9 @@ const controllerName = "topology/cluster"
 
 // Setup adds the controller to a manager. The manager's cache must keep managedFields and have the index of package usage.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	outside := step.OutsideOf(mgr, controllerName, o.Filter)
-	outside.Recent = o.Recent
-	c := newController(outside, mgr.GetCache(), plan.NewClasses(o.Extension))
+	clients := step.ClientsOf(mgr, controllerName, o.Filter)
+	clients.Recent = o.Recent
+	c := newController(clients, mgr.GetCache(), plan.NewClasses(o.Extension))
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	if o.Lifecycle != nil {
@@ -62,7 +62,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		})
 		declared.Watches = append(declared.Watches, step.From(o.Clusters.Source(workloadEvents(mgr.GetCache()))))
 	}
-	built, err := declared.Add(ctx, mgr, outside)
+	built, err := declared.Add(ctx, mgr, clients)
 	if err != nil {
 		return err
 	}
@@ -125,11 +125,11 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 }
 
 // newController returns a Controller that reads from a cache and applies through outside.Client.
-func newController(outside step.Outside, cached client.Reader, classes *plan.Classes) *Controller {
-	schemas := ssa.NewSchemas(cached, outside.Live)
-	applier := ssa.NewApplier(outside.Client, schemas, plan.FieldManager)
+func newController(clients step.Clients, cached client.Reader, classes *plan.Classes) *Controller {
+	schemas := ssa.NewSchemas(cached, clients.Live)
+	applier := ssa.NewApplier(clients.Client, schemas, plan.FieldManager)
 	return &Controller{
-		Outside: outside, Cache: cached, Applier: applier,
+		Clients: clients, Cache: cached, Applier: applier,
 		Planner: &plan.Planner{
 			Reader:   cached,
 			External: external.Reader{Client: cached, Versions: contract.APIVersions{Reader: cached}},

@@ -120,8 +120,8 @@ func (w *world) revisions(c *clusterv1.Cluster) map[string]string {
 // restarted returns a new controller with empty caches of its own.
 func (w *world) restarted() *world {
 	fresh := *w
-	fresh.control = newController(w.runner.Outside, w.cached, plan.NewClasses(nil))
-	fresh.runner = fresh.control.declared().Runner(fresh.control.Outside)
+	fresh.control = newController(w.runner.Clients, w.cached, plan.NewClasses(nil))
+	fresh.runner = fresh.control.declared().Runner(fresh.control.Clients)
 	return &fresh
 }
 

@@ -98,15 +98,15 @@ func TestCrashAtAnyWrite(t *testing.T) {
 // reconcileUntilCrash reconciles in a process that crashes after this many writes, which are sent one at a time.
 func (w *world) reconcileUntilCrash(writes int, c *clusterv1.Cluster) {
 	w.t.Helper()
-	outside := w.runner.Outside
-	outside.Client = &crashing{Client: outside.Client, left: writes}
-	crashed := newController(outside, w.cached, plan.NewClasses(nil))
+	clients := w.runner.Clients
+	clients.Client = &crashing{Client: clients.Client, left: writes}
+	crashed := newController(clients, w.cached, plan.NewClasses(nil))
 	crashed.concurrently = func(functions []func()) {
 		for _, f := range functions {
 			f()
 		}
 	}
-	if _, err := crashed.declared().Runner(crashed.Outside).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err == nil {
+	if _, err := crashed.declared().Runner(crashed.Clients).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err == nil {
 		w.t.Errorf("the process survived %d writes", writes)
 	}
 }

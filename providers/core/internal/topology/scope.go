@@ -26,7 +26,7 @@ type Applier interface {
 
 // Controller reconciles Clusters that have a topology.
 type Controller struct {
-	step.Outside
+	step.Clients
 	// Cache is what Planner reads from.
 	Cache   client.Reader
 	Planner *plan.Planner

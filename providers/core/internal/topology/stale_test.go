@@ -69,10 +69,10 @@ func (t staleClient) List(ctx context.Context, into client.ObjectList, opts ...c
 func (w *world) stale(f *frozen) *world {
 	f.Reader = w.cached
 	other := *w
-	outside := w.runner.Outside
-	outside.Client = staleClient{Client: outside.Client, from: f}
-	other.control = newController(outside, f, plan.NewClasses(nil))
-	other.runner = other.control.declared().Runner(other.control.Outside)
+	clients := w.runner.Clients
+	clients.Client = staleClient{Client: clients.Client, from: f}
+	other.control = newController(clients, f, plan.NewClasses(nil))
+	other.runner = other.control.declared().Runner(other.control.Clients)
 	return &other
 }
 

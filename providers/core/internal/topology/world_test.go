@@ -115,9 +115,9 @@ func newWorld(t testing.TB) *world {
 		t.Fatal("the cache does not sync")
 	}
 	w.cached = own.GetCache()
-	c := newController(step.Outside{Client: own.GetClient(), Live: own.GetAPIReader(), Recorder: w.events, Clock: clock.RealClock{}},
+	c := newController(step.Clients{Client: own.GetClient(), Live: own.GetAPIReader(), Recorder: w.events, Clock: clock.RealClock{}},
 		w.cached, plan.NewClasses(nil))
-	w.control, w.runner = c, c.declared().Runner(c.Outside)
+	w.control, w.runner = c, c.declared().Runner(c.Clients)
 	w.applyFile("testdata/class.yaml")
 	w.reconciledClass("simple")
 	return w

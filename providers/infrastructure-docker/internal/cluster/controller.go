@@ -38,18 +38,18 @@ type Options struct {
 
 // Controller reconciles DockerClusters.
 type Controller struct {
-	step.Outside
+	step.Clients
 	engine engine.Engine
 	jobs   *job.Jobs
 }
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.OutsideOf(mgr, "dockercluster-controller", o.Filter), engine: o.Engine, jobs: o.Jobs}
+	c := &Controller{Clients: step.ClientsOf(mgr, "dockercluster-controller", o.Filter), engine: o.Engine, jobs: o.Jobs}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = append(declared.Watches, step.From(o.Events.Source(kind, events.Lookup{All: c.all, Named: c.named})), step.From(o.Jobs.Source()))
-	_, err := declared.Add(ctx, mgr, c.Outside)
+	_, err := declared.Add(ctx, mgr, c.Clients)
 	return err
 }
 

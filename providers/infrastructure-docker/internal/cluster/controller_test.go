@@ -489,7 +489,7 @@ func TestIgnored(t *testing.T) {
 
 func TestMapping(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra())
-	c := &Controller{Outside: w.ForController()}
+	c := &Controller{Clients: w.ForController()}
 	for container, want := range map[string]int{lb: 1, "test-1": 0, "other-lb": 0} {
 		if got := c.named(t.Context(), "test", container); len(got) != want {
 			t.Errorf("container %s of v1.7 leads to %v", container, got)

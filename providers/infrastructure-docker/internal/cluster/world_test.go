@@ -81,8 +81,8 @@ func (w *world) reconcile() error { return w.over(w.runtime) }
 
 // over runs the controller once over a container runtime.
 func (w *world) over(e engine.Engine) error {
-	c := &Controller{Outside: w.ForController(), engine: e, jobs: w.jobs}
-	result, err := c.declared().Runner(c.Outside).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: infraKey()})
+	c := &Controller{Clients: w.ForController(), engine: e, jobs: w.jobs}
+	result, err := c.declared().Runner(c.Clients).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: infraKey()})
 	if err == nil && result.RequeueAfter > 0 {
 		return errStale
 	}

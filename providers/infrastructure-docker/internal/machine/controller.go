@@ -45,7 +45,7 @@ type Workloads interface {
 
 // Controller reconciles DockerMachines.
 type Controller struct {
-	step.Outside
+	step.Clients
 	engine    engine.Engine
 	workloads Workloads
 	jobs      *job.Jobs
@@ -67,7 +67,7 @@ func conditions() condition.Kind {
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{
-		Outside: step.OutsideOf(mgr, "dockermachine-controller", o.Filter),
+		Clients: step.ClientsOf(mgr, "dockermachine-controller", o.Filter),
 		engine:  o.Engine, workloads: o.Clusters, jobs: o.Jobs, pools: o.Pools,
 	}
 	declared := c.declared()
@@ -85,7 +85,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if o.Pools {
 		declared.Watches = append(declared.Watches, step.Mapped(&clusterv1.MachinePool{}, c.ofPool, machinepool.Bootstrapped()))
 	}
-	_, err := declared.Add(ctx, mgr, c.Outside)
+	_, err := declared.Add(ctx, mgr, c.Clients)
 	return err
 }
 

@@ -104,8 +104,8 @@ func (w *world) restart(t *testing.T) {
 	w.lock.Lock()
 	w.dead, w.killAt, w.count = false, 0, 0
 	w.lock.Unlock()
-	w.Controller = &Controller{Outside: w.ForController(), engine: w.runtime, workloads: w.workload, jobs: job.New(w.Server.Clock), pools: true}
-	w.runner = w.declared().Runner(w.Outside)
+	w.Controller = &Controller{Clients: w.ForController(), engine: w.runtime, workloads: w.workload, jobs: job.New(w.Server.Clock), pools: true}
+	w.runner = w.declared().Runner(w.Clients)
 }
 
 // settle waits for all jobs of the process.

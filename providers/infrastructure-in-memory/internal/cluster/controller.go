@@ -33,16 +33,16 @@ type Options struct {
 
 // Controller reconciles InMemoryClusters.
 type Controller struct {
-	step.Outside
+	step.Clients
 	lab *lab.Lab
 }
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.OutsideOf(mgr, "inmemorycluster-controller", o.Filter), lab: o.Lab}
+	c := &Controller{Clients: step.ClientsOf(mgr, "inmemorycluster-controller", o.Filter), lab: o.Lab}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	return step.Add(ctx, mgr, c.Outside, declared)
+	return step.Add(ctx, mgr, c.Clients, declared)
 }
 
 // declared returns the declaration of the controller. It ignores externally managed InMemoryClusters.

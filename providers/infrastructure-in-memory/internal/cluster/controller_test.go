@@ -68,9 +68,9 @@ func (w *world) restart(t *testing.T) {
 		testenv.Must(t, w.lab.Server.Close())
 	}
 	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1", Ports: w.ports, Claims: Claims(w.Client)}
-	c := &Controller{Outside: w.ForController(), lab: w.lab}
+	c := &Controller{Clients: w.ForController(), lab: w.lab}
 	w.gone = c.gone
-	w.runner = c.declared().Runner(c.Outside)
+	w.runner = c.declared().Runner(c.Clients)
 }
 
 func (w *world) reconcile(t *testing.T) {

@@ -35,7 +35,7 @@ type Options struct {
 
 // Controller reconciles InMemoryMachines.
 type Controller struct {
-	step.Outside
+	step.Clients
 	lab   *lab.Lab
 	pools bool
 }
@@ -61,13 +61,13 @@ func conditions() condition.Kind {
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.OutsideOf(mgr, "inmemorymachine-controller", o.Filter), lab: o.Lab, pools: o.Pools}
+	c := &Controller{Clients: step.ClientsOf(mgr, "inmemorymachine-controller", o.Filter), lab: o.Lab, pools: o.Pools}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	if o.Pools {
 		declared.Watches = append(declared.Watches, step.Mapped(&clusterv1.MachinePool{}, c.ofPool, machinepool.Bootstrapped()))
 	}
-	return step.Add(ctx, mgr, c.Outside, declared)
+	return step.Add(ctx, mgr, c.Clients, declared)
 }
 
 // declared returns the declaration of the controller.

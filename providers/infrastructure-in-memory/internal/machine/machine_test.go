@@ -353,7 +353,7 @@ func TestMachinesDoNotReopenDeletedCluster(t *testing.T) {
 
 func TestTriggersOfMachines(t *testing.T) {
 	w := newWorld(t, three()...)
-	c := &Controller{Outside: step.Outside{Client: w.Client}}
+	c := &Controller{Clients: step.Clients{Client: w.Client}}
 	ready, unready := newInfra(), newInfra()
 	ready.Status.Ready = true
 	for _, test := range []struct {

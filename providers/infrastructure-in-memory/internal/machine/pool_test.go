@@ -27,8 +27,8 @@ func TestMachineOfPool(t *testing.T) {
 	obj.Labels[clusterv1.MachinePoolNameLabel] = "p"
 	obj.Spec.FailureDomain = "a"
 	w := newWorld(t, append(objects, pool, newCluster(), newInfra())...)
-	c := &Controller{Outside: w.ForController(), lab: w.lab, pools: true}
-	w.runner = c.declared().Runner(c.Outside)
+	c := &Controller{Clients: w.ForController(), lab: w.lab, pools: true}
+	w.runner = c.declared().Runner(c.Clients)
 
 	w.reconcile(t, "m")
 	if w.read(t, "m").Spec.ProviderID != nil {

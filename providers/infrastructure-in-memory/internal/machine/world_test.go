@@ -73,8 +73,8 @@ func (w *world) restart(t *testing.T) {
 		testenv.Must(t, w.lab.Server.Close())
 	}
 	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{Clock: w.Clock, Directory: w.disk}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1"}
-	c := &Controller{Outside: w.ForController(), lab: w.lab}
-	w.runner = c.declared().Runner(c.Outside)
+	c := &Controller{Clients: w.ForController(), lab: w.lab}
+	w.runner = c.declared().Runner(c.Clients)
 }
 
 func (w *world) reconcile(t *testing.T, name string) ctrl.Result {

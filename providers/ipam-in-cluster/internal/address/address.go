@@ -68,9 +68,9 @@ func Belongs(a *ipamv1.IPAddress, claim *ipamv1.IPAddressClaim) bool {
 }
 
 // Release deletes an address. It returns false if the finalizer of another controller keeps it.
-func Release(ctx context.Context, outside step.Outside, a *ipamv1.IPAddress) (released bool, err error) {
+func Release(ctx context.Context, clients step.Clients, a *ipamv1.IPAddress) (released bool, err error) {
 	// The finalizer first: after that, its deletion is complete in one request.
-	err = outside.Patch(ctx, a, func() { controllerutil.RemoveFinalizer(a, inclusterv1.AddressFinalizer) })
+	err = clients.Patch(ctx, a, func() { controllerutil.RemoveFinalizer(a, inclusterv1.AddressFinalizer) })
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
@@ -78,7 +78,7 @@ func Release(ctx context.Context, outside step.Outside, a *ipamv1.IPAddress) (re
 		return false, fmt.Errorf("removing the finalizer of IPAddress %s/%s: %w", a.Namespace, a.Name, err)
 	}
 	if a.DeletionTimestamp.IsZero() {
-		if err := outside.DeleteAny(ctx, a); err != nil {
+		if err := clients.DeleteAny(ctx, a); err != nil {
 			return false, fmt.Errorf("deleting IPAddress %s/%s: %w", a.Namespace, a.Name, err)
 		}
 	}

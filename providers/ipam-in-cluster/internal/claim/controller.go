@@ -30,14 +30,14 @@ type Options struct {
 }
 
 // Controller reconciles IPAddressClaims.
-type Controller struct{ step.Outside }
+type Controller struct{ step.Clients }
 
 // Setup adds the controller to a manager. The indexes of poolref must exist.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Outside: step.OutsideOf(mgr, "ipaddressclaim-controller", o.Filter)}
+	c := &Controller{Clients: step.ClientsOf(mgr, "ipaddressclaim-controller", o.Filter)}
 	declared := c.Declared()
 	declared.Concurrency = o.Concurrency
-	return step.Add(ctx, mgr, c.Outside, declared)
+	return step.Add(ctx, mgr, c.Clients, declared)
 }
 
 // Declared returns the declaration of the controller.

@@ -21,7 +21,7 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 		return step.Done(), err
 	}
 	if existing != nil && address.Belongs(existing, s.claim) {
-		released, err := address.Release(ctx, c.Outside, existing)
+		released, err := address.Release(ctx, c.Clients, existing)
 		if err != nil {
 			return step.Done(), err
 		}

@@ -17,12 +17,12 @@ import (
 )
 
 // Controller reconciles IPAddresses that are being deleted.
-type Controller struct{ step.Outside }
+type Controller struct{ step.Clients }
 
 // Setup adds the controller to a manager, for the IPAddresses that filter selects.
 func Setup(ctx context.Context, mgr ctrl.Manager, filter watch.Filter) error {
-	c := &Controller{step.OutsideOf(mgr, "ipaddress-controller", filter)}
-	return step.Add(ctx, mgr, c.Outside, c.declared())
+	c := &Controller{step.ClientsOf(mgr, "ipaddress-controller", filter)}
+	return step.Add(ctx, mgr, c.Clients, c.declared())
 }
 
 // declared returns the declaration of the controller.

@@ -66,7 +66,7 @@ func TestRelease(t *testing.T) {
 			}
 			c := &Controller{s.ForController()}
 			c.Filter = tc.filter
-			_, err := c.declared().Runner(c.Outside).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(a)})
+			_, err := c.declared().Runner(c.Clients).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(a)})
 			testenv.Must(t, err)
 			if err := s.Get(t.Context(), client.ObjectKeyFromObject(a), a); (err == nil) != tc.kept {
 				t.Errorf("kept = %t, want %t: %v", err == nil, tc.kept, err)

@@ -35,7 +35,7 @@ type Options struct {
 
 // Controller reconciles pools of one kind.
 type Controller[T poolref.Pool] struct {
-	step.Outside
+	step.Clients
 	kind   string
 	fresh  func() T
 	writer string
@@ -49,18 +49,18 @@ type Controller[T poolref.Pool] struct {
 
 // Setup adds the controllers of both kinds to a manager. The indexes of poolref must exist.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	namespaced := NewController(step.OutsideOf(mgr, "inclusterippool-controller", o.Filter), inclusterv1.InClusterIPPoolKind, o.Writer,
+	namespaced := NewController(step.ClientsOf(mgr, "inclusterippool-controller", o.Filter), inclusterv1.InClusterIPPoolKind, o.Writer,
 		func() *inclusterv1.InClusterIPPool { return &inclusterv1.InClusterIPPool{} })
-	global := NewController(step.OutsideOf(mgr, "globalinclusterippool-controller", o.Filter), inclusterv1.GlobalInClusterIPPoolKind, o.Writer,
+	global := NewController(step.ClientsOf(mgr, "globalinclusterippool-controller", o.Filter), inclusterv1.GlobalInClusterIPPoolKind, o.Writer,
 		func() *inclusterv1.GlobalInClusterIPPool { return &inclusterv1.GlobalInClusterIPPool{} })
 	one, two := namespaced.Declared(), global.Declared()
 	one.Concurrency, two.Concurrency = o.Concurrency, o.Concurrency
-	return step.Add(ctx, mgr, namespaced.Outside, one, two)
+	return step.Add(ctx, mgr, namespaced.Clients, one, two)
 }
 
 // NewController returns a Controller of a kind of pools.
-func NewController[T poolref.Pool](outside step.Outside, kind, writer string, fresh func() T) *Controller[T] {
-	return &Controller[T]{Outside: outside, kind: kind, writer: writer, fresh: fresh, complete: map[types.UID]bool{}, recounts: map[types.UID]time.Time{}}
+func NewController[T poolref.Pool](clients step.Clients, kind, writer string, fresh func() T) *Controller[T] {
+	return &Controller[T]{Clients: clients, kind: kind, writer: writer, fresh: fresh, complete: map[types.UID]bool{}, recounts: map[types.UID]time.Time{}}
 }
 
 // Declared returns the declaration of the controller.

@@ -25,7 +25,7 @@ func (c *Controller[T]) sweep(ctx context.Context, s *scope[T]) (step.Result, er
 		}
 		needed, err := c.needed(ctx, a)
 		if err == nil && !needed {
-			_, err = address.Release(ctx, c.Outside, a.DeepCopy())
+			_, err = address.Release(ctx, c.Clients, a.DeepCopy())
 		}
 		errs = append(errs, err)
 	}

@@ -29,7 +29,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	for _, k := range providerobject.Kinds() {
 		name := strings.ToLower(string(k.Type))
 		c := &Controller{
-			Outside: step.OutsideOf(mgr, name+"-controller", o.Filter), kind: k, engine: o.Engine, source: o.Source, drift: newDrift(),
+			Clients: step.ClientsOf(mgr, name+"-controller", o.Filter), kind: k, engine: o.Engine, source: o.Source, drift: newDrift(),
 			cached: mgr.GetCache(),
 		}
 		controller := c.declared()
@@ -39,7 +39,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 				controller.Watches = append(controller.Watches, step.Mapped(other.New(), c.ofOther, affectsOthers()))
 			}
 		}
-		if err := step.Add(ctx, mgr, c.Outside, controller); err != nil {
+		if err := step.Add(ctx, mgr, c.Clients, controller); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ func (w *world) gone(p providerobject.Provider) error {
 	w.t.Helper()
 	c := w.controller(p.Type)
 	key := client.ObjectKeyFromObject(p)
-	if _, err := c.declared().Runner(c.Outside).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
+	if _, err := c.declared().Runner(c.Clients).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
 		return err
 	}
 	if err := w.Get(w.t.Context(), key, c.kind.New()); !apierrors.IsNotFound(err) {

@@ -22,7 +22,7 @@ import (
 
 // Controller reconciles the objects of a kind.
 type Controller struct {
-	step.Outside
+	step.Clients
 	kind providerobject.Kind
 	// cached has the metadata of all kinds of componentcache: Client reads Secrets and ConfigMaps from the API server.
 	cached client.Reader

@@ -67,15 +67,15 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		Objects: append([]client.Object{definition, core}, objects...),
 	})
 	w.After = w.deployments
-	outside := w.ForController()
-	direct, ok := outside.Client.(client.WithWatch)
+	clients := w.ForController()
+	direct, ok := clients.Client.(client.WithWatch)
 	if !ok {
-		t.Fatalf("%T cannot watch", outside.Client)
+		t.Fatalf("%T cannot watch", clients.Client)
 	}
 	w.engine = &engine.Engine{Client: direct, Resources: resources{}, Timeout: time.Second,
 		Hold: func(ctx context.Context, run func(context.Context) error) error { return run(ctx) }}
 	w.source = &source.Reader{
-		Live: outside.Client, Clock: w.Clock, Config: source.ConfigFile("", func(string) (string, bool) { return "", false }),
+		Live: clients.Client, Clock: w.Clock, Config: source.ConfigFile("", func(string) (string, bool) { return "", false }),
 		Options: repository.Options{SingleAttempt: true, Advice: source.Advice(), HTTP: &http.Client{Transport: w}},
 	}
 	return w
@@ -169,8 +169,8 @@ func (w *world) controller(of clusterctlv1.ProviderType) *Controller {
 	}
 	for _, k := range providerobject.Kinds() {
 		if k.Type == of {
-			outside := w.ForController()
-			w.controllers[of] = &Controller{Outside: outside, kind: k, cached: outside.Client, engine: w.engine, source: w.source, drift: newDrift()}
+			clients := w.ForController()
+			w.controllers[of] = &Controller{Clients: clients, kind: k, cached: clients.Client, engine: w.engine, source: w.source, drift: newDrift()}
 		}
 	}
 	return w.controllers[of]
@@ -222,7 +222,7 @@ func (w *world) reconcile(p providerobject.Provider) providerobject.Provider {
 	c := w.controller(p.Type)
 	log := funcr.New(func(prefix, args string) { fmt.Fprintln(&w.log, prefix, args) }, funcr.Options{Verbosity: 9})
 	ctx := ctrl.LoggerInto(w.t.Context(), log)
-	result, err := c.declared().Runner(c.Outside).Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+	result, err := c.declared().Runner(c.Clients).Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
 	fmt.Fprintln(&w.log, result, err)
 	return w.provider(p.Type, p.GetNamespace(), p.GetName())
 }

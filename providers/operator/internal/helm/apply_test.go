@@ -49,7 +49,7 @@ func (w *world) declare(data map[string]string) error {
 	testenv.Must(w.t, w.Update(w.t.Context(), w.m))
 	c := &Controller{w.ForController()}
 	c.Filter = w.filter
-	_, err := c.declared().Runner(c.Outside).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.m)})
+	_, err := c.declared().Runner(c.Clients).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.m)})
 	return err
 }
 

@@ -23,7 +23,7 @@ type Options struct {
 }
 
 // Controller reconciles ConfigMaps with declarations.
-type Controller struct{ step.Outside }
+type Controller struct{ step.Clients }
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
@@ -39,10 +39,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := mgr.Add(own); err != nil {
 		return err
 	}
-	c := &Controller{step.OutsideOf(mgr, "declaration-controller", o.Filter)}
+	c := &Controller{step.ClientsOf(mgr, "declaration-controller", o.Filter)}
 	declared := c.declared()
 	declared.Cache = own
-	return step.Add(ctx, mgr, c.Outside, declared)
+	return step.Add(ctx, mgr, c.Clients, declared)
 }
 
 // declared returns the declaration of the controller, without its cache.

@@ -38,7 +38,7 @@ type Options struct {
 
 // Controller reconciles the bindings of Clusters.
 type Controller struct {
-	step.Outside
+	step.Clients
 	// sets selects the ClusterResourceSets of this manager.
 	sets      watch.Filter
 	workloads Workloads
@@ -51,7 +51,7 @@ type Controller struct {
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{
-		Outside: step.OutsideOf(mgr, "clusterresourcesetbinding-controller", ""),
+		Clients: step.ClientsOf(mgr, "clusterresourcesetbinding-controller", ""),
 		sets:    o.Filter, workloads: o.Clusters, contents: o.Contents, ledger: o.Ledger,
 	}
 	declared := c.declared()
@@ -61,7 +61,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		step.Mapped(&addonsv1.ClusterResourceSetBinding{}, ofBinding, watch.Created(), watch.Deleted()),
 		step.From(o.Clusters.Source(remote.Events{Connection: ofConnection})),
 	}, o.Watches...)
-	return step.Add(ctx, mgr, c.Outside, declared)
+	return step.Add(ctx, mgr, c.Clients, declared)
 }
 
 // declared returns the declaration of the controller.

@@ -56,12 +56,12 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 
 // restart replaces the controller by that of another process.
 func (w *world) restart() {
-	outside := w.ForController()
+	clients := w.ForController()
 	w.Controller = &Controller{
-		Outside: outside, workloads: w, contents: content.NewReader(outside.Client, outside.Live), ledger: outcome.NewLedger(),
+		Clients: clients, workloads: w, contents: content.NewReader(clients.Client, clients.Live), ledger: outcome.NewLedger(),
 		pause: func(context.Context, time.Duration) error { return nil },
 	}
-	runner := w.declared().Runner(outside)
+	runner := w.declared().Runner(clients)
 	w.reconcile = func(cluster string) (ctrl.Result, error) {
 		return runner.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "default", Name: cluster}})
 	}

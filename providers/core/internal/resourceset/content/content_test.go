@@ -49,8 +49,8 @@ func TestFind(t *testing.T) {
 			if tc.hidden {
 				s.Cache.Hide(tc.objects...)
 			}
-			outside := s.ForController()
-			m, err := NewReader(outside.Client, outside.Live).Find(t.Context(), "default", ref(tc.kind))
+			clients := s.ForController()
+			m, err := NewReader(clients.Client, clients.Live).Find(t.Context(), "default", ref(tc.kind))
 			text := ""
 			if err != nil {
 				text = err.Error()
@@ -67,8 +67,8 @@ func TestFind(t *testing.T) {
 // TestHash reads once per version.
 func TestHash(t *testing.T) {
 	s := fakeapi.New(t, fakeapi.Options{Objects: []client.Object{configMap(map[string]string{"a": "one"})}})
-	outside := s.ForController()
-	r := NewReader(outside.Client, outside.Live)
+	clients := s.ForController()
+	r := NewReader(clients.Client, clients.Live)
 	for i, value := range []string{"one", "one", "two", "two"} {
 		current := configMap(nil)
 		testenv.Must(t, s.Get(t.Context(), client.ObjectKeyFromObject(current), current))
@@ -89,8 +89,8 @@ func TestHash(t *testing.T) {
 // TestRecent reads each version once, unless too many others were read since.
 func TestRecent(t *testing.T) {
 	s := fakeapi.New(t, fakeapi.Options{Objects: []client.Object{configMap(map[string]string{"a": "one"})}})
-	outside := s.ForController()
-	r := NewReader(outside.Client, outside.Live)
+	clients := s.ForController()
+	r := NewReader(clients.Client, clients.Live)
 	for i, value := range []string{"one", "one", "two", "two"} {
 		current := configMap(nil)
 		testenv.Must(t, s.Get(t.Context(), client.ObjectKeyFromObject(current), current))
