@@ -5,6 +5,9 @@ OUT     ?= out
 # Without cgo, programs are static and smaller, and Go links them itself, in a fifth of the time.
 export CGO_ENABLED = 0
 
+# Compilers then collect garbage a quarter as often, which saves an eighth of the CPU, and use 650 instead of 420 MiB for the largest package.
+BUILD = GOGC=$(or $(GOGC),400) go build
+
 PACKAGE  = sigs.k8s.io/cluster-api/sdk/version
 # Without symbol tables and debug information; stack traces and profiles do not need them.
 LDFLAGS  = -s -w -X $(PACKAGE).gitVersion=$(VERSION)
@@ -28,16 +31,16 @@ build: bin/capi bin/clusterctl ## Build capi (the embedded management cluster) a
 .PHONY: bin/capi
 bin/capi:
 	@[ -x $@ ] || echo "Building kube-apiserver and etcd into $@: about 3 minutes on 2 cores the first time."
-	@cd standalone && go build -ldflags "$(LDFLAGS) $$(./ldflags.sh)" -o ../$@ ./cmd/capi
+	@cd standalone && $(BUILD) -ldflags "$(LDFLAGS) $$(./ldflags.sh)" -o ../$@ ./cmd/capi
 
 # clusterctl lists the versions of providers through a Go module proxy. The default is the toolchain's, not the GOPROXY of
 # the build machine, which may be private.
 .PHONY: bin/clusterctl managers
 bin/clusterctl:
-	@go build -ldflags "$(LDFLAGS) -X $(PACKAGE).goProxy=$$(GOENV=off env -u GOPROXY go env GOPROXY)" -o $@ ./cmd/clusterctl
+	@$(BUILD) -ldflags "$(LDFLAGS) -X $(PACKAGE).goProxy=$$(GOENV=off env -u GOPROXY go env GOPROXY)" -o $@ ./cmd/clusterctl
 # Without grpcnotrace, an unused debug page of gRPC disables dead code elimination of methods: a quarter of the program.
 managers: ## Build every manager as a separate program into bin/.
-	@for m in $(MANAGERS); do go build -tags grpcnotrace -ldflags "$(LDFLAGS)" -o bin/$$m ./cmd/$$m || exit 1; done
+	@for m in $(MANAGERS); do $(BUILD) -tags grpcnotrace -ldflags "$(LDFLAGS)" -o bin/$$m ./cmd/$$m || exit 1; done
 
 .PHONY: release
 release: ## Write a local provider repository with its clusterctl.yaml into out/repository, and the files of a release into out/release.
@@ -80,19 +83,9 @@ kubeadm-programs: ## Build kubeadm for tests of its configuration into bin/kubea
 generate: ## Generate deep copies, CRDs, webhook manifests, and the lists of texts.
 	@hack/generate.sh
 
-# golangci-lint runs vet, with more analyzers.
-GOTEST = go test -vet=off
-
 .PHONY: test
 test: bin/capi managers kubeadm-programs ## Run all tests: unit, compatibility, journeys with a real API server, and a sample of faults.
-	@CAPI_REQUIRE_ENV=1 CAPI_REQUIRE_KUBEADM=1 $(GOTEST) -p 3 -timeout 30m ./... # Tests with an API server wait half of the time.
-	@cd sdk && CAPI_REQUIRE_ENV=1 $(GOTEST) ./...
-	@cd examples/provider-hosts && CAPI_REQUIRE_ENV=1 $(GOTEST) ./...
-	@cd release && $(GOTEST) ./...
-	@cd hack && $(GOTEST) ./...
-	@cd hack/tools && $(GOTEST) ./...
-	@cd providers/infrastructure-docker/nodeimage && $(GOTEST) ./...
-	@cd standalone && $(GOTEST) ./...
+	@hack/test.sh
 
 .PHONY: e2e
 e2e: bin/capi ## Test whole clusters on real machines in Docker, about 7 minutes (E2E_FLAGS, for example -run TestClass).

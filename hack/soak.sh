@@ -5,7 +5,7 @@
 # STAGES selects stages by name. HOURS (default 1) is the time of each stage that could go on for ever: faults and fuzz.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-export CAPI_SOAK=1 CAPI_REQUIRE_ENV=1 CAPI_REQUIRE_DOCKER=1 CAPI_REQUIRE_KUBEADM=1
+export GOGC=400 CAPI_SOAK=1 CAPI_REQUIRE_ENV=1 CAPI_REQUIRE_DOCKER=1 CAPI_REQUIRE_KUBEADM=1
 readonly hours=${HOURS:-1} out=out/soak
 mkdir -p $out
 printf '%-12s %8s %s\n' stage seconds result >$out/stages
@@ -46,7 +46,7 @@ stage commands commands
 stage plans plans
 stage faults go run ./test/fault --budget "${hours}h" --seed $((10#$(date +%j))) --worlds 2
 stage fuzz env FUZZ_TIME="${hours}h" hack/fuzz.sh
-stage scale go run ./test/bench --scale 1000 --idle 1m
-stage health go run ./test/bench --health 3
+stage scale env -u GOGC go run ./test/bench --scale 1000 --idle 1m
+stage health env -u GOGC go run ./test/bench --health 3
 cat $out/stages
 exit $failed
