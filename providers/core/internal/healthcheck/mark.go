@@ -54,7 +54,8 @@ func (c *Controller) save(ctx context.Context, machine *clusterv1.Machine, befor
 	}
 	if err == nil && m.Requests() {
 		because := condition.Get(machine, clusterv1.MachineHealthCheckSucceededCondition)
-		c.Recorder.Eventf(machine, corev1.EventTypeNormal, "MachineMarkedUnhealthy", "Machine is unhealthy and will be replaced: %s", because.Message)
+		c.Recorder.Eventf(machine, corev1.EventTypeNormal, "MachineMarkedUnhealthy", "Machine is unhealthy and will be replaced: %s",
+			because.Message)
 	}
 	return err
 }

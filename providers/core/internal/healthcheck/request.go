@@ -136,7 +136,8 @@ func (c *Controller) createRequest(ctx context.Context, s *scope, m *clusterv1.M
 	if err != nil {
 		return fmt.Errorf("creating %s %s: %w", r.GetKind(), r.GetName(), err)
 	}
-	c.Recorder.Eventf(m, corev1.EventTypeNormal, "MachineMarkedUnhealthy", "Machine is unhealthy: created %s %s, which requests its remediation",
+	c.Recorder.Eventf(m, corev1.EventTypeNormal, "MachineMarkedUnhealthy",
+		"Machine is unhealthy: created %s %s, which requests its remediation",
 		r.GetKind(), r.GetName())
 	return nil
 }

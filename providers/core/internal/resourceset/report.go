@@ -28,7 +28,8 @@ const (
 func (c *Controller) report(_ context.Context, s *scope) (step.Result, error) {
 	sum := c.summarize(s)
 	problem := func(severity clusterv1.ConditionSeverity, reason string) step.Result {
-		return step.Done().WithConditions(condition.False(addonsv1.ResourcesAppliedCondition, severity, reason, "%s", strings.Join(sum.messages(s), "; ")))
+		return step.Done().WithConditions(condition.False(addonsv1.ResourcesAppliedCondition, severity, reason, "%s",
+			strings.Join(sum.messages(s), "; ")))
 	}
 	switch {
 	case s.invalid != nil:

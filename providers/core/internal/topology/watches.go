@@ -47,9 +47,11 @@ func hasTopology() predicate.Predicate {
 func relevantCluster() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Resynced(), watch.Updated(func(before, after *clusterv1.Cluster) bool {
 		return metadataChanged(before, after) || !slices.Equal(before.Finalizers, after.Finalizers) ||
-			!reflect.DeepEqual(condition.Get(before, clusterv1.TopologyReconciledCondition), condition.Get(after, clusterv1.TopologyReconciledCondition)) ||
+			!reflect.DeepEqual(condition.Get(before, clusterv1.TopologyReconciledCondition),
+				condition.Get(after, clusterv1.TopologyReconciledCondition)) ||
 			(lifecycle.IsPending(after, lifecycle.AfterControlPlaneInitialized) &&
-				!condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) && condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition))
+				!condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) &&
+				condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition))
 	}))
 }
 
@@ -165,7 +167,8 @@ func workloadEvents(reader client.Reader) remote.Events {
 	return remote.Events{
 		Connection: func(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
 			pools := &clusterv1.MachinePoolList{}
-			err := reader.List(ctx, pools, ownership.InCluster(cluster.Namespace, cluster.Name), client.HasLabels{clusterv1.ClusterTopologyOwnedLabel})
+			err := reader.List(ctx, pools, ownership.InCluster(cluster.Namespace, cluster.Name),
+				client.HasLabels{clusterv1.ClusterTopologyOwnedLabel})
 			if err != nil || len(pools.Items) == 0 {
 				return nil // A cache does not fail.
 			}

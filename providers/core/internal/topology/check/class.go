@@ -46,8 +46,15 @@ func machineDeployments(class *clusterv1.ClusterClass) []workerClass {
 	var out []workerClass
 	for i := range class.Spec.Workers.MachineDeployments {
 		c := &class.Spec.Workers.MachineDeployments[i]
-		m := workerClass{class: c.Class, metadata: &c.Template.Metadata, bootstrap: &c.Template.Bootstrap, infrastructure: &c.Template.Infrastructure,
-			healthCheck: c.MachineHealthCheck, name: names.MachineDeploymentStrategy, path: field.NewPath("spec", "workers", "machineDeployments").Index(i)}
+		m := workerClass{
+			class:          c.Class,
+			metadata:       &c.Template.Metadata,
+			bootstrap:      &c.Template.Bootstrap,
+			infrastructure: &c.Template.Infrastructure,
+			healthCheck:    c.MachineHealthCheck,
+			name:           names.MachineDeploymentStrategy,
+			path:           field.NewPath("spec", "workers", "machineDeployments").Index(i),
+		}
 		if c.NamingStrategy != nil {
 			m.naming = c.NamingStrategy.Template
 		}
@@ -60,8 +67,14 @@ func machinePools(class *clusterv1.ClusterClass) []workerClass {
 	var out []workerClass
 	for i := range class.Spec.Workers.MachinePools {
 		c := &class.Spec.Workers.MachinePools[i]
-		m := workerClass{class: c.Class, metadata: &c.Template.Metadata, bootstrap: &c.Template.Bootstrap, infrastructure: &c.Template.Infrastructure,
-			name: names.MachinePoolStrategy, path: field.NewPath("spec", "workers", "machinePools").Index(i)}
+		m := workerClass{
+			class:          c.Class,
+			metadata:       &c.Template.Metadata,
+			bootstrap:      &c.Template.Bootstrap,
+			infrastructure: &c.Template.Infrastructure,
+			name:           names.MachinePoolStrategy,
+			path:           field.NewPath("spec", "workers", "machinePools").Index(i),
+		}
 		if c.NamingStrategy != nil {
 			m.naming = c.NamingStrategy.Template
 		}

@@ -89,8 +89,16 @@ func (o *Objects) Rotations(cluster *clusterv1.Cluster) []*Rotation {
 func (w *Workers) rotations(cluster *clusterv1.Cluster) []*Rotation {
 	prefix := cluster.Name + "-" + w.TopologyName
 	refer := func() error { w.setRefs(); return nil }
-	first := &Rotation{Template: w.Bootstrap, cluster: cluster, prefix: prefix, purpose: names.ForBootstrap + "/" + w.Deployment.Name, refer: refer}
-	second := &Rotation{Template: w.Infrastructure, cluster: cluster, prefix: prefix, purpose: names.ForInfrastructure + "/" + w.Deployment.Name, refer: refer}
+	first := &Rotation{
+		Template: w.Bootstrap, cluster: cluster, prefix: prefix, purpose: names.ForBootstrap + "/" + w.Deployment.Name, refer: refer,
+	}
+	second := &Rotation{
+		Template: w.Infrastructure,
+		cluster:  cluster,
+		prefix:   prefix,
+		purpose:  names.ForInfrastructure + "/" + w.Deployment.Name,
+		refer:    refer,
+	}
 	if containsName(first.Template, second.Template.GetName()) {
 		if containsName(second.Template, first.Template.GetName()) {
 			first.cyclic = cycle(first.Template, second.Template)

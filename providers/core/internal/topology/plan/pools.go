@@ -43,7 +43,9 @@ func NodeVersions(workload func(context.Context, types.NamespacedName) (client.R
 }
 
 // findUpgradingPool sets Upgrading of a MachinePool whose Nodes have another version than its spec, or may have one.
-func (p *Planner) findUpgradingPool(ctx context.Context, cluster *clusterv1.Cluster, pool *clusterv1.MachinePool, w *upgrade.Workers) error {
+func (p *Planner) findUpgradingPool(
+	ctx context.Context, cluster *clusterv1.Cluster, pool *clusterv1.MachinePool, w *upgrade.Workers,
+) error {
 	versions, err := p.PoolVersions(ctx, cluster, pool)
 	if remote.IsNotConnected(err) {
 		w.Upgrading, w.Unreachable = true, true
