@@ -115,7 +115,8 @@ func failure(p *corev1.Pod) (reason string, permanent bool) {
 			return reason, c.RestartCount >= maxRestarts
 		case "", "ContainerCreating", "PodInitializing":
 		default:
-			return fmt.Sprintf("container %s of Pod %s: %s: %s", c.Name, p.Name, waiting.Reason, waiting.Message), waiting.Reason == "InvalidImageName"
+			return fmt.Sprintf("container %s of Pod %s: %s: %s",
+				c.Name, p.Name, waiting.Reason, waiting.Message), waiting.Reason == "InvalidImageName"
 		}
 	}
 	for _, condition := range p.Status.Conditions {

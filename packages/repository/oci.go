@@ -142,7 +142,8 @@ func (r *oci) File(ctx context.Context, version, file string) ([]byte, error) {
 			return read(image, digest, candidate)
 		}
 	}
-	return nil, fmt.Errorf("the artifact has no layer with one of the titles %s: %w", strings.Join(slices.Compact(candidates), ", "), ErrNotFound)
+	return nil, fmt.Errorf("the artifact has no layer with one of the titles %s: %w",
+		strings.Join(slices.Compact(candidates), ", "), ErrNotFound)
 }
 
 // Files implements Repository.
