@@ -42,9 +42,8 @@ func abort(_ context.Context, value any) {
 	}
 }
 
-// Recover turns a panic into an error and logs its stack. It must be deferred. doing describes the call, such as "parsing the Corefile". Error
-// and log only contain the text of errors of the Go runtime; other values may quote the input, so only their type
-// is reported.
+// Recover turns a panic into an error and logs its stack. It must be deferred. doing describes the call, such as "parsing the
+// Corefile". Of values that are not errors of the Go runtime, only the type is reported: they may quote the input.
 func Recover(doing string, err *error) {
 	value := recover()
 	if value == nil {

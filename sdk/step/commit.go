@@ -222,7 +222,8 @@ func (c *commit[T]) status(ctx context.Context) error {
 // costs nothing; a conflict costs two requests.
 func (c *commit[T]) refresh(ctx context.Context) {
 	cached := c.newObject()
-	if c.clients.Client.Get(ctx, client.ObjectKeyFromObject(c.object), cached) == nil && newer(cached.GetResourceVersion(), c.latest.GetResourceVersion()) {
+	if c.clients.Client.Get(ctx, client.ObjectKeyFromObject(c.object), cached) == nil &&
+		newer(cached.GetResourceVersion(), c.latest.GetResourceVersion()) {
 		c.latest = cached
 	}
 }

@@ -143,7 +143,9 @@ func (o Clients) SaveConditions(ctx context.Context, obj Object, before clusterv
 	}
 }
 
-func (o Clients) patchConditions(ctx context.Context, obj Object, version string, conditions clusterv1.Conditions) (written string, err error) {
+func (o Clients) patchConditions(
+	ctx context.Context, obj Object, version string, conditions clusterv1.Conditions,
+) (written string, err error) {
 	raw, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": version},
 		"status":   map[string]any{"conditions": conditions},
