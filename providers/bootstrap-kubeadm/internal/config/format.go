@@ -19,7 +19,9 @@ func (c *Controller) format(_ context.Context, s *scope) (step.Result, error) {
 		return step.Done(), nil
 	}
 	if !c.ignition {
-		return step.Stop(), c.failed(s, mistake{errors.New("spec.format: ignition requires the feature gate KubeadmBootstrapFormatIgnition of the kubeadm bootstrap provider")})
+		return step.Stop(), c.failed(s, mistake{
+			errors.New("spec.format: ignition requires the feature gate KubeadmBootstrapFormatIgnition of the kubeadm bootstrap provider"),
+		})
 	}
 	if err := ignition.Check(&s.config.Spec); err != nil {
 		return step.Stop(), c.failed(s, mistake{err})

@@ -45,7 +45,9 @@ func resume(c *components.Components, live []appsv1.Deployment) {
 }
 
 // eachDeployment calls do for each Deployment of the components, with its spec and the replicas that it had when it was last not paused.
-func eachDeployment(c *components.Components, live []appsv1.Deployment, do func(o *unstructured.Unstructured, spec map[string]any, last int64)) {
+func eachDeployment(
+	c *components.Components, live []appsv1.Deployment, do func(o *unstructured.Unstructured, spec map[string]any, last int64),
+) {
 	for i := range c.Objects {
 		o := &c.Objects[i]
 		spec, ok := o.Object["spec"].(map[string]any)

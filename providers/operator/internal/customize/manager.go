@@ -29,7 +29,8 @@ func changeManager(d *appsv1.Deployment, spec *operatorv1.ManagerSpec, specific 
 	}
 	c := managerContainer(d)
 	if c == nil {
-		return fmt.Errorf("%s: Deployment %s has no container named manager: it has %s", field, d.Name, containerNames(d.Spec.Template.Spec.Containers))
+		return fmt.Errorf("%s: Deployment %s has no container named manager: it has %s",
+			field, d.Name, containerNames(d.Spec.Template.Spec.Containers))
 	}
 	args := &arguments{slices.Clone(c.Args)}
 	logging(args, spec)
@@ -47,7 +48,8 @@ func changeManager(d *appsv1.Deployment, spec *operatorv1.ManagerSpec, specific 
 	endpoints(args, c, spec)
 	for _, name := range slices.Sorted(maps.Keys(spec.AdditionalArgs)) {
 		if args.has(name) {
-			return fmt.Errorf("%s.additionalArgs[%s]: Deployment %s has this argument already: use deployment.containers[].args to change it", field, name, d.Name)
+			return fmt.Errorf("%s.additionalArgs[%s]: Deployment %s has this argument already: use deployment.containers[].args to change it",
+				field, name, d.Name)
 		}
 		args.set(name, string(spec.AdditionalArgs[name]))
 	}

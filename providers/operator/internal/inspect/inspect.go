@@ -127,7 +127,8 @@ func permissions(o *unstructured.Unstructured, options Options) string {
 	if reason == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s: to allow it, set the annotation %s: \"true\" on the object that declares the provider", reason, operatorv1.AllowAllPermissionsAnnotation)
+	return fmt.Sprintf("%s: to allow it, set the annotation %s: \"true\" on the object that declares the provider",
+		reason, operatorv1.AllowAllPermissionsAnnotation)
 }
 
 // excess returns what a rule grants beyond what providers may have, "" if nothing.
