@@ -125,7 +125,9 @@ func (o *outage) inject(ctx context.Context, cluster *unstructured.Unstructured,
 	if err != nil {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{inmemoryv1.FaultsAnnotation: string(text)}}})
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{inmemoryv1.FaultsAnnotation: string(text)}},
+	})
 	if err != nil {
 		return err
 	}

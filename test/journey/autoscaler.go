@@ -42,8 +42,16 @@ const (
 // autoscalerRules are the permissions of the cluster autoscaler in the management cluster, as in docs/book/autoscaler.md.
 func autoscalerRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{"cluster.x-k8s.io"}, Resources: []string{"machinedeployments", "machinesets", "machinepools", "machines"}, Verbs: []string{"get", "list", "update", "watch"}},
-		{APIGroups: []string{"cluster.x-k8s.io"}, Resources: []string{"machinedeployments/scale", "machinesets/scale", "machinepools/scale"}, Verbs: []string{"get", "update"}},
+		{
+			APIGroups: []string{"cluster.x-k8s.io"},
+			Resources: []string{"machinedeployments", "machinesets", "machinepools", "machines"},
+			Verbs:     []string{"get", "list", "update", "watch"},
+		},
+		{
+			APIGroups: []string{"cluster.x-k8s.io"},
+			Resources: []string{"machinedeployments/scale", "machinesets/scale", "machinepools/scale"},
+			Verbs:     []string{"get", "update"},
+		},
 		{APIGroups: []string{"infrastructure.cluster.x-k8s.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}},
 	}
 }
@@ -95,7 +103,8 @@ func (a *Autoscaler) start(config *rest.Config) error {
 	if a.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return err
 	}
-	if a.scales, err = scale.NewForConfig(config, a.mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(client)); err != nil {
+	if a.scales, err = scale.NewForConfig(config, a.mapper, dynamic.LegacyAPIPathResolverFunc,
+		scale.NewDiscoveryScaleKindResolver(client)); err != nil {
 		return err
 	}
 	groups, err := client.ServerGroups()
@@ -183,7 +192,8 @@ func (g *nodeGroup) machines() []*unstructured.Unstructured {
 			}
 		}
 	}
-	return slices.DeleteFunc(g.autoscaler.list("machines"), func(m *unstructured.Unstructured) bool { return !slices.Contains(owners, owner(m, kind)) })
+	return slices.DeleteFunc(g.autoscaler.list("machines"),
+		func(m *unstructured.Unstructured) bool { return !slices.Contains(owners, owner(m, kind)) })
 }
 
 // instances returns the provider IDs of the group. Machines that failed permanently before they had one are listed by name, so that
@@ -214,7 +224,8 @@ func (g *nodeGroup) template(ctx context.Context) (*corev1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	infrastructure, err := g.autoscaler.dynamic.Resource(mapping.Resource).Namespace(g.GetNamespace()).Get(ctx, ref["name"], metav1.GetOptions{})
+	infrastructure, err := g.autoscaler.dynamic.Resource(mapping.Resource).Namespace(g.GetNamespace()).Get(ctx, ref["name"],
+		metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +247,10 @@ func (g *nodeGroup) template(ctx context.Context) (*corev1.Node, error) {
 // annotated applies the annotations of the group to its template.
 func (g *nodeGroup) annotated(node *corev1.Node) error {
 	for annotation, name := range map[string]corev1.ResourceName{
-		"cpu": corev1.ResourceCPU, "memory": corev1.ResourceMemory, "ephemeral-disk": corev1.ResourceEphemeralStorage, "maxPods": corev1.ResourcePods,
+		"cpu":            corev1.ResourceCPU,
+		"memory":         corev1.ResourceMemory,
+		"ephemeral-disk": corev1.ResourceEphemeralStorage,
+		"maxPods":        corev1.ResourcePods,
 	} {
 		text, ok := g.GetAnnotations()[capacityPrefix+annotation]
 		if !ok {

@@ -139,7 +139,8 @@ func (r *Recorder) follow(ctx context.Context, kind Kind, version string) {
 				continue
 			}
 		}
-		w, err := r.client.Resource(kind.GroupVersionResource).Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true, LabelSelector: kind.Label})
+		w, err := r.client.Resource(kind.GroupVersionResource).Watch(ctx,
+			metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true, LabelSelector: kind.Label})
 		if err != nil {
 			if kind.Defined && apierrors.IsNotFound(err) {
 				version = ""

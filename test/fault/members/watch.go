@@ -244,7 +244,9 @@ func (w *Watcher) identity(now history.State, machine string) (*tls.Config, erro
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(authority.Certificate)
-	return &tls.Config{MinVersion: tls.VersionTLS12, ServerName: "etcd-" + machine, RootCAs: roots, Certificates: []tls.Certificate{client}}, nil
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, ServerName: "etcd-" + machine, RootCAs: roots, Certificates: []tls.Certificate{client},
+	}, nil
 }
 
 func secret(now history.State, name, key string) ([]byte, error) {

@@ -22,7 +22,9 @@ const repairKind = "Repair"
 func externalRemediations() []Scenario {
 	s := deployed(1, 5)
 	return []Scenario{{
-		Name: "remediate-externally", Prepare: CreateRepairTemplate, Before: &s, Change: []Change{UseRepair, LosePower(false, 2)}, Done: []Condition{repaired(s)}, Provider: RepairMachines,
+		Name: "remediate-externally", Prepare: CreateRepairTemplate, Before: &s, Provider: RepairMachines,
+		Change: []Change{UseRepair, LosePower(false, 2)},
+		Done:   []Condition{repaired(s)},
 		Limits: Limits{MaxControlPlanes: 1, MaxWorkers: 5, MinControlPlanes: 1, MinWorkers: 3},
 	}}
 }
