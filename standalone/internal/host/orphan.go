@@ -93,7 +93,8 @@ func (h *host) needed(ctx context.Context, d *appsv1.Deployment) (func(*instance
 	return func(i *instance) bool {
 		return i.orphaned && slices.ContainsFunc(services.Items, func(s corev1.Service) bool {
 			selector := labels.SelectorFromSet(s.Spec.Selector)
-			return len(s.Spec.Selector) > 0 && selector.Matches(labels.Set(i.plan.pod.Labels)) && !selector.Matches(labels.Set(d.Spec.Template.Labels))
+			return len(s.Spec.Selector) > 0 && selector.Matches(labels.Set(i.plan.pod.Labels)) &&
+				!selector.Matches(labels.Set(d.Spec.Template.Labels))
 		})
 	}, nil
 }
