@@ -108,7 +108,7 @@ func credentials(variables func(string) string) authn.Authenticator {
 	return authn.FromConfig(config)
 }
 
-// names returns the titles that a file may have, for a version that is not known yet without the last one.
+// names returns the titles that a file may have, for an unknown version without the last one.
 func (r *oci) names(kind string) []string {
 	return []string{kind + ".yaml", packages.Word(r.provider.Type) + "-" + kind + ".yaml"}
 }

@@ -1,5 +1,5 @@
 // Package docker is the Docker infrastructure provider: the machines of workload clusters are containers, for development and
-// tests. Whoever can create its objects controls the host of the container runtime: nodes are privileged containers.
+// tests. Users who can create its objects control the host of the container runtime: nodes are privileged containers.
 package docker
 
 import (

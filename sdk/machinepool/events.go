@@ -32,7 +32,7 @@ func (c *Controller[P, M]) ofMachine(ctx context.Context, obj client.Object) []r
 	}
 	infrastructure := c.provider.NewMachine(c.provider.NewPool())
 	if c.Client.Get(ctx, types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}, infrastructure) != nil {
-		return nil // Without its infrastructure machine, it is no machine of a pool any more.
+		return nil // Without its infrastructure machine, it is no longer a machine of a pool.
 	}
 	return c.ofInfraMachine(ctx, infrastructure)
 }

@@ -31,8 +31,8 @@ func (f *Follower) Delete(
 	return f.DeleteOnce(ctx, ref, owner, t, func(context.Context) (step.Result, error) { return step.Done(), nil })
 }
 
-// DeleteOnce is Delete for an object that other objects depend on: it is only deleted after ready returned Done. ready is not
-// called any more once the object is being deleted.
+// DeleteOnce is Delete for an object that other objects depend on: it is only deleted after ready returned Done. ready is no longer
+// called once the object is being deleted.
 func (f *Follower) DeleteOnce(
 	ctx context.Context,
 	ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType, ready func(context.Context) (step.Result, error),

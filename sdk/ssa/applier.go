@@ -60,7 +60,7 @@ func (a *Applier) Plan(ctx context.Context, live, desired *unstructured.Unstruct
 	return diff, err
 }
 
-// Apply applies desired with force: its fields get the values of desired, whoever owns them, and fields that the
+// Apply applies desired with force: its fields get the values of desired, even those that other managers own, and fields that the
 // manager applied earlier and that are not in desired are removed. live is the object as it was read, nil if it does not
 // exist. If nothing would change, no request is sent.
 //

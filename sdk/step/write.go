@@ -76,7 +76,7 @@ func (o Clients) Patch(ctx context.Context, obj client.Object, change func(), op
 }
 
 // Delete deletes an object as it was read. If it was written since, this is a conflict (IsStale), because the reason to delete it
-// may not hold any more. A missing object is not an error.
+// may no longer hold. A missing object is not an error.
 func (o Clients) Delete(ctx context.Context, obj client.Object) error {
 	is := client.Preconditions{UID: ptr.To(obj.GetUID()), ResourceVersion: ptr.To(obj.GetResourceVersion())}
 	return client.IgnoreNotFound(o.Client.Delete(ctx, obj, is))

@@ -35,8 +35,8 @@ import (
 const (
 	// capacityPrefix is the prefix of annotations by which users tell the cluster autoscaler what Nodes of a group have.
 	capacityPrefix = "capacity.cluster-autoscaler.kubernetes.io/"
-	// formerDeletion is the former name of the annotation delete-machine, which the cluster autoscaler still sets.
-	formerDeletion = "cluster.k8s.io/delete-machine"
+	// oldDeletion is the old name of the annotation delete-machine, which the cluster autoscaler still sets.
+	oldDeletion = "cluster.k8s.io/delete-machine"
 )
 
 // autoscalerRules are the permissions of the cluster autoscaler in the management cluster, as in docs/book/autoscaler.md.
@@ -314,7 +314,7 @@ func (g *nodeGroup) deleteNode(ctx context.Context, node *corev1.Node) (machine 
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		annotations[clusterv1.DeleteMachineAnnotation], annotations[formerDeletion] = time.Now().String(), time.Now().String()
+		annotations[clusterv1.DeleteMachineAnnotation], annotations[oldDeletion] = time.Now().String(), time.Now().String()
 		live.SetAnnotations(annotations)
 		if _, err := g.autoscaler.dynamic.Resource(resource).Namespace(m.GetNamespace()).Update(ctx, live, metav1.UpdateOptions{}); err != nil {
 			return "", err

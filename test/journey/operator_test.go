@@ -184,7 +184,7 @@ func TestOperator(t *testing.T) {
 
 	o.kubectl("", "delete", "service", "capi-kubeadm-bootstrap-webhook-service", "-n", bootstrapPlace)
 	o.kubectl("", "patch", "clusterrole", "capi-kubeadm-bootstrap-manager-role", "--type", "merge", "-p", `{"rules": []}`)
-	o.eventually("the Service and the role are put back", func() string { return o.kubectl("", "get", "events", "-n", bootstrapPlace) }, "Put back ClusterRole capi-kubeadm-bootstrap-manager-role, Service")
+	o.eventually("the Service and the role are restored", func() string { return o.kubectl("", "get", "events", "-n", bootstrapPlace) }, "Restored ClusterRole capi-kubeadm-bootstrap-manager-role, Service")
 	o.kubectl("", "scale", "deployment", "--all", "--replicas", "3", "-n", planePlace)
 	o.eventually("drift is corrected", func() string { return o.kubectl("", "get", "events", "-n", planePlace) }, "DriftCorrected")
 	o.wait("jsonpath={.spec.replicas}=1", planePlace, "deployment/capi-kubeadm-control-plane-controller-manager")

@@ -18,7 +18,7 @@ import (
 
 // Input is what is planned.
 type Input struct {
-	// Objects are to be applied. All must be in Namespace, with at most one Cluster, one ClusterClass, and one API version of each kind.
+	// Objects to apply. All must be in Namespace, with at most one Cluster, one ClusterClass, and one API version of each kind.
 	Objects []*unstructured.Unstructured
 	// Namespace is the namespace of the plan.
 	Namespace string

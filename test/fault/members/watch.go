@@ -187,7 +187,7 @@ func (w *Watcher) prepare(now history.State) error {
 
 func (w *Watcher) disconnect() {
 	for machine, conn := range w.conns {
-		_ = conn.Close() // Not needed any more.
+		_ = conn.Close() // No longer needed.
 		delete(w.conns, machine)
 	}
 }

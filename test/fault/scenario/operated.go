@@ -216,7 +216,7 @@ subjects:
 `, name, release, settings)
 }
 
-// Declare creates the provider objects. Without a version, the core provider is to be of the latest one, and the other of the second.
+// Declare creates the provider objects. Without a version, the core provider gets the latest one, and the other the second.
 func Declare(version string) Change {
 	return func(ctx context.Context, t Target) error {
 		for _, d := range declarations() {

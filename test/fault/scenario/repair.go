@@ -18,7 +18,7 @@ var repairDefinitions []byte
 
 const repairKind = "Repair"
 
-// externalRemediations returns the scenarios in which a provider of somebody else repairs machines, and none is replaced.
+// externalRemediations returns the scenarios in which a third-party provider repairs machines, and none is replaced.
 func externalRemediations() []Scenario {
 	s := deployed(1, 5)
 	return []Scenario{{

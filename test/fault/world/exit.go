@@ -32,7 +32,7 @@ const (
 type exit struct {
 	reason   string
 	panicked bool
-	// lostLease is set if the process exited because it is not the leader any more.
+	// lostLease is set if the process exited because it is no longer the leader.
 	lostLease bool
 }
 

@@ -116,7 +116,7 @@ func checkOutput(opts *Options) error {
 		return nil
 	case "json", "yaml":
 		if opts.Watch {
-			return fmt.Errorf("--watch cannot be used with --output %s: use a table, or run the command repeatedly", opts.Output)
+			return fmt.Errorf("--watch is not supported with --output %s: use a table, or run the command repeatedly", opts.Output)
 		}
 		return nil
 	default:

@@ -127,7 +127,7 @@ func (s *Server) Gate(t testing.TB) (open func()) {
 	}
 }
 
-// Unplug has the server accept no connections any more.
+// Unplug stops the server from accepting connections.
 func (s *Server) Unplug() { _ = s.listener.Close() }
 
 func (s *Server) serve(t testing.TB) {

@@ -122,7 +122,7 @@ func (s *scope) initialized() bool {
 	return condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition)
 }
 
-// infrastructure waits until the cluster has an endpoint. Data that exists does not depend on it any more: nothing would correct its
+// infrastructure waits until the cluster has an endpoint. Data that exists no longer depends on it: nothing would correct its
 // condition when the infrastructure is ready again.
 func (c *Controller) infrastructure(_ context.Context, s *scope) (step.Result, error) {
 	if s.cluster.Status.InfrastructureReady || s.config.Status.Ready {

@@ -13,7 +13,7 @@ import (
 )
 
 // format rejects a config that cannot be rendered in its format, before anything is waited for, and before a Machine takes
-// the init lock in vain. Everything can be rendered as cloud-config.
+// the init lock. Everything can be rendered as cloud-config.
 func (c *Controller) format(_ context.Context, s *scope) (step.Result, error) {
 	if s.config.Spec.Format != bootstrapv1.Ignition || s.config.Status.Ready || s.ownData() != nil {
 		return step.Done(), nil

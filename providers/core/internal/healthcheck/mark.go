@@ -46,7 +46,7 @@ func (c *Controller) mark(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Done(), errors.Join(errs...)
 }
 
-// save writes conditions if the Machine is as it was diagnosed: the diagnosis may not hold any more otherwise.
+// save writes conditions if the Machine is as it was diagnosed: the diagnosis may be outdated otherwise.
 func (c *Controller) save(ctx context.Context, machine *clusterv1.Machine, before clusterv1.Conditions, m diagnosis.Mark) error {
 	err := c.SaveConditions(ctx, machine, before, step.IfUnchanged)
 	if apierrors.IsNotFound(err) {

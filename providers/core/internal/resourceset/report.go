@@ -54,8 +54,8 @@ func (c *Controller) report(_ context.Context, s *scope) (step.Result, error) {
 type summary struct {
 	// unreachable and failed are "<Cluster>: <why>".
 	unreachable, failed []string
-	// pending is set if manifests are still to be applied to a Cluster, and unknown if a failure is recorded whose reason is not known
-	// yet: after a restart.
+	// pending is set if manifests are not yet applied to a Cluster, and unknown if a failure is recorded whose reason this process has
+	// not seen: after a restart.
 	pending, unknown bool
 }
 

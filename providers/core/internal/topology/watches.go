@@ -134,7 +134,7 @@ func ofClass(reader client.Reader) handler.MapFunc {
 }
 
 // ofExtension maps an ExtensionConfig to the Clusters that its extensions may hold back, and to those of classes that it patches.
-// The answers of before the event are forgotten.
+// Earlier responses are dropped from the cache.
 func (c *Controller) ofExtension(ctx context.Context, o client.Object) []reconcile.Request {
 	if c.hooks != nil {
 		c.hooks.forget()
@@ -157,7 +157,7 @@ func (c *Controller) ofExtension(ctx context.Context, o client.Object) []reconci
 	return out
 }
 
-// heldReasons are the reasons of condition TopologyReconciled while an extension blocks, fails or is not known yet.
+// heldReasons are the reasons of condition TopologyReconciled while an extension blocks, fails or is not yet discovered.
 func heldReasons() []string {
 	return []string{clusterv1.TopologyReconciledHookBlockingReason, clusterv1.TopologyReconcileFailedReason, clusterv1.DeletedReason}
 }

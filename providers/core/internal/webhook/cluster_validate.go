@@ -129,7 +129,7 @@ func (w *Cluster) unchanged(ctx context.Context, cluster *clusterv1.Cluster, pat
 		return nil, err
 	}
 	if _, err := w.compiled(found.class); err != nil {
-		return nil, nil // the topology controller reports why the class cannot be used
+		return nil, nil // the topology controller reports why the class is unusable
 	}
 	return w.byClass(cluster, found.class, path)
 }

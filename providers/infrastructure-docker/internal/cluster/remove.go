@@ -61,7 +61,7 @@ func (c *Controller) removeContainers(ctx context.Context, s *scope) error {
 	return errors.Join(errs...)
 }
 
-// clusterName returns the name of the Cluster, which may not exist any more.
+// clusterName returns the name of the Cluster, which may no longer exist.
 func (s *scope) clusterName() string {
 	name := s.obj.Labels[clusterv1.ClusterNameLabel]
 	for _, owner := range s.obj.OwnerReferences {

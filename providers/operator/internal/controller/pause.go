@@ -68,12 +68,12 @@ func lastReplicas(d appsv1.Deployment) int64 {
 	}
 	n, err := strconv.ParseInt(d.Annotations[operatorv1.PausedReplicasAnnotation], 10, 32)
 	if err != nil {
-		return 1 // Somebody changed it.
+		return 1 // A user changed it.
 	}
 	return n
 }
 
-// unmark removes the number of replicas from Deployments that are not paused any more: upgrades keep annotations.
+// unmark removes the number of replicas from Deployments that are no longer paused: upgrades keep annotations.
 func (c *Controller) unmark(ctx context.Context, deployments []appsv1.Deployment, isPaused bool) error {
 	for i := range deployments {
 		d := &deployments[i]

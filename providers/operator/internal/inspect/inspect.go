@@ -84,7 +84,7 @@ func ofOther(o *unstructured.Unstructured, options Options) string {
 	return ""
 }
 
-// subjects refuses to grant permissions to anybody but the ServiceAccounts of the provider.
+// subjects rejects permissions for others than the ServiceAccounts of the provider.
 func subjects(o *unstructured.Unstructured, _ Options) string {
 	if !isBinding(o) {
 		return ""

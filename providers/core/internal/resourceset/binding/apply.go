@@ -28,7 +28,7 @@ const (
 	maxEvent = 500
 )
 
-// apply applies what is to be applied, and remembers the results.
+// apply applies the chosen ConfigMaps and Secrets, and remembers the results.
 func (c *Controller) apply(ctx context.Context, s *scope) (step.Result, error) {
 	session := workload.NewSession(s.workload.Client, c.pause)
 	failures := map[*addonsv1.ClusterResourceSet]map[addonsv1.ResourceRef]outcome.Failure{}

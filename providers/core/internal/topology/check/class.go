@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/internal/gotemplate"
 )
 
-// Ready returns an error if a class cannot be used yet, because its status is not up to date.
+// Ready returns an error if a class is not ready, because its status is not up to date.
 func Ready(class *clusterv1.ClusterClass) error {
 	if class.Status.ObservedGeneration != class.Generation {
 		return fmt.Errorf("ClusterClass %s/%s has changed and has not been reconciled yet", class.Namespace, class.Name)

@@ -49,7 +49,7 @@ func Record(template, live *unstructured.Unstructured) (hash string, err error) 
 // Patches see the previous names. Where they wrote one into a template or the control plane, it is replaced by the new name:
 // otherwise the next reconcile would compute other content and rotate again.
 type Rotation struct {
-	// Template is the desired template, under the name that is to be tried.
+	// Template is the desired template, under the name to try.
 	Template *unstructured.Unstructured
 
 	cluster  *clusterv1.Cluster

@@ -65,7 +65,7 @@ func (c *Caller) GeneratePatches(ctx context.Context, call patches.Call) ([]patc
 	}
 	first, ignored, err := ask()
 	if err != nil || ignored {
-		return known.patches, err // Of before, if there are any: a failure that is ignored is not an answer.
+		return known.patches, err // The previous ones, if any: an ignored failure is not cached.
 	}
 	if first.effect != known.effect && isCreated(call.Cluster) {
 		second, ignored, err := ask()

@@ -6,9 +6,9 @@
 // DiscoverVariables are cached in the same way by generation of the class. So reconciling an unchanged topology or class calls no
 // extension.
 //
-// Patches must be deterministic: otherwise each reconcile would replace templates, and with them Machines. An answer that is
-// not known for its request is asked for again at once, unless the Cluster is only being created; if the two lead to different templates,
-// that is an error with the name of the extension, and nothing is changed.
+// Patches must be deterministic: otherwise each reconcile would replace templates, and with them Machines. A new request is
+// sent twice, unless the Cluster is only being created: if the two responses lead to different templates, that is an error with the
+// name of the extension, and nothing is changed.
 //
 // A failed call that the failure policy of the extension ignores is not cached: the last patches for the same request are used, if
 // there are any, and the next reconcile calls again.

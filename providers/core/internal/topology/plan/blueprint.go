@@ -19,7 +19,7 @@ import (
 type ClassNotReconciledError struct {
 	// Class is its namespace and name.
 	Class string
-	// Reason is why it cannot be used.
+	// Reason is why it is unusable.
 	Reason error
 }
 

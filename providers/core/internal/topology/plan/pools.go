@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/remote"
 )
 
-// PoolVersions returns the kubelet versions of the Nodes of a MachinePool. The version of a Node that does not exist (any more) is
+// PoolVersions returns the kubelet versions of the Nodes of a MachinePool. The version of a Node that does not exist is
 // empty. If the workload cluster is not connected, the error is remote.ErrNotConnected.
 type PoolVersions func(ctx context.Context, cluster *clusterv1.Cluster, pool *clusterv1.MachinePool) ([]string, error)
 
