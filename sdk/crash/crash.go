@@ -25,11 +25,11 @@ import (
 )
 
 // Contain makes client-go, and everything else that uses utilruntime.HandleCrash, log a panic and end or continue its goroutine,
-// instead of panicking again. An event that was skipped is made up for by the next event of the object, or the next
-// resync. Call it first in main functions: the setting is global in the process.
+// instead of panicking again. The next event of the object, or the next resync, compensates for a skipped event. Call it first
+// in main functions: the setting is global in the process.
 //
-// An HTTP handler that panics with http.ErrAbortHandler still aborts its connection. Otherwise the client would take what it
-// has received for a whole response.
+// An HTTP handler that panics with http.ErrAbortHandler still aborts its connection. Otherwise the client would mistake what
+// it has received for a complete response.
 func Contain() {
 	utilruntime.ReallyCrash = false
 	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, abort)

@@ -2,7 +2,7 @@
 //
 // Leader election alone does not: a process that was suspended, or starved of CPU, while another replica acquired the lease continues
 // where it stopped, with outdated decisions. It notices its loss only when it has tried to renew the lease for a while, and its
-// writes reach the API server meanwhile. A Tenure watches the renewals and refuses writes as soon as the lease has not been renewed
+// writes reach the API server meanwhile. A Tenure watches the renewals and rejects writes as soon as the lease has not been renewed
 // for so long that a leader that was running would have given up.
 //
 // What remains is a request that was sent in time and arrives late: the API server cannot know about leases.
@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrOver is the error of requests that are refused, and of renewals that come too late.
+// ErrOver is the error of rejected requests, and of renewals that come too late.
 var ErrOver = errors.New("not sent: this process was the leader and has not renewed its lease in time, so another may lead")
 
 // Tenure is the time in which a process is the leader: from the first successful renewal until one does not come in time. It does
@@ -64,7 +64,7 @@ func (t *Tenure) late(now time.Time) bool {
 	return t.over
 }
 
-// Await returns ErrOver as soon as a write is refused or a renewal comes too late, so that the process ends and another one can start
+// Await returns ErrOver as soon as a write is rejected or a renewal comes too late, so that the process ends and another one can start
 // from the current state. It returns nil when ctx is done.
 func (t *Tenure) Await(ctx context.Context) error {
 	select {
@@ -131,7 +131,7 @@ func (w *watched) write(
 	return w.tenure.renew(sent)
 }
 
-// Guard makes the connections of a configuration refuse writes while check, usually that of a Tenure, returns an error.
+// Guard makes the connections of a configuration reject writes while check, usually that of a Tenure, returns an error.
 func Guard(config *rest.Config, check func() error) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &guard{next: next, check: check} })
 }
