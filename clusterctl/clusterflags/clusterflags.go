@@ -55,7 +55,8 @@ func completeContexts(cmd *cobra.Command, flag string, k *management.Kubeconfig)
 
 // AddNamespace adds --namespace, the namespace of a workload cluster.
 func AddNamespace(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, value *string) {
-	cmd.Flags().StringVarP(value, "namespace", "n", "", "The `namespace` of the workload cluster. Defaults to the kubeconfig's current namespace")
+	cmd.Flags().StringVarP(value, "namespace", "n", "",
+		"The `namespace` of the workload cluster. Defaults to the kubeconfig's current namespace")
 	CompleteNamespaces(cmd, f, k, "namespace")
 }
 
@@ -79,7 +80,9 @@ func ClusterNames(f *factory.Factory, k *management.Kubeconfig, namespace *strin
 
 // Resources returns a completion function for arguments of the form type/name; kinds maps types to the objects that
 // complete them, and namespace points to the value of the command's namespace flag.
-func Resources(f *factory.Factory, k *management.Kubeconfig, namespace *string, kinds map[string]schema.GroupVersionKind) cobra.CompletionFunc {
+func Resources(
+	f *factory.Factory, k *management.Kubeconfig, namespace *string, kinds map[string]schema.GroupVersionKind,
+) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		word, _, named := strings.Cut(strings.ToLower(typed), "/")
 		if !named {
@@ -131,7 +134,9 @@ func CompleteProviders(cmd *cobra.Command, f *factory.Factory, flag string, t cl
 }
 
 // listNamespaced lists the objects of a namespace, or of the kubeconfig's current one.
-func listNamespaced(ctx context.Context, f *factory.Factory, k *management.Kubeconfig, namespace, apiVersion, kind string) ([]string, cobra.ShellCompDirective) {
+func listNamespaced(
+	ctx context.Context, f *factory.Factory, k *management.Kubeconfig, namespace, apiVersion, kind string,
+) ([]string, cobra.ShellCompDirective) {
 	if namespace == "" {
 		var err error
 		if namespace, err = k.Namespace(); err != nil {
@@ -141,7 +146,9 @@ func listNamespaced(ctx context.Context, f *factory.Factory, k *management.Kubec
 	return list(ctx, f, *k, apiVersion, kind, client.InNamespace(namespace))
 }
 
-func list(ctx context.Context, f *factory.Factory, k management.Kubeconfig, apiVersion, kind string, opts ...client.ListOption) ([]string, cobra.ShellCompDirective) {
+func list(
+	ctx context.Context, f *factory.Factory, k management.Kubeconfig, apiVersion, kind string, opts ...client.ListOption,
+) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 	cluster, err := f.Connect(k)
@@ -205,7 +212,8 @@ func AddKnownProviders(cmd *cobra.Command, f *factory.Factory, s *choose.Selecti
 	flags.StringVar(&s.Core, "core", "", "Core `provider`, as "+form+". The first run defaults to the latest version of cluster-api")
 	flags.StringSliceVarP(&s.Infrastructure, "infrastructure", "i", nil, "Comma-separated infrastructure `providers`, as "+form)
 	flags.StringSliceVarP(&s.Bootstrap, "bootstrap", "b", nil, "Bootstrap `providers`. The first run defaults to kubeadm; use - for none")
-	flags.StringSliceVarP(&s.ControlPlane, "control-plane", "c", nil, "Control plane `providers`. The first run defaults to kubeadm; use - for none")
+	flags.StringSliceVarP(&s.ControlPlane, "control-plane", "c", nil,
+		"Control plane `providers`. The first run defaults to kubeadm; use - for none")
 	flags.StringSliceVar(&s.IPAM, "ipam", nil, "IPAM `providers`")
 	flags.StringSliceVar(&s.RuntimeExtension, "runtime-extension", nil, "Runtime extension `providers`")
 	flags.StringSliceVar(&s.Addon, "addon", nil, "Add-on `providers`")
@@ -214,8 +222,8 @@ func AddKnownProviders(cmd *cobra.Command, f *factory.Factory, s *choose.Selecti
 	}
 }
 
-// AddProviders adds the flags that select installed providers of the cluster k, with their completion. form is how a provider is written, for example
-// "name:version".
+// AddProviders adds the flags that select installed providers of the cluster k, with their completion. form is how a provider is
+// written, for example "name:version".
 func AddProviders(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, s *choose.Selection, form string) {
 	flags := cmd.Flags()
 	flags.StringVar(&s.Core, "core", "", "Core `provider`, as "+form)

@@ -124,7 +124,9 @@ func render(t *template.Template, conf *config.Config, namespace string) ([]unst
 }
 
 // classes returns the objects of required ClusterClasses that the management cluster does not have.
-func (g *Generator) classes(ctx context.Context, release *catalog.Release, conf *config.Config, namespace string, objects []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+func (g *Generator) classes(
+	ctx context.Context, release *catalog.Release, conf *config.Config, namespace string, objects []unstructured.Unstructured,
+) ([]unstructured.Unstructured, error) {
 	names := missingClasses(objects)
 	if len(names) == 0 {
 		return nil, nil
@@ -176,11 +178,14 @@ func missingClasses(objects []unstructured.Unstructured) []string {
 	return slices.DeleteFunc(slices.Compact(used), func(name string) bool { return slices.Contains(present, name) })
 }
 
-func loadClass(ctx context.Context, release *catalog.Release, conf *config.Config, namespace, name string) ([]unstructured.Unstructured, error) {
+func loadClass(
+	ctx context.Context, release *catalog.Release, conf *config.Config, namespace, name string,
+) ([]unstructured.Unstructured, error) {
 	file := "clusterclass-" + name + ".yaml"
 	raw, err := release.Read(ctx, file)
 	if errors.Is(err, repository.ErrNotFound) {
-		return nil, fmt.Errorf("the cluster template uses ClusterClass %s, which exists neither in namespace %s of the management cluster nor in the repository of %s %s (as %s): create it first",
+		return nil, fmt.Errorf("the cluster template uses ClusterClass %s, "+
+			"which exists neither in namespace %s of the management cluster nor in the repository of %s %s (as %s): create it first",
 			name, namespace, release.Provider.ManifestLabel(), release.Version, file)
 	}
 	if err != nil {
@@ -210,7 +215,8 @@ func checkOverwritten(ctx context.Context, cluster *management.Cluster, class []
 			return fmt.Errorf("cannot get %s: %w", manifest.Describe(&class[i]), err)
 		}
 		if found && !Applied(part) {
-			return fmt.Errorf("ClusterClass %s does not exist, but its template %s does: delete the template, or create the ClusterClass yourself", name, manifest.Describe(&class[i]))
+			return fmt.Errorf("ClusterClass %s does not exist, but its template %s does: delete the template, or create the ClusterClass yourself",
+				name, manifest.Describe(&class[i]))
 		}
 	}
 	return nil

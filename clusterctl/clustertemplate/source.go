@@ -158,7 +158,8 @@ func (g *Generator) infrastructure(ctx context.Context, given string) (packages.
 		return ref, nil
 	}
 	if err != nil {
-		return ref, fmt.Errorf("cannot determine the infrastructure provider (--infrastructure {name}:{version} works without a management cluster): %w", err)
+		return ref, fmt.Errorf(
+			"cannot determine the infrastructure provider (--infrastructure {name}:{version} works without a management cluster): %w", err)
 	}
 	return choose(installed, ref)
 }
@@ -178,11 +179,13 @@ func choose(installed inventory.Inventory, ref packages.Ref) (packages.Ref, erro
 	if ref.Name == "" {
 		switch len(names) {
 		case 0:
-			return ref, errors.New("the management cluster has no infrastructure provider: install one with `clusterctl init --infrastructure {name}`, or specify one with --infrastructure {name}:{version}")
+			return ref, errors.New("the management cluster has no infrastructure provider: " +
+				"install one with `clusterctl init --infrastructure {name}`, or specify one with --infrastructure {name}:{version}")
 		case 1:
 			ref.Name = names[0]
 		default:
-			return ref, fmt.Errorf("the management cluster has several infrastructure providers (%s): choose one with --infrastructure", strings.Join(names, ", "))
+			return ref, fmt.Errorf("the management cluster has several infrastructure providers (%s): choose one with --infrastructure",
+				strings.Join(names, ", "))
 		}
 	}
 	switch found := versions[ref.Name]; len(found) {
@@ -190,9 +193,11 @@ func choose(installed inventory.Inventory, ref packages.Ref) (packages.Ref, erro
 		ref.Version = found[0]
 		return ref, nil
 	case 0:
-		return ref, fmt.Errorf("infrastructure provider %s is not installed in the management cluster: install it with `clusterctl init --infrastructure %s`, or specify a version with --infrastructure %s:{version}", ref.Name, ref.Name, ref.Name)
+		return ref, fmt.Errorf("infrastructure provider %s is not installed in the management cluster: install it with "+
+			"`clusterctl init --infrastructure %s`, or specify a version with --infrastructure %s:{version}", ref.Name, ref.Name, ref.Name)
 	default:
-		return ref, fmt.Errorf("infrastructure provider %s is installed in several versions (%s): choose one with --infrastructure %s:{version}", ref.Name, strings.Join(found, ", "), ref.Name)
+		return ref, fmt.Errorf("infrastructure provider %s is installed in several versions (%s): choose one with --infrastructure %s:{version}",
+			ref.Name, strings.Join(found, ", "), ref.Name)
 	}
 }
 

@@ -70,7 +70,8 @@ func (c *checker) namespace(b *bundle) {
 			continue
 		}
 		if b.namespace != "" {
-			c.add(Error, b.file, d.line(), chapterComponents, "Namespace %s is the second one: only one is allowed, the target namespace", d.GetName())
+			c.add(Error, b.file, d.line(), chapterComponents, "Namespace %s is the second one: only one is allowed, the target namespace",
+				d.GetName())
 			continue
 		}
 		b.namespace = d.GetName()
@@ -89,7 +90,8 @@ func (c *checker) scopes(b *bundle) {
 	scope := manifest.ScopeOf(objects)
 	for _, d := range b.documents {
 		if scope.Namespaced(&d.Unstructured) && b.namespace != "" && d.GetNamespace() != b.namespace {
-			c.add(Error, b.file, d.line("metadata", "namespace"), chapterComponents, "%s has the namespace %q: all objects must belong to the target namespace %s", describe(d), d.GetNamespace(), b.namespace)
+			c.add(Error, b.file, d.line("metadata", "namespace"), chapterComponents,
+				"%s has the namespace %q: all objects must belong to the target namespace %s", describe(d), d.GetNamespace(), b.namespace)
 		}
 	}
 }
@@ -104,7 +106,8 @@ func (c *checker) labels(b *bundle) {
 		case !found:
 			c.add(Warning, b.file, line, chapterComponents, "%s should have the label %s: %s", describe(d), clusterv1.ProviderNameLabel, want)
 		case value != want:
-			c.add(Error, b.file, line, chapterComponents, "%s has the label %s: %s: the value must be %s", describe(d), clusterv1.ProviderNameLabel, value, want)
+			c.add(Error, b.file, line, chapterComponents, "%s has the label %s: %s: the value must be %s",
+				describe(d), clusterv1.ProviderNameLabel, value, want)
 		}
 	}
 }
@@ -135,7 +138,8 @@ func (c *checker) workloads(b *bundle) {
 		c.add(Warning, b.file, 0, chapterComponents, "there is no Deployment: each provider is expected to deploy its controllers with one")
 	case managers == 0:
 		c.add(Error, b.file, deployment.line("spec", "template", "spec", "containers"), chapterComponents,
-			"no container is named %s: the one with the controllers must be, otherwise --wait-providers does not wait for it", packages.ManagerContainer)
+			"no container is named %s: the one with the controllers must be, otherwise --wait-providers does not wait for it",
+			packages.ManagerContainer)
 	}
 }
 
@@ -149,7 +153,8 @@ func (c *checker) image(d *document, field string, index int, container map[stri
 		c.add(Error, d.file, line, chapterComponents, "container %v of %s has no image", container["name"], describe(d))
 	case strings.Contains(image, "@"):
 	case !tagged:
-		c.add(Warning, d.file, line, chapterComponents, "image %s has neither tag nor digest: a release should always install the same image", image)
+		c.add(Warning, d.file, line, chapterComponents,
+			"image %s has neither tag nor digest: a release should always install the same image", image)
 	case tag == "latest":
 		c.add(Warning, d.file, line, chapterComponents, "image %s has the tag latest: a release should always install the same image", image)
 	}
@@ -175,7 +180,8 @@ func (c *checker) webhook(b *bundle, d *document, webhook map[string]any, path .
 	line := d.line(path...)
 	service, _, _ := unstructured.NestedString(webhook, "clientConfig", "service", "name")
 	if service == "" {
-		c.add(Error, b.file, line, chapterComponents, "a webhook of %s has no clientConfig.service: clusterctl can only move Services to another namespace", describe(d))
+		c.add(Error, b.file, line, chapterComponents,
+			"a webhook of %s has no clientConfig.service: clusterctl can only move Services to another namespace", describe(d))
 	} else if !b.has("Service", service) {
 		c.add(Error, b.file, line, chapterComponents, "a webhook of %s calls Service %s, which is not in the file", describe(d), service)
 	}
@@ -184,9 +190,11 @@ func (c *checker) webhook(b *bundle, d *document, webhook map[string]any, path .
 	_, name, _ := strings.Cut(certificate, "/")
 	switch {
 	case !injected && bundled == "" && !c.ownCertificates(b):
-		c.add(Error, b.file, line, chapterComponents, "a webhook of %s has no CA: add the annotation cert-manager.io/inject-ca-from: {namespace}/{certificate}", describe(d))
+		c.add(Error, b.file, line, chapterComponents,
+			"a webhook of %s has no CA: add the annotation cert-manager.io/inject-ca-from: {namespace}/{certificate}", describe(d))
 	case injected && !b.has("Certificate", name):
-		c.add(Error, b.file, d.line("metadata", "annotations", "cert-manager.io/inject-ca-from"), chapterComponents, "%s gets its CA from Certificate %s, which is not in the file", describe(d), name)
+		c.add(Error, b.file, d.line("metadata", "annotations", "cert-manager.io/inject-ca-from"), chapterComponents,
+			"%s gets its CA from Certificate %s, which is not in the file", describe(d), name)
 	}
 }
 

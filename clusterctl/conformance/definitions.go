@@ -28,7 +28,8 @@ func (c *checker) definitions(b *bundle) {
 		group, _, _ := unstructured.NestedString(d.Object, "spec", "group")
 		kind, _, _ := unstructured.NestedString(d.Object, "spec", "names", "kind")
 		if want := flect.Pluralize(strings.ToLower(kind)) + "." + group; d.GetName() != want && !skipsNameCheck(d) {
-			c.add(Error, b.file, d.line("metadata", "name"), chapterCRDs, "%s of kind %s must be named %s, the name by which controllers find it; or add the annotation %s if no contract refers to the kind",
+			c.add(Error, b.file, d.line("metadata", "name"), chapterCRDs,
+				"%s of kind %s must be named %s, the name by which controllers find it; or add the annotation %s if no contract refers to the kind",
 				describe(d), kind, want, clusterctlv1.SkipCRDNamePreflightCheckAnnotation)
 		}
 		c.versions(d)
@@ -52,7 +53,8 @@ func (c *checker) versions(d *document) {
 	}
 	for version := range strings.SplitSeq(label, "_") {
 		if !served[version] {
-			c.add(Error, d.file, d.line("metadata", "labels", contractLabel), chapterCRDs, "%s has the label %s: %s, but does not serve the version %q", describe(d), contractLabel, label, version)
+			c.add(Error, d.file, d.line("metadata", "labels", contractLabel), chapterCRDs,
+				"%s has the label %s: %s, but does not serve the version %q", describe(d), contractLabel, label, version)
 		}
 	}
 }
@@ -79,7 +81,8 @@ func (c *checker) referenced(kind string) bool {
 // contract checks the definition of a kind that the core provider refers to.
 func (c *checker) contract(d *document, kind string) {
 	if _, found := d.GetLabels()[contractLabel]; !found {
-		c.add(Error, d.file, d.line("metadata", "labels"), chapterCRDs, "%s needs the label %s: {versions, joined by _}: without it, the core provider rejects references to a %s", describe(d), contractLabel, kind)
+		c.add(Error, d.file, d.line("metadata", "labels"), chapterCRDs, "%s needs the label %s: {versions, joined by _}: "+
+			"without it, the core provider rejects references to a %s", describe(d), contractLabel, kind)
 	}
 	if scope, _, _ := unstructured.NestedString(d.Object, "spec", "scope"); scope != "Namespaced" {
 		c.add(Error, d.file, d.line("spec", "scope"), chapterCRDs, "%s has the scope %s: it must be Namespaced", describe(d), scope)
@@ -91,7 +94,8 @@ func (c *checker) contract(d *document, kind string) {
 		_, replicas, _ := unstructured.NestedMap(v, "schema", "openAPIV3Schema", "properties", "spec", "properties", "replicas")
 		_, scale, _ := unstructured.NestedMap(v, "subresources", "scale")
 		if replicas && !scale {
-			c.add(Error, d.file, d.line("spec", "versions", i), chapterCRDs, "version %v of %s has spec.replicas: it must have the subresource scale", v["name"], describe(d))
+			c.add(Error, d.file, d.line("spec", "versions", i), chapterCRDs,
+				"version %v of %s has spec.replicas: it must have the subresource scale", v["name"], describe(d))
 		}
 	}
 }
@@ -113,5 +117,6 @@ func (c *checker) aggregation(b *bundle, d *document, group, kind string) {
 			}
 		}
 	}
-	c.add(Error, b.file, d.line("spec", "group"), chapterRBAC, "the core provider has no access to %s in group %s: add a ClusterRole for the group with the label %s: \"true\"", kind, group, aggregationLabel)
+	c.add(Error, b.file, d.line("spec", "group"), chapterRBAC, "the core provider has no access to %s in group %s: "+
+		"add a ClusterRole for the group with the label %s: \"true\"", kind, group, aggregationLabel)
 }

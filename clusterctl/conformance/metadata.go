@@ -27,7 +27,8 @@ func (c *checker) metadata() error {
 		return nil
 	}
 	if want := clusterctlv1.GroupVersion.String(); m.APIVersion != want || m.Kind != clusterctlv1.MetadataKind {
-		c.add(Error, file, 1, chapterMetadata, "apiVersion and kind are %q and %q: they must be %s and %s", m.APIVersion, m.Kind, want, clusterctlv1.MetadataKind)
+		c.add(Error, file, 1, chapterMetadata, "apiVersion and kind are %q and %q: they must be %s and %s",
+			m.APIVersion, m.Kind, want, clusterctlv1.MetadataKind)
 	}
 	seen := map[string]bool{}
 	for _, s := range m.ReleaseSeries {
@@ -43,9 +44,11 @@ func (c *checker) metadata() error {
 	}
 	switch series := m.GetReleaseSeriesForVersion(v.Major, v.Minor); {
 	case series == nil:
-		c.add(Error, file, 0, chapterMetadata, "releaseSeries has no entry for version %s: add major %d, minor %d with its contract", c.Version, v.Major, v.Minor)
+		c.add(Error, file, 0, chapterMetadata, "releaseSeries has no entry for version %s: add major %d, minor %d with its contract",
+			c.Version, v.Major, v.Minor)
 	case series.Contract != packages.Contract:
-		c.add(Error, file, 0, chapterMetadata, "release series %d.%d has contract %q: only %s is supported", v.Major, v.Minor, series.Contract, packages.Contract)
+		c.add(Error, file, 0, chapterMetadata, "release series %d.%d has contract %q: only %s is supported",
+			v.Major, v.Minor, series.Contract, packages.Contract)
 	}
 	return nil
 }

@@ -39,23 +39,28 @@ func (c *checker) clusterTemplate(file string, names []string) error {
 	}
 	for _, name := range []string{"CLUSTER_NAME", "KUBERNETES_VERSION"} {
 		if !slices.Contains(used, name) {
-			c.add(Warning, file, 0, chapterTemplates, "the variable %s is not used: the argument or flag of `clusterctl generate cluster` for it has no effect", name)
+			c.add(Warning, file, 0, chapterTemplates,
+				"the variable %s is not used: the argument or flag of `clusterctl generate cluster` for it has no effect", name)
 		}
 	}
 	namespaces, clusters := map[string]bool{}, 0
 	for _, d := range list {
 		switch d.GetKind() {
 		case "Namespace":
-			c.add(Error, file, d.line(), chapterTemplates, "%s must not be part of the template: the target namespace must be assumed to exist", describe(d))
+			c.add(Error, file, d.line(), chapterTemplates,
+				"%s must not be part of the template: the target namespace must be assumed to exist", describe(d))
 			continue
 		case "Cluster":
 			clusters++
-			if class, _, _ := unstructured.NestedString(d.Object, "spec", "topology", "class"); class != "" && !slices.Contains(names, "clusterclass-"+class+".yaml") {
-				c.add(Warning, file, d.line("spec", "topology", "class"), chapterTemplates, "%s uses ClusterClass %s, but there is no clusterclass-%s.yaml: users have to create the class first", describe(d), class, class)
+			if class, _, _ := unstructured.NestedString(d.Object, "spec", "topology", "class"); class != "" &&
+				!slices.Contains(names, "clusterclass-"+class+".yaml") {
+				c.add(Warning, file, d.line("spec", "topology", "class"), chapterTemplates,
+					"%s uses ClusterClass %s, but there is no clusterclass-%s.yaml: users have to create the class first", describe(d), class, class)
 			}
 		}
 		if namespaces[d.GetNamespace()] = true; len(namespaces) == 2 {
-			c.add(Error, file, d.line("metadata", "namespace"), chapterTemplates, "%s has another namespace than the objects before: all objects must be in the same one, ${NAMESPACE}", describe(d))
+			c.add(Error, file, d.line("metadata", "namespace"), chapterTemplates,
+				"%s has another namespace than the objects before: all objects must be in the same one, ${NAMESPACE}", describe(d))
 		}
 	}
 	if clusters == 0 {
@@ -71,7 +76,8 @@ func (c *checker) class(file, class string) error {
 		return err
 	}
 	if len(variables) > 0 {
-		c.add(Warning, file, 0, chapterClasses, "the variable %s is used: ClusterClass definitions should not have any, but variables of the ClusterClass", variables[0].Name)
+		c.add(Warning, file, 0, chapterClasses,
+			"the variable %s is used: ClusterClass definitions should not have any, but variables of the ClusterClass", variables[0].Name)
 	}
 	found := false
 	for _, d := range list {
@@ -79,7 +85,8 @@ func (c *checker) class(file, class string) error {
 			if d.GetName() == class {
 				found = true
 			} else {
-				c.add(Error, file, d.line("metadata", "name"), chapterClasses, "%s must be in the file clusterclass-%s.yaml, where `clusterctl generate cluster` looks for it", describe(d), d.GetName())
+				c.add(Error, file, d.line("metadata", "name"), chapterClasses,
+					"%s must be in the file clusterclass-%s.yaml, where `clusterctl generate cluster` looks for it", describe(d), d.GetName())
 			}
 		}
 		if d.GetNamespace() != "" {

@@ -103,7 +103,8 @@ func (c Cause) webhook() Cause {
 		return c
 	}
 	name, _, _ := strings.Cut(rest, "\"")
-	return c.do(fmt.Sprintf("The API server cannot call webhook %s: see the provider's Pods and Service, `kubectl get deployments,services -A -l %s`", name, providerLabel))
+	return c.do(fmt.Sprintf("The API server cannot call webhook %s: "+
+		"see the provider's Pods and Service, `kubectl get deployments,services -A -l %s`", name, providerLabel))
 }
 
 // cause returns a Cause of an object; c, which may be nil, is the condition that shows it.
@@ -204,7 +205,8 @@ func (v *view) summary() string {
 	plane := v.controlPlane()
 	counts := ""
 	if plane != nil && tree.Number(plane, "spec", "replicas") > 0 {
-		counts = fmt.Sprintf("%d of %d control plane Machines and ", tree.Number(plane, "status", "readyReplicas"), tree.Number(plane, "spec", "replicas"))
+		counts = fmt.Sprintf("%d of %d control plane Machines and ",
+			tree.Number(plane, "status", "readyReplicas"), tree.Number(plane, "spec", "replicas"))
 	}
 	var ready, desired int64
 	for _, kind := range workerKinds() {

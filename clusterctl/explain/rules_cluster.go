@@ -27,13 +27,15 @@ func (v *view) paused() []Cause {
 	for _, u := range v.tree {
 		if _, ok := u.GetAnnotations()[clusterv1.PausedAnnotation]; !ok {
 			if rolloutPaused(u) {
-				list = append(list, v.cause(RolloutPaused, Blocked, u, readiness(u), fmt.Sprintf("spec.paused is true: its rollout stopped at %d of %d updated replicas",
-					tree.Number(u, "status", "updatedReplicas"), tree.Number(u, "spec", "replicas"))).
-					do(fmt.Sprintf("Resume it: `clusterctl alpha rollout resume machinedeployment/%s -n %s`", u.GetName(), u.GetNamespace())))
+				list = append(list,
+					v.cause(RolloutPaused, Blocked, u, readiness(u), fmt.Sprintf("spec.paused is true: its rollout stopped at %d of %d updated replicas",
+						tree.Number(u, "status", "updatedReplicas"), tree.Number(u, "spec", "replicas"))).
+						do(fmt.Sprintf("Resume it: `clusterctl alpha rollout resume machinedeployment/%s -n %s`", u.GetName(), u.GetNamespace())))
 			}
 			continue
 		}
-		list = append(list, v.cause(Paused, Blocked, u, nil, fmt.Sprintf("annotation %s pauses it: its controller does not reconcile it", clusterv1.PausedAnnotation)).
+		list = append(list, v.cause(Paused, Blocked, u, nil,
+			fmt.Sprintf("annotation %s pauses it: its controller does not reconcile it", clusterv1.PausedAnnotation)).
 			do(fmt.Sprintf("Resume it: `kubectl annotate %s -n %s %s-`", resource(u), u.GetNamespace(), clusterv1.PausedAnnotation)))
 	}
 	return list
@@ -41,17 +43,21 @@ func (v *view) paused() []Cause {
 
 func (v *view) pausedCluster() Cause {
 	if id := v.cluster.GetAnnotations()[pause.MoveAnnotation]; id != "" {
-		return v.cause(Paused, Blocked, v.cluster, nil, fmt.Sprintf("`clusterctl move` has paused the Cluster (move %s): no controller reconciles its objects here", id)).
-			do("If the move no longer runs, repeat its command: it continues where it stopped; with --cancel, it gives up unless it has started to remove objects")
+		return v.cause(Paused, Blocked, v.cluster, nil,
+			fmt.Sprintf("`clusterctl move` has paused the Cluster (move %s): no controller reconciles its objects here", id)).
+			do("If the move no longer runs, repeat its command: it continues where it stopped; " +
+				"with --cancel, it gives up unless it has started to remove objects")
 	}
 	return v.cause(Paused, Blocked, v.cluster, nil, "the Cluster is paused: no controller reconciles its objects").
-		do(fmt.Sprintf("Resume it, if nothing else depends on the pause, such as a backup: `kubectl patch cluster %s -n %s --type merge -p '{\"spec\":{\"paused\":false}}'`",
+		do(fmt.Sprintf("Resume it, if nothing else depends on the pause, such as a backup: "+
+			"`kubectl patch cluster %s -n %s --type merge -p '{\"spec\":{\"paused\":false}}'`",
 			v.Cluster.Name, v.Cluster.Namespace))
 }
 
 // rolloutPaused reports whether a MachineDeployment is paused before all of its replicas are up to date.
 func rolloutPaused(u *unstructured.Unstructured) bool {
-	return u.GetKind() == tree.MachineDeploymentKind.Kind && tree.True(u, "spec", "paused") && tree.Number(u, "status", "updatedReplicas") < tree.Number(u, "spec", "replicas")
+	return u.GetKind() == tree.MachineDeploymentKind.Kind && tree.True(u, "spec", "paused") &&
+		tree.Number(u, "status", "updatedReplicas") < tree.Number(u, "spec", "replicas")
 }
 
 // resource returns what kubectl calls an object, with its group, since kinds of several providers may have one name.
@@ -78,7 +84,8 @@ func (v *view) providers() []Cause {
 }
 
 func (v *view) unavailable(d *appsv1.Deployment) Cause {
-	action := fmt.Sprintf("See why its Pods do not run: `kubectl describe pods -n %s -l %s=%s`", d.Namespace, providerLabel, d.Labels[providerLabel])
+	action := fmt.Sprintf("See why its Pods do not run: `kubectl describe pods -n %s -l %s=%s`",
+		d.Namespace, providerLabel, d.Labels[providerLabel])
 	message := fmt.Sprintf("no Pod of provider %s is available, so nothing reconciles its kinds", d.Labels[providerLabel])
 	if d.Spec.Replicas != nil && *d.Spec.Replicas == 0 {
 		message = fmt.Sprintf("provider %s is scaled to 0 replicas, so nothing reconciles its kinds", d.Labels[providerLabel])
@@ -134,7 +141,8 @@ func (v *view) missing() []Cause {
 		if v.Objects.Get(ClassKind.GroupKind(), key) == nil {
 			list = append(list, v.cause(MissingObject, Blocked, v.cluster, failing(v.cluster, clusterv1.TopologyReconciledCondition),
 				fmt.Sprintf("spec.topology.class: ClusterClass %s does not exist in namespace %s", class, v.Cluster.Namespace)).
-				do(fmt.Sprintf("Create ClusterClass %s, or set spec.topology.class to one of `kubectl get clusterclasses -n %s`", class, v.Cluster.Namespace)))
+				do(fmt.Sprintf("Create ClusterClass %s, or set spec.topology.class to one of `kubectl get clusterclasses -n %s`",
+					class, v.Cluster.Namespace)))
 		}
 	}
 	for _, r := range tree.References(v.Cluster, v.Objects) {
@@ -166,7 +174,9 @@ func (v *view) topology() []Cause {
 	key := v.Cluster
 	key.Name = tree.Text(v.cluster, "spec", "topology", "class")
 	if class := v.Objects.Get(ClassKind.GroupKind(), key); class != nil {
-		for _, t := range []clusterv1.ConditionType{clusterv1.ClusterClassVariablesReconciledCondition, clusterv1.ClusterClassRefVersionsUpToDateCondition} {
+		for _, t := range []clusterv1.ConditionType{
+			clusterv1.ClusterClassVariablesReconciledCondition, clusterv1.ClusterClassRefVersionsUpToDateCondition,
+		} {
 			c := failing(class, t)
 			if !severe(c) || c.Reason == clusterv1.ClusterClassOutdatedRefVersionsReason {
 				continue
@@ -190,10 +200,12 @@ func (v *view) topology() []Cause {
 			break
 		}
 		list = append(list, v.cause(TopologyFailed, Blocked, v.cluster, c, c.Message).
-			do(fmt.Sprintf("Correct what the message names in ClusterClass %s, its templates or spec.topology of the Cluster; it is retried by itself", key.Name)))
+			do(fmt.Sprintf("Correct what the message names in ClusterClass %s, its templates or spec.topology of the Cluster; "+
+				"it is retried by itself", key.Name)))
 	case clusterv1.TopologyReconciledClusterClassNotReconciledReason:
 		list = append(list, v.cause(ClassNotReconciled, Blocked, v.cluster, c, c.Message).
-			do(fmt.Sprintf("Correct what the message names; otherwise the class is being reconciled: see `kubectl describe clusterclass %s -n %s`", key.Name, key.Namespace)))
+			do(fmt.Sprintf("Correct what the message names; otherwise the class is being reconciled: see `kubectl describe clusterclass %s -n %s`",
+				key.Name, key.Namespace)))
 	case clusterv1.DeletedReason, clusterv1.TopologyReconciledHookBlockingReason:
 		if c.Message == "" {
 			break // It is being deleted, and nothing blocks that.
@@ -249,7 +261,8 @@ func (v *view) finalizers() []Cause {
 		if len(foreign) == 0 {
 			continue
 		}
-		list = append(list, v.cause(ForeignFinalizer, Blocked, u, nil, fmt.Sprintf("its deletion waits for the program that removes finalizer %s", strings.Join(foreign, ", "))).
+		list = append(list, v.cause(ForeignFinalizer, Blocked, u, nil,
+			fmt.Sprintf("its deletion waits for the program that removes finalizer %s", strings.Join(foreign, ", "))).
 			from(u.GetDeletionTimestamp()).
 			do(fmt.Sprintf("Find the program that sets %s, and see why it does not remove it", strings.Join(foreign, ", ")),
 				fmt.Sprintf("Only if that program no longer exists, remove the finalizer: `kubectl edit %s -n %s`", resource(u), u.GetNamespace())))
@@ -282,7 +295,8 @@ func (v *view) failures() []Cause {
 		case u.GetKind() != tree.MachineKind.Kind:
 			c = c.do("Correct the cause, then remove status.failureReason and status.failureMessage")
 		case v.parents[u] != nil:
-			c = c.do(fmt.Sprintf("Let it be replaced: `kubectl delete machine %s -n %s`, or have a MachineHealthCheck do it", u.GetName(), u.GetNamespace()))
+			c = c.do(fmt.Sprintf("Let it be replaced: `kubectl delete machine %s -n %s`, or have a MachineHealthCheck do it",
+				u.GetName(), u.GetNamespace()))
 		default:
 			c = c.do("It has no owner that replaces it: delete it and create another one")
 		}
@@ -307,7 +321,8 @@ func (v *view) infrastructure() []Cause {
 		if manager != "" {
 			by = fmt.Sprintf("%q", manager)
 		}
-		return []Cause{v.cause(ExternallyManaged, Blocked, u, c, fmt.Sprintf("%s manages this infrastructure (annotation %s), and has not reported that it is ready", by, clusterv1.ManagedByAnnotation)).
+		return []Cause{v.cause(ExternallyManaged, Blocked, u, c,
+			fmt.Sprintf("%s manages this infrastructure (annotation %s), and has not reported that it is ready", by, clusterv1.ManagedByAnnotation)).
 			do("The program sets spec.controlPlaneEndpoint, and then status.ready: see its log")}
 	}
 	if c == nil && tree.True(u, "status", "ready") {
@@ -330,7 +345,8 @@ func (v *view) infrastructure() []Cause {
 // withoutDeployment returns ": provider x has no Deployment" if that is why no controller reconciles an object.
 func (v *view) withoutDeployment(u *unstructured.Unstructured) string {
 	name := v.ProviderOf[u.GroupVersionKind().GroupKind()]
-	if name == "" || len(v.Providers) == 0 || slices.ContainsFunc(v.Providers, func(d appsv1.Deployment) bool { return d.Labels[providerLabel] == name }) {
+	if name == "" || len(v.Providers) == 0 ||
+		slices.ContainsFunc(v.Providers, func(d appsv1.Deployment) bool { return d.Labels[providerLabel] == name }) {
 		return ""
 	}
 	return fmt.Sprintf(": provider %s has no Deployment", name)

@@ -23,9 +23,11 @@ func (v *view) extension(of *unstructured.Unstructured, c *tree.Condition) (Caus
 	cause := v.cause(ExtensionFailed, Blocked, of, c, c.Message)
 	switch {
 	case strings.Contains(c.Message, "is not deterministic"):
-		return cause.do("Correct the extension: the same request must always lead to the same templates, whatever the time, random numbers and the order of maps are; until then, no Machine is replaced"), true
+		return cause.do("Correct the extension: the same request must always lead to the same templates, whatever the time, " +
+			"random numbers and the order of maps are; until then, no Machine is replaced"), true
 	case strings.Contains(c.Message, "reported a failure"), strings.Contains(c.Message, "returned"):
-		return cause.do("See what the extension says in the log of the core manager, and in that of its server: " + config + " shows its address"), true
+		return cause.do("See what the extension says in the log of the core manager, and in that of its server: " +
+			config + " shows its address"), true
 	}
 	return cause.do(
 		"Check that its server runs and is reachable: "+config+" shows its address, its CA and whether it was discovered",

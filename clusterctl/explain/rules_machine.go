@@ -29,7 +29,8 @@ func (v *view) certificates() []Cause {
 	list = append(list, v.expired()...)
 	if c := failing(plane, controlplanev1.MachinesCreatedCondition); severe(c) {
 		list = append(list, v.cause(MachinesNotCreated, Blocked, plane, c, c.Message).
-			do(fmt.Sprintf("Correct what the message names; it is retried by itself. See `kubectl describe %s -n %s`", resource(plane), v.Cluster.Namespace)))
+			do(fmt.Sprintf("Correct what the message names; it is retried by itself. See `kubectl describe %s -n %s`",
+				resource(plane), v.Cluster.Namespace)))
 	}
 	return list
 }
@@ -42,7 +43,8 @@ func (v *view) expired() []Cause {
 		if err != nil || expiry.After(v.Now) || !isControlPlane(m) || m.GetDeletionTimestamp() != nil {
 			continue
 		}
-		list = append(list, v.cause(CertificatesExpired, Blocked, m, nil, "the certificates of its control plane components have expired").from(&metav1.Time{Time: expiry}).
+		list = append(list, v.cause(CertificatesExpired, Blocked, m, nil,
+			"the certificates of its control plane components have expired").from(&metav1.Time{Time: expiry}).
 			do("On the machine, run `kubeadm certs renew all` and restart the control plane components",
 				"To have Machines replaced before that, set spec.rolloutBefore.certificatesExpiryDays of the control plane"))
 	}
@@ -87,7 +89,8 @@ func (v *view) failedJoins() []Cause {
 func (v *view) failed(which func(*unstructured.Unstructured) bool) []Cause {
 	var list []Cause
 	for _, m := range slices.Concat(v.machines, v.Objects.Of(tree.MachinePoolKind, v.Cluster)) {
-		if !which(m) || m.GetDeletionTimestamp() != nil || tree.Text(m, "status", "failureReason") != "" || tree.Text(m, "status", "failureMessage") != "" {
+		if !which(m) || m.GetDeletionTimestamp() != nil || tree.Text(m, "status", "failureReason") != "" ||
+			tree.Text(m, "status", "failureMessage") != "" {
 			continue
 		}
 		infrastructure, bootstrap := v.infrastructureOf(m), v.bootstrapOf(m)
@@ -104,7 +107,8 @@ func (v *view) failed(which func(*unstructured.Unstructured) bool) []Cause {
 		}
 		if c := readiness(infrastructure); severe(c) {
 			list = append(list, v.cause(MachineInfrastructureFailed, Blocked, infrastructure, c, why(c)).
-				do(fmt.Sprintf("See `kubectl describe %s -n %s`, and the log of provider %s", resource(infrastructure), infrastructure.GetNamespace(), v.provider(infrastructure))))
+				do(fmt.Sprintf("See `kubectl describe %s -n %s`, and the log of provider %s",
+					resource(infrastructure), infrastructure.GetNamespace(), v.provider(infrastructure))))
 		}
 	}
 	return list
@@ -116,7 +120,8 @@ func (v *view) hostedControlPlane() []Cause {
 	if plane == nil || plane.GetDeletionTimestamp() != nil || isKubeadm(plane) || slices.ContainsFunc(v.machines, isControlPlane) {
 		return nil
 	}
-	c, see := readiness(plane), fmt.Sprintf("See `kubectl describe %s -n %s`, and the log of provider %s", resource(plane), plane.GetNamespace(), v.provider(plane))
+	c, see := readiness(plane), fmt.Sprintf("See `kubectl describe %s -n %s`, and the log of provider %s",
+		resource(plane), plane.GetNamespace(), v.provider(plane))
 	switch {
 	case severe(c):
 		return []Cause{v.cause(ControlPlaneNotReady, Blocked, plane, c, why(c)).do(see)}
@@ -146,10 +151,12 @@ func (v *view) connection() []Cause {
 	if c == nil {
 		return nil
 	}
-	endpoint := fmt.Sprintf("%s:%d", tree.Text(v.cluster, "spec", "controlPlaneEndpoint", "host"), tree.Number(v.cluster, "spec", "controlPlaneEndpoint", "port"))
+	endpoint := fmt.Sprintf("%s:%d", tree.Text(v.cluster, "spec", "controlPlaneEndpoint", "host"),
+		tree.Number(v.cluster, "spec", "controlPlaneEndpoint", "port"))
 	return []Cause{v.cause(WorkloadClusterUnreachable, Blocked, v.cluster, c,
 		fmt.Sprintf("the API server of the workload cluster at %s does not respond to the managers: %s", endpoint, c.Message)).
-		do(fmt.Sprintf("Check that it responds: `clusterctl get kubeconfig %[1]s -n %[2]s > %[1]s.kubeconfig && kubectl --kubeconfig %[1]s.kubeconfig get --raw /readyz`", v.Cluster.Name, v.Cluster.Namespace),
+		do(fmt.Sprintf("Check that it responds: `clusterctl get kubeconfig %[1]s -n %[2]s > %[1]s.kubeconfig && kubectl "+
+			"--kubeconfig %[1]s.kubeconfig get --raw /readyz`", v.Cluster.Name, v.Cluster.Namespace),
 			"If it responds to you and not to the managers, check networks and proxies between the management cluster and the endpoint",
 			"If it does not respond, check the load balancer and the machines of the control plane: API servers do not work without etcd quorum")}
 }
@@ -162,10 +169,12 @@ func (v *view) unreachable() *tree.Condition {
 		}
 	}
 	plane := v.controlPlane()
-	if c := failing(plane, controlplanev1.ControlPlaneComponentsHealthyCondition); c != nil && c.Reason == controlplanev1.ControlPlaneComponentsInspectionFailedReason {
+	if c := failing(plane, controlplanev1.ControlPlaneComponentsHealthyCondition); c != nil &&
+		c.Reason == controlplanev1.ControlPlaneComponentsInspectionFailedReason {
 		return c
 	}
-	if c := failing(plane, controlplanev1.EtcdClusterHealthyCondition); c != nil && c.Reason == controlplanev1.EtcdClusterInspectionFailedReason {
+	if c := failing(plane, controlplanev1.EtcdClusterHealthyCondition); c != nil &&
+		c.Reason == controlplanev1.EtcdClusterInspectionFailedReason {
 		return c
 	}
 	var first *tree.Condition
@@ -207,9 +216,11 @@ func (v *view) deletion(m *unstructured.Unstructured) *Cause {
 	if c := failing(m, clusterv1.DrainingSucceededCondition); c != nil && c.Message != "" {
 		if blocked := strings.Contains(c.Message, "cannot be evicted"); blocked || severe(c) {
 			cause := v.cause(DrainBlocked, Blocked, m, c, "the Node cannot be drained: "+c.Message).
-				do(fmt.Sprintf("In the workload cluster, see `kubectl get poddisruptionbudgets -A` and `kubectl get pods -A --field-selector spec.nodeName=%s`", tree.Text(m, "status", "nodeRef", "name")),
+				do(fmt.Sprintf("In the workload cluster, see `kubectl get poddisruptionbudgets -A` and "+
+					"`kubectl get pods -A --field-selector spec.nodeName=%s`", tree.Text(m, "status", "nodeRef", "name")),
 					"Run more replicas of the application, or relax its PodDisruptionBudget",
-					fmt.Sprintf("To delete the Machine without draining: `kubectl annotate machine %s -n %s %s=`, or set spec.nodeDrainTimeout", m.GetName(), m.GetNamespace(), clusterv1.ExcludeNodeDrainingAnnotation))
+					fmt.Sprintf("To delete the Machine without draining: `kubectl annotate machine %s -n %s %s=`, or set spec.nodeDrainTimeout",
+						m.GetName(), m.GetNamespace(), clusterv1.ExcludeNodeDrainingAnnotation))
 			return &cause
 		}
 		cause := v.cause(Draining, Progressing, m, c, c.Message)
@@ -217,8 +228,10 @@ func (v *view) deletion(m *unstructured.Unstructured) *Cause {
 	}
 	if c := failing(m, clusterv1.VolumeDetachSucceededCondition); c != nil {
 		cause := v.cause(VolumesAttached, Blocked, m, c, "volumes are attached to its Node: "+c.Message).
-			do(fmt.Sprintf("In the workload cluster, see `kubectl get volumeattachments`, and the Pods that use the volumes on Node %s", tree.Text(m, "status", "nodeRef", "name")),
-				fmt.Sprintf("To delete the Machine without waiting: `kubectl annotate machine %s -n %s %s=`, or set spec.nodeVolumeDetachTimeout", m.GetName(), m.GetNamespace(), clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation))
+			do(fmt.Sprintf("In the workload cluster, see `kubectl get volumeattachments`, and the Pods that use the volumes on Node %s",
+				tree.Text(m, "status", "nodeRef", "name")),
+				fmt.Sprintf("To delete the Machine without waiting: `kubectl annotate machine %s -n %s %s=`, or set spec.nodeVolumeDetachTimeout",
+					m.GetName(), m.GetNamespace(), clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation))
 		return &cause
 	}
 	if c := failing(m, clusterv1.PreTerminateDeleteHookSucceededCondition); c != nil {
@@ -260,16 +273,20 @@ func (v *view) hooks(m *unstructured.Unstructured, c *tree.Condition, prefix str
 			state = Progressing
 		}
 		cause := v.cause(EtcdMemberHeld, state, m, c, c.Message).
-			do("The Machine stays until its etcd member can be removed without losing the quorum: repair or replace the other control plane Machines first",
-				fmt.Sprintf("See the etcd members: `clusterctl describe cluster %s -n %s --show-conditions KubeadmControlPlane`", v.Cluster.Name, v.Cluster.Namespace))
+			do("The Machine stays until its etcd member can be removed without losing the quorum: "+
+				"repair or replace the other control plane Machines first",
+				fmt.Sprintf("See the etcd members: `clusterctl describe cluster %s -n %s --show-conditions KubeadmControlPlane`",
+					v.Cluster.Name, v.Cluster.Namespace))
 		return &cause
 	}
 	if len(list) == 0 {
 		return nil // The Machine has just been released.
 	}
-	cause := v.cause(DeletionHook, Blocked, m, c, "its deletion waits until annotation "+strings.Join(list, ", ")+" is removed by the program that set it").
+	cause := v.cause(DeletionHook, Blocked, m, c,
+		"its deletion waits until annotation "+strings.Join(list, ", ")+" is removed by the program that set it").
 		do("Find the program that sets the annotation, and see why it does not remove it",
-			fmt.Sprintf("Only if that program no longer exists, remove it: `kubectl annotate machine %s -n %s %s-`", m.GetName(), m.GetNamespace(), strings.Fields(list[0])[0]))
+			fmt.Sprintf("Only if that program no longer exists, remove it: `kubectl annotate machine %s -n %s %s-`",
+				m.GetName(), m.GetNamespace(), strings.Fields(list[0])[0]))
 	return &cause
 }
 
@@ -279,10 +296,14 @@ func (v *view) restricted() []Cause {
 	for _, h := range v.Objects.Of(tree.MachineHealthCheckKind, v.Cluster) {
 		if c := failing(h, clusterv1.RemediationAllowedCondition); c != nil && c.Reason == clusterv1.TooManyUnhealthyReason {
 			list = append(list, v.cause(RemediationRestricted, Blocked, h, c, c.Message).
-				do("Find what the Machines that are not healthy have in common, such as a zone, a network or an image: `kubectl get machines -n "+v.Cluster.Namespace+"`",
-					fmt.Sprintf("To have some of them replaced regardless: `kubectl annotate machine NAME -n %s %s=`", v.Cluster.Namespace, clusterv1.RemediateMachineAnnotation)))
+				do("Find what the Machines that are not healthy have in common, such as a zone, a network or an image: "+
+					"`kubectl get machines -n "+v.Cluster.Namespace+"`",
+					fmt.Sprintf("To have some of them replaced regardless: `kubectl annotate machine NAME -n %s %s=`",
+						v.Cluster.Namespace, clusterv1.RemediateMachineAnnotation)))
 		}
-		for _, t := range []clusterv1.ConditionType{clusterv1.ExternalRemediationTemplateAvailableCondition, clusterv1.ExternalRemediationRequestAvailableCondition} {
+		for _, t := range []clusterv1.ConditionType{
+			clusterv1.ExternalRemediationTemplateAvailableCondition, clusterv1.ExternalRemediationRequestAvailableCondition,
+		} {
 			if c := failing(h, t); c != nil {
 				list = append(list, v.cause(RemediationTemplate, Blocked, h, c, why(c)).
 					do("Create the template of spec.remediationTemplate, and install its provider"))
@@ -312,7 +333,9 @@ func (v *view) unhealthy() []Cause {
 		return list // The control plane repeats what its Machines report.
 	}
 	plane := v.controlPlane()
-	for _, t := range []clusterv1.ConditionType{controlplanev1.EtcdClusterHealthyCondition, controlplanev1.ControlPlaneComponentsHealthyCondition} {
+	for _, t := range []clusterv1.ConditionType{
+		controlplanev1.EtcdClusterHealthyCondition, controlplanev1.ControlPlaneComponentsHealthyCondition,
+	} {
 		if c := failing(plane, t); severe(c) {
 			return append([]Cause{v.cause(ControlPlaneUnhealthy, Blocked, plane, c, c.Reason+": "+c.Message).
 				do("In the workload cluster, see `kubectl get pods -n kube-system -l tier=control-plane -o wide`")}, list...)
@@ -342,19 +365,25 @@ func (v *view) health(m *unstructured.Unstructured) *Cause {
 		return &cause
 	}
 	if c := failing(m, clusterv1.MachineNodeHealthyCondition); c != nil {
-		cause := v.cause(NodeUnhealthy, Blocked, m, c, strings.TrimSuffix("its Node "+tree.Text(m, "status", "nodeRef", "name")+" is not healthy: "+c.Message, ": ")).do(node)
+		cause := v.cause(NodeUnhealthy, Blocked, m, c,
+			strings.TrimSuffix("its Node "+tree.Text(m, "status", "nodeRef", "name")+" is not healthy: "+c.Message, ": ")).do(node)
 		if v.noNodeReady() {
-			cause = cause.do("No Node of the cluster is ready: install a pod network (CNI), or see why its Pods do not run: `kubectl get pods -A` in the workload cluster")
+			cause = cause.do("No Node of the cluster is ready: install a pod network (CNI), or see why its Pods do not run: " +
+				"`kubectl get pods -A` in the workload cluster")
 		} else {
 			cause = cause.do(replace)
 		}
 		return &cause
 	}
-	for _, t := range []clusterv1.ConditionType{controlplanev1.MachineEtcdMemberHealthyCondition, controlplanev1.MachineEtcdPodHealthyCondition,
-		controlplanev1.MachineAPIServerPodHealthyCondition, controlplanev1.MachineControllerManagerPodHealthyCondition, controlplanev1.MachineSchedulerPodHealthyCondition} {
+	for _, t := range []clusterv1.ConditionType{
+		controlplanev1.MachineEtcdMemberHealthyCondition, controlplanev1.MachineEtcdPodHealthyCondition,
+		controlplanev1.MachineAPIServerPodHealthyCondition, controlplanev1.MachineControllerManagerPodHealthyCondition,
+		controlplanev1.MachineSchedulerPodHealthyCondition,
+	} {
 		if c := failing(m, t); severe(c) {
 			cause := v.cause(ControlPlaneUnhealthy, Blocked, m, c, fmt.Sprintf("%s: %s", c.Reason, c.Message)).
-				do(fmt.Sprintf("In the workload cluster, see `kubectl get pods -n kube-system --field-selector spec.nodeName=%s`", tree.Text(m, "status", "nodeRef", "name")), replace)
+				do(fmt.Sprintf("In the workload cluster, see `kubectl get pods -n kube-system --field-selector spec.nodeName=%s`",
+					tree.Text(m, "status", "nodeRef", "name")), replace)
 			return &cause
 		}
 	}

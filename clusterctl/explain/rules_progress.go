@@ -21,8 +21,10 @@ func (v *view) progress() []Cause {
 		return list
 	}
 	plane := v.controlPlane()
-	if have, want := tree.Text(plane, "status", "version"), tree.Text(plane, "spec", "version"); plane != nil && !isKubeadm(plane) && have != "" && want != "" && have != want {
-		list = append(list, v.cause(ControlPlaneProvisioning, Progressing, plane, nil, fmt.Sprintf("the control plane is being upgraded from %s to %s", have, want)))
+	if have, want := tree.Text(plane, "status", "version"), tree.Text(plane, "spec", "version"); plane != nil &&
+		!isKubeadm(plane) && have != "" && want != "" && have != want {
+		list = append(list, v.cause(ControlPlaneProvisioning, Progressing, plane, nil,
+			fmt.Sprintf("the control plane is being upgraded from %s to %s", have, want)))
 	}
 	for _, t := range []clusterv1.ConditionType{controlplanev1.MachinesSpecUpToDateCondition, controlplanev1.ResizedCondition} {
 		if c := failing(plane, t); c != nil {
@@ -43,7 +45,8 @@ func (v *view) progress() []Cause {
 func (v *view) pending() []Cause {
 	var list []Cause
 	for _, u := range v.Objects.Of(tree.MachineSetKind, v.Cluster) {
-		if c := failing(u, clusterv1.MachinesCreatedCondition); severe(c) && waitsForControlPlane(c) && u.GetDeletionTimestamp() == nil && !rolledOut(u) {
+		if c := failing(u, clusterv1.MachinesCreatedCondition); severe(c) && waitsForControlPlane(c) &&
+			u.GetDeletionTimestamp() == nil && !rolledOut(u) {
 			list = append(list, v.cause(PreflightFailed, Progressing, u, c, c.Message))
 		}
 	}
@@ -89,7 +92,8 @@ const joinTimeout = 10 * time.Minute
 // notJoined explains a provisioned machine without a Node.
 func (v *view) notJoined(m *unstructured.Unstructured) Cause {
 	c := failing(m, clusterv1.MachineNodeHealthyCondition)
-	message := fmt.Sprintf("the machine %s is provisioned, and its Node has not joined the workload cluster", tree.Text(m, "spec", "providerID"))
+	message := fmt.Sprintf("the machine %s is provisioned, and its Node has not joined the workload cluster",
+		tree.Text(m, "spec", "providerID"))
 	if isControlPlane(m) && failing(v.cluster, clusterv1.ControlPlaneInitializedCondition) != nil {
 		message = fmt.Sprintf("the machine %s is provisioned, and has not initialized the control plane", tree.Text(m, "spec", "providerID"))
 	}
@@ -97,7 +101,8 @@ func (v *view) notJoined(m *unstructured.Unstructured) Cause {
 		message += ": " + c.Message
 	}
 	cause := v.cause(NodeNotJoined, Progressing, m, c, message).
-		do(fmt.Sprintf("If it does not join within minutes, see the log of the bootstrap on the machine, such as /var/log/cloud-init-output.log, and that it reaches %s:%d",
+		do(fmt.Sprintf("If it does not join within minutes, see the log of the bootstrap on the machine, "+
+			"such as /var/log/cloud-init-output.log, and that it reaches %s:%d",
 			tree.Text(v.cluster, "spec", "controlPlaneEndpoint", "host"), tree.Number(v.cluster, "spec", "controlPlaneEndpoint", "port")),
 			"A Node is recognized by spec.providerID: a cloud controller manager may have to set it")
 	// The condition changes with what is tried to find the Node.
@@ -127,7 +132,8 @@ func (v *view) leaving() []Cause {
 		if u.GetDeletionTimestamp() == nil || v.holdsDeletion(u) {
 			continue
 		}
-		list = append(list, v.cause(Deleting, Progressing, u, nil, "it is being deleted; finalizers: "+strings.Join(u.GetFinalizers(), ", ")).from(u.GetDeletionTimestamp()))
+		list = append(list, v.cause(Deleting, Progressing, u, nil, "it is being deleted; finalizers: "+
+			strings.Join(u.GetFinalizers(), ", ")).from(u.GetDeletionTimestamp()))
 	}
 	return list
 }

@@ -76,7 +76,8 @@ func (v *view) replicas() []Cause {
 		reason, action := MachinesNotCreated, "Correct what the message names; it is retried by itself"
 		if c.Reason == clusterv1.PreflightCheckFailedReason {
 			reason, action = PreflightFailed, fmt.Sprintf(
-				"Change the version of the workers or of the control plane to satisfy the version skew policy; to skip the checks, set annotation %s", clusterv1.MachineSetSkipPreflightChecksAnnotation)
+				"Change the version of the workers or of the control plane to satisfy the version skew policy; to skip the checks, set annotation %s",
+				clusterv1.MachineSetSkipPreflightChecksAnnotation)
 		}
 		list = append(list, v.cause(reason, Blocked, u, c, c.Message).do(action))
 	}
@@ -86,8 +87,9 @@ func (v *view) replicas() []Cause {
 // waitsForControlPlane reports whether a MachineSet creates no Machines until its control plane is provisioned or upgraded. Until then,
 // versions may be further apart than allowed.
 func waitsForControlPlane(c *tree.Condition) bool {
-	return c.Reason == clusterv1.PreflightCheckFailedReason && (strings.Contains(c.Message, string(clusterv1.MachineSetPreflightCheckControlPlaneIsStable)) ||
-		!strings.Contains(c.Message, "VersionSkew"))
+	return c.Reason == clusterv1.PreflightCheckFailedReason &&
+		(strings.Contains(c.Message, string(clusterv1.MachineSetPreflightCheckControlPlaneIsStable)) ||
+			!strings.Contains(c.Message, "VersionSkew"))
 }
 
 // resourceSets finds ClusterResourceSets of the Cluster that cannot be applied.
@@ -138,14 +140,16 @@ func (v *view) stale() []Cause {
 		message, from := "", specChanged(u)
 		switch {
 		case found && observed > 0 && observed < u.GetGeneration():
-			message = fmt.Sprintf("its controller has not reconciled the current spec: status.observedGeneration is %d, metadata.generation is %d", observed, u.GetGeneration())
+			message = fmt.Sprintf("its controller has not reconciled the current spec: status.observedGeneration is %d, metadata.generation is %d",
+				observed, u.GetGeneration())
 		case reconciled(u) && len(status) == 0 && v.age(u) > grace:
 			message, from = "no controller has reconciled it: it has no status", new(u.GetCreationTimestamp())
 		default:
 			continue
 		}
 		list = append(list, v.cause(NotReconciled, Blocked, u, nil, message+v.withoutDeployment(u)).from(from).
-			do(fmt.Sprintf("Check that provider %s runs: `kubectl get deployments -A -l %s`, its log, and that one of its Pods is the leader: `kubectl get leases -A`",
+			do(fmt.Sprintf("Check that provider %s runs: `kubectl get deployments -A -l %s`, its log, "+
+				"and that one of its Pods is the leader: `kubectl get leases -A`",
 				v.provider(u), providerLabel)))
 	}
 	return list
@@ -156,7 +160,8 @@ func (v *view) stale() []Cause {
 func specChanged(u *unstructured.Unstructured) *metav1.Time {
 	last := u.GetDeletionTimestamp()
 	for _, entry := range u.GetManagedFields() {
-		if entry.Time == nil || entry.Subresource != "" || entry.FieldsV1 == nil || !bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) {
+		if entry.Time == nil || entry.Subresource != "" || entry.FieldsV1 == nil ||
+			!bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) {
 			continue
 		}
 		if last == nil || last.Before(entry.Time) {
@@ -170,5 +175,6 @@ func specChanged(u *unstructured.Unstructured) *metav1.Time {
 func reconciled(u *unstructured.Unstructured) bool {
 	kind := u.GetKind()
 	group := u.GroupVersionKind().Group
-	return strings.HasSuffix(group, "cluster.x-k8s.io") && !strings.HasSuffix(kind, "Template") && !strings.HasSuffix(kind, "Binding") && kind != "ClusterClass" && kind != "IPAddress"
+	return strings.HasSuffix(group, "cluster.x-k8s.io") && !strings.HasSuffix(kind, "Template") &&
+		!strings.HasSuffix(kind, "Binding") && kind != "ClusterClass" && kind != "IPAddress"
 }

@@ -63,7 +63,8 @@ type Cluster struct {
 // Scheme returns the types known to the Client of a Cluster; all others work as unstructured objects.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterctlv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterctlv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme),
+		controlplanev1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	return scheme, nil
@@ -177,7 +178,8 @@ func (c *Cluster) CheckContract(ctx context.Context) error {
 	crd.SetKind("CustomResourceDefinition")
 	err := c.Client.Get(ctx, client.ObjectKey{Name: clusterCRD}, crd)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: the cluster at %s has no CustomResourceDefinition %s: run `clusterctl init` first", ErrNotInitialized, c.Host, clusterCRD)
+		return fmt.Errorf("%w: the cluster at %s has no CustomResourceDefinition %s: run `clusterctl init` first",
+			ErrNotInitialized, c.Host, clusterCRD)
 	}
 	if err != nil {
 		return c.explained("cannot check the management cluster at %s: %w", err)
@@ -191,7 +193,8 @@ func (c *Cluster) CheckContract(ctx context.Context) error {
 		if v["name"] == packages.Contract {
 			return nil
 		}
-		return fmt.Errorf("the management cluster at %s stores Clusters as %v, but this clusterctl only supports %s: use a clusterctl for that version", c.Host, v["name"], packages.Contract)
+		return fmt.Errorf("the management cluster at %s stores Clusters as %v, but this clusterctl only supports %s: "+
+			"use a clusterctl for that version", c.Host, v["name"], packages.Contract)
 	}
 	return fmt.Errorf("the management cluster at %s has a CustomResourceDefinition %s without storage version", c.Host, clusterCRD)
 }

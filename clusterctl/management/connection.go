@@ -36,7 +36,8 @@ func (e *ConnectionError) explain() (why, remedy string) {
 	switch {
 	case e.Permanent():
 		return "its certificate is not trusted by the kubeconfig (" + e.Err.Error() + ")",
-			"the kubeconfig belongs to another cluster or is outdated: get a new one, or choose another one with --kubeconfig or --kubeconfig-context"
+			"the kubeconfig belongs to another cluster or is outdated: " +
+				"get a new one, or choose another one with --kubeconfig or --kubeconfig-context"
 	case errors.Is(e.Err, syscall.ECONNREFUSED):
 		why = "connection refused"
 	case errors.As(e.Err, &unresolved):
@@ -92,7 +93,8 @@ func Text(err error) string {
 		if !found {
 			return text
 		}
-		return request.ReplaceAllString(context, "") + "the management cluster rejected the kubeconfig's credentials, which may have expired: get a new kubeconfig, or choose another one with --kubeconfig" + rest
+		return request.ReplaceAllString(context, "") + "the management cluster rejected the kubeconfig's credentials, " +
+			"which may have expired: get a new kubeconfig, or choose another one with --kubeconfig" + rest
 	default:
 		return text
 	}

@@ -59,11 +59,13 @@ func (k Kubeconfig) raw() (clientcmdapi.Config, error) {
 	names := slices.Sorted(maps.Keys(loaded.Contexts))
 	switch {
 	case len(names) == 0:
-		return *loaded, fmt.Errorf("%w: %s is missing or empty: choose one with --kubeconfig or the environment variable KUBECONFIG", ErrNoKubeconfig, where)
+		return *loaded, fmt.Errorf("%w: %s is missing or empty: choose one with --kubeconfig or the environment variable KUBECONFIG",
+			ErrNoKubeconfig, where)
 	case loaded.CurrentContext == "":
 		return *loaded, fmt.Errorf("%s has no current context: choose one of %s with --kubeconfig-context", where, strings.Join(names, ", "))
 	case loaded.Contexts[loaded.CurrentContext] == nil:
-		return *loaded, fmt.Errorf("%s has no context %q: choose one of %s with --kubeconfig-context", where, loaded.CurrentContext, strings.Join(names, ", "))
+		return *loaded, fmt.Errorf("%s has no context %q: choose one of %s with --kubeconfig-context",
+			where, loaded.CurrentContext, strings.Join(names, ", "))
 	}
 	if err := clientcmd.ConfirmUsable(*loaded, loaded.CurrentContext); err != nil {
 		return *loaded, fmt.Errorf("invalid context %q of %s: %w", loaded.CurrentContext, where, err)

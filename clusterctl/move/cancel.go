@@ -29,7 +29,8 @@ func (m *Mover) Cancel(ctx context.Context) error {
 		case found == nil:
 			return errors.New("there is no interrupted move to cancel")
 		case found.Phase != journal.Copying:
-			return fmt.Errorf("move %s cannot be canceled in phase %s, because objects are no longer in the source: run the same command without --cancel to complete it, then move them back", found.ID, found.Phase)
+			return fmt.Errorf("move %s cannot be canceled in phase %s, because objects are no longer in the source: "+
+				"run the same command without --cancel to complete it, then move them back", found.ID, found.Phase)
 		}
 		m.entry = *found
 		if m.Target != nil {

@@ -82,7 +82,8 @@ func (m *Mover) ToCluster(ctx context.Context) error {
 		return err
 	}
 	if m.sourceID == m.targetID {
-		return fmt.Errorf("source and target are the same cluster at %s: choose another target with --to-kubeconfig or --to-kubeconfig-context", m.Source.Host)
+		return fmt.Errorf("source and target are the same cluster at %s: choose another target with --to-kubeconfig or --to-kubeconfig-context",
+			m.Source.Host)
 	}
 	return m.Lock.Hold(ctx, func(ctx context.Context) error {
 		if err := m.begin(ctx, m.prepareTarget); err != nil {
@@ -126,7 +127,9 @@ func (m *Mover) openReader(ctx context.Context) error {
 	if m.providers, err = inventory.Read(ctx, m.Source); err != nil {
 		return err
 	}
-	m.reader = &discovery.Reader{Side: m.Source, Namespace: m.Namespace, SecretNamespaces: discovery.SecretNamespaces(m.providers), Kinds: kinds}
+	m.reader = &discovery.Reader{
+		Side: m.Source, Namespace: m.Namespace, SecretNamespaces: discovery.SecretNamespaces(m.providers), Kinds: kinds,
+	}
 	return nil
 }
 
@@ -187,7 +190,8 @@ func (m *Mover) interruptedMove(ctx context.Context) (*journal.Entry, error) {
 	if found == nil || found.Source == m.sourceID && found.Target == m.targetID {
 		return found, nil
 	}
-	return nil, fmt.Errorf("namespace %s has an unfinished move from %s to %s, in phase %s: continue it with that source and target before you start another one",
+	return nil, fmt.Errorf("namespace %s has an unfinished move from %s to %s, in phase %s: "+
+		"continue it with that source and target before you start another one",
 		m.Namespace, found.SourceHost, found.TargetHost, found.Phase)
 }
 

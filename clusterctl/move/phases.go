@@ -72,7 +72,8 @@ func (m *Mover) pauseSource(ctx context.Context) (*graph.Graph, error) {
 		return len(blocking) == 0, nil
 	})
 	if err != nil && wait.Interrupted(err) && ctx.Err() == nil {
-		return nil, fmt.Errorf("the move is blocked by the annotation %s of %s: its controller must remove it", clusterctlv1.BlockMoveAnnotation, list(blocking))
+		return nil, fmt.Errorf("the move is blocked by the annotation %s of %s: its controller must remove it",
+			clusterctlv1.BlockMoveAnnotation, list(blocking))
 	}
 	return g, err
 }
@@ -93,7 +94,8 @@ func (m *Mover) paused(ctx context.Context) (*graph.Graph, error) {
 		}
 		m.Progress.Say("Paused %d Clusters and ClusterClasses in the source cluster", paused)
 	}
-	return nil, fmt.Errorf("the Clusters in the source are resumed as soon as they are paused: stop what resumes them, for example a GitOps tool")
+	return nil,
+		fmt.Errorf("the Clusters in the source are resumed as soon as they are paused: stop what resumes them, for example a GitOps tool")
 }
 
 func blocks(n *graph.Node) bool {
@@ -119,10 +121,15 @@ func list(nodes []*graph.Node) string {
 // remove removes the objects from the source until nothing is left: what is created or changed meanwhile is copied first. g
 // is the state of the source; nil if it must be read.
 func (m *Mover) remove(ctx context.Context, g *graph.Graph) error {
-	remover := &transfer.Remover{Source: m.Source, ID: m.entry.ID, Done: m.Progress.Done, Copy: func(ctx context.Context, n *graph.Node) error {
-		_, err := m.copier.One(ctx, n)
-		return err
-	}}
+	remover := &transfer.Remover{
+		Source: m.Source,
+		ID:     m.entry.ID,
+		Done:   m.Progress.Done,
+		Copy: func(ctx context.Context, n *graph.Node) error {
+			_, err := m.copier.One(ctx, n)
+			return err
+		},
+	}
 	m.copier.Done = nil
 	for round := range rounds {
 		if g == nil {

@@ -197,7 +197,9 @@ func ready(o client.Object) (bool, string) {
 	if p.Status.ObservedGeneration != u.GetGeneration() {
 		return false, "the operator has not seen the object yet"
 	}
-	for _, kind := range []clusterv1.ConditionType{operatorv1.PreflightCheckCondition, operatorv1.ProviderInstalledCondition, operatorv1.ReadyCondition} {
+	for _, kind := range []clusterv1.ConditionType{
+		operatorv1.PreflightCheckCondition, operatorv1.ProviderInstalledCondition, operatorv1.ReadyCondition,
+	} {
 		if reason := p.because(kind); reason != "" {
 			return false, reason
 		}

@@ -148,7 +148,9 @@ func Preload(ctx context.Context, r *catalog.Release, namespace string) (*corev1
 }
 
 // overridden returns the image overrides of the configuration as fields of the spec: for the only Deployment, or for each of several.
-func overridden(built *components.Components, overrides components.ImageOverrides) (*operatorv1.DeploymentSpec, map[string]operatorv1.AdditionalDeployments, error) {
+func overridden(
+	built *components.Components, overrides components.ImageOverrides,
+) (*operatorv1.DeploymentSpec, map[string]operatorv1.AdditionalDeployments, error) {
 	if len(overrides) == 0 {
 		return nil, nil, nil
 	}

@@ -106,14 +106,16 @@ func (r Reference) doom(objects operatorobjects.Objects, found []unstructured.Un
 	object, declared := objects[r.Label()]
 	switch {
 	case !declared && (len(found) == 0 || r.Namespace == ""):
-		return doomed{}, fmt.Errorf("%s: %s is not declared: see `kubectl get %ss -A`, or delete what clusterctl has installed with `clusterctl delete`", r.flag(), r.Label(), r.Type)
+		return doomed{}, fmt.Errorf("%s: %s is not declared: "+
+			"see `kubectl get %ss -A`, or delete what clusterctl has installed with `clusterctl delete`", r.flag(), r.Label(), r.Type)
 	case !declared:
 		object = operatorobjects.Object{Type: r.Type}
 		object.SetGroupVersionKind(operatorobjects.Kind(r.Type))
 		object.SetNamespace(r.Namespace)
 		object.SetName(r.Name)
 	case r.Namespace != "" && r.Namespace != object.GetNamespace():
-		return doomed{}, fmt.Errorf("%s: %s is in namespace %s, not in %s: correct or omit the namespace", r.flag(), object, object.GetNamespace(), r.Namespace)
+		return doomed{}, fmt.Errorf("%s: %s is in namespace %s, not in %s: correct or omit the namespace",
+			r.flag(), object, object.GetNamespace(), r.Namespace)
 	}
 	d := doomed{object: object}
 	d.entry.Namespace, d.entry.ProviderName, d.entry.Type = object.GetNamespace(), object.GetName(), string(object.Type)
@@ -192,7 +194,10 @@ func (a *Applier) deleteProvider(ctx context.Context, p doomed) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(o.GroupVersionKind())
 	w := &apply.Wait{
-		Client: a.Client, Timeout: a.Timeout, What: p.object.String() + " is not deleted", Report: func(reason string) { a.IO.Infof("%s: %s", p.object, reason) },
+		Client:  a.Client,
+		Timeout: a.Timeout,
+		What:    p.object.String() + " is not deleted",
+		Report:  func(reason string) { a.IO.Infof("%s: %s", p.object, reason) },
 	}
 	err := w.UntilGone(ctx, o, list, func(o client.Object) string {
 		if u, ok := o.(*unstructured.Unstructured); ok {
@@ -206,7 +211,8 @@ func (a *Applier) deleteProvider(ctx context.Context, p doomed) error {
 		return err
 	}
 	// What Declaration.Variables became.
-	err = a.Client.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(o.GetNamespace()), client.MatchingLabels{variablesLabel: p.entry.ManifestLabel()})
+	err = a.Client.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(o.GetNamespace()),
+		client.MatchingLabels{variablesLabel: p.entry.ManifestLabel()})
 	if err == nil {
 		err = remove.Delete(ctx, a.Client, p.objects)
 	}

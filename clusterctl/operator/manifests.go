@@ -64,15 +64,17 @@ func Find(ctx context.Context, c client.Reader) (*Installed, error) {
 	for i := range list.Items {
 		found = append(found, client.ObjectKeyFromObject(&list.Items[i]).String())
 	}
-	return nil, fmt.Errorf("the operator is installed %d times, as the Deployments %s: delete all but one of them, with their ClusterRoleBindings",
-		len(found), strings.Join(found, ", "))
+	return nil,
+		fmt.Errorf("the operator is installed %d times, as the Deployments %s: delete all but one of them, with their ClusterRoleBindings",
+			len(found), strings.Join(found, ", "))
 }
 
 // Require returns the operator of a management cluster, or an error if it has none.
 func Require(ctx context.Context, c client.Reader) (*Installed, error) {
 	have, err := Find(ctx, c)
 	if err == nil && have == nil {
-		err = errors.New("the operator is not installed: install it with `clusterctl operator init`, or upgrade providers with `clusterctl upgrade apply`")
+		err = errors.New("the operator is not installed: install it with `clusterctl operator init`, " +
+			"or upgrade providers with `clusterctl upgrade apply`")
 	}
 	return have, err
 }

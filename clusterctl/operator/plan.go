@@ -133,7 +133,8 @@ func (p *Planner) operator(ctx context.Context, s *state, r Request, plan *Plan)
 		case r.Namespace != "" && r.Namespace != have.Namespace:
 			return fmt.Errorf("--target-namespace: the operator is installed in namespace %s, not in %s: omit the flag", have.Namespace, r.Namespace)
 		case r.OperatorVersion != "" && r.OperatorVersion != have.Version:
-			return fmt.Errorf("--operator-version: the operator is installed in version %s: to change it, run `clusterctl upgrade operator --operator-version %s`",
+			return fmt.Errorf("--operator-version: the operator is installed in version %s: "+
+				"to change it, run `clusterctl upgrade operator --operator-version %s`",
 				have.Version, r.OperatorVersion)
 		}
 		plan.Running = *have
@@ -197,7 +198,8 @@ func (p *Planner) withSecret(ctx context.Context, key *client.ObjectKey) (*catal
 	}
 	secret := &corev1.Secret{}
 	if err := p.Cluster.Client.Get(ctx, *key, secret); err != nil {
-		return nil, fmt.Errorf("--config-secret: cannot read Secret %s: %w: create it, or omit the flag, so that the values of your configuration are stored", key, err)
+		return nil, fmt.Errorf("--config-secret: cannot read Secret %s: %w: "+
+			"create it, or omit the flag, so that the values of your configuration are stored", key, err)
 	}
 	values := map[string]string{}
 	for name, value := range secret.Data {
@@ -254,7 +256,8 @@ func changes(d *Declaration, differences []string) error {
 	if more := len(differences) - shownDifferences; more > 0 {
 		shown += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Errorf("%s %s is installed, and the operator would change %s: set the variables that it was installed with (it has %s), or --validate=false to let the operator change it",
+	return fmt.Errorf("%s %s is installed, and the operator would change %s: "+
+		"set the variables that it was installed with (it has %s), or --validate=false to let the operator change it",
 		d.Label(), d.Version, shown, cmp.Or(strings.Join(names, ", "), "none"))
 }
 

@@ -52,7 +52,8 @@ func PlanUpgrade(ctx context.Context, m *management.Cluster, c *catalog.Catalog,
 		label := w.Installed.ManifestLabel()
 		o, ok := objects[label]
 		if !ok {
-			return nil, fmt.Errorf("%s is not declared: declare it with `clusterctl operator init`, or upgrade it with `clusterctl upgrade apply`", label)
+			return nil,
+				fmt.Errorf("%s is not declared: declare it with `clusterctl operator init`, or upgrade it with `clusterctl upgrade apply`", label)
 		}
 		if o.Version() == w.Version {
 			continue

@@ -84,7 +84,8 @@ func Rows(objects *tree.Objects) []Row {
 	}
 	rows := make([]Row, 0, len(clusters))
 	for _, c := range clusters {
-		rows = append(rows, row(c, objects.Resolve(c, "spec", "controlPlaneRef"), workers[types.NamespacedName{Namespace: c.GetNamespace(), Name: c.GetName()}]))
+		rows = append(rows,
+			row(c, objects.Resolve(c, "spec", "controlPlaneRef"), workers[types.NamespacedName{Namespace: c.GetNamespace(), Name: c.GetName()}]))
 	}
 	slices.SortFunc(rows, func(a, b Row) int { return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) })
 	return rows

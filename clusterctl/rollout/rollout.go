@@ -40,7 +40,8 @@ func (r *Rollouts) Restart(ctx context.Context, res Resource) error {
 			return fmt.Errorf("it is paused: run `clusterctl alpha rollout resume %s -n %s` first", res, r.Namespace)
 		}
 		if after := s.rolloutAfter(); after != nil && after.After(now) {
-			return fmt.Errorf("a rollout is already scheduled, by spec.rolloutAfter %s: wait until then, or remove the field", after.UTC().Format(time.RFC3339))
+			return fmt.Errorf("a rollout is already scheduled, by spec.rolloutAfter %s: wait until then, or remove the field",
+				after.UTC().Format(time.RFC3339))
 		}
 		// The field has a precision of seconds.
 		s.setRolloutAfter(metav1.NewTime(now.UTC().Truncate(time.Second)))

@@ -37,7 +37,8 @@ func (r *Rollouts) Undo(ctx context.Context, res Resource, to int64) error {
 		}
 		if _, owned := d.Labels[clusterv1.ClusterTopologyOwnedLabel]; owned && !warned {
 			warned = true
-			r.Warn("The template of %s is set by the topology of Cluster %s, which reverts the rollback: change the Cluster or its ClusterClass instead", res, d.Spec.ClusterName)
+			r.Warn("The template of %s is set by the topology of Cluster %s, which reverts the rollback: "+
+				"change the Cluster or its ClusterClass instead", res, d.Spec.ClusterName)
 		}
 		if d.Spec.Paused {
 			return fmt.Errorf("it is paused: run `clusterctl alpha rollout resume %s -n %s` first", res, r.Namespace)

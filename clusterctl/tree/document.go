@@ -71,7 +71,9 @@ func NewDocument(n *Node) Document {
 }
 
 func documentCondition(c Condition) DocumentCondition {
-	return DocumentCondition{Type: c.Type, Status: c.Status, Severity: c.Severity, Reason: c.Reason, Message: c.Message, Since: timeOf(c.Since)}
+	return DocumentCondition{
+		Type: c.Type, Status: c.Status, Severity: c.Severity, Reason: c.Reason, Message: c.Message, Since: timeOf(c.Since),
+	}
 }
 
 func timeOf(t time.Time) *metav1.Time {

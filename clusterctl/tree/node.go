@@ -117,7 +117,8 @@ func replicasOf(u *unstructured.Unstructured) *DocumentReplicas {
 
 // versionOf returns the desired Kubernetes version of an object.
 func versionOf(u *unstructured.Unstructured) string {
-	return cmp.Or(at[string](u, "spec", "topology", "version"), at[string](u, "spec", "version"), at[string](u, "spec", "template", "spec", "version"))
+	return cmp.Or(at[string](u, "spec", "topology", "version"), at[string](u, "spec", "version"),
+		at[string](u, "spec", "template", "spec", "version"))
 }
 
 // at returns the value of a field, or the zero value if there is none of that type.

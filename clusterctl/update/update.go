@@ -1,4 +1,4 @@
-// Package update checks whether a newer patch release of this program exists, without getting in the way of the command:
+// Package update checks whether a newer patch release of this program exists, without delaying the command:
 // it runs concurrently, makes requests at most once a day, and ignores failures.
 package update
 

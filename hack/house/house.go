@@ -1,11 +1,12 @@
 // Package house checks the rules of this repository that golangci-lint does not have: the share of long functions, the length
 // of Reconcile, package comments, also of packages that only have tests, nolint comments for linters that are not enabled, and
-// imports against the order of the layers, words, long lines and small packages, whose number must not grow.
+// imports against the order of the layers, words and small packages, whose number must not grow.
 //
 // It reads syntax only, so it needs neither a build nor dependencies. All other rules are in .golangci.yml.
 package house
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"go/ast"
@@ -96,7 +97,11 @@ func check(tree fs.FS) (*checker, error) {
 		return nil, err
 	}
 	c := &checker{
-		files: token.NewFileSet(), packages: map[string]*packageState{}, linters: enabled, ratchets: map[violation][]string{}, sizes: map[string][]int{},
+		files:    token.NewFileSet(),
+		packages: map[string]*packageState{},
+		linters:  enabled,
+		ratchets: map[violation][]string{},
+		sizes:    map[string][]int{},
 	}
 	err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -152,7 +157,7 @@ func (c *checker) file(name string, source []byte) error {
 		return nil
 	}
 	if parsed.Name.Name != "main" {
-		c.lines(name, source)
+		c.sizes[path.Dir(name)] = append(c.sizes[path.Dir(name)], bytes.Count(source, []byte("\n")))
 	}
 	c.wording(name, parsed)
 	for _, decl := range parsed.Decls {
@@ -207,8 +212,9 @@ func (c *checker) share() {
 	if 100*len(long) <= MaxLongPercent*len(c.functions) {
 		return
 	}
-	c.findings = append(c.findings, Finding{Message: fmt.Sprintf("%d of %d functions have more than %d lines, above the limit of %d %%: split some of those reported",
-		len(long), len(c.functions), LongFunction, MaxLongPercent)})
+	c.findings = append(c.findings,
+		Finding{Message: fmt.Sprintf("%d of %d functions have more than %d lines, above the limit of %d %%: split some of those reported",
+			len(long), len(c.functions), LongFunction, MaxLongPercent)})
 	for _, f := range long {
 		c.findings = append(c.findings, Finding{File: f.file, Line: f.line,
 			Message: fmt.Sprintf("function %s has %d lines, and too many functions have more than %d", f.name, f.lines, LongFunction)})

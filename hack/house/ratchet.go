@@ -10,13 +10,11 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Ratchet is the file with the violations that are known: folder, number and rule in each line. More fail, and fewer do, too, until
@@ -24,9 +22,6 @@ import (
 const Ratchet = "hack/house/ratchet.txt"
 
 const (
-	// maxLine is the maximum length of a line in characters; a tab counts as one.
-	maxLine  = 140
-	longLine = "line of more than 140 characters"
 	// smallFile is the length below which a package of one file is small.
 	smallFile    = 60
 	smallPackage = "package of one file with less than 60 lines"
@@ -49,18 +44,6 @@ type violation struct {
 func (c *checker) violated(name string, line int, rule string) {
 	v := violation{folderOf(name), rule}
 	c.ratchets[v] = append(c.ratchets[v], fmt.Sprintf("%s:%d", name, line))
-}
-
-// lines records lines that are too long, and small packages.
-func (c *checker) lines(name string, source []byte) {
-	n := 0
-	for line := range bytes.Lines(source) {
-		n++
-		if utf8.RuneCount(bytes.TrimRight(line, "\n")) > maxLine {
-			c.violated(name, n, longLine)
-		}
-	}
-	c.sizes[path.Dir(name)] = append(c.sizes[path.Dir(name)], n)
 }
 
 // wording records phrases in comments, literals and names.
@@ -129,7 +112,8 @@ func (c *checker) compareRatchets(tree fs.FS) error {
 	for v, allowed := range known {
 		if n := len(c.ratchets[v]); n < allowed {
 			c.findings = append(c.findings, Finding{File: Ratchet, Line: 1, Message: fmt.Sprintf(
-				"%s: %q occurs only %d times, and %d are known: lower that with go run ./cmd/house --update .. (in hack)", v.folder, v.rule, n, allowed)})
+				"%s: %q occurs only %d times, and %d are known: lower that with go run ./cmd/house --update .. (in hack)",
+				v.folder, v.rule, n, allowed)})
 		}
 	}
 	return nil
@@ -166,7 +150,8 @@ func Known(tree fs.FS) ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	out.WriteString("# Violations that are known: folder, number, rule. Lower the numbers, and do not raise them: go run ./cmd/house --update ..\n")
+	out.WriteString("# Violations that are known: folder, number, rule. Lower the numbers, and do not raise them: " +
+		"go run ./cmd/house --update ..\n")
 	for _, v := range slices.SortedFunc(maps.Keys(c.ratchets), func(a, b violation) int {
 		return cmp.Or(cmp.Compare(a.folder, b.folder), cmp.Compare(a.rule, b.rule))
 	}) {

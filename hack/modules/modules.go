@@ -73,7 +73,8 @@ func read(tree fs.FS) (map[string]*modfile.File, error) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && name != "." && (entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") || strings.HasPrefix(entry.Name(), "_")):
+		case entry.IsDir() && name != "." &&
+			(entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") || strings.HasPrefix(entry.Name(), "_")):
 			return fs.SkipDir
 		case entry.IsDir() || entry.Name() != "go.mod":
 			return nil

@@ -19,8 +19,9 @@ import (
 const File = "runtime-sdk-openapi.yaml"
 
 const (
-	mediaType    = "application/json"
-	description  = "The services that Cluster API calls while it manages the lifecycle of Clusters: runtime hooks. Runtime extensions implement them."
+	mediaType   = "application/json"
+	description = "The services that Cluster API calls while it manages the lifecycle of Clusters: " +
+		"runtime hooks. Runtime extensions implement them."
 	handlerName  = "The name of the handler, unique on the server."
 	success      = "The request was processed. Whether it succeeded is in the fields of the response, such as status and message."
 	typesPattern = "./exp/runtime/hooks/api/..."
@@ -87,7 +88,9 @@ func operationOf(catalog *runtimecatalog.Catalog, hook runtimecatalog.GroupVersi
 		RequestBody: body{Content: accepted}, Responses: map[string]body{"200": {Description: success, Content: returned}},
 	}
 	if !meta.Singleton {
-		post.Parameters = []parameter{{Name: "name", In: "path", Required: true, Description: handlerName, Schema: apiextensionsv1.JSONSchemaProps{Type: "string"}}}
+		post.Parameters = []parameter{
+			{Name: "name", In: "path", Required: true, Description: handlerName, Schema: apiextensionsv1.JSONSchemaProps{Type: "string"}},
+		}
 	}
 	return post, nil
 }

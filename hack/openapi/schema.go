@@ -67,8 +67,8 @@ func (s *schemas) need(pkgPath, name string) (string, error) {
 
 func nameOf(pkgPath, name string) string { return strings.ReplaceAll(pkgPath, "/", ".") + "." + name }
 
-// components returns all types that are needed, and what they consist of. Types of strings, such as enumerations, are part of the types that
-// have fields with them.
+// components returns all types that are needed, and what they consist of. Types of strings, such as enumerations, are part of the
+// types that have fields with them.
 func (s *schemas) components() (map[string]apiextensionsv1.JSONSchemaProps, error) {
 	out := map[string]apiextensionsv1.JSONSchemaProps{}
 	for ident, props := range s.parser.Schemata {

@@ -93,7 +93,8 @@ func owns() map[string]own {
 			info: map[string][]string{"version": at("spec.version")},
 			metrics: append([]Metric{
 				replicas,
-				number("spec_strategy_rollingupdate_max_surge", "Maximum number of additional Machines during a rollout.", "spec.rolloutStrategy.rollingUpdate.maxSurge"),
+				number("spec_strategy_rollingupdate_max_surge", "Maximum number of additional Machines during a rollout.",
+					"spec.rolloutStrategy.rollingUpdate.maxSurge"),
 			}, counters("status_replicas", "status_replicas_ready", "status_replicas_unavailable", "status_replicas_updated")...),
 		},
 		"Machine": machine(),

@@ -54,7 +54,8 @@ func (c *Catalog) Release(ctx context.Context, t clusterctlv1.ProviderType, ref 
 	version := ref.Version
 	if version == "" {
 		if version, err = client.DefaultVersion(ctx); errors.Is(err, repository.ErrNotFound) {
-			return nil, fmt.Errorf("%w: check the published versions, or correct the provider's url (%s) in the clusterctl configuration", err, p.URL)
+			return nil, fmt.Errorf("%w: check the published versions, or correct the provider's url (%s) in the clusterctl configuration",
+				err, p.URL)
 		} else if err != nil {
 			return nil, err
 		}

@@ -115,7 +115,8 @@ func (p *Plan) Apply(ctx context.Context, w *apply.Writer) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return fmt.Errorf("cert-manager is not ready after %s: %w: see `kubectl -n %s get pods`, or set a longer cert-manager.timeout in the configuration", p.timeout, last, Namespace)
+	return fmt.Errorf("cert-manager is not ready after %s: %w: "+
+		"see `kubectl -n %s get pods`, or set a longer cert-manager.timeout in the configuration", p.timeout, last, Namespace)
 }
 
 // works creates an Issuer and a Certificate as a dry run, which requires the API and its webhook.

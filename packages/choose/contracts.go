@@ -72,7 +72,8 @@ func ContractPlans(installed inventory.Inventory, releases map[string]Releases) 
 func coreProvider(installed inventory.Inventory) (*clusterctlv1.Provider, error) {
 	cores := installed.OfType(clusterctlv1.CoreProviderType)
 	if len(cores) != 1 {
-		return nil, fmt.Errorf("a management cluster must have one core provider, but this one has %d: see `kubectl get providers -A`", len(cores))
+		return nil, fmt.Errorf("a management cluster must have one core provider, but this one has %d: see `kubectl get providers -A`",
+			len(cores))
 	}
 	return &cores[0], nil
 }
@@ -100,7 +101,8 @@ func newer(p *clusterctlv1.Provider, r Releases) ([]candidate, error) {
 	for i := range list {
 		series := r.Metadata.GetReleaseSeriesForVersion(list[i].version.Major, list[i].version.Minor)
 		if series == nil {
-			return nil, fmt.Errorf("the metadata of the latest version of %s has no release series %d.%d, which %s needs: the provider must add it to releaseSeries in metadata.yaml, or you can put a corrected file into the overrides folder",
+			return nil, fmt.Errorf("the metadata of the latest version of %s has no release series %d.%d, which %s needs: "+
+				"the provider must add it to releaseSeries in metadata.yaml, or you can put a corrected file into the overrides folder",
 				p.ManifestLabel(), list[i].version.Major, list[i].version.Minor, list[i].text)
 		}
 		list[i].contract = series.Contract

@@ -171,7 +171,8 @@ func duplicate(c *components.Components, entry clusterctlv1.Provider) error {
 	if c.Version == entry.Version {
 		remedy = fmt.Sprintf("a management cluster can have one of each provider, so omit --target-namespace %s", c.TargetNamespace)
 	}
-	return fmt.Errorf("%s is already installed in version %s in namespace %s: %s", c.Provider.ManifestLabel(), entry.Version, entry.Namespace, remedy)
+	return fmt.Errorf("%s is already installed in version %s in namespace %s: %s",
+		c.Provider.ManifestLabel(), entry.Version, entry.Namespace, remedy)
 }
 
 // judge turns the problems into one error, or into warnings.

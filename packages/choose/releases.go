@@ -51,7 +51,8 @@ func readOne(ctx context.Context, client *repository.Client) (Releases, error) {
 		return Releases{}, err
 	}
 	if len(versions) == 0 {
-		return Releases{}, fmt.Errorf("%s has no version of %s: correct the provider's url in the clusterctl configuration", client.Folder(), client.Provider.ManifestLabel())
+		return Releases{}, fmt.Errorf("%s has no version of %s: correct the provider's url in the clusterctl configuration",
+			client.Folder(), client.Provider.ManifestLabel())
 	}
 	metadata, err := client.Metadata(ctx, latest(versions))
 	return Releases{Versions: versions, Metadata: metadata}, err

@@ -51,7 +51,8 @@ func (r UpgradeRequest) items() ([]Item, map[string]string, error) {
 	}
 	for _, item := range items {
 		if item.Ref.Version == "" {
-			return nil, nil, fmt.Errorf("--%s: %s has no version: use %s:{version}, for example %s:v1.7.0", packages.Word(item.Type), item.Ref.Name, item.Ref.Name, item.Ref.Name)
+			return nil, nil, fmt.Errorf("--%s: %s has no version: use %s:{version}, for example %s:v1.7.0",
+				packages.Word(item.Type), item.Ref.Name, item.Ref.Name, item.Ref.Name)
 		}
 	}
 	return items, namespaces, nil
@@ -115,13 +116,15 @@ func (r UpgradeRequest) selected(ctx context.Context, c *catalog.Catalog, instal
 			continue
 		}
 		if ns := namespaces[label]; ns != "" && ns != entry.Namespace {
-			return nil, fmt.Errorf("--%s: %s is installed in namespace %s, not %s: omit the namespace", packages.Word(items[i].Type), label, entry.Namespace, ns)
+			return nil, fmt.Errorf("--%s: %s is installed in namespace %s, not %s: omit the namespace",
+				packages.Word(items[i].Type), label, entry.Namespace, ns)
 		}
 		list = append(list, Wanted{entry, items[i].Ref.Version})
 	}
 	for _, item := range items {
 		if len(installed.Of(item.Type, item.Ref.Name)) == 0 {
-			return nil, fmt.Errorf("--%s: %s is not installed: see `kubectl get providers -A`, or install it with `clusterctl init`", packages.Word(item.Type), item.Label())
+			return nil, fmt.Errorf("--%s: %s is not installed: see `kubectl get providers -A`, or install it with `clusterctl init`",
+				packages.Word(item.Type), item.Label())
 		}
 	}
 	return list, checkContracts(ctx, c, others)
@@ -140,7 +143,8 @@ func checkContracts(ctx context.Context, c *catalog.Catalog, others inventory.In
 			return err
 		}
 		if have := list[0].contract; have != packages.Contract {
-			return fmt.Errorf("%s %s implements contract %s, and the other providers are upgraded to %s: upgrade %s, too", p.Name, p.Version, have, packages.Contract, p.Name)
+			return fmt.Errorf("%s %s implements contract %s, and the other providers are upgraded to %s: upgrade %s, too",
+				p.Name, p.Version, have, packages.Contract, p.Name)
 		}
 	}
 	return nil
@@ -153,7 +157,8 @@ func single(installed inventory.Inventory) error {
 	}
 	for _, p := range installed {
 		if list := installed.Of(p.GetProviderType(), p.ProviderName); len(list) > 1 {
-			return fmt.Errorf("%s is installed in %d namespaces, among them %s and %s, and a management cluster can have one: delete one of them with kubectl, with its Provider object",
+			return fmt.Errorf("%s is installed in %d namespaces, among them %s and %s, and a management cluster can have one: "+
+				"delete one of them with kubectl, with its Provider object",
 				p.ManifestLabel(), len(list), list[0].Namespace, list[1].Namespace)
 		}
 	}

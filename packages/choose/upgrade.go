@@ -109,7 +109,8 @@ func (p *UpgradePlanner) Plan(ctx context.Context, s *UpgradeState, r UpgradeReq
 	case errors.Is(err, repository.ErrNotFound):
 		return &Upgrade{RollBack: s.Interrupted}, err
 	}
-	return nil, fmt.Errorf("%w; the interrupted upgrade of %s stays as it is until this works, or until you roll it back with `clusterctl upgrade apply` and the previous version",
+	return nil, fmt.Errorf("%w; the interrupted upgrade of %s stays as it is until this works, "+
+		"or until you roll it back with `clusterctl upgrade apply` and the previous version",
 		err, Describe(s.Interrupted...))
 }
 

@@ -153,7 +153,8 @@ func (c *Components) ValidateCRDNames() error {
 		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 		if want := flect.Pluralize(strings.ToLower(kind)) + "." + group; crd.GetName() != want {
-			return fmt.Errorf("%s %s: CustomResourceDefinition %s of kind %s must be named %s; if that is known to be safe, the provider can add the annotation %s",
+			return fmt.Errorf("%s %s: CustomResourceDefinition %s of kind %s must be named %s; "+
+				"if that is known to be safe, the provider can add the annotation %s",
 				c.Provider.ManifestLabel(), c.Version, crd.GetName(), kind, want, clusterctlv1.SkipCRDNamePreflightCheckAnnotation)
 		}
 	}

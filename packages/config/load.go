@@ -119,7 +119,8 @@ func download(ctx context.Context, o Options) ([]byte, error) {
 		return nil, err
 	}
 	if !protected(req.URL) && o.Warn != nil {
-		o.Warn("%s is read over plain HTTP: an attacker on the network can change what is installed; use https, or download it and pass the file", req.URL)
+		o.Warn("%s is read over plain HTTP: an attacker on the network can change what is installed; use https, or download it and pass the file",
+			req.URL)
 	}
 	resp, err := client.Do(req)
 	if err != nil {

@@ -64,7 +64,8 @@ func (i *Installer) providers(ctx context.Context, w *apply.Writer, list []*comp
 	lines := board(i.Display.Lines(labelsOf(list)...))
 	record := func(c *components.Components) error {
 		if err := inventory.Record(ctx, w, c.Inventory()); err != nil {
-			return fmt.Errorf("%s %s is installed, but not recorded in the inventory; run the same command again to continue: %w", c.Provider.ManifestLabel(), c.Version, err)
+			return fmt.Errorf("%s %s is installed, but not recorded in the inventory; run the same command again to continue: %w",
+				c.Provider.ManifestLabel(), c.Version, err)
 		}
 		lines.set(c.Provider.ManifestLabel(), fmt.Sprintf("%s: installed in namespace %s", c.Version, c.TargetNamespace))
 		return nil

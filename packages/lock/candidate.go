@@ -112,7 +112,8 @@ func (c *candidate) observeHolder(holder string) {
 			heldTimeout, c.task.Does, c.describe(), describe(parse(holder)))
 	}
 	if c.clock.Since(c.held) >= heldTimeout {
-		c.giveUp(fmt.Errorf("another clusterctl %s: %s has had %s for %s: run the same command again when it has finished", c.task.Does, describe(parse(holder)), c.describe(), heldTimeout))
+		c.giveUp(fmt.Errorf("another clusterctl %s: %s has had %s for %s: run the same command again when it has finished",
+			c.task.Does, describe(parse(holder)), c.describe(), heldTimeout))
 	}
 }
 

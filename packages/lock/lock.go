@@ -38,7 +38,8 @@ const (
 )
 
 // ErrLost is the cause of a canceled context if the Lease was lost.
-var ErrLost = errors.New("the Lease was lost: the cluster was unreachable, or another clusterctl has taken over: run the same command again to continue")
+var ErrLost = errors.New("the Lease was lost: the cluster was unreachable, or another clusterctl has taken over: " +
+	"run the same command again to continue")
 
 // Task is what only one process does at a time.
 type Task struct {

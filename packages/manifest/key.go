@@ -16,7 +16,7 @@ func KeyOf(o *unstructured.Unstructured) Key {
 	return Key{GroupKind: o.GroupVersionKind().GroupKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// Identity returns an object with nothing but the kind, namespace and name of o.
+// Identity returns an object with only the kind, namespace and name of o.
 func Identity(o *unstructured.Unstructured) *unstructured.Unstructured {
 	id := &unstructured.Unstructured{}
 	id.SetGroupVersionKind(o.GroupVersionKind())

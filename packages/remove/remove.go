@@ -117,7 +117,8 @@ type UsedError struct {
 
 // Error returns the reason, and what to do.
 func (e *UsedError) Error() string {
-	return fmt.Sprintf("the CustomResourceDefinitions cannot be deleted, because there are objects of their kinds, for example %s: delete these first, or keep the CustomResourceDefinitions",
+	return fmt.Sprintf("the CustomResourceDefinitions cannot be deleted, because there are objects of their kinds, "+
+		"for example %s: delete these first, or keep the CustomResourceDefinitions",
 		strings.Join(e.Examples, ", "))
 }
 

@@ -62,7 +62,7 @@ func (r *run) note(text string) {
 	r.notes = append(r.notes, text)
 }
 
-// trouble returns why a Pod of the latest version of a Deployment does not run, "" if that is not known; permanent is whether
+// trouble returns why a Pod of the latest version of a Deployment does not run, "" if that is unknown; permanent is whether
 // waiting is pointless.
 func (r *run) trouble(ctx context.Context, key client.ObjectKey) (reason string, permanent bool) {
 	d := &appsv1.Deployment{}
@@ -99,7 +99,7 @@ func (r *run) trouble(ctx context.Context, key client.ObjectKey) (reason string,
 	return "", false
 }
 
-// failure returns why a Pod does not run, "" if it does or the reason is not known, and whether that is permanent.
+// failure returns why a Pod does not run, "" if it does or the reason is unknown, and whether that is permanent.
 func failure(p *corev1.Pod) (reason string, permanent bool) {
 	for _, c := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
 		waiting := c.State.Waiting
@@ -115,7 +115,8 @@ func failure(p *corev1.Pod) (reason string, permanent bool) {
 			return reason, c.RestartCount >= maxRestarts
 		case "", "ContainerCreating", "PodInitializing":
 		default:
-			return fmt.Sprintf("container %s of Pod %s: %s: %s", c.Name, p.Name, waiting.Reason, waiting.Message), waiting.Reason == "InvalidImageName"
+			return fmt.Sprintf("container %s of Pod %s: %s: %s",
+				c.Name, p.Name, waiting.Reason, waiting.Message), waiting.Reason == "InvalidImageName"
 		}
 	}
 	for _, condition := range p.Status.Conditions {

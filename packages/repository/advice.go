@@ -14,8 +14,9 @@ type Advice struct {
 func (a Advice) orDefault() Advice {
 	return Advice{
 		Unreachable: cmp.Or(a.Unreachable, "check the connection, or set a reachable url for the provider in the configuration file (--config)"),
-		Credentials: cmp.Or(a.Credentials, "the server requires credentials, which clusterctl does not have: download the files into a local repository instead"),
-		Series:      cmp.Or(a.Series, "put a corrected file into the overrides folder"),
-		Token:       cmp.Or(a.Token, "GITHUB_TOKEN"),
+		Credentials: cmp.Or(a.Credentials,
+			"the server requires credentials, which clusterctl does not have: download the files into a local repository instead"),
+		Series: cmp.Or(a.Series, "put a corrected file into the overrides folder"),
+		Token:  cmp.Or(a.Token, "GITHUB_TOKEN"),
 	}
 }

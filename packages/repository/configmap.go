@@ -37,7 +37,8 @@ func FromConfigMaps(p packages.Provider, selected string, list []corev1.ConfigMa
 			continue
 		}
 		if other := r.found[version]; other != nil {
-			return nil, fmt.Errorf("ConfigMaps %s and %s both have version %s of %s: delete one of them", other.Name, list[i].Name, version, p.ManifestLabel())
+			return nil, fmt.Errorf("ConfigMaps %s and %s both have version %s of %s: delete one of them",
+				other.Name, list[i].Name, version, p.ManifestLabel())
 		}
 		r.found[version] = &list[i]
 	}
@@ -81,7 +82,8 @@ func (r configMaps) File(_ context.Context, version, name string) ([]byte, error
 	}
 	plain, err := decompress(raw)
 	if err != nil {
-		return nil, fmt.Errorf("key %s of ConfigMap %s has the annotation %s, but cannot be decompressed: %w", key, m.Name, operatorv1.CompressedAnnotation, err)
+		return nil, fmt.Errorf("key %s of ConfigMap %s has the annotation %s, but cannot be decompressed: %w",
+			key, m.Name, operatorv1.CompressedAnnotation, err)
 	}
 	return plain, nil
 }

@@ -177,9 +177,11 @@ func (f *fetcher) read(resp *http.Response, r request) (body []byte, again bool,
 	case err != nil:
 		return nil, true, &url.Error{Op: "GET", URL: r.url, Err: fmt.Errorf("the download ended after %d bytes: %w", len(body), err)}
 	case int64(len(body)) > f.limit:
-		return nil, false, fmt.Errorf("GET %s: the file is larger than %s: the URL is not that of a provider's file", r.url, resource.NewQuantity(f.limit, resource.BinarySI))
+		return nil, false, fmt.Errorf("GET %s: the file is larger than %s: the URL is not that of a provider's file",
+			r.url, resource.NewQuantity(f.limit, resource.BinarySI))
 	case isHTML(body):
-		return nil, false, fmt.Errorf("GET %s: the server responded with an HTML page instead of the file: check the URL, and whether a proxy or a login page is in between", r.url)
+		return nil, false, fmt.Errorf("GET %s: the server responded with an HTML page instead of the file: "+
+			"check the URL, and whether a proxy or a login page is in between", r.url)
 	default:
 		return body, false, nil
 	}
@@ -232,11 +234,13 @@ func rateLimited(resp *http.Response) bool {
 // token and names the time when it ends; the secondary one, of bursts, only names a delay.
 func (f *fetcher) rateLimit(resp *http.Response) string {
 	until := "wait"
-	if reset, err := strconv.ParseInt(resp.Header.Get("X-RateLimit-Reset"), 10, 64); err == nil && resp.Header.Get("X-RateLimit-Remaining") == "0" {
+	if reset, err := strconv.ParseInt(resp.Header.Get("X-RateLimit-Reset"), 10, 64); err == nil &&
+		resp.Header.Get("X-RateLimit-Remaining") == "0" {
 		end := time.Unix(reset, 0)
 		until = fmt.Sprintf("wait until %s (%s)", end.UTC().Format(time.RFC3339), duration.HumanDuration(max(0, end.Sub(f.now()))))
 	} else if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
-		return fmt.Sprintf("the rate limit of GitHub's API for bursts of requests is exceeded: wait %s, and run fewer commands at once", time.Duration(seconds)*time.Second)
+		return fmt.Sprintf("the rate limit of GitHub's API for bursts of requests is exceeded: wait %s, and run fewer commands at once",
+			time.Duration(seconds)*time.Second)
 	}
 	if f.token != "" {
 		return "the rate limit of GitHub's API for the token in " + f.advice.Token + " is exceeded: " + until + ", or use another token"

@@ -127,7 +127,8 @@ func (g *github) asset(ctx context.Context, asset githubAsset) ([]byte, error) {
 	}
 	want, known := strings.CutPrefix(asset.Digest, "sha256:")
 	if sum := sha256.Sum256(raw); known && hex.EncodeToString(sum[:]) != want {
-		return nil, fmt.Errorf("the download of %s has the SHA-256 checksum %x, but GitHub has recorded %s: run the command again; if the error persists, check whether a proxy changes downloads", asset.Name, sum, want)
+		return nil, fmt.Errorf("the download of %s has the SHA-256 checksum %x, but GitHub has recorded %s: run the command again; "+
+			"if the error persists, check whether a proxy changes downloads", asset.Name, sum, want)
 	}
 	return raw, nil
 }
@@ -193,7 +194,8 @@ func (s *Store) Content(ctx context.Context, address string) ([]byte, error) {
 	}
 	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
 	if len(parts) < 5 {
-		return nil, fmt.Errorf("%s is not the URL of a file: use https://%s/{owner}/{repository}/blob/{branch}/{path} or .../releases/download/{tag}/{file}", address, githubHost)
+		return nil, fmt.Errorf("%s is not the URL of a file: "+
+			"use https://%s/{owner}/{repository}/blob/{branch}/{path} or .../releases/download/{tag}/{file}", address, githubHost)
 	}
 	if err := checkParts(parts); err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", address, err)
@@ -207,7 +209,8 @@ func (s *Store) Content(ctx context.Context, address string) ([]byte, error) {
 	case parts[2] == "releases" && parts[3] == "download" && len(parts) == 6:
 		return g.File(ctx, parts[4], parts[5])
 	default:
-		return nil, fmt.Errorf("%s is neither the URL of a file (.../blob/{branch}/{path}) nor of a release asset (.../releases/download/{tag}/{file})", address)
+		return nil, fmt.Errorf(
+			"%s is neither the URL of a file (.../blob/{branch}/{path}) nor of a release asset (.../releases/download/{tag}/{file})", address)
 	}
 }
 

@@ -25,7 +25,8 @@ type gitlab struct {
 func (s *Store) openGitLab(u *url.URL) (Repository, location, error) {
 	parts := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
 	if len(parts) != 9 || strings.Join(parts[:3], "/") != "api/v4/projects" || parts[4] != "packages" || parts[5] != "generic" {
-		return nil, location{}, fmt.Errorf("it must have the form https://%s/api/v4/projects/{project, with slashes escaped as %%2F}/packages/generic/{package}/{version}/{file}", u.Host)
+		return nil, location{}, fmt.Errorf("it must have the form "+
+			"https://%s/api/v4/projects/{project, with slashes escaped as %%2F}/packages/generic/{package}/{version}/{file}", u.Host)
 	}
 	for _, part := range parts {
 		if name, err := url.PathUnescape(part); err != nil || name == "" || name == "." || name == ".." {

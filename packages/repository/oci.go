@@ -108,7 +108,7 @@ func credentials(variables func(string) string) authn.Authenticator {
 	return authn.FromConfig(config)
 }
 
-// names returns the titles that a file may have, for a version that is not known yet without the last one.
+// names returns the titles that a file may have, for an unknown version without the last one.
 func (r *oci) names(kind string) []string {
 	return []string{kind + ".yaml", packages.Word(r.provider.Type) + "-" + kind + ".yaml"}
 }
@@ -142,7 +142,8 @@ func (r *oci) File(ctx context.Context, version, file string) ([]byte, error) {
 			return read(image, digest, candidate)
 		}
 	}
-	return nil, fmt.Errorf("the artifact has no layer with one of the titles %s: %w", strings.Join(slices.Compact(candidates), ", "), ErrNotFound)
+	return nil, fmt.Errorf("the artifact has no layer with one of the titles %s: %w",
+		strings.Join(slices.Compact(candidates), ", "), ErrNotFound)
 }
 
 // Files implements Repository.

@@ -48,11 +48,13 @@ func Plan(live, desired *unstructured.Unstructured) (*Migration, error) {
 		return nil, nil // It was never accepted by the API server: there are no objects.
 	}
 	if !slices.ContainsFunc(want, func(v version) bool { return v.name == storage }) {
-		return nil, fmt.Errorf("CustomResourceDefinition %s stores objects in version %s, which the new one does not have: first upgrade the provider to a version whose CustomResourceDefinition has both %s and %s",
+		return nil, fmt.Errorf("CustomResourceDefinition %s stores objects in version %s, which the new one does not have: "+
+			"first upgrade the provider to a version whose CustomResourceDefinition has both %s and %s",
 			live.GetName(), storage, storage, strings.Join(names(want), ", "))
 	}
 	if a, b := scopeOf(live), scopeOf(desired); a != b {
-		return nil, fmt.Errorf("CustomResourceDefinition %s has scope %s, and the new one %s, which Kubernetes does not allow: choose another version of the provider", live.GetName(), a, b)
+		return nil, fmt.Errorf("CustomResourceDefinition %s has scope %s, and the new one %s, which Kubernetes does not allow: "+
+			"choose another version of the provider", live.GetName(), a, b)
 	}
 	var outdated []string
 	for _, stored := range Stored(live) {
@@ -125,7 +127,8 @@ func (m *Migration) save(ctx context.Context, c client.Client, items []metav1.Pa
 				return client.IgnoreNotFound(c.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte("{}"))))
 			})
 			if err != nil {
-				return fmt.Errorf("cannot store %s %s in version %s: %w", m.Kind.Kind, client.ObjectKeyFromObject(o), m.Kind.Version, refusal.Redacted(err))
+				return fmt.Errorf("cannot store %s %s in version %s: %w",
+					m.Kind.Kind, client.ObjectKeyFromObject(o), m.Kind.Version, refusal.Redacted(err))
 			}
 			return nil
 		})

@@ -110,7 +110,8 @@ func (t *Template) Execute(get Lookup) ([]byte, error) {
 func (t *Template) evaluate(get func(string) string) (out string, err error) {
 	defer func() {
 		if recover() != nil {
-			err = errors.New("an expression cannot be applied to the value of its variable: check the positions and lengths in ${NAME:position:length}")
+			err = errors.New(
+				"an expression cannot be applied to the value of its variable: check the positions and lengths in ${NAME:position:length}")
 		}
 	}()
 	return envsubst.Eval(t.text, get)

@@ -37,7 +37,8 @@ type flags struct {
 
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.concurrency, "kubeadmcontrolplane-concurrency", 10, "Number of KubeadmControlPlanes to process at the same time")
-	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10, "Accepted for compatibility: connections to workload clusters are established on demand")
+	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10,
+		"Accepted for compatibility: connections to workload clusters are established on demand")
 	fs.DurationVar(&f.etcdDialTimeout, "etcd-dial-timeout-duration", etcd.DefaultDialTimeout, "Timeout for connecting to an etcd member")
 	fs.DurationVar(&f.etcdCallTimeout, "etcd-call-timeout-duration", etcd.DefaultCallTimeout, "Timeout for a call to an etcd member")
 	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)
@@ -45,7 +46,9 @@ func (f *flags) register(fs *pflag.FlagSet) {
 }
 
 func (f *flags) validate() error {
-	for name, value := range map[string]time.Duration{"etcd-dial-timeout-duration": f.etcdDialTimeout, "etcd-call-timeout-duration": f.etcdCallTimeout} {
+	for name, value := range map[string]time.Duration{
+		"etcd-dial-timeout-duration": f.etcdDialTimeout, "etcd-call-timeout-duration": f.etcdCallTimeout,
+	} {
 		if value <= 0 {
 			return fmt.Errorf("invalid --%s %s: must be positive", name, value)
 		}

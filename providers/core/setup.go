@@ -65,7 +65,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	workers(&f.topology, "clustertopology", "Clusters of a ClusterClass")
 	workers(&f.class, "clusterclass", "ClusterClasses")
 	workers(&f.cluster, "cluster", "Clusters")
-	fs.IntVar(&f.remote, "clustercachetracker-concurrency", 10, "Accepted for compatibility, without effect: connections to workload clusters are opened on demand")
+	fs.IntVar(&f.remote, "clustercachetracker-concurrency", 10,
+		"Accepted for compatibility, without effect: connections to workload clusters are opened on demand")
 	workers(&f.extension, "extensionconfig", "ExtensionConfigs")
 	workers(&f.machine, "machine", "Machines")
 	workers(&f.set, "machineset", "MachineSets")
@@ -73,7 +74,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	workers(&f.pool, "machinepool", "MachinePools")
 	workers(&f.resourceSet, "clusterresourceset", "ClusterResourceSets")
 	workers(&f.healthCheck, "machinehealthcheck", "MachineHealthChecks")
-	fs.DurationVar(&f.drainTimeout, "node-drain-client-timeout-duration", 10*time.Second, "Timeout of requests that drain a Node; must be positive")
+	fs.DurationVar(&f.drainTimeout, "node-drain-client-timeout-duration", 10*time.Second,
+		"Timeout of requests that drain a Node; must be positive")
 	f.workloads.AddTo(fs)
 }
 
@@ -87,10 +89,12 @@ func (f *flags) validate() error {
 // NewComponent returns the core provider as a component of a manager.
 func NewComponent() manager.Component {
 	f := &flags{}
-	gates := feature.New(feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology, feature.RuntimeSDK, feature.MachineSetPreflightChecks)
+	gates := feature.New(feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology, feature.RuntimeSDK,
+		feature.MachineSetPreflightChecks)
 	return manager.Component{
-		Name:             "cluster-api-controller",
-		Purpose:          "The core provider of Cluster API: controllers and webhooks of Clusters, ClusterClasses, Machines, MachineSets, MachineDeployments, MachinePools and ClusterResourceSets.",
+		Name: "cluster-api-controller",
+		Purpose: "The core provider of Cluster API: controllers and webhooks of Clusters, ClusterClasses, Machines, " +
+			"MachineSets, MachineDeployments, MachinePools and ClusterResourceSets.",
 		Namespace:        "capi-system",
 		LeaderElectionID: "controller-leader-election-capi",
 		AddToScheme: []func(*runtime.Scheme) error{
@@ -127,8 +131,13 @@ func (s *setup) all(ctx context.Context) error {
 		return err
 	}
 	s.clusters = remote.New(remote.Options{
-		Secrets: s.mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: s.env.UserAgent, Cached: []remote.Cached{remote.Nodes()}, Policy: policy,
-		Management: s.mgr.GetConfig(), CheckLeader: s.env.CheckLeader,
+		Secrets:     s.mgr.GetCache(),
+		Scheme:      clientgoscheme.Scheme,
+		UserAgent:   s.env.UserAgent,
+		Cached:      []remote.Cached{remote.Nodes()},
+		Policy:      policy,
+		Management:  s.mgr.GetConfig(),
+		CheckLeader: s.env.CheckLeader,
 	})
 	if err := s.mgr.Add(s.clusters); err != nil {
 		return err
@@ -214,7 +223,9 @@ func (s *setup) runtimeExtensions(ctx context.Context) error {
 		return err
 	}
 	filter := watch.Filter(s.env.WatchFilter)
-	caller := wire.NewCaller(wire.Options{UserAgent: s.env.UserAgent, Dial: s.env.Dial, Metrics: ctrlmetrics.Registry, Clock: clock.RealClock{}})
+	caller := wire.NewCaller(wire.Options{
+		UserAgent: s.env.UserAgent, Dial: s.env.Dial, Metrics: ctrlmetrics.Registry, Clock: clock.RealClock{},
+	})
 	s.extensions = extension.New(extension.Options{
 		Reader: s.mgr.GetCache(), Catalog: hooks, Caller: caller, Filter: filter,
 		Turns: turn.New(s.flags.topology/2, clock.RealClock{}), // One server occupies at most half of the workers.

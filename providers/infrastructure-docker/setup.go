@@ -1,5 +1,5 @@
 // Package docker is the Docker infrastructure provider: the machines of workload clusters are containers, for development and
-// tests. Whoever can create its objects controls the host of the container runtime: nodes are privileged containers.
+// tests. Users who can create its objects control the host of the container runtime: nodes are privileged containers.
 package docker
 
 import (
@@ -41,7 +41,8 @@ type flags struct {
 
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.concurrency, "concurrency", 10, "Number of objects of each kind to process at the same time")
-	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10, "Accepted for compatibility: connections to workload clusters are established on demand")
+	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10,
+		"Accepted for compatibility: connections to workload clusters are established on demand")
 	f.workloads.AddTo(fs)
 }
 
@@ -89,7 +90,12 @@ func component(connect func(manager.Environment) (engine.Engine, error)) manager
 				return err
 			}
 			return setup(ctx, mgr, controllers{
-				flags: f, gates: gates, env: env, engine: runtime, events: events.New(runtime, clock.RealClock{}), filter: watch.Filter(env.WatchFilter),
+				flags:  f,
+				gates:  gates,
+				env:    env,
+				engine: runtime,
+				events: events.New(runtime, clock.RealClock{}),
+				filter: watch.Filter(env.WatchFilter),
 			})
 		},
 	}
@@ -123,7 +129,8 @@ func (c controllers) clusters(ctx context.Context, mgr ctrl.Manager) error {
 	if err := mgr.Add(jobs); err != nil {
 		return err
 	}
-	return cluster.Setup(ctx, mgr, cluster.Options{Concurrency: c.flags.concurrency, Filter: c.filter, Engine: c.engine, Events: c.events, Jobs: jobs})
+	return cluster.Setup(ctx, mgr,
+		cluster.Options{Concurrency: c.flags.concurrency, Filter: c.filter, Engine: c.engine, Events: c.events, Jobs: jobs})
 }
 
 // machines adds the controller of DockerMachines, with its connections to workload clusters and its jobs.
@@ -133,8 +140,13 @@ func (c controllers) machines(ctx context.Context, mgr ctrl.Manager) error {
 		return err
 	}
 	clusters := remote.New(remote.Options{
-		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: c.env.UserAgent, Cached: []remote.Cached{remote.Nodes()}, Policy: policy,
-		Management: mgr.GetConfig(), CheckLeader: c.env.CheckLeader,
+		Secrets:     mgr.GetCache(),
+		Scheme:      clientgoscheme.Scheme,
+		UserAgent:   c.env.UserAgent,
+		Cached:      []remote.Cached{remote.Nodes()},
+		Policy:      policy,
+		Management:  mgr.GetConfig(),
+		CheckLeader: c.env.CheckLeader,
 	})
 	jobs := job.New(clock.RealClock{})
 	for _, runs := range []ctrlmanager.Runnable{clusters, jobs} {

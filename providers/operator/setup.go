@@ -45,8 +45,10 @@ type flags struct {
 
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.concurrency, "concurrency", 10, "Number of providers of each type to process at the same time")
-	fs.DurationVar(&f.timeout, "provider-timeout", 5*time.Minute, "How long each Deployment of a changed provider may take to become available before the change is undone")
-	fs.StringVar(&f.config, "config", "/config/clusterctl.yaml", "File with a configuration of clusterctl: locations of providers, overrides of images and values of variables for all providers. It need not exist")
+	fs.DurationVar(&f.timeout, "provider-timeout", 5*time.Minute,
+		"How long each Deployment of a changed provider may take to become available before the change is undone")
+	fs.StringVar(&f.config, "config", "/config/clusterctl.yaml", "File with a configuration of clusterctl: "+
+		"locations of providers, overrides of images and values of variables for all providers. It need not exist")
 }
 
 // NewComponent returns the operator as a component of a manager.
@@ -90,7 +92,9 @@ func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment,
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), operatorv1.AddToScheme(scheme), clusterctlv1.AddToScheme(scheme)); err != nil {
 		return err
 	}
-	live, err := client.NewWithWatch(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: scheme, Mapper: mgr.GetRESTMapper()})
+	live, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: scheme, Mapper: mgr.GetRESTMapper(),
+	})
 	if err != nil {
 		return fmt.Errorf("creating a client without a cache: %w", err)
 	}

@@ -157,7 +157,8 @@ func license(cache string, p *v2_3.Package) string {
 	var found []string
 	for _, entry := range entries {
 		name := strings.ToUpper(entry.Name())
-		if !entry.Type().IsRegular() || !strings.HasPrefix(name, "LICENSE") && !strings.HasPrefix(name, "LICENCE") && !strings.HasPrefix(name, "COPYING") {
+		if !entry.Type().IsRegular() ||
+			!strings.HasPrefix(name, "LICENSE") && !strings.HasPrefix(name, "LICENCE") && !strings.HasPrefix(name, "COPYING") {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(dir, entry.Name()))

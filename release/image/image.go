@@ -1,7 +1,8 @@
 // Package image assembles container images of static programs, without a base image, and writes them as OCI layouts and as
 // archives that container runtimes load.
 //
-// Signatures and attestations are made in package signature. Images of nodes are built by the module providers/infrastructure-docker/nodeimage.
+// Signatures and attestations are made in package signature. Images of nodes are built by the module
+// providers/infrastructure-docker/nodeimage.
 package image
 
 import (

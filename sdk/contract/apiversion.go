@@ -56,7 +56,8 @@ func (v APIVersions) Newest(ctx context.Context, kind schema.GroupKind) (schema.
 	newest := newestOf(crd.Labels[Label()])
 	if newest == "" {
 		return schema.GroupVersionKind{}, fmt.Errorf(
-			"%s: CustomResourceDefinition %s has no version in label %s: its provider does not support this version of Cluster API", kind, name, Label())
+			"%s: CustomResourceDefinition %s has no version in label %s: its provider does not support this version of Cluster API",
+			kind, name, Label())
 	}
 	return kind.WithVersion(newest), nil
 }

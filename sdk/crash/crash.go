@@ -25,11 +25,11 @@ import (
 )
 
 // Contain makes client-go, and everything else that uses utilruntime.HandleCrash, log a panic and end or continue its goroutine,
-// instead of panicking again. An event that was skipped is made up for by the next event of the object, or the next
-// resync. Call it first in main functions: the setting is global in the process.
+// instead of panicking again. The next event of the object, or the next resync, compensates for a skipped event. Call it first
+// in main functions: the setting is global in the process.
 //
-// An HTTP handler that panics with http.ErrAbortHandler still aborts its connection. Otherwise the client would take what it
-// has received for a whole response.
+// An HTTP handler that panics with http.ErrAbortHandler still aborts its connection. Otherwise the client would mistake what
+// it has received for a complete response.
 func Contain() {
 	utilruntime.ReallyCrash = false
 	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, abort)
@@ -42,9 +42,8 @@ func abort(_ context.Context, value any) {
 	}
 }
 
-// Recover turns a panic into an error and logs its stack. It must be deferred. doing describes the call, such as "parsing the Corefile". Error
-// and log only contain the text of errors of the Go runtime; other values may quote the input, so only their type
-// is reported.
+// Recover turns a panic into an error and logs its stack. It must be deferred. doing describes the call, such as "parsing the
+// Corefile". Of values that are not errors of the Go runtime, only the type is reported: they may quote the input.
 func Recover(doing string, err *error) {
 	value := recover()
 	if value == nil {

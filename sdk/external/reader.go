@@ -51,7 +51,8 @@ func (r Reader) Exact(ctx context.Context, ref *corev1.ObjectReference, namespac
 	}
 	obj, err := r.get(ctx, kind, namespace, ref.Name)
 	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("%s is not served in version %s: change the reference to version %s: %w", kind.Kind, kind.Version, newest.Version, err)
+		return nil, fmt.Errorf("%s is not served in version %s: change the reference to version %s: %w",
+			kind.Kind, kind.Version, newest.Version, err)
 	}
 	return obj, err
 }

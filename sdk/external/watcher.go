@@ -41,7 +41,9 @@ func NewWatcher(controller watching, informers cache.Informers) *Watcher {
 //
 // Versions of a kind are watched separately: when a provider is upgraded to a new API version, its objects are read and watched in
 // that version.
-func (w *Watcher) Watch(ctx context.Context, kind schema.GroupVersionKind, h handler.EventHandler, predicates ...predicate.Predicate) error {
+func (w *Watcher) Watch(
+	ctx context.Context, kind schema.GroupVersionKind, h handler.EventHandler, predicates ...predicate.Predicate,
+) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.watched[kind] {

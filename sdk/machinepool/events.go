@@ -26,12 +26,13 @@ func poolChanged() predicate.Predicate {
 // ofMachine returns the pool of a Machine.
 func (c *Controller[P, M]) ofMachine(ctx context.Context, obj client.Object) []reconcile.Request {
 	m, ok := obj.(*clusterv1.Machine)
-	if _, pooled := obj.GetLabels()[clusterv1.MachinePoolNameLabel]; !ok || !pooled || m.Spec.InfrastructureRef.Kind != c.provider.Machine.Kind {
+	if _, pooled := obj.GetLabels()[clusterv1.MachinePoolNameLabel]; !ok || !pooled ||
+		m.Spec.InfrastructureRef.Kind != c.provider.Machine.Kind {
 		return nil
 	}
 	infrastructure := c.provider.NewMachine(c.provider.NewPool())
 	if c.Client.Get(ctx, types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}, infrastructure) != nil {
-		return nil // Without its infrastructure machine, it is no machine of a pool any more.
+		return nil // Without its infrastructure machine, it is no longer a machine of a pool.
 	}
 	return c.ofInfraMachine(ctx, infrastructure)
 }
@@ -41,7 +42,8 @@ func machineChanged() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
 		healthy := clusterv1.MachineNodeHealthyCondition
 		return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-			condition.IsTrue(before, healthy) != condition.IsTrue(after, healthy) || ptr.Deref(before.Spec.Version, "") != ptr.Deref(after.Spec.Version, "")
+			condition.IsTrue(before, healthy) != condition.IsTrue(after, healthy) ||
+			ptr.Deref(before.Spec.Version, "") != ptr.Deref(after.Spec.Version, "")
 	}))
 }
 

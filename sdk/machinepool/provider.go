@@ -42,7 +42,7 @@ type Provider[P, M step.Object] struct {
 	NewMachine func(pool P) M
 	// Observe returns the state of a machine.
 	Observe func(m M) Observation
-	// Outdated returns in which respect a machine differs from the pool's template; empty if it does not. recorded is whether this
+	// Outdated returns how a machine differs from the pool's template; empty if it does not. recorded is whether this
 	// controller created it: it is false for machines of Cluster API v1.7.
 	Outdated func(pool P, m M, recorded bool) string
 	// SameTemplate reports whether two versions of a pool have the same template.

@@ -134,7 +134,10 @@ func (c *Controller[P, M]) create(ctx context.Context, s *scope[P, M], count int
 		}
 		if err != nil {
 			step.Warning(ctx, "FailedCreate", "Failed to create %s %q: %v", c.provider.Machine.Kind, obj.GetName(), err)
-			return &step.Error{Reason: clusterv1.MachineCreationFailedReason, Err: fmt.Errorf("creating %s %s: %w", c.provider.Machine.Kind, obj.GetName(), err)}
+			return &step.Error{
+				Reason: clusterv1.MachineCreationFailedReason,
+				Err:    fmt.Errorf("creating %s %s: %w", c.provider.Machine.Kind, obj.GetName(), err),
+			}
 		}
 		step.Event(ctx, "SuccessfulCreate", "Created %s %q", c.provider.Machine.Kind, obj.GetName())
 		s.members, created = append(s.members, Member[M]{Object: obj, Observation: c.provider.Observe(obj)}), append(created, obj)

@@ -96,8 +96,8 @@ type Environment struct {
 	Namespace string
 	// ExclusiveFor is how long, after an action as the leader, no other replica can have become the leader.
 	ExclusiveFor time.Duration
-	// CheckLeader returns an error if this process was the leader and may not be any more. Writes through the controller-runtime manager
-	// are then refused already; it is for what is written elsewhere, e.g. in workload clusters.
+	// CheckLeader returns an error if this process was the leader and may no longer be. Writes through the controller-runtime manager
+	// are rejected anyway; it is for other writes, such as those to workload clusters.
 	CheckLeader func() error
 	// UserAgent is the user agent of the component, also for other API servers.
 	UserAgent string

@@ -158,7 +158,8 @@ func (o *options) addDiagnosticsFlags(fs *pflag.FlagSet) {
 func printHelp(w io.Writer, c Component, groups *cliflag.NamedFlagSets) {
 	fmt.Fprintf(w, "%s\n\nUsage:\n  %s [flags]\n\nExamples:\n", c.Purpose, c.Name)
 	fmt.Fprintf(w, "  # Run in a Pod, as one of several replicas\n  %s --leader-elect\n\n", c.Name)
-	fmt.Fprintf(w, "  # Run on a developer's machine, for the current cluster of kubectl\n  %s --kubeconfig ~/.kube/config --diagnostics-address 127.0.0.1:8443 -v 4\n", c.Name)
+	fmt.Fprintf(w, "  # Run on a developer's machine, for the current cluster of kubectl\n"+
+		"  %s --kubeconfig ~/.kube/config --diagnostics-address 127.0.0.1:8443 -v 4\n", c.Name)
 	sections := &bytes.Buffer{}
 	cliflag.PrintSections(sections, *groups, helpWidth)
 	for line := range strings.Lines(sections.String()) {

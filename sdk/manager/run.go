@@ -150,7 +150,7 @@ func addWebhookChecks(mgr ctrl.Manager, server webhook.Server, source certificat
 	})
 }
 
-// start runs the manager and the certificate source, until one of them fails or the process is not the leader any more. source is nil
+// start runs the manager and the certificate source, until one of them fails or the process is no longer the leader. source is nil
 // without webhooks.
 func start(ctx context.Context, mgr ctrl.Manager, source certificateSource, leader *tenure.Tenure) error {
 	group, ctx := errgroup.WithContext(ctx)

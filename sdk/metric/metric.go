@@ -1,6 +1,6 @@
 // Package metric registers metrics.
 //
-// What does not belong here: the metrics themselves, which stand where they are counted.
+// What does not belong here: the metrics themselves, which are declared where they are counted.
 package metric
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Registered returns a metric that is registered: c, or an equal one that is already. Several components in one process share their
+// Registered registers c and returns it, or the equal metric that is already registered. Components in one process share their
 // metrics.
 func Registered[C prometheus.Collector](registry prometheus.Registerer, c C) C {
 	there := prometheus.AlreadyRegisteredError{}

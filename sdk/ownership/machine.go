@@ -13,7 +13,8 @@ import (
 // MachineOf returns the Machine that controls an object. It returns nil without error if there is none, or if it does not exist.
 func MachineOf(ctx context.Context, c client.Reader, obj client.Object) (*clusterv1.Machine, error) {
 	owner := metav1.GetControllerOf(obj)
-	if owner == nil || !sameOwner(*owner, metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: clusterv1.MachineKind, Name: owner.Name}) {
+	if owner == nil ||
+		!sameOwner(*owner, metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: clusterv1.MachineKind, Name: owner.Name}) {
 		return nil, nil
 	}
 	machine := &clusterv1.Machine{}

@@ -14,7 +14,9 @@ import (
 // exist.
 func MachinePoolOf(ctx context.Context, c client.Reader, obj client.Object) (*clusterv1.MachinePool, error) {
 	owner := metav1.GetControllerOf(obj)
-	if owner == nil || !sameOwner(*owner, metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: clusterv1.MachinePoolKind, Name: owner.Name}) {
+	if owner == nil || !sameOwner(*owner, metav1.OwnerReference{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: clusterv1.MachinePoolKind, Name: owner.Name,
+	}) {
 		return nil, nil
 	}
 	pool := &clusterv1.MachinePool{}

@@ -72,7 +72,8 @@ func Has(obj metav1.Object, owner metav1.Object) bool {
 func ClusterOf(ctx context.Context, c client.Reader, obj client.Object) (*clusterv1.Cluster, error) {
 	name := obj.GetLabels()[clusterv1.ClusterNameLabel]
 	for _, r := range obj.GetOwnerReferences() {
-		if gv, err := schema.ParseGroupVersion(r.APIVersion); err == nil && name == "" && gv.Group == clusterv1.GroupVersion.Group && r.Kind == clusterv1.ClusterKind {
+		if gv, err := schema.ParseGroupVersion(r.APIVersion); err == nil && name == "" &&
+			gv.Group == clusterv1.GroupVersion.Group && r.Kind == clusterv1.ClusterKind {
 			name = r.Name
 		}
 	}

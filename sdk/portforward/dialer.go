@@ -147,7 +147,9 @@ func (d *Dialer) negotiateSPDY(ctx context.Context, address *url.URL) (httpstrea
 	if err != nil {
 		return nil, err
 	}
-	upgrader, err := streamspdy.NewRoundTripperWithConfig(streamspdy.RoundTripperConfig{TLS: tlsConfig, Proxier: d.proxy(), PingPeriod: portforward.PingPeriod})
+	upgrader, err := streamspdy.NewRoundTripperWithConfig(streamspdy.RoundTripperConfig{
+		TLS: tlsConfig, Proxier: d.proxy(), PingPeriod: portforward.PingPeriod,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +162,8 @@ func (d *Dialer) negotiateSPDY(ctx context.Context, address *url.URL) (httpstrea
 	if err != nil {
 		return nil, err
 	}
-	streams, _, err := spdy.NegotiateStreaming(spdy.NewUpgraderForStreaming(upgrader), &http.Client{Transport: transport, CheckRedirect: remote.RejectRedirects}, request, portforward.PortForwardProtocolV1Name)
+	streams, _, err := spdy.NegotiateStreaming(spdy.NewUpgraderForStreaming(upgrader),
+		&http.Client{Transport: transport, CheckRedirect: remote.RejectRedirects}, request, portforward.PortForwardProtocolV1Name)
 	return streams, err
 }
 

@@ -25,13 +25,18 @@ type Referrer interface {
 
 // Delete deletes the referenced object and waits until it is gone. Condition t of the owner reports the
 // progress. An object that is controlled by another object of the owner's kind is not deleted.
-func (f *Follower) Delete(ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType) (step.Result, error) {
+func (f *Follower) Delete(
+	ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType,
+) (step.Result, error) {
 	return f.DeleteOnce(ctx, ref, owner, t, func(context.Context) (step.Result, error) { return step.Done(), nil })
 }
 
-// DeleteOnce is Delete for an object that other objects depend on: it is only deleted after ready returned Done. ready is not
-// called any more once the object is being deleted.
-func (f *Follower) DeleteOnce(ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType, ready func(context.Context) (step.Result, error)) (step.Result, error) {
+// DeleteOnce is Delete for an object that other objects depend on: it is only deleted after ready returned Done. ready is no longer
+// called once the object is being deleted.
+func (f *Follower) DeleteOnce(
+	ctx context.Context,
+	ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType, ready func(context.Context) (step.Result, error),
+) (step.Result, error) {
 	if ref == nil {
 		return step.Done(), nil
 	}
@@ -74,7 +79,9 @@ func leaving(obj *unstructured.Unstructured, t clusterv1.ConditionType) (step.Re
 
 // confirm reads an object that is not in the cache from the API server: a stale cache must not make the owner leave it
 // behind. There are no further reads once the owner's condition reports that the object is deleted.
-func (f *Follower) confirm(ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType) (*unstructured.Unstructured, error) {
+func (f *Follower) confirm(
+	ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType,
+) (*unstructured.Unstructured, error) {
 	if said := condition.Get(owner, t); f.Live == nil || said != nil && said.Reason == clusterv1.DeletedReason {
 		return nil, nil
 	}

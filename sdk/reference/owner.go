@@ -15,7 +15,9 @@ import (
 
 // AddOwner adds an owner to the referenced object, if it is missing. It returns false if the object does not exist. Owners are one
 // list to a patch, so the patch requires the resource version that was read.
-func AddOwner(ctx context.Context, to client.Writer, from external.Reader, ref *corev1.ObjectReference, namespace string, owner metav1.OwnerReference) (found bool, err error) {
+func AddOwner(
+	ctx context.Context, to client.Writer, from external.Reader, ref *corev1.ObjectReference, namespace string, owner metav1.OwnerReference,
+) (found bool, err error) {
 	obj, err := from.Get(ctx, ref, namespace)
 	if apierrors.IsNotFound(err) {
 		return false, nil

@@ -11,6 +11,7 @@ package reference
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -123,11 +124,7 @@ func (f *Follower) Own(ctx context.Context, obj *unstructured.Unstructured, owne
 func release(obj *unstructured.Unstructured, kinds []string) {
 	var kept []metav1.OwnerReference
 	for _, r := range obj.GetOwnerReferences() {
-		former := false
-		for _, kind := range kinds {
-			former = former || r.Kind == kind
-		}
-		if !former {
+		if !slices.Contains(kinds, r.Kind) {
 			kept = append(kept, r)
 		}
 	}

@@ -58,7 +58,7 @@ type Options struct {
 	// Management is the connection of this process to the management cluster. A workload cluster that is the management cluster
 	// itself is connected at the same address. Nil: at the address in its kubeconfig, as all others.
 	Management *rest.Config
-	// CheckLeader returns an error if writes must not be sent any more (manager.Environment.CheckLeader). Nil: they always are.
+	// CheckLeader returns an error if writes must no longer be sent (manager.Environment.CheckLeader). Nil: they always are.
 	CheckLeader func() error
 
 	dial   dialFunc        // nil: what Policy allows

@@ -14,7 +14,7 @@
 // they are dialed, redirects are rejected, everything that is read has a limit, and a panic only ends one connection. If the policy or a
 // limit was violated, IsRejected reports true for the error.
 //
-// A management cluster can manage itself: it is then reached at the manager's own address of it (selfhosted.go).
+// A management cluster can manage itself: the connection then has the address of the manager's own one (selfhosted.go).
 //
 // What does not belong here: what controllers do in workload clusters, and the creation of kubeconfig Secrets.
 package remote

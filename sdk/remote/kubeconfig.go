@@ -41,7 +41,9 @@ func configOf(kubeconfig []byte, p Policy) (*rest.Config, error) {
 			CertData: user.ClientCertificateData, CertFile: user.ClientCertificate, KeyData: user.ClientKeyData, KeyFile: user.ClientKey,
 		},
 		BearerToken: user.Token, BearerTokenFile: user.TokenFile, Username: user.Username, Password: user.Password,
-		Impersonate:  rest.ImpersonationConfig{UserName: user.Impersonate, UID: user.ImpersonateUID, Groups: user.ImpersonateGroups, Extra: user.ImpersonateUserExtra},
+		Impersonate: rest.ImpersonationConfig{
+			UserName: user.Impersonate, UID: user.ImpersonateUID, Groups: user.ImpersonateGroups, Extra: user.ImpersonateUserExtra,
+		},
 		ExecProvider: user.Exec,
 	}
 	if user.Exec != nil {

@@ -47,10 +47,12 @@ type Flags struct {
 
 // AddTo adds the flags.
 func (f *Flags) AddTo(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&f.allow, allowFlag, nil, "What kubeconfig Secrets of workload clusters may use beyond inline credentials and TLS, comma-separated: "+
-		allowExec+" (run programs in this process's environment), "+allowFiles+" (read files of this process), "+allowHTTP+" (servers without TLS), "+
-		allowLoopback+" (servers on the loopback interface; always allowed when the management cluster's API server is on the same host), "+
-		allowLinkLocal+" (servers at link-local, multicast and cloud metadata addresses)")
+	fs.StringSliceVar(&f.allow, allowFlag, nil,
+		"What kubeconfig Secrets of workload clusters may use beyond inline credentials and TLS, comma-separated: "+
+			allowExec+" (run programs in this process's environment), "+allowFiles+" (read files of this process), "+
+			allowHTTP+" (servers without TLS), "+
+			allowLoopback+" (servers on the loopback interface; always allowed when the management cluster's API server is on the same host), "+
+			allowLinkLocal+" (servers at link-local, multicast and cloud metadata addresses)")
 }
 
 // Validate returns an error for invalid values.
@@ -72,7 +74,9 @@ func (f *Flags) Policy(management *rest.Config) (Policy, error) {
 
 func (f *Flags) policy() (Policy, error) {
 	p := Policy{}
-	fields := map[string]*bool{allowExec: &p.Exec, allowFiles: &p.Files, allowHTTP: &p.HTTP, allowLoopback: &p.Loopback, allowLinkLocal: &p.LinkLocal}
+	fields := map[string]*bool{
+		allowExec: &p.Exec, allowFiles: &p.Files, allowHTTP: &p.HTTP, allowLoopback: &p.Loopback, allowLinkLocal: &p.LinkLocal,
+	}
 	for _, name := range f.allow {
 		field, known := fields[strings.TrimSpace(name)]
 		if !known {
@@ -112,7 +116,10 @@ func isOwn(ip netip.Addr) bool {
 
 // metadataServices returns the addresses of cloud metadata services that are not link-local.
 func metadataServices() []netip.Addr {
-	return []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd20:ce::254"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192")}
+	return []netip.Addr{
+		netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd20:ce::254"),
+		netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192"),
+	}
 }
 
 // nat64 returns the well-known prefix of NAT64 gateways for IPv4 addresses.
@@ -125,7 +132,8 @@ func (p Policy) address(ip netip.Addr) error {
 		raw := ip.As16()
 		ip = netip.AddrFrom4([4]byte(raw[12:]))
 	}
-	local := ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}) || slices.Contains(metadataServices(), ip)
+	local := ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}) ||
+		slices.Contains(metadataServices(), ip)
 	switch {
 	case local && !p.LinkLocal:
 		return &RejectedError{What: "its server is at a link-local, multicast or metadata service address", Allow: allowLinkLocal}

@@ -14,7 +14,7 @@ import (
 
 // selfHosted returns the configuration of a workload cluster that is the management cluster itself: with the address by which this
 // process reaches the management cluster, and the credentials of the kubeconfig. Its own address may be unreachable from inside, as
-// with load balancers that do not send a client's packets back to it. It returns nil for all other clusters, and if that is not known.
+// with load balancers that do not send a client's packets back to it. It returns nil for all other clusters, and if that is unknown.
 //
 // A cluster is recognized by its API server, which needs no permissions there: at the address of the management cluster, it must prove
 // with a certificate of the kubeconfig's CA that it is the server in the kubeconfig. That is the proof that clients of the kubeconfig

@@ -60,7 +60,7 @@ func (a *Applier) Plan(ctx context.Context, live, desired *unstructured.Unstruct
 	return diff, err
 }
 
-// Apply applies desired with force: its fields get the values of desired, whoever owns them, and fields that the
+// Apply applies desired with force: its fields get the values of desired, even those that other managers own, and fields that the
 // manager applied earlier and that are not in desired are removed. live is the object as it was read, nil if it does not
 // exist. If nothing would change, no request is sent.
 //
@@ -68,13 +68,16 @@ func (a *Applier) Plan(ctx context.Context, live, desired *unstructured.Unstruct
 // desired and live are not modified. If live was deleted or replaced in the meantime, it is not created
 // again; that is an error. If live is nil but the object exists, it is adopted, so that creating an object with a
 // derived name twice results in one object.
-func (a *Applier) Apply(ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option) (result *unstructured.Unstructured, changed bool, err error) {
+func (a *Applier) Apply(
+	ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option,
+) (result *unstructured.Unstructured, changed bool, err error) {
 	p, err := a.prepare(ctx, live, desired, opts)
 	if p == nil || err != nil {
 		return live, false, err
 	}
 	result = p.request()
-	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(result), client.FieldOwner(a.manager), client.ForceOwnership); err != nil {
+	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(result), client.FieldOwner(a.manager),
+		client.ForceOwnership); err != nil {
 		return nil, false, fmt.Errorf("applying %s %s/%s: %w", desired.GetKind(), desired.GetNamespace(), desired.GetName(), err)
 	}
 	if live == nil {
@@ -163,7 +166,8 @@ func (a *Applier) known(live *unstructured.Unstructured, asked question) bool {
 	if last.config != asked.config {
 		return false
 	}
-	return last.version == asked.version || (last.after == last.content && last.after == asked.content) //nolint:gocritic // Three are compared.
+	//nolint:gocritic // Three are compared.
+	return last.version == asked.version || (last.after == last.content && last.after == asked.content)
 }
 
 func (a *Applier) remember(c *comparison, asked question, result *unstructured.Unstructured) error {

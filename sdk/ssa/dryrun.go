@@ -47,7 +47,8 @@ func (a *Applier) Unchanged(ctx context.Context, live, desired *unstructured.Uns
 
 func (a *Applier) dryRun(ctx context.Context, c *comparison) (same bool, err error) {
 	result := c.request()
-	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(result), client.FieldOwner(a.manager), client.ForceOwnership, client.DryRunAll)
+	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(result), client.FieldOwner(a.manager),
+		client.ForceOwnership, client.DryRunAll)
 	switch {
 	case apierrors.IsInvalid(err):
 		return false, nil

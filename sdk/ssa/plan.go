@@ -296,7 +296,8 @@ func sameObject(s *kindSchema, live, desired *unstructured.Unstructured) error {
 		return nil
 	}
 	if kind := live.GroupVersionKind(); kind != s.kind {
-		return describe(live, "cannot be compared", fmt.Errorf("it was read as %s, and is to be applied as %s: read it in that version", kind, s.kind))
+		return describe(live, "cannot be compared",
+			fmt.Errorf("it was read as %s, but must be applied as %s: read it in that version", kind, s.kind))
 	}
 	if live.GetName() != desired.GetName() || live.GetNamespace() != desired.GetNamespace() {
 		return describe(live, "cannot be compared", fmt.Errorf("the object to apply is %s/%s", desired.GetNamespace(), desired.GetName()))

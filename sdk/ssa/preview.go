@@ -12,7 +12,9 @@ import (
 
 // Preview returns the object that Apply would result in, computed by the schema, without a request: what webhooks and policies would
 // change is missing. In managedFields, only the entry of the field manager is up to date. live and desired are not modified.
-func (a *Applier) Preview(ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option) (*unstructured.Unstructured, error) {
+func (a *Applier) Preview(
+	ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option,
+) (*unstructured.Unstructured, error) {
 	s, err := a.schemas.get(ctx, desired.GroupVersionKind())
 	if err != nil {
 		return nil, err

@@ -73,7 +73,8 @@ func structuralOf(v apiextensionsv1.CustomResourceDefinitionVersion) (structural
 		return nil, false, errors.New("it has none")
 	}
 	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema,
+		internal, nil); err != nil {
 		return nil, false, err
 	}
 	structural, err = schema.NewStructural(internal)

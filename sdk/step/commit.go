@@ -111,7 +111,7 @@ func (c *commit[T]) emit() {
 	}
 }
 
-// all writes metadata, spec and status, each only if it changed. If the object does not exist any more, because its last
+// all writes metadata, spec and status, each only if it changed. If the object no longer exists, because its last
 // finalizer was removed, that is not an error.
 func (c *commit[T]) all(ctx context.Context) error {
 	condition.Stamp(conditionsOf(c.object), conditionsOf(c.before).GetConditions(), c.clients.Clock.Now())
@@ -186,8 +186,8 @@ func (c *commit[T]) accept(response T, sent document) error {
 
 // status writes the changes in status. The patch requires a resource version: the newest one in the cache and, after a conflict,
 // the live one. Other controllers write conditions of the same object, which are one list to a merge patch, so the changes of this
-// reconcile are merged into the conditions of that version. All other fields belong to this controller. If one that is to be
-// written changed since, another leader wrote it, and the patch is outdated.
+// reconcile are merged into the conditions of that version. All other fields belong to this controller. If one of those to
+// write changed since, another leader wrote it, and the patch is outdated.
 func (c *commit[T]) status(ctx context.Context) error {
 	patch, err := statusDifference(c.before, c.object)
 	if err != nil || len(patch) == 0 {
@@ -222,7 +222,8 @@ func (c *commit[T]) status(ctx context.Context) error {
 // costs nothing; a conflict costs two requests.
 func (c *commit[T]) refresh(ctx context.Context) {
 	cached := c.newObject()
-	if c.clients.Client.Get(ctx, client.ObjectKeyFromObject(c.object), cached) == nil && newer(cached.GetResourceVersion(), c.latest.GetResourceVersion()) {
+	if c.clients.Client.Get(ctx, client.ObjectKeyFromObject(c.object), cached) == nil &&
+		newer(cached.GetResourceVersion(), c.latest.GetResourceVersion()) {
 		c.latest = cached
 	}
 }

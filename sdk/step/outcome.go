@@ -51,7 +51,8 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Buckets: []float64{.001, .01, .1, 1, 10},
 		}, []string{"controller", "step"})),
 		outcomes: metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "capi_step_outcomes_total", Help: "Outcomes of steps: done, waiting, stopped, stale (retried with an up-to-date object) or failed.",
+			Name: "capi_step_outcomes_total",
+			Help: "Outcomes of steps: done, waiting, stopped, stale (retried with an up-to-date object) or failed.",
 		}, []string{"controller", "step", "outcome"})),
 		transitions: metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "capi_step_transitions_total", Help: "Changes of the outcome of a step for an object, by the new outcome.",

@@ -30,7 +30,7 @@ type Progress struct {
 	First []string
 	// FirstTrue are the conditions that may be True in a first status that is delayed. Ready may be, too.
 	FirstTrue []clusterv1.ConditionType
-	// OnlyFirst delays nothing but the first status: for objects whose conditions change seldom.
+	// OnlyFirst delays only the first status: for objects whose conditions change seldom.
 	OnlyFirst bool
 	// Immediate are the reasons of conditions that are written immediately, because code reads them.
 	Immediate []string

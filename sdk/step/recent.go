@@ -48,7 +48,12 @@ type response struct {
 // NewRecent returns a Recent. exclusive is how long no other process can become the leader (manager.Environment.ExclusiveFor);
 // responses are remembered at most that long, and at most for a few seconds.
 func NewRecent(exclusive time.Duration, c clock.PassiveClock) *Recent {
-	return &Recent{limit: min(exclusive, recentLimit), clock: c, responses: lru.New(recentObjects), pending: map[types.NamespacedName]chan struct{}{}}
+	return &Recent{
+		limit:     min(exclusive, recentLimit),
+		clock:     c,
+		responses: lru.New(recentObjects),
+		pending:   map[types.NamespacedName]chan struct{}{},
+	}
 }
 
 // Announce announces a write, and returns the current time for Wrote. Until done is called, UpToDate and CreatedHere wait briefly

@@ -180,7 +180,7 @@ func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
 	return result.merge(Again(commit.delayed)), errors.Join(err, saved)
 }
 
-// isGone reports whether an object is deleted, and has no finalizer that keeps it: then it does not exist any more.
+// isGone reports whether an object is deleted, and has no finalizer that keeps it: then it no longer exists.
 func isGone(obj client.Object) bool {
 	return obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0
 }

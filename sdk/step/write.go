@@ -76,7 +76,7 @@ func (o Clients) Patch(ctx context.Context, obj client.Object, change func(), op
 }
 
 // Delete deletes an object as it was read. If it was written since, this is a conflict (IsStale), because the reason to delete it
-// may not hold any more. A missing object is not an error.
+// may no longer hold. A missing object is not an error.
 func (o Clients) Delete(ctx context.Context, obj client.Object) error {
 	is := client.Preconditions{UID: ptr.To(obj.GetUID()), ResourceVersion: ptr.To(obj.GetResourceVersion())}
 	return client.IgnoreNotFound(o.Client.Delete(ctx, obj, is))
@@ -143,7 +143,9 @@ func (o Clients) SaveConditions(ctx context.Context, obj Object, before clusterv
 	}
 }
 
-func (o Clients) patchConditions(ctx context.Context, obj Object, version string, conditions clusterv1.Conditions) (written string, err error) {
+func (o Clients) patchConditions(
+	ctx context.Context, obj Object, version string, conditions clusterv1.Conditions,
+) (written string, err error) {
 	raw, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": version},
 		"status":   map[string]any{"conditions": conditions},

@@ -8,8 +8,8 @@ import (
 // SoakVariable is the environment variable that, if not empty, runs the tests that take too long for each change.
 const SoakVariable = "CAPI_SOAK"
 
-// Soak skips a test unless SoakVariable is set, as in `make soak`: a test that takes minutes, and whose absence other tests make up for
-// from one night to the next.
+// Soak skips a test unless SoakVariable is set, as in `make soak`: a test that takes minutes, and of which each change
+// runs a shorter version.
 func Soak(t testing.TB) {
 	t.Helper()
 	if os.Getenv(SoakVariable) == "" {

@@ -44,7 +44,8 @@ func Labeled(from client.Reader, list client.ObjectList) handler.MapFunc {
 		if !ok {
 			return nil
 		}
-		return Requests(ctx, from, empty, client.InNamespace(obj.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: obj.GetName()})
+		return Requests(ctx, from, empty, client.InNamespace(obj.GetNamespace()),
+			client.MatchingLabels{clusterv1.ClusterNameLabel: obj.GetName()})
 	}
 }
 

@@ -20,7 +20,9 @@ func Requests(ctx context.Context, from client.Reader, list client.ObjectList, w
 }
 
 // RequestsFor is Requests for objects for which matters returns true.
-func RequestsFor[T client.Object](ctx context.Context, from client.Reader, list client.ObjectList, matters func(T) bool, which ...client.ListOption) []reconcile.Request {
+func RequestsFor[T client.Object](
+	ctx context.Context, from client.Reader, list client.ObjectList, matters func(T) bool, which ...client.ListOption,
+) []reconcile.Request {
 	if err := from.List(ctx, list, which...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Cannot list the objects to reconcile for an event", "list", fmt.Sprintf("%T", list))
 		return nil

@@ -84,7 +84,8 @@ func (h defaulting[T]) Handle(ctx context.Context, req admission.Request) admiss
 	}
 	defaulted, err := carryOver(raw, before, obj)
 	if err != nil {
-		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("defaulting %s %s/%s: %w", req.Kind.Kind, req.Namespace, req.Name, err))
+		return admission.Errored(http.StatusInternalServerError,
+			fmt.Errorf("defaulting %s %s/%s: %w", req.Kind.Kind, req.Namespace, req.Name, err))
 	}
 	return admission.PatchResponseFromRaw(raw, defaulted)
 }

@@ -38,7 +38,9 @@ func (b *bencher) handlers(to *server.Server) error {
 	)
 }
 
-func (b *bencher) generate(_ context.Context, request *runtimehooksv1.GeneratePatchesRequest, response *runtimehooksv1.GeneratePatchesResponse) {
+func (b *bencher) generate(
+	_ context.Context, request *runtimehooksv1.GeneratePatchesRequest, response *runtimehooksv1.GeneratePatchesResponse,
+) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.calls["GeneratePatches"]++
@@ -58,7 +60,9 @@ func (b *bencher) generate(_ context.Context, request *runtimehooksv1.GeneratePa
 	}
 }
 
-func (b *bencher) create(_ context.Context, request *runtimehooksv1.BeforeClusterCreateRequest, response *runtimehooksv1.BeforeClusterCreateResponse) {
+func (b *bencher) create(
+	_ context.Context, request *runtimehooksv1.BeforeClusterCreateRequest, response *runtimehooksv1.BeforeClusterCreateResponse,
+) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.calls["BeforeClusterCreate"]++

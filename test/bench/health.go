@@ -125,7 +125,9 @@ func (o *outage) inject(ctx context.Context, cluster *unstructured.Unstructured,
 	if err != nil {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{inmemoryv1.FaultsAnnotation: string(text)}}})
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{inmemoryv1.FaultsAnnotation: string(text)}},
+	})
 	if err != nil {
 		return err
 	}
@@ -163,7 +165,7 @@ func (o *outage) observe(since time.Duration, clusters, workers int) (string, bo
 			}
 		}
 	}
-	return fmt.Sprintf("%d Machines are to be replaced, %d run", left, running), left == 0 && running == clusters*(1+workers)
+	return fmt.Sprintf("%d Machines must be replaced, %d run", left, running), left == 0 && running == clusters*(1+workers)
 }
 
 // print prints the times and costs.
@@ -223,7 +225,7 @@ func (o *outage) end(ctx context.Context, out io.Writer, workers int) error {
 		left := slices.ContainsFunc(o.world.machines.named(o.cut), func(m *unstructured.Unstructured) bool {
 			return slices.Contains(o.victims[o.cut], m.GetName())
 		})
-		return "Machines of the cluster that was cut off are to be replaced", !left
+		return "Machines of the cluster that was cut off are marked for replacement", !left
 	}); err != nil {
 		return err
 	}

@@ -38,7 +38,8 @@ func initialize(ctx context.Context, out io.Writer, o options) error {
 	var n *counter
 	for i := range o.initialize {
 		n = &counter{}
-		elapsed, err := initOnce(ctx, managers.Options{Root: o.root, Dir: filepath.Join(o.keep, fmt.Sprint("cluster-", i)), Components: true}, repository, n)
+		elapsed, err := initOnce(ctx,
+			managers.Options{Root: o.root, Dir: filepath.Join(o.keep, fmt.Sprint("cluster-", i)), Components: true}, repository, n)
 		if err != nil {
 			return err
 		}
@@ -69,7 +70,9 @@ func initOnce(ctx context.Context, o managers.Options, repository string, n *cou
 		return management.New(config, "default")
 	}
 	begun := time.Now()
-	err = root.Run(ctx, f, []string{"init", "--infrastructure", "in-memory", "--wait-providers", "--config", filepath.Join(repository, "clusterctl.yaml")})
+	err = root.Run(ctx, f, []string{
+		"init", "--infrastructure", "in-memory", "--wait-providers", "--config", filepath.Join(repository, "clusterctl.yaml"),
+	})
 	if err != nil {
 		return 0, fmt.Errorf("%w: %s", err, &messages)
 	}

@@ -50,7 +50,14 @@ type scenario struct {
 func scenarios(clusters int) []scenario {
 	return []scenario{
 		{Name: "1+1, one at a time", Clusters: 5, ControlPlanes: 1, Workers: 1, OneAtATime: true, CompareWritesToBaseline: true},
-		{Name: fmt.Sprintf("1+1, %d at once", clusters), Clusters: clusters, ControlPlanes: 1, Workers: 1, Delete: true, CompareWritesToBaseline: true},
+		{
+			Name:                    fmt.Sprintf("1+1, %d at once", clusters),
+			Clusters:                clusters,
+			ControlPlanes:           1,
+			Workers:                 1,
+			Delete:                  true,
+			CompareWritesToBaseline: true,
+		},
 		{Name: "3+3, 10 at once", Clusters: 10, ControlPlanes: 3, Workers: 3},
 	}
 }
@@ -76,20 +83,29 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.check, "check", "", "baseline file: fail if writes are 5 % above it")
 	flags.BoolVar(&o.update, "update", false, "update the baseline file instead of failing")
 	flags.IntVar(&o.clusters, "clusters", 50, "number of clusters in the row that creates many at once")
-	flags.IntVar(&o.scale, "scale", 0, "instead of the table, create this many clusters, a hundred at a time, and print the cost of each hundred")
-	flags.IntVar(&o.health, "health", 0, "instead of the table, create this many clusters, take the power of a tenth of the workers of each at once, and print the cost of their replacement")
-	flags.IntVar(&o.describe, "describe", 0, "instead of the table, create a cluster with this many Machines, and print what the commands cost that read it")
+	flags.IntVar(&o.scale, "scale", 0,
+		"instead of the table, create this many clusters, a hundred at a time, and print the cost of each hundred")
+	flags.IntVar(&o.health, "health", 0, "instead of the table, create this many clusters, "+
+		"take the power of a tenth of the workers of each at once, and print the cost of their replacement")
+	flags.IntVar(&o.describe, "describe", 0,
+		"instead of the table, create a cluster with this many Machines, and print what the commands cost that read it")
 	flags.IntVar(&o.overview, "get-clusters", 0, "instead of the table, create this many Clusters, and print what listing them costs")
-	flags.IntVar(&o.initialize, "init", 0, "instead of the table, turn an empty cluster into a management cluster, this many times, and print what it costs")
-	flags.IntVar(&o.operator, "operator", 0, "instead of the table, install six providers with the operator in an empty cluster, this many times, and print what it costs; then leave it alone for a minute, or --idle, and fail if it makes requests")
-	flags.IntVar(&o.move, "move", 0, "instead of the table, create this many clusters, and print what it costs to move them to another management cluster")
-	flags.BoolVar(&o.extensions, "extensions", false, "with a runtime extension that patches the templates of all clusters, and blocks the creation of each once")
+	flags.IntVar(&o.initialize, "init", 0,
+		"instead of the table, turn an empty cluster into a management cluster, this many times, and print what it costs")
+	flags.IntVar(&o.operator, "operator", 0, "instead of the table, install six providers with the operator in an empty cluster, "+
+		"this many times, and print what it costs; then leave it alone for a minute, or --idle, and fail if it makes requests")
+	flags.IntVar(&o.move, "move", 0,
+		"instead of the table, create this many clusters, and print what it costs to move them to another management cluster")
+	flags.BoolVar(&o.extensions, "extensions", false,
+		"with a runtime extension that patches the templates of all clusters, and blocks the creation of each once")
 	flags.IntVar(&o.workers, "workers", 99, "number of workers of each cluster, with --health")
-	flags.IntVar(&o.resourceSets, "resource-sets", 0, "instead of the table, create this many clusters, and print what a ClusterResourceSet for all of them costs")
+	flags.IntVar(&o.resourceSets, "resource-sets", 0,
+		"instead of the table, create this many clusters, and print what a ClusterResourceSet for all of them costs")
 	flags.IntVar(&o.detail, "detail", 0, "number of most frequent requests to print for each row")
 	flags.StringVar(&o.keep, "keep", "", "folder for data and logs. Defaults to a temporary one")
 	flags.StringVar(&o.only, "only", "", "run only rows whose name contains this text")
-	flags.DurationVar(&o.profiles, "profiles", 0, "write profiles of the managers to the folder of their logs: CPU, from the start of each row and for this long, heap and goroutines after it; and print a summary of their memory")
+	flags.DurationVar(&o.profiles, "profiles", 0, "write profiles of the managers to the folder of their logs: "+
+		"CPU, from the start of each row and for this long, heap and goroutines after it; and print a summary of their memory")
 	flags.DurationVar(&o.idle, "idle", 0, "afterwards, measure for this long what all clusters cost while nothing changes")
 	return o, flags.Parse(args)
 }

@@ -41,7 +41,8 @@ func (w *world) move(ctx context.Context, out io.Writer, clusters int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "| %d clusters of 1+1, %d objects | reads | writes | API servers CPU | managers CPU | time |\n|---|---|---|---|---|---|\n", clusters, len(g.Nodes))
+	fmt.Fprintf(out, "| %d clusters of 1+1, %d objects | reads | writes | API servers CPU | managers CPU | time |\n"+
+		"|---|---|---|---|---|---|\n", clusters, len(g.Nodes))
 	for _, way := range []struct {
 		name string
 		run  func(context.Context, *counter) error
@@ -116,8 +117,14 @@ func (w *world) moveTo(ctx context.Context, target *world, n *counter) error {
 	mover := &move.Mover{
 		Source: from, Target: to, Namespace: "default", Progress: quiet{}, BlockBackoff: move.BlockBackoff(), NewID: move.NewID,
 		Lock: &lock.Lock{
-			Task: move.Task(), Config: config, Namespace: "default", Self: lock.Self(), Ended: lock.Ended, Retry: from.Policy(), Clock: clock.RealClock{},
-			Say: quiet{}.Say,
+			Task:      move.Task(),
+			Config:    config,
+			Namespace: "default",
+			Self:      lock.Self(),
+			Ended:     lock.Ended,
+			Retry:     from.Policy(),
+			Clock:     clock.RealClock{},
+			Say:       quiet{}.Say,
 		},
 	}
 	return mover.ToCluster(ctx)
@@ -140,7 +147,8 @@ func (w *world) plain(ctx context.Context, g *graph.Graph, n *counter) error {
 	}
 	for i := range levels {
 		err := side.Each(ctx, levels[len(levels)-1-i], func(ctx context.Context, n *graph.Node) error {
-			return to.Do(ctx, "delete "+n.Key().String(), func(ctx context.Context) error { return client.IgnoreNotFound(to.Delete(ctx, plainCopy(n))) })
+			return to.Do(ctx, "delete "+n.Key().String(),
+				func(ctx context.Context) error { return client.IgnoreNotFound(to.Delete(ctx, plainCopy(n))) })
 		})
 		if err != nil {
 			return err

@@ -62,7 +62,8 @@ func operate(ctx context.Context, out io.Writer, o options) error {
 
 func printInstallations(out io.Writer, all []installation, detail int) {
 	last := all[len(all)-1]
-	fmt.Fprintln(out, "| operator, six providers | reads | writes | operator CPU | shortest time | median | longest |\n|---|---|---|---|---|---|---|")
+	fmt.Fprintln(out,
+		"| operator, six providers | reads | writes | operator CPU | shortest time | median | longest |\n|---|---|---|---|---|---|---|")
 	byTime := slices.SortedFunc(slices.Values(all), func(a, b installation) int { return cmp.Compare(a.elapsed, b.elapsed) })
 	fmt.Fprintf(out, "| applied, until all are Ready | %d | %d | %.1f s | %.1f s | %.1f s | %.1f s |\n", last.reads, last.writes, last.cpu,
 		byTime[0].elapsed.Seconds(), byTime[len(byTime)/2].elapsed.Seconds(), byTime[len(byTime)-1].elapsed.Seconds())
@@ -127,7 +128,9 @@ func (w *world) launchOperator(ctx context.Context) error {
 		return err
 	}
 	m.Namespace, m.Args = "capi-operator-system", []string{"--leader-elect"}
-	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": m.Namespace}}}
+	namespace := &unstructured.Unstructured{
+		Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": m.Namespace}},
+	}
 	if err := w.Client.Create(ctx, namespace); err != nil {
 		return err
 	}
@@ -207,7 +210,10 @@ func (w *world) declarations() ([]*unstructured.Unstructured, error) {
 	for _, p := range []struct{ kind, name, namespace, label, file, features string }{
 		{"CoreProvider", "cluster-api", "capi-system", "cluster-api", "core", "ClusterTopology: true"},
 		{"BootstrapProvider", "kubeadm", "capi-kubeadm-bootstrap-system", "bootstrap-kubeadm", "bootstrap", ""},
-		{"ControlPlaneProvider", "kubeadm", "capi-kubeadm-control-plane-system", "control-plane-kubeadm", "control-plane", "ClusterTopology: true"},
+		{
+			"ControlPlaneProvider", "kubeadm", "capi-kubeadm-control-plane-system",
+			"control-plane-kubeadm", "control-plane", "ClusterTopology: true",
+		},
 		{"InfrastructureProvider", "in-memory", "capim-system", "infrastructure-in-memory", "infrastructure", ""},
 		{"IPAMProvider", "in-cluster", "capi-ipam-in-cluster-system", "ipam-in-cluster", "ipam", ""},
 		{"RuntimeExtensionProvider", "test", "test-extension-system", "runtime-extension-test", "runtime-extension", ""},

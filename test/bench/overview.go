@@ -63,12 +63,14 @@ func (w *world) originals(ctx context.Context) ([]*unstructured.Unstructured, er
 	plane := &unstructured.Unstructured{}
 	plane.SetAPIVersion(tree.Text(cluster, "spec", "controlPlaneRef", "apiVersion"))
 	plane.SetKind(tree.Text(cluster, "spec", "controlPlaneRef", "kind"))
-	if err := w.Client.Get(ctx, types.NamespacedName{Namespace: "default", Name: tree.Text(cluster, "spec", "controlPlaneRef", "name")}, plane); err != nil {
+	if err := w.Client.Get(ctx, types.NamespacedName{Namespace: "default", Name: tree.Text(cluster, "spec", "controlPlaneRef", "name")},
+		plane); err != nil {
 		return nil, err
 	}
 	deployments := &unstructured.UnstructuredList{}
 	deployments.SetGroupVersionKind(tree.MachineDeploymentKind)
-	if err := w.Client.List(ctx, deployments, client.InNamespace("default"), client.MatchingLabels{clusterv1.ClusterNameLabel: "d0-c"}); err != nil {
+	if err := w.Client.List(ctx, deployments, client.InNamespace("default"),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: "d0-c"}); err != nil {
 		return nil, err
 	}
 	if len(deployments.Items) != 1 {

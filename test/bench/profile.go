@@ -37,7 +37,8 @@ func (w *world) profile(ctx context.Context, out io.Writer, row string) error {
 		if err != nil {
 			return fmt.Errorf("profiling %s: %w", p.Name, err)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", p.Name, mib(m.own), mib(m.program), mib(m.live), mib(m.idle), mib(m.stack), m.goroutines)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", p.Name, mib(m.own), mib(m.program), mib(m.live), mib(m.idle),
+			mib(m.stack), m.goroutines)
 	}
 	return table.Flush()
 }
@@ -50,7 +51,8 @@ func (w *world) profileCPU(ctx context.Context, row string, d time.Duration) fun
 	group, ctx := errgroup.WithContext(ctx)
 	for _, p := range w.managers {
 		group.Go(func() error {
-			return download(ctx, fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/profile?seconds=%d", p.ProfilerPort, int(d.Seconds())), w.profileFile(p, row)+".cpu")
+			return download(ctx, fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/profile?seconds=%d", p.ProfilerPort, int(d.Seconds())),
+				w.profileFile(p, row)+".cpu")
 		})
 	}
 	return group.Wait

@@ -64,7 +64,8 @@ func compare(file string, now map[string]float64, update bool) error {
 	}
 	for name, before := range baseline {
 		if after, ok := now[name]; ok && after > before*tolerance {
-			return fmt.Errorf("%s: %.1f writes, baseline %.1f: find out what writes more (--detail 40), or update the baseline (--update) and justify it", name, after, before)
+			return fmt.Errorf("%s: %.1f writes, baseline %.1f: find out what writes more (--detail 40), "+
+				"or update the baseline (--update) and justify it", name, after, before)
 		}
 	}
 	return nil

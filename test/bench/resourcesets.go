@@ -100,7 +100,8 @@ func (w *world) createSet(ctx context.Context) error {
 func setConfigMap(i, value int) *unstructured.Unstructured {
 	var documents []string
 	for n := range setObjects {
-		documents = append(documents, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bench-%d-%d}\ndata: {value: \"%d\"}\n", i, n, value))
+		documents = append(documents,
+			fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bench-%d-%d}\ndata: {value: \"%d\"}\n", i, n, value))
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": fmt.Sprintf("%s-%d", setName, i), "namespace": "default"},

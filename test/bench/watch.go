@@ -34,7 +34,9 @@ func (w *world) watch(ctx context.Context) error {
 	}
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(c, 0)
 	of := func(group, resource string) objects {
-		return objects{factory.ForResource(schema.GroupVersionResource{Group: group, Version: "v1beta1", Resource: resource}).Informer().GetStore()}
+		return objects{
+			factory.ForResource(schema.GroupVersionResource{Group: group, Version: "v1beta1", Resource: resource}).Informer().GetStore(),
+		}
 	}
 	w.clusters, w.machines = of("cluster.x-k8s.io", "clusters"), of("cluster.x-k8s.io", "machines")
 	w.bindings = of("addons.cluster.x-k8s.io", "clusterresourcesetbindings")

@@ -49,7 +49,8 @@ func (r repository) names(text string) bool {
 	case ok && r[first] && (rest != "" || !strings.Contains(text, ".")):
 		return true
 	}
-	return strings.HasPrefix(text, "internal/") || strings.Contains(text, "/internal/") || ok && strings.HasSuffix(members.ReplaceAllString(text, ""), ".go")
+	return strings.HasPrefix(text, "internal/") || strings.Contains(text, "/internal/") ||
+		ok && strings.HasSuffix(members.ReplaceAllString(text, ""), ".go")
 }
 
 // has reports whether a path exists. It may have globs, {alternatives} and <placeholders>, and be relative to any folder of the repository

@@ -1,5 +1,5 @@
-// Package extensiontest serves runtime extensions in tests, on this host, with certificates of its own CA: well-behaved ones, and those that
-// a network and its users come up with.
+// Package extensiontest serves runtime extensions in tests, on this host, with certificates of its own CA: well-behaved ones, and
+// faulty ones.
 package extensiontest
 
 import (

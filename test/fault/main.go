@@ -63,7 +63,8 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.root, "root", ".", "root of the project")
 	flags.StringVar(&o.keep, "keep", "", "folder for data and logs. Defaults to a temporary one")
 	flags.StringVar(&o.scenarios, "scenario", "", "comma-separated names of scenarios, or \"none\" for the fleet only. Defaults to all")
-	flags.StringVar(&o.families, "family", "", "comma-separated names of kinds of faults, or \"none\" for runs without faults only. Defaults to all")
+	flags.StringVar(&o.families, "family", "",
+		"comma-separated names of kinds of faults, or \"none\" for runs without faults only. Defaults to all")
 	flags.StringVar(&o.replay, "replay", "", "repeat one run, as printed by an earlier one")
 	flags.IntVar(&o.most, "most", 0, "maximum number of runs per scenario and kind of faults, selected by --seed (0: no limit)")
 	flags.Uint64Var(&o.seed, "seed", 1, "determines which runs are selected, and their order")

@@ -35,7 +35,8 @@ metadata: {name: admitted}
 spec:
   version: v1.35.0
   kubeadmConfigSpec: {}
-  machineTemplate: {infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: InMemoryMachineTemplate, name: admitted}}
+  machineTemplate:
+    infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: InMemoryMachineTemplate, name: admitted}
 ---
 apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1
 kind: InMemoryMachineTemplate

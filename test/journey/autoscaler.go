@@ -35,15 +35,23 @@ import (
 const (
 	// capacityPrefix is the prefix of annotations by which users tell the cluster autoscaler what Nodes of a group have.
 	capacityPrefix = "capacity.cluster-autoscaler.kubernetes.io/"
-	// formerDeletion is the former name of the annotation delete-machine, which the cluster autoscaler still sets.
-	formerDeletion = "cluster.k8s.io/delete-machine"
+	// oldDeletion is the old name of the annotation delete-machine, which the cluster autoscaler still sets.
+	oldDeletion = "cluster.k8s.io/delete-machine"
 )
 
 // autoscalerRules are the permissions of the cluster autoscaler in the management cluster, as in docs/book/autoscaler.md.
 func autoscalerRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{"cluster.x-k8s.io"}, Resources: []string{"machinedeployments", "machinesets", "machinepools", "machines"}, Verbs: []string{"get", "list", "update", "watch"}},
-		{APIGroups: []string{"cluster.x-k8s.io"}, Resources: []string{"machinedeployments/scale", "machinesets/scale", "machinepools/scale"}, Verbs: []string{"get", "update"}},
+		{
+			APIGroups: []string{"cluster.x-k8s.io"},
+			Resources: []string{"machinedeployments", "machinesets", "machinepools", "machines"},
+			Verbs:     []string{"get", "list", "update", "watch"},
+		},
+		{
+			APIGroups: []string{"cluster.x-k8s.io"},
+			Resources: []string{"machinedeployments/scale", "machinesets/scale", "machinepools/scale"},
+			Verbs:     []string{"get", "update"},
+		},
 		{APIGroups: []string{"infrastructure.cluster.x-k8s.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}},
 	}
 }
@@ -95,7 +103,8 @@ func (a *Autoscaler) start(config *rest.Config) error {
 	if a.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return err
 	}
-	if a.scales, err = scale.NewForConfig(config, a.mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(client)); err != nil {
+	if a.scales, err = scale.NewForConfig(config, a.mapper, dynamic.LegacyAPIPathResolverFunc,
+		scale.NewDiscoveryScaleKindResolver(client)); err != nil {
 		return err
 	}
 	groups, err := client.ServerGroups()
@@ -183,7 +192,8 @@ func (g *nodeGroup) machines() []*unstructured.Unstructured {
 			}
 		}
 	}
-	return slices.DeleteFunc(g.autoscaler.list("machines"), func(m *unstructured.Unstructured) bool { return !slices.Contains(owners, owner(m, kind)) })
+	return slices.DeleteFunc(g.autoscaler.list("machines"),
+		func(m *unstructured.Unstructured) bool { return !slices.Contains(owners, owner(m, kind)) })
 }
 
 // instances returns the provider IDs of the group. Machines that failed permanently before they had one are listed by name, so that
@@ -214,7 +224,8 @@ func (g *nodeGroup) template(ctx context.Context) (*corev1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	infrastructure, err := g.autoscaler.dynamic.Resource(mapping.Resource).Namespace(g.GetNamespace()).Get(ctx, ref["name"], metav1.GetOptions{})
+	infrastructure, err := g.autoscaler.dynamic.Resource(mapping.Resource).Namespace(g.GetNamespace()).Get(ctx, ref["name"],
+		metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +247,10 @@ func (g *nodeGroup) template(ctx context.Context) (*corev1.Node, error) {
 // annotated applies the annotations of the group to its template.
 func (g *nodeGroup) annotated(node *corev1.Node) error {
 	for annotation, name := range map[string]corev1.ResourceName{
-		"cpu": corev1.ResourceCPU, "memory": corev1.ResourceMemory, "ephemeral-disk": corev1.ResourceEphemeralStorage, "maxPods": corev1.ResourcePods,
+		"cpu":            corev1.ResourceCPU,
+		"memory":         corev1.ResourceMemory,
+		"ephemeral-disk": corev1.ResourceEphemeralStorage,
+		"maxPods":        corev1.ResourcePods,
 	} {
 		text, ok := g.GetAnnotations()[capacityPrefix+annotation]
 		if !ok {
@@ -300,7 +314,7 @@ func (g *nodeGroup) deleteNode(ctx context.Context, node *corev1.Node) (machine 
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		annotations[clusterv1.DeleteMachineAnnotation], annotations[formerDeletion] = time.Now().String(), time.Now().String()
+		annotations[clusterv1.DeleteMachineAnnotation], annotations[oldDeletion] = time.Now().String(), time.Now().String()
 		live.SetAnnotations(annotations)
 		if _, err := g.autoscaler.dynamic.Resource(resource).Namespace(m.GetNamespace()).Update(ctx, live, metav1.UpdateOptions{}); err != nil {
 			return "", err

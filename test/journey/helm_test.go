@@ -12,18 +12,18 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
-// helmed is a management cluster whose operator is a Helm release.
-type helmed struct {
-	*operated
+// helmCluster is a management cluster whose operator is a Helm release.
+type helmCluster struct {
+	*operatorCluster
 	program, chart string
 	// values are those of all providers that Clusters with in-memory infrastructure require, in the local repository.
 	values string
 }
 
 // newHelmed builds Helm.
-func newHelmed(t *testing.T) *helmed {
+func newHelmCluster(t *testing.T) *helmCluster {
 	t.Helper()
-	h := &helmed{operated: &operated{NewStandalone(t, shared.Management(t).Tools), t}}
+	h := &helmCluster{operatorCluster: &operatorCluster{NewStandalone(t, shared.Management(t).Tools), t}}
 	h.program = filepath.Join(t.TempDir(), "helm")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", h.program, "helm.sh/helm/v4/cmd/helm")
 	build.Dir = filepath.Join(h.tools.Root, "release")
@@ -47,8 +47,8 @@ func newHelmed(t *testing.T) *helmed {
 	return h
 }
 
-// former returns the chart with other columns in the definition of core providers.
-func (h *helmed) former() string {
+// oldChart returns the chart with other columns in the definition of core providers.
+func (h *helmCluster) oldChart() string {
 	h.t.Helper()
 	dir := h.t.TempDir()
 	if out, err := exec.CommandContext(h.t.Context(), "tar", "-xzf", h.chart, "-C", dir).CombinedOutput(); err != nil {
@@ -58,12 +58,12 @@ func (h *helmed) former() string {
 	file := filepath.Join(chart, "templates", "customresourcedefinition", "coreproviders.operator.cluster.x-k8s.io.yaml")
 	text, err := os.ReadFile(file)
 	testenv.Must(h.t, err)
-	testenv.Must(h.t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "name: InstalledVersion", "name: Former")), 0o600))
+	testenv.Must(h.t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "name: InstalledVersion", "name: Old")), 0o600))
 	return chart
 }
 
 // helm runs Helm for the release of the operator.
-func (h *helmed) helm(verb string, args ...string) {
+func (h *helmCluster) helm(verb string, args ...string) {
 	h.t.Helper()
 	command := []string{verb, "capi-operator"}
 	if verb != "uninstall" {
@@ -76,7 +76,7 @@ func (h *helmed) helm(verb string, args ...string) {
 }
 
 // argument waits until the manager of in-memory infrastructure has an argument, or does not have it.
-func (h *helmed) argument(why, argument string, has bool) {
+func (h *helmCluster) argument(why, argument string, has bool) {
 	h.t.Helper()
 	testenv.Eventually(h.t, why, func() error {
 		all := h.kubectl("", "get", "deployment", "-n", infrastructurePlace, "-o", "jsonpath={.items[0].spec.template.spec.containers[0].args}")
@@ -93,9 +93,9 @@ func (h *helmed) argument(why, argument string, has bool) {
 func TestHelm(t *testing.T) {
 	testenv.Soak(t)
 	t.Parallel()
-	h := newHelmed(t)
+	h := newHelmCluster(t)
 	release := h.chart
-	h.chart = h.former()
+	h.chart = h.oldChart()
 	h.helm("install", "--create-namespace")
 	h.chart = release
 	for namespace, object := range map[string]string{

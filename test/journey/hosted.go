@@ -64,7 +64,8 @@ func (h *hosting) ofCluster(ctx context.Context, o client.Object) []reconcile.Re
 		name = o.GetName()
 	}
 	cluster := &clusterv1.Cluster{}
-	if err := h.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: name}, cluster); err != nil || cluster.Spec.ControlPlaneRef == nil {
+	if err := h.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: name}, cluster); err != nil ||
+		cluster.Spec.ControlPlaneRef == nil {
 		return nil // It is deleted, or not ready: the next event follows.
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: cluster.Spec.ControlPlaneRef.Name}}}
@@ -85,7 +86,8 @@ func (h *hosting) reconcile(ctx context.Context, o *unstructured.Unstructured) e
 	if err != nil {
 		return err
 	}
-	kubeconfig := pki.NewSecret(key, pki.Kubeconfig, map[string][]byte{pki.KubeconfigKey: config}, metav1.NewControllerRef(o, o.GroupVersionKind()))
+	kubeconfig := pki.NewSecret(key, pki.Kubeconfig, map[string][]byte{pki.KubeconfigKey: config},
+		metav1.NewControllerRef(o, o.GroupVersionKind()))
 	if err := h.Create(ctx, kubeconfig); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}

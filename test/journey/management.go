@@ -98,7 +98,9 @@ func connect(ctx context.Context, config *rest.Config, kubeconfig, logFile strin
 
 // listen calls f for every event of a kind, in order, until the context ends. The returned function reports whether f was
 // called for all objects of the initial list.
-func (m *Management) listen(ctx context.Context, kind client.Object, f func(o client.Object, deleted bool)) (toolscache.InformerSynced, error) {
+func (m *Management) listen(
+	ctx context.Context, kind client.Object, f func(o client.Object, deleted bool),
+) (toolscache.InformerSynced, error) {
 	informer, err := m.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, fmt.Errorf("watching %T: %w", kind, err)

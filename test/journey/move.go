@@ -28,7 +28,8 @@ func (t *Tools) Connect(tb testing.TB, kubeconfig string) *Management {
 // Move moves everything in the namespace to another management cluster, and returns it there.
 func (w *World) Move(to *Management) *World {
 	w.t.Helper()
-	r := w.Tools.Clusterctl(w.t.Context(), "", "move", "--kubeconfig", w.Kubeconfig, "--to-kubeconfig", to.Kubeconfig, "--namespace", w.Namespace)
+	r := w.Tools.Clusterctl(w.t.Context(), "", "move", "--kubeconfig", w.Kubeconfig, "--to-kubeconfig", to.Kubeconfig,
+		"--namespace", w.Namespace)
 	if r.Failed {
 		w.t.Fatal(r)
 	}

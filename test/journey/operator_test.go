@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
-// operated is a management cluster whose providers are objects.
-type operated struct {
+// operatorCluster is a management cluster whose providers are declared as objects.
+type operatorCluster struct {
 	*Standalone
 	t *testing.T
 }
 
 // kubectl returns the output of kubectl with input.
-func (o *operated) kubectl(input string, args ...string) string {
+func (o *operatorCluster) kubectl(input string, args ...string) string {
 	o.t.Helper()
 	r := o.tools.Kubectl(o.t.Context(), input, append([]string{"--kubeconfig", o.kubeconfig()}, args...)...)
 	if r.Failed {
@@ -31,20 +31,20 @@ func (o *operated) kubectl(input string, args ...string) string {
 }
 
 // wait waits for a condition of an object, or a value as jsonpath={.spec.x}=y.
-func (o *operated) wait(condition, namespace, object string) {
+func (o *operatorCluster) wait(condition, namespace, object string) {
 	o.t.Helper()
 	o.kubectl("", "wait", "--for", condition, "-n", namespace, object, "--timeout", "120s")
 }
 
 // install installs the operator from the manifests of the release.
-func (o *operated) install() {
+func (o *operatorCluster) install() {
 	o.t.Helper()
 	o.kubectl("", "apply", "-f", o.release("cluster-api", operatorFile))
 	o.wait("condition=Available", "capi-operator-system", "deployment/capi-operator-controller-manager")
 }
 
 // release returns the path of a file in the local repository.
-func (o *operated) release(label, file string) string {
+func (o *operatorCluster) release(label, file string) string {
 	o.t.Helper()
 	found, err := filepath.Glob(filepath.Join(filepath.Dir(o.tools.config), label, "v*", file))
 	if err != nil || len(found) != 1 {
@@ -55,7 +55,7 @@ func (o *operated) release(label, file string) string {
 
 // providers returns objects for all providers that Clusters with in-memory infrastructure require: one from ConfigMaps, the others from
 // the local repository.
-func (o *operated) providers() string {
+func (o *operatorCluster) providers() string {
 	o.t.Helper()
 	repository := filepath.Dir(o.tools.config)
 	text := fmt.Sprintf(`
@@ -98,7 +98,7 @@ spec:
 }
 
 // configMap returns a ConfigMap with a release.
-func (o *operated) configMap(namespace, label, file string) string {
+func (o *operatorCluster) configMap(namespace, label, file string) string {
 	o.t.Helper()
 	components := o.release(label, file)
 	m := corev1.ConfigMap{
@@ -118,7 +118,7 @@ func (o *operated) configMap(namespace, label, file string) string {
 }
 
 // repository returns a directory with all that a management cluster is to have: the operator, the providers, and a Cluster with its class.
-func (o *operated) repository() string {
+func (o *operatorCluster) repository() string {
 	o.t.Helper()
 	operator, err := os.ReadFile(o.release("cluster-api", operatorFile))
 	testenv.Must(o.t, err)
@@ -140,7 +140,7 @@ func (o *operated) repository() string {
 }
 
 // applied applies a directory as tools for GitOps do: again and again, until all kinds exist, and all objects are accepted.
-func (o *operated) applied(dir string) {
+func (o *operatorCluster) applied(dir string) {
 	o.t.Helper()
 	testenv.Eventually(o.t, "the directory is applied", func() error {
 		if r := o.tools.Kubectl(o.t.Context(), "", "--kubeconfig", o.kubeconfig(), "apply", "-f", dir); r.Failed {
@@ -160,7 +160,7 @@ const (
 // and deletes some of them, and corrects drift, while a Cluster exists.
 func TestOperator(t *testing.T) {
 	t.Parallel()
-	o := &operated{NewStandalone(t, shared.Management(t).Tools), t}
+	o := &operatorCluster{NewStandalone(t, shared.Management(t).Tools), t}
 	o.applied(o.repository())
 	for namespace, object := range map[string]string{
 		corePlace: "coreprovider/cluster-api", bootstrapPlace: "bootstrapprovider/kubeadm", planePlace: "controlplaneprovider/kubeadm",
@@ -184,7 +184,7 @@ func TestOperator(t *testing.T) {
 
 	o.kubectl("", "delete", "service", "capi-kubeadm-bootstrap-webhook-service", "-n", bootstrapPlace)
 	o.kubectl("", "patch", "clusterrole", "capi-kubeadm-bootstrap-manager-role", "--type", "merge", "-p", `{"rules": []}`)
-	o.eventually("the Service and the role are put back", func() string { return o.kubectl("", "get", "events", "-n", bootstrapPlace) }, "Put back ClusterRole capi-kubeadm-bootstrap-manager-role, Service")
+	o.eventually("the Service and the role are restored", func() string { return o.kubectl("", "get", "events", "-n", bootstrapPlace) }, "Restored ClusterRole capi-kubeadm-bootstrap-manager-role, Service")
 	o.kubectl("", "scale", "deployment", "--all", "--replicas", "3", "-n", planePlace)
 	o.eventually("drift is corrected", func() string { return o.kubectl("", "get", "events", "-n", planePlace) }, "DriftCorrected")
 	o.wait("jsonpath={.spec.replicas}=1", planePlace, "deployment/capi-kubeadm-control-plane-controller-manager")
@@ -211,7 +211,7 @@ func TestOperator(t *testing.T) {
 }
 
 // eventually waits until an output contains words.
-func (o *operated) eventually(why string, output func() string, words string) {
+func (o *operatorCluster) eventually(why string, output func() string, words string) {
 	o.t.Helper()
 	testenv.Eventually(o.t, why, func() error {
 		if text := output(); !strings.Contains(text, words) {

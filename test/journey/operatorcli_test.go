@@ -14,7 +14,7 @@ import (
 )
 
 // clusterctl runs a command that must succeed, and returns its output and messages.
-func (o *operated) clusterctl(args ...string) string {
+func (o *operatorCluster) clusterctl(args ...string) string {
 	o.t.Helper()
 	r := o.run(args...)
 	if r.Failed {
@@ -23,12 +23,12 @@ func (o *operated) clusterctl(args ...string) string {
 	return r.Out + r.Err
 }
 
-func (o *operated) run(args ...string) Result {
+func (o *operatorCluster) run(args ...string) Result {
 	return o.tools.Clusterctl(o.t.Context(), "", append(args, "--kubeconfig", o.kubeconfig())...)
 }
 
 // says checks words of a text.
-func (o *operated) says(text string, words ...string) {
+func (o *operatorCluster) says(text string, words ...string) {
 	o.t.Helper()
 	for _, word := range words {
 		if !strings.Contains(text, word) {
@@ -43,7 +43,7 @@ func TestOperatorCommands(t *testing.T) {
 	t.Parallel()
 	r := NewRepository(t, shared.Management(t).Tools)
 	r.Release("v2.0.0")
-	o := &operated{NewStandalone(t, r.Tools), t}
+	o := &operatorCluster{NewStandalone(t, r.Tools), t}
 
 	rejected(t, o.run("operator", "init", "--infrastructure", "in-memory:v9.9.9"), "has no version v9.9.9")
 	rejected(t, o.run("operator", "init", "--infrastructure", "in-memory", "--config-secret", "missing:default"), "Secret default/missing", "create it")
@@ -52,7 +52,7 @@ func TestOperatorCommands(t *testing.T) {
 		t.Errorf("refused commands created %s", found)
 	}
 	o.says(o.clusterctl("operator", "init", "--infrastructure", "in-memory"), "Installing the operator v2.0.0", "Declared infrastructure-in-memory v2.0.0 in namespace capim-system")
-	for _, p := range operatedProviders() {
+	for _, p := range declaredProviders() {
 		o.installed(p, "v2.0.0")
 	}
 	before := o.generations()
@@ -75,7 +75,7 @@ func TestOperatorCommands(t *testing.T) {
 	o.says(o.clusterctl("upgrade", "operator"), "v2.0.1")
 	o.says(o.clusterctl("operator", "upgrade", "apply", "--infrastructure", "in-memory:v2.0.1"), "Changed InfrastructureProvider capim-system/in-memory from v2.0.0 to v2.0.1")
 	o.clusterctl("operator", "upgrade", "apply", "--contract", "v1beta1")
-	for _, p := range operatedProviders() {
+	for _, p := range declaredProviders() {
 		o.installed(p, "v2.0.1")
 	}
 	o.says(o.clusterctl("operator", "upgrade", "apply", "--contract", "v1beta1"), "All providers are up to date")
@@ -99,7 +99,7 @@ func TestOperatorCommands(t *testing.T) {
 }
 
 // generations returns the generations of all Deployments.
-func (o *operated) generations() map[string]string {
+func (o *operatorCluster) generations() map[string]string {
 	o.t.Helper()
 	found := map[string]string{}
 	const format = `jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {.metadata.generation}{"\n"}{end}`
@@ -114,7 +114,7 @@ func (o *operated) generations() map[string]string {
 // were preloaded from a registry.
 func TestOperatorAirGap(t *testing.T) {
 	t.Parallel()
-	o := &operated{NewStandalone(t, shared.Management(t).Tools), t}
+	o := &operatorCluster{NewStandalone(t, shared.Management(t).Tools), t}
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
 	o.clusterctl("operator", "init")

@@ -19,13 +19,13 @@ func (r *Repository) EditMetadata(label, version string, change func(metadata st
 }
 
 // patch changes the spec of a provider.
-func (o *operated) patch(p operatedProvider, spec string) {
+func (o *operatorCluster) patch(p declaredProvider, spec string) {
 	o.t.Helper()
 	o.kubectl("", "patch", p.object(), "-n", p.namespace, "--type", "merge", "-p", `{"spec": `+spec+`}`)
 }
 
 // counts returns the replicas of the Deployments of all providers, in order, and their number before the pause.
-func (o *operated) counts(providers []operatedProvider) string {
+func (o *operatorCluster) counts(providers []declaredProvider) string {
 	o.t.Helper()
 	var all []string
 	for _, p := range providers {
@@ -42,8 +42,8 @@ func TestOperatorChangesTheContract(t *testing.T) {
 	t.Parallel()
 	r := NewRepository(t, shared.Management(t).Tools)
 	r.Release("v2.0.0")
-	providers := operatedProviders()
-	o := &operated{NewStandalone(t, r.Tools), t}
+	providers := declaredProviders()
+	o := &operatorCluster{NewStandalone(t, r.Tools), t}
 	c := o.connect()
 	o.install()
 	r.Release("v2.0.1")
@@ -61,9 +61,9 @@ func TestOperatorChangesTheContract(t *testing.T) {
 	cluster := w.Subject(NewCluster("kept", w.Class(w.Tools.ProjectTemplate())).Variable("startupDuration", "100ms").Workers(1).Build())
 	cluster.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1))
 	before := cluster.Snapshot()
-	refused := func(p operatedProvider, words ...string) {
+	refused := func(p declaredProvider, words ...string) {
 		t.Helper()
-		tells(t, c, p.kind, p.namespace, p.name, "PreflightCheckPassed", append([]string{"False CAPIVersionIncompatibility: "}, words...)...)
+		waitForCondition(t, c, p.kind, p.namespace, p.name, "PreflightCheckPassed", append([]string{"False CAPIVersionIncompatibility: "}, words...)...)
 	}
 
 	// Nothing is paused, and then one of them is.
@@ -78,7 +78,7 @@ func TestOperatorChangesTheContract(t *testing.T) {
 	}
 	o.wait("jsonpath={.status.installedVersion}=v2.0.1", core.namespace, core.object())
 	for _, p := range providers {
-		tells(t, c, p.kind, p.namespace, p.name, "Ready", "False Paused: ")
+		waitForCondition(t, c, p.kind, p.namespace, p.name, "Ready", "False Paused: ")
 	}
 	for i, p := range providers[1:] {
 		if i == 2 {
@@ -94,7 +94,7 @@ func TestOperatorChangesTheContract(t *testing.T) {
 	// One provider has the old contract: neither it nor the others are resumed.
 	o.patch(core, `{"paused": false}`)
 	refused(core, "InfrastructureProvider capim-system/in-memory implements v1beta1", "resume them when all implement one contract")
-	tells(t, c, core.kind, core.namespace, core.name, "Ready", "False Paused: Waiting for Deployment capi-controller-manager to be resumed")
+	waitForCondition(t, c, core.kind, core.namespace, core.name, "Ready", "False Paused: Waiting for Deployment capi-controller-manager to be resumed")
 	o.patch(infrastructure, `{"paused": false}`)
 	refused(infrastructure, "version v2.0.0 implements contract v1beta1, but CoreProvider capi-system/cluster-api implements v1beta2")
 	if got := o.counts(providers); got != "0 of 1, 0 of 1, 0 of 1, 0 of 2" {

@@ -59,7 +59,7 @@ func packagePath(name, version string) string {
 }
 
 // theDownloads lets a server fail in every way, and counts the attempts; then it fails for an upgrade, and works again.
-func theDownloads(o *operated, c client.Client, n *internet) {
+func testDownloads(o *operatorCluster, c client.Client, n *fakeNetwork) {
 	isOver := make(chan struct{})
 	defer close(isOver)
 	rows := brokenDownloads(isOver)
@@ -84,7 +84,7 @@ spec: {version: %s, fetchConfig: {url: "%sinfrastructure-components.yaml"}}
 	began := time.Now()
 	for _, b := range rows {
 		o.t.Run(b.reason, func(t *testing.T) {
-			tells(t, c, "InfrastructureProvider", "downloads", b.reason, "ProviderInstalled", append([]string{"False ComponentsFetchError: ", url(b)}, b.words...)...)
+			waitForCondition(t, c, "InfrastructureProvider", "downloads", b.reason, "ProviderInstalled", append([]string{"False ComponentsFetchError: ", url(b)}, b.words...)...)
 		})
 	}
 	testenv.Eventually(o.t, "it is tried again", func() error {
@@ -106,8 +106,8 @@ spec: {version: %s, fetchConfig: {url: "%sinfrastructure-components.yaml"}}
 }
 
 // theInterruptedUpgrade lets a download fail for an upgrade: the installed version serves meanwhile, and the upgrade continues when the server works.
-func theInterruptedUpgrade(o *operated, c client.Client, n *internet) {
-	p := operatedProviders()[3]
+func testInterruptedUpgrade(o *operatorCluster, c client.Client, n *fakeNetwork) {
+	p := declaredProviders()[3]
 	file := o.release(p.label, p.file)
 	components, err := os.ReadFile(file)
 	testenv.Must(o.t, err)
@@ -116,8 +116,8 @@ func theInterruptedUpgrade(o *operated, c client.Client, n *internet) {
 	n.set(gitlabHost, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	page := "https://" + gitlabHost + packagePath("in-memory", "v2.0.1")
 	o.patch(p, `{"version": "v2.0.1", "fetchConfig": {"url": "`+page+p.file+`"}}`)
-	tells(o.t, c, p.kind, p.namespace, p.name, "ProviderInstalled", "False ComponentsFetchError: ", page+"metadata.yaml", "503 Service Unavailable")
-	tells(o.t, c, p.kind, p.namespace, p.name, "Ready", "True")
+	waitForCondition(o.t, c, p.kind, p.namespace, p.name, "ProviderInstalled", "False ComponentsFetchError: ", page+"metadata.yaml", "503 Service Unavailable")
+	waitForCondition(o.t, c, p.kind, p.namespace, p.name, "Ready", "True")
 	if installed := o.kubectl("", "get", p.object(), "-n", p.namespace, "-o", "jsonpath={.status.installedVersion}"); installed != "v2.0.0" {
 		o.t.Errorf("version %s is installed", installed)
 	}
@@ -132,7 +132,7 @@ func theInterruptedUpgrade(o *operated, c client.Client, n *internet) {
 		_, _ = w.Write(components)
 	})
 	o.installed(p, "v2.0.1")
-	tells(o.t, c, p.kind, p.namespace, p.name, "ProviderInstalled", "True")
+	waitForCondition(o.t, c, p.kind, p.namespace, p.name, "ProviderInstalled", "True")
 	if got := n.requested(packagePath("in-memory", "v2.0.1")); got > 6 {
 		o.t.Errorf("the upgrade made %d requests", got)
 	}

@@ -87,11 +87,11 @@ resources: {requests: {cpu: 10m, memory: 64Mi}}}]}`,
 func TestOperatorEdits(t *testing.T) {
 	testenv.Soak(t)
 	t.Parallel()
-	o := &operated{NewStandalone(t, shared.Management(t).Tools), t}
+	o := &operatorCluster{NewStandalone(t, shared.Management(t).Tools), t}
 	c := o.connect()
 	o.install()
-	infrastructure := operatedProviders()[3]
-	for _, p := range operatedProviders() {
+	infrastructure := declaredProviders()[3]
+	for _, p := range declaredProviders() {
 		o.kubectl("", "create", "namespace", p.namespace)
 		o.declare(p, "v2.0.0")
 	}
@@ -106,7 +106,7 @@ kind: Secret
 metadata: {name: others, namespace: capim-system}
 stringData: {CLUSTER_TOPOLOGY: "true"}
 `, "apply", "-f", "-")
-	for _, p := range operatedProviders() {
+	for _, p := range declaredProviders() {
 		o.installed(p, "v2.0.0")
 	}
 	answered := o.Management().World(t).Admission()

@@ -19,7 +19,7 @@ import (
 )
 
 // connect returns a client for the management cluster.
-func (o *operated) connect() client.Client {
+func (o *operatorCluster) connect() client.Client {
 	o.t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig())
 	testenv.Must(o.t, err)
@@ -29,8 +29,8 @@ func (o *operated) connect() client.Client {
 	return c
 }
 
-// told are the conditions of a provider object, described, by type: "False ComponentsFetchError: ...".
-func told(t *testing.T, reader client.Reader, kind, namespace, name string) map[string]string {
+// providerConditions returns the conditions of a provider object by type, each as "False ComponentsFetchError: ...".
+func providerConditions(t *testing.T, reader client.Reader, kind, namespace, name string) map[string]string {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(operatorobjects.Kind(clusterctlv1.ProviderType(kind)))
@@ -46,11 +46,11 @@ func told(t *testing.T, reader client.Reader, kind, namespace, name string) map[
 	return found
 }
 
-// tells waits until a condition of a provider object has words.
-func tells(t *testing.T, reader client.Reader, kind, namespace, name, condition string, words ...string) {
+// waitForCondition waits until a condition of a provider object contains all words.
+func waitForCondition(t *testing.T, reader client.Reader, kind, namespace, name, condition string, words ...string) {
 	t.Helper()
 	testenv.Eventually(t, kind+" "+name+" has condition "+condition, func() error {
-		all := told(t, reader, kind, namespace, name)
+		all := providerConditions(t, reader, kind, namespace, name)
 		for _, word := range words {
 			if !strings.Contains(all[condition], word) {
 				return fmt.Errorf("%q is not in condition %s: %v", word, condition, all)
@@ -60,15 +60,15 @@ func tells(t *testing.T, reader client.Reader, kind, namespace, name, condition 
 	})
 }
 
-// online is a management cluster with the operator and the core provider, for which newInternet is all there is.
-func online(t *testing.T, tools *Tools) (*operated, *internet) {
+// newOnlineCluster returns a management cluster with the operator and the core provider that reaches only the fakeNetwork.
+func newOnlineCluster(t *testing.T, tools *Tools) (*operatorCluster, *fakeNetwork) {
 	t.Helper()
-	n := newInternet(t)
-	o := &operated{NewStandalone(t, tools, n.env...), t}
+	n := newFakeNetwork(t)
+	o := &operatorCluster{NewStandalone(t, tools, n.env...), t}
 	o.install()
 	o.kubectl("", "create", "namespace", corePlace)
-	o.declare(operatedProviders()[0], "v2.0.0")
-	o.wait("condition=Ready", corePlace, operatedProviders()[0].object())
+	o.declare(declaredProviders()[0], "v2.0.0")
+	o.wait("condition=Ready", corePlace, declaredProviders()[0].object())
 	return o, n
 }
 
@@ -288,7 +288,7 @@ func simpleConfigMap(namespace, name, version string) string {
 }
 
 // fails declares an example without a network, and follows what its conditions say until only that fails.
-func (e example) fails(o *operated, c client.Client) {
+func (e example) fails(o *operatorCluster, c client.Client) {
 	o.t.Helper()
 	for _, version := range []string{"v1alpha1", "v1alpha2"} { // The proposal has no version.
 		o.kubectl("apiVersion: operator.cluster.x-k8s.io/"+version+e.object, "apply", "-f", "-")
@@ -298,27 +298,27 @@ func (e example) fails(o *operated, c client.Client) {
 	} else {
 		_, after, _ := strings.Cut(e.object, "secretName:")
 		secret := strings.Fields(after)[0]
-		tells(o.t, c, e.kind, e.namespace, e.name, "ProviderInstalled", "False ComponentsFetchError: spec.secretName: Secret "+e.namespace+"/"+secret+" does not exist: create it")
+		waitForCondition(o.t, c, e.kind, e.namespace, e.name, "ProviderInstalled", "False ComponentsFetchError: spec.secretName: Secret "+e.namespace+"/"+secret+" does not exist: create it")
 		o.kubectl("", "create", "secret", "generic", secret, "-n", e.namespace)
 	}
-	tells(o.t, c, e.kind, e.namespace, e.name, "ProviderInstalled", "False ComponentsFetchError: ", "https://"+githubAPI+"/"+e.source, noNetwork)
+	waitForCondition(o.t, c, e.kind, e.namespace, e.name, "ProviderInstalled", "False ComponentsFetchError: ", "https://"+githubAPI+"/"+e.source, noNetwork)
 }
 
 // works waits until the example is installed, after its release is moved to a ConfigMap if it needs one.
-func (e example) works(o *operated, c client.Client) {
+func (e example) works(o *operatorCluster, c client.Client) {
 	o.t.Helper()
 	if !e.isOnline {
 		o.kubectl(simpleConfigMap(e.namespace, e.name, e.version), "apply", "-f", "-")
 		o.kubectl("", "patch", strings.ToLower(e.kind), e.name, "-n", e.namespace, "--type", "merge",
 			"-p", `{"spec": {"fetchConfig": {"selector": {"matchLabels": {"provider-components": "`+e.name+`"}}}}}`)
 	}
-	tells(o.t, c, e.kind, e.namespace, e.name, "ProviderInstalled", "True")
+	waitForCondition(o.t, c, e.kind, e.namespace, e.name, "ProviderInstalled", "True")
 	d := deploymentOf(o.t, c, e.namespace, simpleDeployment(e.name))
 	raw, err := json.Marshal(d.Spec)
 	testenv.Must(o.t, err)
 	o.says(string(raw), e.deployment...)
 	// The image is not there, and that is said, too.
-	tells(o.t, c, e.kind, e.namespace, e.name, "Ready", "False MinimumReplicasUnavailable: Waiting for Deployment "+d.Name+" to be available")
+	waitForCondition(o.t, c, e.kind, e.namespace, e.name, "Ready", "False MinimumReplicasUnavailable: Waiting for Deployment "+d.Name+" to be available")
 }
 
 func deploymentOf(t *testing.T, c client.Client, namespace, name string) *appsv1.Deployment {
@@ -329,26 +329,26 @@ func deploymentOf(t *testing.T, c client.Client, namespace, name string) *appsv1
 }
 
 // TestOperatorMeetsUsers declares what users may write: the examples of the proposal of the operator, and mistakes; and lets downloads fail. All that, but
-// for the API server, happens on an internet of its own.
+// for the API server, happens on a network of its own.
 func TestOperatorMeetsUsers(t *testing.T) {
 	testenv.Soak(t)
 	t.Parallel()
-	o, n := online(t, shared.Management(t).Tools)
+	o, n := newOnlineCluster(t, shared.Management(t).Tools)
 	c := o.connect()
-	t.Run("the examples of the proposal", func(t *testing.T) { theExamples(&operated{o.Standalone, t}, c, n) })
-	t.Run("the example for an air gap", func(t *testing.T) { theAirGap(&operated{o.Standalone, t}, c) })
-	t.Run("mistakes", func(t *testing.T) { theMistakes(&operated{o.Standalone, t}, c) })
-	t.Run("downloads that fail", func(t *testing.T) { theDownloads(&operated{o.Standalone, t}, c, n) })
-	t.Run("an upgrade whose download fails", func(t *testing.T) { theInterruptedUpgrade(&operated{o.Standalone, t}, c, n) })
+	t.Run("the examples of the proposal", func(t *testing.T) { testExamples(&operatorCluster{o.Standalone, t}, c, n) })
+	t.Run("the example for an air gap", func(t *testing.T) { testAirGap(&operatorCluster{o.Standalone, t}, c) })
+	t.Run("mistakes", func(t *testing.T) { testMistakes(&operatorCluster{o.Standalone, t}, c) })
+	t.Run("downloads that fail", func(t *testing.T) { testDownloads(&operatorCluster{o.Standalone, t}, c, n) })
+	t.Run("an upgrade whose download fails", func(t *testing.T) { testInterruptedUpgrade(&operatorCluster{o.Standalone, t}, c, n) })
 }
 
-func theExamples(o *operated, c client.Client, n *internet) {
-	online := map[string]releases{}
+func testExamples(o *operatorCluster, c client.Client, n *fakeNetwork) {
+	published := map[string]releases{}
 	for _, e := range examples() {
 		o.kubectl(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", e.namespace), "apply", "-f", "-")
 		if path := strings.Split(e.source, "/"); e.isOnline {
 			components, metadata := simpleRelease(e.name, e.version)
-			online[path[1]+"/"+path[2]] = releases{e.version: {"infrastructure-components.yaml": components, "metadata.yaml": metadata}}
+			published[path[1]+"/"+path[2]] = releases{e.version: {"infrastructure-components.yaml": components, "metadata.yaml": metadata}}
 		}
 	}
 	again := slices.DeleteFunc(examples(), func(e example) bool { return !e.isAgain })
@@ -356,7 +356,7 @@ func theExamples(o *operated, c client.Client, n *internet) {
 	for _, e := range first {
 		e.fails(o, c)
 	}
-	n.set(githubAPI, serveGitHub(online))
+	n.set(githubAPI, serveGitHub(published))
 	for _, e := range first {
 		e.works(o, c)
 	}
@@ -370,14 +370,14 @@ func theExamples(o *operated, c client.Client, n *internet) {
 }
 
 // theAirGap declares the example, whose ConfigMaps have only comments, and then gives one of them a release.
-func theAirGap(o *operated, c client.Client) {
+func testAirGap(o *operatorCluster, c client.Client) {
 	const namespace, name = "capz-system", "azure"
 	for _, version := range []string{"v1alpha1", "v1alpha2"} {
 		o.kubectl(fmt.Sprintf(airGap, "operator.cluster.x-k8s.io/"+version), "apply", "-f", "-")
 	}
-	tells(o.t, c, "InfrastructureProvider", namespace, name, "ProviderInstalled", "False ComponentsFetchError: metadata.yaml of infrastructure-azure v0.4.9", "it must have clusterctl.cluster.x-k8s.io/v1alpha3 and Metadata")
+	waitForCondition(o.t, c, "InfrastructureProvider", namespace, name, "ProviderInstalled", "False ComponentsFetchError: metadata.yaml of infrastructure-azure v0.4.9", "it must have clusterctl.cluster.x-k8s.io/v1alpha3 and Metadata")
 	o.kubectl(simpleConfigMap(namespace, name, "v0.4.9"), "apply", "-f", "-")
-	tells(o.t, c, "InfrastructureProvider", namespace, name, "ProviderInstalled", "True")
+	waitForCondition(o.t, c, "InfrastructureProvider", namespace, name, "ProviderInstalled", "True")
 	if image := deploymentOf(o.t, c, namespace, simpleDeployment(name)).Spec.Template.Spec.Containers[0].Image; image != "registry.example.com/x/controller:v0.4.9" {
 		o.t.Errorf("image %s is not that of the version", image)
 	}

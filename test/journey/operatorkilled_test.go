@@ -27,7 +27,7 @@ const secretLimit = "1717Mi"
 
 // killed runs a command of clusterctl, which is killed after its first request, then after more by the stride, and so on, until it
 // completes. With an odd stride, the response to every other last request is lost.
-func (o *operated) killed(stride int, config string, args ...string) {
+func (o *operatorCluster) killed(stride int, config string, args ...string) {
 	o.t.Helper()
 	for n := 0; n < mostKills; n += stride {
 		w := &testenv.Wire{Limit: n, Lose: n%2 == 1}
@@ -47,7 +47,7 @@ func (o *operated) killed(stride int, config string, args ...string) {
 }
 
 // once runs the command like a new process.
-func (o *operated) once(w *testenv.Wire, config string, args []string) (messages string, err error) {
+func (o *operatorCluster) once(w *testenv.Wire, config string, args []string) (messages string, err error) {
 	o.t.Helper()
 	ctx, cancel := context.WithCancel(o.t.Context())
 	defer cancel()
@@ -69,7 +69,7 @@ func (o *operated) once(w *testenv.Wire, config string, args []string) (messages
 }
 
 // names returns the names of objects in all namespaces that begin with a prefix.
-func (o *operated) names(kinds, prefix string) []string {
+func (o *operatorCluster) names(kinds, prefix string) []string {
 	o.t.Helper()
 	var found []string
 	for line := range strings.Lines(o.kubectl("", "get", kinds, "-A", "-o", `jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name}{"\n"}{end}`)) {
@@ -88,7 +88,7 @@ func TestOperatorCommandsKilled(t *testing.T) {
 	t.Parallel()
 	r := NewRepository(t, shared.Management(t).Tools)
 	r.Release("v2.0.0")
-	o := &operated{NewStandalone(t, r.Tools), t}
+	o := &operatorCluster{NewStandalone(t, r.Tools), t}
 	o.killed(1, r.Tools.config, "operator", "init", "--infrastructure", "in-memory")
 	want := []string{
 		"BootstrapProvider capi-kubeadm-bootstrap-system/kubeadm",
@@ -116,13 +116,13 @@ func TestOperatorCommandsKilled(t *testing.T) {
 	if hooks := o.names("validatingwebhookconfigurations,mutatingwebhookconfigurations", "capi-operator"); len(hooks) != 2 {
 		t.Errorf("the operator has webhooks %v, want two", hooks)
 	}
-	for _, p := range operatedProviders() {
+	for _, p := range declaredProviders() {
 		o.installed(p, "v2.0.0")
 	}
 
 	r.Release("v2.0.1")
 	o.killed(1, r.Tools.config, "operator", "upgrade", "apply", "--contract", "v1beta1")
-	for _, p := range operatedProviders() {
+	for _, p := range declaredProviders() {
 		o.installed(p, "v2.0.1")
 	}
 	o.killed(deletionStride, r.Tools.config, "delete", "--all", "--include-crd")

@@ -104,7 +104,7 @@ func (m declaredMistake) manifests(t *testing.T, i int) (object, name string) {
 }
 
 // rejectsMistakes checks that the API server rejects mistakes, and changes while debug is true.
-func (o *operated) rejectsMistakes() {
+func (o *operatorCluster) rejectsMistakes() {
 	o.t.Helper()
 	o.kubectl("{apiVersion: v1, kind: Namespace, metadata: {name: mistakes}}", "apply", "-f", "-")
 	apply := func(manifests string, args ...string) Result {
@@ -115,7 +115,7 @@ func (o *operated) rejectsMistakes() {
 		o.t.Run(m.reason, func(t *testing.T) { rejected(t, apply(manifests, "--dry-run=server"), m.words...) })
 	}
 	o.t.Run("a change while debug is true", func(t *testing.T) {
-		debugged := operatedProvider{kind: "InfrastructureProvider", name: "debugged", namespace: "mistakes"}
+		debugged := declaredProvider{kind: "InfrastructureProvider", name: "debugged", namespace: "mistakes"}
 		manifests, _ := declaredMistake{name: debugged.name, spec: "manager: {debug: true}\nfetchConfig: null"}.manifests(t, 0)
 		if r := apply(manifests); r.Failed {
 			t.Fatal(r)
@@ -127,8 +127,8 @@ func (o *operated) rejectsMistakes() {
 }
 
 // theMistakes declares what is wrong, and reads what the operator says about it.
-func theMistakes(o *operated, c client.Client) {
-	infrastructure := operatedProviders()[3]
+func testMistakes(o *operatorCluster, c client.Client) {
+	infrastructure := declaredProviders()[3]
 	o.kubectl("", "create", "namespace", infrastructure.namespace)
 	o.declare(infrastructure, "v2.0.0")
 	o.installed(infrastructure, "v2.0.0")
@@ -144,19 +144,19 @@ func theMistakes(o *operated, c client.Client) {
 		manifests, name := m.manifests(o.t, i)
 		o.kubectl(manifests, "apply", "-f", "-")
 		o.t.Run(m.reason, func(t *testing.T) {
-			tells(t, c, infrastructure.kind, "mistakes", name, m.condition, append([]string{"False " + m.because + ": "}, m.words...)...)
+			waitForCondition(t, c, infrastructure.kind, "mistakes", name, m.condition, append([]string{"False " + m.because + ": "}, m.words...)...)
 		})
 	}
 	o.t.Run("an older minor version", func(t *testing.T) {
 		o.patch(infrastructure, `{"version": "v1.9.0"}`)
-		tells(t, c, infrastructure.kind, infrastructure.namespace, infrastructure.name, preflighted, "False UnsupportedProviderDowngradeReason: ", "spec.version v1.9.0", "the installed v2.0.0")
+		waitForCondition(t, c, infrastructure.kind, infrastructure.namespace, infrastructure.name, preflighted, "False UnsupportedProviderDowngradeReason: ", "spec.version v1.9.0", "the installed v2.0.0")
 		o.patch(infrastructure, `{"version": "v2.0.0"}`)
-		tells(t, c, infrastructure.kind, infrastructure.namespace, infrastructure.name, preflighted, "True")
+		waitForCondition(t, c, infrastructure.kind, infrastructure.namespace, infrastructure.name, preflighted, "True")
 	})
 	o.t.Run("another namespace than that of clusterctl", func(t *testing.T) {
-		p := operatedProvider{"IPAMProvider", "in-cluster", "mistakes", "ipam-in-cluster", "ipam-components.yaml"}
+		p := declaredProvider{"IPAMProvider", "in-cluster", "mistakes", "ipam-in-cluster", "ipam-components.yaml"}
 		o.declare(p, version)
-		tells(t, c, p.kind, p.namespace, p.name, written, "False InstallFailed: ", "ipam-in-cluster is installed in namespace capi-ipam-in-cluster-system", "create this object in that namespace, or delete the provider first")
+		waitForCondition(t, c, p.kind, p.namespace, p.name, written, "False InstallFailed: ", "ipam-in-cluster is installed in namespace capi-ipam-in-cluster-system", "create this object in that namespace, or delete the provider first")
 	})
 	if diff := gocmp.Diff(before, o.components()); diff != "" {
 		o.t.Errorf("mistakes changed the cluster (-before +after):\n%s", diff)
@@ -166,7 +166,7 @@ func theMistakes(o *operated, c client.Client) {
 }
 
 // components returns the names of all objects that installed providers consist of.
-func (o *operated) components() []string {
+func (o *operatorCluster) components() []string {
 	o.t.Helper()
 	var all []string
 	for _, kinds := range []string{"deployments,services,serviceaccounts", "customresourcedefinitions,clusterroles,clusterrolebindings", "validatingwebhookconfigurations,mutatingwebhookconfigurations",
@@ -181,7 +181,7 @@ func (o *operated) components() []string {
 }
 
 // secret checks that a value is in no object that users read, and in no log.
-func (o *operated) secret(value string) {
+func (o *operatorCluster) secret(value string) {
 	o.t.Helper()
 	texts := map[string]string{
 		"events":    o.kubectl("", "get", "events", "-A", "-o", "yaml"),

@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
-// internet is an HTTPS proxy on the loopback interface, and all servers behind it: whatever a program requests ends there. A host that does
-// not exist refuses connections.
-type internet struct {
+// fakeNetwork is an HTTPS proxy on the loopback interface, and all servers behind it: every request of a program ends there. A host
+// that does not exist refuses connections.
+type fakeNetwork struct {
 	env []string
 
 	mu sync.Mutex
@@ -32,10 +32,10 @@ type internet struct {
 	requests []string
 }
 
-// newInternet returns an internet without a host.
-func newInternet(t *testing.T) *internet {
+// newFakeNetwork returns a network without hosts.
+func newFakeNetwork(t *testing.T) *fakeNetwork {
 	t.Helper()
-	n := &internet{hosts: map[string]http.HandlerFunc{}}
+	n := &fakeNetwork{hosts: map[string]http.HandlerFunc{}}
 	certificate, ca := serving(t)
 	servers := httptest.NewUnstartedServer(http.HandlerFunc(n.serve))
 	servers.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
@@ -51,7 +51,7 @@ func newInternet(t *testing.T) *internet {
 	return n
 }
 
-// hosts of this internet.
+// Hosts of the fakeNetwork.
 const (
 	githubAPI  = "api.github.com"
 	gitlabHost = "gitlab.example.com"
@@ -75,14 +75,14 @@ func serving(t *testing.T) (tls.Certificate, string) {
 }
 
 // set makes a host exist.
-func (n *internet) set(host string, respond http.HandlerFunc) {
+func (n *fakeNetwork) set(host string, respond http.HandlerFunc) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.hosts[host] = respond
 }
 
 // requested returns how many requests had a part of a URL.
-func (n *internet) requested(part string) int {
+func (n *fakeNetwork) requested(part string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	count := 0
@@ -94,19 +94,19 @@ func (n *internet) requested(part string) int {
 	return count
 }
 
-func (n *internet) host(name string) http.HandlerFunc {
+func (n *fakeNetwork) host(name string) http.HandlerFunc {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.hosts[name]
 }
 
-func (n *internet) record(url string) {
+func (n *fakeNetwork) record(url string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.requests = append(n.requests, url)
 }
 
-func (n *internet) serve(w http.ResponseWriter, r *http.Request) {
+func (n *fakeNetwork) serve(w http.ResponseWriter, r *http.Request) {
 	host, _, _ := strings.Cut(r.Host, ":")
 	n.record("https://" + host + r.URL.Path)
 	if respond := n.host(host); respond != nil {
@@ -117,7 +117,7 @@ func (n *internet) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // connect makes a tunnel to the server of all hosts.
-func (n *internet) connect(w http.ResponseWriter, r *http.Request, target string) {
+func (n *fakeNetwork) connect(w http.ResponseWriter, r *http.Request, target string) {
 	host, _, _ := strings.Cut(r.Host, ":")
 	if r.Method != http.MethodConnect || n.host(host) == nil {
 		n.record("https://" + host)

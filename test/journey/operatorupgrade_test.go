@@ -9,13 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// operatedProvider is a provider of the local repository, as an object.
-type operatedProvider struct{ kind, name, namespace, label, file string }
+// declaredProvider is a provider of the local repository, as an object.
+type declaredProvider struct{ kind, name, namespace, label, file string }
 
-func (p operatedProvider) object() string { return strings.ToLower(p.kind) + "/" + p.name }
+func (p declaredProvider) object() string { return strings.ToLower(p.kind) + "/" + p.name }
 
-func operatedProviders() []operatedProvider {
-	return []operatedProvider{
+func declaredProviders() []declaredProvider {
+	return []declaredProvider{
 		{"CoreProvider", "cluster-api", corePlace, "cluster-api", "core-components.yaml"},
 		{"BootstrapProvider", "kubeadm", bootstrapPlace, "bootstrap-kubeadm", "bootstrap-components.yaml"},
 		{"ControlPlaneProvider", "kubeadm", planePlace, "control-plane-kubeadm", "control-plane-components.yaml"},
@@ -24,7 +24,7 @@ func operatedProviders() []operatedProvider {
 }
 
 // declare declares a provider, with the variables of the repository's configuration.
-func (o *operated) declare(p operatedProvider, version string) {
+func (o *operatorCluster) declare(p declaredProvider, version string) {
 	o.t.Helper()
 	o.kubectl(fmt.Sprintf(`
 apiVersion: v1
@@ -43,14 +43,14 @@ spec:
 }
 
 // change changes the version of a provider, which comes from the repository.
-func (o *operated) change(p operatedProvider, version string) {
+func (o *operatorCluster) change(p declaredProvider, version string) {
 	o.t.Helper()
 	url := filepath.Join(filepath.Dir(o.tools.config), p.label, "latest", p.file)
 	o.patch(p, fmt.Sprintf(`{"version": %q, "fetchConfig": {"selector": null, "url": %q}}`, version, url))
 }
 
 // installed waits until a provider has a version, and is ready.
-func (o *operated) installed(p operatedProvider, version string) {
+func (o *operatorCluster) installed(p declaredProvider, version string) {
 	o.t.Helper()
 	o.wait("jsonpath={.status.installedVersion}="+version, p.namespace, p.object())
 	o.wait("condition=Ready", p.namespace, p.object())
@@ -63,7 +63,7 @@ func TestOperatorAdoptsAndUpgrades(t *testing.T) {
 	t.Parallel()
 	r := NewRepository(t, shared.Management(t).Tools)
 	r.Release("v2.0.0")
-	o := &operated{NewStandalone(t, r.Tools), t}
+	o := &operatorCluster{NewStandalone(t, r.Tools), t}
 	if err := r.Tools.install(t.Context(), o.kubeconfig()); err != nil {
 		t.Fatal(err)
 	}
@@ -72,13 +72,13 @@ func TestOperatorAdoptsAndUpgrades(t *testing.T) {
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
 	before, answered, unchanged := c.Snapshot(), w.Admission(), w.deploymentGenerations()
 
-	other := &operated{o.Standalone, t}
+	other := &operatorCluster{o.Standalone, t}
 	other.tools = r.Tools.withVariable(t, "CAPI_MEMORY_LIMIT", "777Mi")
 	refused := other.run("operator", "init")
 	other.tools = r.Tools
 	rejected(t, refused, "the operator would change Deployment capi-system/capi-controller-manager", "CAPI_MEMORY_LIMIT")
 	o.clusterctl("operator", "init")
-	providers := operatedProviders()
+	providers := declaredProviders()
 	for _, p := range providers {
 		o.installed(p, "v2.0.0")
 		o.says(o.kubectl("", "get", "events", "-n", p.namespace), "Adopted")

@@ -26,9 +26,12 @@ func Pools(n int) Condition {
 			case s.GetTypedPhase() != clusterv1.MachinePoolPhaseRunning || !condition.IsTrue(pool, clusterv1.ReadyCondition):
 				return fmt.Errorf("MachinePool %s is %s", pool.Name, s.Phase)
 			case len(s.NodeRefs) != int(s.Replicas) || len(pool.Spec.ProviderIDList) != int(s.Replicas):
-				return fmt.Errorf("MachinePool %s has %d replicas, %d Nodes and %d provider IDs", pool.Name, s.Replicas, len(s.NodeRefs), len(pool.Spec.ProviderIDList))
+				return fmt.Errorf("MachinePool %s has %d replicas, %d Nodes and %d provider IDs",
+					pool.Name, s.Replicas, len(s.NodeRefs), len(pool.Spec.ProviderIDList))
 			}
-			sum.Replicas, sum.ReadyReplicas, sum.AvailableReplicas = sum.Replicas+s.Replicas, sum.ReadyReplicas+s.ReadyReplicas, sum.AvailableReplicas+s.AvailableReplicas
+			sum.Replicas += s.Replicas
+			sum.ReadyReplicas += s.ReadyReplicas
+			sum.AvailableReplicas += s.AvailableReplicas
 			sum.UnavailableReplicas += s.UnavailableReplicas
 		}
 		want := clusterv1.MachinePoolStatus{Replicas: int32(n), ReadyReplicas: int32(n), AvailableReplicas: int32(n)}

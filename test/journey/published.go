@@ -31,7 +31,10 @@ type published struct {
 // publishedComponents returns the components that a management cluster of Cluster API v1.7 has, with the in-memory provider.
 func publishedComponents() []published {
 	arguments := func(gates string, more ...any) []any {
-		common := []any{"--leader-elect", "--diagnostics-address=${CAPI_DIAGNOSTICS_ADDRESS:=:8443}", "--insecure-diagnostics=${CAPI_INSECURE_DIAGNOSTICS:=false}"}
+		common := []any{
+			"--leader-elect", "--diagnostics-address=${CAPI_DIAGNOSTICS_ADDRESS:=:8443}",
+			"--insecure-diagnostics=${CAPI_INSECURE_DIAGNOSTICS:=false}",
+		}
 		if gates != "" {
 			common = append(common, "--feature-gates="+gates)
 		}
@@ -41,7 +44,8 @@ func publishedComponents() []published {
 		pools    = "MachinePool=${EXP_MACHINE_POOL:=true}"
 		topology = ",ClusterTopology=${CLUSTER_TOPOLOGY:=false}"
 		ignition = ",KubeadmBootstrapFormatIgnition=${EXP_KUBEADM_BOOTSTRAP_FORMAT_IGNITION:=false}"
-		others   = ",ClusterResourceSet=${EXP_CLUSTER_RESOURCE_SET:=true},RuntimeSDK=${EXP_RUNTIME_SDK:=false},MachineSetPreflightChecks=${EXP_MACHINE_SET_PREFLIGHT_CHECKS:=false}"
+		others   = ",ClusterResourceSet=${EXP_CLUSTER_RESOURCE_SET:=true},RuntimeSDK=${EXP_RUNTIME_SDK:=false}" +
+			",MachineSetPreflightChecks=${EXP_MACHINE_SET_PREFLIGHT_CHECKS:=false}"
 	)
 	return []published{
 		{"cluster-api", "capi-", "capi-system", "core", arguments(pools + others + topology)},
@@ -148,7 +152,9 @@ func (p published) definitions(dir string) ([]*unstructured.Unstructured, error)
 		crd.SetLabels(map[string]string{"cluster.x-k8s.io/provider": p.label, "cluster.x-k8s.io/v1beta1": storageVersion(crd)})
 		conversion := map[string]any{"strategy": "Webhook", "webhook": map[string]any{
 			"conversionReviewVersions": []any{"v1", "v1beta1"},
-			"clientConfig":             map[string]any{"service": map[string]any{"namespace": p.namespace, "name": p.prefix + "webhook-service", "path": "/convert"}},
+			"clientConfig": map[string]any{
+				"service": map[string]any{"namespace": p.namespace, "name": p.prefix + "webhook-service", "path": "/convert"},
+			},
 		}}
 		if err := unstructured.SetNestedMap(crd.Object, conversion, "spec", "conversion"); err != nil {
 			return nil, err
@@ -191,7 +197,8 @@ func (p published) deployment(o *unstructured.Unstructured) error {
 	container := containers[0].(map[string]any)
 	container["args"] = p.arguments
 	delete(container, "resources")
-	container["env"] = slices.DeleteFunc(container["env"].([]any), func(v any) bool { return v.(map[string]any)["name"] == "CONTAINER_MEMORY_LIMIT" })
+	container["env"] = slices.DeleteFunc(container["env"].([]any),
+		func(v any) bool { return v.(map[string]any)["name"] == "CONTAINER_MEMORY_LIMIT" })
 	container["volumeMounts"] = []any{map[string]any{"name": "cert", "mountPath": "/tmp/k8s-webhook-server/serving-certs", "readOnly": true}}
 	pod["volumes"] = []any{map[string]any{"name": "cert", "secret": map[string]any{"secretName": p.secret()}}}
 	pod["terminationGracePeriodSeconds"] = int64(10)

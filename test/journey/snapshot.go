@@ -98,32 +98,38 @@ func identities(machines []clusterv1.Machine) map[string]string {
 func (p *Snapshot) String() string {
 	b := &strings.Builder{}
 	c := p.Cluster
-	fmt.Fprintf(b, "Cluster %s: phase %s, generation %d of %d observed%s\n", c.Name, c.Status.Phase, c.Status.ObservedGeneration, c.Generation, falseConditions(c.Status.Conditions))
+	fmt.Fprintf(b, "Cluster %s: phase %s, generation %d of %d observed%s\n",
+		c.Name, c.Status.Phase, c.Status.ObservedGeneration, c.Generation, falseConditions(c.Status.Conditions))
 	for _, k := range p.ControlPlanes.Items {
 		s := k.Status
 		fmt.Fprintf(b, "KubeadmControlPlane %s: %d of %v replicas, %d ready, %d updated, version %v of %s, initialized %t%s\n",
-			k.Name, s.Replicas, value(k.Spec.Replicas), s.ReadyReplicas, s.UpdatedReplicas, value(s.Version), k.Spec.Version, s.Initialized, falseConditions(s.Conditions))
+			k.Name, s.Replicas, value(k.Spec.Replicas), s.ReadyReplicas, s.UpdatedReplicas, value(s.Version), k.Spec.Version,
+			s.Initialized, falseConditions(s.Conditions))
 	}
 	for _, d := range p.Deployments.Items {
 		s := d.Status
 		fmt.Fprintf(b, "MachineDeployment %s: phase %s, %d of %v replicas, %d ready, %d updated, %d available, version %v%s\n",
-			d.Name, s.Phase, s.Replicas, value(d.Spec.Replicas), s.ReadyReplicas, s.UpdatedReplicas, s.AvailableReplicas, value(d.Spec.Template.Spec.Version), falseConditions(s.Conditions))
+			d.Name, s.Phase, s.Replicas, value(d.Spec.Replicas), s.ReadyReplicas, s.UpdatedReplicas, s.AvailableReplicas,
+			value(d.Spec.Template.Spec.Version), falseConditions(s.Conditions))
 	}
 	for _, m := range p.Sets.Items {
 		fmt.Fprintf(b, "MachineSet %s: %d of %v replicas, %d ready, version %v%s\n",
-			m.Name, m.Status.Replicas, value(m.Spec.Replicas), m.Status.ReadyReplicas, value(m.Spec.Template.Spec.Version), falseConditions(m.Status.Conditions))
+			m.Name, m.Status.Replicas, value(m.Spec.Replicas), m.Status.ReadyReplicas, value(m.Spec.Template.Spec.Version),
+			falseConditions(m.Status.Conditions))
 	}
 	for _, m := range p.Pools.Items {
 		s := m.Status
 		fmt.Fprintf(b, "MachinePool %s: phase %s, %d of %v replicas, %d ready, %d available, %d Nodes, version %v%s\n",
-			m.Name, s.Phase, s.Replicas, value(m.Spec.Replicas), s.ReadyReplicas, s.AvailableReplicas, len(s.NodeRefs), value(m.Spec.Template.Spec.Version), falseConditions(s.Conditions))
+			m.Name, s.Phase, s.Replicas, value(m.Spec.Replicas), s.ReadyReplicas, s.AvailableReplicas, len(s.NodeRefs),
+			value(m.Spec.Template.Spec.Version), falseConditions(s.Conditions))
 	}
 	for _, m := range append(p.ControlPlane(), p.Workers()...) {
 		node := "none"
 		if m.Status.NodeRef != nil {
 			node = m.Status.NodeRef.Name
 		}
-		fmt.Fprintf(b, "Machine %s: phase %s, version %v, Node %s, finalizers %v%s\n", m.Name, m.Status.Phase, value(m.Spec.Version), node, m.Finalizers, falseConditions(m.Status.Conditions))
+		fmt.Fprintf(b, "Machine %s: phase %s, version %v, Node %s, finalizers %v%s\n",
+			m.Name, m.Status.Phase, value(m.Spec.Version), node, m.Finalizers, falseConditions(m.Status.Conditions))
 	}
 	return b.String()
 }

@@ -58,7 +58,8 @@ func (s *Standalone) kubeconfig() string { return filepath.Join(s.directory, "ku
 // launch starts the program and waits until it reports that it is ready.
 func (s *Standalone) launch() {
 	s.t.Helper()
-	s.running = exec.Command(s.tools.Capi, "serve", "--data-dir", filepath.Join(s.directory, "data"), //nolint:noctx // It is killed, or exits with this process.
+	//nolint:noctx // It is killed, or exits with this process.
+	s.running = exec.Command(s.tools.Capi, "serve", "--data-dir", filepath.Join(s.directory, "data"),
 		"--secure-port", "0", "--kubeconfig", s.kubeconfig(), "--unsafe-no-fsync")
 	s.running.SysProcAttr = dieWithParent()
 	s.running.Env = append(os.Environ(), s.env...)

@@ -128,7 +128,7 @@ func (c *Subject) Delete() {
 }
 
 // Gone deletes the Cluster and waits until nothing is left: in the management cluster, where the namespace has the same
-// objects as before, and in the simulated cloud, where the API server does not respond any more.
+// objects as before, and in the simulated cloud, where the API server no longer responds.
 func (c *Subject) Gone() {
 	c.t.Helper()
 	workload := c.Workload()

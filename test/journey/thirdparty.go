@@ -111,8 +111,10 @@ func (w *World) newThirdParty() (*thirdParty, ctrl.Manager) {
 	}
 	mgr, err := ctrl.NewManager(w.Config, ctrl.Options{
 		Scheme: w.Client.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{w.Namespace: {}}},
-		Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true, DisableFor: []client.Object{&corev1.Node{}, &corev1.Secret{}}}},
+		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{w.Namespace: {}}},
+		Client: client.Options{
+			Cache: &client.CacheOptions{Unstructured: true, DisableFor: []client.Object{&corev1.Node{}, &corev1.Secret{}}},
+		},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {
@@ -171,7 +173,8 @@ func (f *thirdParty) controlPlane(ctx context.Context, o *unstructured.Unstructu
 		return err
 	}
 	version, _, err := unstructured.NestedString(o.Object, "spec", "version")
-	return errors.Join(err, f.setStatus(ctx, o, map[string]any{"initialized": true, "ready": true, "version": version, "externalManagedControlPlane": true}))
+	return errors.Join(err,
+		f.setStatus(ctx, o, map[string]any{"initialized": true, "ready": true, "version": version, "externalManagedControlPlane": true}))
 }
 
 // config creates bootstrap data without content.

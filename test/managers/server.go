@@ -62,7 +62,8 @@ func StartServer(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{Options: o, Kubeconfig: filepath.Join(o.Dir, "kubeconfig")}
 	args := []string{
-		"serve", "--components=" + strconv.FormatBool(o.Components), "--unsafe-no-fsync", "--data-dir", data, "--secure-port", "0", "--kubeconfig", s.Kubeconfig,
+		"serve", "--components=" + strconv.FormatBool(o.Components),
+		"--unsafe-no-fsync", "--data-dir", data, "--secure-port", "0", "--kubeconfig", s.Kubeconfig,
 	}
 	if o.AuditLog != "" {
 		args = append(args, "--audit-log-path", o.AuditLog)

@@ -142,7 +142,7 @@ func (w *world) machines() map[string]bool {
 	return found
 }
 
-// changed is true when one of these Machines does not exist any more.
+// changed is true when one of these Machines no longer exists.
 func changed(machines map[string]bool) scenario.Condition {
 	return func(now history.State) error {
 		left := 0

@@ -21,7 +21,7 @@ const (
 	// DeletedReason means that the subject of the condition is gone.
 	DeletedReason = "Deleted"
 
-	// IncorrectExternalRefReason means that a referenced object does not exist or cannot be used.
+	// IncorrectExternalRefReason means that a referenced object does not exist or is invalid.
 	IncorrectExternalRefReason = "IncorrectExternalRef"
 
 	// WaitingForInfrastructureFallbackReason is used while an infrastructure object is not ready and gives no reason.
@@ -196,7 +196,7 @@ const (
 	// TooManyUnhealthyReason means that the limit of the health check is exceeded.
 	TooManyUnhealthyReason = "TooManyUnhealthy"
 
-	// WorkloadClusterUnreachableReason means that the API server of the workload cluster does not answer, so that the Nodes are
+	// WorkloadClusterUnreachableReason means that the API server of the workload cluster is unreachable, so that the Nodes are
 	// unknown. Only Machines with the annotation cluster.x-k8s.io/remediate-machine are remediated.
 	WorkloadClusterUnreachableReason = "WorkloadClusterUnreachable"
 )

@@ -57,7 +57,7 @@ const (
 	ComponentsCustomizationErrorReason = "ComponentsCustomizationError"
 	// ComponentsRefusedReason: the components contain what no provider needs.
 	ComponentsRefusedReason = "ComponentsRefused"
-	// ComponentsUpgradeErrorReason: the upgrade failed; the former version was put back.
+	// ComponentsUpgradeErrorReason: the upgrade failed and was rolled back.
 	ComponentsUpgradeErrorReason = "ComponentsUpgradeError"
 	// OldComponentsDeletionErrorReason: components cannot be deleted.
 	OldComponentsDeletionErrorReason = "OldComponentsDeletionError"

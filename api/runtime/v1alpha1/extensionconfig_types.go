@@ -22,8 +22,8 @@ const (
 	// PendingHooksAnnotation on a Cluster lists, sorted and separated by commas, the hooks that are still to be called.
 	PendingHooksAnnotation = "runtime.cluster.x-k8s.io/pending-hooks"
 
-	// CacheableAnnotation on an ExtensionConfig promises that responses of its extensions to the hooks of topology mutation depend on nothing
-	// but the request until the ExtensionConfig changes; presence counts. An upgrade of the server has to change the spec, for example a
+	// CacheableAnnotation on an ExtensionConfig promises that responses of its extensions to the hooks of topology mutation depend only on
+	// the request until the ExtensionConfig changes; presence counts. An upgrade of the server has to change the spec, for example a
 	// setting with its version. It is not part of Cluster API v1.7.
 	CacheableAnnotation = "runtime.cluster.x-k8s.io/cacheable"
 

@@ -30,7 +30,8 @@ func NewCmd(f *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clusterctl",
 		Short: "clusterctl controls the lifecycle of a Cluster API management cluster",
-		Long:  "Get started with Cluster API using clusterctl to create a management cluster, install providers,\nand create templates for your workload clusters.",
+		Long: "Get started with Cluster API using clusterctl to create a management cluster, install providers,\n" +
+			"and create templates for your workload clusters.",
 		Example: `  # Turn a Kubernetes cluster into a management cluster
   clusterctl init --infrastructure in-memory
 
@@ -47,7 +48,8 @@ func NewCmd(f *factory.Factory) *cobra.Command {
 	cmd.SetOut(f.IO.Out)
 	cmd.SetErr(f.IO.Err)
 	cmd.SetFlagErrorFunc(flagError)
-	cmd.PersistentFlags().StringVar(&f.ConfigPath, "config", "", "Configuration `file` or URL (default $XDG_CONFIG_HOME/cluster-api/clusterctl.yaml)")
+	cmd.PersistentFlags().StringVar(&f.ConfigPath, "config", "",
+		"Configuration `file` or URL (default $XDG_CONFIG_HOME/cluster-api/clusterctl.yaml)")
 	cmd.PersistentFlags().IntVarP(&f.IO.Verbosity, "v", "v", 0, "Log verbosity `level`; overrides the variable CLUSTERCTL_LOG_LEVEL")
 	cmd.PersistentFlags().BoolVarP(&f.IO.Quiet, "quiet", "q", false, "Print only results, warnings and errors")
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return prepare(cmd, f) }

@@ -62,12 +62,13 @@ func newAlpha(f *factory.Factory) *cobra.Command {
 		Short:   "Manage the rollout of a cluster-api resource",
 		Long:    "Restart, pause, resume and undo the rollouts of MachineDeployments and KubeadmControlPlanes.",
 		Example: "  # Roll a MachineDeployment back to the previous revision\n  clusterctl alpha rollout undo machinedeployment/my-md-0",
-	}, rollout.NewCmdRestart(f, nil), rollout.NewCmdPause(f, nil), rollout.NewCmdResume(f, nil), rollout.NewCmdUndo(f, nil)), verb(&cobra.Command{
-		Use:     "topology SUBCOMMAND",
-		Short:   "Commands for clusters that use managed topologies",
-		Long:    "Show the effects of changes on Clusters that have a ClusterClass.",
-		Example: "  # Show what a changed ClusterClass changes\n  clusterctl alpha topology plan -f modified-class.yaml -o plan",
-	}, topologyplan.NewCmd(f, nil)))
+	}, rollout.NewCmdRestart(f, nil), rollout.NewCmdPause(f, nil), rollout.NewCmdResume(f, nil), rollout.NewCmdUndo(f, nil)),
+		verb(&cobra.Command{
+			Use:     "topology SUBCOMMAND",
+			Short:   "Commands for clusters that use managed topologies",
+			Long:    "Show the effects of changes on Clusters that have a ClusterClass.",
+			Example: "  # Show what a changed ClusterClass changes\n  clusterctl alpha topology plan -f modified-class.yaml -o plan",
+		}, topologyplan.NewCmd(f, nil)))
 }
 
 func newCheck(f *factory.Factory) *cobra.Command {
@@ -145,18 +146,20 @@ With a link to clusterctl that is named kubectl-operator, ` + "`kubectl operator
 
 func newOperatorUpgrade(f *factory.Factory) *cobra.Command {
 	return verb(&cobra.Command{
-		Use:     "upgrade",
-		Short:   "Upgrade declared providers",
-		Long:    "Upgrade declared providers: show which versions there are, and change the objects.",
-		Example: "  # Show the versions that the providers can be upgraded to\n  clusterctl operator upgrade plan\n\n  # Upgrade the operator and all providers\n  clusterctl operator upgrade apply --contract v1beta1",
+		Use:   "upgrade",
+		Short: "Upgrade declared providers",
+		Long:  "Upgrade declared providers: show which versions there are, and change the objects.",
+		Example: "  # Show the versions that the providers can be upgraded to\n  clusterctl operator upgrade plan\n\n" +
+			"  # Upgrade the operator and all providers\n  clusterctl operator upgrade apply --contract v1beta1",
 	}, plan.NewCmd(f, nil), operatorupgrade.NewCmd(f, nil))
 }
 
 func newUpgrade(f *factory.Factory) *cobra.Command {
 	return verb(&cobra.Command{
-		Use:     "upgrade",
-		Short:   "Upgrade core and provider components in a management cluster",
-		Long:    "Upgrade the providers of a management cluster: show which versions there are, and install them.",
-		Example: "  # Show the versions that the providers can be upgraded to\n  clusterctl upgrade plan\n\n  # Upgrade all providers\n  clusterctl upgrade apply --contract v1beta1",
+		Use:   "upgrade",
+		Short: "Upgrade core and provider components in a management cluster",
+		Long:  "Upgrade the providers of a management cluster: show which versions there are, and install them.",
+		Example: "  # Show the versions that the providers can be upgraded to\n  clusterctl upgrade plan\n\n" +
+			"  # Upgrade all providers\n  clusterctl upgrade apply --contract v1beta1",
 	}, plan.NewCmd(f, nil), apply.NewCmd(f, nil), upgradeoperator.NewCmd(f, nil))
 }

@@ -39,12 +39,16 @@ const (
 
 // Read returns the input of Explain for a Cluster. The Cluster is missing among its objects if it does not exist.
 func Read(ctx context.Context, c client.Client, cluster types.NamespacedName, now time.Time) (explain.Input, error) {
-	r := &reader{client: c, in: explain.Input{Cluster: cluster, Now: now, ProviderOf: map[schema.GroupKind]string{}, NoKind: map[schema.GroupKind]bool{}}}
+	r := &reader{
+		client: c,
+		in:     explain.Input{Cluster: cluster, Now: now, ProviderOf: map[schema.GroupKind]string{}, NoKind: map[schema.GroupKind]bool{}},
+	}
 	var claims, sets unstructured.UnstructuredList
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		var err error
-		r.in.Objects, err = snapshot.Read(groupCtx, c, cluster, tree.Options{MachineSets: true, ResourceSets: true, HealthChecks: true, Templates: true})
+		r.in.Objects, err = snapshot.Read(groupCtx, c, cluster,
+			tree.Options{MachineSets: true, ResourceSets: true, HealthChecks: true, Templates: true})
 		return err
 	})
 	for what, read := range map[string]func(context.Context) error{
@@ -95,7 +99,9 @@ func (r *reader) note(what string, err error) error {
 	}
 }
 
-func (r *reader) list(list *unstructured.UnstructuredList, kind schema.GroupVersionKind, opts ...client.ListOption) func(context.Context) error {
+func (r *reader) list(
+	list *unstructured.UnstructuredList, kind schema.GroupVersionKind, opts ...client.ListOption,
+) func(context.Context) error {
 	return func(ctx context.Context) error {
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		return r.client.List(ctx, list, opts...)
@@ -104,7 +110,9 @@ func (r *reader) list(list *unstructured.UnstructuredList, kind schema.GroupVers
 
 // definitions reads the metadata of the providers' CustomResourceDefinitions.
 func (r *reader) definitions(ctx context.Context) error {
-	partial := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinitionList"}}
+	partial := &metav1.PartialObjectMetadataList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinitionList"},
+	}
 	if err := r.client.List(ctx, partial, client.HasLabels{providerLabel}); err != nil {
 		return err
 	}
@@ -150,7 +158,8 @@ func (r *reader) events(ctx context.Context) error {
 	next := ""
 	for len(r.in.Events) < maxEvents {
 		list := &corev1.EventList{}
-		err := r.client.List(ctx, list, client.InNamespace(r.in.Cluster.Namespace), client.MatchingFields{"type": corev1.EventTypeWarning}, client.Limit(pageSize), client.Continue(next))
+		err := r.client.List(ctx, list, client.InNamespace(r.in.Cluster.Namespace),
+			client.MatchingFields{"type": corev1.EventTypeWarning}, client.Limit(pageSize), client.Continue(next))
 		if apierrors.IsResourceExpired(err) {
 			return nil // Events changed while they were read; what was read is enough.
 		}

@@ -216,7 +216,8 @@ func (v *vertex) rank(path []string) error {
 	case visited:
 		return nil
 	case visiting:
-		return fmt.Errorf("cannot order the objects to move, because some own each other: %s: correct their owner references", strings.Join(path, " is owned by "))
+		return fmt.Errorf("cannot order the objects to move, because some own each other: %s: correct their owner references",
+			strings.Join(path, " is owned by "))
 	}
 	v.state = visiting
 	for _, o := range v.owners {

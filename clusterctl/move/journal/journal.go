@@ -64,13 +64,21 @@ func Read(ctx context.Context, s *side.Side, namespace string) (*Entry, error) {
 		return nil, err
 	}
 	d := cm.Data
-	e := &Entry{ID: d["id"], Source: d["source"], Target: d["target"], SourceHost: d["sourceHost"], TargetHost: d["targetHost"], Phase: Phase(d["phase"]),
-		Created: cm.CreationTimestamp.Time}
+	e := &Entry{
+		ID:         d["id"],
+		Source:     d["source"],
+		Target:     d["target"],
+		SourceHost: d["sourceHost"],
+		TargetHost: d["targetHost"],
+		Phase:      Phase(d["phase"]),
+		Created:    cm.CreationTimestamp.Time,
+	}
 	switch e.Phase {
 	case Copying, Removing, Resuming:
 		return e, nil
 	}
-	return nil, fmt.Errorf("invalid journal: ConfigMap %s/%s of the %s cluster has phase %q: it was changed, or belongs to a newer clusterctl", namespace, Name, s.Name, e.Phase)
+	return nil, fmt.Errorf("invalid journal: ConfigMap %s/%s of the %s cluster has phase %q: it was changed, or belongs to a newer clusterctl",
+		namespace, Name, s.Name, e.Phase)
 }
 
 // Write records the entry. An entry of another move is never replaced.
@@ -85,7 +93,8 @@ func Write(ctx context.Context, s *side.Side, namespace string, e Entry) error {
 			return err
 		}
 		if cm.Data["id"] != e.ID {
-			return fmt.Errorf("ConfigMap %s/%s belongs to another move, to %s: wait until it ends, or continue it", namespace, Name, cm.Data["targetHost"])
+			return fmt.Errorf("ConfigMap %s/%s belongs to another move, to %s: wait until it ends, or continue it",
+				namespace, Name, cm.Data["targetHost"])
 		}
 		if cm.Data["phase"] == string(e.Phase) {
 			return nil

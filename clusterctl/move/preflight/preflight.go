@@ -135,9 +135,11 @@ func providers(in Input) []string {
 		installed := in.Target.Of(p.GetProviderType(), p.ProviderName)
 		switch {
 		case len(installed) == 0:
-			problems = append(problems, fmt.Sprintf("the target cluster does not have provider %s: install it with `clusterctl init`", p.ManifestLabel()))
+			problems = append(problems,
+				fmt.Sprintf("the target cluster does not have provider %s: install it with `clusterctl init`", p.ManifestLabel()))
 		case !slices.ContainsFunc(installed, func(t clusterctlv1.Provider) bool { return !older(t.Version, p.Version) }):
-			problems = append(problems, fmt.Sprintf("provider %s has version %s in the target cluster, older than %s in the source cluster: upgrade it", p.ManifestLabel(), installed[0].Version, p.Version))
+			problems = append(problems, fmt.Sprintf("provider %s has version %s in the target cluster, "+
+				"older than %s in the source cluster: upgrade it", p.ManifestLabel(), installed[0].Version, p.Version))
 		}
 	}
 	return problems
@@ -160,7 +162,8 @@ func kinds(in Input) []string {
 		}
 		seen[kind] = true
 		if !in.Served(kind) {
-			problems = append(problems, fmt.Sprintf("the target cluster does not serve kind %s of %s, which %s has: install its provider, or upgrade it", kind.Kind, kind.GroupVersion(), n.Key()))
+			problems = append(problems, fmt.Sprintf("the target cluster does not serve kind %s of %s, which %s has: "+
+				"install its provider, or upgrade it", kind.Kind, kind.GroupVersion(), n.Key()))
 		}
 	}
 	return problems
@@ -174,7 +177,8 @@ func occupied(in Input) []string {
 	}
 	for _, o := range in.Existing {
 		if moved[o.Key()] && !o.Paused() && pause.By(o) != in.ID {
-			problems = append(problems, fmt.Sprintf("the target cluster already has %s, and it is not paused: delete or rename it, or set its spec.paused if the move shall replace it", o.Key()))
+			problems = append(problems, fmt.Sprintf("the target cluster already has %s, and it is not paused: "+
+				"delete or rename it, or set its spec.paused if the move shall replace it", o.Key()))
 		}
 	}
 	return problems

@@ -172,7 +172,9 @@ func (c *Copier) read(ctx context.Context, desired *unstructured.Unstructured) (
 	return found, err
 }
 
-func (c *Copier) attempt(ctx context.Context, n *graph.Node, desired, current *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (c *Copier) attempt(
+	ctx context.Context, n *graph.Node, desired, current *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
 	switch {
 	case current == nil:
 		current = desired.DeepCopy()

@@ -26,7 +26,10 @@ func Moved(o graph.Object, id string) bool {
 }
 
 // serverFields are set by API servers.
-var serverFields = []string{"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink", "managedFields"}
+var serverFields = []string{
+	"uid", "resourceVersion", "generation", "selfLink", "managedFields",
+	"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+}
 
 // Desired returns the object as it is written to the target. References to owners that the target does not have are
 // dropped, because the target's garbage collector would delete the object; uid returns the UID of an owner in the target.

@@ -123,9 +123,10 @@ func (r *Remover) refresh(ctx context.Context, n *graph.Node) (gone bool, err er
 func (r *Remover) deleteAll(ctx context.Context, c collection, nodes []*graph.Node) error {
 	kind := &unstructured.Unstructured{}
 	kind.SetGroupVersionKind(c.kind.GroupVersionKind)
-	err := r.Source.Do(ctx, fmt.Sprintf("delete the moved objects of kind %s in namespace %s", c.kind.Kind, c.namespace), func(ctx context.Context) error {
-		return r.Source.DeleteAllOf(ctx, kind, client.InNamespace(c.namespace), client.MatchingLabels{MovedLabel: r.ID})
-	})
+	err := r.Source.Do(ctx, fmt.Sprintf("delete the moved objects of kind %s in namespace %s", c.kind.Kind, c.namespace),
+		func(ctx context.Context) error {
+			return r.Source.DeleteAllOf(ctx, kind, client.InNamespace(c.namespace), client.MatchingLabels{MovedLabel: r.ID})
+		})
 	if !apierrors.IsForbidden(err) && !apierrors.IsMethodNotSupported(err) {
 		return err
 	}

@@ -6,7 +6,10 @@
 //	err = s.AddExtensionHandler(server.ExtensionHandler{
 //		Hook:        runtimehooksv1.BeforeClusterCreate,
 //		Name:        "before-cluster-create",
-//		HandlerFunc: func(ctx context.Context, request *runtimehooksv1.BeforeClusterCreateRequest, response *runtimehooksv1.BeforeClusterCreateResponse) {},
+//		HandlerFunc: func(
+//			ctx context.Context, request *runtimehooksv1.BeforeClusterCreateRequest, response *runtimehooksv1.BeforeClusterCreateResponse,
+//		) {
+//		},
 //	})
 //	...
 //	err = s.Start(ctx)

@@ -113,7 +113,9 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request, into runtime.Obje
 }
 
 // run calls the extension. After a panic, nothing that it wrote into the response counts.
-func (h *handler) run(ctx context.Context, request runtime.Object, response runtimehooksv1.ResponseObject) (out runtimehooksv1.ResponseObject) {
+func (h *handler) run(
+	ctx context.Context, request runtime.Object, response runtimehooksv1.ResponseObject,
+) (out runtimehooksv1.ResponseObject) {
 	kind := response.GetObjectKind().GroupVersionKind()
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -15,7 +15,9 @@ import (
 
 // MutateFunc changes a template. variables are those of the request, overridden by those of the template. An error fails the request; it
 // must be deterministic, because users see it.
-type MutateFunc = func(ctx context.Context, template runtime.Object, variables map[string]apiextensionsv1.JSON, holder runtimehooksv1.HolderReference) error
+type MutateFunc = func(
+	ctx context.Context, template runtime.Object, variables map[string]apiextensionsv1.JSON, holder runtimehooksv1.HolderReference,
+) error
 
 // WalkTemplatesOption changes WalkTemplates.
 type WalkTemplatesOption interface {
@@ -82,7 +84,8 @@ func (o *WalkTemplatesOptions) walk(
 	case runtime.IsNotRegisteredError(err) && !o.failForUnknownTypes:
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("cannot decode the template for %s of %s %s: %w", item.HolderReference.FieldPath, item.HolderReference.Kind, item.HolderReference.Name, err)
+		return nil, fmt.Errorf("cannot decode the template for %s of %s %s: %w",
+			item.HolderReference.FieldPath, item.HolderReference.Kind, item.HolderReference.Name, err)
 	}
 	variables, err := MergeVariableMaps(global, ToMap(item.Variables))
 	if err != nil {
@@ -126,5 +129,6 @@ func (o *WalkTemplatesOptions) patch(raw, before, after []byte) ([]byte, error) 
 		}
 		return json.Marshal(operations)
 	}
-	return nil, fmt.Errorf("the format is %q, but must be %s or %s", o.patchFormat, runtimehooksv1.JSONPatchType, runtimehooksv1.JSONMergePatchType)
+	return nil, fmt.Errorf("the format is %q, but must be %s or %s",
+		o.patchFormat, runtimehooksv1.JSONPatchType, runtimehooksv1.JSONMergePatchType)
 }

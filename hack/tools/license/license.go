@@ -39,7 +39,8 @@ type Package struct {
 // Linked lists the packages that the programs of a module link, without the standard library and modules of this repository,
 // which have no version. dir is a directory of the module, patterns select the programs.
 func Linked(ctx context.Context, dir string, patterns ...string) ([]Package, error) {
-	const format = `{{with .Module}}{{if .Replace}}{{.Path}}@{{.Replace.Version}}{{else}}{{.Path}}@{{.Version}}{{end}}	{{.Dir}}	{{$.Dir}}{{end}}`
+	const format = `{{with .Module}}{{if .Replace}}{{.Path}}@{{.Replace.Version}}{{else}}{{.Path}}@{{.Version}}{{end}}` +
+		`	{{.Dir}}	{{$.Dir}}{{end}}`
 	list := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", "-f", format, "--"}, patterns...)...)
 	list.Dir = dir
 	var out, problem bytes.Buffer

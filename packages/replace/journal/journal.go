@@ -73,7 +73,8 @@ func List(ctx context.Context, c client.Reader) (map[client.ObjectKey]*Entry, er
 		}
 		entry, err := read(head, secrets)
 		if err != nil {
-			return nil, fmt.Errorf("invalid journal of an interrupted upgrade, Secret %s: %w: it was changed, or belongs to a newer clusterctl", key, err)
+			return nil, fmt.Errorf("invalid journal of an interrupted upgrade, Secret %s: %w: it was changed, or belongs to a newer clusterctl",
+				key, err)
 		}
 		entries[client.ObjectKeyFromObject(&entry.Provider)] = entry
 	}

@@ -77,7 +77,10 @@ func Normal(o *unstructured.Unstructured) *unstructured.Unstructured {
 func Snapshot(o *unstructured.Unstructured) unstructured.Unstructured {
 	out := o.DeepCopy()
 	delete(out.Object, "status")
-	for _, field := range []string{"managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
+	for _, field := range []string{
+		"managedFields", "resourceVersion", "uid", "generation", "selfLink",
+		"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+	} {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}
 	return *out

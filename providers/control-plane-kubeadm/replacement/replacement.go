@@ -25,7 +25,9 @@ func Kind() schema.GroupKind {
 
 // Reasons returns why a KubeadmControlPlane replaces a Machine; nothing if it does not. It reads the bootstrap and infrastructure
 // objects of the Machine. As in the controller, those that do not exist are not compared.
-func Reasons(ctx context.Context, reader client.Reader, controlPlane *unstructured.Unstructured, machine *clusterv1.Machine, now time.Time) ([]string, error) {
+func Reasons(
+	ctx context.Context, reader client.Reader, controlPlane *unstructured.Unstructured, machine *clusterv1.Machine, now time.Time,
+) ([]string, error) {
 	kcp := &controlplanev1.KubeadmControlPlane{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(controlPlane.Object, kcp); err != nil {
 		return nil, fmt.Errorf("decoding KubeadmControlPlane %s: %w", client.ObjectKeyFromObject(controlPlane), err)
@@ -50,7 +52,9 @@ func Reasons(ctx context.Context, reader client.Reader, controlPlane *unstructur
 }
 
 // referenced returns nil if the object does not exist.
-func referenced(ctx context.Context, reader client.Reader, ref *corev1.ObjectReference, namespace string) (*unstructured.Unstructured, error) {
+func referenced(
+	ctx context.Context, reader client.Reader, ref *corev1.ObjectReference, namespace string,
+) (*unstructured.Unstructured, error) {
 	if ref == nil || ref.Name == "" {
 		return nil, nil
 	}

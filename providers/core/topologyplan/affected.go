@@ -14,7 +14,9 @@ import (
 
 // affected returns the ClusterClasses that are in the input or refer to templates in it, and the Clusters that are in the input or have
 // one of these classes, each sorted.
-func (w *World) affected(ctx context.Context, namespace string, input []*unstructured.Unstructured) (classes, clusters []client.ObjectKey, err error) {
+func (w *World) affected(
+	ctx context.Context, namespace string, input []*unstructured.Unstructured,
+) (classes, clusters []client.ObjectKey, err error) {
 	given := sets.New[string]()
 	for _, u := range input {
 		given.Insert(u.GetKind() + "/" + u.GetName())

@@ -159,7 +159,8 @@ func (i intake) addClass(ctx context.Context, live, merged *unstructured.Unstruc
 	class.Generation++
 	class.ResourceVersion = ""
 	if class.Status.Variables, err = variables.Merge(append(
-		[]variables.Source{{From: clusterv1.VariableDefinitionFromInline, Variables: class.Spec.Variables}}, discovered(old, class)...)...); err != nil {
+		[]variables.Source{{From: clusterv1.VariableDefinitionFromInline, Variables: class.Spec.Variables}},
+		discovered(old, class)...)...); err != nil {
 		return fmt.Errorf("merging the variables: %w", err)
 	}
 	class.Status.ObservedGeneration = class.Generation

@@ -28,7 +28,9 @@ func (w *World) defineKinds(objects []*unstructured.Unstructured) error {
 			versions[kind.GroupKind()] = append(all, kind.Version)
 		}
 	}
-	for _, kind := range []string{"Cluster", "ClusterClass", "Machine", "MachineSet", "MachineDeployment", "MachinePool", "MachineHealthCheck"} {
+	for _, kind := range []string{
+		"Cluster", "ClusterClass", "Machine", "MachineSet", "MachineDeployment", "MachinePool", "MachineHealthCheck",
+	} {
 		add(clusterv1.GroupVersion.WithKind(kind))
 	}
 	defined := map[string]bool{}

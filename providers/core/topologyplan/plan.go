@@ -18,7 +18,7 @@ import (
 
 // Input is what is planned.
 type Input struct {
-	// Objects are to be applied. All must be in Namespace, with at most one Cluster, one ClusterClass, and one API version of each kind.
+	// Objects to apply. All must be in Namespace, with at most one Cluster, one ClusterClass, and one API version of each kind.
 	Objects []*unstructured.Unstructured
 	// Namespace is the namespace of the plan.
 	Namespace string
@@ -41,7 +41,9 @@ type Input struct {
 }
 
 // Outdated returns why a control plane replaces one of its Machines; nothing if it does not. It reads what the Machine refers to.
-type Outdated func(ctx context.Context, reader client.Reader, controlPlane *unstructured.Unstructured, machine *clusterv1.Machine, now time.Time) ([]string, error)
+type Outdated func(
+	ctx context.Context, reader client.Reader, controlPlane *unstructured.Unstructured, machine *clusterv1.Machine, now time.Time,
+) ([]string, error)
 
 // Plan is what the topology controller does after the objects have been applied.
 type Plan struct {
@@ -155,10 +157,12 @@ func (in Input) check() error {
 	for _, u := range in.Objects {
 		kind := u.GroupVersionKind()
 		if u.GetNamespace() != in.Namespace && u.GetKind() != definitionKind {
-			return fmt.Errorf("%s %s is in namespace %s: all objects of a plan must be in one namespace, %s", u.GetKind(), u.GetName(), u.GetNamespace(), in.Namespace)
+			return fmt.Errorf("%s %s is in namespace %s: all objects of a plan must be in one namespace, %s",
+				u.GetKind(), u.GetName(), u.GetNamespace(), in.Namespace)
 		}
 		if known := versions[kind.GroupKind()]; known != "" && known != kind.Version {
-			return fmt.Errorf("%s %s has version %s, others have %s: all objects of a kind must have one version", u.GetKind(), u.GetName(), kind.Version, known)
+			return fmt.Errorf("%s %s has version %s, others have %s: all objects of a kind must have one version",
+				u.GetKind(), u.GetName(), kind.Version, known)
 		}
 		versions[kind.GroupKind()] = kind.Version
 		if kind.Group == clusterv1.GroupVersion.Group {

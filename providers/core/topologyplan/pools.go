@@ -25,7 +25,12 @@ func (p *prediction) poolRollouts(ctx context.Context, changes []Change) ([]Roll
 		pool := &pools.Items[i]
 		if reasons := poolReasons(pool, changes); len(reasons) > 0 {
 			found = append(found, Rollout{
-				Kind: "MachinePool", Name: pool.Name, Kept: int(pool.Status.Replicas), Reasons: reasons, Unknown: true, Held: pausedObject(pool.Annotations),
+				Kind:    "MachinePool",
+				Name:    pool.Name,
+				Kept:    int(pool.Status.Replicas),
+				Reasons: reasons,
+				Unknown: true,
+				Held:    pausedObject(pool.Annotations),
 			})
 		}
 	}
@@ -62,7 +67,8 @@ func poolReasons(pool *clusterv1.MachinePool, changes []Change) []string {
 // machineFields returns those fields of a MachinePool that machines are created from.
 func machineFields(fields []string) []string {
 	return slices.DeleteFunc(templateFields(fields, "spec.failureDomains"), func(field string) bool {
-		return slices.Contains([]string{"nodeDrainTimeout", "nodeVolumeDetachTimeout", "nodeDeletionTimeout"}, strings.TrimPrefix(field, templateSpec))
+		return slices.Contains([]string{"nodeDrainTimeout", "nodeVolumeDetachTimeout", "nodeDeletionTimeout"},
+			strings.TrimPrefix(field, templateSpec))
 	})
 }
 

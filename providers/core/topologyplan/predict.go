@@ -57,7 +57,8 @@ func (p *prediction) run(ctx context.Context) error {
 			first = round
 		}
 	}
-	return fmt.Errorf("planning Cluster %s: the objects still change after %d rounds: the ClusterClass has a patch that never settles", p.plan.Cluster, maxRounds)
+	return fmt.Errorf("planning Cluster %s: the objects still change after %d rounds: the ClusterClass has a patch that never settles",
+		p.plan.Cluster, maxRounds)
 }
 
 // round plans, and carries the plan out in the world.

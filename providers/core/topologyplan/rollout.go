@@ -28,7 +28,8 @@ func (p *prediction) rollouts(ctx context.Context, round *Round) error {
 		u := change.After
 		var r *Rollout
 		var err error
-		isControlPlane := cluster.Spec.ControlPlaneRef != nil && u.GetKind() == cluster.Spec.ControlPlaneRef.Kind && u.GetName() == cluster.Spec.ControlPlaneRef.Name
+		isControlPlane := cluster.Spec.ControlPlaneRef != nil && u.GetKind() == cluster.Spec.ControlPlaneRef.Kind &&
+			u.GetName() == cluster.Spec.ControlPlaneRef.Name
 		switch {
 		case isControlPlane:
 			if r, err = p.controlPlaneRollout(ctx, change); r != nil {

@@ -39,8 +39,10 @@ func run(args []string, out io.Writer) (err error) {
 	defer stop()
 	flags := flag.NewFlagSet("node", flag.ContinueOnError)
 	flags.SetOutput(out)
-	dir := flags.String("cache", "", "folder for programs and packages of earlier builds (default cluster-api/node-image in the user's cache folder)")
-	mirror := flags.String("mirror", debian.Mirror(os.DirFS("/")), "URL of Debian packages. Defaults to the mirror that apt is configured with")
+	dir := flags.String("cache", "",
+		"folder for programs and packages of earlier builds (default cluster-api/node-image in the user's cache folder)")
+	mirror := flags.String("mirror", debian.Mirror(os.DirFS("/")),
+		"URL of Debian packages. Defaults to the mirror that apt is configured with")
 	output := flags.String("output", "", "folder to write images to, for docker load, instead of loading them into Docker")
 	kubeadm := flags.String("kubeadm", "", "folder to link kubeadm of each version to, as VERSION/kubeadm, instead of building images")
 	flags.Usage = func() {

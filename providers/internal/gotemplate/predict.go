@@ -100,7 +100,9 @@ const maxNumber = 1 << 31
 func steps(start, stop, step int64) (int64, error) {
 	for _, n := range []int64{start, stop, step} {
 		if n > maxNumber || n < -maxNumber {
-			return 0, &LimitError{What: fmt.Sprintf("the template creates a list of numbers from, to or by %d: the limit is %d", n, int64(maxNumber))}
+			return 0, &LimitError{
+				What: fmt.Sprintf("the template creates a list of numbers from, to or by %d: the limit is %d", n, int64(maxNumber)),
+			}
 		}
 	}
 	if step == 0 {

@@ -91,7 +91,9 @@ func validateIgnition(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path, ena
 		if spec.Ignition == nil {
 			return nil
 		}
-		return field.ErrorList{field.Invalid(path.Child("format"), spec.Format, fmt.Sprintf("must be %q when ignition is set", bootstrapv1.Ignition))}
+		return field.ErrorList{
+			field.Invalid(path.Child("format"), spec.Format, fmt.Sprintf("must be %q when ignition is set", bootstrapv1.Ignition)),
+		}
 	}
 	all := validateIgnitionUsers(spec, path)
 	if spec.UseExperimentalRetryJoin {
@@ -124,7 +126,8 @@ func validateIgnitionDisks(disks *bootstrapv1.DiskSetup, path *field.Path) field
 	var all field.ErrorList
 	for i, p := range disks.Partitions {
 		if p.TableType != nil && *p.TableType != "gpt" {
-			all = append(all, field.Invalid(path.Child("partitions").Index(i).Child("tableType"), *p.TableType, "only gpt is supported with format ignition"))
+			all = append(all,
+				field.Invalid(path.Child("partitions").Index(i).Child("tableType"), *p.TableType, "only gpt is supported with format ignition"))
 		}
 	}
 	for i, f := range disks.Filesystems {

@@ -37,7 +37,9 @@ type cloudFile struct {
 // have no instance metadata.
 func readCloudConfig(value []byte) (*Data, error) {
 	if !isCloudConfig(string(value)) {
-		return nil, &UnsupportedError{"the bootstrap data is not a cloud-config: its first line must be " + cloudConfigHeader + ", after an optional template header"}
+		return nil, &UnsupportedError{
+			"the bootstrap data is not a cloud-config: its first line must be " + cloudConfigHeader + ", after an optional template header",
+		}
 	}
 	if err := expansion.Check(value, maxData); err != nil {
 		return nil, invalidYAML(err)

@@ -120,7 +120,9 @@ func readIgnition(value []byte) (*Data, error) {
 	if !strings.HasPrefix(c.Ignition.Version, "2.") {
 		return nil, version(c.Ignition.Version)
 	}
-	if len(c.Storage.Files)+len(c.Storage.Directories)+len(c.Storage.Links)+len(c.Systemd.Units)+len(c.Passwd.Users)+len(c.Passwd.Groups) > maxEntries {
+	entries := len(c.Storage.Files) + len(c.Storage.Directories) + len(c.Storage.Links) +
+		len(c.Systemd.Units) + len(c.Passwd.Users) + len(c.Passwd.Groups)
+	if entries > maxEntries {
 		return nil, fmt.Errorf("the Ignition document has more than %d entries", maxEntries)
 	}
 	d := &Data{}
@@ -257,8 +259,9 @@ func (d *Data) directories(c *ignitionConfig) error {
 			return err
 		}
 		d.Before = append(d.Before, Command{
-			Name:  "the creation of directory " + in.Path,
-			Shell: fmt.Sprintf("mkdir -p %[1]s && chown %[2]s %[1]s && chmod %[3]o %[1]s", Quote(in.Path), Quote(owner), in.mode(defaultDirectoryMode)),
+			Name: "the creation of directory " + in.Path,
+			Shell: fmt.Sprintf("mkdir -p %[1]s && chown %[2]s %[1]s && chmod %[3]o %[1]s",
+				Quote(in.Path), Quote(owner), in.mode(defaultDirectoryMode)),
 		})
 	}
 	return nil

@@ -89,7 +89,9 @@ func Read(value []byte, format string) (*Data, error) {
 	case bootstrapv1.Ignition:
 		d, err = readIgnition(value)
 	default:
-		err = &UnsupportedError{fmt.Sprintf("bootstrap data format %.40q is not supported: use %s or %s", format, bootstrapv1.CloudConfig, bootstrapv1.Ignition)}
+		err = &UnsupportedError{
+			fmt.Sprintf("bootstrap data format %.40q is not supported: use %s or %s", format, bootstrapv1.CloudConfig, bootstrapv1.Ignition),
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -172,7 +172,9 @@ func (b *builder) annotations(name string) map[string]string {
 }
 
 // attach writes the bills of materials and the provenance as files and, with a key, signs them and the images.
-func (b *builder) attach(ctx context.Context, path layout.Path, repository, name string, index v1.Hash, images map[program.Platform]v1.Image) error {
+func (b *builder) attach(
+	ctx context.Context, path layout.Path, repository, name string, index v1.Hash, images map[program.Platform]v1.Image,
+) error {
 	checksums := map[string]string{repository: index.Hex}
 	statement, err := provenance.Of(checksums, provenance.SLSA, b.origin.Predicate())
 	if err != nil {
@@ -217,7 +219,9 @@ func (b *builder) attach(ctx context.Context, path layout.Path, repository, name
 
 // sign adds the signature of an image and signed statements, by the type of their predicate, to a layout. main is the image that
 // the layout is about.
-func (b *builder) sign(ctx context.Context, path layout.Path, repository string, digest v1.Hash, main bool, statements map[string][]byte) error {
+func (b *builder) sign(
+	ctx context.Context, path layout.Path, repository string, digest v1.Hash, main bool, statements map[string][]byte,
+) error {
 	if b.key == nil {
 		return nil
 	}
@@ -258,7 +262,8 @@ func (b *builder) archives(ctx context.Context, full, of string, images map[prog
 		if !b.load || p.Arch != runtime.GOARCH {
 			continue
 		}
-		cmd := exec.CommandContext(ctx, "docker", "load", "--quiet", "--input", path) //nolint:gosec // without a shell; the file was written above
+		//nolint:gosec // without a shell; the file was written above
+		cmd := exec.CommandContext(ctx, "docker", "load", "--quiet", "--input", path)
 		var problem bytes.Buffer
 		cmd.Stderr = &problem
 		if err := cmd.Run(); err != nil {

@@ -64,12 +64,14 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	flags.StringVar(&o.version, "version", "", "version of the programs and tag of the images")
 	flags.StringVar(&o.registry, "registry", "registry.k8s.io/cluster-api", "registry and folder of the images' names")
 	flags.StringVar(&o.out, "out", "", "folder to write to")
-	flags.StringVar(&o.builder, "builder", "https://sigs.k8s.io/cluster-api/build/local", "URI of the system that runs the build, for provenance")
+	flags.StringVar(&o.builder, "builder", "https://sigs.k8s.io/cluster-api/build/local",
+		"URI of the system that runs the build, for provenance")
 	flags.BoolVar(&o.load, "load", false, "load the images for this machine's platform into Docker")
 	flags.BoolVar(&o.push, "push", false, "push the images, their signatures and attestations to the registry")
 	platforms := flags.String("platforms", "linux/amd64,linux/arm64", "platforms to build for, separated by commas")
 	programs := flags.String("programs", strings.Join(program.All(), ","), "programs to build images of, separated by commas")
-	key := flags.String("key", "", "file of the private ECDSA key that signs images; its password is COSIGN_PASSWORD. Empty: nothing is signed")
+	key := flags.String("key", "",
+		"file of the private ECDSA key that signs images; its password is COSIGN_PASSWORD. Empty: nothing is signed")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

@@ -51,8 +51,10 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.out, "out", "", "folder to write the repository to")
 	flags.StringVar(&o.assets, "assets", "", "folder to write the files of a release to; empty: none are written")
 	flags.StringVar(&o.images, "images", "", "images.json of the images whose digests manifests have; empty: manifests have tags only")
-	flags.StringVar(&o.key, "key", "", "file of the private ECDSA key that signs the release; its password is COSIGN_PASSWORD. Empty: nothing is signed")
-	flags.StringVar(&o.builder, "builder", "https://sigs.k8s.io/cluster-api/build/local", "URI of the system that runs the build, for provenance")
+	flags.StringVar(&o.key, "key", "",
+		"file of the private ECDSA key that signs the release; its password is COSIGN_PASSWORD. Empty: nothing is signed")
+	flags.StringVar(&o.builder, "builder", "https://sigs.k8s.io/cluster-api/build/local",
+		"URI of the system that runs the build, for provenance")
 	platforms := flags.String("platforms", "", "platforms to compile clusterctl and, for Linux, capi for, separated by commas; empty: none")
 	if err := flags.Parse(args); err != nil {
 		return o, err

@@ -1,8 +1,8 @@
 // Package tenure ends a leader's writes on time.
 //
 // Leader election alone does not: a process that was suspended, or starved of CPU, while another replica acquired the lease continues
-// where it stopped, with decisions of before. It notices its loss only when it has tried to renew the lease for a while, and its
-// writes reach the API server meanwhile. A Tenure watches the renewals and refuses writes as soon as the lease has not been renewed
+// where it stopped, with outdated decisions. It notices its loss only when it has tried to renew the lease for a while, and its
+// writes reach the API server meanwhile. A Tenure watches the renewals and rejects writes as soon as the lease has not been renewed
 // for so long that a leader that was running would have given up.
 //
 // What remains is a request that was sent in time and arrives late: the API server cannot know about leases.
@@ -20,10 +20,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrOver is the error of requests that are refused, and of renewals that come too late.
+// ErrOver is the error of rejected requests, and of renewals that come too late.
 var ErrOver = errors.New("not sent: this process was the leader and has not renewed its lease in time, so another may lead")
 
-// Tenure is the time in which a process is the leader: from the first successful renewal until one does not come in time, for good.
+// Tenure is the time in which a process is the leader: from the first successful renewal until one does not come in time. It does
+// not start again.
 type Tenure struct {
 	limit time.Duration
 	clock clock.PassiveClock
@@ -42,7 +43,7 @@ func New(limit time.Duration, c clock.PassiveClock) *Tenure {
 	return &Tenure{limit: limit, clock: c, ended: make(chan struct{})}
 }
 
-// Check returns ErrOver if the process was the leader and may not be any more. Before it leads, it returns nil: every replica serves
+// Check returns ErrOver if the process was the leader and may no longer be. Before it leads, it returns nil: every replica serves
 // webhooks and rotates their certificates.
 func (t *Tenure) Check() error {
 	t.mu.Lock()
@@ -63,7 +64,7 @@ func (t *Tenure) late(now time.Time) bool {
 	return t.over
 }
 
-// Await returns ErrOver as soon as a write is refused or a renewal comes too late, so that the process ends and another one can start
+// Await returns ErrOver as soon as a write is rejected or a renewal comes too late, so that the process ends and another one can start
 // from the current state. It returns nil when ctx is done.
 func (t *Tenure) Await(ctx context.Context) error {
 	select {
@@ -130,7 +131,7 @@ func (w *watched) write(
 	return w.tenure.renew(sent)
 }
 
-// Guard makes the connections of a configuration refuse writes while check, usually that of a Tenure, returns an error.
+// Guard makes the connections of a configuration reject writes while check, usually that of a Tenure, returns an error.
 func Guard(config *rest.Config, check func() error) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &guard{next: next, check: check} })
 }

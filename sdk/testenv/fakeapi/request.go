@@ -118,13 +118,19 @@ func writing(f *Faults, note func(Request)) interceptor.Funcs {
 		DeleteAllOf: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteAllOfOption) error {
 			return f.do(request("deletecollection", "", c, obj), note, func() error { return c.DeleteAllOf(ctx, obj, opts...) })
 		},
-		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, obj, content client.Object, opts ...client.SubResourceCreateOption) error {
+		SubResourceCreate: func(
+			ctx context.Context, c client.Client, sub string, obj, content client.Object, opts ...client.SubResourceCreateOption,
+		) error {
 			return f.do(request("create", sub, c, obj), note, func() error { return c.SubResource(sub).Create(ctx, obj, content, opts...) })
 		},
-		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+		SubResourceUpdate: func(
+			ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption,
+		) error {
 			return f.do(request("update", sub, c, obj), note, func() error { return c.SubResource(sub).Update(ctx, obj, opts...) })
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(
+			ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption,
+		) error {
 			return f.do(request("patch", sub, c, obj), note, func() error { return c.SubResource(sub).Patch(ctx, obj, p, opts...) })
 		},
 	}

@@ -73,7 +73,8 @@ func New(t testing.TB, o Options) *Server {
 	t.Helper()
 	scheme := testenv.Scheme(t, o.Kinds...)
 	var created atomic.Int64
-	b := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(testrestmapper.TestOnlyStaticRESTMapper(scheme)).WithStatusSubresource(withStatus(scheme)...).WithInterceptorFuncs(interceptor.Funcs{
+	b := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(testrestmapper.TestOnlyStaticRESTMapper(scheme))
+	b = b.WithStatusSubresource(withStatus(scheme)...).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			if obj.GetUID() == "" {
 				obj.SetUID(types.UID(fmt.Sprintf("created-%d", created.Add(1))))

@@ -62,7 +62,9 @@ func (b Builder) Cluster(with ...func(*clusterv1.Cluster)) *clusterv1.Cluster {
 
 // Machine returns a Machine of the Cluster.
 func (b Builder) Machine(name string, with ...func(*clusterv1.Machine)) *clusterv1.Machine {
-	return changed(&clusterv1.Machine{ObjectMeta: b.Meta(clusterv1.MachineKind, name), Spec: clusterv1.MachineSpec{ClusterName: b.cluster()}}, with)
+	return changed(&clusterv1.Machine{
+		ObjectMeta: b.Meta(clusterv1.MachineKind, name), Spec: clusterv1.MachineSpec{ClusterName: b.cluster()},
+	}, with)
 }
 
 // MachineSet returns a MachineSet whose selector matches its template. The number of replicas is not set.
@@ -76,9 +78,12 @@ func (b Builder) MachineSet(name string, with ...func(*clusterv1.MachineSet)) *c
 // MachineDeployment returns a MachineDeployment whose selector matches its template. The number of replicas is not set.
 func (b Builder) MachineDeployment(name string, with ...func(*clusterv1.MachineDeployment)) *clusterv1.MachineDeployment {
 	labels := map[string]string{clusterv1.ClusterNameLabel: b.cluster(), clusterv1.MachineDeploymentNameLabel: name}
-	return changed(&clusterv1.MachineDeployment{ObjectMeta: b.Meta(clusterv1.MachineDeploymentKind, name), Spec: clusterv1.MachineDeploymentSpec{
-		ClusterName: b.cluster(), Selector: metav1.LabelSelector{MatchLabels: labels}, Template: b.template(labels),
-	}}, with)
+	return changed(&clusterv1.MachineDeployment{
+		ObjectMeta: b.Meta(clusterv1.MachineDeploymentKind, name),
+		Spec: clusterv1.MachineDeploymentSpec{
+			ClusterName: b.cluster(), Selector: metav1.LabelSelector{MatchLabels: labels}, Template: b.template(labels),
+		},
+	}, with)
 }
 
 // MachinePool returns a MachinePool. The number of replicas is not set.
@@ -90,9 +95,12 @@ func (b Builder) MachinePool(name string, with ...func(*clusterv1.MachinePool)) 
 
 // MachineHealthCheck returns a MachineHealthCheck for all Machines of the Cluster, without conditions.
 func (b Builder) MachineHealthCheck(name string, with ...func(*clusterv1.MachineHealthCheck)) *clusterv1.MachineHealthCheck {
-	return changed(&clusterv1.MachineHealthCheck{ObjectMeta: b.Meta(clusterv1.MachineHealthCheckKind, name), Spec: clusterv1.MachineHealthCheckSpec{
-		ClusterName: b.cluster(), Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.ClusterNameLabel: b.cluster()}},
-	}}, with)
+	return changed(&clusterv1.MachineHealthCheck{
+		ObjectMeta: b.Meta(clusterv1.MachineHealthCheckKind, name),
+		Spec: clusterv1.MachineHealthCheckSpec{
+			ClusterName: b.cluster(), Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.ClusterNameLabel: b.cluster()}},
+		},
+	}, with)
 }
 
 // template returns a template of Machines with copies of labels.

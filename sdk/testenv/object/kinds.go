@@ -18,7 +18,7 @@ func Reference(kind schema.GroupVersionKind, name string) *corev1.ObjectReferenc
 	return &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: name}
 }
 
-// CRD returns the CustomResourceDefinition of a provider's kind, with any fields and a status subresource. Its label says that kind's
+// CRD returns the CustomResourceDefinition of a provider's kind, with any fields and a status subresource. Its label declares that kind's
 // version and the older ones support the contract.
 func CRD(kind schema.GroupVersionKind, older ...string) *apiextensionsv1.CustomResourceDefinition {
 	name := contract.CRDName(kind.GroupKind())

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
 
-// Deleting makes obj one that is being deleted since Now. Without a finalizer it gets one: that of its kind for Clusters and
+// Deleting sets the deletion timestamp of obj to Now. Without a finalizer it gets one: that of its kind for Clusters and
 // Machines, otherwise "test/deleting".
 func Deleting[T client.Object](obj T) {
 	at := metav1.NewTime(Now())

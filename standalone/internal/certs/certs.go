@@ -90,8 +90,9 @@ func loadCA(f Files, now time.Time) (*signer, error) {
 	existing, certErr := readCert(f.CACert)
 	if certErr == nil {
 		if _, err := os.Stat(f.CAKey); errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("%s is missing, but %s exists: restore the key, or remove the certificate and distribute the new kubeconfig to clients",
-				f.CAKey, f.CACert)
+			return nil,
+				fmt.Errorf("%s is missing, but %s exists: restore the key, or remove the certificate and distribute the new kubeconfig to clients",
+					f.CAKey, f.CACert)
 		}
 	}
 	k, err := key(f.CAKey)

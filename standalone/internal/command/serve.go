@@ -98,12 +98,14 @@ Several can run on one machine, each with its own directory and port.`,
 	f.IntVarP(&o.verbosity, "v", "v", 0, "Log to standard error at this verbosity, instead of to capi.log in the data directory")
 	f.BoolVar(&o.components, "components", true, "Run the provider components of Deployments")
 	f.StringVar(&o.encryptionKeys, "encryption-keys", "",
-		"File with the keys for encrypting Secrets at rest; store it elsewhere to keep it out of backups of the data directory (default: encryption-keys.yaml in the data directory)")
+		"File with the keys for encrypting Secrets at rest; "+
+			"store it elsewhere to keep it out of backups of the data directory (default: encryption-keys.yaml in the data directory)")
 	f.BoolVar(&o.rotateEncryptionKey, "rotate-encryption-key", false,
 		"Encrypt all Secrets with a new key. By default, this happens at a start if the key is older than 90 days")
 	f.StringVar(&o.audit.Log, "audit-log-path", "", "File to write the audit log to (default: no audit log)")
 	f.StringVar(&o.audit.Policy, "audit-policy-file", "", "File with the audit policy (default: log the metadata of all requests)")
-	f.BoolVar(&o.unsafeNoFsync, "unsafe-no-fsync", false, "Do not sync writes to disk: faster, but a power failure destroys the data. For tests only")
+	f.BoolVar(&o.unsafeNoFsync, "unsafe-no-fsync", false,
+		"Do not sync writes to disk: faster, but a power failure destroys the data. For tests only")
 	return cmd
 }
 
@@ -181,7 +183,9 @@ func (o *serveOptions) serve(ctx context.Context, out io.Writer, dir *datadir.Di
 }
 
 // host runs components until the context ends, and waits until all have stopped.
-func (o *serveOptions) host(ctx context.Context, control *controlplane.ControlPlane, dir *datadir.Dir, egress net.Listener, log logTarget) error {
+func (o *serveOptions) host(
+	ctx context.Context, control *controlplane.ControlPlane, dir *datadir.Dir, egress net.Listener, log logTarget,
+) error {
 	ca, err := os.ReadFile(control.Files.CACert)
 	if err != nil {
 		return fmt.Errorf("read the cluster's CA: %w", err)
@@ -206,7 +210,8 @@ func (o *serveOptions) listen(dir *datadir.Dir) (net.Listener, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(o.bindAddress.String(), strconv.Itoa(port)))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE) && remembered:
-		return nil, fmt.Errorf("port %d on %s, which this cluster used before, is in use by another program: stop it, or use another port with --secure-port",
+		return nil, fmt.Errorf("port %d on %s, which this cluster used before, is in use by another program: "+
+			"stop it, or use another port with --secure-port",
 			port, o.bindAddress)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("port %d on %s is in use by another program: use another one with --secure-port, or 0 for a free one",

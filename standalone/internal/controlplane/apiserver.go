@@ -121,7 +121,8 @@ func serverOptions(c serverConfig) *options.ServerRunOptions {
 	s.Admission.GenericAdmission.DisablePlugins = podAdmission()
 	s.APIEnablement.RuntimeConfig = nodeAPIs()
 	s.GenericServerRunOptions.ShutdownWatchTerminationGracePeriod = shutdownTimeout // without it, watches delay the shutdown
-	s.AllowPrivileged = true                                                        // manifests that require it must be accepted as on other clusters
+	// Manifests that require privileged containers must be accepted as on other clusters.
+	s.AllowPrivileged = true
 	return s
 }
 

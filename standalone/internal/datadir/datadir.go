@@ -109,7 +109,8 @@ func (d *Dir) checkVersion(kubernetes string) error {
 		return fmt.Errorf("%s does not contain a Kubernetes version: %w", path, err)
 	}
 	if theirs.Major() > ours.Major() || theirs.Major() == ours.Major() && theirs.Minor() > ours.Minor() {
-		return fmt.Errorf("data directory %s was written by a newer capi with Kubernetes %s, but this one has %s: use the newer capi, or choose another directory with --data-dir",
+		return fmt.Errorf("data directory %s was written by a newer capi with Kubernetes %s, but this one has %s: "+
+			"use the newer capi, or choose another directory with --data-dir",
 			d.root, written, kubernetes)
 	}
 	if written == kubernetes {

@@ -82,7 +82,8 @@ func own(path string, entry fs.DirEntry, mayLink bool) error {
 func owned(path string, info fs.FileInfo) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if ok && int(stat.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s belongs to another user (UID %d, this process runs as %d): run capi as that user, or choose another directory with --data-dir",
+		return fmt.Errorf("%s belongs to another user (UID %d, this process runs as %d): "+
+			"run capi as that user, or choose another directory with --data-dir",
 			path, stat.Uid, os.Geteuid())
 	}
 	return nil

@@ -58,7 +58,8 @@ func Open(stored Stored, o Options) (*Keyring, error) {
 		return nil, err
 	}
 	if missing := k.missing(stored); len(missing) > 0 {
-		return nil, fmt.Errorf("Secrets in etcd are encrypted with keys (%s) that are missing in %s: restore the file that has them, or set its path with --encryption-keys",
+		return nil, fmt.Errorf("Secrets in etcd are encrypted with keys (%s) that are missing in %s: "+
+			"restore the file that has them, or set its path with --encryption-keys",
 			strings.Join(missing, ", "), o.Path)
 	}
 	if len(k.keys) == 0 || o.Rotate || tooOld(k.keys[0].Name, o.Now) {
@@ -102,7 +103,8 @@ func (k *Keyring) read() ([]byte, error) {
 		return nil, fmt.Errorf("read the encryption keys: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s contains encryption keys, but is accessible by other users (%s): run chmod 600 %s", k.path, info.Mode(), k.path)
+		return nil, fmt.Errorf("%s contains encryption keys, but is accessible by other users (%s): run chmod 600 %s",
+			k.path, info.Mode(), k.path)
 	}
 	raw, err := os.ReadFile(k.path)
 	if err != nil {
@@ -111,7 +113,8 @@ func (k *Keyring) read() ([]byte, error) {
 	config := &apiserverv1.EncryptionConfiguration{}
 	// The parser's error is omitted because it may quote a key.
 	if yaml.UnmarshalStrict(raw, config) != nil || len(config.Resources) != 1 || len(config.Resources[0].Providers) == 0 {
-		return nil, fmt.Errorf("%s is not a file of encryption keys written by capi: restore the original, or set its path with --encryption-keys", k.path)
+		return nil,
+			fmt.Errorf("%s is not a file of encryption keys written by capi: restore the original, or set its path with --encryption-keys", k.path)
 	}
 	for _, provider := range config.Resources[0].Providers {
 		switch {

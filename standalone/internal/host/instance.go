@@ -159,7 +159,8 @@ func (h *host) stop(i *instance) {
 		select {
 		case <-i.ended:
 		case <-h.Clock.After(i.plan.grace):
-			h.Logger.Error(nil, "Component does not stop, its replacement does not reconcile yet", "deployment", i.plan.deployment, "grace", i.plan.grace)
+			h.Logger.Error(nil, "Component does not stop, its replacement does not reconcile yet",
+				"deployment", i.plan.deployment, "grace", i.plan.grace)
 		}
 	}()
 }

@@ -96,7 +96,7 @@ func (l *listeners) closeAll() {
 	}
 }
 
-// errStopping is returned by deliver when the instance does not accept connections any more.
+// errStopping is returned by deliver when the instance no longer accepts connections.
 var errStopping = errors.New("the component is stopping")
 
 // deliver delivers a connection to a port. It waits for the component to open it, and retries when the component closes

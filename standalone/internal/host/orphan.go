@@ -19,7 +19,7 @@ import (
 
 // A Deployment that is deleted with the propagation policy Orphan leaves its Pods running: that is how a Deployment gets another
 // selector without an interruption. Its instance becomes an orphan. It runs until a new Deployment of that name is ready and no
-// Service needs it any more, until that Deployment is deleted, or until the Namespace is.
+// Service needs it, until that Deployment is deleted, or until the Namespace is.
 
 // orphaning notes Deployments that are deleted without their Pods. A reconcile may only see that they are gone.
 func (h *host) orphaning() predicate.Predicate {
@@ -38,7 +38,7 @@ func (h *host) orphan(key types.NamespacedName) {
 	for _, i := range h.instances[key] {
 		if !i.orphaned {
 			i.orphaned = true
-			h.Logger.Info("The Deployment is deleted without its component, which goes on running", "deployment", key)
+			h.Logger.Info("The Deployment is deleted, but its component keeps running", "deployment", key)
 		}
 	}
 }
@@ -93,7 +93,8 @@ func (h *host) needed(ctx context.Context, d *appsv1.Deployment) (func(*instance
 	return func(i *instance) bool {
 		return i.orphaned && slices.ContainsFunc(services.Items, func(s corev1.Service) bool {
 			selector := labels.SelectorFromSet(s.Spec.Selector)
-			return len(s.Spec.Selector) > 0 && selector.Matches(labels.Set(i.plan.pod.Labels)) && !selector.Matches(labels.Set(d.Spec.Template.Labels))
+			return len(s.Spec.Selector) > 0 && selector.Matches(labels.Set(i.plan.pod.Labels)) &&
+				!selector.Matches(labels.Set(d.Spec.Template.Labels))
 		})
 	}, nil
 }

@@ -48,7 +48,13 @@ func planFor(d *appsv1.Deployment, programs map[string]Program) (*plan, error) {
 		return nil, unknownImage(container.Image, programs)
 	}
 	hash := planHash(d)
-	p := &plan{deployment: types.NamespacedName{Namespace: d.Namespace, Name: d.Name}, program: program, container: container, hash: hash, grace: 30 * time.Second}
+	p := &plan{
+		deployment: types.NamespacedName{Namespace: d.Namespace, Name: d.Name},
+		program:    program,
+		container:  container,
+		hash:       hash,
+		grace:      30 * time.Second,
+	}
 	if s := spec.TerminationGracePeriodSeconds; s != nil {
 		p.grace = time.Duration(*s) * time.Second
 	}

@@ -28,8 +28,8 @@ type changes struct {
 // planRollout decides like a Deployment controller, for one replica. members have not ended, and are ordered from the oldest to
 // the newest. wanted is the hash of the template, and runnable whether this process can run it.
 //
-// If the strategy permits a surge, the instance that serves is kept until the wanted one is ready, at most two run at a
-// time, and none is stopped that is needed, or for a template that cannot run. Otherwise, the wanted one starts after all others have ended.
+// If the strategy permits a surge, the instance that serves is kept until the wanted one is ready, at most two run at a time, and
+// none is stopped that is needed, or for a template that cannot run. Otherwise, the wanted one starts after all others have ended.
 func planRollout(members []member, wanted string, runnable, surge bool) changes {
 	current := newest(members, func(m member) bool { return m.hash == wanted })
 	keep := -1

@@ -73,7 +73,9 @@ func statusFor(d *appsv1.Deployment, seen observation, now metav1.Time) appsv1.D
 
 // available is the condition Available: whether an instance serves, of the current template or of an earlier one.
 func available(seen observation) appsv1.DeploymentCondition {
-	c := appsv1.DeploymentCondition{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: reasonUnavailable, Message: seen.message}
+	c := appsv1.DeploymentCondition{
+		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: reasonUnavailable, Message: seen.message,
+	}
 	if seen.phase == phaseReady || seen.phase == phaseNone || seen.oldReady {
 		c.Status, c.Reason, c.Message = corev1.ConditionTrue, reasonAvailable, "Deployment has minimum availability."
 	}
@@ -82,7 +84,9 @@ func available(seen observation) appsv1.DeploymentCondition {
 
 // progressing is the condition Progressing: whether the current template is being rolled out, or has been.
 func progressing(d *appsv1.Deployment, seen observation, now metav1.Time) appsv1.DeploymentCondition {
-	c := appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reasonUpdated, Message: seen.message}
+	c := appsv1.DeploymentCondition{
+		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reasonUpdated, Message: seen.message,
+	}
 	// What was reported about an earlier generation says nothing about this one.
 	previous := appsv1.DeploymentCondition{}
 	if d.Status.ObservedGeneration == d.Generation {

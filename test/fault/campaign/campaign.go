@@ -97,9 +97,9 @@ func (c *Campaign) isEmpty(families []Family, standby, operator bool) bool {
 
 // in executes the runs that need a World with, or without, standby replicas of managers, and with the operator or with all others.
 func (c *Campaign) in(ctx context.Context, standby, operator bool, families []Family) (results []*Result, err error) {
-	dir := filepath.Join(c.Dir, map[bool]string{false: "", true: "operator-"}[operator]+map[bool]string{false: "single", true: "replicas"}[standby])
+	dir := map[bool]string{false: "", true: "operator-"}[operator] + map[bool]string{false: "single", true: "replicas"}[standby]
 	w, err := world.Start(ctx, world.Options{
-		Root: c.Root, Dir: dir, Standby: standby, Ports: c.ports(), Operator: operator,
+		Root: c.Root, Dir: filepath.Join(c.Dir, dir), Standby: standby, Ports: c.ports(), Operator: operator,
 		IPAM:  slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.IPAM }),
 		Hooks: slices.ContainsFunc(c.Scenarios, func(s scenario.Scenario) bool { return s.Hooks }),
 	})
@@ -236,7 +236,9 @@ func (c *Campaign) ports() string {
 // shuffle sorts runs in an order that the seed determines. The relative order of two runs does not depend on the others,
 // because the writes of the baseline run vary slightly.
 func (c *Campaign) shuffle(cases []Case) {
-	rank := func(one Case) uint64 { return rand.New(rand.NewPCG(c.Seed, digest(one.Replay()))).Uint64() } //nolint:gosec // Runs must be repeatable.
+	rank := func(one Case) uint64 {
+		return rand.New(rand.NewPCG(c.Seed, digest(one.Replay()))).Uint64() //nolint:gosec // Runs must be repeatable.
+	}
 	slices.SortFunc(cases, func(a, b Case) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
@@ -261,7 +263,8 @@ func (c *Campaign) print(r *Result) {
 		verdict = "FAILED"
 	}
 	line := &strings.Builder{}
-	fmt.Fprintf(line, "%-6s %s %5.1fs %d writes, %d of %d faults: %s\n", verdict, r.Namespace, r.Duration.Seconds(), len(r.Records), r.Injected, len(r.Faults), r.Replay())
+	fmt.Fprintf(line, "%-6s %s %5.1fs %d writes, %d of %d faults: %s\n",
+		verdict, r.Namespace, r.Duration.Seconds(), len(r.Records), r.Injected, len(r.Faults), r.Replay())
 	for _, v := range r.Violations {
 		fmt.Fprintln(line, "      ", v)
 	}

@@ -28,7 +28,8 @@ func (r *Runner) explain(ctx context.Context, result *Result) error {
 		root = causes[0]
 	}
 	if root.Reason != result.Scenario.Cause {
-		result.violate("the Cluster is explained", fmt.Sprintf("root cause %q of %s: %s; want %q", root.Reason, root.Object, root.Message, result.Scenario.Cause))
+		result.violate("the Cluster is explained",
+			fmt.Sprintf("root cause %q of %s: %s; want %q", root.Reason, root.Object, root.Message, result.Scenario.Cause))
 	}
 	return nil
 }

@@ -26,7 +26,11 @@ type Family struct {
 func Families() []Family {
 	return []Family{
 		{Name: "kill", Faults: atEveryWrite(script.KillAfter, script.KillBefore)},
-		{Name: "ambiguous", Faults: atEveryWrite(script.LoseAnswer, script.TimeOut, script.Fail500, script.Conflict, script.TooMany, script.Refuse, script.Reject, script.Stall)},
+		{
+			Name: "ambiguous",
+			Faults: atEveryWrite(script.LoseAnswer, script.TimeOut, script.Fail500, script.Conflict, script.TooMany, script.Refuse,
+				script.Reject, script.Stall),
+		},
 		{Name: "stale", Faults: drawn(perWrite, 1, stale)},
 		{Name: "leaders", Standby: true, Faults: leaders},
 		{Name: "partition", Faults: drawn(perWrite, 1, partitioned)},
@@ -138,7 +142,8 @@ func stale(write script.Record, random *rand.Rand) script.Fault {
 		f.On = pick(random, cached(write.Manager)...)
 		return lasting(f, random)
 	}
-	f := at(write, pick(random, script.Freeze, script.Touch, script.Sicken, script.Delay, script.Cut, script.Gone, script.Travel, script.TravelRestart))
+	f := at(write,
+		pick(random, script.Freeze, script.Touch, script.Sicken, script.Delay, script.Cut, script.Gone, script.Travel, script.TravelRestart))
 	f.On = pick(random, cached(write.Manager)...)
 	if f.Do != script.TravelRestart && random.IntN(2) == 0 {
 		f.On = pick(random, cached(pick(random, managers()...))...)
@@ -170,10 +175,12 @@ func partitioned(write script.Record, random *rand.Rand) script.Fault {
 	switch write.Manager {
 	case operator:
 		f.For *= time.Duration(1 + random.IntN(2)) // A change is given up when its Lease cannot be renewed for 10 seconds.
-		f.On = pick(random, request.Kind{Manager: operator}, request.Kind{Manager: operator}, request.Kind{Manager: operator, Verb: world.Admission})
+		f.On = pick(random, request.Kind{Manager: operator}, request.Kind{Manager: operator},
+			request.Kind{Manager: operator, Verb: world.Admission})
 		return f
 	case ipam: // There is no workload cluster.
-		f.On = pick(random, request.Kind{Manager: ipam}, request.Kind{Manager: ipam, Verb: world.Admission}, request.Kind{Manager: core, Verb: world.Admission})
+		f.On = pick(random, request.Kind{Manager: ipam}, request.Kind{Manager: ipam, Verb: world.Admission},
+			request.Kind{Manager: core, Verb: world.Admission})
 		return f
 	}
 	switch random.IntN(6) {
@@ -198,7 +205,8 @@ func mixed(write script.Record, random *rand.Rand) script.Fault {
 	case 0:
 		return at(write, pick(random, script.KillAfter, script.KillBefore))
 	case 1:
-		return at(write, pick(random, script.LoseAnswer, script.Fail500, script.Conflict, script.TooMany, script.Refuse, script.Reject, script.BlackHole))
+		return at(write,
+			pick(random, script.LoseAnswer, script.Fail500, script.Conflict, script.TooMany, script.Refuse, script.Reject, script.BlackHole))
 	}
 	return stale(write, random)
 }

@@ -15,8 +15,9 @@ import (
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
-// Finish completes all runs since the last call. First, no manager may write for some time. Then `clusterctl explain`
-// must find the cause of what a Cluster waits for, and nothing otherwise. Then it deletes the Clusters, and nothing may be left. It adds violations to the Results of the runs.
+// Finish completes all runs since the last call. First, no manager may write for some time. Then `clusterctl explain` must find
+// the cause of what a Cluster waits for, and nothing otherwise. Then it deletes the Clusters, and nothing may be left. It adds
+// violations to the Results of the runs.
 func (r *Runner) Finish(ctx context.Context) error {
 	if err := r.rest(ctx); err != nil {
 		return err

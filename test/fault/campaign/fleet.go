@@ -115,7 +115,7 @@ func (r *Runner) disrupt(ctx context.Context, all, partitioned []*Result) error 
 	return r.waitUntilQuiet(ctx, all)
 }
 
-// waitUntilQuiet returns when no Cluster of a fleet changes any more.
+// waitUntilQuiet returns when the Clusters of a fleet no longer change.
 func (r *Runner) waitUntilQuiet(ctx context.Context, all []*Result) error {
 	for i, one := range all {
 		still := time.Duration(0)

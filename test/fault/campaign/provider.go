@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// provide calls the Provider of a scenario with every new state of its namespace until stop is called, as the controller of a provider
-// of somebody else. It is not subject to faults.
+// provide calls the Provider of a scenario with every new state of its namespace until stop is called, as the controller of a
+// third-party provider. It is not subject to faults.
 func (r *Runner) provide(ctx context.Context, result *Result) (stop func()) {
 	if result.Scenario.Provider == nil {
 		return func() {}

@@ -52,7 +52,9 @@ func newPatcher(c client.Client) (*patcher, error) {
 	if err := errors.Join(controlplanev1.AddToScheme(scheme), bootstrapv1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	return &patcher{client: c, decoder: serializer.NewCodecFactory(scheme).UniversalDecoder(controlplanev1.GroupVersion, bootstrapv1.GroupVersion)}, nil
+	return &patcher{
+		client: c, decoder: serializer.NewCodecFactory(scheme).UniversalDecoder(controlplanev1.GroupVersion, bootstrapv1.GroupVersion),
+	}, nil
 }
 
 func (p *patcher) handlers(to *server.Server) error {
@@ -63,7 +65,9 @@ func (p *patcher) handlers(to *server.Server) error {
 	)
 }
 
-func (p *patcher) generate(ctx context.Context, request *runtimehooksv1.GeneratePatchesRequest, response *runtimehooksv1.GeneratePatchesResponse) {
+func (p *patcher) generate(
+	ctx context.Context, request *runtimehooksv1.GeneratePatchesRequest, response *runtimehooksv1.GeneratePatchesResponse,
+) {
 	if len(request.Items) == 0 {
 		response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
 		return
@@ -98,7 +102,9 @@ func (p *patcher) generate(ctx context.Context, request *runtimehooksv1.Generate
 		})
 }
 
-func (p *patcher) validate(ctx context.Context, request *runtimehooksv1.ValidateTopologyRequest, response *runtimehooksv1.ValidateTopologyResponse) {
+func (p *patcher) validate(
+	ctx context.Context, request *runtimehooksv1.ValidateTopologyRequest, response *runtimehooksv1.ValidateTopologyResponse,
+) {
 	response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
 	if len(request.Items) == 0 {
 		return
@@ -112,7 +118,9 @@ func (p *patcher) validate(ctx context.Context, request *runtimehooksv1.Validate
 	}
 }
 
-func (*patcher) discover(_ context.Context, _ *runtimehooksv1.DiscoverVariablesRequest, response *runtimehooksv1.DiscoverVariablesResponse) {
+func (*patcher) discover(
+	_ context.Context, _ *runtimehooksv1.DiscoverVariablesRequest, response *runtimehooksv1.DiscoverVariablesResponse,
+) {
 	response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
 	response.Variables = []clusterv1.ClusterClassVariable{{
 		Name: WordVariable,

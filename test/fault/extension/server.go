@@ -52,17 +52,25 @@ func (s *Server) handlers() error {
 	}
 	return errors.Join(
 		patches.handlers(s.serving.Server),
-		handle(s, runtimehooksv1.BeforeClusterCreate, func(r *runtimehooksv1.BeforeClusterCreateRequest) *clusterv1.Cluster { return &r.Cluster }),
-		handle(s, runtimehooksv1.AfterControlPlaneInitialized, func(r *runtimehooksv1.AfterControlPlaneInitializedRequest) *clusterv1.Cluster { return &r.Cluster }),
-		handle(s, runtimehooksv1.BeforeClusterUpgrade, func(r *runtimehooksv1.BeforeClusterUpgradeRequest) *clusterv1.Cluster { return &r.Cluster }),
-		handle(s, runtimehooksv1.AfterControlPlaneUpgrade, func(r *runtimehooksv1.AfterControlPlaneUpgradeRequest) *clusterv1.Cluster { return &r.Cluster }),
-		handle(s, runtimehooksv1.AfterClusterUpgrade, func(r *runtimehooksv1.AfterClusterUpgradeRequest) *clusterv1.Cluster { return &r.Cluster }),
-		handle(s, runtimehooksv1.BeforeClusterDelete, func(r *runtimehooksv1.BeforeClusterDeleteRequest) *clusterv1.Cluster { return &r.Cluster }),
+		handle(s, runtimehooksv1.BeforeClusterCreate,
+			func(r *runtimehooksv1.BeforeClusterCreateRequest) *clusterv1.Cluster { return &r.Cluster }),
+		handle(s, runtimehooksv1.AfterControlPlaneInitialized,
+			func(r *runtimehooksv1.AfterControlPlaneInitializedRequest) *clusterv1.Cluster { return &r.Cluster }),
+		handle(s, runtimehooksv1.BeforeClusterUpgrade,
+			func(r *runtimehooksv1.BeforeClusterUpgradeRequest) *clusterv1.Cluster { return &r.Cluster }),
+		handle(s, runtimehooksv1.AfterControlPlaneUpgrade,
+			func(r *runtimehooksv1.AfterControlPlaneUpgradeRequest) *clusterv1.Cluster { return &r.Cluster }),
+		handle(s, runtimehooksv1.AfterClusterUpgrade,
+			func(r *runtimehooksv1.AfterClusterUpgradeRequest) *clusterv1.Cluster { return &r.Cluster }),
+		handle(s, runtimehooksv1.BeforeClusterDelete,
+			func(r *runtimehooksv1.BeforeClusterDeleteRequest) *clusterv1.Cluster { return &r.Cluster }),
 	)
 }
 
 // handle adds the handler of a hook with these types.
-func handle[Request any, Response runtimehooksv1.ResponseObject](s *Server, hook func(*Request, Response), cluster func(*Request) *clusterv1.Cluster) error {
+func handle[Request any, Response runtimehooksv1.ResponseObject](
+	s *Server, hook func(*Request, Response), cluster func(*Request) *clusterv1.Cluster,
+) error {
 	gvh, err := s.serving.Catalog.GroupVersionHook(hook)
 	if err != nil {
 		return err

@@ -133,13 +133,14 @@ func watched(config *rest.Config) ([]Kind, error) {
 func (r *Recorder) follow(ctx context.Context, kind Kind, version string) {
 	for ctx.Err() == nil {
 		if version == "" {
-			// An error is that of an API server that does not serve the kind yet, or not any more.
+			// An error is that of an API server that does not serve the kind yet, or no longer.
 			if version, _ = r.list(ctx, kind); version == "" {
 				pause(ctx)
 				continue
 			}
 		}
-		w, err := r.client.Resource(kind.GroupVersionResource).Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true, LabelSelector: kind.Label})
+		w, err := r.client.Resource(kind.GroupVersionResource).Watch(ctx,
+			metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true, LabelSelector: kind.Label})
 		if err != nil {
 			if kind.Defined && apierrors.IsNotFound(err) {
 				version = ""

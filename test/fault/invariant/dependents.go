@@ -20,7 +20,9 @@ func nothingOrphaned(r Run) []Violation {
 			return nil
 		}
 		for _, left := range dependents(e.Object, now) {
-			return &Violation{Detail: fmt.Sprintf("%s %s is deleted before %s %s", e.Object.GetKind(), e.Object.GetName(), left.GetKind(), left.GetName())}
+			return &Violation{
+				Detail: fmt.Sprintf("%s %s is deleted before %s %s", e.Object.GetKind(), e.Object.GetName(), left.GetKind(), left.GetName()),
+			}
 		}
 		return nil
 	})
@@ -42,7 +44,10 @@ func dependents(gone *unstructured.Unstructured, now history.State) []*unstructu
 		ofCluster := func(o *unstructured.Unstructured) bool {
 			return o.GetLabels()[clusterv1.ClusterNameLabel] == gone.GetName()
 		}
-		for _, kind := range []string{"InMemoryCluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "MachinePool", "InMemoryMachinePool", "Machine", "InMemoryMachine"} {
+		for _, kind := range []string{
+			"InMemoryCluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "Machine", "InMemoryMachine",
+			"MachinePool", "InMemoryMachinePool",
+		} {
 			add(kind, ofCluster)
 		}
 	case "InMemoryCluster", "KubeadmControlPlane":

@@ -16,7 +16,7 @@ func onlyDeadRemediated(r Run) []Violation {
 			slices.Contains(scenario.Powerless(now), e.Object.GetName()) {
 			return nil
 		}
-		return &Violation{Detail: fmt.Sprintf("Machine %s is to be remediated, but has power", e.Object.GetName())}
+		return &Violation{Detail: fmt.Sprintf("Machine %s is marked for remediation, but has power", e.Object.GetName())}
 	})
 }
 

@@ -95,7 +95,9 @@ func nothingCreatedTwice(r Run) []Violation {
 			"control plane Machine": limits.NewControlPlanes, "Machine": limits.NewWorkers, "InMemoryMachine": most, "KubeadmConfig": most,
 		}[kind]
 		if n := len(created[kind]); limited && n > limit {
-			return &Violation{Detail: fmt.Sprintf("%d objects of kind %s were created, at most %d are allowed; the last is %s", n, kind, limit, e.Object.GetName())}
+			return &Violation{
+				Detail: fmt.Sprintf("%d objects of kind %s were created, at most %d are allowed; the last is %s", n, kind, limit, e.Object.GetName()),
+			}
 		}
 		return nil
 	})

@@ -68,7 +68,9 @@ func neededStays(r Run) []Violation {
 			return nil
 		}
 		for _, user := range now.Of("InMemoryCluster") {
-			return &Violation{Detail: fmt.Sprintf("%s %s is deleted, but InMemoryCluster %s needs it", e.Object.GetKind(), e.Object.GetName(), user.GetName())}
+			return &Violation{
+				Detail: fmt.Sprintf("%s %s is deleted, but InMemoryCluster %s needs it", e.Object.GetKind(), e.Object.GetName(), user.GetName()),
+			}
 		}
 		return nil
 	})
@@ -124,7 +126,9 @@ func fewSpecs(r Run) []Violation {
 	}
 	return r.play(func(e history.Event, _ history.State) *Violation {
 		if n := e.Object.GetGeneration(); e.Object.GetKind() == "Deployment" && e.Type != watch.Deleted && n > int64(r.Scenario.Limits.Specs) {
-			return &Violation{Detail: fmt.Sprintf("Deployment %s has spec number %d, at most %d are required", e.Object.GetName(), n, r.Scenario.Limits.Specs)}
+			return &Violation{
+				Detail: fmt.Sprintf("Deployment %s has spec number %d, at most %d are required", e.Object.GetName(), n, r.Scenario.Limits.Specs),
+			}
 		}
 		return nil
 	})
@@ -153,7 +157,9 @@ func sameVersions(r Run) []Violation {
 			container, _ := one.(map[string]any)
 			image, _, _ := unstructured.NestedString(container, "image")
 			if !strings.HasSuffix(image, ":"+versions[label]) {
-				found = append(found, Violation{Detail: fmt.Sprintf("Deployment %s has image %s, the inventory %s %q", d.GetName(), image, label, versions[label])})
+				found = append(found, Violation{
+					Detail: fmt.Sprintf("Deployment %s has image %s, the inventory %s %q", d.GetName(), image, label, versions[label]),
+				})
 			}
 		}
 		delete(versions, label)

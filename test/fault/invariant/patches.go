@@ -32,14 +32,17 @@ func heldByPatches(r Run) []Violation {
 		if e.Type == watch.Deleted || phase == extension.Answers || before == e.Object.GetGeneration() {
 			return nil
 		}
-		return &Violation{Detail: fmt.Sprintf("%s %s is created or changed, while the extension is in phase %s", e.Object.GetKind(), e.Object.GetName(), phase)}
+		return &Violation{
+			Detail: fmt.Sprintf("%s %s is created or changed, while the extension is in phase %s", e.Object.GetKind(), e.Object.GetName(), phase),
+		}
 	})
 }
 
 // ofTopology reports whether an object is one that the topology controller applies, or a Machine.
 func ofTopology(o *unstructured.Unstructured) bool {
 	return slices.Contains([]string{
-		"InMemoryCluster", "KubeadmControlPlane", "MachineDeployment", "Machine", "KubeadmConfigTemplate", "InMemoryMachineTemplate", "MachineHealthCheck",
+		"InMemoryCluster", "KubeadmControlPlane", "MachineDeployment", "Machine",
+		"KubeadmConfigTemplate", "InMemoryMachineTemplate", "MachineHealthCheck",
 	}, o.GetKind())
 }
 
@@ -51,7 +54,8 @@ func onlyConfirmedPatches(r Run) []Violation {
 	}
 	return r.play(func(e history.Event, _ history.State) *Violation {
 		commands, ok := scenario.PatchedCommands(e.Object)
-		if !ok || len(commands) == 1 && slices.ContainsFunc(r.Scenario.Words, func(word string) bool { return commands[0] == extension.Command(word) }) {
+		if !ok || len(commands) == 1 &&
+			slices.ContainsFunc(r.Scenario.Words, func(word string) bool { return commands[0] == extension.Command(word) }) {
 			return nil
 		}
 		return &Violation{Detail: fmt.Sprintf("the commands of %s %s are %q", e.Object.GetKind(), e.Object.GetName(), commands)}

@@ -96,7 +96,9 @@ func noConfidentialContent(r Run) []Violation {
 		if e.Object.GetKind() == "Secret" {
 			continue
 		}
-		text, err := json.Marshal([]any{e.Object.Object["status"], e.Object.Object["message"], e.Object.Object["note"], e.Object.GetAnnotations()})
+		text, err := json.Marshal([]any{
+			e.Object.Object["status"], e.Object.Object["message"], e.Object.Object["note"], e.Object.GetAnnotations(),
+		})
 		if err != nil {
 			return []Violation{{Detail: err.Error()}}
 		}

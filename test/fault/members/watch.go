@@ -187,7 +187,7 @@ func (w *Watcher) prepare(now history.State) error {
 
 func (w *Watcher) disconnect() {
 	for machine, conn := range w.conns {
-		_ = conn.Close() // Not needed any more.
+		_ = conn.Close() // No longer needed.
 		delete(w.conns, machine)
 	}
 }
@@ -244,7 +244,9 @@ func (w *Watcher) identity(now history.State, machine string) (*tls.Config, erro
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(authority.Certificate)
-	return &tls.Config{MinVersion: tls.VersionTLS12, ServerName: "etcd-" + machine, RootCAs: roots, Certificates: []tls.Certificate{client}}, nil
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, ServerName: "etcd-" + machine, RootCAs: roots, Certificates: []tls.Certificate{client},
+	}, nil
 }
 
 func secret(now history.State, name, key string) ([]byte, error) {

@@ -22,7 +22,8 @@ func (e *endpoint) inject(w http.ResponseWriter, h *http.Request, r request.Requ
 		e.proxy.options.Scripts.Begin(*f)
 	}
 	switch f.Do {
-	case script.Freeze, script.Touch, script.Sicken, script.Delay, script.Cut, script.Gone, script.Travel, script.Unreachable, script.Blind, script.Hang, script.Flood:
+	case script.Freeze, script.Touch, script.Sicken, script.Delay, script.Cut, script.Gone, script.Travel,
+		script.Unreachable, script.Blind, script.Hang, script.Flood:
 		answered(e.pass(w, h, r))
 		return
 	case script.Suspend:

@@ -45,7 +45,9 @@ func flood(w http.ResponseWriter, h *http.Request, r request.Request, d time.Dur
 	}
 	object := func(n int) string {
 		const size = 4 << 10
-		return fmt.Sprintf(`{"kind":%q,"apiVersion":"v1","metadata":{"name":"flood-%d","namespace":"default","uid":"%d","resourceVersion":"%d","annotations":{"a":%q}}}`,
+		return fmt.Sprintf(
+			`{"kind":%q,"apiVersion":"v1","metadata":{"name":"flood-%d","namespace":"default","uid":"%d",`+
+				`"resourceVersion":"%d","annotations":{"a":%q}}}`,
 			kind, n, n, n+1, strings.Repeat("a", size))
 	}
 	w.Header().Set("Content-Type", "application/json")

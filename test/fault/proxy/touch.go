@@ -26,7 +26,9 @@ func (e *endpoint) touch(ctx context.Context, r request.Request, f script.Fault)
 		e.proxy.Fail(err)
 		return
 	}
-	machines := client.Resource(schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: clusterv1.GroupVersion.Version, Resource: "machines"}).Namespace(r.Run)
+	machines := client.Resource(schema.GroupVersionResource{
+		Group: clusterv1.GroupVersion.Group, Version: clusterv1.GroupVersion.Version, Resource: "machines",
+	}).Namespace(r.Run)
 	list, err := machines.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		e.proxy.Fail(err)

@@ -26,7 +26,9 @@ func addresses() []Scenario {
 	before := []string{"large-0", "large-1", "large-2", "large-3", "small-0", "small-1", "small-2"}
 	released := []string{"large-0", "large-2", "small-0"}
 	after := []string{"large-1", "large-3", "large-4", "small-1", "small-2"}
-	changes := []Change{CreateAddressPools, ClaimAddresses(before...), poolsUsed(4, 2), ReleaseAddresses(released...), ClaimAddresses("large-4")}
+	changes := []Change{
+		CreateAddressPools, ClaimAddresses(before...), poolsUsed(4, 2), ReleaseAddresses(released...), ClaimAddresses("large-4"),
+	}
 	return []Scenario{
 		{Name: "addresses-claim", IPAM: true, Change: changes, Done: []Condition{Allocated(after...)}},
 		{

@@ -19,7 +19,8 @@ func Ready(s Size) Condition {
 		if c == nil {
 			return errors.New("the Cluster does not exist")
 		}
-		for _, o := range slices.Concat([]*unstructured.Unstructured{c}, now.Of("KubeadmControlPlane"), now.Of("MachineDeployment"), now.Of("MachinePool")) {
+		for _, o := range slices.Concat([]*unstructured.Unstructured{c}, now.Of("KubeadmControlPlane"),
+			now.Of("MachineDeployment"), now.Of("MachinePool")) {
 			if err := observed(o); err != nil {
 				return err
 			}
@@ -64,7 +65,10 @@ func counted(now history.State, s Size) error {
 
 // Absent is true when the Cluster and all objects that its controllers created are deleted.
 func Absent(now history.State) error {
-	for _, kind := range []string{"Cluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "MachinePool", "Machine", "KubeadmConfig", "InMemoryMachine", "InMemoryMachinePool", "InMemoryCluster"} {
+	for _, kind := range []string{
+		"Cluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "MachinePool", "Machine", "KubeadmConfig",
+		"InMemoryMachine", "InMemoryMachinePool", "InMemoryCluster",
+	} {
 		if n := len(now.Of(kind)); n > 0 {
 			return fmt.Errorf("%d objects of kind %s still exist", n, kind)
 		}
@@ -98,7 +102,8 @@ func running(machines []*unstructured.Unstructured, n int) error {
 	for _, m := range machines {
 		phase, _, _ := unstructured.NestedString(m.Object, "status", "phase")
 		if phase != "Running" || Status(m, "Ready") != "True" || Status(m, "NodeHealthy") != "True" {
-			return fmt.Errorf("machine %s is in phase %q, Ready is %q, NodeHealthy %q", m.GetName(), phase, Status(m, "Ready"), Status(m, "NodeHealthy"))
+			return fmt.Errorf("machine %s is in phase %q, Ready is %q, NodeHealthy %q",
+				m.GetName(), phase, Status(m, "Ready"), Status(m, "NodeHealthy"))
 		}
 	}
 	return nil
@@ -150,8 +155,10 @@ func ClassReady(now history.State) error {
 // Upgraded is true when all Machines and their owners have the second version.
 func Upgraded(now history.State) error {
 	for kind, path := range map[string][]string{
-		"Machine": {"spec", "version"}, "KubeadmControlPlane": {"status", "version"}, "MachineDeployment": {"spec", "template", "spec", "version"},
-		"MachinePool": {"spec", "template", "spec", "version"},
+		"Machine":             {"spec", "version"},
+		"KubeadmControlPlane": {"status", "version"},
+		"MachineDeployment":   {"spec", "template", "spec", "version"},
+		"MachinePool":         {"spec", "template", "spec", "version"},
 	} {
 		for _, o := range now.Of(kind) {
 			if v, _, _ := unstructured.NestedString(o.Object, path...); v != secondVersion {
@@ -209,7 +216,8 @@ func Only(before history.State) Condition {
 	return func(now history.State) error {
 		for key, o := range now {
 			old := before[key]
-			if key.Kind == "Event" || old != nil && old.GetUID() == o.GetUID() || strings.HasSuffix(key.Name, rotatedSuffix) || ofResourceSets(key) || ofIPAM(key) {
+			if key.Kind == "Event" || old != nil && old.GetUID() == o.GetUID() || strings.HasSuffix(key.Name, rotatedSuffix) ||
+				ofResourceSets(key) || ofIPAM(key) {
 				continue
 			}
 			return fmt.Errorf("%s %s still exists", key.Kind, key.Name)

@@ -64,7 +64,8 @@ func changeControlPlane(ctx context.Context, t Target, external map[string]any) 
 	}
 	next := object(controlPlaneAPI, "KubeadmControlPlaneTemplate", t.Namespace, "external-etcd")
 	next.Object["spec"] = template.Object["spec"]
-	if err := unstructured.SetNestedMap(next.Object, external, "spec", "template", "spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd", "external"); err != nil {
+	if err := unstructured.SetNestedMap(next.Object, external, "spec", "template", "spec", "kubeadmConfigSpec",
+		"clusterConfiguration", "etcd", "external"); err != nil {
 		return err
 	}
 	if err := t.Client.Create(ctx, next); err != nil {

@@ -22,7 +22,9 @@ import (
 func remediations() []Scenario {
 	cut := deployed(1, 3)
 	lose := func(name string, s Size, controlPlane bool, n int, done Condition, limits Limits) Scenario {
-		return Scenario{Name: name, Before: &s, Change: []Change{CheckHealth, LosePower(controlPlane, n)}, Done: []Condition{done}, Limits: limits}
+		return Scenario{
+			Name: name, Before: &s, Change: []Change{CheckHealth, LosePower(controlPlane, n)}, Done: []Condition{done}, Limits: limits,
+		}
 	}
 	deadZone := lose("dead-zone", deployed(1, 5), false, 3, restricted(deployed(1, 5), 3), Limits{
 		MaxControlPlanes: 1, MaxWorkers: 5, MinControlPlanes: 1, MinWorkers: 5,
@@ -55,7 +57,9 @@ func CheckHealth(ctx context.Context, t Target) error {
 // checkHealth is CheckHealth with other fields in addition.
 func checkHealth(fields map[string]any) Change {
 	check := func() map[string]any {
-		out := map[string]any{"maxUnhealthy": "40%", "unhealthyConditions": []any{map[string]any{"type": "Ready", "status": "Unknown", "timeout": "1s"}}}
+		out := map[string]any{
+			"maxUnhealthy": "40%", "unhealthyConditions": []any{map[string]any{"type": "Ready", "status": "Unknown", "timeout": "1s"}},
+		}
 		maps.Copy(out, runtime.DeepCopyJSON(fields))
 		return out
 	}

@@ -22,7 +22,8 @@ func hooked() []Scenario {
 
 	upgrade := rollout("hooked-upgrade", s, Upgrade, 1, 1, Upgraded)
 	upgrade.Prepare = CallHooks(extension.BeforeClusterUpgrade, extension.AfterControlPlaneUpgrade)
-	upgrade.Done = append(upgrade.Done, Called(extension.BeforeClusterUpgrade, extension.AfterControlPlaneUpgrade, extension.AfterClusterUpgrade), nonePending)
+	upgrade.Done = append(upgrade.Done,
+		Called(extension.BeforeClusterUpgrade, extension.AfterControlPlaneUpgrade, extension.AfterClusterUpgrade), nonePending)
 
 	deletes := deletion("hooked-delete", s)
 	deletes.Prepare = CallHooks(extension.BeforeClusterDelete)

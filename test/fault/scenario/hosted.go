@@ -72,14 +72,19 @@ func UseHostedControlPlanes(ctx context.Context, t Target) error {
 func HostControlPlane(ctx context.Context, t Target, now history.State) error {
 	cluster := now[history.Key{Kind: "Cluster", Name: ClusterName}]
 	infrastructure, planes := now.Of("InMemoryCluster"), now.Of(hostedKind)
-	if cluster == nil || len(infrastructure) != 1 || len(planes) != 1 || metav1.GetControllerOf(planes[0]) == nil || planes[0].GetDeletionTimestamp() != nil {
+	if cluster == nil || len(infrastructure) != 1 || len(planes) != 1 || metav1.GetControllerOf(planes[0]) == nil ||
+		planes[0].GetDeletionTimestamp() != nil {
 		return nil
 	}
 	host, _, _ := unstructured.NestedString(cluster.Object, "spec", "controlPlaneEndpoint", "host")
 	if host == "" {
 		return nil
 	}
-	p := &hosting{Target: t, plane: planes[0], server: "https://" + net.JoinHostPort(host, strconv.Itoa(Number(cluster, "spec", "controlPlaneEndpoint", "port")))}
+	p := &hosting{
+		Target: t,
+		plane:  planes[0],
+		server: "https://" + net.JoinHostPort(host, strconv.Itoa(Number(cluster, "spec", "controlPlaneEndpoint", "port"))),
+	}
 	if ca := now[history.Key{Kind: "Secret", Name: pki.SecretName(ClusterName, pki.ClusterCA)}]; ca == nil {
 		return p.createCA(ctx)
 	} else if now[history.Key{Kind: "Secret", Name: pki.SecretName(ClusterName, pki.Kubeconfig)}] == nil {
@@ -97,7 +102,8 @@ type hosting struct {
 
 func (p *hosting) create(ctx context.Context, purpose pki.Purpose, data map[string][]byte) error {
 	cluster := types.NamespacedName{Namespace: p.Namespace, Name: ClusterName}
-	return ignoreExists(p.Client.Create(ctx, pki.NewSecret(cluster, purpose, data, metav1.NewControllerRef(p.plane, p.plane.GroupVersionKind()))))
+	return ignoreExists(
+		p.Client.Create(ctx, pki.NewSecret(cluster, purpose, data, metav1.NewControllerRef(p.plane, p.plane.GroupVersionKind()))))
 }
 
 func (p *hosting) createCA(ctx context.Context) error {

@@ -54,8 +54,13 @@ type declaration struct {
 
 func coreDeclaration() declaration {
 	return declaration{
-		kind: "CoreProvider", name: "cluster-api", manifest: "cluster-api/latest/core-components.yaml", label: "cluster-api", release: "core-cluster-api-",
-		deployment: "capi-controller-manager", webhook: "capi-webhook-service",
+		kind:       "CoreProvider",
+		name:       "cluster-api",
+		manifest:   "cluster-api/latest/core-components.yaml",
+		label:      "cluster-api",
+		release:    "core-cluster-api-",
+		deployment: "capi-controller-manager",
+		webhook:    "capi-webhook-service",
 	}
 }
 
@@ -104,7 +109,8 @@ func operated() []Scenario {
 	}
 	existing := []Scenario{edit, upgrade, remove, needed}
 	for i := range existing {
-		existing[i].Prepare, existing[i].Prepared, existing[i].Arrange = Declare(firstRelease), Operated(firstRelease), createUserObjects(existing[i].Name == needed.Name)
+		existing[i].Prepare, existing[i].Prepared = Declare(firstRelease), Operated(firstRelease)
+		existing[i].Arrange = createUserObjects(existing[i].Name == needed.Name)
 	}
 	all := append([]Scenario{install}, existing...)
 	for i := range all {
@@ -116,20 +122,28 @@ func operated() []Scenario {
 // Installed returns the kinds of objects that providers consist of, and that the operator or users write.
 func Installed() []history.Kind {
 	kind := func(group, version, resource string) history.Kind {
-		return history.Kind{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version, Resource: resource}, Namespaced: true}
+		return history.Kind{
+			GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version, Resource: resource}, Namespaced: true,
+		}
 	}
 	var all []history.Kind
 	for _, resource := range []string{"secrets", "configmaps", "events", "services", "serviceaccounts"} {
 		all = append(all, kind("", "v1", resource))
 	}
-	all = append(all, kind("apps", "v1", "deployments"), kind("rbac.authorization.k8s.io", "v1", "roles"), kind("rbac.authorization.k8s.io", "v1", "rolebindings"))
-	for _, resource := range []string{"coreproviders", "bootstrapproviders", "controlplaneproviders", "infrastructureproviders", "ipamproviders", "addonproviders", "runtimeextensionproviders"} {
+	all = append(all, kind("apps", "v1", "deployments"), kind("rbac.authorization.k8s.io", "v1", "roles"),
+		kind("rbac.authorization.k8s.io", "v1", "rolebindings"))
+	for _, resource := range []string{
+		"coreproviders", "bootstrapproviders", "controlplaneproviders", "infrastructureproviders",
+		"ipamproviders", "addonproviders", "runtimeextensionproviders",
+	} {
 		all = append(all, kind(operatorv1.GroupVersion.Group, operatorv1.GroupVersion.Version, resource))
 	}
 	for _, one := range []history.Kind{
-		kind("", "v1", "namespaces"), kind("rbac.authorization.k8s.io", "v1", "clusterroles"), kind("rbac.authorization.k8s.io", "v1", "clusterrolebindings"),
+		kind("", "v1", "namespaces"),
+		kind("rbac.authorization.k8s.io", "v1", "clusterroles"), kind("rbac.authorization.k8s.io", "v1", "clusterrolebindings"),
 		kind("apiextensions.k8s.io", "v1", "customresourcedefinitions"),
-		kind("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations"), kind("admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations"),
+		kind("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations"),
+		kind("admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations"),
 	} {
 		one.Namespaced, one.Label = false, clusterv1.ProviderNameLabel
 		all = append(all, one)
@@ -139,7 +153,8 @@ func Installed() []history.Kind {
 	all = append(all, inventory)
 	for _, one := range []history.Kind{
 		kind(clusterctlv1.GroupVersion.Group, clusterctlv1.GroupVersion.Version, "providers"),
-		kind("infrastructure.cluster.x-k8s.io", "v1alpha1", "inmemoryclusters"), kind("infrastructure.cluster.x-k8s.io", "v1alpha1", "inmemorymachinetemplates"),
+		kind("infrastructure.cluster.x-k8s.io", "v1alpha1", "inmemoryclusters"),
+		kind("infrastructure.cluster.x-k8s.io", "v1alpha1", "inmemorymachinetemplates"),
 	} {
 		one.Defined = true
 		all = append(all, one)
@@ -167,7 +182,8 @@ func ReleaseAgain(repository string) error {
 			first, second = first+own(firstRelease), second+own(secondRelease)
 		}
 		next := filepath.Join(filepath.Dir(filepath.Dir(file)), secondRelease, filepath.Base(file))
-		err = errors.Join(os.WriteFile(file, []byte(first), 0o600), os.MkdirAll(filepath.Dir(next), 0o700), os.WriteFile(next, []byte(second), 0o600))
+		err = errors.Join(os.WriteFile(file, []byte(first), 0o600), os.MkdirAll(filepath.Dir(next), 0o700),
+			os.WriteFile(next, []byte(second), 0o600))
 		if err != nil {
 			return err
 		}
@@ -200,7 +216,7 @@ subjects:
 `, name, release, settings)
 }
 
-// Declare creates the provider objects. Without a version, the core provider is to be of the latest one, and the other of the second.
+// Declare creates the provider objects. Without a version, the core provider gets the latest one, and the other the second.
 func Declare(version string) Change {
 	return func(ctx context.Context, t Target) error {
 		for _, d := range declarations() {
@@ -308,8 +324,8 @@ func deleteUserCluster(ctx context.Context, t Target) error {
 	return client.IgnoreNotFound(t.Client.Delete(ctx, object(infrastructureAPI, "InMemoryCluster", t.Namespace, userCluster)))
 }
 
-// Operated is true when both providers are installed in a version, as their objects, the inventory and the Deployments say, and the managers
-// have some arguments.
+// Operated is true when both providers are installed in a version, as their objects, the inventory and the Deployments say, and
+// the managers have some arguments.
 func Operated(version string, args ...string) Condition {
 	return func(now history.State) error {
 		for _, d := range declarations() {
@@ -330,7 +346,9 @@ func (d declaration) ready(now history.State, version string) error {
 	if have, _, _ := unstructured.NestedString(o.Object, "status", "installedVersion"); have != version {
 		return fmt.Errorf("status.installedVersion of %s is %q, want %s", d.kind, have, version)
 	}
-	for _, t := range []clusterv1.ConditionType{operatorv1.PreflightCheckCondition, operatorv1.ProviderInstalledCondition, operatorv1.ReadyCondition} {
+	for _, t := range []clusterv1.ConditionType{
+		operatorv1.PreflightCheckCondition, operatorv1.ProviderInstalledCondition, operatorv1.ReadyCondition,
+	} {
 		if status := Status(o, string(t)); status != "True" {
 			return fmt.Errorf("condition %s of %s is %q", t, d.kind, status)
 		}
@@ -359,7 +377,8 @@ func (d declaration) runs(now history.State, version string, args []string) erro
 	if o == nil {
 		return fmt.Errorf("deployment %s does not exist", d.deployment)
 	}
-	if Status(o, "Available") != "True" || observed(o) != nil || Number(o, "status", "updatedReplicas") != 1 || Number(o, "status", "replicas") != 1 {
+	if Status(o, "Available") != "True" || observed(o) != nil || Number(o, "status", "updatedReplicas") != 1 ||
+		Number(o, "status", "replicas") != 1 {
 		return fmt.Errorf("deployment %s is not available", d.deployment)
 	}
 	containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")

@@ -29,7 +29,9 @@ func pools() []Scenario {
 		rollout("pool-upgrade", pooled(1, 2), Upgrade, 1, 2, Upgraded),
 		rollout("pool-rotate", pooled(1, 2), RotatePool, 0, 2, poolRotated),
 		{
-			Name: "pool-remediate", Before: &three, Change: []Change{CheckPool, LosePower(false, 1)}, Done: []Condition{replaced(three), poolHealthy(3)},
+			Name: "pool-remediate", Before: &three,
+			Change: []Change{CheckPool, LosePower(false, 1)},
+			Done:   []Condition{replaced(three), poolHealthy(3)},
 			Limits: Limits{
 				MaxControlPlanes: 1, MaxWorkers: 3, MinControlPlanes: 1, MinWorkers: 2, NewWorkers: 1,
 			},
@@ -55,9 +57,11 @@ func UseVersionedPools(ctx context.Context, t Target) error {
 			return err
 		}
 		return unstructured.SetNestedSlice(class, append(patches, map[string]any{"name": "version", "definitions": []any{
-			definition("bootstrap.cluster.x-k8s.io/v1beta1", "KubeadmConfigTemplate", "/spec/template/spec/preKubeadmCommands", "[echo {{ .builtin.machinePool.version }}]"),
+			definition("bootstrap.cluster.x-k8s.io/v1beta1", "KubeadmConfigTemplate", "/spec/template/spec/preKubeadmCommands",
+				"[echo {{ .builtin.machinePool.version }}]"),
 			definition(infrastructureAPI, "InMemoryMachinePoolTemplate", "/spec/template/spec/template",
-				`{behaviour: {vm: {provisioning: {startupDuration: {{ if eq .builtin.machinePool.version "`+firstVersion+`" }}1ms{{ else }}2ms{{ end }}}}}}`),
+				`{behaviour: {vm: {provisioning: {startupDuration: {{ if eq .builtin.machinePool.version "`+
+					firstVersion+`" }}1ms{{ else }}2ms{{ end }}}}}}`),
 		}}), "spec", "patches")
 	})
 }
@@ -70,7 +74,9 @@ func CheckPool(ctx context.Context, t Target) error {
 	check := object(clusterAPI, "MachineHealthCheck", t.Namespace, poolCheck)
 	check.Object["spec"] = map[string]any{
 		"clusterName": ClusterName, "maxUnhealthy": "40%",
-		"selector":            map[string]any{"matchLabels": map[string]any{clusterv1.ClusterTopologyMachinePoolNameLabel: pooled(0, 0).topologyName()}},
+		"selector": map[string]any{
+			"matchLabels": map[string]any{clusterv1.ClusterTopologyMachinePoolNameLabel: pooled(0, 0).topologyName()},
+		},
 		"unhealthyConditions": []any{map[string]any{"type": "Ready", "status": "Unknown", "timeout": "1s"}},
 	}
 	return ignoreExists(t.Client.Create(ctx, check))

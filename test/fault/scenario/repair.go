@@ -18,11 +18,13 @@ var repairDefinitions []byte
 
 const repairKind = "Repair"
 
-// externalRemediations returns the scenarios in which a provider of somebody else repairs machines, and none is replaced.
+// externalRemediations returns the scenarios in which a third-party provider repairs machines, and none is replaced.
 func externalRemediations() []Scenario {
 	s := deployed(1, 5)
 	return []Scenario{{
-		Name: "remediate-externally", Prepare: CreateRepairTemplate, Before: &s, Change: []Change{UseRepair, LosePower(false, 2)}, Done: []Condition{repaired(s)}, Provider: RepairMachines,
+		Name: "remediate-externally", Prepare: CreateRepairTemplate, Before: &s, Provider: RepairMachines,
+		Change: []Change{UseRepair, LosePower(false, 2)},
+		Done:   []Condition{repaired(s)},
 		Limits: Limits{MaxControlPlanes: 1, MaxWorkers: 5, MinControlPlanes: 1, MinWorkers: 3},
 	}}
 }

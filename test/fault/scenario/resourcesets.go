@@ -35,7 +35,8 @@ func resourceSets() []Scenario {
 	}
 	return []Scenario{
 		apply("resource-sets-apply", []Change{CreateResourceSets}, Bound(onceSet+" ConfigMap", onceSet+" Secret", reconcileSet+" ConfigMap")),
-		apply("resource-sets-delete", []Change{CreateResourceSets, resourceSetsApplied, DeleteResourceSet}, Bound(onceSet+" ConfigMap", onceSet+" Secret"), withoutSet),
+		apply("resource-sets-delete", []Change{CreateResourceSets, resourceSetsApplied, DeleteResourceSet},
+			Bound(onceSet+" ConfigMap", onceSet+" Secret"), withoutSet),
 		deletes,
 	}
 }

@@ -66,7 +66,7 @@ type Scenario struct {
 	Name string
 	// Prepare, if set, is made without faults before the Cluster exists.
 	Prepare Change
-	// Provider, if set, is called with every new state of the namespace, without faults, as a controller of somebody else.
+	// Provider, if set, is called with every new state of the namespace, without faults, as a third-party controller.
 	Provider func(ctx context.Context, t Target, now history.State) error
 	// IPAM is set if the change is one of pools of addresses. Such a scenario has no Cluster.
 	IPAM bool

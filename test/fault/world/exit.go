@@ -32,7 +32,7 @@ const (
 type exit struct {
 	reason   string
 	panicked bool
-	// lostLease is set if the process exited because it is not the leader any more.
+	// lostLease is set if the process exited because it is no longer the leader.
 	lostLease bool
 }
 
@@ -57,7 +57,8 @@ func explain(output io.Reader) (exit, error) {
 		line, err := lines.ReadString('\n')
 		// The second: it stopped itself before it noticed that another one leads.
 		e.lostLease = e.lostLease || strings.Contains(line, "leader election lost") ||
-			strings.HasSuffix(strings.TrimSpace(line), ": not sent: this process was the leader and has not renewed its lease in time, so another may lead")
+			strings.HasSuffix(strings.TrimSpace(line),
+				": not sent: this process was the leader and has not renewed its lease in time, so another may lead")
 		line = strings.TrimSpace(line)
 		line = line[:min(len(line), lineLength)]
 		switch {

@@ -43,10 +43,19 @@ func (w *World) manager(p managers.Program, name string, as managers.Connection)
 		m.Args = []string{"--data-dir", data, "--debug-address=", "--api-server-ports", w.options.Ports}
 	} else if w.options.Standby {
 		// Long enough for a busy machine, short enough for the tests.
-		m.Args = []string{"--leader-elect", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"}
+		m.Args = []string{
+			"--leader-elect", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
+		}
 	}
 	m.proxy, err = proxy.New(proxy.Options{
-		Manager: p.Name, Upstream: as.Config, Admin: w.Config, Scripts: w.Scripts, Whole: w.options.Operator, Replace: m.replace, Suspend: m.suspend, Resume: m.resume,
+		Manager:  p.Name,
+		Upstream: as.Config,
+		Admin:    w.Config,
+		Scripts:  w.Scripts,
+		Whole:    w.options.Operator,
+		Replace:  m.replace,
+		Suspend:  m.suspend,
+		Resume:   m.resume,
 	})
 	if err != nil {
 		return nil, err

@@ -38,7 +38,9 @@ func (w *World) operator(ctx context.Context) error {
 // undefine deletes the CustomResourceDefinitions that providers leave, so that the next run installs them again.
 func (w *World) undefine(ctx context.Context, namespace string) error {
 	labels := []client.DeleteAllOfOption{client.HasLabels{clusterv1.ProviderNameLabel}}
-	inventory := []client.DeleteAllOfOption{client.MatchingLabels{clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelInventoryValue}}
+	inventory := []client.DeleteAllOfOption{
+		client.MatchingLabels{clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelInventoryValue},
+	}
 	for _, selected := range [][]client.DeleteAllOfOption{labels, inventory} {
 		crd := &unstructured.Unstructured{}
 		crd.SetAPIVersion("apiextensions.k8s.io/v1")

@@ -45,7 +45,7 @@ type InClusterIPPoolStatus struct {
 	// +optional
 	Addresses *InClusterIPPoolStatusIPAddresses `json:"ipAddresses,omitempty"`
 
-	// reservations are the addresses of claims whose IPAddress is not known to exist yet. Only the provider uses them.
+	// reservations are the addresses of claims whose IPAddress may not exist yet. Only the provider uses them.
 	// +optional
 	Reservations *Reservations `json:"reservations,omitempty"`
 
@@ -65,7 +65,7 @@ type InClusterIPPoolStatusIPAddresses struct {
 	// used is the number of allocated addresses, including those that are out of range.
 	Used int64 `json:"used"`
 
-	// outOfRange is the number of allocated addresses that the pool could not allocate any more.
+	// outOfRange is the number of allocated addresses that the pool could no longer allocate.
 	OutOfRange int64 `json:"outOfRange"`
 }
 

@@ -53,7 +53,8 @@ there is an error; warnings are deviations from recommendations.`,
   clusterctl check provider out --provider infrastructure-aws --version v2.4.0
 
   # Check a published release
-  clusterctl check provider https://github.com/my-org/my-provider/releases/v2.4.0/infrastructure-components.yaml --provider infrastructure-my
+  clusterctl check provider https://github.com/my-org/my-provider/releases/v2.4.0/infrastructure-components.yaml \
+    --provider infrastructure-my
 
   # Check with a script
   clusterctl check provider ~/local-repository/infrastructure-aws/v2.4.0 -o json`,
@@ -74,8 +75,10 @@ there is an error; warnings are deviations from recommendations.`,
 			return run(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVar(&opts.Provider, "provider", "", "The provider `label`, for example infrastructure-aws. Defaults to the name of the parent folder, or to the configured provider with the URL")
-	cmd.Flags().StringVar(&opts.Version, "version", "", "The `version` of the release. Defaults to the name of the folder, or to the version in the URL")
+	cmd.Flags().StringVar(&opts.Provider, "provider", "", "The provider `label`, "+
+		"for example infrastructure-aws. Defaults to the name of the parent folder, or to the configured provider with the URL")
+	cmd.Flags().StringVar(&opts.Version, "version", "",
+		"The `version` of the release. Defaults to the name of the folder, or to the version in the URL")
 	cmd.Flags().StringVarP(&opts.Output, "output", "o", "text", "Output `format`: text or json")
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveFilterDirs
@@ -125,7 +128,8 @@ func providerAt(ctx context.Context, opts *Options, where string) (packages.Prov
 		}
 	}
 	if len(found) != 1 {
-		return packages.Provider{}, fmt.Errorf("cannot determine the provider of %s: set its label, for example --provider infrastructure-aws", where)
+		return packages.Provider{},
+			fmt.Errorf("cannot determine the provider of %s: set its label, for example --provider infrastructure-aws", where)
 	}
 	return found[0], nil
 }
@@ -151,7 +155,8 @@ func run(ctx context.Context, opts *Options) error {
 		counts[f.Severity]++
 	}
 	if counts[conformance.Error] > 0 {
-		return fmt.Errorf("the provider does not meet the contract (errors: %d, warnings: %d): correct the errors, and run the command again", counts[conformance.Error], counts[conformance.Warning])
+		return fmt.Errorf("the provider does not meet the contract (errors: %d, warnings: %d): correct the errors, and run the command again",
+			counts[conformance.Error], counts[conformance.Warning])
 	}
 	if opts.Output == "text" {
 		opts.IO.Infof("The provider meets the contract (warnings: %d)", counts[conformance.Warning])

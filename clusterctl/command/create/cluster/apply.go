@@ -132,7 +132,8 @@ func (a *applier) check(ctx context.Context, entries []*entry) error {
 			e.before = live.GetResourceVersion()
 		case namespaces[e.desired.GetNamespace()] && apierrors.IsNotFound(err):
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("namespace %[1]s of %[2]s does not exist: create it with `kubectl create namespace %[1]s`, or choose another with --target-namespace: %[3]w", e.desired.GetNamespace(), manifest.Describe(e.desired), err)
+			return fmt.Errorf("namespace %[1]s of %[2]s does not exist: create it with `kubectl create namespace %[1]s`, "+
+				"or choose another with --target-namespace: %[3]w", e.desired.GetNamespace(), manifest.Describe(e.desired), err)
 		default:
 			return rejection(e.desired, err)
 		}
@@ -161,7 +162,9 @@ func (a *applier) write(ctx context.Context, e *entry) (changed bool, err error)
 }
 
 // try applies an object, with retries, and returns the resulting object.
-func (a *applier) try(ctx context.Context, desired *unstructured.Unstructured, options ...client.ApplyOption) (*unstructured.Unstructured, error) {
+func (a *applier) try(
+	ctx context.Context, desired *unstructured.Unstructured, options ...client.ApplyOption,
+) (*unstructured.Unstructured, error) {
 	var after *unstructured.Unstructured
 	err := retry.Policy{Backoff: a.backoff}.Do(ctx, func(ctx context.Context) error {
 		after = desired.DeepCopy()
@@ -188,15 +191,19 @@ func rejection(o *unstructured.Unstructured, err error) error {
 	name := manifest.Describe(o)
 	switch {
 	case typed.MatchString(err.Error()):
-		return fmt.Errorf("%s does not match the schema of its kind: %s: correct the template or its values", name, typed.ReplaceAllString(err.Error(), ""))
+		return fmt.Errorf("%s does not match the schema of its kind: %s: correct the template or its values",
+			name, typed.ReplaceAllString(err.Error(), ""))
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("the management cluster does not have the kind of %s (%s): install its provider with `clusterctl init`: %w", name, o.GetAPIVersion(), err)
+		return fmt.Errorf("the management cluster does not have the kind of %s (%s): install its provider with `clusterctl init`: %w",
+			name, o.GetAPIVersion(), err)
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("%s exists, and some of its fields are managed by other tools: change it with them, or leave it unchanged: %w", name, err)
+		return fmt.Errorf("%s exists, and some of its fields are managed by other tools: change it with them, or leave it unchanged: %w",
+			name, err)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err):
 		return fmt.Errorf("the management cluster rejected %s: %w", name, err)
 	case starting(err):
-		return fmt.Errorf("cannot apply %s, because a provider's webhook does not respond: check that all providers are available with `kubectl get deployments -A -l cluster.x-k8s.io/provider`: %w", name, err)
+		return fmt.Errorf("cannot apply %s, because a provider's webhook does not respond: "+
+			"check that all providers are available with `kubectl get deployments -A -l cluster.x-k8s.io/provider`: %w", name, err)
 	default:
 		return fmt.Errorf("cannot apply %s: %w", name, err)
 	}
@@ -214,9 +221,11 @@ func checkExisting(ctx context.Context, c client.Reader, wanted *unstructured.Un
 	case err != nil:
 		return fmt.Errorf("cannot check whether %s already exists: %w", name, err)
 	case live.GetDeletionTimestamp() != nil:
-		return fmt.Errorf("%[1]s is being deleted: wait for the deletion with `clusterctl delete cluster %[2]s -n %[3]s`, or choose another name", name, wanted.GetName(), wanted.GetNamespace())
+		return fmt.Errorf("%[1]s is being deleted: wait for the deletion with `clusterctl delete cluster %[2]s -n %[3]s`, or choose another name",
+			name, wanted.GetName(), wanted.GetNamespace())
 	case !clustertemplate.Applied(live):
-		return fmt.Errorf("%s already exists and was not created by `clusterctl create cluster`: choose another name, or change it with the tool that created it", name)
+		return fmt.Errorf("%s already exists and was not created by `clusterctl create cluster`: "+
+			"choose another name, or change it with the tool that created it", name)
 	default:
 		return nil
 	}

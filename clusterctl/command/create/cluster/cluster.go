@@ -80,7 +80,8 @@ created by this command is not changed.`,
   clusterctl create cluster my-cluster --kubernetes-version v1.29.0
 
   # Create three control plane Machines and five workers, in a namespace
-  clusterctl create cluster my-cluster --kubernetes-version v1.29.0 --control-plane-machine-count 3 --worker-machine-count 5 --target-namespace foo
+  clusterctl create cluster my-cluster --kubernetes-version v1.29.0 \
+    --control-plane-machine-count 3 --worker-machine-count 5 --target-namespace foo
 
   # Use your own template, without waiting
   clusterctl create cluster my-cluster --from ~/my-template.yaml --no-wait`,
@@ -171,9 +172,11 @@ func clusterAmong(objects []unstructured.Unstructured, name string) (*unstructur
 		others = append(others, o.GetName())
 	}
 	if len(others) == 0 {
-		return nil, fmt.Errorf("the template contains no Cluster: use one that does, or apply the output of `clusterctl generate cluster` with kubectl")
+		return nil,
+			fmt.Errorf("the template contains no Cluster: use one that does, or apply the output of `clusterctl generate cluster` with kubectl")
 	}
-	return nil, fmt.Errorf("the template contains no Cluster %s, only %s: use the variable CLUSTER_NAME in the template", name, strings.Join(others, ", "))
+	return nil, fmt.Errorf("the template contains no Cluster %s, only %s: use the variable CLUSTER_NAME in the template",
+		name, strings.Join(others, ", "))
 }
 
 // follow shows the cluster until it is ready.
@@ -195,7 +198,8 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 		return w.remaining(objects)
 	})
 	if last != nil {
-		if writeErr := tree.Write(opts.IO.Out, tree.Build(name, last, options), tree.Style{Color: opts.IO.OutColor(), Now: opts.Clock.Now()}); writeErr != nil {
+		if writeErr := tree.Write(opts.IO.Out, tree.Build(name, last, options),
+			tree.Style{Color: opts.IO.OutColor(), Now: opts.Clock.Now()}); writeErr != nil {
 			return writeErr
 		}
 	}
@@ -208,8 +212,11 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 	state := "is ready"
 	if missing := w.warning(); missing != "" {
 		state = "is running"
-		opts.IO.Warnf("cluster %s is not fully ready: %s\nIf the cluster has no network plugin (CNI) yet, install one with its kubeconfig", name, missing)
+		opts.IO.Warnf("cluster %s is not fully ready: %s\nIf the cluster has no network plugin (CNI) yet, install one with its kubeconfig",
+			name, missing)
 	}
-	opts.IO.Infof("\nCluster %[1]s %[4]s. To get its kubeconfig, and to delete it:\n  clusterctl get kubeconfig %[2]s -n %[3]s > %[2]s.kubeconfig\n  clusterctl delete cluster %[2]s -n %[3]s", name, name.Name, name.Namespace, state)
+	opts.IO.Infof("\nCluster %[1]s %[4]s. To get its kubeconfig, and to delete it:\n"+
+		"  clusterctl get kubeconfig %[2]s -n %[3]s > %[2]s.kubeconfig\n  clusterctl delete cluster %[2]s -n %[3]s",
+		name, name.Name, name.Namespace, state)
 	return nil
 }

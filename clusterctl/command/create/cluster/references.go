@@ -58,7 +58,9 @@ func checkReferences(ctx context.Context, c client.Reader, objects []unstructure
 func targets(o *unstructured.Unstructured) []target {
 	var list []target
 	if class := tree.Text(o, "spec", "topology", "class"); class != "" && o.GroupVersionKind().GroupKind() == tree.ClusterKind.GroupKind() {
-		list = append(list, target{clusterv1.GroupVersion.WithKind("ClusterClass"), types.NamespacedName{Namespace: o.GetNamespace(), Name: class}})
+		list = append(list, target{
+			clusterv1.GroupVersion.WithKind("ClusterClass"), types.NamespacedName{Namespace: o.GetNamespace(), Name: class},
+		})
 	}
 	var walk func(value any)
 	walk = func(value any) {
@@ -105,7 +107,8 @@ func found(ctx context.Context, c client.Reader, t target) error {
 	case err == nil || apierrors.IsForbidden(err):
 		return nil
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("whose kind (%s) does not exist in the management cluster: install its provider with `clusterctl init`", t.kind.GroupVersion())
+		return fmt.Errorf("whose kind (%s) does not exist in the management cluster: install its provider with `clusterctl init`",
+			t.kind.GroupVersion())
 	case apierrors.IsNotFound(err):
 		return errors.New("which does not exist: create it first, or add it to the template")
 	default:

@@ -51,7 +51,8 @@ func topology(name types.NamespacedName, cluster *unstructured.Unstructured, obj
 	version, _ := spec["version"].(string)
 	if plane := objects.Resolve(cluster, "spec", "controlPlaneRef"); plane == nil {
 		return []string{"the objects of the topology to be created" + because(cluster, clusterv1.TopologyReconciledCondition)}
-	} else if differs(spec, plane, "controlPlane") || tree.Text(plane, "spec", "version") != version && tree.Text(plane, "spec", "version") != "" {
+	} else if differs(spec, plane, "controlPlane") ||
+		tree.Text(plane, "spec", "version") != version && tree.Text(plane, "spec", "version") != "" {
 		return []string{"the control plane to match the topology" + because(cluster, clusterv1.TopologyReconciledCondition)}
 	}
 	made := map[string]*unstructured.Unstructured{}
@@ -64,7 +65,9 @@ func topology(name types.NamespacedName, cluster *unstructured.Unstructured, obj
 		entryName, _ := entry["name"].(string)
 		d := made[entryName]
 		if d == nil || differs(entry, d) || tree.Text(d, "spec", "template", "spec", "version") != version {
-			return []string{fmt.Sprintf("MachineDeployment %s to match the topology%s", entryName, because(cluster, clusterv1.TopologyReconciledCondition))}
+			return []string{
+				fmt.Sprintf("MachineDeployment %s to match the topology%s", entryName, because(cluster, clusterv1.TopologyReconciledCondition)),
+			}
 		}
 	}
 	if c := tree.ConditionOf(cluster, string(clusterv1.TopologyReconciledCondition)); c == nil || c.Status != "True" {
@@ -135,7 +138,9 @@ func count(o *unstructured.Unstructured, found, wanted, updated int64, updatedKn
 	case found != wanted:
 		return []string{fmt.Sprintf("%s to have %d Machines instead of %d%s", describe(o), wanted, found, because(o, clusterv1.ReadyCondition))}
 	case updatedKnown && updated != wanted:
-		return []string{fmt.Sprintf("%s to have %d up-to-date Machines instead of %d%s", describe(o), wanted, updated, because(o, clusterv1.ReadyCondition))}
+		return []string{
+			fmt.Sprintf("%s to have %d up-to-date Machines instead of %d%s", describe(o), wanted, updated, because(o, clusterv1.ReadyCondition)),
+		}
 	default:
 		return nil
 	}

@@ -73,7 +73,9 @@ func (s *sweeper) sweep(ctx context.Context) error {
 // kinds returns the kinds whose objects can belong to a Cluster: those of providers, Secrets and ConfigMaps.
 func (s *sweeper) kinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
 	kinds := []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("ConfigMap")}
-	crds := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinitionList"}}
+	crds := &metav1.PartialObjectMetadataList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinitionList"},
+	}
 	if err := s.client.List(ctx, crds); err != nil {
 		return nil, fmt.Errorf("cannot list the kinds of the management cluster: %w", err)
 	}
@@ -91,7 +93,8 @@ func (s *sweeper) kinds(ctx context.Context) ([]schema.GroupVersionKind, error) 
 		if err != nil {
 			return nil, fmt.Errorf("cannot look up the kind of %s: %w", crd.Name, err)
 		}
-		if mapping, err := s.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		if mapping, err := s.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err == nil &&
+			mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 			kinds = append(kinds, kind)
 		}
 	}

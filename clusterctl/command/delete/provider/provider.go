@@ -73,7 +73,8 @@ The command can safely be run again after an interruption.`,
 	clusterflags.AddProviders(cmd, f, &opts.Kubeconfig, &opts.Selection, "name or name:version")
 	cmd.Flags().BoolVar(&opts.All, "all", false, "Delete all providers, and the operator if it is installed")
 	cmd.Flags().BoolVar(&opts.IncludeNamespace, "include-namespace", false, "Delete the providers' namespaces, too, with everything in them")
-	cmd.Flags().BoolVar(&opts.IncludeCRDs, "include-crd", false, "Delete the providers' CustomResourceDefinitions, too. There must be no objects of their kinds")
+	cmd.Flags().BoolVar(&opts.IncludeCRDs, "include-crd", false,
+		"Delete the providers' CustomResourceDefinitions, too. There must be no objects of their kinds")
 	return cmd
 }
 
@@ -82,7 +83,8 @@ func (o *Options) validate() error {
 	case o.All && !o.Selection.Empty():
 		return errors.New("--all deletes all providers: omit the flags of providers, or --all")
 	case !o.All && o.Selection.Empty():
-		return errors.New("no provider is selected: set --infrastructure or another type of provider, or --all; to delete a workload cluster, use `clusterctl delete cluster`")
+		return errors.New("no provider is selected: set --infrastructure or another type of provider, or --all; " +
+			"to delete a workload cluster, use `clusterctl delete cluster`")
 	}
 	return nil
 }

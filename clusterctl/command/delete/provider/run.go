@@ -154,7 +154,8 @@ func find(have inventory.Inventory, item choose.Item) (*clusterctlv1.Provider, e
 	case len(list) == 0:
 		return nil, fmt.Errorf("--%s: %s is not installed: see `kubectl get providers -A`", packages.Word(item.Type), item.Label())
 	case len(list) > 1:
-		return nil, fmt.Errorf("--%s: %s is installed in %d namespaces, among them %s and %s, and a management cluster can have one: delete one of them with kubectl, with its Provider object",
+		return nil, fmt.Errorf("--%s: %s is installed in %d namespaces, among them %s and %s, and a management cluster can have one: "+
+			"delete one of them with kubectl, with its Provider object",
 			packages.Word(item.Type), item.Label(), len(list), list[0].Namespace, list[1].Namespace)
 	case item.Ref.Version != "" && item.Ref.Version != list[0].Version:
 		return nil, fmt.Errorf("--%s: %s is installed in version %s, not %s: correct or omit the version",

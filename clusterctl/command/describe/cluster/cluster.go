@@ -93,12 +93,14 @@ Machine are only shown if their state differs from the Machine's.`,
 }
 
 func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGrouping, color *bool) {
-	flags.StringVar(conditions, "show-conditions", "", "Comma-separated `list` of objects, as Kind or Kind/name, to show all conditions of; use all for every object")
+	flags.StringVar(conditions, "show-conditions", "",
+		"Comma-separated `list` of objects, as Kind or Kind/name, to show all conditions of; use all for every object")
 	flags.BoolVar(&opts.Tree.MachineSets, "show-machinesets", false, "Show MachineSets")
 	flags.BoolVar(&opts.Tree.ResourceSets, "show-resourcesets", false, "Show ClusterResourceSets")
 	flags.BoolVar(&opts.Tree.HealthChecks, "show-healthchecks", false, "Show MachineHealthChecks, and whether they allow remediation")
 	flags.BoolVar(&opts.Tree.Templates, "show-templates", false, "Show the templates that Machines are made from")
-	flags.BoolVar(&opts.Tree.Echo, "echo", false, "Also show infrastructure and bootstrap objects that are ready or in the same state as their Machine")
+	flags.BoolVar(&opts.Tree.Echo, "echo", false,
+		"Also show infrastructure and bootstrap objects that are ready or in the same state as their Machine")
 	flags.BoolVar(&opts.Tree.Grouping, "grouping", true, "Group Machines in the same state")
 	flags.BoolVar(disableGrouping, "disable-grouping", false, "The same as --grouping=false")
 	flags.StringVarP(&opts.Output, "output", "o", "", "Output `format`: wide, json or yaml. Defaults to a table")
@@ -114,7 +116,7 @@ func checkOutput(opts *Options) error {
 		return nil
 	case "json", "yaml":
 		if opts.Watch {
-			return fmt.Errorf("--watch cannot be used with --output %s: use a table, or run the command repeatedly", opts.Output)
+			return fmt.Errorf("--watch is not supported with --output %s: use a table, or run the command repeatedly", opts.Output)
 		}
 		return nil
 	default:
@@ -169,7 +171,9 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 	defer watcher.Wait()
 	defer stop()
 	f := &live.Follower{
-		Screen: live.Screen{W: opts.IO.Out, Terminal: opts.IO.OutTerminal() && opts.IO.ErrTerminal(), Color: opts.IO.OutColor(), Size: opts.IO.ErrSize},
+		Screen: live.Screen{
+			W: opts.IO.Out, Terminal: opts.IO.OutTerminal() && opts.IO.ErrTerminal(), Color: opts.IO.OutColor(), Size: opts.IO.ErrSize,
+		},
 		Source: watcher, Cluster: name, Options: opts.Tree, Clock: opts.Clock, Wide: opts.Output == "wide",
 	}
 	found := false

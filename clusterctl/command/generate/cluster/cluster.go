@@ -85,19 +85,25 @@ management cluster does not have, it is included.`,
 func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 	request, source, flags := &opts.Request, &opts.Request.Source, cmd.Flags()
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
-	flags.StringVarP(&request.TargetNamespace, "target-namespace", "n", "", "The `namespace` of the workload cluster (variable NAMESPACE). Defaults to the kubeconfig's current namespace")
+	flags.StringVarP(&request.TargetNamespace, "target-namespace", "n", "",
+		"The `namespace` of the workload cluster (variable NAMESPACE). Defaults to the kubeconfig's current namespace")
 	clusterflags.CompleteNamespaces(cmd, f, &opts.Kubeconfig, "target-namespace")
-	flags.StringVar(&request.KubernetesVersion, "kubernetes-version", "", "Kubernetes `version` of the workload cluster (variable KUBERNETES_VERSION)")
+	flags.StringVar(&request.KubernetesVersion, "kubernetes-version", "",
+		"Kubernetes `version` of the workload cluster (variable KUBERNETES_VERSION)")
 	flags.Int64(controlPlaneMachinesFlag, 1, "The `number` of control plane machines (variable CONTROL_PLANE_MACHINE_COUNT)")
 	flags.Int64(workerMachinesFlag, 0, "The `number` of worker machines (variable WORKER_MACHINE_COUNT)")
-	flags.StringVarP(&source.Infrastructure, "infrastructure", "i", "", "Infrastructure `provider` whose template to use, as name or name:version")
-	flags.StringVarP(&source.Flavor, "flavor", "f", "", "The `name` of the template in the provider's repository. Defaults to the default template")
+	flags.StringVarP(&source.Infrastructure, "infrastructure", "i", "",
+		"Infrastructure `provider` whose template to use, as name or name:version")
+	flags.StringVarP(&source.Flavor, "flavor", "f", "",
+		"The `name` of the template in the provider's repository. Defaults to the default template")
 	flags.StringVar(&source.Location, "from", "", "The `location` of a template: an https URL, a path, or - for standard input")
 	flags.StringVar(&source.ConfigMap, "from-config-map", "", "The `name` of a ConfigMap with a template")
-	flags.StringVarP(&source.ConfigMapNamespace, "from-config-map-namespace", "", "", "The `namespace` of the ConfigMap. Defaults to the kubeconfig's current namespace")
+	flags.StringVarP(&source.ConfigMapNamespace, "from-config-map-namespace", "", "",
+		"The `namespace` of the ConfigMap. Defaults to the kubeconfig's current namespace")
 	clusterflags.CompleteNamespaces(cmd, f, &opts.Kubeconfig, "from-config-map-namespace")
 	clusterflags.CompleteConfigMaps(cmd, f, &opts.Kubeconfig, &source.ConfigMapNamespace, "from-config-map")
-	flags.StringVar(&source.ConfigMapKey, "from-config-map-key", "", "The `key` of the template in the ConfigMap. Defaults to "+clustertemplate.DefaultConfigMapKey)
+	flags.StringVar(&source.ConfigMapKey, "from-config-map-key", "", "The `key` of the template in the ConfigMap. Defaults to "+
+		clustertemplate.DefaultConfigMapKey)
 	flags.BoolVar(&opts.ListVariables, "list-variables", false, "Print the template's variables and exit")
 	flags.StringVar(&opts.WriteTo, "write-to", "", "The `file` to write to, or - for standard output (the default)")
 	clusterflags.CompleteProviders(cmd, f, "infrastructure", clusterctlv1.InfrastructureProviderType)

@@ -75,7 +75,8 @@ func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 	}
 	cmd.MarkFlagsMutuallyExclusive(flags...)
 	cmd.MarkFlagsOneRequired(flags...)
-	cmd.Flags().StringVarP(&opts.TargetNamespace, "target-namespace", "n", "", "The `namespace` of the provider. Defaults to the provider's own")
+	cmd.Flags().StringVarP(&opts.TargetNamespace, "target-namespace", "n", "",
+		"The `namespace` of the provider. Defaults to the provider's own")
 	clusterflags.CompleteNamespaces(cmd, f, &management.Kubeconfig{}, "target-namespace")
 	cmd.Flags().BoolVar(&opts.Describe, "describe", false, "Print a summary of the provider instead")
 	cmd.Flags().BoolVar(&opts.Raw, "raw", false, "Do not replace variables")

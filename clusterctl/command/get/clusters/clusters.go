@@ -66,7 +66,8 @@ The number of requests depends on the number of kinds, not on that of clusters.`
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
 	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace)
 	cmd.Flags().BoolVarP(&opts.AllNamespaces, "all-namespaces", "A", false, "List the workload clusters of all namespaces")
-	cmd.Flags().StringVarP(&opts.Selector, "selector", "l", "", "List only workload clusters with these `labels`, such as team=blue,stage!=test")
+	cmd.Flags().StringVarP(&opts.Selector, "selector", "l", "",
+		"List only workload clusters with these `labels`, such as team=blue,stage!=test")
 	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "Output `format`: wide, json or yaml. Defaults to a table")
 	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
 	return cmd
@@ -74,7 +75,8 @@ The number of requests depends on the number of kinds, not on that of clusters.`
 
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("expected no arguments, got %s: to see one cluster, run `clusterctl describe cluster %s`", strings.Join(args, ", "), args[0])
+		return fmt.Errorf("expected no arguments, got %s: to see one cluster, run `clusterctl describe cluster %s`",
+			strings.Join(args, ", "), args[0])
 	}
 	return nil
 }
@@ -138,7 +140,8 @@ func table(opts *Options, rows []overview.Row, namespace string) error {
 	now := opts.Clock.Now()
 	for i := range rows {
 		r := &rows[i]
-		cells := []string{r.Namespace, r.Name, or(r.Class), or(r.Version), r.ControlPlane.String(), r.Workers.String(), or(r.Ready), duration.HumanDuration(now.Sub(r.Created.Time))}
+		cells := []string{r.Namespace, r.Name, or(r.Class),
+			or(r.Version), r.ControlPlane.String(), r.Workers.String(), or(r.Ready), duration.HumanDuration(now.Sub(r.Created.Time))}
 		if wide {
 			kind := ""
 			if r.ControlPlane != nil {

@@ -76,7 +76,8 @@ Secret of the CA can issue certificates.`,
 	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace)
 	cmd.Flags().StringVar(&opts.User, "user", "", "Issue a client certificate for this `user`, instead of printing the admin kubeconfig")
 	cmd.Flags().StringArrayVar(&opts.Groups, "group", nil, "A `group` of the user. May be repeated")
-	cmd.Flags().StringVar(&opts.WriteTo, "write-to", "", "The `file` to write to, readable only by its owner, or - for standard output (the default)")
+	cmd.Flags().StringVar(&opts.WriteTo, "write-to", "",
+		"The `file` to write to, readable only by its owner, or - for standard output (the default)")
 	cmd.Flags().DurationVar(&opts.TTL, "ttl", defaultTTL, "How long the certificate is valid, at most 8760h")
 	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
 	return cmd
@@ -121,5 +122,6 @@ func explainMissing(ctx context.Context, cluster *management.Cluster, key client
 	if err != nil {
 		return fmt.Errorf("cannot read cluster %s: %w", key, err)
 	}
-	return fmt.Errorf("cluster %s has no kubeconfig yet: it is created once the control plane endpoint is set; see `clusterctl describe cluster %s -n %s`", key, key.Name, key.Namespace)
+	return fmt.Errorf("cluster %s has no kubeconfig yet: it is created once the control plane endpoint is set; "+
+		"see `clusterctl describe cluster %s -n %s`", key, key.Name, key.Namespace)
 }

@@ -74,7 +74,8 @@ func issue(ctx context.Context, opts *Options, m *management.Cluster, cluster cl
 		return nil, fmt.Errorf("cannot issue a certificate for cluster %s: %w", cluster, err)
 	}
 	if ca.Key == nil {
-		return nil, fmt.Errorf("cannot issue a certificate for cluster %s: Secret %s has no private key (%s): issue it where the CA is kept", cluster, key, pki.PrivateKeyKey)
+		return nil, fmt.Errorf("cannot issue a certificate for cluster %s: Secret %s has no private key (%s): issue it where the CA is kept",
+			cluster, key, pki.PrivateKeyKey)
 	}
 	now := opts.Clock.Now()
 	request := pki.Request{CommonName: opts.User, Organizations: slices.Clone(opts.Groups), Validity: opts.TTL}
@@ -85,6 +86,7 @@ func issue(ctx context.Context, opts *Options, m *management.Cluster, cluster cl
 	if slices.Contains(opts.Groups, masters) {
 		opts.IO.Warnf("Group %s has all permissions, and RBAC cannot restrict it", masters)
 	}
-	opts.IO.Infof("The certificate of user %s is valid until %s, and cannot be revoked before", opts.User, now.Add(opts.TTL).UTC().Format(time.RFC3339))
+	opts.IO.Infof("The certificate of user %s is valid until %s, and cannot be revoked before",
+		opts.User, now.Add(opts.TTL).UTC().Format(time.RFC3339))
 	return kubeconfig, nil
 }

@@ -80,11 +80,15 @@ that exist are not changed.`,
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
 	clusterflags.AddKnownProviders(cmd, f, &opts.Request.Selection, operator.Form, false)
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Request.OperatorVersion, "operator-version", "", "The `version` of the operator. Defaults to the latest one, or the installed one")
-	flags.StringVarP(&opts.Request.Namespace, "target-namespace", "n", "", "The `namespace` of the operator (default "+operator.Namespace+"). Each provider has one of its own")
-	flags.StringVar(&opts.Secret, "config-secret", "", "A `Secret` with the values of variables, as name or name:namespace. By default, those of the clusterctl configuration are stored")
+	flags.StringVar(&opts.Request.OperatorVersion, "operator-version", "",
+		"The `version` of the operator. Defaults to the latest one, or the installed one")
+	flags.StringVarP(&opts.Request.Namespace, "target-namespace", "n", "",
+		"The `namespace` of the operator (default "+operator.Namespace+"). Each provider has one of its own")
+	flags.StringVar(&opts.Secret, "config-secret", "",
+		"A `Secret` with the values of variables, as name or name:namespace. By default, those of the clusterctl configuration are stored")
 	flags.BoolVar(&opts.Wait, "wait-providers", true, "Wait until the providers are ready")
-	flags.IntVar(&opts.WaitTimeout, "wait-provider-timeout", operator.WaitTimeout, "How many `seconds` to wait for the operator, and for each provider")
+	flags.IntVar(&opts.WaitTimeout, "wait-provider-timeout", operator.WaitTimeout,
+		"How many `seconds` to wait for the operator, and for each provider")
 	flags.BoolVar(&opts.Validate, "validate", true, "Reject installed providers that the operator would change; if false, only warn")
 	clusterflags.CompleteNamespaces(cmd, f, &opts.Kubeconfig, "target-namespace")
 	return cmd

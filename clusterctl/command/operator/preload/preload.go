@@ -62,7 +62,8 @@ its spec.fetchConfig. The releases come from the repositories of the clusterctl 
 	clusterflags.AddKnownProviders(cmd, f, &opts.Selection, operator.Form, false)
 	flags := cmd.Flags()
 	flags.BoolVarP(&opts.Request.Existing, "existing", "e", false, "Store the releases of all declared providers whose version is set")
-	flags.StringVarP(&opts.Request.Namespace, "target-namespace", "n", "", "The `namespace` of providers without one. Defaults to that of the provider's components")
+	flags.StringVarP(&opts.Request.Namespace, "target-namespace", "n", "",
+		"The `namespace` of providers without one. Defaults to that of the provider's components")
 	flags.StringVarP(&opts.Request.Artifact, "artifact-url", "u", "", "An OCI `artifact` with the releases, instead of the repositories")
 	clusterflags.CompleteNamespaces(cmd, f, &opts.Kubeconfig, "target-namespace")
 	return cmd

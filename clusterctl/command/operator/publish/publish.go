@@ -65,7 +65,8 @@ the configuration; otherwise those of docker login and similar tools are used.`,
 	}
 	cmd.Flags().StringVarP(&opts.Dir, "dir", "d", ".", "The `folder` whose YAML files are published")
 	cmd.Flags().StringSliceVarP(&opts.Files, "file", "f", nil, "The `files` to publish, instead of those of a folder")
-	cmd.Flags().StringVarP(&opts.URL, "artifact-url", "u", "", "The `artifact`: registry/repository:tag, or the absolute path of an OCI layout with a tag")
+	cmd.Flags().StringVarP(&opts.URL, "artifact-url", "u", "",
+		"The `artifact`: registry/repository:tag, or the absolute path of an OCI layout with a tag")
 	return cmd
 }
 
@@ -120,7 +121,8 @@ func read(opts *Options) (map[string][]byte, error) {
 	}
 	switch {
 	case !metadata:
-		return nil, fmt.Errorf("there is no %s among %s: a release without it cannot be installed", repository.MetadataFile, strings.Join(paths, ", "))
+		return nil, fmt.Errorf("there is no %s among %s: a release without it cannot be installed",
+			repository.MetadataFile, strings.Join(paths, ", "))
 	case len(standard) > 0:
 		return files, nil
 	case len(others) == 1:

@@ -85,8 +85,10 @@ func addFlags(cmd *cobra.Command, f *factory.Factory, opts *Options) {
 	}
 	flags.BoolVar(&opts.Deletion.All, "all", false, "Delete all declared providers, and the operator")
 	flags.BoolVar(&opts.Deletion.Namespace, "include-namespace", false, "Delete the providers' namespaces, too, with everything in them")
-	flags.BoolVar(&opts.Deletion.CRDs, "include-crd", false, "Delete the providers' CustomResourceDefinitions, too. There must be no objects of their kinds")
-	flags.IntVar(&opts.WaitTimeout, "wait-provider-timeout", operator.WaitTimeout, "How many `seconds` to wait for the deletion of each provider")
+	flags.BoolVar(&opts.Deletion.CRDs, "include-crd", false,
+		"Delete the providers' CustomResourceDefinitions, too. There must be no objects of their kinds")
+	flags.IntVar(&opts.WaitTimeout, "wait-provider-timeout", operator.WaitTimeout,
+		"How many `seconds` to wait for the deletion of each provider")
 }
 
 // complete checks the flags, and sets the references.

@@ -62,9 +62,12 @@ If a GitOps tool writes the objects, change them in its repository instead.`,
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
 	clusterflags.AddProviders(cmd, f, &opts.Kubeconfig, &opts.Selection, "name:version or name:namespace:version")
-	cmd.Flags().StringVar(&opts.Request.Contract, "contract", "", "Upgrade the operator and all providers to the latest versions of this `contract`, for example v1beta1")
-	cmd.Flags().Bool("wait-providers", true, "Wait until the upgraded providers are ready. That is always done, because the core provider must be ready before others are upgraded")
-	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", operator.WaitTimeout, "How many `seconds` to wait for the operator, and for each provider")
+	cmd.Flags().StringVar(&opts.Request.Contract, "contract", "",
+		"Upgrade the operator and all providers to the latest versions of this `contract`, for example v1beta1")
+	cmd.Flags().Bool("wait-providers", true,
+		"Wait until the upgraded providers are ready. That is always done, because the core provider must be ready before others are upgraded")
+	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", operator.WaitTimeout,
+		"How many `seconds` to wait for the operator, and for each provider")
 	return cmd
 }
 

@@ -76,9 +76,12 @@ the previous version.`,
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
 	clusterflags.AddProviders(cmd, f, &opts.Kubeconfig, &opts.Request.Selection, "name:version")
-	cmd.Flags().StringVar(&opts.Request.Contract, "contract", "", "Upgrade all providers to the latest versions of this `contract`, for example v1beta1")
-	cmd.Flags().Bool("wait-providers", false, "Wait until the upgraded providers are available. That is always done, because each provider must be available before the next one is upgraded")
-	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", defaultWaitTimeout, "How many `seconds` to wait for each Deployment before the provider is rolled back")
+	cmd.Flags().StringVar(&opts.Request.Contract, "contract", "",
+		"Upgrade all providers to the latest versions of this `contract`, for example v1beta1")
+	cmd.Flags().Bool("wait-providers", false, "Wait until the upgraded providers are available. That is always done, "+
+		"because each provider must be available before the next one is upgraded")
+	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", defaultWaitTimeout,
+		"How many `seconds` to wait for each Deployment before the provider is rolled back")
 	return cmd
 }
 

@@ -58,7 +58,8 @@ name ` + operator.Name + `. The command can safely be run again after an interru
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
 	cmd.Flags().StringVar(&opts.Version, "operator-version", "", "The `version` to install. Defaults to the latest one")
-	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", operator.WaitTimeout, "How many `seconds` to wait until the operator is available")
+	cmd.Flags().IntVar(&opts.WaitTimeout, "wait-provider-timeout", operator.WaitTimeout,
+		"How many `seconds` to wait until the operator is available")
 	return cmd
 }
 

@@ -152,7 +152,8 @@ func printPlan(out io.Writer, p choose.ContractPlan, declared bool) error {
 	case p.UpToDate():
 		fmt.Fprintf(out, "\nYou are already up to date!\n")
 	case p.Contract != packages.Contract:
-		fmt.Fprintf(out, "\nThe current version of clusterctl could not upgrade to %s contract (only %s supported).\n", p.Contract, packages.Contract)
+		fmt.Fprintf(out, "\nThe current version of clusterctl could not upgrade to %s contract (only %s supported).\n",
+			p.Contract, packages.Contract)
 	default:
 		fmt.Fprintf(out, "\nYou can now apply the upgrade by executing the following command:\n\n   %s --contract %s\n", command, p.Contract)
 	}

@@ -80,7 +80,7 @@ type HostMachineStatus struct {
 	// addresses of the Host.
 	// +optional
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
-	// failureReason is set when the bootstrap data failed, which nothing but another Machine mends.
+	// failureReason is set when the bootstrap data failed permanently: the Machine must be replaced.
 	// +optional
 	FailureReason *clusterv1.MachineStatusError `json:"failureReason,omitempty"`
 	// failureMessage says what failed.

@@ -32,7 +32,7 @@ func (c *Controller) Declared() step.Controller[*hostsv1.Host, *hostsv1.Host] {
 	}
 }
 
-// phase reports whether the Host can be claimed. A Host that is not claimed needs no finalizer, whoever removed the claim.
+// phase reports whether the Host can be claimed. A Host that is not claimed needs no finalizer.
 func (c *Controller) phase(ctx context.Context, host *hostsv1.Host) (step.Result, error) {
 	severity := clusterv1.ConditionSeverityInfo
 	var message string

@@ -62,7 +62,8 @@ func (c *Controller) bootstrapped(ctx context.Context, s *scope, id string) (str
 		return c.run(ctx, s.host, "state", map[string]string{}, nil)
 	}
 	secret := &corev1.Secret{}
-	if err := c.Live.Get(ctx, client.ObjectKey{Namespace: s.obj.Namespace, Name: *s.machine.Spec.Bootstrap.DataSecretName}, secret); err != nil {
+	if err := c.Live.Get(ctx, client.ObjectKey{Namespace: s.obj.Namespace, Name: *s.machine.Spec.Bootstrap.DataSecretName},
+		secret); err != nil {
 		return "", fmt.Errorf("reading the bootstrap data: %w", err)
 	}
 	if format := string(secret.Data["format"]); format != "" && format != "cloud-config" && s.obj.Spec.BootstrapCommand == "" {
@@ -76,8 +77,10 @@ func (c *Controller) bootstrapped(ctx context.Context, s *scope, id string) (str
 
 // fail reports a terminal failure of the bootstrap data. Its output stays on the Host, since it may contain secrets.
 func fail(ctx context.Context, s *scope, state string) step.Result {
-	message := fmt.Sprintf("the bootstrap data on Host %s failed: %s, see bootstrap.log in /var/lib/cluster-api-hosts there", s.host.Name, state)
+	message := fmt.Sprintf("the bootstrap data on Host %s failed: %s, see bootstrap.log in /var/lib/cluster-api-hosts there",
+		s.host.Name, state)
 	s.obj.Status.FailureReason, s.obj.Status.FailureMessage = ptr.To(clusterv1.CreateMachineError), &message
 	step.Warning(ctx, hostsv1.BootstrapFailedReason, "%s", message)
-	return step.Stop().WithConditions(condition.False(hostsv1.BootstrappedCondition, clusterv1.ConditionSeverityError, hostsv1.BootstrapFailedReason, "%s", message))
+	return step.Stop().WithConditions(condition.False(hostsv1.BootstrappedCondition, clusterv1.ConditionSeverityError,
+		hostsv1.BootstrapFailedReason, "%s", message))
 }

@@ -85,7 +85,7 @@ func (c *Controller) claimed(ctx context.Context, s *scope) (step.Result, error)
 	return step.Done(), step.Terminal(&step.Error{Reason: hostsv1.HostLostReason, Err: err})
 }
 
-// candidate returns the Host that the HostMachine has claimed, else a free one, else nil. It is chosen at random, which makes conflicts rare.
+// candidate returns the Host that the HostMachine has claimed, else a free one, chosen at random to make conflicts rare, else nil.
 func (c *Controller) candidate(ctx context.Context, from client.Reader, s *scope) (*hostsv1.Host, error) {
 	selector, err := metav1.LabelSelectorAsSelector(&s.obj.Spec.Selector)
 	if err != nil {

@@ -50,7 +50,8 @@ func (c *Controller) Declared() step.Controller[*hostsv1.HostMachine, *scope] {
 		Concurrency: concurrency,
 		Watches: []step.Watch{
 			step.Mapped(&clusterv1.Machine{}, watch.Infrastructure("HostMachine"), watch.Bootstrapped()),
-			step.Mapped(&clusterv1.Cluster{}, watch.Labeled(c.Client, &hostsv1.HostMachineList{}), watch.Cluster(watch.Paused, watch.InfrastructureReady)),
+			step.Mapped(&clusterv1.Cluster{}, watch.Labeled(c.Client, &hostsv1.HostMachineList{}),
+				watch.Cluster(watch.Paused, watch.InfrastructureReady)),
 			step.Mapped(&hostsv1.Host{}, c.ofHost, predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{})),
 		},
 		Paused: ownership.PausedByCluster[*hostsv1.HostMachine](c.Client),
@@ -94,7 +95,9 @@ func (c *Controller) owners(_ context.Context, s *scope) (step.Result, error) {
 }
 
 // run has the script do an action for the Host's claim, and returns its answer.
-func (c *Controller) run(ctx context.Context, host *hostsv1.Host, action string, variables map[string]string, stdin []byte) (string, error) {
+func (c *Controller) run(
+	ctx context.Context, host *hostsv1.Host, action string, variables map[string]string, stdin []byte,
+) (string, error) {
 	secret := &corev1.Secret{}
 	// SSH keys are not cached, so that the manager needs no permission to list Secrets: one request per login.
 	if err := c.Live.Get(ctx, client.ObjectKey{Namespace: host.Namespace, Name: host.Spec.SSHKeySecret}, secret); err != nil {
@@ -115,7 +118,9 @@ func (c *Controller) run(ctx context.Context, host *hostsv1.Host, action string,
 
 // hostFailed returns an error that is retried with backoff, and reported in the condition of the step.
 func hostFailed(host *hostsv1.Host, err error) error {
-	return &step.Error{Reason: hostsv1.HostFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: fmt.Errorf("Host %s: %w", host.Name, err)}
+	return &step.Error{
+		Reason: hostsv1.HostFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: fmt.Errorf("Host %s: %w", host.Name, err),
+	}
 }
 
 // ofHost maps a Host to the HostMachine that has claimed it, and to all that wait for a Host.

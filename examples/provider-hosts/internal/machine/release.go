@@ -63,7 +63,8 @@ func (c *Controller) free(ctx context.Context, m *hostsv1.HostMachine, host *hos
 func resetting(m *hostsv1.HostMachine, host *hostsv1.Host, answer string) step.Result {
 	if answer == "failed" {
 		return step.WaitAtMost(resetInterval, "Host "+host.Name+" to be reset").WithConditions(condition.False(hostsv1.HostReleasedCondition,
-			clusterv1.ConditionSeverityWarning, hostsv1.ResetFailedReason, "Host %s: the reset command failed, see reset.log in /var/lib/cluster-api-hosts there", host.Name))
+			clusterv1.ConditionSeverityWarning, hostsv1.ResetFailedReason,
+			"Host %s: the reset command failed, see reset.log in /var/lib/cluster-api-hosts there", host.Name))
 	}
 	wait := step.WaitAtMost(pollInterval, "the reset command to run on Host "+host.Name).Because(hostsv1.ResettingReason)
 	if now := condition.Get(m, hostsv1.HostReleasedCondition); now != nil && now.Reason == hostsv1.ResetFailedReason {

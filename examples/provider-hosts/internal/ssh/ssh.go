@@ -115,7 +115,8 @@ func local(ctx context.Context, err error) error {
 	case errors.As(err, &unknown):
 		return unknown
 	case errors.As(err, &exit):
-		return fmt.Errorf("it ended with status %d: the user must be root or have sudo, and there must be flock, setsid and sha256sum", exit.ExitStatus())
+		return fmt.Errorf("it ended with status %d: the user must be root or have sudo, and there must be flock, setsid and sha256sum",
+			exit.ExitStatus())
 	case errors.As(err, &network):
 		return network
 	case strings.Contains(err.Error(), "unable to authenticate"):

@@ -105,7 +105,8 @@ func (s *Server) Read(t testing.TB, path string) string {
 // Program puts a shell script into the Host's PATH, before all others.
 func (s *Server) Program(t testing.TB, name, script string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(s.Root, "bin", name), []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // it is a program
+	//nolint:gosec // it is a program
+	if err := os.WriteFile(filepath.Join(s.Root, "bin", name), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -126,7 +127,7 @@ func (s *Server) Gate(t testing.TB) (open func()) {
 	}
 }
 
-// Unplug has the server accept no connections any more.
+// Unplug stops the server from accepting connections.
 func (s *Server) Unplug() { _ = s.listener.Close() }
 
 func (s *Server) serve(t testing.TB) {

@@ -36,7 +36,9 @@ func Join(in bootstrapdata.Input, controlPlane, retry bool) ([]byte, error) {
 	if !retry {
 		return render(in, joinConfigPath, "kubeadm join --config "+joinConfigPath+verbosity(in.Verbosity)+" && "+sentinel, nil)
 	}
-	script := bootstrapv1.File{Path: retryScriptPath, Owner: "root", Permissions: "0755", Content: retryScript(controlPlane, verbosity(in.Verbosity))}
+	script := bootstrapv1.File{
+		Path: retryScriptPath, Owner: "root", Permissions: "0755", Content: retryScript(controlPlane, verbosity(in.Verbosity)),
+	}
 	return render(in, joinConfigPath, retryScriptPath+" && "+sentinel, &script)
 }
 

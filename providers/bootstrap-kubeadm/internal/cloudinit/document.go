@@ -111,8 +111,17 @@ func usersOf(in []bootstrapv1.User) []user {
 	var out []user
 	for _, u := range in {
 		out = append(out, user{
-			Name: line(u.Name), Passwd: (*quoted)(u.Passwd), Gecos: (*quoted)(u.Gecos), Groups: (*quoted)(u.Groups), HomeDir: (*quoted)(u.HomeDir), Inactive: u.Inactive,
-			LockPassword: u.LockPassword, Shell: (*quoted)(u.Shell), PrimaryGroup: (*quoted)(u.PrimaryGroup), Sudo: (*quoted)(u.Sudo), Keys: lines(u.SSHAuthorizedKeys),
+			Name:         line(u.Name),
+			Passwd:       (*quoted)(u.Passwd),
+			Gecos:        (*quoted)(u.Gecos),
+			Groups:       (*quoted)(u.Groups),
+			HomeDir:      (*quoted)(u.HomeDir),
+			Inactive:     u.Inactive,
+			LockPassword: u.LockPassword,
+			Shell:        (*quoted)(u.Shell),
+			PrimaryGroup: (*quoted)(u.PrimaryGroup),
+			Sudo:         (*quoted)(u.Sudo),
+			Keys:         lines(u.SSHAuthorizedKeys),
 		})
 	}
 	return out

@@ -2,9 +2,9 @@ package cloudinit
 
 import "strings"
 
-// retryScript returns a script that runs kubeadm join phase by phase. A phase is tried up to five times, 15 seconds apart, except that of etcd: a
-// member must not be added twice. Preflight warnings (exit code 2) are ignored; exit code 3 is fatal. The
-// phases depend on kubeadm's version, so the script checks whether kubeadm has them.
+// retryScript returns a script that runs kubeadm join phase by phase. A phase is tried up to five times, 15 seconds apart, except
+// that of etcd: a member must not be added twice. Preflight warnings (exit code 2) are ignored; exit code 3 is fatal. The phases
+// depend on kubeadm's version, so the script checks whether kubeadm has them.
 func retryScript(controlPlane bool, verbosity string) string {
 	phases := []string{"preflight"}
 	if controlPlane {
@@ -22,7 +22,8 @@ func retryScript(controlPlane bool, verbosity string) string {
 	}
 	out.WriteString("if has kubelet-wait-bootstrap; then phase kubelet-wait-bootstrap; fi\n")
 	if controlPlane {
-		out.WriteString("if has update-status control-plane-join; then phase control-plane-join update-status; fi\nphase control-plane-join mark-control-plane\n")
+		out.WriteString("if has update-status control-plane-join; then phase control-plane-join update-status; fi\n" +
+			"phase control-plane-join mark-control-plane\n")
 	}
 	out.WriteString("log \"joined\"\n")
 	return out.String()

@@ -60,7 +60,9 @@ type Controller struct {
 }
 
 func conditions() condition.Kind {
-	return condition.Kind{Ready: []clusterv1.ConditionType{bootstrapv1.DataSecretAvailableCondition, bootstrapv1.CertificatesAvailableCondition}}
+	return condition.Kind{
+		Ready: []clusterv1.ConditionType{bootstrapv1.DataSecretAvailableCondition, bootstrapv1.CertificatesAvailableCondition},
+	}
 }
 
 // Setup adds the controller to a manager.
@@ -70,7 +72,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = []step.Watch{
-		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.Endpoint, watch.InfrastructureReady, watch.ControlPlaneInitialized)),
+		step.Mapped(&clusterv1.Cluster{}, c.ofCluster,
+			watch.Cluster(watch.Paused, watch.Endpoint, watch.InfrastructureReady, watch.ControlPlaneInitialized)),
 		step.Mapped(&clusterv1.Machine{}, ofMachine, watch.Created()),
 		step.From(o.Clusters.Source(remote.Events{Connection: c.waitingFor})),
 	}
@@ -119,14 +122,15 @@ func (s *scope) initialized() bool {
 	return condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition)
 }
 
-// infrastructure waits until the cluster has an endpoint. Data that exists does not depend on it any more: nothing would correct its
+// infrastructure waits until the cluster has an endpoint. Data that exists no longer depends on it: nothing would correct its
 // condition when the infrastructure is ready again.
 func (c *Controller) infrastructure(_ context.Context, s *scope) (step.Result, error) {
 	if s.cluster.Status.InfrastructureReady || s.config.Status.Ready {
 		return step.Done(), nil
 	}
-	return step.Wait("the infrastructure of Cluster " + s.cluster.Name).WithConditions(condition.False(bootstrapv1.DataSecretAvailableCondition,
-		clusterv1.ConditionSeverityInfo, bootstrapv1.WaitingForClusterInfrastructureReason, "")), nil
+	return step.Wait("the infrastructure of Cluster " + s.cluster.Name).
+		WithConditions(condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityInfo,
+			bootstrapv1.WaitingForClusterInfrastructureReason, "")), nil
 }
 
 func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -141,6 +145,8 @@ func (c *Controller) waitingFor(ctx context.Context, cluster types.NamespacedNam
 	})
 }
 
-func (c *Controller) configs(ctx context.Context, cluster types.NamespacedName, matters func(*bootstrapv1.KubeadmConfig) bool) []reconcile.Request {
+func (c *Controller) configs(
+	ctx context.Context, cluster types.NamespacedName, matters func(*bootstrapv1.KubeadmConfig) bool,
+) []reconcile.Request {
 	return watch.RequestsFor(ctx, c.Client, &bootstrapv1.KubeadmConfigList{}, matters, ownership.InCluster(cluster.Namespace, cluster.Name))
 }

@@ -83,7 +83,8 @@ func (c *Controller) pair(ctx context.Context, s *scope, purpose pki.Purpose, cr
 		return pki.PairFrom(secret)
 	}
 	if !create || purpose == pki.APIServerEtcdClient {
-		return pki.Pair{}, fmt.Errorf("Secret %s does not exist: the control plane provider must create it, or the user for user-provided certificates", key)
+		return pki.Pair{},
+			fmt.Errorf("Secret %s does not exist: the control plane provider must create it, or the user for user-provided certificates", key)
 	}
 	pair, err := c.keys.Generate(purpose, c.Clock.Now(), s.cluster)
 	if err != nil {

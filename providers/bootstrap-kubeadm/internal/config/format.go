@@ -13,13 +13,15 @@ import (
 )
 
 // format rejects a config that cannot be rendered in its format, before anything is waited for, and before a Machine takes
-// the init lock in vain. Everything can be rendered as cloud-config.
+// the init lock. Everything can be rendered as cloud-config.
 func (c *Controller) format(_ context.Context, s *scope) (step.Result, error) {
 	if s.config.Spec.Format != bootstrapv1.Ignition || s.config.Status.Ready || s.ownData() != nil {
 		return step.Done(), nil
 	}
 	if !c.ignition {
-		return step.Stop(), c.failed(s, mistake{errors.New("spec.format: ignition requires the feature gate KubeadmBootstrapFormatIgnition of the kubeadm bootstrap provider")})
+		return step.Stop(), c.failed(s, mistake{
+			errors.New("spec.format: ignition requires the feature gate KubeadmBootstrapFormatIgnition of the kubeadm bootstrap provider"),
+		})
 	}
 	if err := ignition.Check(&s.config.Spec); err != nil {
 		return step.Stop(), c.failed(s, mistake{err})

@@ -27,8 +27,9 @@ func (c *Controller) input(ctx context.Context, s *scope, certificates []bootstr
 			f.Content = content
 		}
 		if size += len(f.Content); size > corev1.MaxSecretSize {
-			return bootstrapdata.Input{}, mistake{fmt.Errorf("spec.files: more than %d bytes, the maximum size of the Secret with the bootstrap data: "+
-				"put large files into the machine's image, or fetch them in spec.preKubeadmCommands", corev1.MaxSecretSize)}
+			return bootstrapdata.Input{},
+				mistake{fmt.Errorf("spec.files: more than %d bytes, the maximum size of the Secret with the bootstrap data: "+
+					"put large files into the machine's image, or fetch them in spec.preKubeadmCommands", corev1.MaxSecretSize)}
 		}
 	}
 	for i := range spec.Users {

@@ -58,7 +58,8 @@ func joinConfiguration(s *scope) (*bootstrapv1.JoinConfiguration, error) {
 	switch {
 	case !s.isControlPlane():
 		if join.ControlPlane != nil {
-			return nil, mistake{fmt.Errorf("spec.joinConfiguration.controlPlane is set, but %s is a worker: remove it, or label a Machine of the control plane %s",
+			return nil, mistake{fmt.Errorf(
+				"spec.joinConfiguration.controlPlane is set, but %s is a worker: remove it, or label a Machine of the control plane %s",
 				s.ownerName(), clusterv1.MachineControlPlaneLabel)}
 		}
 		taintUninitialized(join)
@@ -177,7 +178,8 @@ func (c *Controller) trust(ctx context.Context, s *scope, d *bootstrapv1.Bootstr
 	}
 	if secret == nil {
 		return untrusted{fmt.Errorf("Secret %s, the cluster's CA, does not exist: the control plane provider must create it, "+
-			"or spec.joinConfiguration.discovery.bootstrapToken must set caCertHashes or unsafeSkipCAVerification", pki.SecretKey(s.key(), pki.ClusterCA))}
+			"or spec.joinConfiguration.discovery.bootstrapToken must set caCertHashes or unsafeSkipCAVerification",
+			pki.SecretKey(s.key(), pki.ClusterCA))}
 	}
 	ca, err := pki.CAFrom(secret)
 	if err != nil {

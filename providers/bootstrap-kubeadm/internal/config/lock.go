@@ -48,8 +48,8 @@ const takenLimit = 1024
 
 func lockName(cluster *clusterv1.Cluster) string { return cluster.Name + "-lock" }
 
-// acquire takes the lock for a Machine, or returns its holder; empty if it was just released. A holder that does not
-// exist any more loses the lock, and so does a Cluster that was replaced by this one; the caller must retry.
+// acquire takes the lock for a Machine, or returns its holder; empty if it was just released. A holder that no longer
+// exists loses the lock, and so does a Cluster that was replaced by this one; the caller must retry.
 func (l *locks) acquire(ctx context.Context, clients step.Clients, cluster *clusterv1.Cluster, machine string) (heldBy string, err error) {
 	information, err := json.Marshal(holder{machine})
 	if err != nil {
@@ -201,7 +201,7 @@ func (l *locks) firstRelease(cluster types.UID, now time.Time) bool {
 	if l.released == nil {
 		l.released = map[types.UID]time.Time{}
 	}
-	// After releaseWindow, release does not check it any more.
+	// After releaseWindow, release no longer checks it.
 	maps.DeleteFunc(l.released, func(_ types.UID, at time.Time) bool { return now.Sub(at) > releaseWindow })
 	l.released[cluster] = now
 	return true

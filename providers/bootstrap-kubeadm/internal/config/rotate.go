@@ -28,7 +28,7 @@ const tokenAnnotation = "bootstrap.cluster.x-k8s.io/token-id"
 func nextTokenID(uid types.UID, current string) string { return hashedID(string(uid) + "/" + current) }
 
 // poolToken keeps the token in the data of a MachinePool valid, whose machines may join at any time. Until all of them have joined, it
-// is renewed; after that, it is replaced by another one when half of its lifetime is over, because whoever has the data could join
+// is renewed; after that, it is replaced by another one when half of its lifetime is over, because anyone with the data could join
 // machines with it.
 func (c *Controller) poolToken(ctx context.Context, s *scope) (step.Result, error) {
 	if !s.initialized() || !isOwnName(s.config, s.secretName()) {

@@ -94,7 +94,8 @@ func annotated(s *scope, secret *corev1.Secret) error {
 // deletePrevious deletes the Secrets with data of previous specs, whose tokens have expired or are about to.
 func (c *Controller) deletePrevious(ctx context.Context, s *scope) error {
 	all := &corev1.SecretList{}
-	if err := c.cached.List(ctx, all, client.InNamespace(s.config.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name}); err != nil {
+	if err := c.cached.List(ctx, all, client.InNamespace(s.config.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name}); err != nil {
 		return fmt.Errorf("listing Secrets: %w", err)
 	}
 	for i := range all.Items {

@@ -123,7 +123,7 @@ func leftBehind(secret *corev1.Secret, config *bootstrapv1.KubeadmConfig) bool {
 		owner.Kind == kubeadmConfigKind && strings.HasPrefix(owner.APIVersion, bootstrapv1.GroupVersion.Group+"/")
 }
 
-// clear deletes the Secret of another config of the same name. One of the two configs does not exist any more; which
+// clear deletes the Secret of another config of the same name. One of the two configs no longer exists; which
 // one, only the API server knows.
 func (c *Controller) clear(ctx context.Context, s *scope, secret *corev1.Secret) (step.Result, error) {
 	live := &bootstrapv1.KubeadmConfig{}

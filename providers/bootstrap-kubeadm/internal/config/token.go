@@ -236,7 +236,8 @@ func (c *Controller) given(ctx context.Context, s *scope) (string, error) {
 	}
 	id := tokenID(s.config.UID)
 	_, rest, found := strings.Cut(string(data.Data[pki.KubeconfigKey]), "token: "+id+".")
-	if secret := rest[:min(len(rest), tokenSecretLength)]; found && bootstraputil.IsValidBootstrapToken(bootstraputil.TokenFromIDAndSecret(id, secret)) {
+	if secret := rest[:min(len(rest), tokenSecretLength)]; found &&
+		bootstraputil.IsValidBootstrapToken(bootstraputil.TokenFromIDAndSecret(id, secret)) {
 		return secret, nil
 	}
 	return "", nil

@@ -128,7 +128,8 @@ func decodable(source string) bool {
 func transpile(text []byte) (config types.Config, entries []report.Entry, err error) {
 	defer func() { // The library panics on some aliases.
 		if recover() != nil {
-			config, entries, err = types.Config{}, nil, errors.New("the conversion to Ignition failed: replace YAML aliases and merge keys by what they refer to")
+			config, entries, err = types.Config{}, nil, errors.New(
+				"the conversion to Ignition failed: replace YAML aliases and merge keys by what they refer to")
 		}
 	}()
 	parsed, tree, found := clc.Parse(text)

@@ -38,7 +38,9 @@ func dataURL(content []byte) string {
 
 // filesOf returns the files of a document: certificates, generated ones, and the user's. The user's file replaces another one of
 // the same path, or is appended to it. at is the path of the user's files.
-func filesOf(certificates []bootstrapv1.File, generated []types.File, user []bootstrapv1.File, at *field.Path) ([]types.File, field.ErrorList) {
+func filesOf(
+	certificates []bootstrapv1.File, generated []types.File, user []bootstrapv1.File, at *field.Path,
+) ([]types.File, field.ErrorList) {
 	var out []types.File
 	var all field.ErrorList
 	for i, f := range certificates {

@@ -48,7 +48,8 @@ func mergeUnit(generated, user types.Unit) types.Unit {
 		generated.Enable, generated.Enabled = user.Enable, user.Enabled
 	}
 	generated.Mask = generated.Mask || user.Mask
-	generated.Dropins = keyed(generated.Dropins, user.Dropins, func(d types.SystemdDropin) string { return d.Name }, second[types.SystemdDropin])
+	generated.Dropins = keyed(generated.Dropins, user.Dropins, func(d types.SystemdDropin) string { return d.Name },
+		second[types.SystemdDropin])
 	return generated
 }
 

@@ -65,7 +65,9 @@ func mountOf(columns bootstrapv1.MountPoints, at *field.Path) (types.Unit, field
 	}
 	name := unit.UnitNamePathEscape(point) + ".mount"
 	if point == "/" || len(name) > maxUnitName {
-		return types.Unit{}, field.ErrorList{invalid(at.Index(1), "must not be /, and its unit, %d bytes long, must have a name of at most %d", len(name), maxUnitName)}
+		return types.Unit{}, field.ErrorList{
+			invalid(at.Index(1), "must not be /, and its unit, %d bytes long, must have a name of at most %d", len(name), maxUnitName),
+		}
 	}
 	content, err := mountContent(device, point, kind, options)
 	if err != nil {
@@ -106,7 +108,9 @@ func literal(value string) string { return strings.ReplaceAll(value, "%", "%%") 
 
 // deviceOf returns the path of a device that fstab specifies by its label or ID: systemd waits for paths only.
 func deviceOf(column string) string {
-	for prefix, folder := range map[string]string{"LABEL=": "by-label", "UUID=": "by-uuid", "PARTLABEL=": "by-partlabel", "PARTUUID=": "by-partuuid"} {
+	for prefix, folder := range map[string]string{
+		"LABEL=": "by-label", "UUID=": "by-uuid", "PARTLABEL=": "by-partlabel", "PARTUUID=": "by-partuuid",
+	} {
 		if value, ok := strings.CutPrefix(column, prefix); ok && value != "" {
 			return "/dev/disk/" + folder + "/" + udevEscape(strings.Trim(value, `"`))
 		}

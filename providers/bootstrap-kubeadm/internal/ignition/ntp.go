@@ -32,7 +32,8 @@ func ntpOf(in *bootstrapv1.NTP, at *field.Path) ([]types.File, []types.Unit, fie
 		switch errs := checkLine(server, at); {
 		case len(errs) > 0:
 			all = append(all, errs...)
-		case server == "" || strings.HasPrefix(server, "-") || strings.ContainsFunc(server, func(r rune) bool { return unicode.IsSpace(r) || r == '#' }):
+		case server == "" || strings.HasPrefix(server, "-") ||
+			strings.ContainsFunc(server, func(r rune) bool { return unicode.IsSpace(r) || r == '#' }):
 			all = append(all, invalid(at, "must be a host name or an IP address"))
 		}
 		config.WriteString("server " + server + "\n")

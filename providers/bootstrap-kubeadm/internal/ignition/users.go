@@ -75,7 +75,10 @@ func checkUser(u bootstrapv1.User, at *field.Path) field.ErrorList {
 		name  string
 		value *string
 		path  bool
-	}{{name: "gecos", value: u.Gecos}, {name: "homeDir", value: u.HomeDir, path: true}, {name: "shell", value: u.Shell, path: true}, {name: "passwd", value: u.Passwd}}
+	}{
+		{name: "gecos", value: u.Gecos}, {name: "homeDir", value: u.HomeDir, path: true},
+		{name: "shell", value: u.Shell, path: true}, {name: "passwd", value: u.Passwd},
+	}
 	for _, c := range columns {
 		value := ptr.Deref(c.value, "")
 		all = append(all, checkLine(value, at.Child(c.name))...)
@@ -124,7 +127,8 @@ func accessFiles(in []bootstrapv1.User, path *field.Path) ([]types.File, field.E
 		out = append(out, file(name, 0o600, []byte(u.Name+" "+rule+"\n")))
 	}
 	if len(passwords) > 0 {
-		out = append(out, file(sshdPath, 0o600, []byte(sshdDefaults+"\nMatch User "+strings.Join(passwords, ",")+"\n  PasswordAuthentication yes\n")))
+		out = append(out,
+			file(sshdPath, 0o600, []byte(sshdDefaults+"\nMatch User "+strings.Join(passwords, ",")+"\n  PasswordAuthentication yes\n")))
 	}
 	return out, all
 }

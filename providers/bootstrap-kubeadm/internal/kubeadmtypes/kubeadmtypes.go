@@ -64,7 +64,8 @@ func Init(cluster *bootstrapv1.ClusterConfiguration, init *bootstrapv1.InitConfi
 	if err != nil {
 		return "", err
 	}
-	second, err := marshal(init, "InitConfiguration", kubernetes, func(doc map[string]any) { toNode(doc, cluster.APIServer.TimeoutForControlPlane) })
+	second, err := marshal(init, "InitConfiguration", kubernetes,
+		func(doc map[string]any) { toNode(doc, cluster.APIServer.TimeoutForControlPlane) })
 	if err != nil {
 		return "", err
 	}

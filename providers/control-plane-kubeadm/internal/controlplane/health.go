@@ -45,10 +45,12 @@ func healthConditions(s *scope) []clusterv1.Condition {
 func lostConditions(stackedEtcd bool) []clusterv1.Condition {
 	const message = "The workload cluster is unreachable"
 	all := []clusterv1.Condition{
-		condition.Unknown(controlplanev1.ControlPlaneComponentsHealthyCondition, controlplanev1.ControlPlaneComponentsInspectionFailedReason, message),
+		condition.Unknown(controlplanev1.ControlPlaneComponentsHealthyCondition,
+			controlplanev1.ControlPlaneComponentsInspectionFailedReason, message),
 	}
 	if stackedEtcd {
-		all = append(all, condition.Unknown(controlplanev1.EtcdClusterHealthyCondition, controlplanev1.EtcdClusterInspectionFailedReason, message))
+		all = append(all,
+			condition.Unknown(controlplanev1.EtcdClusterHealthyCondition, controlplanev1.EtcdClusterInspectionFailedReason, message))
 	}
 	return all
 }

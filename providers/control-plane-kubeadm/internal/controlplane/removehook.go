@@ -22,7 +22,8 @@ func (c *orphanedMachines) removeHook(ctx context.Context, m *clusterv1.Machine)
 		return step.Stop(), err
 	}
 	delete(m.Annotations, controlplanev1.PreTerminateHookCleanupAnnotation)
-	step.Warning(ctx, "ControlPlaneGone", "The KubeadmControlPlane of the Machine does not exist any more: deleting the Machine without removing its etcd member")
+	step.Warning(ctx, "ControlPlaneGone",
+		"The KubeadmControlPlane of the Machine no longer exists: deleting the Machine without removing its etcd member")
 	return step.Stop(), nil
 }
 

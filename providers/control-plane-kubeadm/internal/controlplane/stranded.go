@@ -54,7 +54,8 @@ func allMachinesGone(cp *snapshot.ControlPlane) clusterv1.Condition {
 	if !cp.StackedEtcd() {
 		lost = "The data in its external etcd is not affected"
 	}
-	return condition.False(controlplanev1.MachinesCreatedCondition, clusterv1.ConditionSeverityError, controlplanev1.MachineGenerationFailedReason,
+	return condition.False(controlplanev1.MachinesCreatedCondition, clusterv1.ConditionSeverityError,
+		controlplanev1.MachineGenerationFailedReason,
 		"All Machines of the control plane are gone and no API server responds at %s, so a new Machine cannot join. %s. "+
 			"Restore an API server at that address, or delete Cluster %s and create it again",
 		cp.Cluster.Spec.ControlPlaneEndpoint.String(), lost, cp.Key())

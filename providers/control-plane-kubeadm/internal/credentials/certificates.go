@@ -80,7 +80,9 @@ func (p *Provider) certificate(ctx context.Context, cp *snapshot.ControlPlane, p
 }
 
 // newCertificate creates a Secret, unless it exists in the API server.
-func (p *Provider) newCertificate(ctx context.Context, cp *snapshot.ControlPlane, purpose pki.Purpose, into *corev1.Secret) (created bool, err error) {
+func (p *Provider) newCertificate(
+	ctx context.Context, cp *snapshot.ControlPlane, purpose pki.Purpose, into *corev1.Secret,
+) (created bool, err error) {
 	key := pki.SecretKey(cp.Key(), purpose)
 	if why := irreplaceable(cp, purpose); why != "" {
 		err := p.adoptExisting(ctx, cp, key, into)

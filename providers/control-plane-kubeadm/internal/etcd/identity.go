@@ -114,7 +114,8 @@ func (i *Identity) provided(ctx context.Context) (pki.Pair, error) {
 	key := pki.SecretKey(i.Cluster, pki.APIServerEtcdClient)
 	if err := i.Secrets.Get(ctx, key, secret); err != nil {
 		if apierrors.IsNotFound(err) {
-			return pki.Pair{}, fmt.Errorf("the Secret of the etcd CA has no key, and Secret %s does not exist: create it with a client certificate", key)
+			return pki.Pair{},
+				fmt.Errorf("the Secret of the etcd CA has no key, and Secret %s does not exist: create it with a client certificate", key)
 		}
 		return pki.Pair{}, fmt.Errorf("reading the etcd client certificate, Secret %s: %w", key, err)
 	}

@@ -83,7 +83,8 @@ func unknown(stackedEtcd bool) []clusterv1.Condition {
 		all = append(all, condition.Unknown(component.Condition, controlplanev1.PodInspectionFailedReason, message))
 	}
 	if stackedEtcd {
-		all = append(all, condition.Unknown(controlplanev1.MachineEtcdMemberHealthyCondition, controlplanev1.EtcdMemberInspectionFailedReason, message))
+		all = append(all,
+			condition.Unknown(controlplanev1.MachineEtcdMemberHealthyCondition, controlplanev1.EtcdMemberInspectionFailedReason, message))
 	}
 	return all
 }
@@ -95,7 +96,8 @@ func podConditions(o *Observation, name string, stackedEtcd bool) []clusterv1.Co
 	for _, c := range Components(stackedEtcd) {
 		switch {
 		case node == nil:
-			all = append(all, condition.False(c.Condition, clusterv1.ConditionSeverityError, controlplanev1.PodFailedReason, "Node %s does not exist", name))
+			all = append(all,
+				condition.False(c.Condition, clusterv1.ConditionSeverityError, controlplanev1.PodFailedReason, "Node %s does not exist", name))
 		case Unreachable(node):
 			all = append(all, condition.Unknown(c.Condition, controlplanev1.PodInspectionFailedReason, "Node %s is unreachable", name))
 		default:

@@ -105,7 +105,8 @@ func Three(t *testing.T) (*World, *Workload) {
 		m.Status.NodeRef = &corev1.ObjectReference{Name: name}
 		for _, kind := range []clusterv1.ConditionType{
 			controlplanev1.MachineAPIServerPodHealthyCondition, controlplanev1.MachineControllerManagerPodHealthyCondition,
-			controlplanev1.MachineSchedulerPodHealthyCondition, controlplanev1.MachineEtcdPodHealthyCondition, controlplanev1.MachineEtcdMemberHealthyCondition,
+			controlplanev1.MachineSchedulerPodHealthyCondition,
+			controlplanev1.MachineEtcdPodHealthyCondition, controlplanev1.MachineEtcdMemberHealthyCondition,
 		} {
 			condition.Set(m, condition.True(kind))
 		}
@@ -157,7 +158,8 @@ func (w *World) Drained(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		w.UpdateStatus(t, name, func(m *clusterv1.Machine) {
-			condition.Set(m, condition.False(clusterv1.PreTerminateDeleteHookSucceededCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, ""))
+			condition.Set(m, condition.False(clusterv1.PreTerminateDeleteHookSucceededCondition, clusterv1.ConditionSeverityInfo,
+				clusterv1.WaitingExternalHookReason, ""))
 		})
 	}
 }
@@ -166,7 +168,9 @@ func (w *World) Drained(t *testing.T, names ...string) {
 func (w *World) Unhealthy(t *testing.T, name string) {
 	t.Helper()
 	w.UpdateStatus(t, name, func(m *clusterv1.Machine) {
-		for _, kind := range []clusterv1.ConditionType{clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition} {
+		for _, kind := range []clusterv1.ConditionType{
+			clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition,
+		} {
 			condition.Set(m, condition.False(kind, clusterv1.ConditionSeverityWarning, "", ""))
 		}
 	})

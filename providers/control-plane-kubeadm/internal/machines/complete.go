@@ -106,7 +106,8 @@ func (mgr *Manager) createInfrastructure(ctx context.Context, cp *snapshot.Contr
 	}
 	kind := infrastructure.GroupVersionKind()
 	if kind.GroupKind() != m.Spec.InfrastructureRef.GroupVersionKind().GroupKind() {
-		return fmt.Errorf("machine %s refers to a %s, but the template is for a %s: delete the Machine", m.Name, m.Spec.InfrastructureRef.Kind, kind.Kind)
+		return fmt.Errorf("machine %s refers to a %s, but the template is for a %s: delete the Machine",
+			m.Name, m.Spec.InfrastructureRef.Kind, kind.Kind)
 	}
 	infrastructure.SetOwnerReferences(dependent(cp, m.Machine).OwnerReferences)
 	err = mgr.Clients.Create(ctx, infrastructure)

@@ -19,7 +19,7 @@ func HasHook(m *clusterv1.Machine) bool {
 	return ok
 }
 
-// HookReached reports whether the deletion of the Machine waits for nothing but our hook: its Node is drained, its volumes are
+// HookReached reports whether the deletion of the Machine only waits for our hook: its Node is drained, its volumes are
 // detached, and all other pre-terminate hooks are removed. They may need the Node, and the Node needs the etcd member.
 func HookReached(m *clusterv1.Machine) bool {
 	if m.DeletionTimestamp == nil || !condition.IsFalse(m, clusterv1.PreTerminateDeleteHookSucceededCondition) {

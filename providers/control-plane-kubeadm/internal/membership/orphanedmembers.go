@@ -14,7 +14,8 @@ func (r *Remover) RemoveOrphanedMembers(ctx context.Context, state State) (step.
 	if len(state.Machines) == 0 {
 		return step.Done(), nil
 	}
-	orphaned := slices.DeleteFunc(state.OrphanedMembers(), func(name string) bool { return state.Observed.EtcdCluster().MayRemove(name) != "" })
+	orphaned := slices.DeleteFunc(state.OrphanedMembers(),
+		func(name string) bool { return state.Observed.EtcdCluster().MayRemove(name) != "" })
 	if len(orphaned) == 0 {
 		return step.Done(), nil
 	}

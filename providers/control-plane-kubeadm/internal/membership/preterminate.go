@@ -97,7 +97,8 @@ func (r *Remover) explain(ctx context.Context, state State, m *snapshot.Machine,
 	case why != "":
 		message = "The etcd member cannot be removed yet. Waiting for " + why
 	}
-	reported := condition.False(controlplanev1.MachineEtcdMemberHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, "%s", message)
+	reported := condition.False(controlplanev1.MachineEtcdMemberHealthyCondition, clusterv1.ConditionSeverityInfo,
+		clusterv1.DeletingReason, "%s", message)
 	current := condition.Get(m, reported.Type)
 	if current == nil && message == "" || current != nil && condition.SameState(*current, reported) {
 		return nil
@@ -106,7 +107,8 @@ func (r *Remover) explain(ctx context.Context, state State, m *snapshot.Machine,
 		return nil // The text of the same failure may differ each time. The log has all of them.
 	}
 	if message != "" {
-		step.Warning(ctx, "FailedScaleDown", "Machine %s is being deleted. %s. To delete the Machine without removing its etcd member, remove the annotation %s from it",
+		step.Warning(ctx, "FailedScaleDown",
+			"Machine %s is being deleted. %s. To delete the Machine without removing its etcd member, remove the annotation %s from it",
 			m.Name, message, controlplanev1.PreTerminateHookCleanupAnnotation)
 	}
 	return r.SetConditions(ctx, m.Machine, reported)

@@ -93,7 +93,8 @@ func (c Cluster) MayRemove(name string) string {
 func (c Cluster) MayAbandon(names []string) string {
 	healthy := slices.DeleteFunc(slices.Clone(c.Healthy), func(n string) bool { return slices.Contains(names, n) })
 	if quorum := len(c.Members)/2 + 1; len(healthy) < quorum {
-		return fmt.Sprintf("%d healthy etcd members other than [%s] (found %d): these may be the members of Machines without a Node", quorum, strings.Join(names, " "), len(healthy))
+		return fmt.Sprintf("%d healthy etcd members other than [%s] (found %d): these may be the members of Machines without a Node",
+			quorum, strings.Join(names, " "), len(healthy))
 	}
 	return ""
 }

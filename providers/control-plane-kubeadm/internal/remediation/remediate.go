@@ -115,7 +115,8 @@ func (r Remediator) report(ctx context.Context, m *snapshot.Machine, s status) (
 // clearRecovered removes the condition of Machines that are healthy again.
 func (r Remediator) clearRecovered(ctx context.Context, cp *snapshot.ControlPlane) error {
 	for _, m := range cp.Machines {
-		if condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition) && condition.IsTrue(m, clusterv1.MachineHealthCheckSucceededCondition) {
+		if condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition) &&
+			condition.IsTrue(m, clusterv1.MachineHealthCheckSucceededCondition) {
 			before := m.Status.Conditions.DeepCopy()
 			condition.Delete(m, clusterv1.MachineOwnerRemediatedCondition)
 			if err := r.Manager.SaveConditions(ctx, m.Machine, before); err != nil {
@@ -144,7 +145,8 @@ func (r Remediator) finish(ctx context.Context, cp *snapshot.ControlPlane) error
 // finished reports whether the replacement exists or is no longer needed.
 func finished(cp *snapshot.ControlPlane, current *controlplanev1.LastRemediationStatus) bool {
 	raw := cp.KCP.Annotations[controlplanev1.RemediationInProgressAnnotation]
-	if slices.ContainsFunc(cp.Machines, func(m *snapshot.Machine) bool { return m.Annotations[controlplanev1.RemediationForAnnotation] == raw }) {
+	if slices.ContainsFunc(cp.Machines,
+		func(m *snapshot.Machine) bool { return m.Annotations[controlplanev1.RemediationForAnnotation] == raw }) {
 		return true
 	}
 	m := cp.Named(current.Machine)
@@ -157,7 +159,8 @@ func finished(cp *snapshot.ControlPlane, current *controlplanev1.LastRemediation
 
 // unhealthy reports whether a MachineHealthCheck requests the remediation of the Machine.
 func unhealthy(m *snapshot.Machine) bool {
-	return condition.IsFalse(m, clusterv1.MachineHealthCheckSucceededCondition) && condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition)
+	return condition.IsFalse(m, clusterv1.MachineHealthCheckSucceededCondition) &&
+		condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition)
 }
 
 // candidate returns the Machine to remediate, nil if there is none: if a remediation is in progress, only its Machine;

@@ -143,7 +143,8 @@ func unset(r bootstrapv1.NodeRegistrationOptions) bool {
 // sameTaintIntent distinguishes no list of taints, which means the default of kubeadm, from an empty list, which means no
 // taints.
 func sameTaintIntent(a, b *bootstrapv1.KubeadmConfigSpec) bool {
-	if a.InitConfiguration != nil && (a.InitConfiguration.NodeRegistration.Taints == nil) != (b.InitConfiguration.NodeRegistration.Taints == nil) {
+	if a.InitConfiguration != nil &&
+		(a.InitConfiguration.NodeRegistration.Taints == nil) != (b.InitConfiguration.NodeRegistration.Taints == nil) {
 		return false
 	}
 	return a.JoinConfiguration == nil ||

@@ -52,10 +52,11 @@ func (r LiveReader) Decision(ctx context.Context, cp *ControlPlane) (Stale, erro
 
 // ControlPlane checks the KubeadmControlPlane.
 func (r LiveReader) ControlPlane(ctx context.Context, cp *ControlPlane) (Stale, error) {
-	return r.outdated(ctx, step.Reread(cp.KCP, &controlplanev1.KubeadmControlPlane{}, func(live, cached *controlplanev1.KubeadmControlPlane) bool {
-		return (cp.Initialized() || !live.Status.Initialized) && equality.Semantic.DeepEqual(live.Spec, cached.Spec) &&
-			live.Annotations[controlplanev1.RemediationInProgressAnnotation] == cp.Remediation
-	}))
+	return r.outdated(ctx,
+		step.Reread(cp.KCP, &controlplanev1.KubeadmControlPlane{}, func(live, cached *controlplanev1.KubeadmControlPlane) bool {
+			return (cp.Initialized() || !live.Status.Initialized) && equality.Semantic.DeepEqual(live.Spec, cached.Spec) &&
+				live.Annotations[controlplanev1.RemediationInProgressAnnotation] == cp.Remediation
+		}))
 }
 
 // Uninitialized checks that the cluster has not been initialized.

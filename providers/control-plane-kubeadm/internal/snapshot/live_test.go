@@ -53,7 +53,7 @@ func TestDecision(t *testing.T) {
 		{reason: "a new Machine", change: func(_ *testing.T, w *kcptest.World) { w.Machines = w.Machines[:2] }, want: "Machine c", reads: 3},
 		{reason: "a Machine with the same name", change: func(_ *testing.T, w *kcptest.World) { w.Named("c").UID = "other" }, want: "Machine c", reads: 3},
 		{reason: "a deleted Machine", change: func(t *testing.T, w *kcptest.World) { w.Deleted(t, "c") }, want: "that Machine c is being deleted", reads: 3},
-		{reason: "a Machine that does not exist any more", change: func(_ *testing.T, w *kcptest.World) {
+		{reason: "a Machine that no longer exists", change: func(_ *testing.T, w *kcptest.World) {
 			w.Machines = append(w.Machines, &snapshot.Machine{Machine: kcptest.Machine("d", "cp-uid")})
 		}, want: "that Machine d is gone", reads: 3},
 		{reason: "a Machine that could be adopted", change: func(t *testing.T, w *kcptest.World) { create(t, w, kcptest.Machine("d", "")) }, want: "Machine d", reads: 3},

@@ -63,7 +63,7 @@ func expires(kcp *controlplanev1.KubeadmControlPlane, m *Machine, now time.Time)
 	return ""
 }
 
-// due returns when m must be replaced only because time passes; zero if that is not known.
+// due returns when m must be replaced only because time passes; zero if that is unknown.
 func due(kcp *controlplanev1.KubeadmControlPlane, m *Machine) time.Time {
 	first := afterRollout(kcp, m)
 	if before := beforeExpiry(kcp, m); first.IsZero() || !before.IsZero() && before.Before(first) {

@@ -116,7 +116,8 @@ func (r Reader) machine(ctx context.Context, kcp *controlplanev1.KubeadmControlP
 // OwnerCluster returns the Cluster that owns the control plane, nil if there is none.
 func OwnerCluster(ctx context.Context, reader client.Reader, kcp *controlplanev1.KubeadmControlPlane) (*clusterv1.Cluster, error) {
 	for _, ref := range kcp.OwnerReferences {
-		if (schema.GroupKind{Group: clusterv1.GroupVersion.Group, Kind: clusterv1.ClusterKind}) != schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() {
+		if (schema.GroupKind{Group: clusterv1.GroupVersion.Group, Kind: clusterv1.ClusterKind}) !=
+			schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() {
 			continue
 		}
 		cluster := &clusterv1.Cluster{}

@@ -57,7 +57,7 @@ func TestRead(t *testing.T) {
 	}{
 		{reason: "Machines are sorted by age", change: func(*kcptest.World) {}, want: all},
 		{reason: "no Cluster owns the control plane yet", change: func(w *kcptest.World) { w.KCP.OwnerReferences = nil }},
-		{reason: "the Cluster does not exist any more", change: func(w *kcptest.World) { w.KCP.OwnerReferences[0].Name = "removed" }},
+		{reason: "the Cluster no longer exists", change: func(w *kcptest.World) { w.KCP.OwnerReferences[0].Name = "removed" }},
 		{reason: "the Cluster was removed by force before the control plane", want: all, change: func(w *kcptest.World) {
 			w.KCP.OwnerReferences, w.KCP.DeletionTimestamp = nil, &metav1.Time{Time: object.Now()}
 			w.KCP.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"}

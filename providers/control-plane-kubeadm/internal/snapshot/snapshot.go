@@ -41,7 +41,7 @@ type Machine struct {
 	Infrastructure *unstructured.Unstructured
 	// Outdated are the reasons to replace the Machine, see OutdatedReasons.
 	Outdated []string
-	// Due is when there will be a reason only because time passes. Zero if that is not known.
+	// Due is when there will be a reason only because time passes. Zero if that is unknown.
 	Due time.Time
 }
 

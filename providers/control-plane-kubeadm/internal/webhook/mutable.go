@@ -18,7 +18,8 @@ func mutable() []string {
 	const config = "spec.kubeadmConfigSpec."
 	paths := []string{
 		"metadata.*",
-		"spec.machineTemplate.infrastructureRef.apiVersion", "spec.machineTemplate.infrastructureRef.name", "spec.machineTemplate.infrastructureRef.kind",
+		"spec.machineTemplate.infrastructureRef.apiVersion",
+		"spec.machineTemplate.infrastructureRef.name", "spec.machineTemplate.infrastructureRef.kind",
 		"spec.machineTemplate.nodeDrainTimeout", "spec.machineTemplate.nodeVolumeDetachTimeout", "spec.machineTemplate.nodeDeletionTimeout",
 		"spec.replicas", "spec.version", "spec.rolloutAfter",
 	}

@@ -22,7 +22,8 @@ type scales struct {
 func (w scales) Handle(ctx context.Context, req admission.Request) admission.Response {
 	scale := &autoscalingv1.Scale{}
 	if err := json.Unmarshal(req.Object.Raw, scale); err != nil {
-		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decoding the scale of KubeadmControlPlane %s/%s: %w", req.Namespace, req.Name, err))
+		return admission.Errored(http.StatusBadRequest,
+			fmt.Errorf("decoding the scale of KubeadmControlPlane %s/%s: %w", req.Namespace, req.Name, err))
 	}
 	kcp := &controlplanev1.KubeadmControlPlane{}
 	key := client.ObjectKey{Namespace: req.Namespace, Name: req.Name}

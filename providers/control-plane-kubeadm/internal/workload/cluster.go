@@ -51,7 +51,8 @@ func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 // Pods implements connection.Workload.
 func (c *Cluster) Pods(ctx context.Context) ([]corev1.Pod, error) {
 	pods := &corev1.PodList{}
-	if err := c.Client.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{tierLabel: controlPlaneTier}); err != nil {
+	if err := c.Client.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem),
+		client.MatchingLabels{tierLabel: controlPlaneTier}); err != nil {
 		return nil, err
 	}
 	return pods.Items, nil

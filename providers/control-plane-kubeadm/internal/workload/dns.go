@@ -103,7 +103,8 @@ func dnsChangeOf(from string, config *bootstrapv1.ClusterConfiguration) (*dnsCha
 		return nil, nil
 	}
 	if change.to.LT(change.from) {
-		return nil, fmt.Errorf("cannot downgrade CoreDNS from %s to %s: set dns.imageTag of the ClusterConfiguration to a newer version", was.tag, is.tag)
+		return nil, fmt.Errorf("cannot downgrade CoreDNS from %s to %s: set dns.imageTag of the ClusterConfiguration to a newer version",
+			was.tag, is.tag)
 	}
 	change.image = is.String()
 	return change, nil
@@ -171,7 +172,9 @@ func (c *Cluster) allowEndpointSlices(ctx context.Context, version semver.Versio
 		return nil
 	}
 	before := role.DeepCopy()
-	role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{"list", "watch"}})
+	role.Rules = append(role.Rules, rbacv1.PolicyRule{
+		APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{"list", "watch"},
+	})
 	return c.patch(ctx, role, before)
 }
 

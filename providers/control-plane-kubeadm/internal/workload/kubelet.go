@@ -53,7 +53,9 @@ func (c *Cluster) prepareKubelet(ctx context.Context, version semver.Version) er
 		}
 		return fmt.Errorf("reading the kubelet configuration, ConfigMap %s: %w", from, err)
 	}
-	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: config.Data, BinaryData: config.BinaryData}
+	made := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: config.Data, BinaryData: config.BinaryData,
+	}
 	if _, err := setCgroupDriver(made, version); err != nil {
 		return err
 	}

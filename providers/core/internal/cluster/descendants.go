@@ -32,7 +32,9 @@ func (c *Controller) allGone(ctx context.Context, cluster *clusterv1.Cluster) (s
 
 // deleteAndWait deletes the direct children of the Cluster that a reader returns, and waits until all descendants are gone.
 // It ignores the ones that excluded selects.
-func (c *Controller) deleteAndWait(ctx context.Context, from client.Reader, cluster *clusterv1.Cluster, excluded func(client.Object) bool) (step.Result, error) {
+func (c *Controller) deleteAndWait(
+	ctx context.Context, from client.Reader, cluster *clusterv1.Cluster, excluded func(client.Object) bool,
+) (step.Result, error) {
 	children, err := descendants(ctx, from, cluster)
 	if err != nil {
 		return step.Done(), err

@@ -32,7 +32,8 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 		recordReadiness(ctx, cluster, clusterv1.InfrastructureReadyCondition, ready)
 	}
 	cluster.Status.InfrastructureReady = ready
-	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyCondition, clusterv1.WaitingForInfrastructureFallbackReason)
+	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyCondition,
+		clusterv1.WaitingForInfrastructureFallbackReason)
 	if err != nil || !ready {
 		return result, err
 	}
@@ -47,7 +48,8 @@ func copyInfrastructure(cluster *clusterv1.Cluster, infra contract.Infrastructur
 			return err
 		}
 		if !present {
-			return fmt.Errorf("%s %s/%s is ready, but spec.controlPlaneEndpoint is set neither there nor on the Cluster: its provider must set it, or set it on the Cluster",
+			return fmt.Errorf("%s %s/%s is ready, but spec.controlPlaneEndpoint is set neither there nor on the Cluster: "+
+				"its provider must set it, or set it on the Cluster",
 				infra.GetKind(), infra.GetNamespace(), infra.GetName())
 		}
 		cluster.Spec.ControlPlaneEndpoint = endpoint

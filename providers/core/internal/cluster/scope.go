@@ -33,7 +33,9 @@ type scope struct {
 
 // adopt returns the object of a reference, nil if it does not exist. It makes the Cluster the object's controller, and copies a
 // terminal failure to the Cluster.
-func (c *Controller) adopt(ctx context.Context, cluster *clusterv1.Cluster, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
+func (c *Controller) adopt(
+	ctx context.Context, cluster *clusterv1.Cluster, ref *corev1.ObjectReference,
+) (*unstructured.Unstructured, error) {
 	obj, err := c.follow.Follow(ctx, ref, cluster.Namespace)
 	if err != nil || obj == nil {
 		return nil, err

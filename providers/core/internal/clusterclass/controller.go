@@ -90,7 +90,9 @@ func (c *Controller) own(ctx context.Context, class *clusterv1.ClusterClass) (st
 
 // ownTemplate adds the class to the owners of a template. It watches the kind before it reads the template, so that no creation
 // is missed.
-func (c *Controller) ownTemplate(ctx context.Context, class *clusterv1.ClusterClass, ref *corev1.ObjectReference, owner metav1.OwnerReference) (found bool, err error) {
+func (c *Controller) ownTemplate(
+	ctx context.Context, class *clusterv1.ClusterClass, ref *corev1.ObjectReference, owner metav1.OwnerReference,
+) (found bool, err error) {
 	kind, err := c.Versions.Newest(ctx, ref.GroupVersionKind().GroupKind())
 	if err != nil {
 		return false, err

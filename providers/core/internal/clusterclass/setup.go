@@ -121,7 +121,8 @@ func templateKey(kind schema.GroupVersionKind, name string) string {
 func ofTemplate(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		key := templateKey(o.GetObjectKind().GroupVersionKind(), o.GetName())
-		return watch.Requests(ctx, reader, &clusterv1.ClusterClassList{}, client.InNamespace(o.GetNamespace()), client.MatchingFields{templateIndex: key})
+		return watch.Requests(ctx, reader, &clusterv1.ClusterClassList{}, client.InNamespace(o.GetNamespace()),
+			client.MatchingFields{templateIndex: key})
 	}
 }
 

@@ -67,7 +67,10 @@ type Answer struct {
 //
 // A *NotReadyError error means that an ExtensionConfig was not discovered yet; nothing was called. A *BusyError error means that a handler
 // was not called.
-func (c *Client) CallAll(ctx context.Context, hook runtimecatalog.Hook, forObject client.Object, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) ([]Answer, error) {
+func (c *Client) CallAll(
+	ctx context.Context, hook runtimecatalog.Hook,
+	forObject client.Object, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject,
+) ([]Answer, error) {
 	gvh, err := c.catalog.GroupVersionHook(hook)
 	if err != nil {
 		return nil, err
@@ -140,7 +143,9 @@ func (t *Target) Cacheable() bool { return cacheable(t.handler.config) }
 
 // Call calls the handler. settings override those of the ExtensionConfig, by key. The request is not changed. ignored reports that the call
 // failed, and the response is empty because the failure policy of the handler is to ignore that.
-func (t *Target) Call(ctx context.Context, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) (ignored bool, err error) {
+func (t *Target) Call(
+	ctx context.Context, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject,
+) (ignored bool, err error) {
 	return t.client.call(ctx, t.hook, t.handler, settings, request, response)
 }
 
@@ -163,7 +168,10 @@ func (e *BusyError) Error() string {
 func (e *BusyError) RetryAfter() time.Duration { return busyFor }
 
 // call calls a handler, and applies its failure policy: see Target.Call.
-func (c *Client) call(ctx context.Context, gvh runtimecatalog.GroupVersionHook, h handler, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) (ignored bool, err error) {
+func (c *Client) call(
+	ctx context.Context, gvh runtimecatalog.GroupVersionHook,
+	h handler, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject,
+) (ignored bool, err error) {
 	log := ctrl.LoggerFrom(ctx).WithValues("extension", h.Name, "hook", gvh.Hook)
 	err = c.send(ctx, gvh, h, settings, request, response)
 	var failed *wire.Error
@@ -188,7 +196,10 @@ func (c *Client) call(ctx context.Context, gvh runtimecatalog.GroupVersionHook, 
 }
 
 // send sends a copy of the request, with settings, and decodes the response.
-func (c *Client) send(ctx context.Context, gvh runtimecatalog.GroupVersionHook, h handler, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) error {
+func (c *Client) send(
+	ctx context.Context, gvh runtimecatalog.GroupVersionHook,
+	h handler, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject,
+) error {
 	to, err := wire.EndpointOf(h.config.Spec.ClientConfig)
 	if err != nil {
 		return fmt.Errorf("ExtensionConfig %s: %w", h.config.Name, err)

@@ -142,7 +142,8 @@ func (c *Client) handler(ctx context.Context, hook runtimecatalog.GroupVersionHo
 	}
 	switch i := slices.IndexFunc(config.Status.Handlers, func(h runtimev1.ExtensionHandler) bool { return h.Name == name }); {
 	case !c.filter.Selects(config):
-		return handler{}, fmt.Errorf("cannot call extension %s: ExtensionConfig %s is not reconciled by this manager (--watch-filter)", name, configName)
+		return handler{}, fmt.Errorf("cannot call extension %s: ExtensionConfig %s is not reconciled by this manager (--watch-filter)",
+			name, configName)
 	case config.DeletionTimestamp != nil:
 		return handler{}, fmt.Errorf("cannot call extension %s: ExtensionConfig %s is being deleted", name, configName)
 	case pending(config):
@@ -152,11 +153,13 @@ func (c *Client) handler(ctx context.Context, hook runtimecatalog.GroupVersionHo
 	default:
 		h := handler{config.Status.Handlers[i], config}
 		if !h.serves(hook) {
-			return handler{}, fmt.Errorf("extension %s is for hook %s of %s, not for %s of %s", name, h.RequestHook.Hook, h.RequestHook.APIVersion, hook.Hook, hook.GroupVersion())
+			return handler{}, fmt.Errorf("extension %s is for hook %s of %s, not for %s of %s",
+				name, h.RequestHook.Hook, h.RequestHook.APIVersion, hook.Hook, hook.GroupVersion())
 		}
 		selected, err := (&namespaceLabels{client: c, name: namespace}).selectedBy(ctx, config)
 		if err == nil && !selected {
-			err = fmt.Errorf("extension %s cannot be called for namespace %s: spec.namespaceSelector of ExtensionConfig %s does not select it", name, namespace, configName)
+			err = fmt.Errorf("extension %s cannot be called for namespace %s: spec.namespaceSelector of ExtensionConfig %s does not select it",
+				name, namespace, configName)
 		}
 		return h, err
 	}

@@ -28,7 +28,8 @@ func (c *Controller) ca(ctx context.Context, config *runtimev1.ExtensionConfig) 
 	}
 	namespace, name, ok := strings.Cut(ref, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return unusable("annotation %s must be <namespace>/<name> of a Secret, not %q", runtimev1.InjectCAFromSecretAnnotation, condition.Brief(ref))
+		return unusable("annotation %s must be <namespace>/<name> of a Secret, not %q",
+			runtimev1.InjectCAFromSecretAnnotation, condition.Brief(ref))
 	}
 	secret := &corev1.Secret{}
 	err := c.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)

@@ -98,7 +98,8 @@ func (c *Controller) declared() step.Controller[*runtimev1.ExtensionConfig, *run
 
 // changes drops the events of our own status writes: discovering again would find the same.
 func changes() predicate.Predicate {
-	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}, watch.Resynced())
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{},
+		predicate.LabelChangedPredicate{}, watch.Resynced())
 }
 
 // bySecret is the index of ExtensionConfigs by "<namespace>/<name>" of the Secret with their CA.
@@ -113,5 +114,6 @@ func secretKeys(obj client.Object) []string {
 
 // ofSecret maps the metadata of a Secret to the ExtensionConfigs that it is annotated on.
 func (c *Controller) ofSecret(ctx context.Context, obj client.Object) []reconcile.Request {
-	return watch.Requests(ctx, c.Client, &runtimev1.ExtensionConfigList{}, client.MatchingFields{bySecret: client.ObjectKeyFromObject(obj).String()})
+	return watch.Requests(ctx, c.Client, &runtimev1.ExtensionConfigList{},
+		client.MatchingFields{bySecret: client.ObjectKeyFromObject(obj).String()})
 }

@@ -23,9 +23,11 @@ const (
 	maxProblems = 3
 )
 
-// handlersOf returns the handlers of a response as they are in the status: with full names and defaults, sorted by name. Of a response with an
-// invalid handler, none are returned.
-func handlersOf(configName string, response *runtimehooksv1.DiscoveryResponse, catalog *runtimecatalog.Catalog) ([]runtimev1.ExtensionHandler, error) {
+// handlersOf returns the handlers of a response as they are in the status: with full names and defaults, sorted by name. Of a
+// response with an invalid handler, none are returned.
+func handlersOf(
+	configName string, response *runtimehooksv1.DiscoveryResponse, catalog *runtimecatalog.Catalog,
+) ([]runtimev1.ExtensionHandler, error) {
 	if n := len(response.Handlers); n > maxHandlers {
 		return nil, fmt.Errorf("the server has %d handlers: at most %d are supported", n, maxHandlers)
 	}

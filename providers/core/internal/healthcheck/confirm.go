@@ -102,7 +102,9 @@ func (c *Controller) liveNodes(ctx context.Context, s *scope, targets []*cluster
 }
 
 // listNodes lists all Nodes, and keeps those of Machines, with the conditions that a check depends on.
-func listNodes(ctx context.Context, from client.Reader, h *clusterv1.MachineHealthCheck, targets []*clusterv1.Machine) (map[string]*corev1.Node, error) {
+func listNodes(
+	ctx context.Context, from client.Reader, h *clusterv1.MachineHealthCheck, targets []*clusterv1.Machine,
+) (map[string]*corev1.Node, error) {
 	wanted := map[string]bool{}
 	for _, m := range targets {
 		if m.Status.NodeRef != nil {

@@ -18,7 +18,7 @@
 // MachineHealthCheck, its Cluster, all its Machines and all Nodes are read from the API servers, and only what was read there counts. The
 // writes require the Machine as it was read. So several leaders with different caches come to the same result.
 //
-// While the API server of the workload cluster does not answer, nothing is known about the Nodes. Then only Machines that a user has
+// While the API server of the workload cluster is unreachable, the Nodes are unknown. Then only Machines that a user has
 // annotated are remediated, the counters are kept, and condition RemediationAllowed reports it.
 //
 // Timers are exact: the next reconcile is due when the next condition has lasted long enough.

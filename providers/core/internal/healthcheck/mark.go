@@ -46,7 +46,7 @@ func (c *Controller) mark(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Done(), errors.Join(errs...)
 }
 
-// save writes conditions if the Machine is as it was diagnosed: the diagnosis may not hold any more otherwise.
+// save writes conditions if the Machine is as it was diagnosed: the diagnosis may be outdated otherwise.
 func (c *Controller) save(ctx context.Context, machine *clusterv1.Machine, before clusterv1.Conditions, m diagnosis.Mark) error {
 	err := c.SaveConditions(ctx, machine, before, step.IfUnchanged)
 	if apierrors.IsNotFound(err) {
@@ -54,7 +54,8 @@ func (c *Controller) save(ctx context.Context, machine *clusterv1.Machine, befor
 	}
 	if err == nil && m.Requests() {
 		because := condition.Get(machine, clusterv1.MachineHealthCheckSucceededCondition)
-		c.Recorder.Eventf(machine, corev1.EventTypeNormal, "MachineMarkedUnhealthy", "Machine is unhealthy and will be replaced: %s", because.Message)
+		c.Recorder.Eventf(machine, corev1.EventTypeNormal, "MachineMarkedUnhealthy", "Machine is unhealthy and will be replaced: %s",
+			because.Message)
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 // maxRemembered is the maximum number of checks that are remembered. Forgetting one costs an event or a status write.
 const maxRemembered = 4096
 
-// memory is what a process remembers of checks between reconciles. Nothing but the time of status writes and events depends on it.
+// memory is what a process remembers of checks between reconciles. Only the time of status writes and events depends on it.
 type memory struct {
 	mu sync.Mutex
 	// since is when a change of the counters was first held back.

@@ -67,7 +67,7 @@ func restored(h *clusterv1.MachineHealthCheck, t clusterv1.ConditionType) {
 	}
 }
 
-// requestsChange reports whether requests are to be created or deleted.
+// requestsChange reports whether requests must be created or deleted.
 func (s *scope) requestsChange() bool {
 	if s.template == nil || !s.plan.External {
 		return false
@@ -91,7 +91,7 @@ func (s *scope) finished() []*unstructured.Unstructured {
 	return out
 }
 
-// request creates a request for each Machine that is to be remediated, and deletes those of Machines that have recovered. One that fails
+// request creates a request for each Machine that needs remediation, and deletes those of Machines that have recovered. One that fails
 // does not stop the others.
 func (c *Controller) request(ctx context.Context, s *scope) (step.Result, error) {
 	if s.template == nil || !s.plan.External {
@@ -136,7 +136,8 @@ func (c *Controller) createRequest(ctx context.Context, s *scope, m *clusterv1.M
 	if err != nil {
 		return fmt.Errorf("creating %s %s: %w", r.GetKind(), r.GetName(), err)
 	}
-	c.Recorder.Eventf(m, corev1.EventTypeNormal, "MachineMarkedUnhealthy", "Machine is unhealthy: created %s %s, which requests its remediation",
+	c.Recorder.Eventf(m, corev1.EventTypeNormal, "MachineMarkedUnhealthy",
+		"Machine is unhealthy: created %s %s, which requests its remediation",
 		r.GetKind(), r.GetName())
 	return nil
 }

@@ -81,9 +81,10 @@ func (c *Controller) reportUnreachable(s *scope) {
 	if remote.IsConnecting(s.unreachable) && c.Clock.Since(since) < connectingBackstop {
 		return // After a restart no cluster is connected yet.
 	}
-	condition.Set(h, condition.False(clusterv1.RemediationAllowedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WorkloadClusterUnreachableReason,
-		"The Nodes are unknown since %s: no Machine is remediated, except for those with annotation %s. %s",
-		since.UTC().Format(time.RFC3339), clusterv1.RemediateMachineAnnotation, condition.Brief(fmt.Sprint(s.unreachable))))
+	condition.Set(h,
+		condition.False(clusterv1.RemediationAllowedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WorkloadClusterUnreachableReason,
+			"The Nodes are unknown since %s: no Machine is remediated, except for those with annotation %s. %s",
+			since.UTC().Format(time.RFC3339), clusterv1.RemediateMachineAnnotation, condition.Brief(fmt.Sprint(s.unreachable))))
 }
 
 // names returns the names of the targets, sorted.

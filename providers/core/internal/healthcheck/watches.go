@@ -111,7 +111,9 @@ func (c *Controller) ofConnection(ctx context.Context, cluster types.NamespacedN
 	return c.checks(ctx, cluster, func(*clusterv1.MachineHealthCheck) bool { return true })
 }
 
-func (c *Controller) checks(ctx context.Context, cluster types.NamespacedName, matters func(*clusterv1.MachineHealthCheck) bool) []reconcile.Request {
+func (c *Controller) checks(
+	ctx context.Context, cluster types.NamespacedName, matters func(*clusterv1.MachineHealthCheck) bool,
+) []reconcile.Request {
 	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineHealthCheckList{}, matters,
 		client.InNamespace(cluster.Namespace), client.MatchingFields{byCluster: cluster.Name}, client.UnsafeDisableDeepCopy)
 }

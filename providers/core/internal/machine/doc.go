@@ -21,7 +21,7 @@
 //	delete-infrastructure  the infrastructure machine is gone
 //	delete-bootstrap       the bootstrap config is gone
 //	delete-node            the Node is deleted
-//	finish                 the API server has no object of the Machine any more, and the finalizer is removed
+//	finish                 all objects of the Machine are deleted, and the finalizer is removed
 //
 // Drain and volumes are skipped if the cluster stays unreachable. Irreversible decisions are based on reads from the API server.
 // Last, whether or not the Machine is being deleted:

@@ -124,7 +124,9 @@ func (c *Controller) elapsed(m *clusterv1.Machine, t clusterv1.ConditionType, li
 }
 
 // retry waits for the delay, or until the timeout of the step has passed if that is sooner.
-func (c *Controller) retry(m *clusterv1.Machine, t clusterv1.ConditionType, limit *metav1.Duration, delay time.Duration, what string) step.Result {
+func (c *Controller) retry(
+	m *clusterv1.Machine, t clusterv1.ConditionType, limit *metav1.Duration, delay time.Duration, what string,
+) step.Result {
 	if since := condition.Get(m, t); since != nil && limit != nil && limit.Duration > 0 {
 		left := limit.Duration - c.Clock.Since(since.LastTransitionTime.Time)
 		delay = max(min(delay, left), time.Second)

@@ -29,7 +29,8 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 		return step.Done(), err
 	}
 	m.Status.InfrastructureReady = ready
-	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyCondition, clusterv1.WaitingForInfrastructureFallbackReason)
+	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyCondition,
+		clusterv1.WaitingForInfrastructureFallbackReason)
 	if err != nil || !ready {
 		return result, err
 	}
@@ -44,7 +45,8 @@ func (c *Controller) infrastructureMissing(m *clusterv1.Machine) (step.Result, e
 		return step.Wait(ref.Kind + " " + ref.Name + " to exist").Because(clusterv1.WaitingForInfrastructureFallbackReason), nil
 	}
 	m.Status.FailureReason = ptr.To(clusterv1.InvalidConfigurationMachineError)
-	m.Status.FailureMessage = ptr.To(fmt.Sprintf("Machine infrastructure resource %s with name %q has been deleted after being ready", ref.GroupVersionKind(), ref.Name))
+	m.Status.FailureMessage = ptr.To(fmt.Sprintf("Machine infrastructure resource %s with name %q has been deleted after being ready",
+		ref.GroupVersionKind(), ref.Name))
 	return step.Done(), step.Terminal(fmt.Errorf("%s %s was ready and no longer exists: delete the Machine to replace it", ref.Kind, ref.Name))
 }
 
@@ -54,10 +56,12 @@ func copyInfrastructure(m *clusterv1.Machine, from contract.InfrastructureMachin
 		return err
 	}
 	if id == "" {
-		return fmt.Errorf("%s %s/%s is ready but spec.providerID is empty: its provider must set it", from.GetKind(), from.GetNamespace(), from.GetName())
+		return fmt.Errorf("%s %s/%s is ready but spec.providerID is empty: its provider must set it",
+			from.GetKind(), from.GetNamespace(), from.GetName())
 	}
 	if len(id) > bounds.ProviderID {
-		return fmt.Errorf("spec.providerID of %s %s/%s is longer than %d characters", from.GetKind(), from.GetNamespace(), from.GetName(), bounds.ProviderID)
+		return fmt.Errorf("spec.providerID of %s %s/%s is longer than %d characters",
+			from.GetKind(), from.GetNamespace(), from.GetName(), bounds.ProviderID)
 	}
 	addresses, err := from.Addresses()
 	if err != nil {
@@ -68,7 +72,8 @@ func copyInfrastructure(m *clusterv1.Machine, from contract.InfrastructureMachin
 		return err
 	}
 	if len(ptr.Deref(domain, "")) > bounds.Token {
-		return fmt.Errorf("spec.failureDomain of %s %s/%s is longer than %d characters", from.GetKind(), from.GetNamespace(), from.GetName(), bounds.Token)
+		return fmt.Errorf("spec.failureDomain of %s %s/%s is longer than %d characters",
+			from.GetKind(), from.GetNamespace(), from.GetName(), bounds.Token)
 	}
 	m.Spec.ProviderID = ptr.To(id)
 	m.Status.Addresses = addresses

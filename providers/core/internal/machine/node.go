@@ -44,7 +44,8 @@ func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 	found, err := findNode(ctx, workload, *m.Spec.ProviderID)
 	if err != nil {
 		step.Warning(ctx, "Failed to retrieve Node by ProviderID", "%v", err)
-		return step.Done().WithConditions(condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "Failed to get the Node for this Machine by ProviderID")), err
+		return step.Done().WithConditions(condition.Unknown(kind, clusterv1.NodeInspectionFailedReason,
+			"Failed to get the Node for this Machine by ProviderID")), err
 	}
 	if found == nil {
 		return nodeMissing(m)
@@ -87,7 +88,8 @@ func nodeMissing(m *clusterv1.Machine) (step.Result, error) {
 	}
 	return step.Done(), step.Terminal(&step.Error{
 		Reason: clusterv1.NodeNotFoundReason,
-		Err:    fmt.Errorf("Node %s with provider ID %s no longer exists: delete the Machine to replace it", m.Status.NodeRef.Name, *m.Spec.ProviderID),
+		Err: fmt.Errorf("Node %s with provider ID %s no longer exists: delete the Machine to replace it",
+			m.Status.NodeRef.Name, *m.Spec.ProviderID),
 	})
 }
 

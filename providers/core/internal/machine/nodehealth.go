@@ -57,7 +57,8 @@ func healthOf(node *corev1.Node) health {
 func (h health) condition() clusterv1.Condition {
 	switch h.status {
 	case corev1.ConditionFalse:
-		return condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.NodeConditionsFailedReason, "%s", h.message)
+		return condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning,
+			clusterv1.NodeConditionsFailedReason, "%s", h.message)
 	case corev1.ConditionUnknown:
 		return condition.Unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.NodeConditionsFailedReason, "%s", h.message)
 	}

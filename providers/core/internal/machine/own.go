@@ -49,7 +49,8 @@ func (c *Controller) rival(ctx context.Context, m *clusterv1.Machine, node *core
 	}
 	for i := range list.Items {
 		other := &list.Items[i]
-		if other.UID != m.UID && other.Spec.ClusterName == m.Spec.ClusterName && other.Status.NodeRef != nil && other.Status.NodeRef.Name == node.Name {
+		if other.UID != m.UID && other.Spec.ClusterName == m.Spec.ClusterName && other.Status.NodeRef != nil &&
+			other.Status.NodeRef.Name == node.Name {
 			return other.Name, nil
 		}
 	}

@@ -12,7 +12,8 @@ import (
 func (c *Controller) preTerminateHooks(_ context.Context, s *scope) (step.Result, error) {
 	result := hooks(s.machine, clusterv1.PreTerminateDeleteHookAnnotationPrefix)
 	if !result.Ends() && !deletionFailed(s.machine) {
-		condition.Set(s.machine, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
+		condition.Set(s.machine,
+			condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
 	}
 	return result, nil
 }

@@ -20,7 +20,9 @@ const unreachableLimit = 10 * time.Minute
 // reach returns the workload cluster, nil if it is unreachable. In that case the result waits until the timeout of the step has
 // passed, or unreachableLimit if it has none, and condition t reports why; after that, the result is Done, which skips the step.
 // A single failure to connect must not skip a step that protects Pods and data of users.
-func (c *Controller) reach(ctx context.Context, s *scope, t clusterv1.ConditionType, limit *metav1.Duration) (*remote.Cluster, step.Result, error) {
+func (c *Controller) reach(
+	ctx context.Context, s *scope, t clusterv1.ConditionType, limit *metav1.Duration,
+) (*remote.Cluster, step.Result, error) {
 	workload, err := c.workloads.Get(ctx, s.key())
 	if err == nil || !remote.IsNotConnected(err) {
 		return workload, step.Done(), err

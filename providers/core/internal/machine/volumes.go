@@ -26,7 +26,8 @@ func (c *Controller) volumes(ctx context.Context, s *scope) (step.Result, error)
 	}
 	node, err := ownNode(ctx, workload, m)
 	if err != nil {
-		step.Warning(ctx, "FailedWaitForVolumeDetach", "error waiting for node volumes detaching, Machine's node %q: %v", m.Status.NodeRef.Name, err)
+		step.Warning(ctx, "FailedWaitForVolumeDetach", "error waiting for node volumes detaching, Machine's node %q: %v",
+			m.Status.NodeRef.Name, err)
 		return step.Done(), err
 	}
 	if node == nil || len(node.Status.VolumesAttached) == 0 {

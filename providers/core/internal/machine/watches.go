@@ -82,7 +82,8 @@ func nodeChanged(before, after client.Object) bool {
 	}
 	b, ok := after.(*corev1.Node)
 	return ok && (a.Spec.ProviderID != b.Spec.ProviderID || healthOf(a) != healthOf(b) || a.Status.NodeInfo != b.Status.NodeInfo ||
-		!equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints) || !maps.Equal(a.Labels, b.Labels) || !maps.Equal(a.Annotations, b.Annotations) ||
+		!equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints) || !maps.Equal(a.Labels, b.Labels) ||
+		!maps.Equal(a.Annotations, b.Annotations) ||
 		len(a.Status.VolumesAttached) != len(b.Status.VolumesAttached))
 }
 
@@ -92,11 +93,13 @@ func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconci
 }
 
 func (c *Controller) ofDeployment(ctx context.Context, obj client.Object) []reconcile.Request {
-	return c.machines(ctx, hasNode, client.InNamespace(obj.GetNamespace()), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: obj.GetName()})
+	return c.machines(ctx, hasNode, client.InNamespace(obj.GetNamespace()),
+		client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: obj.GetName()})
 }
 
 func (c *Controller) ofSet(ctx context.Context, obj client.Object) []reconcile.Request {
-	return c.machines(ctx, hasNode, client.InNamespace(obj.GetNamespace()), client.MatchingLabels{clusterv1.MachineSetNameLabel: obj.GetName()})
+	return c.machines(ctx, hasNode, client.InNamespace(obj.GetNamespace()),
+		client.MatchingLabels{clusterv1.MachineSetNameLabel: obj.GetName()})
 }
 
 func hasNode(m *clusterv1.Machine) bool { return m.Status.NodeRef != nil }

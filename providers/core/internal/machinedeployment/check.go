@@ -12,7 +12,8 @@ import (
 func (c *Controller) check(_ context.Context, s *scope) (step.Result, error) {
 	md := s.deployment
 	if md.Spec.Replicas == nil {
-		return step.Done(), step.Terminal(fmt.Errorf("spec.replicas of MachineDeployment %s is not set: update the object, so that the webhook defaults it", md.Name))
+		return step.Done(), step.Terminal(
+			fmt.Errorf("spec.replicas of MachineDeployment %s is not set: update the object, so that the webhook defaults it", md.Name))
 	}
 	return ownership.WaitForCluster(s.cluster, md.Spec.ClusterName), nil
 }

@@ -61,7 +61,8 @@ func (c *Controller) choose(ctx context.Context, s *scope) (step.Result, error) 
 // differ in the same way, and so on without end.
 func (s *scope) createdAs(id identity) *clusterv1.MachineSet {
 	for _, set := range s.sets {
-		if set.Name == id.name && set.Labels[clusterv1.MachineDeploymentUniqueLabel] == id.hash && metav1.IsControlledBy(set, s.deployment) && !edited(set) {
+		if set.Name == id.name && set.Labels[clusterv1.MachineDeploymentUniqueLabel] == id.hash &&
+			metav1.IsControlledBy(set, s.deployment) && !edited(set) {
 			return set
 		}
 	}

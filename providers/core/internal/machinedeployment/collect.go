@@ -54,7 +54,9 @@ func (c *Controller) read(ctx context.Context, from client.Reader, s *scope) err
 }
 
 // count counts the Machines of MachineSets. It does not use the status of the MachineSets, which may be outdated.
-func (c *Controller) count(ctx context.Context, from client.Reader, md *clusterv1.MachineDeployment, sets []*clusterv1.MachineSet) (map[types.UID]*tally.Tally, error) {
+func (c *Controller) count(
+	ctx context.Context, from client.Reader, md *clusterv1.MachineDeployment, sets []*clusterv1.MachineSet,
+) (map[types.UID]*tally.Tally, error) {
 	tallies := map[types.UID]*tally.Tally{}
 	minReady := map[types.UID]time.Duration{}
 	for _, set := range sets {
@@ -88,5 +90,6 @@ func owns(md *clusterv1.MachineDeployment, selector labels.Selector, set *cluste
 
 // byAge sorts the oldest first. Creation times have a resolution of one second; within a second, revisions decide.
 func byAge(a, b *clusterv1.MachineSet) int {
-	return cmp.Or(a.CreationTimestamp.Time.Compare(b.CreationTimestamp.Time), cmp.Compare(revision(a.Annotations), revision(b.Annotations)), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(a.CreationTimestamp.Time.Compare(b.CreationTimestamp.Time),
+		cmp.Compare(revision(a.Annotations), revision(b.Annotations)), cmp.Compare(a.Name, b.Name))
 }

@@ -28,7 +28,8 @@ func (c *Controller) plan(_ context.Context, s *scope) (step.Result, error) {
 	case strategy == clusterv1.OnDeleteMachineDeploymentStrategyType:
 		s.targets = r.OnDelete()
 	default:
-		return step.Done(), step.Terminal(fmt.Errorf("spec.strategy.type of MachineDeployment %s is %q: it must be RollingUpdate or OnDelete", s.deployment.Name, strategy))
+		return step.Done(), step.Terminal(fmt.Errorf("spec.strategy.type of MachineDeployment %s is %q: it must be RollingUpdate or OnDelete",
+			s.deployment.Name, strategy))
 	}
 	return step.Done(), nil
 }

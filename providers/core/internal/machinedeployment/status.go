@@ -86,7 +86,8 @@ func (s *scope) setAvailable() {
 		return
 	}
 	condition.Set(md, condition.False(clusterv1.MachineDeploymentAvailableCondition, clusterv1.ConditionSeverityWarning,
-		clusterv1.WaitingForAvailableMachinesReason, "At least %d replicas must be available, but only %d are", needed, md.Status.AvailableReplicas))
+		clusterv1.WaitingForAvailableMachinesReason, "At least %d replicas must be available, but only %d are",
+		needed, md.Status.AvailableReplicas))
 }
 
 func (s *scope) setMachineSetReady() {

@@ -24,7 +24,8 @@ func (c *Controller) ofOrphan(ctx context.Context, obj client.Object) []reconcil
 		selector, err := metav1.LabelSelectorAsSelector(&md.Spec.Selector)
 		return err == nil && !selector.Empty() && selector.Matches(labels.Set(set.Labels))
 	}
-	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineDeploymentList{}, adopts, ownership.InCluster(set.Namespace, set.Spec.ClusterName))
+	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachineDeploymentList{}, adopts,
+		ownership.InCluster(set.Namespace, set.Spec.ClusterName))
 }
 
 // ofMachine maps a Machine to its MachineDeployment.

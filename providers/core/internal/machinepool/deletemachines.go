@@ -61,7 +61,7 @@ func (c *Controller) infraMachineGone(ctx context.Context, m *clusterv1.Machine)
 	return true, nil
 }
 
-// deleteMachine deletes a Machine if it is unchanged since it was read: otherwise the reason may not hold any more.
+// deleteMachine deletes a Machine if it is unchanged since it was read: otherwise the reason may be outdated.
 func (c *Controller) deleteMachine(ctx context.Context, m *clusterv1.Machine) error {
 	if err := c.Delete(ctx, m); err != nil {
 		if !step.IsStale(err) {

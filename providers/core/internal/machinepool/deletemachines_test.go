@@ -31,7 +31,7 @@ func TestDeleteMachines(t *testing.T) {
 		remediated string
 	}{
 		"Kept":   {reason: "the infrastructure machine exists", kept: true},
-		"Gone":   {reason: "it does not exist any more", before: gone},
+		"Gone":   {reason: "it no longer exists", before: gone},
 		"Hidden": {reason: "it is only missing in the cache", before: func(w *stale) { w.api.Cache.Hide(w.infra("w-1")) }, kept: true},
 		"Unlabeled": {reason: "it lost its label", kept: true, before: func(w *stale) {
 			change(w, w.infra("w-1"), func(u *unstructured.Unstructured) { u.SetLabels(nil) })

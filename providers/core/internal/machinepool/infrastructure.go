@@ -32,7 +32,8 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 		return step.Done(), err
 	}
 	p.Status.InfrastructureReady = ready
-	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyCondition, clusterv1.WaitingForInfrastructureFallbackReason)
+	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyCondition,
+		clusterv1.WaitingForInfrastructureFallbackReason)
 	if err != nil {
 		return result, err
 	}
@@ -53,7 +54,8 @@ func (c *Controller) infrastructureMissing(ctx context.Context, p *clusterv1.Mac
 		return step.Done(), err
 	}
 	p.Status.FailureReason = ptr.To(clusterv1.InvalidConfigurationMachinePoolError)
-	p.Status.FailureMessage = ptr.To(fmt.Sprintf("MachinePool infrastructure resource %s with name %q has been deleted after being ready", ref.GroupVersionKind(), ref.Name))
+	p.Status.FailureMessage = ptr.To(fmt.Sprintf("MachinePool infrastructure resource %s with name %q has been deleted after being ready",
+		ref.GroupVersionKind(), ref.Name))
 	return step.Done(), step.Terminal(&step.Error{
 		Reason: clusterv1.IncorrectExternalRefReason,
 		Err:    fmt.Errorf("%s was ready and no longer exists: delete the MachinePool to replace it", what),

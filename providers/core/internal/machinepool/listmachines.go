@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// listMachines lists the infrastructure machines and the Machines of the pool, and watches the kind of the former. It ends the
+// listMachines lists the infrastructure machines, whose kind it watches, and the Machines of the pool. It ends the
 // work on Machines if the provider has no infrastructure machines.
 func (c *Controller) listMachines(ctx context.Context, s *scope) (step.Result, error) {
 	if s.infra == nil {

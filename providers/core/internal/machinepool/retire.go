@@ -45,7 +45,9 @@ func (c *Controller) retire(ctx context.Context, s *scope, workload client.Clien
 
 // retired returns the Nodes in status.nodeRefs that have none of these provider IDs. Nodes that registered again under their name may
 // be of other machines. A Node that has a Machine is up to the Machine controller, which drains it first.
-func (c *Controller) retired(ctx context.Context, s *scope, workload client.Reader, ids []string, found membership) ([]*corev1.Node, error) {
+func (c *Controller) retired(
+	ctx context.Context, s *scope, workload client.Reader, ids []string, found membership,
+) ([]*corev1.Node, error) {
 	var out []*corev1.Node
 	for _, ref := range s.pool.Status.NodeRefs {
 		if slices.ContainsFunc(found.references, func(r corev1.ObjectReference) bool { return r.UID == ref.UID && r.Name == ref.Name }) {

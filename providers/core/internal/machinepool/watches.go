@@ -31,8 +31,16 @@ const machineByProviderID = "spec.providerID"
 
 func indexes() []step.Index {
 	return []step.Index{
-		{Object: &clusterv1.MachinePool{}, Field: byProviderID, Values: values(func(p *clusterv1.MachinePool) []string { return p.Spec.ProviderIDList })},
-		{Object: &clusterv1.MachinePool{}, Field: byCluster, Values: values(func(p *clusterv1.MachinePool) []string { return []string{p.Spec.ClusterName} })},
+		{
+			Object: &clusterv1.MachinePool{},
+			Field:  byProviderID,
+			Values: values(func(p *clusterv1.MachinePool) []string { return p.Spec.ProviderIDList }),
+		},
+		{
+			Object: &clusterv1.MachinePool{},
+			Field:  byCluster,
+			Values: values(func(p *clusterv1.MachinePool) []string { return []string{p.Spec.ClusterName} }),
+		},
 		{Object: &clusterv1.MachinePool{}, Field: reference.Index, Values: values(func(p *clusterv1.MachinePool) []string {
 			return reference.Keys(reference.OfMachine(&p.Spec.Template.Spec)...)
 		})},
@@ -53,7 +61,8 @@ func values(of func(*clusterv1.MachinePool) []string) client.IndexerFunc {
 func machineChanges() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
 		return metadataChanged(before, after) || before.Generation != after.Generation ||
-			condition.IsFalse(before, clusterv1.MachineOwnerRemediatedCondition) != condition.IsFalse(after, clusterv1.MachineOwnerRemediatedCondition)
+			condition.IsFalse(before, clusterv1.MachineOwnerRemediatedCondition) !=
+				condition.IsFalse(after, clusterv1.MachineOwnerRemediatedCondition)
 	}))
 }
 
@@ -92,7 +101,9 @@ func (c *Controller) ofConnection(ctx context.Context, cluster types.NamespacedN
 	})
 }
 
-func (c *Controller) pools(ctx context.Context, cluster types.NamespacedName, matters func(*clusterv1.MachinePool) bool) []reconcile.Request {
+func (c *Controller) pools(
+	ctx context.Context, cluster types.NamespacedName, matters func(*clusterv1.MachinePool) bool,
+) []reconcile.Request {
 	return watch.RequestsFor(ctx, c.Client, &clusterv1.MachinePoolList{}, matters,
 		client.InNamespace(cluster.Namespace), client.MatchingFields{byCluster: cluster.Name})
 }

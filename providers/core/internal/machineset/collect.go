@@ -42,7 +42,8 @@ func list(ctx context.Context, from client.Reader, set *clusterv1.MachineSet) (o
 	}
 	// The selector of a user may match Machines of other Clusters, too.
 	all := &clusterv1.MachineList{}
-	if err := from.List(ctx, all, client.MatchingLabelsSelector{Selector: selector}, ownership.InCluster(set.Namespace, set.Spec.ClusterName)); err != nil {
+	if err := from.List(ctx, all, client.MatchingLabelsSelector{Selector: selector},
+		ownership.InCluster(set.Namespace, set.Spec.ClusterName)); err != nil {
 		return nil, nil, fmt.Errorf("listing the Machines of MachineSet %s: %w", set.Name, err)
 	}
 	for i := range all.Items {
@@ -69,7 +70,8 @@ func byName(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) }
 
 func (c *Controller) adoptMachine(ctx context.Context, set *clusterv1.MachineSet, m *clusterv1.Machine) error {
 	owned := m.DeepCopy()
-	if _, err := ownership.EnsureController(owned, ownership.Reference(set, clusterv1.GroupVersion.WithKind(machineSetKind), true)); err != nil {
+	if _, err := ownership.EnsureController(owned,
+		ownership.Reference(set, clusterv1.GroupVersion.WithKind(machineSetKind), true)); err != nil {
 		return err
 	}
 	if err := c.Patch(ctx, m, func() { m.OwnerReferences = owned.OwnerReferences }, step.IfUnchanged); err != nil {

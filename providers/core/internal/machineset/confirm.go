@@ -17,7 +17,8 @@ import (
 // The first Machines of a MachineSet cost fewer reads, usually none: see readLive.
 func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error) {
 	if s.set.Spec.Replicas == nil {
-		s.report(step.Terminal(fmt.Errorf("spec.replicas of MachineSet %s is not set: update the object, so that the webhook defaults it", s.set.Name)))
+		s.report(
+			step.Terminal(fmt.Errorf("spec.replicas of MachineSet %s is not set: update the object, so that the webhook defaults it", s.set.Name)))
 		return step.Done(), nil
 	}
 	decision, result, err := c.decide(ctx, s)
@@ -56,7 +57,8 @@ func (c *Controller) decide(ctx context.Context, s *scope) (change, step.Result,
 		return change{}, step.Done(), err
 	}
 	if reason != "" {
-		condition.Set(s.set, condition.False(clusterv1.MachinesCreatedCondition, clusterv1.ConditionSeverityError, clusterv1.PreflightCheckFailedReason, "%s", reason))
+		condition.Set(s.set, condition.False(clusterv1.MachinesCreatedCondition, clusterv1.ConditionSeverityError,
+			clusterv1.PreflightCheckFailedReason, "%s", reason))
 		s.incomplete = true
 		return change{}, step.Again(preflightBackstop), nil
 	}

@@ -107,7 +107,8 @@ func kubernetesVersionSkew(c creation) []preflight.Failure {
 		skew = 2
 	}
 	failed := own.Minor > plane.Minor || own.Minor+skew < plane.Minor
-	return when(failed, fmt.Sprintf("version v%s is incompatible with the control plane's v%s: it must not be newer, and at most %d minor versions older", own, plane, skew), nil)
+	return when(failed, fmt.Sprintf("version v%s is incompatible with the control plane's v%s: "+
+		"it must not be newer, and at most %d minor versions older", own, plane, skew), nil)
 }
 
 // kubeadmVersionSkew checks that kubeadm and the control plane have the same minor version, which kubeadm join requires.
@@ -117,7 +118,8 @@ func kubeadmVersionSkew(c creation) []preflight.Failure {
 	if err != nil || !ok || ref == nil || ref.Kind != "KubeadmConfigTemplate" || ref.GroupVersionKind().Group != "bootstrap.cluster.x-k8s.io" {
 		return when(false, "", err)
 	}
-	return when(own.Minor != c.version.Minor, fmt.Sprintf("kubeadm v%s cannot join a control plane of v%s: the minor versions must be equal", own, c.version), nil)
+	return when(own.Minor != c.version.Minor,
+		fmt.Sprintf("kubeadm v%s cannot join a control plane of v%s: the minor versions must be equal", own, c.version), nil)
 }
 
 func versionOf(set *clusterv1.MachineSet) (version semver.Version, ok bool, err error) {

@@ -65,7 +65,8 @@ func (c *Controller) create(ctx context.Context, s *scope) (*clusterv1.Machine, 
 	}
 	m, err := c.apply(ctx, nil, newMachine(s.set, name, s.generation))
 	if err != nil {
-		condition.Set(s.set, condition.False(clusterv1.MachinesCreatedCondition, clusterv1.ConditionSeverityError, clusterv1.MachineCreationFailedReason, "%v", err))
+		condition.Set(s.set, condition.False(clusterv1.MachinesCreatedCondition, clusterv1.ConditionSeverityError,
+			clusterv1.MachineCreationFailedReason, "%v", err))
 		step.Warning(ctx, "FailedCreate", "Failed to create Machine %q: %v", name, err)
 		return nil, fmt.Errorf("creating Machine %s: %w", name, err)
 	}

@@ -44,7 +44,7 @@ func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
 	if c, ok := condition.Aggregate(clusterv1.MachinesReadyCondition, children); ok {
 		condition.Set(set, c)
 	} else if len(s.machines) == 0 {
-		// It would say for good what was true of the last Machine.
+		// It would keep reporting what was true of the last Machine.
 		condition.Delete(set, clusterv1.MachinesReadyCondition)
 	}
 	return step.Again(counts.NextAvailable), nil

@@ -28,7 +28,8 @@ const (
 func (c *Controller) report(_ context.Context, s *scope) (step.Result, error) {
 	sum := c.summarize(s)
 	problem := func(severity clusterv1.ConditionSeverity, reason string) step.Result {
-		return step.Done().WithConditions(condition.False(addonsv1.ResourcesAppliedCondition, severity, reason, "%s", strings.Join(sum.messages(s), "; ")))
+		return step.Done().WithConditions(condition.False(addonsv1.ResourcesAppliedCondition, severity, reason, "%s",
+			strings.Join(sum.messages(s), "; ")))
 	}
 	switch {
 	case s.invalid != nil:
@@ -53,8 +54,8 @@ func (c *Controller) report(_ context.Context, s *scope) (step.Result, error) {
 type summary struct {
 	// unreachable and failed are "<Cluster>: <why>".
 	unreachable, failed []string
-	// pending is set if manifests are still to be applied to a Cluster, and unknown if a failure is recorded whose reason is not known
-	// yet: after a restart.
+	// pending is set if manifests are not yet applied to a Cluster, and unknown if a failure is recorded whose reason this process has
+	// not seen: after a restart.
 	pending, unknown bool
 }
 

@@ -71,7 +71,9 @@ func lean(in any) (any, error) {
 // held watches ConfigMaps and Secrets.
 func held(metadata cache.Cache, concerns handler.MapFunc) []step.Watch {
 	var out []step.Watch
-	for _, kind := range []addonsv1.ClusterResourceSetResourceKind{addonsv1.ConfigMapClusterResourceSetResourceKind, addonsv1.SecretClusterResourceSetResourceKind} {
+	for _, kind := range []addonsv1.ClusterResourceSetResourceKind{
+		addonsv1.ConfigMapClusterResourceSetResourceKind, addonsv1.SecretClusterResourceSetResourceKind,
+	} {
 		var obj client.Object = content.Metadata(addonsv1.ResourceRef{Kind: string(kind)})
 		out = append(out, step.From(source.Kind(metadata, obj, handler.EnqueueRequestsFromMapFunc(concerns), changed())))
 	}

@@ -48,7 +48,9 @@ func (c Cleaner) MachineSet(ctx context.Context, ms *clusterv1.MachineSet) (step
 }
 
 // clean adds the finalizer to obj, or deletes the templates of its Machines, whose spec is machine; md is its MachineDeployment.
-func (c Cleaner) clean(ctx context.Context, obj client.Object, finalizer string, md *clusterv1.MachineDeployment, machine *clusterv1.MachineSpec) (step.Result, error) {
+func (c Cleaner) clean(
+	ctx context.Context, obj client.Object, finalizer string, md *clusterv1.MachineDeployment, machine *clusterv1.MachineSpec,
+) (step.Result, error) {
 	if obj.GetDeletionTimestamp().IsZero() {
 		controllerutil.AddFinalizer(obj, finalizer)
 		return step.Done(), nil
@@ -88,7 +90,8 @@ func (c Cleaner) inUse(ctx context.Context, md *clusterv1.MachineDeployment) (ma
 		return used, nil
 	}
 	var sets clusterv1.MachineSetList
-	if err := c.Live.List(ctx, &sets, client.InNamespace(md.Namespace), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: md.Name}); err != nil {
+	if err := c.Live.List(ctx, &sets, client.InNamespace(md.Namespace),
+		client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: md.Name}); err != nil {
 		return nil, fmt.Errorf("listing the MachineSets of MachineDeployment %s: %w", md.Name, err)
 	}
 	for i := range sets.Items {

@@ -31,7 +31,7 @@ func (c *Controller) conclude(ctx context.Context, s *scope, result step.Result,
 		return waitForDiscovery(notReady), nil
 	}
 	if busy, ok := errors.AsType[*extension.BusyError](err); ok {
-		// It is about the calls of other Clusters: a condition that is there stays.
+		// It is about the calls of other Clusters: an existing condition stays.
 		if condition.Get(s.cluster, clusterv1.TopologyReconciledCondition) == nil {
 			condition.Set(s.cluster, reconciled(nil, err))
 		}

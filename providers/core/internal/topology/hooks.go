@@ -19,7 +19,10 @@ import (
 
 // Caller calls all extensions of a hook: *extension.Client.
 type Caller interface {
-	CallAll(ctx context.Context, hook runtimecatalog.Hook, forObject client.Object, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject) ([]extension.Answer, error)
+	CallAll(
+		ctx context.Context, hook runtimecatalog.Hook,
+		forObject client.Object, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject,
+	) ([]extension.Answer, error)
 }
 
 // lifecycleHooks are plan.Hooks that call extensions.

@@ -13,7 +13,7 @@ import (
 )
 
 // reference writes labels, finalizer and references into the Cluster before the objects are created, so that its deletion
-// finds all of them, and which hooks are to be called before what makes them pending is applied.
+// finds all of them, and which hooks to call before what makes them pending is applied.
 func (c *Controller) reference(_ context.Context, s *scope) (step.Result, error) {
 	if s.cluster.Labels == nil {
 		s.cluster.Labels = map[string]string{}

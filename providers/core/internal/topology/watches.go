@@ -47,9 +47,11 @@ func hasTopology() predicate.Predicate {
 func relevantCluster() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Resynced(), watch.Updated(func(before, after *clusterv1.Cluster) bool {
 		return metadataChanged(before, after) || !slices.Equal(before.Finalizers, after.Finalizers) ||
-			!reflect.DeepEqual(condition.Get(before, clusterv1.TopologyReconciledCondition), condition.Get(after, clusterv1.TopologyReconciledCondition)) ||
+			!reflect.DeepEqual(condition.Get(before, clusterv1.TopologyReconciledCondition),
+				condition.Get(after, clusterv1.TopologyReconciledCondition)) ||
 			(lifecycle.IsPending(after, lifecycle.AfterControlPlaneInitialized) &&
-				!condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) && condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition))
+				!condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) &&
+				condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition))
 	}))
 }
 
@@ -132,7 +134,7 @@ func ofClass(reader client.Reader) handler.MapFunc {
 }
 
 // ofExtension maps an ExtensionConfig to the Clusters that its extensions may hold back, and to those of classes that it patches.
-// The answers of before the event are forgotten.
+// Earlier responses are dropped from the cache.
 func (c *Controller) ofExtension(ctx context.Context, o client.Object) []reconcile.Request {
 	if c.hooks != nil {
 		c.hooks.forget()
@@ -155,7 +157,7 @@ func (c *Controller) ofExtension(ctx context.Context, o client.Object) []reconci
 	return out
 }
 
-// heldReasons are the reasons of condition TopologyReconciled while an extension blocks, fails or is not known yet.
+// heldReasons are the reasons of condition TopologyReconciled while an extension blocks, fails or is not yet discovered.
 func heldReasons() []string {
 	return []string{clusterv1.TopologyReconciledHookBlockingReason, clusterv1.TopologyReconcileFailedReason, clusterv1.DeletedReason}
 }
@@ -165,7 +167,8 @@ func workloadEvents(reader client.Reader) remote.Events {
 	return remote.Events{
 		Connection: func(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
 			pools := &clusterv1.MachinePoolList{}
-			err := reader.List(ctx, pools, ownership.InCluster(cluster.Namespace, cluster.Name), client.HasLabels{clusterv1.ClusterTopologyOwnedLabel})
+			err := reader.List(ctx, pools, ownership.InCluster(cluster.Namespace, cluster.Name),
+				client.HasLabels{clusterv1.ClusterTopologyOwnedLabel})
 			if err != nil || len(pools.Items) == 0 {
 				return nil // A cache does not fail.
 			}

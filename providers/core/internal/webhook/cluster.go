@@ -46,7 +46,7 @@ func (w *Cluster) compiled(class *clusterv1.ClusterClass) (*variables.Definition
 }
 
 // Default implements Defaulter. Variables are defaulted at every write, so that variables added to the class are
-// added to the Cluster with the next write. A class that cannot be used yet is not an error, because the topology controller
+// added to the Cluster with the next write. A class that is not ready is not an error, because the topology controller
 // defaults variables, too; Default waits for it only if the topology is new or changes.
 func (w *Cluster) Default(ctx context.Context, cluster *clusterv1.Cluster) error {
 	defaultNamespace(cluster.Namespace, cluster.Spec.InfrastructureRef, cluster.Spec.ControlPlaneRef)
@@ -80,7 +80,7 @@ func (w *Cluster) defaultVariables(ctx context.Context, cluster *clusterv1.Clust
 	}
 	definitions, err := w.compiled(found.class)
 	if err != nil && !changes {
-		return nil // the topology controller reports why the class cannot be used
+		return nil // the topology controller reports why the class is unusable
 	}
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -115,7 +115,7 @@ type classLookup struct {
 	paused bool
 }
 
-// class reads a class. It returns an error only if reading fails, not if the class cannot be used.
+// class reads a class. It returns an error only if reading fails, not if the class is unusable.
 func (w *Cluster) class(ctx context.Context, key client.ObjectKey) (classLookup, error) {
 	class := &clusterv1.ClusterClass{}
 	switch err := w.options.Reader.Get(ctx, key, class); {

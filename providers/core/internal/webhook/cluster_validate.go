@@ -54,7 +54,9 @@ func validateReference(ref *corev1.ObjectReference, namespace string, path *fiel
 	if ref == nil || ref.Namespace == namespace {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path.Child("namespace"), ref.Namespace, fmt.Sprintf("must be %q, the namespace of the Cluster", namespace))}
+	return field.ErrorList{
+		field.Invalid(path.Child("namespace"), ref.Namespace, fmt.Sprintf("must be %q, the namespace of the Cluster", namespace)),
+	}
 }
 
 func validateNetwork(n *clusterv1.ClusterNetwork, path *field.Path) field.ErrorList {
@@ -72,14 +74,17 @@ func validateRanges(r *clusterv1.NetworkRanges, path *field.Path) field.ErrorLis
 	var errs field.ErrorList
 	for i, block := range r.CIDRBlocks {
 		if _, err := netip.ParsePrefix(block); err != nil {
-			errs = append(errs, field.Invalid(path.Child("cidrBlocks").Index(i), block, "must be a range of IP addresses in CIDR notation, such as 10.0.0.0/16"))
+			errs = append(errs,
+				field.Invalid(path.Child("cidrBlocks").Index(i), block, "must be a range of IP addresses in CIDR notation, such as 10.0.0.0/16"))
 		}
 	}
 	return errs
 }
 
 // topology validates the topology of a Cluster. It returns an error only if reading fails.
-func (w *Cluster) topology(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (admission.Warnings, field.ErrorList, error) {
+func (w *Cluster) topology(
+	ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path,
+) (admission.Warnings, field.ErrorList, error) {
 	topology := cluster.Spec.Topology
 	if topology == nil {
 		if old != nil && old.Spec.Topology != nil {
@@ -124,7 +129,7 @@ func (w *Cluster) unchanged(ctx context.Context, cluster *clusterv1.Cluster, pat
 		return nil, err
 	}
 	if _, err := w.compiled(found.class); err != nil {
-		return nil, nil // the topology controller reports why the class cannot be used
+		return nil, nil // the topology controller reports why the class is unusable
 	}
 	return w.byClass(cluster, found.class, path)
 }
@@ -154,7 +159,9 @@ func validateConcurrency(cluster *clusterv1.Cluster) field.ErrorList {
 
 // againstClass validates a topology against its class. A new Cluster may be created before its class; an existing one must not
 // be changed to a class that does not exist.
-func (w *Cluster) againstClass(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (admission.Warnings, field.ErrorList, error) {
+func (w *Cluster) againstClass(
+	ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path,
+) (admission.Warnings, field.ErrorList, error) {
 	found, err := w.waitForClass(ctx, cluster.GetClassKey())
 	if err != nil {
 		return nil, nil, err
@@ -180,14 +187,17 @@ func (w *Cluster) againstClass(ctx context.Context, old, cluster *clusterv1.Clus
 }
 
 // rebase validates a change to another class.
-func (w *Cluster) rebase(ctx context.Context, old *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path) (field.ErrorList, error) {
+func (w *Cluster) rebase(
+	ctx context.Context, old *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path,
+) (field.ErrorList, error) {
 	from, err := w.class(ctx, client.ObjectKey{Namespace: old.Namespace, Name: old.Spec.Topology.Class})
 	if err != nil {
 		return nil, err
 	}
 	if from.class == nil {
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
-			"the change to ClusterClass %q cannot be validated without the current ClusterClass %q: %v", class.Name, old.Spec.Topology.Class, from.reason))}, nil
+			"the change to ClusterClass %q cannot be validated without the current ClusterClass %q: %v",
+			class.Name, old.Spec.Topology.Class, from.reason))}, nil
 	}
 	var errs field.ErrorList
 	for _, difference := range check.CompatibleClasses(from.class, class) {
@@ -198,7 +208,9 @@ func (w *Cluster) rebase(ctx context.Context, old *clusterv1.Cluster, class *clu
 }
 
 // change validates a change of the topology against the old one.
-func (w *Cluster) change(ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path) (admission.Warnings, field.ErrorList, error) {
+func (w *Cluster) change(
+	ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path,
+) (admission.Warnings, field.ErrorList, error) {
 	if old.Spec.Topology == nil {
 		name := clusterv1.ClusterTopologyUnsafeUpdateClassNameAnnotation
 		if _, allowed := cluster.Annotations[name]; allowed {

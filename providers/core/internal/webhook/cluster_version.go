@@ -79,7 +79,8 @@ func (w *Cluster) deploymentsNotAtVersion(ctx context.Context, version string, o
 		return nil, nil
 	}
 	machines := &clusterv1.MachineList{}
-	if err := w.options.Reader.List(ctx, machines, append(slices.Clip(owned), client.HasLabels{clusterv1.ClusterTopologyMachineDeploymentNameLabel})...); err != nil {
+	if err := w.options.Reader.List(ctx, machines,
+		append(slices.Clip(owned), client.HasLabels{clusterv1.ClusterTopologyMachineDeploymentNameLabel})...); err != nil {
 		return nil, fmt.Errorf("listing Machines: %w", err)
 	}
 	mixed := map[string]bool{} // topology names of MachineDeployments with Machines of another version
@@ -101,7 +102,9 @@ func (w *Cluster) deploymentsNotAtVersion(ctx context.Context, version string, o
 	return reasons, nil
 }
 
-func (w *Cluster) poolsNotAtVersion(ctx context.Context, cluster *clusterv1.Cluster, version string, owned []client.ListOption) ([]string, error) {
+func (w *Cluster) poolsNotAtVersion(
+	ctx context.Context, cluster *clusterv1.Cluster, version string, owned []client.ListOption,
+) ([]string, error) {
 	pools := &clusterv1.MachinePoolList{}
 	if err := w.options.Reader.List(ctx, pools, owned...); err != nil {
 		return nil, fmt.Errorf("listing MachinePools: %w", err)

@@ -52,7 +52,8 @@ func validateAddress(spec *ipamv1.IPAddressSpec, path *field.Path) field.ErrorLi
 		most, family = 32, "IPv4"
 	}
 	if spec.Prefix < 0 || spec.Prefix > most {
-		errs = append(errs, field.Invalid(path.Child("prefix"), spec.Prefix, fmt.Sprintf("must be between 0 and %d for an %s address", most, family)))
+		errs = append(errs,
+			field.Invalid(path.Child("prefix"), spec.Prefix, fmt.Sprintf("must be between 0 and %d for an %s address", most, family)))
 	}
 	if spec.Gateway != "" {
 		if _, err := parseAddress(spec.Gateway); err != nil {

@@ -75,15 +75,16 @@ func (w MachinePool) validate(old, p *clusterv1.MachinePool) field.ErrorList {
 	return errs
 }
 
-// validatePoolSpec validates what the schema does not: numbers, and that there is an infrastructure, because the schema sees the default of its
-// namespace. It is not validated while the MachinePool is being deleted, so that finalizers can be removed.
+// validatePoolSpec validates what the schema does not: numbers, and that there is an infrastructure, because the schema sees the
+// default of its namespace. It is not validated while the MachinePool is being deleted, so that finalizers can be removed.
 func validatePoolSpec(p *clusterv1.MachinePool, spec *field.Path) field.ErrorList {
 	if !p.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	var errs field.ErrorList
 	if ref := p.Spec.Template.Spec.InfrastructureRef; ref.APIVersion == "" || ref.Kind == "" || ref.Name == "" {
-		errs = append(errs, field.Required(spec.Child("template", "spec", "infrastructureRef"), "must reference an infrastructure machine pool, with apiVersion, kind and name"))
+		errs = append(errs, field.Required(spec.Child("template", "spec", "infrastructureRef"),
+			"must reference an infrastructure machine pool, with apiVersion, kind and name"))
 	}
 	for _, one := range []struct {
 		name  string

@@ -72,7 +72,9 @@ func validateClusterName(old, current string) field.ErrorList {
 	if old == "" || old == current {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(field.NewPath("spec", "clusterName"), "cannot be changed: create a new object for the other Cluster")}
+	return field.ErrorList{
+		field.Forbidden(field.NewPath("spec", "clusterName"), "cannot be changed: create a new object for the other Cluster"),
+	}
 }
 
 // validateSelector reports a selector that is invalid or does not match the labels of the template.
@@ -93,7 +95,10 @@ func validateNamespace(ref *corev1.ObjectReference, namespace string, path *fiel
 	if ref == nil || ref.Namespace == "" || ref.Namespace == namespace {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path.Child("namespace"), ref.Namespace, fmt.Sprintf("must be %q, the namespace of the object that refers to it", namespace))}
+	return field.ErrorList{
+		field.Invalid(path.Child("namespace"), ref.Namespace,
+			fmt.Sprintf("must be %q, the namespace of the object that refers to it", namespace)),
+	}
 }
 
 // invalid returns the errors as one for an object of a kind of the core group; nil if there are none.

@@ -69,7 +69,8 @@ func (p *Plan) adapt() {
 	for i := range p.Commands {
 		c := &p.Commands[i]
 		c.Shell = ignoreChecks(c.Shell)
-		if len(c.Args) > 1 && c.Args[0] == "kubeadm" && (c.Args[1] == "init" || c.Args[1] == "join") && !ignores(c.Args) && !slices.Contains(c.Args, "phase") {
+		if len(c.Args) > 1 && c.Args[0] == "kubeadm" && (c.Args[1] == "init" || c.Args[1] == "join") && !ignores(c.Args) &&
+			!slices.Contains(c.Args, "phase") {
 			c.Args = slices.Insert(slices.Clone(c.Args), 2, ignoreFlag+"="+strings.Join(ignoredChecks(), ","))
 		}
 	}

@@ -23,7 +23,8 @@ func Read(value []byte, format string) (*Plan, error) {
 	}
 	for _, f := range data.Files {
 		if f.External {
-			return nil, fmt.Errorf("file %.200q has its content elsewhere, but containers download nothing: make it part of the bootstrap data", f.Path)
+			return nil,
+				fmt.Errorf("file %.200q has its content elsewhere, but containers download nothing: make it part of the bootstrap data", f.Path)
 		}
 	}
 	p := (*Plan)(data)

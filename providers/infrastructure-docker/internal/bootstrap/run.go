@@ -71,7 +71,8 @@ func Run(ctx context.Context, in Container, container string, p *Plan, number in
 }
 
 func run(ctx context.Context, in Container, container string, p *Plan, number int, timeout time.Duration, at layout) (Result, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout+exitGrace, fmt.Errorf("no result of the bootstrap data in container %s after %s", container, timeout+exitGrace))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout+exitGrace,
+		fmt.Errorf("no result of the bootstrap data in container %s after %s", container, timeout+exitGrace))
 	defer cancel()
 	script := p.script(at)
 	sum := sha256.Sum256([]byte(script))
@@ -103,7 +104,11 @@ func explained(err error) error {
 		return err
 	}
 	what, known := map[int]string{
-		70: "cannot create folders", 71: "cannot lock", 72: "cannot write the script", 73: "cannot verify the script", 74: "cannot write the state of the attempt",
+		70: "cannot create folders",
+		71: "cannot lock",
+		72: "cannot write the script",
+		73: "cannot verify the script",
+		74: "cannot write the state of the attempt",
 	}[exit.Code]
 	if !known {
 		return err

@@ -31,7 +31,8 @@ func containerLayout() layout {
 // data is quoted or encoded in base64.
 func (p *Plan) script(at layout) string {
 	var out strings.Builder
-	out.WriteString("state=" + userdata.Quote(at.state) + " scratch=" + userdata.Quote(at.scratch) + " sentinel=" + userdata.Quote(at.sentinel) + "\n")
+	out.WriteString("state=" + userdata.Quote(at.state) + " scratch=" + userdata.Quote(at.scratch) + " sentinel=" +
+		userdata.Quote(at.sentinel) + "\n")
 	out.WriteString(scriptPreamble)
 	if len(p.Ignored) > 0 {
 		out.WriteString("echo " + userdata.Quote("Ignored in a container: "+strings.Join(p.Ignored, ", ")) + "\n")
@@ -51,7 +52,8 @@ func (p *Plan) script(at layout) string {
 
 func renderCommand(out *strings.Builder, c Command) {
 	if c.Shell != "" {
-		fmt.Fprintf(out, "decode >\"$scratch/command\" <<'END'\n%sEND\nrun %s /bin/sh \"$scratch/command\"\n", encoded([]byte(c.Shell)), userdata.Quote(c.Name))
+		fmt.Fprintf(out, "decode >\"$scratch/command\" <<'END'\n%sEND\nrun %s /bin/sh \"$scratch/command\"\n",
+			encoded([]byte(c.Shell)), userdata.Quote(c.Name))
 		return
 	}
 	fmt.Fprintf(out, "run %s %s\n", userdata.Quote(c.Name), userdata.QuoteAll(c.Args))
@@ -66,7 +68,8 @@ func renderFile(out *strings.Builder, f File, number int) {
 	if f.Append {
 		how = "append"
 	}
-	fmt.Fprintf(out, "%s %s %s %04o %d <<'END'\n%sEND\n", how, userdata.Quote(f.Path), userdata.Quote(owner), f.Mode, number, encoded(f.Content))
+	fmt.Fprintf(out, "%s %s %s %04o %d <<'END'\n%sEND\n",
+		how, userdata.Quote(f.Path), userdata.Quote(owner), f.Mode, number, encoded(f.Content))
 }
 
 // encoded returns base64 in lines, without END.

@@ -16,8 +16,10 @@ import (
 // backends returns the control plane machines that have an address, by the names of their containers, and those that leave
 // because they or their Machines are being deleted. These remain backends only if there are no others. An API server leaves
 // with the deletion of its Machine, and not only with that of its DockerMachine: in between, the control plane provider
-// removes its etcd member, and it cannot serve requests any more.
-func (c *Controller) backends(ctx context.Context, s *scope) (backends map[string]*dockerv1.DockerMachine, left []*dockerv1.DockerMachine, err error) {
+// removes its etcd member, and it can no longer serve requests.
+func (c *Controller) backends(
+	ctx context.Context, s *scope,
+) (backends map[string]*dockerv1.DockerMachine, left []*dockerv1.DockerMachine, err error) {
 	list := &dockerv1.DockerMachineList{}
 	err = c.Client.List(ctx, list, client.InNamespace(s.obj.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
 	if err != nil {

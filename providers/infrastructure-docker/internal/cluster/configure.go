@@ -81,7 +81,9 @@ func (c *Controller) configure(ctx context.Context, s *scope) (step.Result, erro
 }
 
 // render renders the configuration, and reports whether HAProxy must validate it first.
-func (c *Controller) render(ctx context.Context, s *scope, backends map[string]*dockerv1.DockerMachine) (config []byte, validate bool, err error) {
+func (c *Controller) render(
+	ctx context.Context, s *scope, backends map[string]*dockerv1.DockerMachine,
+) (config []byte, validate bool, err error) {
 	in := loadbalancer.Config{Port: portOf(s.obj), IPv6: isIPv6(s.cluster), Backends: map[string]string{}}
 	for name, m := range backends {
 		in.Backends[name] = addressOf(m, in.IPv6)

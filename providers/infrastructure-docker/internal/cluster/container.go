@@ -135,7 +135,8 @@ func pullOf(s *scope) job.Key { return s.jobKey("pull " + imageOf(s.obj.Spec.Loa
 
 // retried reports a failure in the condition, and in an event if that is new. Another attempt follows after a pause.
 func retried(ctx context.Context, s *scope, ended job.State[struct{}]) step.Result {
-	is := condition.False(dockerv1.LoadBalancerAvailableCondition, clusterv1.ConditionSeverityWarning, dockerv1.LoadBalancerProvisioningFailedReason, "%v", ended.Err)
+	is := condition.False(dockerv1.LoadBalancerAvailableCondition, clusterv1.ConditionSeverityWarning,
+		dockerv1.LoadBalancerProvisioningFailedReason, "%v", ended.Err)
 	if before := condition.Get(s.obj, is.Type); before == nil || before.Message != is.Message {
 		step.Warning(ctx, is.Reason, "%s", is.Message)
 	}
@@ -180,7 +181,8 @@ func (c *Controller) runs(ctx context.Context, s *scope, state *engine.State) (s
 	if logs, err := c.engine.Logs(ctx, s.name); err == nil {
 		reason = lastLine(logs)
 	}
-	return step.Done(), failed("container %q exits after it is started (see \"docker logs %s\"): %s", s.name, s.name, cmp.Or(reason, "it has no logs"))
+	return step.Done(), failed("container %q exits after it is started (see \"docker logs %s\"): %s",
+		s.name, s.name, cmp.Or(reason, "it has no logs"))
 }
 
 // maxLine is the maximum length of a line of output in a condition.

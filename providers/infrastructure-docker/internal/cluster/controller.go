@@ -48,7 +48,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{Clients: step.ClientsOf(mgr, "dockercluster-controller", o.Filter), engine: o.Engine, jobs: o.Jobs}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	declared.Watches = append(declared.Watches, step.From(o.Events.Source(kind, events.Lookup{All: c.all, Named: c.named})), step.From(o.Jobs.Source()))
+	declared.Watches = append(declared.Watches, step.From(o.Events.Source(kind, events.Lookup{All: c.all, Named: c.named})),
+		step.From(o.Jobs.Source()))
 	_, err := declared.Add(ctx, mgr, c.Clients)
 	return err
 }

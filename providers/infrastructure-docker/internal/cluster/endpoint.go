@@ -16,8 +16,9 @@ func (c *Controller) endpoint(_ context.Context, s *scope) (step.Result, error) 
 	}
 	at := &s.obj.Spec.ControlPlaneEndpoint
 	if moved(at.Host, s.state.IPv4, s.state.IPv6) {
-		return step.Done(), failed("container %q has the address %s, but the endpoint of the cluster is %s: it was restarted, and got another address. "+
-			"Stop the container that has the address now, and restart this one", s.name, address, at.Host)
+		return step.Done(),
+			failed("container %q has the address %s, but the endpoint of the cluster is %s: it was restarted, and got another address. "+
+				"Stop the container that has the address now, and restart this one", s.name, address, at.Host)
 	}
 	at.Host, at.Port = cmp.Or(at.Host, address), portOf(s.obj)
 	s.obj.Status.FailureDomains, s.obj.Status.Ready = s.obj.Spec.FailureDomains, true

@@ -61,11 +61,12 @@ func (c *Controller) removeContainers(ctx context.Context, s *scope) error {
 	return errors.Join(errs...)
 }
 
-// clusterName returns the name of the Cluster, which may not exist any more.
+// clusterName returns the name of the Cluster, which may no longer exist.
 func (s *scope) clusterName() string {
 	name := s.obj.Labels[clusterv1.ClusterNameLabel]
 	for _, owner := range s.obj.OwnerReferences {
-		if gv, err := schema.ParseGroupVersion(owner.APIVersion); err == nil && gv.Group == clusterv1.GroupVersion.Group && owner.Kind == clusterv1.ClusterKind {
+		if gv, err := schema.ParseGroupVersion(owner.APIVersion); err == nil && gv.Group == clusterv1.GroupVersion.Group &&
+			owner.Kind == clusterv1.ClusterKind {
 			name = cmp.Or(name, owner.Name)
 		}
 	}

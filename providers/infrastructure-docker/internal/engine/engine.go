@@ -13,7 +13,7 @@ type Engine interface {
 	EnsureImage(ctx context.Context, image string) error
 
 	// Create creates a container, writes its files, and starts it. The image must be present: IsNotFound otherwise.
-	// IsConflict means that a container of this name exists, whoever it belongs to. If the container cannot be started, for
+	// IsConflict means that a container of this name exists, even if it is not ours. If the container cannot be started, for
 	// example because a port is in use, Create removes it again.
 	//
 	// A process that is killed during Create can leave a container that was never started (State.Started is zero). It may

@@ -144,7 +144,7 @@ func (e *ConflictError) Error() string {
 }
 
 // MachineContainer returns the name of the container of a machine: name of the Cluster and of the machine, without repeating
-// the former.
+// that of the Cluster.
 func MachineContainer(cluster, machine string) string {
 	if strings.HasPrefix(machine, cluster+"-") {
 		return machine

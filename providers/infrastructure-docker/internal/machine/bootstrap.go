@@ -48,12 +48,14 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 	}
 	switch {
 	case attempt.Running:
-		return working(s, dockerv1.BootstrapExecSucceededCondition, dockerv1.BootstrappingReason, "the bootstrap data to run in container "+s.Container()), nil
+		return working(s, dockerv1.BootstrapExecSucceededCondition, dockerv1.BootstrappingReason,
+			"the bootstrap data to run in container "+s.Container()), nil
 	case attempt.Err != nil:
 		return retried(ctx, s, dockerv1.BootstrapExecSucceededCondition, dockerv1.BootstrapFailedReason, attempt), nil
 	}
 	if attempt.Result.Code != 0 {
-		step.Warning(ctx, dockerv1.BootstrapFailedReason, "The machine has bootstrapped, but then %s. %s", attempt.Result.Why(), c.excerpt(s, attempt.Result))
+		step.Warning(ctx, dockerv1.BootstrapFailedReason, "The machine has bootstrapped, but then %s. %s",
+			attempt.Result.Why(), c.excerpt(s, attempt.Result))
 	}
 	s.obj.Spec.Bootstrapped = true
 	return step.Done(), nil
@@ -97,7 +99,8 @@ func (c *Controller) bootstrapFailed(ctx context.Context, s *scope, r bootstrap.
 	if line := telling(r.Log); line != "" {
 		message += ": " + line
 	}
-	is := condition.False(dockerv1.BootstrapExecSucceededCondition, clusterv1.ConditionSeverityWarning, dockerv1.BootstrapFailedReason, "%s", message)
+	is := condition.False(dockerv1.BootstrapExecSucceededCondition, clusterv1.ConditionSeverityWarning,
+		dockerv1.BootstrapFailedReason, "%s", message)
 	if before := condition.Get(s.obj, dockerv1.BootstrapExecSucceededCondition); before == nil || before.Message != is.Message {
 		step.Warning(ctx, dockerv1.BootstrapFailedReason, "Attempt %d failed: %s. %s", r.Number, r.Why(), c.excerpt(s, r))
 	}
@@ -118,7 +121,8 @@ func telling(log string) string {
 	lines := strings.Split(redact(log), "\n")
 	for _, line := range slices.Backward(lines) {
 		line = strings.Join(strings.Fields(line), " ")
-		if line == "" || strings.HasPrefix(line, "Failed: exit code") || strings.HasPrefix(line, "Failed: time limit") || strings.HasPrefix(line, "To see the stack trace") || strings.HasPrefix(line, "[preflight] If you know") {
+		if line == "" || strings.HasPrefix(line, "Failed: exit code") || strings.HasPrefix(line, "Failed: time limit") ||
+			strings.HasPrefix(line, "To see the stack trace") || strings.HasPrefix(line, "[preflight] If you know") {
 			continue
 		}
 		return condition.Truncate(line, maxLine)

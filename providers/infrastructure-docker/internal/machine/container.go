@@ -60,7 +60,8 @@ func running(s *scope, state *engine.State) step.Result {
 // gone reports that a container was removed by others. Status and provider ID are kept.
 func (c *Controller) gone(ctx context.Context, s *scope) step.Result {
 	const format = "Container %s was removed: delete the Machine to replace it"
-	if before := condition.Get(s.obj, dockerv1.ContainerProvisionedCondition); before == nil || before.Reason != dockerv1.ContainerDeletedReason {
+	if before := condition.Get(s.obj, dockerv1.ContainerProvisionedCondition); before == nil ||
+		before.Reason != dockerv1.ContainerDeletedReason {
 		step.Warning(ctx, dockerv1.ContainerDeletedReason, format, s.Container())
 	}
 	return step.Stop().WithConditions(condition.False(dockerv1.ContainerProvisionedCondition, clusterv1.ConditionSeverityError,
@@ -71,7 +72,8 @@ func (c *Controller) gone(ctx context.Context, s *scope) step.Result {
 // remediated.
 func stopped(s *scope, state *engine.State) step.Result {
 	return step.Stop().WithConditions(condition.False(dockerv1.ContainerProvisionedCondition, clusterv1.ConditionSeverityWarning,
-		dockerv1.ContainerProvisioningFailedReason, "Container %s does not run, exit code %d: start it with \"docker start %s\", or delete the Machine to replace it",
+		dockerv1.ContainerProvisioningFailedReason,
+		"Container %s does not run, exit code %d: start it with \"docker start %s\", or delete the Machine to replace it",
 		s.Container(), state.ExitCode, s.Container()))
 }
 
@@ -84,7 +86,8 @@ func paused(s *scope) step.Result {
 // restart starts a container that stopped before it was bootstrapped.
 func (c *Controller) restart(ctx context.Context, s *scope, state *engine.State) (step.Result, error) {
 	if ran := c.Clock.Since(state.Started); ran < restartDelay {
-		return step.Done(), failed(fmt.Errorf("container %s exited with code %d after its start: see \"docker logs %s\"", s.Container(), state.ExitCode, s.Container()))
+		return step.Done(), failed(fmt.Errorf("container %s exited with code %d after its start: see \"docker logs %s\"",
+			s.Container(), state.ExitCode, s.Container()))
 	}
 	if err := c.engine.Start(ctx, s.Container()); err != nil {
 		return step.Done(), failed(err)

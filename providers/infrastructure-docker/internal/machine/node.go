@@ -43,7 +43,8 @@ func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 		return step.Done(), fmt.Errorf("reading Node %s: %w", s.Hostname(), err)
 	}
 	if id := found.Spec.ProviderID; id != "" && id != s.ProviderID() {
-		return step.Done(), step.Terminal(fmt.Errorf("Node %s has provider ID %.200q instead of %s: delete the Machine to replace it", found.Name, id, s.ProviderID()))
+		return step.Done(), step.Terminal(fmt.Errorf("Node %s has provider ID %.200q instead of %s: delete the Machine to replace it",
+			found.Name, id, s.ProviderID()))
 	}
 	if err := identify(ctx, workload, found, s.ProviderID()); err != nil {
 		return step.Done(), err

@@ -57,7 +57,8 @@ func (c *Controller) preload(ctx context.Context, s *scope) (step.Result, error)
 	})
 	switch {
 	case loaded.Running:
-		return working(s, dockerv1.ContainerProvisionedCondition, dockerv1.LoadingImagesReason, "images to be loaded into container "+container), nil
+		return working(s, dockerv1.ContainerProvisionedCondition, dockerv1.LoadingImagesReason,
+			"images to be loaded into container "+container), nil
 	case loaded.Err != nil:
 		return retried(ctx, s, dockerv1.ContainerProvisionedCondition, dockerv1.ContainerProvisioningFailedReason, loaded), nil
 	}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// prepare waits for the prerequisites of a container. A machine that had its container does not depend on them any more.
+// prepare waits for the prerequisites of a container. A machine that had its container no longer depends on them.
 //
 // A new machine does not report the wait at once: see step.Progress.
 func (c *Controller) prepare(_ context.Context, s *scope) (step.Result, error) {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// drainTimeout is how long a container waits until the load balancer does not forward to it any more. The last machine of a control
+// drainTimeout is how long a container waits until the load balancer no longer forwards to it. The last machine of a control
 // plane waits that long, because the load balancer keeps it.
 const drainTimeout = 10 * time.Second
 

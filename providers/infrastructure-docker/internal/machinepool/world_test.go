@@ -106,7 +106,7 @@ func (w *world) must(t *testing.T) ctrl.Result {
 	return result
 }
 
-// read returns the pool; nil if it does not exist any more.
+// read returns the pool; nil if it no longer exists.
 func (w *world) read(t *testing.T) *dockerv1.DockerMachinePool {
 	t.Helper()
 	obj := &dockerv1.DockerMachinePool{}

@@ -35,7 +35,7 @@ const (
 // Machine is a DockerMachine with what else its container depends on.
 type Machine struct {
 	Object *dockerv1.DockerMachine
-	// Owner is the Machine, nil if it does not exist any more.
+	// Owner is the Machine, nil if it no longer exists.
 	Owner *clusterv1.Machine
 	// Cluster is the name of the Cluster.
 	Cluster string
@@ -125,7 +125,7 @@ func (m Machine) Describe() (engine.Container, error) {
 		Tmpfs:           map[string]string{"/tmp": "", "/run": ""},
 		Volumes:         []string{"/var"}, // Image layers in image layers do not work.
 		Mounts:          mounts,
-		Restart:         engine.Once, // Nodes come back with the container runtime, as those of kind.
+		Restart:         engine.Once, // Nodes start with the container runtime, as those of kind.
 	}
 	if m.IsControlPlane() {
 		c.Ports = []engine.Port{{HostIP: "127.0.0.1", ContainerPort: APIServerPort}}

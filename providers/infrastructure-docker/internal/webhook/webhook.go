@@ -87,7 +87,8 @@ func checkCluster(_ context.Context, _, c *dockerv1.DockerCluster) field.ErrorLi
 func checkClusterSpec(s *dockerv1.DockerClusterSpec, path *field.Path) field.ErrorList {
 	var all field.ErrorList
 	if port := s.ControlPlaneEndpoint.Port; port < 0 || port > 65535 {
-		all = append(all, field.Invalid(path.Child("controlPlaneEndpoint", "port"), port, "must be a port between 1 and 65535, or 0 for the default"))
+		all = append(all,
+			field.Invalid(path.Child("controlPlaneEndpoint", "port"), port, "must be a port between 1 and 65535, or 0 for the default"))
 	}
 	if ref := s.LoadBalancer.CustomHAProxyConfigTemplateRef; ref != nil && ref.Name == "" {
 		all = append(all, field.Required(path.Child("loadBalancer", "customHAProxyConfigTemplateRef", "name"), "must be the name of a ConfigMap"))

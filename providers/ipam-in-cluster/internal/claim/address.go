@@ -31,7 +31,8 @@ func (c *Controller) address(ctx context.Context, s *scope) (step.Result, error)
 			return result, err
 		}
 	case !address.IsOurs(existing):
-		return step.Done(), step.Terminal(failed(fmt.Errorf("IPAddress %s already exists, and was not created for this claim: delete it", existing.Name)))
+		return step.Done(),
+			step.Terminal(failed(fmt.Errorf("IPAddress %s already exists, and was not created for this claim: delete it", existing.Name)))
 	case !address.Belongs(existing, s.claim):
 		return step.Wait(fmt.Sprintf("IPAddress %s of a previous IPAddressClaim to be deleted", existing.Name)).
 			Because(inclusterv1.AllocationFailedReason).Severity(clusterv1.ConditionSeverityWarning), nil
@@ -68,7 +69,8 @@ func (c *Controller) create(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Wait(s.key.String() + " to be recreated, because it is being deleted").
 			Because(inclusterv1.PoolNotReadyReason).Severity(clusterv1.ConditionSeverityWarning), nil
 	case isExhausted(s.pool):
-		return step.Wait("a free address of " + s.key.String()).Because(inclusterv1.PoolExhaustedReason).Severity(clusterv1.ConditionSeverityWarning), nil
+		return step.Wait("a free address of " + s.key.String()).
+			Because(inclusterv1.PoolExhaustedReason).Severity(clusterv1.ConditionSeverityWarning), nil
 	case isBusy(s.pool):
 		return step.Wait(fmt.Sprintf("the IPAddresses of %d other IPAddressClaims of %s to be created", ledger.Total, s.key)).
 			Because(inclusterv1.PoolBusyReason).Severity(clusterv1.ConditionSeverityWarning), nil

@@ -24,8 +24,8 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// changes drops updates of conditions alone. They are this controller's, and errors may differ each time, for example by port numbers: every
-// failure would trigger the next one immediately, and the backoff would soon be minutes.
+// changes drops updates of conditions alone. They are this controller's, and errors may differ each time, for example by port
+// numbers: every failure would trigger the next one immediately, and the backoff would soon be minutes.
 func changes() predicate.Predicate {
 	read := func(c *ipamv1.IPAddressClaim) any {
 		meta := c.ObjectMeta

@@ -91,7 +91,7 @@ func (c *Controller[T]) assign(ctx context.Context, s *scope[T], l *ledger.Ledge
 // users read them.
 const countDelay = time.Second
 
-// recountIn returns after how long new numbers are to be written. Numbers that claims read, because the pool was exhausted or is now,
+// recountIn returns after how long new numbers must be written. Numbers that claims read, because the pool was exhausted or is now,
 // and those of another spec are written immediately.
 func (c *Controller[T]) recountIn(s *scope[T], before, after inclusterv1.InClusterIPPoolStatusIPAddresses) time.Duration {
 	if before.Total != after.Total || (before.Free <= 0) != (after.Free <= 0) {

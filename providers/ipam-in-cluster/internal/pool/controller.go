@@ -60,12 +60,21 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 // NewController returns a Controller of a kind of pools.
 func NewController[T poolref.Pool](clients step.Clients, kind, writer string, fresh func() T) *Controller[T] {
-	return &Controller[T]{Clients: clients, kind: kind, writer: writer, fresh: fresh, complete: map[types.UID]bool{}, recounts: map[types.UID]time.Time{}}
+	return &Controller[T]{
+		Clients:  clients,
+		kind:     kind,
+		writer:   writer,
+		fresh:    fresh,
+		complete: map[types.UID]bool{},
+		recounts: map[types.UID]time.Time{},
+	}
 }
 
 // Declared returns the declaration of the controller.
 func (c *Controller[T]) Declared() step.Controller[T, *scope[T]] {
-	name := map[string]string{inclusterv1.InClusterIPPoolKind: "inclusterippool", inclusterv1.GlobalInClusterIPPoolKind: "globalinclusterippool"}
+	name := map[string]string{
+		inclusterv1.InClusterIPPoolKind: "inclusterippool", inclusterv1.GlobalInClusterIPPoolKind: "globalinclusterippool",
+	}
 	return step.Controller[T, *scope[T]]{
 		Name: name[c.kind], New: c.fresh,
 		Watches: []step.Watch{

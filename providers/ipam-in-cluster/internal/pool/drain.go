@@ -29,7 +29,8 @@ func (c *Controller[T]) drain(ctx context.Context, s *scope[T]) (step.Result, er
 		used = len(live)
 	}
 	if used > 0 {
-		return step.Wait(fmt.Sprintf("the IPAddresses of the pool to be released (%d left): delete their IPAddressClaims", used)).Because(inclusterv1.PoolInUseReason), nil
+		return step.Wait(fmt.Sprintf("the IPAddresses of the pool to be released (%d left): delete their IPAddressClaims", used)).
+			Because(inclusterv1.PoolInUseReason), nil
 	}
 	c.setComplete(s, false)
 	c.setRecount(s, nil)

@@ -171,7 +171,8 @@ func (p *parser) reserved(path *field.Path) {
 	for _, r := range p.ranges {
 		for network := netip.PrefixFrom(r.From(), p.spec.Prefix).Masked(); ; count++ {
 			if count == networkLimit {
-				p.invalid(path, p.spec.Prefix, "the addresses are in more than %d networks of this length: use a shorter prefix, fewer addresses, or set allocateReservedIPAddresses", networkLimit)
+				p.invalid(path, p.spec.Prefix, "the addresses are in more than %d networks of this length: "+
+					"use a shorter prefix, fewer addresses, or set allocateReservedIPAddresses", networkLimit)
 				return
 			}
 			last := netipx.PrefixLastIP(network)

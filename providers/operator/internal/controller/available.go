@@ -24,7 +24,8 @@ func available(_ context.Context, s *scope) (step.Result, error) {
 		return waits(operatorv1.ReadyCondition, operatorv1.PausedReason, "Waiting for spec.paused to be false"), nil
 	}
 	if i := slices.IndexFunc(s.deployments, isPaused); i >= 0 { // Resuming it is refused, or has failed.
-		return waits(operatorv1.ReadyCondition, operatorv1.PausedReason, fmt.Sprintf("Waiting for Deployment %s to be resumed", s.deployments[i].Name)), nil
+		return waits(operatorv1.ReadyCondition, operatorv1.PausedReason,
+			fmt.Sprintf("Waiting for Deployment %s to be resumed", s.deployments[i].Name)), nil
 	}
 	if len(s.deployments) == 0 {
 		return waits(operatorv1.ReadyCondition, operatorv1.NoDeploymentAvailableReason, "Waiting for the provider to have a Deployment"), nil

@@ -135,7 +135,7 @@ func (c *Controller) announce(ctx context.Context, s *scope, out engine.Outcome)
 		step.Event(ctx, "Upgraded", "Upgraded %s from %s to %s", label, out.Before, version)
 		condition.Set(s.Object, condition.True(operatorv1.ProviderUpgradedCondition))
 	case len(out.Changed) > 0 && applied == s.hash:
-		step.Warning(ctx, "DriftCorrected", "Put back %s, which others had changed or deleted", list(out.Changed))
+		step.Warning(ctx, "DriftCorrected", "Restored %s after changes by other clients", list(out.Changed))
 	case len(out.Changed) > 0:
 		step.Event(ctx, "Changed", "Changed %s", list(out.Changed))
 	case applied == "":

@@ -45,7 +45,9 @@ func resume(c *components.Components, live []appsv1.Deployment) {
 }
 
 // eachDeployment calls do for each Deployment of the components, with its spec and the replicas that it had when it was last not paused.
-func eachDeployment(c *components.Components, live []appsv1.Deployment, do func(o *unstructured.Unstructured, spec map[string]any, last int64)) {
+func eachDeployment(
+	c *components.Components, live []appsv1.Deployment, do func(o *unstructured.Unstructured, spec map[string]any, last int64),
+) {
 	for i := range c.Objects {
 		o := &c.Objects[i]
 		spec, ok := o.Object["spec"].(map[string]any)
@@ -66,12 +68,12 @@ func lastReplicas(d appsv1.Deployment) int64 {
 	}
 	n, err := strconv.ParseInt(d.Annotations[operatorv1.PausedReplicasAnnotation], 10, 32)
 	if err != nil {
-		return 1 // Somebody changed it.
+		return 1 // A user changed it.
 	}
 	return n
 }
 
-// unmark removes the number of replicas from Deployments that are not paused any more: upgrades keep annotations.
+// unmark removes the number of replicas from Deployments that are no longer paused: upgrades keep annotations.
 func (c *Controller) unmark(ctx context.Context, deployments []appsv1.Deployment, isPaused bool) error {
 	for i := range deployments {
 		d := &deployments[i]

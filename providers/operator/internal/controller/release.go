@@ -60,7 +60,8 @@ func notFound(s *scope, err error) (step.Result, error) {
 	if !ok {
 		return step.Done(), err
 	}
-	return step.WaitAtMost(failed.Pause, fmt.Sprintf("the next attempt of a download in %s, because %v", failed.Pause, err)).KeepCondition(), nil
+	return step.WaitAtMost(failed.Pause,
+		fmt.Sprintf("the next attempt of a download in %s, because %v", failed.Pause, err)).KeepCondition(), nil
 }
 
 // contracts returns why a release with this contract must not be installed now, or "". All providers have to be paused while their
@@ -78,7 +79,8 @@ func contracts(p providerobject.Provider, all []providerobject.Provider, contrac
 			return fmt.Sprintf("version %s implements contract %s, the installed one %s: pause all providers (spec.paused) first",
 				p.GetSpec().Version, contract, installed)
 		default:
-			return fmt.Sprintf("version %s implements contract %s, but %s implements %s: pause all providers (spec.paused), change their versions, and resume them when all implement one contract",
+			return fmt.Sprintf("version %s implements contract %s, but %s implements %s: "+
+				"pause all providers (spec.paused), change their versions, and resume them when all implement one contract",
 				p.GetSpec().Version, contract, other, installed)
 		}
 	}

@@ -67,7 +67,8 @@ func (s *scope) state() state { return state{s.hash, specsOf(s.deployments), s.o
 // deploymentsOf returns the Deployments of a provider.
 func deploymentsOf(ctx context.Context, from client.Reader, p providerobject.Provider) ([]appsv1.Deployment, error) {
 	list := &appsv1.DeploymentList{}
-	err := from.List(ctx, list, client.InNamespace(p.GetNamespace()), client.MatchingLabels{clusterv1.ProviderNameLabel: p.Identity().ManifestLabel()})
+	err := from.List(ctx, list, client.InNamespace(p.GetNamespace()),
+		client.MatchingLabels{clusterv1.ProviderNameLabel: p.Identity().ManifestLabel()})
 	if err != nil {
 		return nil, fmt.Errorf("listing the Deployments of %s: %w", p, err)
 	}

@@ -11,7 +11,7 @@ type arguments struct{ list []string }
 // key returns the name of a flag without dashes.
 func key(name string) string { return strings.TrimLeft(name, "-") }
 
-// find returns the position of a flag, and how many arguments it takes; -1 if it is not there.
+// find returns the position of a flag, and how many arguments it takes; -1 if it is not set.
 func (a *arguments) find(name string) (at, length int) {
 	for i, argument := range a.list {
 		if !strings.HasPrefix(argument, "-") {
@@ -34,7 +34,7 @@ func (a *arguments) has(name string) bool {
 	return at >= 0
 }
 
-// get returns the value of a flag, "" if it is not there.
+// get returns the value of a flag, "" if it is not set.
 func (a *arguments) get(name string) string {
 	at, length := a.find(name)
 	switch {

@@ -81,7 +81,8 @@ func mainDeployment(objects []unstructured.Unstructured) (int, error) {
 	case len(all) == 0:
 		return 0, fmt.Errorf("the provider has no Deployment")
 	}
-	return 0, fmt.Errorf("the provider has several Deployments (%s), of which not exactly one is named ca*-controller-manager: use spec.additionalDeployments", names(objects))
+	return 0, fmt.Errorf("the provider has several Deployments (%s), of which not exactly one is named ca*-controller-manager: "+
+		"use spec.additionalDeployments", names(objects))
 }
 
 // change changes one Deployment.

@@ -94,7 +94,7 @@ func changeContainer(c *corev1.Container, spec operatorv1.ContainerSpec, field s
 	return nil
 }
 
-// imageWith replaces parts of an image's name. A digest is dropped if another part changes: it is that of the former image.
+// imageWith replaces parts of an image's name. A digest is dropped if another part changes: it is that of the previous image.
 func imageWith(image string, parts *operatorv1.ImageMeta) (string, error) {
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {

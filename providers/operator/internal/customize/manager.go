@@ -29,7 +29,8 @@ func changeManager(d *appsv1.Deployment, spec *operatorv1.ManagerSpec, specific 
 	}
 	c := managerContainer(d)
 	if c == nil {
-		return fmt.Errorf("%s: Deployment %s has no container named manager: it has %s", field, d.Name, containerNames(d.Spec.Template.Spec.Containers))
+		return fmt.Errorf("%s: Deployment %s has no container named manager: it has %s",
+			field, d.Name, containerNames(d.Spec.Template.Spec.Containers))
 	}
 	args := &arguments{slices.Clone(c.Args)}
 	logging(args, spec)
@@ -47,7 +48,8 @@ func changeManager(d *appsv1.Deployment, spec *operatorv1.ManagerSpec, specific 
 	endpoints(args, c, spec)
 	for _, name := range slices.Sorted(maps.Keys(spec.AdditionalArgs)) {
 		if args.has(name) {
-			return fmt.Errorf("%s.additionalArgs[%s]: Deployment %s has this argument already: use deployment.containers[].args to change it", field, name, d.Name)
+			return fmt.Errorf("%s.additionalArgs[%s]: Deployment %s has this argument already: use deployment.containers[].args to change it",
+				field, name, d.Name)
 		}
 		args.set(name, string(spec.AdditionalArgs[name]))
 	}
@@ -65,7 +67,7 @@ func logging(args *arguments, spec *operatorv1.ManagerSpec) {
 	if args.has("verbosity") {
 		flag = "verbosity"
 	}
-	// 1 is the default of the API: it is not known whether the user set it.
+	// 1 is the default of the API: the user may not have set it.
 	if verbosity > 1 || args.has(flag) {
 		args.set(flag, strconv.Itoa(verbosity))
 	}
@@ -200,7 +202,7 @@ func portOf(address string) int {
 	return n
 }
 
-// setPort sets the number of a named container port, and of probes that have the former number.
+// setPort sets the number of a named container port, and of probes that have the previous number.
 func setPort(c *corev1.Container, port int, names ...string) {
 	if port <= 0 {
 		return
@@ -209,10 +211,10 @@ func setPort(c *corev1.Container, port int, names ...string) {
 		if !slices.Contains(names, c.Ports[i].Name) {
 			continue
 		}
-		former := c.Ports[i].ContainerPort
+		previous := c.Ports[i].ContainerPort
 		c.Ports[i].ContainerPort = int32(port)
 		for _, probe := range []*corev1.Probe{c.ReadinessProbe, c.LivenessProbe, c.StartupProbe} {
-			if probe != nil && probe.HTTPGet != nil && probe.HTTPGet.Port == intstr.FromInt32(former) {
+			if probe != nil && probe.HTTPGet != nil && probe.HTTPGet.Port == intstr.FromInt32(previous) {
 				probe.HTTPGet.Port = intstr.FromInt32(c.Ports[i].ContainerPort)
 			}
 		}

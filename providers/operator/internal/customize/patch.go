@@ -135,7 +135,10 @@ func targetOf(t *operatorv1.PatchSelector) (func(*unstructured.Unstructured) boo
 }
 
 // each applies a change to the selected objects, of which there must be one.
-func each(objects []unstructured.Unstructured, selects func(*unstructured.Unstructured) bool, change func([]byte, *unstructured.Unstructured) ([]byte, error)) error {
+func each(
+	objects []unstructured.Unstructured,
+	selects func(*unstructured.Unstructured) bool, change func([]byte, *unstructured.Unstructured) ([]byte, error),
+) error {
 	found := false
 	for i := range objects {
 		o := &objects[i]

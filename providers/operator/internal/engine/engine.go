@@ -104,7 +104,8 @@ func (e *Engine) Same(ctx context.Context, c *components.Components, kinds []sch
 	}
 	some := *c
 	some.Objects = slices.DeleteFunc(slices.Clone(c.Objects), func(o unstructured.Unstructured) bool {
-		return !slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.GroupKind() == o.GroupVersionKind().GroupKind() })
+		return !slices.ContainsFunc(kinds,
+			func(kind schema.GroupVersionKind) bool { return kind.GroupKind() == o.GroupVersionKind().GroupKind() })
 	})
 	differences, err := e.upgrader().Differences(ctx, replace.Target{
 		Installed: *c.Inventory(), Components: &some, Present: found[c.Provider.ManifestLabel()],

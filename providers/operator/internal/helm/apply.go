@@ -100,5 +100,6 @@ func change(live providerobject.Object, after any) ([]byte, error) {
 	if before == nil {
 		before = map[string]any{}
 	}
-	return jsonmergepatch.CreateThreeWayJSONMergePatch(document(before, annotation), document(normal, string(declaration)), document(current, annotation))
+	return jsonmergepatch.CreateThreeWayJSONMergePatch(document(before, annotation), document(normal, string(declaration)),
+		document(current, annotation))
 }

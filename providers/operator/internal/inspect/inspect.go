@@ -84,7 +84,7 @@ func ofOther(o *unstructured.Unstructured, options Options) string {
 	return ""
 }
 
-// subjects refuses to grant permissions to anybody but the ServiceAccounts of the provider.
+// subjects rejects permissions for others than the ServiceAccounts of the provider.
 func subjects(o *unstructured.Unstructured, _ Options) string {
 	if !isBinding(o) {
 		return ""
@@ -127,7 +127,8 @@ func permissions(o *unstructured.Unstructured, options Options) string {
 	if reason == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s: to allow it, set the annotation %s: \"true\" on the object that declares the provider", reason, operatorv1.AllowAllPermissionsAnnotation)
+	return fmt.Sprintf("%s: to allow it, set the annotation %s: \"true\" on the object that declares the provider",
+		reason, operatorv1.AllowAllPermissionsAnnotation)
 }
 
 // excess returns what a rule grants beyond what providers may have, "" if nothing.

@@ -46,7 +46,8 @@ func version(p providerobject.Provider) *Failure {
 		return nil
 	}
 	if _, err := packages.ParseVersion(text); err != nil || text[0] != 'v' {
-		return failure(operatorv1.IncorrectVersionFormatReason, "spec.version %q is not a semantic version with the prefix v, such as v1.7.4", text)
+		return failure(operatorv1.IncorrectVersionFormatReason,
+			"spec.version %q is not a semantic version with the prefix v, such as v1.7.4", text)
 	}
 	return nil
 }
@@ -74,7 +75,8 @@ func downgrade(p providerobject.Provider) *Failure {
 
 func coreName(p providerobject.Provider) *Failure {
 	if p.Type == clusterctlv1.CoreProviderType && p.GetName() != clusterctlv1.ClusterAPIProviderName {
-		return failure(operatorv1.IncorrectCoreProviderNameReason, "metadata.name of a CoreProvider must be %s", clusterctlv1.ClusterAPIProviderName)
+		return failure(operatorv1.IncorrectCoreProviderNameReason, "metadata.name of a CoreProvider must be %s",
+			clusterctlv1.ClusterAPIProviderName)
 	}
 	return nil
 }

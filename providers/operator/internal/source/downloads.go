@@ -19,9 +19,10 @@ const downloadTimeout = 2 * time.Minute
 func Advice() repository.Advice {
 	return repository.Advice{
 		Unreachable: "check the connection of the operator, or set spec.fetchConfig to a source that it can reach",
-		Credentials: "the server requires credentials, which the operator does not have: store the release in a ConfigMap, and set spec.fetchConfig.selector",
-		Series:      "store the release in a ConfigMap with corrected metadata, and set spec.fetchConfig.selector",
-		Token:       "the key github-token of the provider's Secret, or GITHUB_TOKEN of the operator,",
+		Credentials: "the server requires credentials, which the operator does not have: " +
+			"store the release in a ConfigMap, and set spec.fetchConfig.selector",
+		Series: "store the release in a ConfigMap with corrected metadata, and set spec.fetchConfig.selector",
+		Token:  "the key github-token of the provider's Secret, or GITHUB_TOKEN of the operator,",
 	}
 }
 

@@ -215,7 +215,8 @@ func (r *Release) Components(p providerobject.Provider) (*components.Components,
 
 // missing returns the error of variables without a value.
 func (r *Release) missing(p providerobject.Provider, names []string) error {
-	needs := fmt.Sprintf("the components of %s %s need values of the variables %s", r.provider.ManifestLabel(), r.Version, strings.Join(names, ", "))
+	needs := fmt.Sprintf("the components of %s %s need values of the variables %s",
+		r.provider.ManifestLabel(), r.Version, strings.Join(names, ", "))
 	key, field, ok := secretOf(p)
 	if !ok {
 		return fmt.Errorf("%s: create a Secret with them in namespace %s, and set spec.secretName to its name", needs, p.GetNamespace())
@@ -223,7 +224,9 @@ func (r *Release) missing(p providerobject.Provider, names []string) error {
 	return fmt.Errorf("%s: %s: Secret %s does not have them: create another one with all variables, and change the name", field, needs, key)
 }
 
-func (r *Reader) open(ctx context.Context, p providerobject.Provider, cfg *config.Config, lookup template.Lookup) (*repository.Client, error) {
+func (r *Reader) open(
+	ctx context.Context, p providerobject.Provider, cfg *config.Config, lookup template.Lookup,
+) (*repository.Client, error) {
 	options := r.Options
 	for _, name := range []string{config.GitHubTokenVariable, operatorv1.GitHubTokenKey} {
 		if token, _ := lookup(name); token != "" {
@@ -285,7 +288,8 @@ func (r *Reader) lookup(ctx context.Context, p providerobject.Provider, cfg *con
 	}
 	secret := &corev1.Secret{}
 	if err := r.Live.Get(ctx, key, secret); apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%s: Secret %s does not exist: create it with the values of the provider's variables, or correct the name", field, key)
+		return nil, fmt.Errorf("%s: Secret %s does not exist: create it with the values of the provider's variables, or correct the name",
+			field, key)
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: reading Secret %s with the variables: %w", field, key, err)
 	}
@@ -322,13 +326,15 @@ func (r *Reader) Additional(ctx context.Context, p providerobject.Provider) ([]u
 	key := client.ObjectKey{Namespace: cmp.Or(ref.Namespace, p.GetNamespace()), Name: ref.Name}
 	m := &corev1.ConfigMap{}
 	if err := r.Live.Get(ctx, key, m); apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("spec.additionalManifests: ConfigMap %s does not exist: create it with objects in its key %s, or correct the name", key, operatorv1.ManifestsKey)
+		return nil, fmt.Errorf("spec.additionalManifests: ConfigMap %s does not exist: create it with objects in its key %s, or correct the name",
+			key, operatorv1.ManifestsKey)
 	} else if err != nil {
 		return nil, fmt.Errorf("spec.additionalManifests: reading ConfigMap %s: %w", key, err)
 	}
 	text, ok := m.Data[operatorv1.ManifestsKey]
 	if !ok {
-		return nil, fmt.Errorf("spec.additionalManifests: ConfigMap %s has no key %s: add it, with the objects as YAML", key, operatorv1.ManifestsKey)
+		return nil, fmt.Errorf("spec.additionalManifests: ConfigMap %s has no key %s: add it, with the objects as YAML",
+			key, operatorv1.ManifestsKey)
 	}
 	objects, err := manifest.Parse([]byte(text))
 	if err != nil {

@@ -54,7 +54,8 @@ func (a *Answer) validate(hook string) error {
 	switch a.Status {
 	case "", runtimehooksv1.ResponseStatusSuccess, runtimehooksv1.ResponseStatusFailure:
 	default:
-		return fmt.Errorf("status is %q, but must be %s or %s", a.Status, runtimehooksv1.ResponseStatusSuccess, runtimehooksv1.ResponseStatusFailure)
+		return fmt.Errorf("status is %q, but must be %s or %s",
+			a.Status, runtimehooksv1.ResponseStatusSuccess, runtimehooksv1.ResponseStatusFailure)
 	}
 	switch {
 	case a.RetryAfterSeconds < 0:

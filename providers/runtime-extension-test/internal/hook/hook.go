@@ -59,35 +59,52 @@ func NewCatalog() (*runtimecatalog.Catalog, error) {
 	return c, runtimehooksv1.AddToCatalog(c)
 }
 
-func (h *Handlers) beforeClusterCreate(ctx context.Context, request *runtimehooksv1.BeforeClusterCreateRequest, response *runtimehooksv1.BeforeClusterCreateResponse) {
+func (h *Handlers) beforeClusterCreate(
+	ctx context.Context, request *runtimehooksv1.BeforeClusterCreateRequest, response *runtimehooksv1.BeforeClusterCreateResponse,
+) {
 	h.lifecycle(ctx, "BeforeClusterCreate", request, &request.Cluster, response)
 }
 
-func (h *Handlers) afterControlPlaneInitialized(ctx context.Context, request *runtimehooksv1.AfterControlPlaneInitializedRequest, response *runtimehooksv1.AfterControlPlaneInitializedResponse) {
+func (h *Handlers) afterControlPlaneInitialized(
+	ctx context.Context,
+	request *runtimehooksv1.AfterControlPlaneInitializedRequest, response *runtimehooksv1.AfterControlPlaneInitializedResponse,
+) {
 	h.lifecycle(ctx, "AfterControlPlaneInitialized", request, &request.Cluster, response)
 }
 
-func (h *Handlers) beforeClusterUpgrade(ctx context.Context, request *runtimehooksv1.BeforeClusterUpgradeRequest, response *runtimehooksv1.BeforeClusterUpgradeResponse) {
+func (h *Handlers) beforeClusterUpgrade(
+	ctx context.Context, request *runtimehooksv1.BeforeClusterUpgradeRequest, response *runtimehooksv1.BeforeClusterUpgradeResponse,
+) {
 	h.lifecycle(ctx, "BeforeClusterUpgrade", request, &request.Cluster, response)
 }
 
-func (h *Handlers) afterControlPlaneUpgrade(ctx context.Context, request *runtimehooksv1.AfterControlPlaneUpgradeRequest, response *runtimehooksv1.AfterControlPlaneUpgradeResponse) {
+func (h *Handlers) afterControlPlaneUpgrade(
+	ctx context.Context, request *runtimehooksv1.AfterControlPlaneUpgradeRequest, response *runtimehooksv1.AfterControlPlaneUpgradeResponse,
+) {
 	h.lifecycle(ctx, "AfterControlPlaneUpgrade", request, &request.Cluster, response)
 }
 
-func (h *Handlers) afterClusterUpgrade(ctx context.Context, request *runtimehooksv1.AfterClusterUpgradeRequest, response *runtimehooksv1.AfterClusterUpgradeResponse) {
+func (h *Handlers) afterClusterUpgrade(
+	ctx context.Context, request *runtimehooksv1.AfterClusterUpgradeRequest, response *runtimehooksv1.AfterClusterUpgradeResponse,
+) {
 	h.lifecycle(ctx, "AfterClusterUpgrade", request, &request.Cluster, response)
 }
 
-func (h *Handlers) beforeClusterDelete(ctx context.Context, request *runtimehooksv1.BeforeClusterDeleteRequest, response *runtimehooksv1.BeforeClusterDeleteResponse) {
+func (h *Handlers) beforeClusterDelete(
+	ctx context.Context, request *runtimehooksv1.BeforeClusterDeleteRequest, response *runtimehooksv1.BeforeClusterDeleteResponse,
+) {
 	h.lifecycle(ctx, "BeforeClusterDelete", request, &request.Cluster, response)
 }
 
-func (h *Handlers) lifecycle(ctx context.Context, hook string, request runtimehooksv1.RequestObject, cluster *clusterv1.Cluster, response runtimehooksv1.ResponseObject) {
+func (h *Handlers) lifecycle(
+	ctx context.Context, hook string, request runtimehooksv1.RequestObject, cluster *clusterv1.Cluster, response runtimehooksv1.ResponseObject,
+) {
 	h.answer(ctx, hook, request.GetSettings(), types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}, response)
 }
 
-func (h *Handlers) generatePatches(ctx context.Context, request *runtimehooksv1.GeneratePatchesRequest, response *runtimehooksv1.GeneratePatchesResponse) {
+func (h *Handlers) generatePatches(
+	ctx context.Context, request *runtimehooksv1.GeneratePatchesRequest, response *runtimehooksv1.GeneratePatchesResponse,
+) {
 	response.Items = []runtimehooksv1.GeneratePatchesResponseItem{}
 	a, ok := h.topology(ctx, "GeneratePatches", request.Settings, request.Variables, response)
 	if !ok {
@@ -101,11 +118,15 @@ func (h *Handlers) generatePatches(ctx context.Context, request *runtimehooksv1.
 	response.Items = items
 }
 
-func (h *Handlers) validateTopology(ctx context.Context, request *runtimehooksv1.ValidateTopologyRequest, response *runtimehooksv1.ValidateTopologyResponse) {
+func (h *Handlers) validateTopology(
+	ctx context.Context, request *runtimehooksv1.ValidateTopologyRequest, response *runtimehooksv1.ValidateTopologyResponse,
+) {
 	h.topology(ctx, "ValidateTopology", request.Settings, request.Variables, response)
 }
 
-func (h *Handlers) discoverVariables(ctx context.Context, request *runtimehooksv1.DiscoverVariablesRequest, response *runtimehooksv1.DiscoverVariablesResponse) {
+func (h *Handlers) discoverVariables(
+	ctx context.Context, request *runtimehooksv1.DiscoverVariablesRequest, response *runtimehooksv1.DiscoverVariablesResponse,
+) {
 	response.Variables = []clusterv1.ClusterClassVariable{}
 	if request.Settings[Setting] == "" {
 		return
@@ -116,7 +137,9 @@ func (h *Handlers) discoverVariables(ctx context.Context, request *runtimehooksv
 }
 
 // topology answers a hook whose request identifies the Cluster by builtin variables.
-func (h *Handlers) topology(ctx context.Context, hook string, settings map[string]string, variables []runtimehooksv1.Variable, response runtimehooksv1.ResponseObject) (answer.Answer, bool) {
+func (h *Handlers) topology(
+	ctx context.Context, hook string, settings map[string]string, variables []runtimehooksv1.Variable, response runtimehooksv1.ResponseObject,
+) (answer.Answer, bool) {
 	cluster, err := clusterOf(topologymutation.ToMap(variables))
 	if err != nil {
 		fail(response, err)
@@ -135,12 +158,15 @@ func clusterOf(variables map[string]apiextensionsv1.JSON) (types.NamespacedName,
 }
 
 // answer fills in what all responses have. It reports whether the response is a success.
-func (h *Handlers) answer(ctx context.Context, hook string, settings map[string]string, cluster types.NamespacedName, response runtimehooksv1.ResponseObject) (answer.Answer, bool) {
+func (h *Handlers) answer(
+	ctx context.Context, hook string, settings map[string]string, cluster types.NamespacedName, response runtimehooksv1.ResponseObject,
+) (answer.Answer, bool) {
 	config := types.NamespacedName{Namespace: cluster.Namespace, Name: answer.Name(cluster.Name)}
 	if other := settings[Setting]; other != "" {
 		namespace, name, ok := strings.Cut(other, "/")
 		if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-			fail(response, fmt.Errorf("setting %s is %q, but must be the namespace and name of a ConfigMap, such as default/answers", Setting, other))
+			fail(response,
+				fmt.Errorf("setting %s is %q, but must be the namespace and name of a ConfigMap, such as default/answers", Setting, other))
 			return answer.Answer{}, false
 		}
 		config = types.NamespacedName{Namespace: namespace, Name: name}

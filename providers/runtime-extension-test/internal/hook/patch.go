@@ -21,7 +21,9 @@ type operation struct {
 }
 
 // patches returns the JSON patches for the templates of a request. Operations whose variable has no value are left out.
-func patches(definitions []answer.Patch, request *runtimehooksv1.GeneratePatchesRequest) ([]runtimehooksv1.GeneratePatchesResponseItem, error) {
+func patches(
+	definitions []answer.Patch, request *runtimehooksv1.GeneratePatchesRequest,
+) ([]runtimehooksv1.GeneratePatchesResponseItem, error) {
 	out := []runtimehooksv1.GeneratePatchesResponseItem{}
 	global := topologymutation.ToMap(request.Variables)
 	for i := range request.Items {
@@ -42,10 +44,13 @@ func patches(definitions []answer.Patch, request *runtimehooksv1.GeneratePatches
 	return out, nil
 }
 
-func operationsFor(definitions []answer.Patch, item *runtimehooksv1.GeneratePatchesRequestItem, global map[string]apiextensionsv1.JSON) ([]operation, error) {
+func operationsFor(
+	definitions []answer.Patch, item *runtimehooksv1.GeneratePatchesRequestItem, global map[string]apiextensionsv1.JSON,
+) ([]operation, error) {
 	var template metav1.TypeMeta
 	if err := json.Unmarshal(item.Object.Raw, &template); err != nil {
-		return nil, fmt.Errorf("cannot decode the template for %s of %s %s: %w", item.HolderReference.FieldPath, item.HolderReference.Kind, item.HolderReference.Name, err)
+		return nil, fmt.Errorf("cannot decode the template for %s of %s %s: %w",
+			item.HolderReference.FieldPath, item.HolderReference.Kind, item.HolderReference.Name, err)
 	}
 	variables, err := topologymutation.MergeVariableMaps(global, topologymutation.ToMap(item.Variables))
 	if err != nil {

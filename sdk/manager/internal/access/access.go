@@ -145,7 +145,8 @@ func (g *Guard) user(ctx context.Context, hash [sha256.Size]byte, token, address
 	if !acquainted && !g.strangers.accept(address) {
 		return nil, errTooMany
 	}
-	review, err := g.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+	review, err := g.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}},
+		metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("reviewing a token: %w", err)
 	}

@@ -30,7 +30,7 @@ const (
 type bundle struct {
 	// signer is the CA that signs the next serving certificate; nil if its key is unknown.
 	signer *ca
-	// retired are CAs that are trusted, but do not sign any more.
+	// retired are CAs that are trusted, but no longer sign.
 	retired []*x509.Certificate
 	// serving is the webhook server's certificate, with its Leaf parsed; nil if there is none.
 	serving *tls.Certificate

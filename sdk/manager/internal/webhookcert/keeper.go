@@ -174,7 +174,7 @@ func (k *Keeper) save(ctx context.Context, secret *corev1.Secret, b bundle) erro
 	if err != nil {
 		return fmt.Errorf("writing the webhook certificate to Secret %s: %w", k.secret, refusal.Redacted(err))
 	}
-	k.log.Info("Wrote the webhook certificate", "Secret", k.secret, "authorities", len(b.trusted()),
+	k.log.Info("Wrote the webhook certificate", "Secret", k.secret, "CAs", len(b.trusted()),
 		"expires", b.serving.Leaf.NotAfter.Format(time.RFC3339))
 	return nil
 }

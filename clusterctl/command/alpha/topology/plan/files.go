@@ -75,7 +75,8 @@ func (o *Options) writeModified(ctx context.Context, path string, c topologyplan
 	diff, err := exec.CommandContext(ctx, command[0], append(command[1:], original, modified)...).Output()
 	// Exit code 1 means that the files differ.
 	if failed := (*exec.ExitError)(nil); err != nil && !(errors.As(err, &failed) && failed.ExitCode() == 1) {
-		return fmt.Errorf("comparing with %q: %w: set the environment variable KUBECTL_EXTERNAL_DIFF to a command that compares two files", o.DiffCommand, err)
+		return fmt.Errorf("comparing with %q: %w: set the environment variable KUBECTL_EXTERNAL_DIFF to a command that compares two files",
+			o.DiffCommand, err)
 	}
 	return os.WriteFile(path+".diff", diff, 0o600)
 }

@@ -94,7 +94,8 @@ kind.`,
 	flags.StringVarP(&opts.ClusterName, "cluster", "c", "", "The `name` of the Cluster to plan. Defaults to the only one that is affected")
 	flags.StringVarP(&opts.Directory, "output-directory", "o", "", "An existing `directory` for the changed objects")
 	flags.StringVar(&opts.Output, "output", "text", "Output `format`: text or json. The objects are in the output directory")
-	flags.BoolVar(&opts.SkipExtensions, "skip-extensions", false, "Leave out the patches of runtime extensions, which are called from this machine otherwise")
+	flags.BoolVar(&opts.SkipExtensions, "skip-extensions", false,
+		"Leave out the patches of runtime extensions, which are called from this machine otherwise")
 	for _, name := range []string{"file", "output-directory"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {
 			panic(err) // the flag is defined above
@@ -112,8 +113,13 @@ func run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	in := topologyplan.Input{
-		Objects: objects, Cluster: opts.ClusterName, Namespace: opts.Namespace, SkipExtensions: opts.SkipExtensions, UserAgent: "clusterctl", Now: opts.now(),
-		ControlPlanes: map[schema.GroupKind]topologyplan.Outdated{replacement.Kind(): replacement.Reasons},
+		Objects:        objects,
+		Cluster:        opts.ClusterName,
+		Namespace:      opts.Namespace,
+		SkipExtensions: opts.SkipExtensions,
+		UserAgent:      "clusterctl",
+		Now:            opts.now(),
+		ControlPlanes:  map[schema.GroupKind]topologyplan.Outdated{replacement.Kind(): replacement.Reasons},
 	}
 	m, err := opts.connect(ctx)
 	if err != nil {

@@ -94,7 +94,9 @@ func (e *Etcd) Secret(t testing.TB, cluster types.NamespacedName) *corev1.Secret
 
 // start serves with a certificate like that of kubeadm, and requires client certificates.
 func (m *member) start() error {
-	pair, err := m.etcd.CA.Issue(pki.Request{CommonName: m.node, DNSNames: []string{m.node, "localhost"}, Validity: 24 * 365 * time.Hour}, m.etcd.clock.Now())
+	pair, err := m.etcd.CA.Issue(pki.Request{
+		CommonName: m.node, DNSNames: []string{m.node, "localhost"}, Validity: 24 * 365 * time.Hour,
+	}, m.etcd.clock.Now())
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,8 @@
 //
 //   - A server gets a limited number of calls at the same time. A further one waits for its turn only while the others are fast:
 //     until the oldest one has taken a second. Then it is busy, and the caller comes back later.
-//   - After a call of a handler has ended with its timeout, further calls of that handler fail at once, like that one. Ten seconds later, one
-//     call is sent to find out whether it responds again; until it has ended, others fail at once.
+//   - After a call of a handler has ended with its timeout, further calls of that handler fail at once, like that one. Ten
+//     seconds later, one call is sent to find out whether it responds again; until it has ended, others fail at once.
 //
 // A new version of an ExtensionConfig begins without calls and failures.
 //

@@ -66,8 +66,8 @@ func (c Call) kind(message string) schema.GroupVersionKind {
 	return c.Hook.GroupVersion().WithKind(c.Hook.Hook + message)
 }
 
-// Post sets the kind of a request, sends it, and decodes the response, which must be empty, and may be incomplete after an error. An *Error means that the call
-// failed: the server is unreachable, or its response is invalid. A response with status Failure is not an error.
+// Post sets the kind of a request, sends it, and decodes the response into an empty object, which may be incomplete after an error.
+// An *Error means that the server is unreachable or its response invalid. A response with status Failure is not an error.
 func (c *Caller) Post(ctx context.Context, to Endpoint, call Call, request runtime.Object, response runtimehooksv1.ResponseObject) error {
 	request.GetObjectKind().SetGroupVersionKind(call.kind("Request"))
 	body, err := json.Marshal(request)

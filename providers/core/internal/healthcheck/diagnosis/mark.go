@@ -37,8 +37,8 @@ func (p *Plan) Marks() []Mark {
 	return out
 }
 
-// mark returns the changes for one Machine. The first mark of a healthy Machine follows its condition NodeHealthy. Condition OwnerRemediated
-// belongs to the owner as soon as it is set: it is added if it is missing, and removed with the recovery only if the owner has not started.
+// mark returns the changes for one Machine. The first mark of a healthy Machine follows its condition NodeHealthy. Condition
+// OwnerRemediated belongs to the owner once it is set: it is added if missing, and removed on recovery only before the owner starts.
 func (p *Plan) mark(f Finding) Mark {
 	const checked, remediated = clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition
 	m := Mark{Machine: f.Machine}
@@ -53,7 +53,8 @@ func (p *Plan) mark(f Finding) Mark {
 			m.Set = append(m.Set, condition.False(remediated, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, ""))
 		}
 	case Healthy:
-		if condition.IsTrue(f.Machine, checked) || was == nil && (!f.Due.IsZero() || !condition.IsTrue(f.Machine, clusterv1.MachineNodeHealthyCondition)) {
+		if condition.IsTrue(f.Machine, checked) ||
+			was == nil && (!f.Due.IsZero() || !condition.IsTrue(f.Machine, clusterv1.MachineNodeHealthyCondition)) {
 			return m
 		}
 		m.First = was == nil

@@ -28,7 +28,7 @@ const (
 	maxEvent = 500
 )
 
-// apply applies what is to be applied, and remembers the results.
+// apply applies the chosen ConfigMaps and Secrets, and remembers the results.
 func (c *Controller) apply(ctx context.Context, s *scope) (step.Result, error) {
 	session := workload.NewSession(s.workload.Client, c.pause)
 	failures := map[*addonsv1.ClusterResourceSet]map[addonsv1.ResourceRef]outcome.Failure{}
@@ -85,7 +85,9 @@ func others(failures map[addonsv1.ResourceRef]outcome.Failure, set *addonsv1.Clu
 }
 
 // send applies all objects of a ConfigMap or Secret. It returns what is wrong, and whether trying again may help.
-func send(ctx context.Context, session *workload.Session, set *addonsv1.ClusterResourceSet, read content.Content) (problems []string, retry bool) {
+func send(
+	ctx context.Context, session *workload.Session, set *addonsv1.ClusterResourceSet, read content.Content,
+) (problems []string, retry bool) {
 	write := session.Once
 	if set.Spec.Strategy == string(addonsv1.ClusterResourceSetStrategyReconcile) {
 		write = session.Reconcile
@@ -137,7 +139,9 @@ func (c *Controller) warn(ctx context.Context, s *scope, w work, hash string, pr
 }
 
 // note records the Outcomes of all ClusterResourceSets.
-func (c *Controller) note(s *scope, session *workload.Session, failures map[*addonsv1.ClusterResourceSet]map[addonsv1.ResourceRef]outcome.Failure) {
+func (c *Controller) note(
+	s *scope, session *workload.Session, failures map[*addonsv1.ClusterResourceSet]map[addonsv1.ResourceRef]outcome.Failure,
+) {
 	silent := ""
 	if session.Silent() {
 		silent = workload.ErrSilent.Error()

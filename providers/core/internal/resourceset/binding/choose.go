@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// choose finds out what is to be applied.
+// choose finds the ConfigMaps and Secrets to apply.
 func (c *Controller) choose(ctx context.Context, s *scope) (step.Result, error) {
 	if !Ready(s.cluster) {
 		return step.Stop(), nil
@@ -35,7 +35,7 @@ func (c *Controller) choose(ctx context.Context, s *scope) (step.Result, error) 
 	return step.Stop(), nil
 }
 
-// pending reports whether a ConfigMap or Secret is to be applied now.
+// pending reports whether a ConfigMap or Secret must be applied now.
 func (c *Controller) pending(ctx context.Context, s *scope, set *addonsv1.ClusterResourceSet, ref addonsv1.ResourceRef) (bool, error) {
 	record := RecordOf(s.binding, set.Name, ref)
 	if settled(set, record) {
@@ -68,7 +68,7 @@ func settled(set *addonsv1.ClusterResourceSet, record *addonsv1.ResourceBinding)
 	return record != nil && record.Applied && set.Spec.Strategy != string(addonsv1.ClusterResourceSetStrategyReconcile)
 }
 
-// outdated reports whether content with this hash is to be applied: it never was, it has changed, or applying it failed.
+// outdated reports whether content with this hash must be applied: it never was, it has changed, or applying it failed.
 func outdated(record *addonsv1.ResourceBinding, hash string) bool {
 	return record == nil || !record.Applied || record.Hash != hash
 }

@@ -59,7 +59,7 @@ func (c *Controller) disconnected(s *scope, err error) step.Result {
 	return step.Wait(err.Error())
 }
 
-// unreachable records that all that is to be applied cannot be.
+// unreachable records a failure for everything that should be applied.
 func (c *Controller) unreachable(s *scope, why string) {
 	for _, w := range s.work {
 		last, _ := c.ledger.Of(s.key(), w.set.Name)

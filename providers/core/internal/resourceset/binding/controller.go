@@ -110,7 +110,7 @@ func (s *scope) fail(err error) {
 	}
 }
 
-// work is a ConfigMap or Secret that is to be applied.
+// work is a ConfigMap or Secret to apply.
 type work struct {
 	set *addonsv1.ClusterResourceSet
 	ref addonsv1.ResourceRef

@@ -4,7 +4,7 @@
 // The steps, in order, and what each guarantees:
 //
 //	adopt    an existing binding has its Cluster's name and the ClusterResourceSets as owners, not the Cluster
-//	choose   what is to be applied is known; if it is nothing, the reconcile ends without a request
+//	choose   the ConfigMaps and Secrets to apply are known; if there are none, the reconcile ends without a request
 //	connect  the workload cluster is connected, and its API server has completed its start
 //	claim    the binding has an entry for each ClusterResourceSet, none of which is being deleted
 //	apply    the manifests are applied

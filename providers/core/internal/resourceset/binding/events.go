@@ -58,7 +58,8 @@ func clustersOf(ctx context.Context, from client.Reader, set *addonsv1.ClusterRe
 	if err != nil {
 		return nil // The condition of the ClusterResourceSet reports it.
 	}
-	return watch.Requests(ctx, from, &clusterv1.ClusterList{}, client.InNamespace(set.Namespace), client.MatchingLabelsSelector{Selector: selector})
+	return watch.Requests(ctx, from, &clusterv1.ClusterList{}, client.InNamespace(set.Namespace),
+		client.MatchingLabelsSelector{Selector: selector})
 }
 
 // OfSets maps an object to the Clusters that its ClusterResourceSets select, which sets returns.

@@ -40,7 +40,8 @@ type UnavailableError struct {
 // Error implements error.
 func (e *UnavailableError) Error() string {
 	if e.WrongType {
-		return fmt.Sprintf("Secret %s must have type %s: delete it and create it with this type", e.Ref.Name, addonsv1.ClusterResourceSetSecretType)
+		return fmt.Sprintf("Secret %s must have type %s: delete it and create it with this type",
+			e.Ref.Name, addonsv1.ClusterResourceSetSecretType)
 	}
 	return fmt.Sprintf("%s %s does not exist", e.Ref.Kind, e.Ref.Name)
 }
@@ -114,7 +115,9 @@ func (r *Reader) Find(ctx context.Context, namespace string, ref addonsv1.Resour
 // Owned returns the cached metadata of the ConfigMaps and Secrets of a namespace that have an owner. It may be modified.
 func (r *Reader) Owned(ctx context.Context, namespace string, owner types.UID) ([]*metav1.PartialObjectMetadata, error) {
 	var owned []*metav1.PartialObjectMetadata
-	for _, kind := range []addonsv1.ClusterResourceSetResourceKind{addonsv1.ConfigMapClusterResourceSetResourceKind, addonsv1.SecretClusterResourceSetResourceKind} {
+	for _, kind := range []addonsv1.ClusterResourceSetResourceKind{
+		addonsv1.ConfigMapClusterResourceSetResourceKind, addonsv1.SecretClusterResourceSetResourceKind,
+	} {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(kind) + "List"))
 		if err := r.cached.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {

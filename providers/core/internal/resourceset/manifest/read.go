@@ -72,7 +72,7 @@ type UnreadableError struct {
 // Error implements error.
 func (p *UnreadableError) Error() string { return fmt.Sprintf("%s: %s", p.Place, p.What) }
 
-// Read returns the objects of all values, in the order in which they are to be applied, and the problems of documents that have none.
+// Read returns the objects of all values, in the order in which to apply them, and the problems of documents that have none.
 func Read(data map[string][]byte) (objects []Object, problems []error) {
 	r := &reader{bytes: maxBytes, objects: maxObjects}
 	for _, key := range slices.Sorted(maps.Keys(data)) {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/internal/gotemplate"
 )
 
-// Ready returns an error if a class cannot be used yet, because its status is not up to date.
+// Ready returns an error if a class is not ready, because its status is not up to date.
 func Ready(class *clusterv1.ClusterClass) error {
 	if class.Status.ObservedGeneration != class.Generation {
 		return fmt.Errorf("ClusterClass %s/%s has changed and has not been reconciled yet", class.Namespace, class.Name)
@@ -46,8 +46,15 @@ func machineDeployments(class *clusterv1.ClusterClass) []workerClass {
 	var out []workerClass
 	for i := range class.Spec.Workers.MachineDeployments {
 		c := &class.Spec.Workers.MachineDeployments[i]
-		m := workerClass{class: c.Class, metadata: &c.Template.Metadata, bootstrap: &c.Template.Bootstrap, infrastructure: &c.Template.Infrastructure,
-			healthCheck: c.MachineHealthCheck, name: names.MachineDeploymentStrategy, path: field.NewPath("spec", "workers", "machineDeployments").Index(i)}
+		m := workerClass{
+			class:          c.Class,
+			metadata:       &c.Template.Metadata,
+			bootstrap:      &c.Template.Bootstrap,
+			infrastructure: &c.Template.Infrastructure,
+			healthCheck:    c.MachineHealthCheck,
+			name:           names.MachineDeploymentStrategy,
+			path:           field.NewPath("spec", "workers", "machineDeployments").Index(i),
+		}
 		if c.NamingStrategy != nil {
 			m.naming = c.NamingStrategy.Template
 		}
@@ -60,8 +67,14 @@ func machinePools(class *clusterv1.ClusterClass) []workerClass {
 	var out []workerClass
 	for i := range class.Spec.Workers.MachinePools {
 		c := &class.Spec.Workers.MachinePools[i]
-		m := workerClass{class: c.Class, metadata: &c.Template.Metadata, bootstrap: &c.Template.Bootstrap, infrastructure: &c.Template.Infrastructure,
-			name: names.MachinePoolStrategy, path: field.NewPath("spec", "workers", "machinePools").Index(i)}
+		m := workerClass{
+			class:          c.Class,
+			metadata:       &c.Template.Metadata,
+			bootstrap:      &c.Template.Bootstrap,
+			infrastructure: &c.Template.Infrastructure,
+			name:           names.MachinePoolStrategy,
+			path:           field.NewPath("spec", "workers", "machinePools").Index(i),
+		}
 		if c.NamingStrategy != nil {
 			m.naming = c.NamingStrategy.Template
 		}

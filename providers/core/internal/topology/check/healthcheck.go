@@ -22,7 +22,8 @@ func HealthCheck(c *clusterv1.MachineHealthCheckClass, namespace string, path *f
 		errs = append(errs, field.Required(path.Child("unhealthyConditions"), "at least one Node condition is required"))
 	}
 	if t := c.NodeStartupTimeout; t != nil && t.Duration != 0 && t.Duration < minStartupTimeout {
-		errs = append(errs, field.Invalid(path.Child("nodeStartupTimeout"), t.Duration.String(), fmt.Sprintf("must be at least %s, or 0 to disable the timeout", minStartupTimeout)))
+		errs = append(errs, field.Invalid(path.Child("nodeStartupTimeout"), t.Duration.String(),
+			fmt.Sprintf("must be at least %s, or 0 to disable the timeout", minStartupTimeout)))
 	}
 	errs = append(errs, unhealthyConditions(c.UnhealthyConditions, path.Child("unhealthyConditions"))...)
 	if c.MaxUnhealthy != nil {
@@ -36,11 +37,13 @@ func HealthCheck(c *clusterv1.MachineHealthCheckClass, namespace string, path *f
 	}
 	if r := c.UnhealthyRange; r != nil {
 		if _, err := diagnosis.ParseRange(*r); err != nil {
-			errs = append(errs, field.Invalid(path.Child("unhealthyRange"), *r, "must be two numbers in brackets, the first not greater than the second, such as [3-5]"))
+			errs = append(errs, field.Invalid(path.Child("unhealthyRange"), *r,
+				"must be two numbers in brackets, the first not greater than the second, such as [3-5]"))
 		}
 	}
 	if r := c.RemediationTemplate; r != nil && r.Namespace != "" && r.Namespace != namespace {
-		errs = append(errs, field.Invalid(path.Child("remediationTemplate", "namespace"), r.Namespace, fmt.Sprintf("must be %q, the namespace of the object that refers to it", namespace)))
+		errs = append(errs, field.Invalid(path.Child("remediationTemplate", "namespace"), r.Namespace,
+			fmt.Sprintf("must be %q, the namespace of the object that refers to it", namespace)))
 	}
 	return errs
 }

@@ -27,7 +27,8 @@ func template(t *clusterv1.LocalObjectTemplate, namespace string, path *field.Pa
 			"must be %q: a ClusterClass and its templates must be in the same namespace", namespace)))
 	}
 	if kind, ok := strings.CutSuffix(t.Ref.Kind, clusterv1.TemplateSuffix); !ok || kind == "" {
-		errs = append(errs, field.Invalid(path.Child("kind"), t.Ref.Kind, fmt.Sprintf("must be the kind of a template, which ends in %q", clusterv1.TemplateSuffix)))
+		errs = append(errs, field.Invalid(path.Child("kind"), t.Ref.Kind,
+			fmt.Sprintf("must be the kind of a template, which ends in %q", clusterv1.TemplateSuffix)))
 	}
 	if gv, err := schema.ParseGroupVersion(t.Ref.APIVersion); err != nil || gv.Empty() {
 		errs = append(errs, field.Invalid(path.Child("apiVersion"), t.Ref.APIVersion, "must be an API version: <group>/<version>"))
@@ -44,13 +45,16 @@ func compatible(old, current *clusterv1.LocalObjectTemplate, path *field.Path) f
 	path = path.Child("ref")
 	var errs field.ErrorList
 	if was, is := old.Ref.GroupVersionKind().Group, current.Ref.GroupVersionKind().Group; was != is {
-		errs = append(errs, field.Forbidden(path.Child("apiVersion"), fmt.Sprintf("the group cannot be changed from %q to %q: the objects of Clusters would have to be replaced", was, is)))
+		errs = append(errs, field.Forbidden(path.Child("apiVersion"),
+			fmt.Sprintf("the group cannot be changed from %q to %q: the objects of Clusters would have to be replaced", was, is)))
 	}
 	if old.Ref.Kind != current.Ref.Kind {
-		errs = append(errs, field.Forbidden(path.Child("kind"), fmt.Sprintf("the kind cannot be changed from %q to %q: the objects of Clusters would have to be replaced", old.Ref.Kind, current.Ref.Kind)))
+		errs = append(errs, field.Forbidden(path.Child("kind"), fmt.Sprintf("the kind cannot be changed from %q to %q: "+
+			"the objects of Clusters would have to be replaced", old.Ref.Kind, current.Ref.Kind)))
 	}
 	if old.Ref.Namespace != current.Ref.Namespace {
-		errs = append(errs, field.Forbidden(path.Child("namespace"), fmt.Sprintf("the namespace cannot be changed from %q to %q", old.Ref.Namespace, current.Ref.Namespace)))
+		errs = append(errs, field.Forbidden(path.Child("namespace"),
+			fmt.Sprintf("the namespace cannot be changed from %q to %q", old.Ref.Namespace, current.Ref.Namespace)))
 	}
 	return errs
 }

@@ -105,7 +105,8 @@ func undefined(all []entry, classes []workerClass, class *clusterv1.ClusterClass
 	var errs field.ErrorList
 	for _, e := range all {
 		if !known[e.class] {
-			errs = append(errs, field.Invalid(e.path.Child("class"), e.class, fmt.Sprintf("ClusterClass %q does not define this class of workers", class.Name)))
+			errs = append(errs,
+				field.Invalid(e.path.Child("class"), e.class, fmt.Sprintf("ClusterClass %q does not define this class of workers", class.Name)))
 		}
 	}
 	return errs

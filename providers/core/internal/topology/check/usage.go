@@ -56,7 +56,9 @@ func poolClasses(w *clusterv1.WorkersTopology) []string {
 	return out
 }
 
-func removedClasses(old, current []workerClass, clusters []clusterv1.Cluster, used func(*clusterv1.WorkersTopology) []string, path *field.Path) field.ErrorList {
+func removedClasses(
+	old, current []workerClass, clusters []clusterv1.Cluster, used func(*clusterv1.WorkersTopology) []string, path *field.Path,
+) field.ErrorList {
 	var errs field.ErrorList
 	for i := range old {
 		class := old[i].class
@@ -134,5 +136,6 @@ func Unused(clusters []clusterv1.Cluster) error {
 		return nil
 	}
 	users := using(clusters, func(*clusterv1.Topology) bool { return true })
-	return fmt.Errorf("the ClusterClass cannot be deleted: Clusters use it: %s; delete them or change them to another class first", listed(users))
+	return fmt.Errorf("the ClusterClass cannot be deleted: Clusters use it: %s; delete them or change them to another class first",
+		listed(users))
 }

@@ -141,7 +141,9 @@ func (c *computation) currentName(kind, topology string) string {
 // nameAndVersion returns the object name of workers, current or new, and the version that they get now. The name is empty if
 // they cannot be created yet: the upgrade plan has no version for them, or a terminating object has their name. In the latter
 // case, they are added to waiting.
-func (c *computation) nameAndVersion(n names.Workers, existing string, planned upgrade.Sequence, waiting *[]string) (name, version string, err error) {
+func (c *computation) nameAndVersion(
+	n names.Workers, existing string, planned upgrade.Sequence, waiting *[]string,
+) (name, version string, err error) {
 	version, ok := planned.Versions[n.Topology]
 	switch {
 	case !ok:

@@ -11,7 +11,9 @@ import (
 
 // healthCheckClass returns the definition of a health check: that of the topology if any field is set, otherwise that of the
 // class. It is nil if the topology disables the check, or neither defines one.
-func healthCheckClass(class *clusterv1.MachineHealthCheckClass, topology *clusterv1.MachineHealthCheckTopology) *clusterv1.MachineHealthCheckClass {
+func healthCheckClass(
+	class *clusterv1.MachineHealthCheckClass, topology *clusterv1.MachineHealthCheckTopology,
+) *clusterv1.MachineHealthCheckClass {
 	if topology == nil {
 		return class
 	}
@@ -26,7 +28,9 @@ func healthCheckClass(class *clusterv1.MachineHealthCheckClass, topology *cluste
 
 // healthCheck returns a MachineHealthCheck with the same defaults that admission sets, so that applying it again changes
 // nothing. It is nil if class is nil.
-func healthCheck(cluster *clusterv1.Cluster, name string, class *clusterv1.MachineHealthCheckClass, selector map[string]string) *clusterv1.MachineHealthCheck {
+func healthCheck(
+	cluster *clusterv1.Cluster, name string, class *clusterv1.MachineHealthCheckClass, selector map[string]string,
+) *clusterv1.MachineHealthCheck {
 	if class == nil {
 		return nil
 	}

@@ -41,7 +41,9 @@ func controller(cluster *clusterv1.Cluster) *metav1.OwnerReference {
 }
 
 // copyTemplate returns a copy of a template of the class for the Cluster. It keeps the labels and annotations.
-func copyTemplate(cluster *clusterv1.Cluster, source *unstructured.Unstructured, name string, labels map[string]string) *unstructured.Unstructured {
+func copyTemplate(
+	cluster *clusterv1.Cluster, source *unstructured.Unstructured, name string, labels map[string]string,
+) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{"spec": runtime.DeepCopyJSONValue(source.Object["spec"])}}
 	out.SetAPIVersion(source.GetAPIVersion())
 	out.SetKind(source.GetKind())

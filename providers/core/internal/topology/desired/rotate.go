@@ -49,7 +49,7 @@ func Record(template, live *unstructured.Unstructured) (hash string, err error) 
 // Patches see the previous names. Where they wrote one into a template or the control plane, it is replaced by the new name:
 // otherwise the next reconcile would compute other content and rotate again.
 type Rotation struct {
-	// Template is the desired template, under the name that is to be tried.
+	// Template is the desired template, under the name to try.
 	Template *unstructured.Unstructured
 
 	cluster  *clusterv1.Cluster
@@ -89,8 +89,16 @@ func (o *Objects) Rotations(cluster *clusterv1.Cluster) []*Rotation {
 func (w *Workers) rotations(cluster *clusterv1.Cluster) []*Rotation {
 	prefix := cluster.Name + "-" + w.TopologyName
 	refer := func() error { w.setRefs(); return nil }
-	first := &Rotation{Template: w.Bootstrap, cluster: cluster, prefix: prefix, purpose: names.ForBootstrap + "/" + w.Deployment.Name, refer: refer}
-	second := &Rotation{Template: w.Infrastructure, cluster: cluster, prefix: prefix, purpose: names.ForInfrastructure + "/" + w.Deployment.Name, refer: refer}
+	first := &Rotation{
+		Template: w.Bootstrap, cluster: cluster, prefix: prefix, purpose: names.ForBootstrap + "/" + w.Deployment.Name, refer: refer,
+	}
+	second := &Rotation{
+		Template: w.Infrastructure,
+		cluster:  cluster,
+		prefix:   prefix,
+		purpose:  names.ForInfrastructure + "/" + w.Deployment.Name,
+		refer:    refer,
+	}
 	if containsName(first.Template, second.Template.GetName()) {
 		if containsName(second.Template, first.Template.GetName()) {
 			first.cyclic = cycle(first.Template, second.Template)

@@ -78,8 +78,16 @@ func (g group) machines(bootstrap, infrastructure *unstructured.Unstructured) cl
 	}
 }
 
-func machineDeployment(in Input, topology *clusterv1.MachineDeploymentTopology, class *clusterv1.MachineDeploymentClass, object, version string) *Workers {
-	g := group{cluster: in.Cluster, topology: topology.Name, object: object, version: version, label: clusterv1.ClusterTopologyMachineDeploymentNameLabel}
+func machineDeployment(
+	in Input, topology *clusterv1.MachineDeploymentTopology, class *clusterv1.MachineDeploymentClass, object, version string,
+) *Workers {
+	g := group{
+		cluster:  in.Cluster,
+		topology: topology.Name,
+		object:   object,
+		version:  version,
+		label:    clusterv1.ClusterTopologyMachineDeploymentNameLabel,
+	}
 	if current, ok := in.Current.Workers[WorkersID{MachineDeploymentKind, topology.Name}]; ok {
 		g.current = current.Template()
 	}
@@ -118,8 +126,16 @@ func (w *Workers) setRefs() {
 	w.Template().Spec.InfrastructureRef = *RefTo(w.Infrastructure)
 }
 
-func machinePool(in Input, topology *clusterv1.MachinePoolTopology, class *clusterv1.MachinePoolClass, object, version string) (*Workers, error) {
-	g := group{cluster: in.Cluster, topology: topology.Name, object: object, version: version, label: clusterv1.ClusterTopologyMachinePoolNameLabel}
+func machinePool(
+	in Input, topology *clusterv1.MachinePoolTopology, class *clusterv1.MachinePoolClass, object, version string,
+) (*Workers, error) {
+	g := group{
+		cluster:  in.Cluster,
+		topology: topology.Name,
+		object:   object,
+		version:  version,
+		label:    clusterv1.ClusterTopologyMachinePoolNameLabel,
+	}
 	if current, ok := in.Current.Workers[WorkersID{MachinePoolKind, topology.Name}]; ok {
 		g.current = current.Template()
 	}
@@ -175,7 +191,9 @@ func poolPatches(topology *clusterv1.MachinePoolTopology, w *Workers, source Tem
 }
 
 func (w *Workers) patchTemplates(source Templates) (bootstrap, infrastructure patches.Template) {
-	return patches.Template{Source: source.Bootstrap, Target: w.Bootstrap}, patches.Template{Source: source.Infrastructure, Target: w.Infrastructure}
+	return patches.Template{Source: source.Bootstrap, Target: w.Bootstrap}, patches.Template{
+		Source: source.Infrastructure, Target: w.Infrastructure,
+	}
 }
 
 func missingClass(kind, class, topology string, of *clusterv1.ClusterClass) error {

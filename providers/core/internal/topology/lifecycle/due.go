@@ -43,7 +43,8 @@ func BeforeUpgrade(in upgrade.Input, plan upgrade.Plan) (Call, bool) {
 func BeforeWorkers(cluster *clusterv1.Cluster, in upgrade.Input) (Call, bool) {
 	current := in.ControlPlane
 	return Call{Hook: AfterControlPlaneUpgrade, To: in.Version},
-		IsPending(cluster, AfterControlPlaneUpgrade) && current.Exists && current.Version == in.Version && !current.Provisioning && !current.Upgrading
+		IsPending(cluster, AfterControlPlaneUpgrade) && current.Exists && current.Version == in.Version &&
+			!current.Provisioning && !current.Upgrading
 }
 
 // After returns the calls for what has been completed. They hold nothing.

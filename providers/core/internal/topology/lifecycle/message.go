@@ -10,11 +10,14 @@ import (
 )
 
 // Message returns the hook of a call, its request, and an empty response.
-func Message(cluster *clusterv1.Cluster, call Call) (runtimecatalog.Hook, runtimehooksv1.RequestObject, runtimehooksv1.ResponseObject, error) {
+func Message(
+	cluster *clusterv1.Cluster, call Call,
+) (runtimecatalog.Hook, runtimehooksv1.RequestObject, runtimehooksv1.ResponseObject, error) {
 	sent := extension.Sent(cluster)
 	switch call.Hook {
 	case BeforeClusterCreate:
-		return runtimehooksv1.BeforeClusterCreate, &runtimehooksv1.BeforeClusterCreateRequest{Cluster: sent}, &runtimehooksv1.BeforeClusterCreateResponse{}, nil
+		return runtimehooksv1.BeforeClusterCreate,
+			&runtimehooksv1.BeforeClusterCreateRequest{Cluster: sent}, &runtimehooksv1.BeforeClusterCreateResponse{}, nil
 	case AfterControlPlaneInitialized:
 		return runtimehooksv1.AfterControlPlaneInitialized, &runtimehooksv1.AfterControlPlaneInitializedRequest{Cluster: sent},
 			&runtimehooksv1.AfterControlPlaneInitializedResponse{}, nil
@@ -23,13 +26,15 @@ func Message(cluster *clusterv1.Cluster, call Call) (runtimecatalog.Hook, runtim
 			Cluster: sent, FromKubernetesVersion: call.From, ToKubernetesVersion: call.To,
 		}, &runtimehooksv1.BeforeClusterUpgradeResponse{}, nil
 	case AfterControlPlaneUpgrade:
-		return runtimehooksv1.AfterControlPlaneUpgrade, &runtimehooksv1.AfterControlPlaneUpgradeRequest{Cluster: sent, KubernetesVersion: call.To},
+		return runtimehooksv1.AfterControlPlaneUpgrade,
+			&runtimehooksv1.AfterControlPlaneUpgradeRequest{Cluster: sent, KubernetesVersion: call.To},
 			&runtimehooksv1.AfterControlPlaneUpgradeResponse{}, nil
 	case AfterClusterUpgrade:
 		return runtimehooksv1.AfterClusterUpgrade, &runtimehooksv1.AfterClusterUpgradeRequest{Cluster: sent, KubernetesVersion: call.To},
 			&runtimehooksv1.AfterClusterUpgradeResponse{}, nil
 	case BeforeClusterDelete:
-		return runtimehooksv1.BeforeClusterDelete, &runtimehooksv1.BeforeClusterDeleteRequest{Cluster: sent}, &runtimehooksv1.BeforeClusterDeleteResponse{}, nil
+		return runtimehooksv1.BeforeClusterDelete,
+			&runtimehooksv1.BeforeClusterDeleteRequest{Cluster: sent}, &runtimehooksv1.BeforeClusterDeleteResponse{}, nil
 	}
 	return nil, nil, nil, fmt.Errorf("unknown lifecycle hook %q", call.Hook)
 }

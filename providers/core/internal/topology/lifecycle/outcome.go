@@ -22,7 +22,7 @@ type Blocked struct {
 	Answer
 }
 
-// Outcome is what the hooks of a reconcile held, and what is to be recorded.
+// Outcome is what the hooks of a reconcile blocked, and what must be recorded.
 type Outcome struct {
 	// Blocking are the hooks that block.
 	Blocking []Blocked

@@ -65,7 +65,7 @@ func (c *Caller) GeneratePatches(ctx context.Context, call patches.Call) ([]patc
 	}
 	first, ignored, err := ask()
 	if err != nil || ignored {
-		return known.patches, err // Of before, if there are any: a failure that is ignored is not an answer.
+		return known.patches, err // The previous ones, if any: an ignored failure is not cached.
 	}
 	if first.effect != known.effect && isCreated(call.Cluster) {
 		second, ignored, err := ask()
@@ -124,7 +124,9 @@ func (c *Caller) DiscoverVariables(ctx context.Context, class *clusterv1.Cluster
 }
 
 // discover returns the variables of one patch. Answers are used again until the class changes.
-func (c *Caller) discover(ctx context.Context, class *clusterv1.ClusterClass, patch *clusterv1.ClusterClassPatch) ([]clusterv1.ClusterClassVariable, error) {
+func (c *Caller) discover(
+	ctx context.Context, class *clusterv1.ClusterClass, patch *clusterv1.ClusterClassPatch,
+) ([]clusterv1.ClusterClassVariable, error) {
 	handler, settings := *patch.External.DiscoverVariablesExtension, patch.External.Settings
 	target, err := c.extensions.Find(ctx, runtimehooksv1.DiscoverVariables, class, handler)
 	if err != nil {
@@ -164,7 +166,10 @@ func generateRequest(call patches.Call) (*runtimehooksv1.GeneratePatchesRequest,
 		uid := types.UID(uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s/%d/%v", call.Cluster.UID, n, item.Holder)).String())
 		uids[uid] = n
 		request.Items = append(request.Items, runtimehooksv1.GeneratePatchesRequestItem{
-			UID: uid, HolderReference: runtimehooksv1.HolderReference(item.Holder), Object: runtime.RawExtension{Raw: item.Object}, Variables: sent(item.Variables),
+			UID:             uid,
+			HolderReference: runtimehooksv1.HolderReference(item.Holder),
+			Object:          runtime.RawExtension{Raw: item.Object},
+			Variables:       sent(item.Variables),
 		})
 	}
 	return request, uids
@@ -175,7 +180,9 @@ func validateRequest(call patches.Call) *runtimehooksv1.ValidateTopologyRequest 
 	for n := range call.Items {
 		item := &call.Items[n]
 		request.Items = append(request.Items, &runtimehooksv1.ValidateTopologyRequestItem{
-			HolderReference: runtimehooksv1.HolderReference(item.Holder), Object: runtime.RawExtension{Raw: item.Object}, Variables: sent(item.Variables),
+			HolderReference: runtimehooksv1.HolderReference(item.Holder),
+			Object:          runtime.RawExtension{Raw: item.Object},
+			Variables:       sent(item.Variables),
 		})
 	}
 	return request

@@ -42,7 +42,8 @@ func New(class *clusterv1.ClusterClass, extension Extension) (*Engine, error) {
 			continue
 		}
 		if extension == nil {
-			return nil, fmt.Errorf("ClusterClass %s/%s, patch %q: external patches require the feature gate RuntimeSDK", class.Namespace, class.Name, patch.Name)
+			return nil, fmt.Errorf("ClusterClass %s/%s, patch %q: external patches require the feature gate RuntimeSDK",
+				class.Namespace, class.Name, patch.Name)
 		}
 		x := &external{patch: patch.DeepCopy(), extension: extension}
 		if patch.External.GenerateExtension != nil {

@@ -56,7 +56,9 @@ type Workers struct {
 }
 
 // ForMachineDeployment returns Workers of a MachineDeployment.
-func ForMachineDeployment(topology *clusterv1.MachineDeploymentTopology, desired *clusterv1.MachineDeployment, bootstrap, infrastructure Template) Workers {
+func ForMachineDeployment(
+	topology *clusterv1.MachineDeploymentTopology, desired *clusterv1.MachineDeployment, bootstrap, infrastructure Template,
+) Workers {
 	w := forMachines(&desired.Spec.Template.Spec)
 	w.Class, w.TopologyName, w.Name = topology.Class, topology.Name, desired.Name
 	w.Replicas = topology.Replicas

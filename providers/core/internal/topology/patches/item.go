@@ -74,7 +74,12 @@ func (in *Input) items() []*item {
 	cp := in.ControlPlane.Target
 	cpBuiltin := map[string]any{"controlPlane": controlPlaneBuiltin(in.Cluster, cp)}
 	out := []*item{
-		{place: infrastructureCluster, source: in.InfrastructureCluster.Source, target: in.InfrastructureCluster.Target, holder: cluster.at("spec.infrastructureRef")},
+		{
+			place:  infrastructureCluster,
+			source: in.InfrastructureCluster.Source,
+			target: in.InfrastructureCluster.Target,
+			holder: cluster.at("spec.infrastructureRef"),
+		},
 		{place: controlPlane, source: in.ControlPlane.Source, target: cp, holder: cluster.at("spec.controlPlaneRef"), builtin: cpBuiltin},
 	}
 	if machines := in.ControlPlane.Machines; machines != nil {

@@ -29,7 +29,9 @@ func newParser() *gotemplate.Parser {
 func parseValue(rendered []byte) (any, error) {
 	var tooBig *expansion.TooBigError
 	if err := expansion.Check(rendered, maxRendered); errors.As(err, &tooBig) {
-		return nil, &gotemplate.LimitError{What: fmt.Sprintf("the template rendered YAML with aliases that expand to more than %d bytes", tooBig.Limit)}
+		return nil, &gotemplate.LimitError{
+			What: fmt.Sprintf("the template rendered YAML with aliases that expand to more than %d bytes", tooBig.Limit),
+		}
 	} else if err != nil {
 		return nil, fmt.Errorf("the template rendered invalid YAML: %w", err)
 	}

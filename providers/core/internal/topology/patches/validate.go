@@ -190,7 +190,9 @@ func (v *validator) selector(s *clusterv1.PatchSelector, path *field.Path) field
 	match, at := &s.MatchResources, path.Child("matchResources")
 	var errs field.ErrorList
 	if !match.InfrastructureCluster && !match.ControlPlane && match.MachineDeploymentClass == nil && match.MachinePoolClass == nil {
-		return field.ErrorList{field.Required(at, "select at least one of infrastructureCluster, controlPlane, machineDeploymentClass and machinePoolClass")}
+		return field.ErrorList{
+			field.Required(at, "select at least one of infrastructureCluster, controlPlane, machineDeploymentClass and machinePoolClass"),
+		}
 	}
 	spec := &v.class.Spec
 	if match.InfrastructureCluster && !refersTo(s, spec.Infrastructure) {
@@ -222,7 +224,9 @@ func (v *validator) selector(s *clusterv1.PatchSelector, path *field.Path) field
 }
 
 // classNames reports patterns that match no class of workers with a template that the selector matches.
-func classNames(s *clusterv1.PatchSelector, names []string, classes map[string][]clusterv1.LocalObjectTemplate, path *field.Path) field.ErrorList {
+func classNames(
+	s *clusterv1.PatchSelector, names []string, classes map[string][]clusterv1.LocalObjectTemplate, path *field.Path,
+) field.ErrorList {
 	if len(names) == 0 {
 		return field.ErrorList{field.Required(path, `specify at least one class, or "*" for all of them`)}
 	}
@@ -234,7 +238,8 @@ func classNames(s *clusterv1.PatchSelector, names []string, classes map[string][
 		}
 		found := false
 		for class, templates := range classes {
-			found = found || matches(name, class) && slices.ContainsFunc(templates, func(t clusterv1.LocalObjectTemplate) bool { return refersTo(s, t) })
+			found = found ||
+				matches(name, class) && slices.ContainsFunc(templates, func(t clusterv1.LocalObjectTemplate) bool { return refersTo(s, t) })
 		}
 		if !found {
 			errs = append(errs, noMatch(s, path.Index(i), fmt.Sprintf("the bootstrap and infrastructure templates of classes named %q", name)))

@@ -19,7 +19,7 @@ import (
 type ClassNotReconciledError struct {
 	// Class is its namespace and name.
 	Class string
-	// Reason is why it cannot be used.
+	// Reason is why it is unusable.
 	Reason error
 }
 
@@ -51,7 +51,9 @@ func (p *Planner) class(ctx context.Context, cluster *clusterv1.Cluster) (*clust
 }
 
 // blueprint reads the templates of the class that a Cluster uses.
-func (p *Planner) blueprint(ctx context.Context, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, compiled compiledClass) (*desired.Blueprint, error) {
+func (p *Planner) blueprint(
+	ctx context.Context, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, compiled compiledClass,
+) (*desired.Blueprint, error) {
 	b := &desired.Blueprint{
 		Class: class, Engine: compiled.engine,
 		Workers: map[desired.WorkersID]desired.Templates{},
@@ -95,7 +97,9 @@ func (p *Planner) addTemplates(ctx context.Context, b *desired.Blueprint, worker
 
 // template reads a template at the API version in the class, because the patches are written for that version: a newer version
 // of the provider must not change their result.
-func (p *Planner) template(ctx context.Context, class *clusterv1.ClusterClass, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
+func (p *Planner) template(
+	ctx context.Context, class *clusterv1.ClusterClass, ref *corev1.ObjectReference,
+) (*unstructured.Unstructured, error) {
 	template, err := p.External.Exact(ctx, ref, class.Namespace)
 	if err != nil {
 		return nil, fmt.Errorf("ClusterClass %s: reading a template: %w", client.ObjectKeyFromObject(class), err)

@@ -53,7 +53,8 @@ func (c *comparison) find(ctx context.Context, kind schema.GroupVersionKind, nam
 func (c *comparison) read(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
 	typed := TypedObject(kind)
 	if typed == nil {
-		return c.External.Exact(ctx, &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: name}, c.cluster.Namespace)
+		return c.External.Exact(ctx, &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: name},
+			c.cluster.Namespace)
 	}
 	if known := c.listed(kind.Kind, name); known != nil {
 		typed = known
@@ -104,7 +105,8 @@ func (c *comparison) checkOwnership(live *unstructured.Unstructured) error {
 	if (owned && cluster == c.cluster.Name) || isReferenced(c.cluster.Spec.InfrastructureRef) || isReferenced(c.cluster.Spec.ControlPlaneRef) {
 		return nil
 	}
-	return fmt.Errorf("%s exists and is not part of the topology of this Cluster (labels %s and %s): delete or rename it, or choose another naming strategy in the ClusterClass",
+	return fmt.Errorf("%s exists and is not part of the topology of this Cluster (labels %s and %s): "+
+		"delete or rename it, or choose another naming strategy in the ClusterClass",
 		Describe(live), clusterv1.ClusterTopologyOwnedLabel, clusterv1.ClusterNameLabel)
 }
 

@@ -45,7 +45,8 @@ func (p *Planner) currentWorkers(ctx context.Context, cluster *clusterv1.Cluster
 		return fmt.Errorf("listing MachinePools: %w", err)
 	}
 	for i := range deployments.Items {
-		if err := addWorkers(current, clusterv1.ClusterTopologyMachineDeploymentNameLabel, desired.WorkersObject{Deployment: &deployments.Items[i]}); err != nil {
+		if err := addWorkers(current, clusterv1.ClusterTopologyMachineDeploymentNameLabel,
+			desired.WorkersObject{Deployment: &deployments.Items[i]}); err != nil {
 			return err
 		}
 	}
@@ -67,7 +68,8 @@ func addWorkers(current *desired.Current, label string, workers desired.WorkersO
 	}
 	id := desired.WorkersID{Kind: workers.Kind(), Name: object.GetLabels()[label]}
 	if other, exists := current.Workers[id]; exists {
-		return fmt.Errorf("%ss %s and %s both have the topology name %q: delete one of them", id.Kind, other.Object().GetName(), object.GetName(), id.Name)
+		return fmt.Errorf("%ss %s and %s both have the topology name %q: delete one of them",
+			id.Kind, other.Object().GetName(), object.GetName(), id.Name)
 	}
 	current.Workers[id] = workers
 	return nil

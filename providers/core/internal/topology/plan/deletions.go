@@ -132,7 +132,8 @@ func (c *comparison) rotatedTemplates(ctx context.Context, md *desired.Workers) 
 		return nil, nil
 	}
 	sets := &clusterv1.MachineSetList{}
-	if err := c.Reader.List(ctx, sets, client.InNamespace(current.Namespace), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: current.Name}); err != nil {
+	if err := c.Reader.List(ctx, sets, client.InNamespace(current.Namespace),
+		client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: current.Name}); err != nil {
 		return nil, fmt.Errorf("listing the MachineSets of MachineDeployment %s: %w", current.Name, err)
 	}
 	var keys []objectKey

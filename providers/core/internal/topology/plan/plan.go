@@ -63,7 +63,9 @@ func (p *Planner) Plan(ctx context.Context, cluster *clusterv1.Cluster) (*Plan, 
 }
 
 // plan returns the changes and deletions that turn the current objects into the desired ones.
-func (c *comparison) plan(ctx context.Context, class *clusterv1.ClusterClass, versions upgrade.Plan, classKinds []*unstructured.Unstructured) (*Plan, error) {
+func (c *comparison) plan(
+	ctx context.Context, class *clusterv1.ClusterClass, versions upgrade.Plan, classKinds []*unstructured.Unstructured,
+) (*Plan, error) {
 	infrastructure, controlPlane, err := c.refreshReferences(ctx)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/remote"
 )
 
-// PoolVersions returns the kubelet versions of the Nodes of a MachinePool. The version of a Node that does not exist (any more) is
+// PoolVersions returns the kubelet versions of the Nodes of a MachinePool. The version of a Node that does not exist is
 // empty. If the workload cluster is not connected, the error is remote.ErrNotConnected.
 type PoolVersions func(ctx context.Context, cluster *clusterv1.Cluster, pool *clusterv1.MachinePool) ([]string, error)
 
@@ -43,7 +43,9 @@ func NodeVersions(workload func(context.Context, types.NamespacedName) (client.R
 }
 
 // findUpgradingPool sets Upgrading of a MachinePool whose Nodes have another version than its spec, or may have one.
-func (p *Planner) findUpgradingPool(ctx context.Context, cluster *clusterv1.Cluster, pool *clusterv1.MachinePool, w *upgrade.Workers) error {
+func (p *Planner) findUpgradingPool(
+	ctx context.Context, cluster *clusterv1.Cluster, pool *clusterv1.MachinePool, w *upgrade.Workers,
+) error {
 	versions, err := p.PoolVersions(ctx, cluster, pool)
 	if remote.IsNotConnected(err) {
 		w.Upgrading, w.Unreachable = true, true

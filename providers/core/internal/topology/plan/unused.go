@@ -17,7 +17,9 @@ import (
 
 // UnusedTemplates returns templates of the Cluster's topology that are neither part of the plan nor referenced. recheck
 // reports that there are more, which only objects that are being deleted refer to.
-func (p *Planner) UnusedTemplates(ctx context.Context, cluster *clusterv1.Cluster, plan *Plan) (unused []*unstructured.Unstructured, recheck bool, err error) {
+func (p *Planner) UnusedTemplates(
+	ctx context.Context, cluster *clusterv1.Cluster, plan *Plan,
+) (unused []*unstructured.Unstructured, recheck bool, err error) {
 	users, err := ReadTemplateUsers(ctx, p.Reader, cluster)
 	if err != nil {
 		return nil, false, err

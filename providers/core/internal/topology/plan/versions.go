@@ -13,7 +13,9 @@ import (
 )
 
 // versions decides which version each part gets now.
-func (p *Planner) versions(ctx context.Context, cluster *clusterv1.Cluster, current *desired.Current, hooks *hookCalls) (upgrade.Plan, error) {
+func (p *Planner) versions(
+	ctx context.Context, cluster *clusterv1.Cluster, current *desired.Current, hooks *hookCalls,
+) (upgrade.Plan, error) {
 	in, err := upgradeInput(cluster, current)
 	if err != nil {
 		return upgrade.Plan{}, err
@@ -78,7 +80,8 @@ func (p *Planner) findUpgrading(ctx context.Context, cluster *clusterv1.Cluster,
 		if !w.Exists {
 			continue
 		}
-		if err := p.findUpgradingPool(ctx, cluster, current.Workers[desired.WorkersID{Kind: desired.MachinePoolKind, Name: w.TopologyName}].Pool, w); err != nil {
+		if err := p.findUpgradingPool(ctx, cluster,
+			current.Workers[desired.WorkersID{Kind: desired.MachinePoolKind, Name: w.TopologyName}].Pool, w); err != nil {
 			return err
 		}
 	}
@@ -105,7 +108,8 @@ func concurrency(cluster *clusterv1.Cluster) (int, error) {
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("annotation %s is %q: it must be an integer of at least 1", clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation, value)
+		return 0, fmt.Errorf("annotation %s is %q: it must be an integer of at least 1",
+			clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation, value)
 	}
 	return n, nil
 }

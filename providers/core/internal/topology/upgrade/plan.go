@@ -107,7 +107,8 @@ func Compute(in Input) Plan {
 // Complete reports whether every part has the version of the topology, and nothing is in progress or has to wait.
 func (p Plan) Complete() bool {
 	current := p.controlPlane
-	return current.Exists && current.Version == p.Version && !current.inProgress() && p.MachineDeployments.complete() && p.MachinePools.complete()
+	return current.Exists && current.Version == p.Version && !current.inProgress() && p.MachineDeployments.complete() &&
+		p.MachinePools.complete()
 }
 
 func (s *Sequence) complete() bool {

@@ -114,5 +114,6 @@ func checkEffort(value any, wrapped *structuralschema.Structural, path *field.Pa
 	if e.of(map[string]any{wrapper: value}, wrapped) <= maxEffort {
 		return nil
 	}
-	return field.Invalid(path, field.OmitValueType{}, "too large to be validated: make strings with a pattern and lists with uniqueItems shorter")
+	return field.Invalid(path, field.OmitValueType{},
+		"too large to be validated: make strings with a pattern and lists with uniqueItems shorter")
 }

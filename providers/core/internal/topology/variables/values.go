@@ -99,7 +99,9 @@ func sourcesByName(values []clusterv1.ClusterVariable) map[string][]string {
 }
 
 // overrides calls do for every list of worker overrides.
-func overrides(topology *clusterv1.Topology, path *field.Path, do func([]clusterv1.ClusterVariable, *field.Path) field.ErrorList) field.ErrorList {
+func overrides(
+	topology *clusterv1.Topology, path *field.Path, do func([]clusterv1.ClusterVariable, *field.Path) field.ErrorList,
+) field.ErrorList {
 	var errs field.ErrorList
 	if topology.Workers == nil {
 		return nil

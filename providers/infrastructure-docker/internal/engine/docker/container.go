@@ -244,7 +244,13 @@ func (d *Docker) List(ctx context.Context, labels map[string]string) ([]engine.S
 }
 
 func listed(c container.Summary) engine.State {
-	state := engine.State{ID: c.ID, Image: c.Image, Labels: c.Labels, Running: c.State == container.StateRunning || c.State == container.StatePaused, Paused: c.State == container.StatePaused}
+	state := engine.State{
+		ID:      c.ID,
+		Image:   c.Image,
+		Labels:  c.Labels,
+		Running: c.State == container.StateRunning || c.State == container.StatePaused,
+		Paused:  c.State == container.StatePaused,
+	}
 	if len(c.Names) > 0 {
 		state.Name = strings.TrimPrefix(c.Names[0], "/")
 	}

@@ -74,7 +74,8 @@ func New(o Options) (*Docker, error) {
 		opts = append(opts, client.WithUserAgent(o.UserAgent))
 	}
 	if dir := o.CertPath; dir != "" {
-		opts = append(opts, client.WithTLSClientConfig(filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")))
+		opts = append(opts,
+			client.WithTLSClientConfig(filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")))
 	}
 	api, err := client.New(opts...)
 	if err != nil {

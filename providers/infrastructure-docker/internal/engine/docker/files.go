@@ -82,7 +82,9 @@ func (d *Docker) Copy(ctx context.Context, name string, files ...engine.File) er
 	}
 	for _, f := range files {
 		if !archivable(f) {
-			return &engine.Error{Reason: engine.Invalid, Attempt: attempt, Err: fmt.Errorf("%s: cannot append, or look up owner %q", f.Path, f.Owner)}
+			return &engine.Error{
+				Reason: engine.Invalid, Attempt: attempt, Err: fmt.Errorf("%s: cannot append, or look up owner %q", f.Path, f.Owner),
+			}
 		}
 	}
 	archive, err := archiveOf(files)

@@ -16,7 +16,7 @@ import (
 const networkLabel = "docker.cluster.x-k8s.io/network"
 
 // EnsureNetwork implements engine.Engine. Docker allows several networks of one name, and then refuses to use any of them by name:
-// if processes have created some at the same time, the unused ones are removed again.
+// if processes have created some at the same time, the unused ones are removed.
 func (d *Docker) EnsureNetwork(ctx context.Context, name string) error {
 	d.creating.Lock()
 	defer d.creating.Unlock()

@@ -140,7 +140,9 @@ func (f *Fake) Create(ctx context.Context, c engine.Container) error {
 		case c.Network != "" && !f.networks[c.Network]:
 			return NotFound(c.Network)
 		}
-		made := &container{Container: c, files: map[string][]byte{}, state: engine.State{Name: c.Name, Image: c.Image, Labels: maps.Clone(c.Labels)}}
+		made := &container{
+			Container: c, files: map[string][]byte{}, state: engine.State{Name: c.Name, Image: c.Image, Labels: maps.Clone(c.Labels)},
+		}
 		for _, file := range c.Files {
 			made.files[file.Path] = bytes.Clone(file.Content)
 		}

@@ -127,18 +127,19 @@ func (b *Builder) inputs(name string) (any, error) {
 // system returns the archive of a Debian system. It is open while the program runs.
 func (b *Builder) system(ctx context.Context, name string, s debian.System) (*os.File, error) {
 	s.Mirror, s.Architecture = b.Mirror, debian.Architecture()
-	path, err := b.Cache.File(ctx, "debian-"+strings.ReplaceAll(name, " ", "-"), []any{s, debian.Release, oci.Modified}, func(ctx context.Context, path string) error {
-		if err := debian.Install(ctx); err != nil {
-			return err
-		}
-		b.Progress("installing Debian packages for the %s from %s", name, s.Mirror)
-		start := time.Now()
-		if err := s.Build(ctx, path, oci.Modified); err != nil {
-			return err
-		}
-		b.Progress("installed Debian packages for the %s (%s)", name, since(start))
-		return nil
-	})
+	path, err := b.Cache.File(ctx, "debian-"+strings.ReplaceAll(name, " ", "-"), []any{s, debian.Release, oci.Modified},
+		func(ctx context.Context, path string) error {
+			if err := debian.Install(ctx); err != nil {
+				return err
+			}
+			b.Progress("installing Debian packages for the %s from %s", name, s.Mirror)
+			start := time.Now()
+			if err := s.Build(ctx, path, oci.Modified); err != nil {
+				return err
+			}
+			b.Progress("installed Debian packages for the %s (%s)", name, since(start))
+			return nil
+		})
 	if err != nil {
 		return nil, err
 	}

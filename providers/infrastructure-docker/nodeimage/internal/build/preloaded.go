@@ -125,7 +125,8 @@ func (a *assembler) image(ctx context.Context, name string) (v1.Image, error) {
 	case "pause":
 		return a.pause()
 	}
-	return nil, fmt.Errorf("kubeadm uses an image that this program cannot build; add %s to providers/infrastructure-docker/nodeimage/internal/build", component)
+	return nil, fmt.Errorf("kubeadm uses an image that this program cannot build; "+
+		"add %s to providers/infrastructure-docker/nodeimage/internal/build", component)
 }
 
 // linked returns an image that calls the executable in its layers by a name.

@@ -21,7 +21,8 @@ func Check(ctx context.Context) error {
 		return errors.New("docker is not in PATH: install Docker (on Debian, hack/docker.sh start does), or write a file with --output")
 	}
 	if _, err := run(ctx, nil, "version", "--format", "{{.Server.Version}}"); err != nil {
-		return fmt.Errorf("cannot reach Docker: start it (on Debian, hack/docker.sh start does), set DOCKER_HOST, or write a file with --output: %w", err)
+		return fmt.Errorf("cannot reach Docker: start it (on Debian, hack/docker.sh start does), set DOCKER_HOST, "+
+			"or write a file with --output: %w", err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package golang builds programs from published Go modules: without a checkout of their repositories, and from nothing but what
+// Package golang builds programs from published Go modules: without a checkout of their repositories, and only from what
 // the module proxy serves and the checksum database confirms.
 package golang
 

@@ -1,7 +1,7 @@
 // Package dockertest has what tests over a real container runtime share: where it is, a small image, and a proxy that can be cut.
 //
-// The image has busybox under the names of its commands, and flock: everything that bootstrap data needs of a node image, except kubeadm and a
-// container runtime. Containers from it start in a fraction of a second.
+// The image has busybox under the names of its commands, and flock: everything that bootstrap data needs of a node image, except
+// kubeadm and a container runtime. Containers from it start in a fraction of a second.
 //
 // What does not belong here: implementations of engine.Engine. This package does not import them, so that their tests can import it.
 package dockertest
@@ -125,7 +125,8 @@ func importImage(t *testing.T, api *client.Client, busybox string) error {
 func buildFlock(t *testing.T) ([]byte, error) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "flock")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", out, "sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/docker/dockertest/flock")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", out,
+		"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/docker/dockertest/flock")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building flock: %w: %s", err, output)
