@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 
@@ -14,16 +13,6 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/manager/internal/serving"
 	"sigs.k8s.io/cluster-api/sdk/manager/internal/webhookcert"
 )
-
-// certificateSource provides the webhook server's certificate.
-type certificateSource interface {
-	// GetCertificate returns the certificate to serve.
-	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Ready returns nil if there is a certificate that API servers trust, as far as the source knows.
-	Ready() error
-	// Start maintains the certificate until ctx is done.
-	Start(ctx context.Context) error
-}
 
 // certificates returns the source: files if there are any, otherwise the manager's own Secret, otherwise memory. Files are
 // ignored in a shared process, which does not have a mounted volume per component.

@@ -22,39 +22,6 @@ const helpWidth = 120
 // ownFlags is the group of the component's own flags.
 const ownFlags = "manager"
 
-// options are the values of the flags of all managers.
-type options struct {
-	kubeconfig string
-	qps        float32
-	burst      int
-
-	watchNamespace string
-	watchFilter    string
-	syncPeriod     time.Duration
-
-	leaderElect    bool
-	leaderElection LeaderElectionDurations
-
-	webhookPort     int
-	webhookCertDir  string
-	tlsMinVersion   string
-	tlsCipherSuites []string
-
-	healthAddress       string
-	diagnosticsAddress  string
-	insecureDiagnostics bool
-	metricsAddress      string
-	profilerAddress     string
-	contentionProfiling bool
-
-	logging *logsapi.LoggingConfiguration
-
-	help    bool
-	version bool
-	// given reports whether a flag was set explicitly.
-	given func(flag string) bool
-}
-
 // parse parses arguments into new options and into the component's own variables. Errors include the flag.
 func parse(c Component, args []string, stderr io.Writer) (*options, *cliflag.NamedFlagSets, error) {
 	o := &options{logging: logsapi.NewLoggingConfiguration()}

@@ -3,14 +3,10 @@ package manager
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	goruntime "runtime"
 
-	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
-	apiversion "k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/client-go/rest"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
@@ -20,23 +16,6 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/internal/tenure"
 	"sigs.k8s.io/cluster-api/sdk/version"
 )
-
-// run is one run of a component.
-type run struct {
-	component Component
-	options   *options
-	host      Host
-	log       logr.Logger
-
-	config     *rest.Config
-	kubernetes *apiversion.Version
-	// namespace is the namespace of the component's own objects; inCluster means that it was detected.
-	namespace string
-	inCluster bool
-	listeners []net.Listener
-	// tenure is how long this process may write as the leader.
-	tenure *tenure.Tenure
-}
 
 // Run runs a component until ctx is done, which is not an error, or until a part that it requires fails.
 // Errors are one sentence for the user, with the flag if it is invalid. --help and --version
@@ -162,19 +141,6 @@ func start(ctx context.Context, mgr ctrl.Manager, source certificateSource, lead
 	group.Go(func() error { return leader.Await(ctx) })
 	group.Go(func() error { return mgr.Start(ctx) })
 	return group.Wait()
-}
-
-func (r *run) environment() Environment {
-	return Environment{
-		WatchFilter:    r.options.watchFilter,
-		WatchNamespace: r.options.watchNamespace,
-		Namespace:      r.namespace,
-		ExclusiveFor:   r.options.leaderElection.Lease - r.options.leaderElection.RenewDeadline,
-		CheckLeader:    r.tenure.Check,
-		UserAgent:      r.config.UserAgent,
-		Dial:           r.host.Dial,
-		Getenv:         r.host.Getenv,
-	}
 }
 
 // close closes the listeners of servers that have not been started; all others are closed already.

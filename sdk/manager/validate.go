@@ -3,7 +3,6 @@ package manager
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strings"
 
@@ -67,19 +66,6 @@ func (o *options) checks() []check {
 		{"metrics-bind-addr", func() string { return address(o.metricsAddress) }},
 		{"profiler-address", func() string { return address(o.profilerAddress) }},
 	}
-}
-
-// off reports whether an address disables its endpoint.
-func off(address string) bool {
-	return address == "" || address == "0"
-}
-
-func address(a string) string {
-	if off(a) {
-		return ""
-	}
-	_, _, err := net.SplitHostPort(a)
-	return message(err)
 }
 
 func readable(file string) string {

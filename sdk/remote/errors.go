@@ -137,3 +137,13 @@ func textOf(err error) string {
 	}
 	return text
 }
+
+// malformed wraps an error of reading JSON.
+func malformed(err error) error {
+	if err != nil {
+		return fmt.Errorf("reading a list: %w", err)
+	}
+	return nil
+}
+
+const allowFlag = "workload-cluster-allow"

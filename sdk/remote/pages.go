@@ -217,11 +217,3 @@ func expect(d *json.Decoder, want json.Delim) error {
 	}
 	return malformed(err)
 }
-
-// malformed wraps an error of reading JSON.
-func malformed(err error) error {
-	if err != nil {
-		return fmt.Errorf("reading a list: %w", err)
-	}
-	return nil
-}

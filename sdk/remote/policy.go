@@ -38,8 +38,6 @@ const (
 	allowLinkLocal = "link-local"
 )
 
-const allowFlag = "workload-cluster-allow"
-
 // Flags are the flags of managers that connect to workload clusters.
 type Flags struct {
 	allow []string

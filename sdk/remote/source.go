@@ -31,13 +31,6 @@ type Events struct {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// subscriber is a started source.
-type subscriber struct {
-	Events
-	ctx   context.Context //nolint:containedctx // the lifetime of the controller that subscribed
-	queue queue
-}
-
 // Source returns a source with the events of all workload clusters.
 func (c *Clusters) Source(e Events) source.Source {
 	return source.Func(func(ctx context.Context, q queue) error {

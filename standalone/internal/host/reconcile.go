@@ -62,17 +62,6 @@ func (h *host) stopAll(key types.NamespacedName) {
 	}
 }
 
-// alive returns the instances of a Deployment that have not ended, and forgets the others. The caller holds the lock.
-func (h *host) alive(key types.NamespacedName) []*instance {
-	alive := slices.DeleteFunc(h.instances[key], (*instance).hasEnded)
-	if len(alive) == 0 {
-		delete(h.instances, key)
-	} else {
-		h.instances[key] = alive
-	}
-	return alive
-}
-
 // rollOut takes the next step of a rollout, and returns the state of the component. wanted is nil if this process cannot run
 // the template. needed reports whether an instance must not stop yet.
 func (h *host) rollOut(d *appsv1.Deployment, wanted *plan, needed func(*instance) bool) observation {
@@ -95,21 +84,6 @@ func (h *host) rollOut(d *appsv1.Deployment, wanted *plan, needed func(*instance
 		h.instances[key] = alive
 	}
 	return observe(alive, hash)
-}
-
-// observe returns the state of the instances of a Deployment, to which orphans do not belong.
-func observe(instances []*instance, hash string) observation {
-	seen := observation{state: state{phase: phaseStopping, message: "an earlier instance of the component is stopping"}}
-	for _, i := range instances {
-		switch m := i.member(); {
-		case m.stopping, i.orphaned:
-		case m.hash == hash:
-			seen.state = i.observe()
-		default:
-			seen.old, seen.oldReady = true, m.ready
-		}
-	}
-	return seen
 }
 
 // notify requeues the Deployment.

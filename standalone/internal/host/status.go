@@ -154,3 +154,18 @@ func conditionOf(status appsv1.DeploymentStatus, kind appsv1.DeploymentCondition
 	}
 	return status.Conditions[at], true
 }
+
+// observe returns the state of the instances of a Deployment, to which orphans do not belong.
+func observe(instances []*instance, hash string) observation {
+	seen := observation{state: state{phase: phaseStopping, message: "an earlier instance of the component is stopping"}}
+	for _, i := range instances {
+		switch m := i.member(); {
+		case m.stopping, i.orphaned:
+		case m.hash == hash:
+			seen.state = i.observe()
+		default:
+			seen.old, seen.oldReady = true, m.ready
+		}
+	}
+	return seen
+}

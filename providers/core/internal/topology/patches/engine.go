@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/internal/gotemplate"
 )
 
 // Engine applies the patches of one generation of a class. It is immutable and safe for concurrent use.
@@ -71,49 +70,4 @@ func (e *Engine) Apply(ctx context.Context, in *Input) error {
 		}
 	}
 	return r.commit()
-}
-
-// run is one application of an Engine.
-type run struct {
-	cluster *clusterv1.Cluster
-	class   *clusterv1.ClusterClass
-	items   []*item
-	builtin map[string]any             // builtin.cluster
-	defined map[string]map[string]bool // source -> variables that it defines
-	inline  map[string]any             // values of the Cluster for inline patches, once computed
-	budget  *gotemplate.Budget
-}
-
-func newRun(in *Input) *run {
-	r := &run{cluster: in.Cluster, class: in.Class, items: in.items(),
-		builtin: clusterBuiltin(in.Cluster), defined: map[string]map[string]bool{}, budget: gotemplate.NewBudget(runWork)}
-	for i := range in.Class.Status.Variables {
-		variable := &in.Class.Status.Variables[i]
-		for j := range variable.Definitions {
-			from := variable.Definitions[j].From
-			if r.defined[from] == nil {
-				r.defined[from] = map[string]bool{}
-			}
-			r.defined[from][variable.Name] = true
-		}
-	}
-	return r
-}
-
-// commit writes the results into the targets, all or none.
-func (r *run) commit() error {
-	specs := make([]map[string]any, len(r.items))
-	for i, item := range r.items {
-		spec, err := item.patchedSpec()
-		if err != nil {
-			return err
-		}
-		specs[i] = spec
-	}
-	for i, item := range r.items {
-		if specs[i] != nil {
-			item.target.Object["spec"] = specs[i]
-		}
-	}
-	return nil
 }
