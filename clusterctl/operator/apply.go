@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/operatorobjects"
-	"sigs.k8s.io/cluster-api/sdk/refusal"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 // Applier executes plans. Executing a plan again completes an interrupted run.
@@ -97,7 +97,7 @@ func (a *Applier) declare(ctx context.Context, d *Declaration) error {
 			return err
 		}
 		if err := a.writer().Object(ctx, o); err != nil {
-			return refusal.Redacted(err)
+			return failsafe.Redacted(err)
 		}
 	}
 	if d.Release != nil {

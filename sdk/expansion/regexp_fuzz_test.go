@@ -1,4 +1,4 @@
-package expression
+package expansion
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzSize checks that exactly the valid expressions have a size, within the limit, and that repeating an expression does not reduce it.
-func FuzzSize(f *testing.F) {
+// FuzzRegexpSize checks that exactly the valid expressions have a size, within the limit, and that repeating an expression does not reduce it.
+func FuzzRegexpSize(f *testing.F) {
 	for _, source := range []string{
 		"", "a", "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "(a|b)*", "a{1000}", "(a{30}){30}", "((a{9}){9}){9}", "(?i)é日本", "[^\\x00-\\x{10FFFF}]", "\\pL+", "(", "a**", "x{2,1}", "\\Q...\\E",
 		"(?P<name>a)", "\xff", "[[:alpha:]]", "(?s).{500}", "(((((((((a{2}){2}){2}){2}){2}){2}){2}){2}){2})", "a{1001}", "\\C", "(?U)a+?", "(|){1000}",
@@ -16,8 +16,8 @@ func FuzzSize(f *testing.F) {
 		f.Add(source)
 	}
 	f.Fuzz(func(t *testing.T, source string) {
-		size, err := Size(source)
-		var tooBig *TooBigError
+		size, err := RegexpSize(source)
+		var tooBig *RegexpTooBigError
 		if errors.As(err, &tooBig) {
 			return
 		}
@@ -28,12 +28,12 @@ func FuzzSize(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if size < 1 || size > Max {
+		if size < 1 || size > MaxRegexp {
 			t.Errorf("%q has size %d", source, size)
 		}
 		text := strings.Repeat("ab0 é", 100)
 		_ = compiled.MatchString(text)
-		if twice, err := Size("(?:" + source + "){2}"); err == nil && twice < size && !errors.As(err, &tooBig) {
+		if twice, err := RegexpSize("(?:" + source + "){2}"); err == nil && twice < size && !errors.As(err, &tooBig) {
 			t.Errorf("%q has size %d, twice that %d", source, size, twice)
 		}
 	})

@@ -1,17 +1,4 @@
-// Package crash prevents a panic in one goroutine from ending the process.
-//
-// controller-runtime recovers from panics in reconciles and webhooks. For everything else, there is Contain, once per process, and
-// Recover, once per call, for goroutines of our own and for code with hostile input.
-//
-// Contain covers goroutines of the Kubernetes libraries that end with utilruntime.HandleCrash: event handlers (with mapping
-// functions and predicates), decoders of watches and lists, informers, work queues, loops of package wait, event recorders and,
-// in capi, the handlers of the API server. They continue with the next event, the next iteration or a new watch. It does not cover
-// goroutines without HandleCrash: those of net/http, HTTP/2, gRPC and etcd, and their callbacks, such as resolvers and proxies;
-// goroutines of golang.org/x/sync/errgroup, which re-panics; and fatal errors of the Go runtime (concurrent map writes, stack
-// overflow, out of memory), which cannot be recovered. These end the process. Against fatal errors, input is limited.
-//
-// What does not belong here: handling of errors.
-package crash
+package failsafe
 
 import (
 	"context"

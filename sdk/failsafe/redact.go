@@ -1,10 +1,4 @@
-// Package refusal redacts the responses of API servers to requests that contain secrets.
-//
-// Requests may contain tokens, keys and passwords of users. An admission webhook, a policy, the API server's validation or a
-// workload cluster may quote them in the response, and errors end up in conditions, events and logs. Errors of requests that
-// write a Secret, or anything else that contains secrets, must go through Redacted. It is not for errors of other
-// requests, whose text helps users.
-package refusal
+package failsafe
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package crash_test
+package failsafe_test
 
 import (
 	"context"
@@ -21,18 +21,18 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 
-	"sigs.k8s.io/cluster-api/sdk/crash"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 func TestMain(m *testing.M) {
-	crash.Contain()
+	failsafe.Contain()
 	os.Exit(m.Run())
 }
 
 func TestRecover(t *testing.T) {
 	failed := errors.New("failed")
 	call := func(f func() error) (err error) {
-		defer crash.Recover("rendering", &err)
+		defer failsafe.Recover("rendering", &err)
 		return f()
 	}
 	for _, c := range []struct {

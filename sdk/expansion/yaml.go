@@ -1,11 +1,3 @@
-// Package expansion limits the size of YAML documents with their aliases expanded.
-//
-// An alias is a few bytes long and can expand to any size: converting a document of 1 MiB to JSON, as all
-// Kubernetes libraries do, can take many gigabytes. YAML libraries limit the number
-// of values, but not their size. Call Check before parsing YAML from users who could exhaust the
-// memory of the process.
-//
-// What does not belong here: parsing documents.
 package expansion
 
 import (

@@ -1,4 +1,4 @@
-package expression
+package expansion
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestSize(t *testing.T) {
+func TestRegexpSize(t *testing.T) {
 	for _, tc := range []struct {
 		reason, expression string
 		tooBig             bool
@@ -16,15 +16,15 @@ func TestSize(t *testing.T) {
 		{"a long repetition", `^.{1,1000}$`, false},
 		{"many long repetitions", strings.Repeat("x{1000}", 30), true},
 		{"repetitions within repetitions", strings.Repeat("((x{10}){10}){10}", 30), true},
-		{"a long text", strings.Repeat("x", Max+1), true},
+		{"a long text", strings.Repeat("x", MaxRegexp+1), true},
 	} {
-		_, err := Size(tc.expression)
-		var tooBig *TooBigError
+		_, err := RegexpSize(tc.expression)
+		var tooBig *RegexpTooBigError
 		if errors.As(err, &tooBig) != tc.tooBig || (err != nil && !tc.tooBig) {
-			t.Errorf("%s: error is %v, want a TooBigError: %t", tc.reason, err, tc.tooBig)
+			t.Errorf("%s: error is %v, want a RegexpTooBigError: %t", tc.reason, err, tc.tooBig)
 		}
 	}
-	if _, err := Size("("); err == nil {
+	if _, err := RegexpSize("("); err == nil {
 		t.Error("an invalid expression has a size")
 	}
 }

@@ -1,4 +1,4 @@
-package conditionlist_test
+package step
 
 import (
 	"testing"
@@ -9,13 +9,10 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
-	"sigs.k8s.io/cluster-api/sdk/step/internal/conditionlist"
 )
 
 const (
 	ready = clusterv1.ReadyCondition
-	infra = clusterv1.InfrastructureReadyCondition
-	boot  = clusterv1.BootstrapReadyCondition
 	drain = clusterv1.DrainingSucceededCondition
 	info  = clusterv1.ConditionSeverityInfo
 )
@@ -28,7 +25,7 @@ func since(t metav1.Time, c clusterv1.Condition) clusterv1.Condition {
 	return c
 }
 
-func TestMerge(t *testing.T) {
+func TestMergeConditions(t *testing.T) {
 	later := metav1.NewTime(past.Add(time.Minute))
 	waiting := since(past, condition.False(infra, info, "Waiting", ""))
 	for name, c := range map[string]struct {
@@ -76,7 +73,7 @@ func TestMerge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := append(clusterv1.Conditions(nil), c.live...)
-			if diff := cmp.Diff(c.want, conditionlist.Merge(c.before, c.after, c.live)); diff != "" {
+			if diff := cmp.Diff(c.want, mergeConditions(c.before, c.after, c.live)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
 			}
 			if diff := cmp.Diff(live, append(clusterv1.Conditions(nil), c.live...)); diff != "" {

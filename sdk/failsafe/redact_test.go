@@ -1,4 +1,4 @@
-package refusal_test
+package failsafe_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"sigs.k8s.io/cluster-api/sdk/refusal"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 func TestRedacted(t *testing.T) {
@@ -25,13 +25,13 @@ func TestRedacted(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got := refusal.Redacted(tt.err)
+			got := failsafe.Redacted(tt.err)
 			if got.Error() != tt.want || !errors.Is(got, tt.err) || apierrors.IsConflict(got) != apierrors.IsConflict(tt.err) {
 				t.Errorf("got %v, want %s, with the cause recognizable", got, tt.want)
 			}
 		})
 	}
-	if err := refusal.Redacted(nil); err != nil {
+	if err := failsafe.Redacted(nil); err != nil {
 		t.Errorf("success became %v", err)
 	}
 }
