@@ -38,8 +38,8 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset"
 	"sigs.k8s.io/cluster-api/providers/core/internal/templates"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology/usage"
 	"sigs.k8s.io/cluster-api/providers/core/internal/webhook"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -160,7 +160,7 @@ func (s *setup) all(ctx context.Context) error {
 }
 
 func (s *setup) controllers(ctx context.Context) error {
-	if err := usage.Index(ctx, s.mgr.GetFieldIndexer()); err != nil {
+	if err := classes.Index(ctx, s.mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	filter := watch.Filter(s.env.WatchFilter)

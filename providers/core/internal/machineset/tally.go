@@ -1,7 +1,4 @@
-// Package tally counts the Machines of a MachineSet: all, ready and available ones. The MachineSet and MachineDeployment
-// controllers both use it, with Machines from the cache or from the API server. They do not rely on the counters of a status,
-// which may be outdated.
-package tally
+package machineset
 
 import (
 	"time"
@@ -10,7 +7,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
-// Tally holds numbers of Machines. Machines that are being deleted count only in Deleting.
+// Tally holds numbers of Machines of a MachineSet. Machines that are being deleted count only in Deleting. The controller of
+// MachineDeployments counts, too, with Machines from the cache or from the API server: the counters of a status may be outdated.
 type Tally struct {
 	Replicas, Ready, Available int32
 	// Deleting is the number of Machines that are being deleted.
@@ -26,7 +24,7 @@ func (t *Tally) Add(m *clusterv1.Machine, minReady time.Duration, now time.Time)
 		return
 	}
 	t.Replicas++
-	if !IsReady(m) {
+	if !isReady(m) {
 		return
 	}
 	t.Ready++
@@ -38,8 +36,8 @@ func (t *Tally) Add(m *clusterv1.Machine, minReady time.Duration, now time.Time)
 	}
 }
 
-// IsReady reports whether a Machine's Node is healthy, according to the Machine's conditions.
-func IsReady(m *clusterv1.Machine) bool {
+// isReady reports whether a Machine's Node is healthy, according to the Machine's conditions.
+func isReady(m *clusterv1.Machine) bool {
 	return m.Status.NodeRef != nil && condition.IsTrue(m, clusterv1.MachineNodeHealthyCondition)
 }
 

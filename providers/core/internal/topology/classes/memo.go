@@ -1,6 +1,4 @@
-// Package memo caches values that are computed from an object until the object changes, such as the compiled patches and
-// variables of a ClusterClass, which all of its Clusters use.
-package memo
+package classes
 
 import (
 	"k8s.io/apimachinery/pkg/types"
@@ -16,8 +14,8 @@ type entry[T any] struct {
 	value   T
 }
 
-// New returns a Memo for at most size objects.
-func New[T any](size int) *Memo[T] { return &Memo[T]{entries: lru.New(size)} }
+// NewMemo returns a Memo for at most size objects.
+func NewMemo[T any](size int) *Memo[T] { return &Memo[T]{entries: lru.New(size)} }
 
 // Get returns the cached value for a version of an object, or computes it. The version must change whenever the value does:
 // use the generation if the value depends on the spec only, and the resource version otherwise. Errors are not cached, nor

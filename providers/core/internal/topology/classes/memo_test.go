@@ -1,4 +1,4 @@
-package memo
+package classes
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestGet(t *testing.T) {
-	m := New[int](2)
+	m := NewMemo[int](2)
 	computed := 0
 	compute := func() (int, error) {
 		computed++

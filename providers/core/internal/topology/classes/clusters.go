@@ -1,5 +1,4 @@
-// Package usage finds the Clusters that use a ClusterClass.
-package usage
+package classes
 
 import (
 	"context"
