@@ -1,6 +1,4 @@
-// Package source describes the checkout that artifacts are built from: its commit, and the time that stands for all others, so
-// that builds are reproducible.
-package source
+package program
 
 import (
 	"bytes"
@@ -22,23 +20,23 @@ type Source struct {
 	Time time.Time
 }
 
-// Read reads the state of the checkout in a folder. getenv returns environment variables. Clients of a repository,
+// ReadSource reads the state of the checkout in a folder. getenv returns environment variables. Clients of a repository,
 // SOURCE_DATE_EPOCH is required.
-func Read(ctx context.Context, root string, getenv func(string) string) (Source, error) {
+func ReadSource(ctx context.Context, root string, getenv func(string) string) (Source, error) {
 	seconds := getenv("SOURCE_DATE_EPOCH")
 	log, err := git(ctx, root, "log", "-1", "--format=%H %ct")
 	switch {
 	case err != nil && seconds == "":
 		return Source{}, fmt.Errorf("cannot read the commit; set SOURCE_DATE_EPOCH outside of a repository: %w", err)
 	case err != nil:
-		t, err := parse(seconds)
+		t, err := parseEpoch(seconds)
 		return Source{Time: t}, err
 	}
 	commit, committed, _ := strings.Cut(log, " ")
 	if seconds == "" {
 		seconds = committed
 	}
-	t, err := parse(seconds)
+	t, err := parseEpoch(seconds)
 	if err != nil {
 		return Source{}, err
 	}
@@ -54,7 +52,7 @@ func (s Source) Revision() string {
 	return s.Commit
 }
 
-func parse(seconds string) (time.Time, error) {
+func parseEpoch(seconds string) (time.Time, error) {
 	n, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH %q is not a number of seconds: %w", seconds, err)

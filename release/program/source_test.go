@@ -1,4 +1,4 @@
-package source_test
+package program_test
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sigs.k8s.io/cluster-api/release/source"
+	"sigs.k8s.io/cluster-api/release/program"
 )
 
 func TestRead(t *testing.T) {
@@ -23,18 +23,18 @@ func TestRead(t *testing.T) {
 			return ""
 		}
 	}
-	read := func(value string) source.Source {
+	read := func(value string) program.Source {
 		t.Helper()
-		s, err := source.Read(t.Context(), dir, epoch(value))
+		s, err := program.ReadSource(t.Context(), dir, epoch(value))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
-	if _, err := source.Read(t.Context(), dir, epoch("")); err == nil || !strings.Contains(err.Error(), "SOURCE_DATE_EPOCH") {
+	if _, err := program.ReadSource(t.Context(), dir, epoch("")); err == nil || !strings.Contains(err.Error(), "SOURCE_DATE_EPOCH") {
 		t.Errorf("outside of a repository: got %v", err)
 	}
-	if diff := cmp.Diff(source.Source{Time: time.Unix(7, 0).UTC()}, read("7")); diff != "" {
+	if diff := cmp.Diff(program.Source{Time: time.Unix(7, 0).UTC()}, read("7")); diff != "" {
 		t.Errorf("outside of a repository, with a time: %s", diff)
 	}
 
@@ -57,7 +57,7 @@ func TestRead(t *testing.T) {
 	if s := read("7"); !s.Modified || s.Time.Unix() != 7 || s.Revision() != clean.Commit+"-modified" {
 		t.Errorf("a modified checkout: got %+v", s)
 	}
-	if _, err := source.Read(t.Context(), dir, epoch("today")); err == nil || !strings.Contains(err.Error(), "not a number of seconds") {
+	if _, err := program.ReadSource(t.Context(), dir, epoch("today")); err == nil || !strings.Contains(err.Error(), "not a number of seconds") {
 		t.Errorf("an invalid time: got %v", err)
 	}
 }

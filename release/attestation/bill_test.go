@@ -1,4 +1,4 @@
-package bill_test
+package attestation_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spdx/tools-golang/json"
 
-	"sigs.k8s.io/cluster-api/release/bill"
+	"sigs.k8s.io/cluster-api/release/attestation"
 	"sigs.k8s.io/cluster-api/release/program"
 )
 
@@ -25,15 +25,15 @@ func TestWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := bill.Program{
+	p := attestation.Executable{
 		Name: "runc-bounded", Path: path, Version: "v2.0.0", Platform: program.Platform{OS: "linux", Arch: "amd64"},
 		Time: time.Unix(1767225600, 0), ModuleCache: strings.TrimSpace(string(cache)),
 	}
-	written, err := bill.Write(p)
+	written, err := attestation.BillOfMaterials(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := bill.Write(p)
+	again, err := attestation.BillOfMaterials(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestWrite(t *testing.T) {
 }
 
 func TestWriteWithoutBuildInformation(t *testing.T) {
-	if _, err := bill.Write(bill.Program{Name: "x", Path: "bill_test.go"}); err == nil || !strings.Contains(err.Error(), "build information of x") {
+	if _, err := attestation.BillOfMaterials(attestation.Executable{Name: "x", Path: "bill_test.go"}); err == nil || !strings.Contains(err.Error(), "build information of x") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package provenance_test
+package attestation_test
 
 import (
 	"encoding/json"
@@ -7,17 +7,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sigs.k8s.io/cluster-api/release/attestation"
 	"sigs.k8s.io/cluster-api/release/program"
-	"sigs.k8s.io/cluster-api/release/provenance"
-	"sigs.k8s.io/cluster-api/release/source"
 )
 
 func TestOf(t *testing.T) {
-	build := provenance.Build{
+	build := attestation.Build{
 		Target: "images", Version: "v2.0.0", Toolchain: "go1.26.0", Platforms: []program.Platform{{OS: "linux", Arch: "amd64"}},
-		Source: source.Source{Commit: "abc", Modified: true, Time: time.Unix(5, 0)}, Builder: "https://example.org/ci",
+		Source: program.Source{Commit: "abc", Modified: true, Time: time.Unix(5, 0)}, Builder: "https://example.org/ci",
 	}
-	got, err := provenance.Of(map[string]string{"b": "02", "a": "01"}, provenance.SLSA, build.Predicate())
+	got, err := attestation.NewStatement(map[string]string{"b": "02", "a": "01"}, attestation.SLSA, build.Predicate())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,4 @@
-// Package bill writes a program's bill of materials, as an SPDX document: the modules that it links, their versions, their
-// checksums as in go.sum, and their licenses. All of it is read from the executable, except licenses, which are in the module
-// cache.
-package bill
+package attestation
 
 import (
 	"bytes"
@@ -33,8 +30,8 @@ const Tool = "sigs.k8s.io/cluster-api/hack"
 // certain is the share of a license file, in percent, that must be the text of the license.
 const certain = 75
 
-// Program describes an executable.
-type Program struct {
+// Executable describes an executable.
+type Executable struct {
 	// Name is the program's name, Path that of the executable.
 	Name, Path string
 	Version    string
@@ -45,8 +42,8 @@ type Program struct {
 	ModuleCache string
 }
 
-// Write returns the SPDX document of a program. The same executable gives the same document.
-func Write(p Program) ([]byte, error) {
+// BillOfMaterials returns the SPDX document of a program. The same executable gives the same document.
+func BillOfMaterials(p Executable) ([]byte, error) {
 	info, err := buildinfo.ReadFile(p.Path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the build information of %s: %w", p.Name, err)

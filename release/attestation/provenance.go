@@ -1,5 +1,4 @@
-// Package provenance states where artifacts come from: in-toto statements with SLSA's predicate, version 1.
-package provenance
+package attestation
 
 import (
 	"encoding/json"
@@ -7,7 +6,6 @@ import (
 	"slices"
 
 	"sigs.k8s.io/cluster-api/release/program"
-	"sigs.k8s.io/cluster-api/release/source"
 )
 
 const (
@@ -44,13 +42,13 @@ type Build struct {
 	Target             string
 	Version, Toolchain string
 	Platforms          []program.Platform
-	Source             source.Source
+	Source             program.Source
 	// Builder is the URI of the system that ran the build.
 	Builder string
 }
 
-// Of returns a statement with a predicate about artifacts by name, with their SHA-256 checksums in hexadecimal.
-func Of(checksums map[string]string, predicateType string, predicate any) ([]byte, error) {
+// NewStatement returns a statement with a predicate about artifacts by name, with their SHA-256 checksums in hexadecimal.
+func NewStatement(checksums map[string]string, predicateType string, predicate any) ([]byte, error) {
 	s := Statement{Type: StatementType, PredicateType: predicateType, Predicate: predicate}
 	for _, name := range slices.Sorted(maps.Keys(checksums)) {
 		s.Subject = append(s.Subject, Subject{Name: name, Digest: map[string]string{"sha256": checksums[name]}})

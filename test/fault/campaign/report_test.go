@@ -1,23 +1,22 @@
-package report
+package campaign
 
 import (
 	"strings"
 	"testing"
 
-	"sigs.k8s.io/cluster-api/test/fault/campaign"
 	"sigs.k8s.io/cluster-api/test/fault/invariant"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
 func TestViolationsAreCounted(t *testing.T) {
 	s := scenario.Scenario{Name: "upgrade"}
-	results := []*campaign.Result{
-		{Case: campaign.Case{Scenario: s}},
-		{Case: campaign.Case{Scenario: s, Family: "kill"}, Injected: 1},
-		{Case: campaign.Case{Scenario: s, Family: "kill"}, Injected: 1, Violations: []invariant.Violation{{}, {}}},
+	results := []*Result{
+		{Case: Case{Scenario: s}},
+		{Case: Case{Scenario: s, Family: "kill"}, Injected: 1},
+		{Case: Case{Scenario: s, Family: "kill"}, Injected: 1, Violations: []invariant.Violation{{}, {}}},
 	}
 	out := &strings.Builder{}
-	violations, err := Print(out, results)
+	violations, err := Report(out, results)
 	if err != nil || violations != 2 {
 		t.Errorf("%d violations, %v; want 2", violations, err)
 	}

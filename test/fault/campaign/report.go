@@ -1,14 +1,10 @@
-// Package report prints the results of a campaign as a table.
-//
-// What belongs here: counting and printing. What does not: checking invariants (package invariant).
-package report
+package campaign
 
 import (
 	"fmt"
 	"io"
 	"text/tabwriter"
 
-	"sigs.k8s.io/cluster-api/test/fault/campaign"
 	"sigs.k8s.io/cluster-api/test/fault/invariant"
 )
 
@@ -18,9 +14,9 @@ type row struct {
 	runs, faults, broken int
 }
 
-// Print writes the table: for each scenario and family, the numbers of runs, injected faults, checked rules and violations.
+// Report writes the table: for each scenario and family, the numbers of runs, injected faults, checked rules and violations.
 // It returns the total number of violations.
-func Print(out io.Writer, results []*campaign.Result) (violations int, err error) {
+func Report(out io.Writer, results []*Result) (violations int, err error) {
 	var rows []*row
 	index := map[[2]string]*row{}
 	total := &row{scenario: "all"}
