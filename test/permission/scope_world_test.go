@@ -1,4 +1,4 @@
-package scope
+package permission
 
 import (
 	"bytes"
@@ -40,8 +40,8 @@ func TestMain(m *testing.M) { server.Main(m) }
 //go:embed testdata/tenant.yaml
 var manifests embed.FS
 
-// world is an API server and the requests of managers.
-type world struct {
+// scoped is an API server and the requests of managers.
+type scoped struct {
 	*testing.T
 	*testenv.Env
 	client client.Client
@@ -53,14 +53,14 @@ type world struct {
 // request is a request of a manager.
 type request struct{ manager, method, path string }
 
-func newWorld(t *testing.T) *world {
+func newScoped(t *testing.T) *scoped {
 	t.Helper()
 	e := server.Start(t, "providers/core/config/crd", "providers/bootstrap-kubeadm/config/crd", "providers/control-plane-kubeadm/config/crd", "providers/infrastructure-in-memory/config/crd", "providers/infrastructure-docker/config/crd")
-	return &world{T: t, Env: e, client: e.NewClient(t, nil)}
+	return &scoped{T: t, Env: e, client: e.NewClient(t, nil)}
 }
 
 // run runs all managers with these flags until the test ends.
-func (w *world) run(flags ...string) {
+func (w *scoped) run(flags ...string) {
 	w.Helper()
 	certificates := testenv.ServingCertificate(w)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -84,7 +84,7 @@ func (w *world) run(flags ...string) {
 }
 
 // host returns the environment of a manager: its requests are recorded, and its endpoints are sockets without clients.
-func (w *world) host(name string) manager.Host {
+func (w *scoped) host(name string) manager.Host {
 	w.Helper()
 	config := rest.CopyConfig(w.Config)
 	config.QPS = -1
@@ -102,13 +102,13 @@ func (w *world) host(name string) manager.Host {
 	}
 	w.Cleanup(func() { _ = os.RemoveAll(sockets) })
 	return manager.Host{
-		Config: config, Namespace: "default", Logger: w.logger(name), Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}, Getenv: getenv,
+		Config: config, Namespace: "default", Logger: w.logger(name), Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}, Getenv: withoutDocker,
 		Listen: func(purpose string) (net.Listener, error) { return net.Listen("unix", filepath.Join(sockets, purpose)) },
 	}
 }
 
-// getenv is the environment of the managers. There is no container runtime: what is tested are requests to the API server.
-func getenv(name string) string {
+// withoutDocker is the environment of the managers. There is no container runtime: what is tested are requests to the API server.
+func withoutDocker(name string) string {
 	if name == "DOCKER_HOST" {
 		return "unix:///nonexistent/docker.sock"
 	}
@@ -116,7 +116,7 @@ func getenv(name string) string {
 }
 
 // logger logs errors to the test while it is running.
-func (w *world) logger(name string) logr.Logger {
+func (w *scoped) logger(name string) logr.Logger {
 	return funcr.New(func(_, args string) {
 		if w.Context().Err() == nil && strings.Contains(args, `"error"`) {
 			w.Logf("%s: %s", name, args)
@@ -130,7 +130,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // sent returns the requests so far that match.
-func (w *world) sent(matches func(request) bool) []request {
+func (w *scoped) sent(matches func(request) bool) []request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []request
@@ -143,7 +143,7 @@ func (w *world) sent(matches func(request) bool) []request {
 }
 
 // tenant creates the objects of a tenant, all with a label, and returns its namespace.
-func (w *world) tenant(label string) string {
+func (w *scoped) tenant(label string) string {
 	w.Helper()
 	namespace := w.Namespace(w)
 	raw, err := manifests.ReadFile("testdata/tenant.yaml")
@@ -185,10 +185,10 @@ func ownersOf(u *unstructured.Unstructured, created map[string]*unstructured.Uns
 }
 
 // change changes a tenant's Clusters so that all their objects are reconciled, and deletes a Machine and a MachineDeployment.
-func (w *world) change(namespace string) {
+func (w *scoped) change(namespace string) {
 	w.Helper()
 	for _, name := range []string{"plain", "classy"} {
-		u := object("cluster.x-k8s.io/v1beta1", "Cluster", namespace, name)
+		u := partial("cluster.x-k8s.io/v1beta1", "Cluster", namespace, name)
 		spec := `{"spec":{"controlPlaneEndpoint":{"host":"127.0.0.1","port":6443}}}`
 		status := `{"status":{"infrastructureReady":true,"conditions":[{"type":"ControlPlaneInitialized","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
 		if err := w.client.Patch(w.Context(), u, client.RawPatch("application/merge-patch+json", []byte(spec))); err != nil {
@@ -199,13 +199,13 @@ func (w *world) change(namespace string) {
 		}
 	}
 	for kind, name := range map[string]string{"Machine": "orphan", "MachineDeployment": "leaving"} {
-		if err := w.client.Delete(w.Context(), object("cluster.x-k8s.io/v1beta1", kind, namespace, name)); err != nil {
+		if err := w.client.Delete(w.Context(), partial("cluster.x-k8s.io/v1beta1", kind, namespace, name)); err != nil {
 			w.Fatal(err)
 		}
 	}
 }
 
-func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+func partial(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind))
 	u.SetNamespace(namespace)
@@ -214,7 +214,7 @@ func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured
 }
 
 // waitUntilReconciled waits until every controller of every manager has reconciled an object of a tenant.
-func (w *world) waitUntilReconciled(namespace string) {
+func (w *scoped) waitUntilReconciled(namespace string) {
 	w.Helper()
 	for _, want := range []struct{ what, apiVersion, kind, name, field string }{
 		{"the Cluster controller", "cluster.x-k8s.io/v1beta1", "Cluster", "plain", "status.infrastructureReady"},
@@ -230,7 +230,7 @@ func (w *world) waitUntilReconciled(namespace string) {
 		{"the topology controller", "cluster.x-k8s.io/v1beta1", "Cluster", "classy", "spec.controlPlaneRef"},
 	} {
 		testenv.Eventually(w, want.what+" to reconcile "+namespace, func() error {
-			u := object(want.apiVersion, want.kind, namespace, want.name)
+			u := partial(want.apiVersion, want.kind, namespace, want.name)
 			if err := w.client.Get(w.Context(), client.ObjectKeyFromObject(u), u); err != nil {
 				return err
 			}

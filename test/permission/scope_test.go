@@ -1,4 +1,4 @@
-package scope
+package permission
 
 import (
 	"net/http"
@@ -9,7 +9,7 @@ import (
 // TestWatchFilter checks that a manager with a filter does not write to objects without the label, whatever event triggers the
 // reconcile: of the object itself, of an owner, or of a dependent.
 func TestWatchFilter(t *testing.T) {
-	w := newWorld(t)
+	w := newScoped(t)
 	theirs := w.tenant("team: theirs")
 	w.change(theirs) // There must be something to reconcile at the start.
 	w.run("--watch-filter=ours")
@@ -27,7 +27,7 @@ func TestWatchFilter(t *testing.T) {
 
 // TestNamespace checks that a manager with --namespace neither reads nor writes objects in other namespaces.
 func TestNamespace(t *testing.T) {
-	w := newWorld(t)
+	w := newScoped(t)
 	theirs := w.tenant("team: theirs")
 	w.change(theirs)
 	ours := w.tenant("team: ours")
