@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/cluster"
 	"sigs.k8s.io/cluster-api/providers/core/internal/clusterclass"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension/turn"
+	"sigs.k8s.io/cluster-api/providers/core/internal/extension/flowcontrol"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extensionconfig"
 	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck"
@@ -217,7 +217,7 @@ func (s *setup) runtimeExtensions(ctx context.Context) error {
 	caller := wire.NewCaller(wire.Options{UserAgent: s.env.UserAgent, Dial: s.env.Dial, Metrics: ctrlmetrics.Registry, Clock: clock.RealClock{}})
 	s.extensions = extension.New(extension.Options{
 		Reader: s.mgr.GetCache(), Catalog: hooks, Caller: caller, Filter: filter,
-		Turns: turn.New(s.flags.topology/2, clock.RealClock{}), // One server occupies at most half of the workers.
+		Limiter: flowcontrol.New(s.flags.topology/2, clock.RealClock{}), // One server occupies at most half of the workers.
 	})
 	return extensionconfig.Setup(ctx, s.mgr, extensionconfig.Options{
 		Concurrency: s.flags.extension, Filter: filter, Catalog: hooks, Caller: caller,
