@@ -1,40 +1,19 @@
-package node_test
+package remote_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/node"
+	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
-
-func TestReference(t *testing.T) {
-	for name, c := range map[string]struct {
-		reason string
-		node   *corev1.Node
-		want   *corev1.ObjectReference
-	}{
-		"Valid": {"name and UID are valid", object.Node("n"), &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "n", UID: "node-n"}},
-		"Name":  {"the name is invalid", object.Node("n", func(n *corev1.Node) { n.Name = "../" + strings.Repeat("x", 300) }), nil},
-		"UID":   {"the UID is too long", object.Node("n", func(n *corev1.Node) { n.UID = types.UID(strings.Repeat("x", 300)) }), nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := node.Reference(c.node)
-			if diff := cmp.Diff(c.want, got); diff != "" || (err == nil) != (c.want != nil) {
-				t.Errorf("%s: err = %v, -want +got:\n%s", c.reason, err, diff)
-			}
-		})
-	}
-}
 
 func TestSetTaint(t *testing.T) {
 	taint, other := clusterv1.NodeUninitializedTaint, corev1.Taint{Key: "other", Effect: corev1.TaintEffectNoSchedule}
@@ -50,7 +29,7 @@ func TestSetTaint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := object.Node("n", func(n *corev1.Node) { n.Spec.Taints = c.before })
-			node.SetTaint(n, taint, c.on)
+			remote.SetTaint(n, taint, c.on)
 			if diff := cmp.Diff(c.want, n.Spec.Taints); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
@@ -58,8 +37,8 @@ func TestSetTaint(t *testing.T) {
 	}
 }
 
-// TestPatch writes only changes, and does not overwrite taints that another client set meanwhile.
-func TestPatch(t *testing.T) {
+// TestPatchNode writes only changes, and does not overwrite taints that another client set meanwhile.
+func TestPatchNode(t *testing.T) {
 	api := fakeapi.New(t, fakeapi.Options{})
 	w := api.NewWorkload(t, object.Node("n"))
 	read := func() *corev1.Node {
@@ -69,7 +48,7 @@ func TestPatch(t *testing.T) {
 	}
 	c := w.ForController()
 	before := read()
-	testenv.Must(t, node.Patch(t.Context(), c, before, before.DeepCopy()))
+	testenv.Must(t, remote.PatchNode(t.Context(), c, before, before.DeepCopy()))
 	if len(w.Requests) > 0 {
 		t.Errorf("requests without a change: %q", w.Requests)
 	}
@@ -80,13 +59,13 @@ func TestPatch(t *testing.T) {
 
 	annotated := before.DeepCopy()
 	annotated.Annotations = map[string]string{"ours": ""}
-	testenv.Must(t, node.Patch(t.Context(), c, before, annotated))
+	testenv.Must(t, remote.PatchNode(t.Context(), c, before, annotated))
 	if diff := cmp.Diff(map[string]string{"ours": "", "other": ""}, read().Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	tainted := before.DeepCopy()
-	node.SetTaint(tainted, clusterv1.NodeUninitializedTaint, true)
-	if err := node.Patch(t.Context(), c, before, tainted); !apierrors.IsConflict(err) {
+	remote.SetTaint(tainted, clusterv1.NodeUninitializedTaint, true)
+	if err := remote.PatchNode(t.Context(), c, before, tainted); !apierrors.IsConflict(err) {
 		t.Errorf("a change of outdated taints: %v, want a conflict", err)
 	}
 }
