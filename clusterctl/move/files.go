@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"sigs.k8s.io/cluster-api/clusterctl/move/directory"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
 	"sigs.k8s.io/cluster-api/clusterctl/move/journal"
 	"sigs.k8s.io/cluster-api/clusterctl/move/pause"
@@ -32,7 +31,7 @@ func (f *files) Copy(ctx context.Context, g *graph.Graph) (written int, err erro
 		if f.versions[n.GetUID()] == n.GetResourceVersion() {
 			continue
 		}
-		if err := directory.Write(f.path, n.Unstructured); err != nil {
+		if err := writeObject(f.path, n.Unstructured); err != nil {
 			return written, err
 		}
 		f.versions[n.GetUID()] = n.GetResourceVersion()
@@ -61,7 +60,7 @@ func (m *Mover) checkSource(_ context.Context, g *graph.Graph, started bool) err
 
 // FromDirectory creates the objects of a directory in the target, and resumes them. Objects that exist are not changed.
 func (m *Mover) FromDirectory(ctx context.Context) error {
-	contents, err := directory.Read(m.Directory)
+	contents, err := ReadDirectory(m.Directory)
 	if err != nil {
 		return err
 	}

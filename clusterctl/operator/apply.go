@@ -19,8 +19,8 @@ import (
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/packages/apply"
-	"sigs.k8s.io/cluster-api/packages/operatorobjects"
-	"sigs.k8s.io/cluster-api/sdk/refusal"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 // Applier executes plans. Executing a plan again completes an interrupted run.
@@ -97,7 +97,7 @@ func (a *Applier) declare(ctx context.Context, d *Declaration) error {
 			return err
 		}
 		if err := a.writer().Object(ctx, o); err != nil {
-			return refusal.Redacted(err)
+			return failsafe.Redacted(err)
 		}
 	}
 	if d.Release != nil {
@@ -127,7 +127,7 @@ func toUnstructured(o client.Object) (*unstructured.Unstructured, error) {
 }
 
 // Wait waits until providers are ready in the versions that their objects declare, each for at most the timeout.
-func (a *Applier) Wait(ctx context.Context, objects []operatorobjects.Object) error {
+func (a *Applier) Wait(ctx context.Context, objects []inventory.Declaration) error {
 	var names []string
 	for _, o := range objects {
 		names = append(names, o.String())
@@ -155,7 +155,7 @@ func (a *Applier) Wait(ctx context.Context, objects []operatorobjects.Object) er
 }
 
 // identity returns an object of the same kind and key.
-func identity(o operatorobjects.Object) *unstructured.Unstructured {
+func identity(o inventory.Declaration) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(o.GroupVersionKind())
 	u.SetNamespace(o.GetNamespace())

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/catalog"
 	"sigs.k8s.io/cluster-api/packages/components"
-	"sigs.k8s.io/cluster-api/packages/operatorobjects"
+	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
@@ -87,7 +87,7 @@ func object(r Reference, spec *operatorv1.ProviderSpec) (*unstructured.Unstructu
 		return nil, err
 	}
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": content}}
-	o.SetGroupVersionKind(operatorobjects.Kind(r.Type))
+	o.SetGroupVersionKind(inventory.DeclarationKind(r.Type))
 	o.SetNamespace(r.Namespace)
 	o.SetName(r.Name)
 	return o, nil

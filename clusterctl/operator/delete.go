@@ -13,9 +13,9 @@ import (
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages/apply"
+	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/live"
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/packages/operatorobjects"
 	"sigs.k8s.io/cluster-api/packages/remove"
 )
 
@@ -37,7 +37,7 @@ type Doomed struct {
 
 // doomed is a declared provider.
 type doomed struct {
-	object operatorobjects.Object
+	object inventory.Declaration
 	entry  clusterctlv1.Provider
 	// objects are those that the operator keeps.
 	objects []unstructured.Unstructured
@@ -48,7 +48,7 @@ func (d *Doomed) IsEmpty() bool { return len(d.providers) == 0 && len(d.operator
 
 // PlanDeletion checks everything, and returns what is deleted. It writes nothing.
 func PlanDeletion(ctx context.Context, m *management.Cluster, d Deletion) (*Doomed, error) {
-	objects, err := operatorobjects.Read(ctx, m.Client)
+	objects, err := inventory.ReadDeclared(ctx, m.Client)
 	if err != nil {
 		return nil, err
 	}
@@ -102,15 +102,15 @@ func objectsOf(ctx context.Context, m *management.Cluster, o remove.Options) ([]
 }
 
 // doom returns what is deleted with a provider. One whose object is gone is deleted, too, if an interrupted run left something.
-func (r Reference) doom(objects operatorobjects.Objects, found []unstructured.Unstructured, o remove.Options) (doomed, error) {
+func (r Reference) doom(objects inventory.Declarations, found []unstructured.Unstructured, o remove.Options) (doomed, error) {
 	object, declared := objects[r.Label()]
 	switch {
 	case !declared && (len(found) == 0 || r.Namespace == ""):
 		return doomed{}, fmt.Errorf("%s: %s is not declared: "+
 			"see `kubectl get %ss -A`, or delete what clusterctl has installed with `clusterctl delete`", r.flag(), r.Label(), r.Type)
 	case !declared:
-		object = operatorobjects.Object{Type: r.Type}
-		object.SetGroupVersionKind(operatorobjects.Kind(r.Type))
+		object = inventory.Declaration{Type: r.Type}
+		object.SetGroupVersionKind(inventory.DeclarationKind(r.Type))
 		object.SetNamespace(r.Namespace)
 		object.SetName(r.Name)
 	case r.Namespace != "" && r.Namespace != object.GetNamespace():
@@ -128,7 +128,7 @@ func (r Reference) doom(objects operatorobjects.Objects, found []unstructured.Un
 }
 
 // checkCore rejects what the operator would wait for: the core provider is deleted after all others.
-func (d *Doomed) checkCore(objects operatorobjects.Objects) error {
+func (d *Doomed) checkCore(objects inventory.Declarations) error {
 	for _, p := range d.providers {
 		if p.object.Type != clusterctlv1.CoreProviderType {
 			continue

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/live"
-	"sigs.k8s.io/cluster-api/packages/operatorobjects"
 	"sigs.k8s.io/cluster-api/packages/replace"
 )
 
@@ -59,13 +58,13 @@ type Plan struct {
 	// Declare are the providers to declare, in install order.
 	Declare []*Declaration
 	// Declared are the objects of requested providers that exist.
-	Declared []operatorobjects.Object
+	Declared []inventory.Declaration
 }
 
 // state is what a management cluster has.
 type state struct {
 	operator  *Installed
-	objects   operatorobjects.Objects
+	objects   inventory.Declarations
 	inventory inventory.Inventory
 }
 
@@ -80,7 +79,7 @@ func (p *Planner) inspect(ctx context.Context) (*state, error) {
 	if s.operator, err = Find(ctx, p.Cluster.Client); err != nil {
 		return nil, err
 	}
-	if s.objects, err = operatorobjects.Read(ctx, p.Cluster.Client); err != nil {
+	if s.objects, err = inventory.ReadDeclared(ctx, p.Cluster.Client); err != nil {
 		return nil, err
 	}
 	s.inventory, err = inventory.Read(ctx, p.Cluster.Client)
@@ -271,10 +270,10 @@ func (p *Plan) Namespaces() []string {
 }
 
 // Objects returns the objects of all requested providers.
-func (p *Plan) Objects() []operatorobjects.Object {
+func (p *Plan) Objects() []inventory.Declaration {
 	list := slices.Clone(p.Declared)
 	for _, d := range p.Declare {
-		list = append(list, operatorobjects.Object{Unstructured: *d.Object, Type: d.Type})
+		list = append(list, inventory.Declaration{Unstructured: *d.Object, Type: d.Type})
 	}
 	return list
 }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/catalog"
-	"sigs.k8s.io/cluster-api/packages/operatorobjects"
+	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
@@ -29,7 +29,7 @@ type PreloadRequest struct {
 func PlanPreload(ctx context.Context, m *management.Cluster, c *catalog.Catalog, r PreloadRequest) ([]*corev1.ConfigMap, error) {
 	refs := r.References
 	if r.Existing {
-		objects, err := operatorobjects.Read(ctx, m.Client)
+		objects, err := inventory.ReadDeclared(ctx, m.Client)
 		if err != nil {
 			return nil, err
 		}

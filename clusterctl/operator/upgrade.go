@@ -20,14 +20,13 @@ import (
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/live"
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/packages/operatorobjects"
 	"sigs.k8s.io/cluster-api/packages/remove"
 	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
 // Change is a declared provider that gets another version.
 type Change struct {
-	Object  operatorobjects.Object
+	Object  inventory.Declaration
 	Version string
 	// Release has a release that only the user's machine can read; nil: the operator downloads it.
 	Release *corev1.ConfigMap
@@ -35,7 +34,7 @@ type Change struct {
 
 // PlanUpgrade returns what an upgrade changes, in install order. Providers that have the wanted version are left out. It writes nothing.
 func PlanUpgrade(ctx context.Context, m *management.Cluster, c *catalog.Catalog, r choose.UpgradeRequest) ([]Change, error) {
-	objects, err := operatorobjects.Read(ctx, m.Client)
+	objects, err := inventory.ReadDeclared(ctx, m.Client)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +84,7 @@ func (a *Applier) Upgrade(ctx context.Context, changes []Change) error {
 		}
 	}
 	for _, group := range [][]Change{core, others} {
-		var objects []operatorobjects.Object
+		var objects []inventory.Declaration
 		for _, c := range group {
 			if err := a.change(ctx, c); err != nil {
 				return fmt.Errorf("cannot upgrade %s to %s: %w", c.Object, c.Version, err)

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/cluster-api/packages/certmanager"
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/inventory"
-	"sigs.k8s.io/cluster-api/packages/operatorobjects"
 )
 
 // parallelDownloads is how many providers are downloaded concurrently.
@@ -77,7 +76,7 @@ func (p *InstallPlanner) Plan(ctx context.Context, o InstallOptions) (*Installat
 		plan.Installed = installed
 		return plan, nil
 	}
-	objects, err := operatorobjects.Read(ctx, p.Client)
+	objects, err := inventory.ReadDeclared(ctx, p.Client)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/live"
-	"sigs.k8s.io/cluster-api/packages/operatorobjects"
 	"sigs.k8s.io/cluster-api/packages/replace"
 	"sigs.k8s.io/cluster-api/packages/replace/journal"
 	"sigs.k8s.io/cluster-api/packages/repository"
@@ -166,7 +165,7 @@ func (p *UpgradePlanner) plan(ctx context.Context, s *UpgradeState, r UpgradeReq
 
 // checkOperated rejects upgrades of providers that belong to the operator.
 func (p *UpgradePlanner) checkOperated(ctx context.Context, wanted []Wanted) error {
-	objects, err := operatorobjects.Read(ctx, p.Client)
+	objects, err := inventory.ReadDeclared(ctx, p.Client)
 	if err != nil {
 		return err
 	}

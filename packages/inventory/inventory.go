@@ -1,5 +1,6 @@
 // Package inventory reads and writes the record of which providers a management cluster has: one Provider object per
-// provider, named by its manifest label, in the provider's namespace.
+// provider, named by its manifest label, in the provider's namespace. It also reads which providers are declared by objects of the
+// operator: clusterctl does not act against it.
 //
 // It does not look at the providers' own objects.
 package inventory

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/replace/merge"
 	"sigs.k8s.io/cluster-api/packages/replace/stage"
-	"sigs.k8s.io/cluster-api/sdk/refusal"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 // Differences returns the objects that Upgrade would create, change or delete, described and sorted. It writes nothing: whether an
@@ -79,7 +79,7 @@ func (r *run) wouldChange(ctx context.Context, live, final *unstructured.Unstruc
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsInvalid(err):
 		return true, nil // The upgrade finds out.
 	case final.GetKind() == "Secret":
-		err = refusal.Redacted(err)
+		err = failsafe.Redacted(err)
 	}
 	return false, fmt.Errorf("cannot compare %s: %w", manifest.Describe(final), err)
 }

@@ -16,7 +16,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/replace/merge"
-	"sigs.k8s.io/cluster-api/sdk/refusal"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 const (
@@ -60,7 +60,7 @@ func (r *run) write(ctx context.Context, desired *unstructured.Unstructured, f f
 		return nil
 	}
 	if desired.GetKind() == "Secret" {
-		err = refusal.Redacted(err)
+		err = failsafe.Redacted(err)
 	}
 	return fmt.Errorf("cannot write %s: %w", manifest.Describe(desired), err)
 }

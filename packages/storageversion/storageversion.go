@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/sdk/refusal"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 const (
@@ -128,7 +128,7 @@ func (m *Migration) save(ctx context.Context, c client.Client, items []metav1.Pa
 			})
 			if err != nil {
 				return fmt.Errorf("cannot store %s %s in version %s: %w",
-					m.Kind.Kind, client.ObjectKeyFromObject(o), m.Kind.Version, refusal.Redacted(err))
+					m.Kind.Kind, client.ObjectKeyFromObject(o), m.Kind.Version, failsafe.Redacted(err))
 			}
 			return nil
 		})

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/cluster"
 	"sigs.k8s.io/cluster-api/providers/core/internal/clusterclass"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension/turn"
+	"sigs.k8s.io/cluster-api/providers/core/internal/extension/flowcontrol"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extensionconfig"
 	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck"
@@ -38,8 +38,8 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset"
 	"sigs.k8s.io/cluster-api/providers/core/internal/templates"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology/usage"
 	"sigs.k8s.io/cluster-api/providers/core/internal/webhook"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -169,7 +169,7 @@ func (s *setup) all(ctx context.Context) error {
 }
 
 func (s *setup) controllers(ctx context.Context) error {
-	if err := usage.Index(ctx, s.mgr.GetFieldIndexer()); err != nil {
+	if err := classes.Index(ctx, s.mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	filter := watch.Filter(s.env.WatchFilter)
@@ -228,7 +228,7 @@ func (s *setup) runtimeExtensions(ctx context.Context) error {
 	})
 	s.extensions = extension.New(extension.Options{
 		Reader: s.mgr.GetCache(), Catalog: hooks, Caller: caller, Filter: filter,
-		Turns: turn.New(s.flags.topology/2, clock.RealClock{}), // One server occupies at most half of the workers.
+		Limiter: flowcontrol.New(s.flags.topology/2, clock.RealClock{}), // One server occupies at most half of the workers.
 	})
 	return extensionconfig.Setup(ctx, s.mgr, extensionconfig.Options{
 		Concurrency: s.flags.extension, Filter: filter, Catalog: hooks, Caller: caller,

@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"sigs.k8s.io/cluster-api/release/source"
 )
 
 const (
@@ -62,7 +60,7 @@ type Compiler struct {
 	Root string
 	// Version is stamped into the programs.
 	Version string
-	Source  source.Source
+	Source  Source
 }
 
 // Compile writes executables for a platform into a folder, named like the programs, and returns their paths by program. The

@@ -13,14 +13,14 @@ import (
 
 	"k8s.io/component-base/logs"
 
-	"sigs.k8s.io/cluster-api/sdk/crash"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 // Main is the main function of a component's program: it runs the component with the process's arguments until
 // SIGTERM or SIGINT. After an error, it prints one line to stderr and exits with 1. A second signal ends the process
 // immediately.
 func Main(c Component) {
-	crash.Contain()
+	failsafe.Contain()
 	if limit := goMemoryLimit(os.Getenv); limit > 0 {
 		debug.SetMemoryLimit(limit)
 	}

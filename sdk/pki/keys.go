@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"sigs.k8s.io/cluster-api/sdk/crash"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 // AlgorithmAnnotation on a Cluster or its control plane object chooses the algorithm of the keys that are
@@ -171,7 +171,7 @@ func (k *Keys) missing() KeyAlgorithm {
 
 // add generates a key. A panic becomes an error, because in this goroutine it would end the process.
 func (k *Keys) add(algorithm KeyAlgorithm) (err error) {
-	defer crash.Recover("generating a key", &err)
+	defer failsafe.Recover("generating a key", &err)
 	key, err := k.generate(algorithm)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/streaming/pkg/httpstream"
 
-	"sigs.k8s.io/cluster-api/sdk/crash"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 // maxReport is the maximum length of an error message from the API server.
@@ -37,7 +37,7 @@ func (c *conn) listen(failure io.Reader) {
 
 // reported reads the error that the API server reports, nil if there is none.
 func reported(failure io.Reader) (err error) {
-	defer crash.Recover("reading the error of a forwarded connection", &err)
+	defer failsafe.Recover("reading the error of a forwarded connection", &err)
 	report, _ := io.ReadAll(io.LimitReader(failure, maxReport)) // After an error, the message may be incomplete.
 	if len(report) == 0 {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 	streamspdy "k8s.io/streaming/pkg/httpstream/spdy"
 
-	"sigs.k8s.io/cluster-api/sdk/crash"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 )
 
@@ -138,7 +138,7 @@ func (d *Dialer) overSPDY(ctx context.Context, address *url.URL) (httpstream.Con
 
 // guardedSPDY converts a panic into an error: on its own goroutine, a panic would end the process.
 func (d *Dialer) guardedSPDY(ctx context.Context, address *url.URL) (streams httpstream.Connection, err error) {
-	defer crash.Recover("negotiating SPDY", &err)
+	defer failsafe.Recover("negotiating SPDY", &err)
 	return d.negotiateSPDY(ctx, address)
 }
 

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/sdk/crash"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 )
 
@@ -158,7 +158,7 @@ func (c *Clusters) once(ctx context.Context, key types.NamespacedName, conn *con
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	reason = func() (err error) {
-		defer crash.Recover("connecting to a workload cluster", &err)
+		defer failsafe.Recover("connecting to a workload cluster", &err)
 		cluster, err := dial(ctx, conn.kubeconfig, c.options)
 		if err != nil {
 			return err

@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/sdk/crash"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 const (
@@ -76,7 +76,7 @@ func (s *store) follow(ctx context.Context, from toolscache.Getter, c clock.Cloc
 }
 
 func (s *store) reflect(ctx context.Context, from toolscache.Getter, c clock.Clock, lost func(error)) (err error) {
-	defer crash.Recover("reading a workload cluster", &err)
+	defer failsafe.Recover("reading a workload cluster", &err)
 	s.changes.Lock()
 	s.lost = lost
 	s.changes.Unlock()

@@ -17,7 +17,6 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
-	"sigs.k8s.io/cluster-api/sdk/step/internal/conditionlist"
 	"sigs.k8s.io/cluster-api/sdk/step/internal/current"
 )
 
@@ -238,7 +237,7 @@ func (c *commit[T]) requireLatest(patch document) error {
 	}
 	if patch.changesConditions() {
 		merged := c.newObject()
-		conditionsOf(merged).SetConditions(conditionlist.Merge(
+		conditionsOf(merged).SetConditions(mergeConditions(
 			conditionsOf(c.before).GetConditions(), conditionsOf(c.object).GetConditions(), conditionsOf(c.latest).GetConditions()))
 		if err := patch.setConditionsOf(merged); err != nil {
 			return err

@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
-	"sigs.k8s.io/cluster-api/sdk/metric"
 	"sigs.k8s.io/cluster-api/sdk/step/internal/current"
 )
 
@@ -46,15 +45,15 @@ type metrics struct {
 // newMetrics returns the metrics of a registry, and registers them at the first call.
 func newMetrics(registry prometheus.Registerer) *metrics {
 	return &metrics{
-		duration: metric.Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: RegisterMetric(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "capi_step_duration_seconds", Help: "Duration of steps of reconciles.",
 			Buckets: []float64{.001, .01, .1, 1, 10},
 		}, []string{"controller", "step"})),
-		outcomes: metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		outcomes: RegisterMetric(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "capi_step_outcomes_total",
 			Help: "Outcomes of steps: done, waiting, stopped, stale (retried with an up-to-date object) or failed.",
 		}, []string{"controller", "step", "outcome"})),
-		transitions: metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		transitions: RegisterMetric(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "capi_step_transitions_total", Help: "Changes of the outcome of a step for an object, by the new outcome.",
 		}, []string{"controller", "step", "outcome"})),
 	}

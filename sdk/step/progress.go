@@ -6,7 +6,6 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
-	"sigs.k8s.io/cluster-api/sdk/step/internal/conditionlist"
 )
 
 // progressDelay is how long a write is delayed at most. It is measured from timestamps in whole seconds, so the delay is one to two
@@ -68,7 +67,7 @@ func (p *Progress) isFirst(patch document, before, after Object) bool {
 	}
 	for _, c := range after.GetConditions() {
 		arrived := c.Type == clusterv1.ReadyCondition || slices.Contains(p.FirstTrue, c.Type)
-		if !conditionlist.StillWaiting(before.GetConditions(), after.GetConditions(), c.Type, arrived) {
+		if !stillWaiting(before.GetConditions(), after.GetConditions(), c.Type, arrived) {
 			return false
 		}
 	}
@@ -83,9 +82,9 @@ func isRewording(patch document, before, after Object) (time.Time, bool) {
 			return newest, false
 		}
 	}
-	for _, t := range conditionlist.Changed(before.GetConditions(), after.GetConditions()) {
+	for _, t := range changedConditions(before.GetConditions(), after.GetConditions()) {
 		was, is := condition.Get(before, t), condition.Get(after, t)
-		if was == nil || is == nil || !conditionlist.SameStatus(*was, *is) {
+		if was == nil || is == nil || !sameStatus(*was, *is) {
 			return newest, false
 		}
 		if was.LastTransitionTime.After(newest) {

@@ -14,7 +14,6 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
-	"sigs.k8s.io/cluster-api/sdk/step/internal/conditionlist"
 )
 
 // Create creates an object under a derived name, and waits until it is in the cache, so that the next reconcile finds it. If an
@@ -106,7 +105,7 @@ func (o Clients) SetConditions(ctx context.Context, obj Object, conditions ...cl
 // SaveConditions is SetConditions for conditions that are already set on obj; before is what they were. With IfUnchanged, any change of
 // the object since it was read is a conflict (IsStale), and obj has the new resource version afterwards.
 func (o Clients) SaveConditions(ctx context.Context, obj Object, before clusterv1.Conditions, opts ...WriteOption) error {
-	if conditionlist.Same(before, obj.GetConditions()) {
+	if sameConditions(before, obj.GetConditions()) {
 		return nil
 	}
 	condition.Stamp(obj, before, o.Clock.Now())
@@ -136,8 +135,8 @@ func (o Clients) SaveConditions(ctx context.Context, obj Object, before clusterv
 		if live.GetUID() != obj.GetUID() {
 			return nil
 		}
-		version, conditions = live.GetResourceVersion(), conditionlist.Merge(before, after, live.GetConditions())
-		if conditionlist.Same(conditions, live.GetConditions()) {
+		version, conditions = live.GetResourceVersion(), mergeConditions(before, after, live.GetConditions())
+		if sameConditions(conditions, live.GetConditions()) {
 			return nil
 		}
 	}

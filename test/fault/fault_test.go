@@ -11,7 +11,6 @@ import (
 
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/test/fault/campaign"
-	"sigs.k8s.io/cluster-api/test/fault/report"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
@@ -74,7 +73,7 @@ func sample(t *testing.T, names []string, families []campaign.Family) {
 		Most: 1, Seed: 1, Batch: 10, Rest: 3 * time.Second, Out: out,
 	}
 	results, err := inWorlds(t.Context(), c, min(2, len(scenarios)))
-	violations, _ := report.Print(out, results)
+	violations, _ := campaign.Report(out, results)
 	t.Log("\n" + out.String())
 	if err != nil || violations > 0 {
 		t.Errorf("%d violations, %v", violations, err)

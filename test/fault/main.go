@@ -27,7 +27,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"sigs.k8s.io/cluster-api/test/fault/campaign"
-	"sigs.k8s.io/cluster-api/test/fault/report"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 )
 
@@ -116,7 +115,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	fmt.Printf("Seed %d, logs in %s\n", o.seed, o.keep)
 	results, err := inWorlds(ctx, c, o.worlds)
-	violations, printed := report.Print(os.Stdout, results)
+	violations, printed := campaign.Report(os.Stdout, results)
 	if violations > 0 {
 		err = errors.Join(err, fmt.Errorf("%d violations", violations))
 	}

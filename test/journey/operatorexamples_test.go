@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	"sigs.k8s.io/cluster-api/packages/operatorobjects"
+	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -33,7 +33,7 @@ func (o *operatorCluster) connect() client.Client {
 func providerConditions(t *testing.T, reader client.Reader, kind, namespace, name string) map[string]string {
 	t.Helper()
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(operatorobjects.Kind(clusterctlv1.ProviderType(kind)))
+	u.SetGroupVersionKind(inventory.DeclarationKind(clusterctlv1.ProviderType(kind)))
 	testenv.Must(t, reader.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, u))
 	list, _, err := unstructured.NestedSlice(u.Object, "status", "conditions")
 	testenv.Must(t, err)

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/move"
-	"sigs.k8s.io/cluster-api/clusterctl/move/directory"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/packages/lock"
@@ -130,7 +129,7 @@ func run(ctx context.Context, opts *Options) error {
 	}
 	action := m.ToCluster
 	if opts.ToDirectory != "" {
-		if err := directory.Check(opts.ToDirectory); err != nil {
+		if err := move.CheckDirectory(opts.ToDirectory); err != nil {
 			return err
 		}
 		if m.Directory, err = filepath.Abs(opts.ToDirectory); err != nil {
@@ -187,12 +186,12 @@ func (o *Options) side(c *management.Cluster, name string, show *show) *side.Sid
 }
 
 func fromDirectory(ctx context.Context, opts *Options, m *move.Mover, show *show) error {
-	if err := directory.Check(opts.FromDirectory); err != nil {
+	if err := move.CheckDirectory(opts.FromDirectory); err != nil {
 		return err
 	}
 	m.Directory = opts.FromDirectory
 	if opts.DryRun {
-		objects, err := directory.Read(opts.FromDirectory)
+		objects, err := move.ReadDirectory(opts.FromDirectory)
 		for _, o := range objects {
 			fmt.Fprintf(opts.IO.Out, "create %s %s\n", o.GetKind(), qualified(o.GetNamespace(), o.GetName()))
 		}

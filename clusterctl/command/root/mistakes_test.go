@@ -53,7 +53,9 @@ func TestVerbosity(t *testing.T) {
 	}
 }
 
-func generate(args ...string) []string { return append([]string{"generate", "cluster", "c1"}, args...) }
+func generateCluster(args ...string) []string {
+	return append([]string{"generate", "cluster", "c1"}, args...)
+}
 
 // general has mistakes that do not depend on a command.
 func (m mistakes) general() []mistake {
@@ -83,28 +85,28 @@ func (m mistakes) templates() []mistake {
 	return []mistake{
 		{"An invalid number is an error without jargon.", []string{"generate", "cluster", "c1", "--worker-machine-count", "many"}, []string{`--worker-machine-count is "many": it must be an integer: see`}},
 		{"A missing name is an error.", []string{"generate", "cluster"}, []string{"the cluster name is required"}},
-		{"The error names a template's missing variables, and how to set them.", generate("-i", "toy:v1.0.0"), []string{"required variable KUBERNETES_VERSION", "environment", "configuration file"}},
-		{"The flavors there are are listed.", generate("-i", "toy:v1.0.0", "-f", "huge"), []string{`infrastructure-toy v1.0.0 has no template of flavor "huge"`, "choose one of small"}},
-		{"A similar provider is suggested.", generate("-i", "toys:v1.0.0"), []string{`did you mean "toy"?`}},
-		{"The flag of the right type is proposed.", generate("-i", "kubeadm:v1.0.0"), []string{"use --bootstrap kubeadm"}},
-		{"An invalid version is an error.", generate("-i", "toy:latest"), []string{`version "latest" is not a semantic version`}},
-		{"The error lists the existing versions.", generate("-i", "toy:v9.9.9"), []string{"infrastructure-toy has no version v9.9.9; the latest versions are v1.1.0, v1.0.0"}},
-		{"The error names the flag.", generate("-i", "toy:v1.0.0", "--kubernetes-version", "one"), []string{"--kubernetes-version", `version "one"`}},
-		{"Flag and bound are named.", generate("-i", "toy:v1.0.0", "--control-plane-machine-count", "0"), []string{"--control-plane-machine-count", `is "0": it must be an integer, at least 1`}},
+		{"The error names a template's missing variables, and how to set them.", generateCluster("-i", "toy:v1.0.0"), []string{"required variable KUBERNETES_VERSION", "environment", "configuration file"}},
+		{"The flavors there are are listed.", generateCluster("-i", "toy:v1.0.0", "-f", "huge"), []string{`infrastructure-toy v1.0.0 has no template of flavor "huge"`, "choose one of small"}},
+		{"A similar provider is suggested.", generateCluster("-i", "toys:v1.0.0"), []string{`did you mean "toy"?`}},
+		{"The flag of the right type is proposed.", generateCluster("-i", "kubeadm:v1.0.0"), []string{"use --bootstrap kubeadm"}},
+		{"An invalid version is an error.", generateCluster("-i", "toy:latest"), []string{`version "latest" is not a semantic version`}},
+		{"The error lists the existing versions.", generateCluster("-i", "toy:v9.9.9"), []string{"infrastructure-toy has no version v9.9.9; the latest versions are v1.1.0, v1.0.0"}},
+		{"The error names the flag.", generateCluster("-i", "toy:v1.0.0", "--kubernetes-version", "one"), []string{"--kubernetes-version", `version "one"`}},
+		{"Flag and bound are named.", generateCluster("-i", "toy:v1.0.0", "--control-plane-machine-count", "0"), []string{"--control-plane-machine-count", `is "0": it must be an integer, at least 1`}},
 		{"An invalid name is rejected.", []string{"generate", "cluster", "C_1", "-i", "toy:v1.0.0"}, []string{`invalid cluster name "C_1"`}},
-		{"An invalid namespace is rejected.", generate("-i", "toy:v1.0.0", "-n", "N_1"), []string{`invalid target namespace "N_1"`}},
-		{"Two sources are mutually exclusive.", generate("-i", "toy:v1.0.0", "--from", "x"), []string{"--infrastructure/--flavor and --from are mutually exclusive"}},
-		{"The error names a missing file.", generate("--from", m.missing), []string{"cannot read the template from --from", "none"}},
-		{"Unencrypted sources are refused.", generate("--from", "http://x.example/t.yaml"), []string{"use https"}},
-		{"Without a kubeconfig the error shows an alternative.", generate(), []string{"--infrastructure {name}:{version} works without a management cluster", "no kubeconfig"}},
+		{"An invalid namespace is rejected.", generateCluster("-i", "toy:v1.0.0", "-n", "N_1"), []string{`invalid target namespace "N_1"`}},
+		{"Two sources are mutually exclusive.", generateCluster("-i", "toy:v1.0.0", "--from", "x"), []string{"--infrastructure/--flavor and --from are mutually exclusive"}},
+		{"The error names a missing file.", generateCluster("--from", m.missing), []string{"cannot read the template from --from", "none"}},
+		{"Unencrypted sources are refused.", generateCluster("--from", "http://x.example/t.yaml"), []string{"use https"}},
+		{"Without a kubeconfig the error shows an alternative.", generateCluster(), []string{"--infrastructure {name}:{version} works without a management cluster", "no kubeconfig"}},
 		{"Two names are one too many.", []string{"generate", "cluster", "c1", "c2"}, []string{"expected one cluster name, got 2 (c1, c2)"}},
-		{"The number of workers has a bound, too.", generate("-i", "toy:v1.0.0", "--worker-machine-count", "-1"), []string{"--worker-machine-count", "at least 0"}},
-		{"A ConfigMap excludes other sources.", generate("--from-config-map", "x", "--from", "y"), []string{"mutually exclusive"}},
-		{"A ConfigMap is in a cluster.", generate("--from-config-map", "x"), []string{"no kubeconfig"}},
-		{"A folder is no template.", generate("--from", "/"), []string{"cannot read the template from --from"}},
-		{"The result cannot be written to a folder.", generate("-i", "toy:v1.0.0", "--kubernetes-version", "v1.29.0", "--write-to", "/"), []string{"cannot write the result"}},
-		{"A provider with an empty version.", generate("-i", "toy:"), []string{`provider "toy:"`}},
-		{"A provider without name.", generate("-i", ":v1.0.0"), []string{"is not a provider name; use name or name:version"}},
+		{"The number of workers has a bound, too.", generateCluster("-i", "toy:v1.0.0", "--worker-machine-count", "-1"), []string{"--worker-machine-count", "at least 0"}},
+		{"A ConfigMap excludes other sources.", generateCluster("--from-config-map", "x", "--from", "y"), []string{"mutually exclusive"}},
+		{"A ConfigMap is in a cluster.", generateCluster("--from-config-map", "x"), []string{"no kubeconfig"}},
+		{"A folder is no template.", generateCluster("--from", "/"), []string{"cannot read the template from --from"}},
+		{"The result cannot be written to a folder.", generateCluster("-i", "toy:v1.0.0", "--kubernetes-version", "v1.29.0", "--write-to", "/"), []string{"cannot write the result"}},
+		{"A provider with an empty version.", generateCluster("-i", "toy:"), []string{`provider "toy:"`}},
+		{"A provider without name.", generateCluster("-i", ":v1.0.0"), []string{"is not a provider name; use name or name:version"}},
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
-	"sigs.k8s.io/cluster-api/clusterctl/plugin"
 	"sigs.k8s.io/cluster-api/clusterctl/update"
 	"sigs.k8s.io/cluster-api/packages/config"
 )
@@ -75,11 +74,11 @@ func run(ctx context.Context, f *factory.Factory, args []string) error {
 }
 
 // findPlugin looks for a plugin if the arguments select no built-in command.
-func findPlugin(cmd *cobra.Command, args []string) (plugin.Plugin, bool) {
+func findPlugin(cmd *cobra.Command, args []string) (plugin, bool) {
 	if known(cmd, args) {
-		return plugin.Plugin{}, false
+		return plugin{}, false
 	}
-	return plugin.Find(args, plugin.LookPath)
+	return lookUpPlugin(args, lookPath)
 }
 
 // known reports whether the arguments start with a built-in command or a flag.

@@ -13,20 +13,11 @@ import (
 	deletecluster "sigs.k8s.io/cluster-api/clusterctl/command/delete/cluster"
 	deleteprovider "sigs.k8s.io/cluster-api/clusterctl/command/delete/provider"
 	describecluster "sigs.k8s.io/cluster-api/clusterctl/command/describe/cluster"
-	generatecluster "sigs.k8s.io/cluster-api/clusterctl/command/generate/cluster"
-	"sigs.k8s.io/cluster-api/clusterctl/command/generate/provider"
-	"sigs.k8s.io/cluster-api/clusterctl/command/generate/yaml"
-	"sigs.k8s.io/cluster-api/clusterctl/command/get/clusters"
-	"sigs.k8s.io/cluster-api/clusterctl/command/get/kubeconfig"
+	"sigs.k8s.io/cluster-api/clusterctl/command/generate"
+	"sigs.k8s.io/cluster-api/clusterctl/command/get"
 	"sigs.k8s.io/cluster-api/clusterctl/command/move"
-	operatorinit "sigs.k8s.io/cluster-api/clusterctl/command/operator/initialize"
-	"sigs.k8s.io/cluster-api/clusterctl/command/operator/preload"
-	"sigs.k8s.io/cluster-api/clusterctl/command/operator/publish"
-	"sigs.k8s.io/cluster-api/clusterctl/command/operator/remove"
-	operatorupgrade "sigs.k8s.io/cluster-api/clusterctl/command/operator/upgrade"
-	"sigs.k8s.io/cluster-api/clusterctl/command/upgrade/apply"
-	upgradeoperator "sigs.k8s.io/cluster-api/clusterctl/command/upgrade/operator"
-	"sigs.k8s.io/cluster-api/clusterctl/command/upgrade/plan"
+	"sigs.k8s.io/cluster-api/clusterctl/command/operator"
+	"sigs.k8s.io/cluster-api/clusterctl/command/upgrade"
 	"sigs.k8s.io/cluster-api/clusterctl/command/version"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 )
@@ -120,7 +111,7 @@ func newGenerate(f *factory.Factory) *cobra.Command {
 		Short:   "Generate yaml using clusterctl yaml processor",
 		Long:    "Generate YAML from templates by replacing their variables.",
 		Example: "  # Generate the YAML of a workload cluster\n  clusterctl generate cluster my-cluster --kubernetes-version v1.29.0",
-	}, generatecluster.NewCmd(f, nil), provider.NewCmd(f, nil), yaml.NewCmd(f, nil))
+	}, generate.NewCluster(f, nil), generate.NewProvider(f, nil), generate.NewYAML(f, nil))
 }
 
 func newGet(f *factory.Factory) *cobra.Command {
@@ -129,7 +120,7 @@ func newGet(f *factory.Factory) *cobra.Command {
 		Short:   "Get info from a management or a workload cluster",
 		Long:    "Get information from a management or a workload cluster.",
 		Example: "  # Get the kubeconfig of a workload cluster\n  clusterctl get kubeconfig my-cluster",
-	}, clusters.NewCmd(f, nil), kubeconfig.NewCmd(f, nil))
+	}, get.NewClusters(f, nil), get.NewKubeconfig(f, nil))
 }
 
 func newOperator(f *factory.Factory) *cobra.Command {
@@ -140,8 +131,8 @@ func newOperator(f *factory.Factory) *cobra.Command {
 
 With a link to clusterctl that is named kubectl-operator, ` + "`kubectl operator`" + ` does the same.`,
 		Example: "  # Install the operator, and declare providers\n  clusterctl operator init --infrastructure aws",
-	}, operatorinit.NewCmd(f, nil), newOperatorUpgrade(f), remove.NewCmd(f, nil), move.NewCmd(f, nil), preload.NewCmd(f, nil),
-		publish.NewCmd(f, nil), version.NewCmd(f, nil))
+	}, operator.NewInit(f, nil), newOperatorUpgrade(f), operator.NewDelete(f, nil), move.NewCmd(f, nil), operator.NewPreload(f, nil),
+		operator.NewPublish(f, nil), version.NewCmd(f, nil))
 }
 
 func newOperatorUpgrade(f *factory.Factory) *cobra.Command {
@@ -151,7 +142,7 @@ func newOperatorUpgrade(f *factory.Factory) *cobra.Command {
 		Long:  "Upgrade declared providers: show which versions there are, and change the objects.",
 		Example: "  # Show the versions that the providers can be upgraded to\n  clusterctl operator upgrade plan\n\n" +
 			"  # Upgrade the operator and all providers\n  clusterctl operator upgrade apply --contract v1beta1",
-	}, plan.NewCmd(f, nil), operatorupgrade.NewCmd(f, nil))
+	}, upgrade.NewPlan(f, nil), operator.NewUpgradeApply(f, nil))
 }
 
 func newUpgrade(f *factory.Factory) *cobra.Command {
@@ -161,5 +152,5 @@ func newUpgrade(f *factory.Factory) *cobra.Command {
 		Long:  "Upgrade the providers of a management cluster: show which versions there are, and install them.",
 		Example: "  # Show the versions that the providers can be upgraded to\n  clusterctl upgrade plan\n\n" +
 			"  # Upgrade all providers\n  clusterctl upgrade apply --contract v1beta1",
-	}, plan.NewCmd(f, nil), apply.NewCmd(f, nil), upgradeoperator.NewCmd(f, nil))
+	}, upgrade.NewPlan(f, nil), upgrade.NewApply(f, nil), upgrade.NewOperator(f, nil))
 }

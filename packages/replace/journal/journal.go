@@ -23,7 +23,7 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/sdk/refusal"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 const (
@@ -125,7 +125,7 @@ func (e *Entry) Write(ctx context.Context, c client.Client) error {
 	e.parts = len(parts)
 	for n, part := range slices.Backward(parts) {
 		if err := write(ctx, c, e.secret(n, part)); err != nil {
-			return fmt.Errorf("cannot write the journal of the upgrade of %s: %w", e.Provider.Name, refusal.Redacted(err))
+			return fmt.Errorf("cannot write the journal of the upgrade of %s: %w", e.Provider.Name, failsafe.Redacted(err))
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology/usage"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 )
 
 // World is a client.Reader of the objects of a management cluster, each read once, under objects that were put into it. It is not safe
@@ -198,7 +198,7 @@ func selects(o client.ListOptions, u *unstructured.Unstructured) (bool, error) {
 	if o.FieldSelector == nil || o.FieldSelector.Empty() {
 		return true, nil
 	}
-	class, ok := o.FieldSelector.RequiresExactMatch(usage.IndexName())
+	class, ok := o.FieldSelector.RequiresExactMatch(classes.IndexName())
 	if !ok {
 		return false, fmt.Errorf("field selector %s is not supported", o.FieldSelector)
 	}
@@ -206,7 +206,7 @@ func selects(o client.ListOptions, u *unstructured.Unstructured) (bool, error) {
 	if err := into(u, cluster); err != nil {
 		return false, err
 	}
-	return slices.Contains(usage.ClassOf(cluster), class), nil
+	return slices.Contains(classes.ClassOf(cluster), class), nil
 }
 
 // sorted returns all objects by kind, namespace and name.

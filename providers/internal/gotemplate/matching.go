@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"sigs.k8s.io/cluster-api/providers/internal/expression"
+	"sigs.k8s.io/cluster-api/sdk/expansion"
 )
 
 const (
@@ -20,8 +20,8 @@ const (
 func matching(perMatch int64) prediction {
 	return func(args []any, _ measurement) (int64, error) {
 		source, _ := args[0].(string)
-		size, err := expression.Size(source)
-		if _, ok := errors.AsType[*expression.TooBigError](err); ok {
+		size, err := expansion.RegexpSize(source)
+		if _, ok := errors.AsType[*expansion.RegexpTooBigError](err); ok {
 			return 0, &LimitError{What: err.Error()}
 		}
 		if err != nil {

@@ -18,12 +18,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 
-	"sigs.k8s.io/cluster-api/release/bill"
+	"sigs.k8s.io/cluster-api/release/attestation"
 	"sigs.k8s.io/cluster-api/release/image"
 	"sigs.k8s.io/cluster-api/release/program"
-	"sigs.k8s.io/cluster-api/release/provenance"
 	"sigs.k8s.io/cluster-api/release/signature"
-	"sigs.k8s.io/cluster-api/release/source"
 )
 
 // Annotations that cosign looks for in layouts ("cosign verify --local-image").
@@ -40,7 +38,7 @@ const (
 type builder struct {
 	options
 	compiler    program.Compiler
-	origin      provenance.Build
+	origin      attestation.Build
 	moduleCache string
 	stderr      io.Writer
 	// executables by platform and program.
@@ -48,7 +46,7 @@ type builder struct {
 }
 
 func newBuilder(ctx context.Context, o options, getenv func(string) string, stderr io.Writer) (*builder, error) {
-	from, err := source.Read(ctx, o.root, getenv)
+	from, err := program.ReadSource(ctx, o.root, getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +61,7 @@ func newBuilder(ctx context.Context, o options, getenv func(string) string, stde
 	}
 	return &builder{
 		options: o, compiler: compiler, moduleCache: strings.TrimSpace(string(cache)), stderr: stderr,
-		origin: provenance.Build{
+		origin: attestation.Build{
 			Target: "images", Version: o.version, Toolchain: toolchain, Platforms: o.platforms, Source: from, Builder: o.builder,
 		},
 		executables: map[program.Platform]map[string]string{},
@@ -176,18 +174,18 @@ func (b *builder) attach(
 	ctx context.Context, path layout.Path, repository, name string, index v1.Hash, images map[program.Platform]v1.Image,
 ) error {
 	checksums := map[string]string{repository: index.Hex}
-	statement, err := provenance.Of(checksums, provenance.SLSA, b.origin.Predicate())
+	statement, err := attestation.NewStatement(checksums, attestation.SLSA, b.origin.Predicate())
 	if err != nil {
 		return err
 	}
 	if err := writeFile(filepath.Join(b.out, "provenance", name+".json"), statement); err != nil {
 		return err
 	}
-	if err := b.sign(ctx, path, repository, index, true, map[string][]byte{provenance.SLSA: statement}); err != nil {
+	if err := b.sign(ctx, path, repository, index, true, map[string][]byte{attestation.SLSA: statement}); err != nil {
 		return err
 	}
 	for _, p := range b.platforms {
-		document, err := bill.Write(bill.Program{
+		document, err := attestation.BillOfMaterials(attestation.Executable{
 			Name: name, Path: b.executables[p][name], Version: b.version, Platform: p, Time: b.origin.Source.Time, ModuleCache: b.moduleCache,
 		})
 		if err != nil {
@@ -201,15 +199,15 @@ func (b *builder) attach(
 			return err
 		}
 		checksums := map[string]string{repository: digest.Hex}
-		materials, err := provenance.Of(checksums, provenance.SPDX, json.RawMessage(document))
+		materials, err := attestation.NewStatement(checksums, attestation.SPDX, json.RawMessage(document))
 		if err != nil {
 			return err
 		}
-		made, err := provenance.Of(checksums, provenance.SLSA, b.origin.Predicate())
+		made, err := attestation.NewStatement(checksums, attestation.SLSA, b.origin.Predicate())
 		if err != nil {
 			return err
 		}
-		statements := map[string][]byte{provenance.SLSA: made, provenance.SPDX: materials}
+		statements := map[string][]byte{attestation.SLSA: made, attestation.SPDX: materials}
 		if err := b.sign(ctx, path, repository, digest, false, statements); err != nil {
 			return err
 		}
@@ -229,7 +227,7 @@ func (b *builder) sign(
 	if err != nil {
 		return err
 	}
-	attested, err := b.key.Attestations(ctx, statements, provenance.PayloadType)
+	attested, err := b.key.Attestations(ctx, statements, attestation.PayloadType)
 	if err != nil {
 		return err
 	}

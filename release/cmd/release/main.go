@@ -19,11 +19,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sigs.k8s.io/cluster-api/release/attestation"
 	"sigs.k8s.io/cluster-api/release/image"
 	"sigs.k8s.io/cluster-api/release/program"
-	"sigs.k8s.io/cluster-api/release/provenance"
 	"sigs.k8s.io/cluster-api/release/signature"
-	"sigs.k8s.io/cluster-api/release/source"
 )
 
 func main() {
@@ -129,7 +128,7 @@ func (r release) assets(ctx context.Context, o options, components []component, 
 			return fmt.Errorf("--key %s: %w", o.key, err)
 		}
 	}
-	from, err := source.Read(ctx, o.root, getenv)
+	from, err := program.ReadSource(ctx, o.root, getenv)
 	if err != nil {
 		return err
 	}
@@ -146,7 +145,7 @@ func (r release) assets(ctx context.Context, o options, components []component, 
 	if err != nil {
 		return err
 	}
-	return seal(ctx, f, provenance.Build{
+	return seal(ctx, f, attestation.Build{
 		Target: "release-all", Version: o.version, Toolchain: toolchain, Platforms: o.platforms, Source: from, Builder: o.builder,
 	}, key)
 }

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sigs.k8s.io/cluster-api/release/bill"
+	"sigs.k8s.io/cluster-api/release/attestation"
 	"sigs.k8s.io/cluster-api/release/program"
 )
 
@@ -41,7 +41,7 @@ func (r release) programs(ctx context.Context, f *folder, compiler program.Compi
 			if err := f.write(name+"-"+p.Suffix(), name, 0o755, content); err != nil {
 				return err
 			}
-			document, err := bill.Write(bill.Program{
+			document, err := attestation.BillOfMaterials(attestation.Executable{
 				Name: name, Path: compiled[name], Version: r.version, Platform: p, Time: compiler.Source.Time,
 				ModuleCache: strings.TrimSpace(string(cache)),
 			})

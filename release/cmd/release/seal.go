@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"sigs.k8s.io/cluster-api/release/provenance"
+	"sigs.k8s.io/cluster-api/release/attestation"
 	"sigs.k8s.io/cluster-api/release/signature"
 )
 
@@ -24,17 +24,17 @@ const (
 )
 
 // seal writes the provenance and the checksums of all files of a release and, with a key, their signatures.
-func seal(ctx context.Context, f *folder, build provenance.Build, key *signature.Key) error {
+func seal(ctx context.Context, f *folder, build attestation.Build, key *signature.Key) error {
 	sums, err := f.checksums()
 	if err != nil {
 		return err
 	}
-	statement, err := provenance.Of(sums, provenance.SLSA, build.Predicate())
+	statement, err := attestation.NewStatement(sums, attestation.SLSA, build.Predicate())
 	if err != nil {
 		return err
 	}
 	if key != nil {
-		if statement, err = key.Envelope(ctx, statement, provenance.PayloadType); err != nil {
+		if statement, err = key.Envelope(ctx, statement, attestation.PayloadType); err != nil {
 			return err
 		}
 	}

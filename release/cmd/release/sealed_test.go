@@ -18,8 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sigs.k8s.io/cluster-api/release/attestation"
 	"sigs.k8s.io/cluster-api/release/image"
-	"sigs.k8s.io/cluster-api/release/provenance"
 	"sigs.k8s.io/cluster-api/release/signature"
 )
 
@@ -94,7 +94,7 @@ func TestSeal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := seal(t.Context(), f, provenance.Build{Target: "release-all", Version: "v2.0.5"}, key); err != nil {
+	if err := seal(t.Context(), f, attestation.Build{Target: "release-all", Version: "v2.0.5"}, key); err != nil {
 		t.Fatal(err)
 	}
 	files := map[string][]byte{}
@@ -126,7 +126,7 @@ func TestSeal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var statement provenance.Statement
+	var statement attestation.Statement
 	if err := json.Unmarshal(raw, &statement); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"sigs.k8s.io/cluster-api/sdk/crash"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/standalone/internal/controlplane"
 	"sigs.k8s.io/cluster-api/standalone/internal/datadir"
 	"sigs.k8s.io/cluster-api/standalone/internal/host"
@@ -80,7 +80,7 @@ Several can run on one machine, each with its own directory and port.`,
   capi serve --data-dir ./mgmt --components=false`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			crash.Contain() // The components share a process with the API server: a panic in one must not end the others.
+			failsafe.Contain() // The components share a process with the API server: a panic in one must not end the others.
 			o.logToStderr = cmd.Flags().Changed("v")
 			// The first signal starts a graceful shutdown; a second one ends the process immediately. Other commands keep
 			// the default behavior.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/pager"
 
-	"sigs.k8s.io/cluster-api/sdk/refusal"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/standalone/internal/encryption"
 )
 
@@ -72,7 +72,7 @@ func (c *ControlPlane) rewriteSecrets(ctx context.Context) error {
 		secret := o.(*corev1.Secret)
 		_, err := client.CoreV1().Secrets(secret.Namespace).Update(ctx, secret, metav1.UpdateOptions{})
 		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-			failed = append(failed, fmt.Errorf("rewrite Secret %s/%s: %w", secret.Namespace, secret.Name, refusal.Redacted(err)))
+			failed = append(failed, fmt.Errorf("rewrite Secret %s/%s: %w", secret.Namespace, secret.Name, failsafe.Redacted(err)))
 		}
 		return ctx.Err()
 	})

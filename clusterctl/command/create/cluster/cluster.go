@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clustertemplate"
-	generate "sigs.k8s.io/cluster-api/clusterctl/command/generate/cluster"
+	"sigs.k8s.io/cluster-api/clusterctl/command/generate"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
@@ -35,7 +35,7 @@ const defaultTimeout = 30 * time.Minute
 // Options are the inputs of the command.
 type Options struct {
 	// Generate are the inputs that the command shares with `generate cluster`.
-	Generate *generate.Options
+	Generate *generate.ClusterOptions
 	IO       *iostreams.Streams
 	Clock    clock.Clock
 	// Backoff repeats failed writes.
@@ -51,7 +51,7 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 	}
 	noWait := false
 	// Flags and their completion are shared with the other command.
-	same := generate.NewCmd(f, func(ctx context.Context, g *generate.Options) error {
+	same := generate.NewCluster(f, func(ctx context.Context, g *generate.ClusterOptions) error {
 		opts.Generate = g
 		opts.Wait = opts.Wait && !noWait
 		if opts.Wait && opts.Timeout <= 0 {

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/live"
-	"sigs.k8s.io/cluster-api/packages/operatorobjects"
 	"sigs.k8s.io/cluster-api/packages/remove"
 	"sigs.k8s.io/cluster-api/packages/retry"
 )
@@ -95,7 +94,7 @@ func plan(ctx context.Context, opts *Options, m *management.Cluster) ([]doomed, 
 	if err := checkNamespaces(have, entries, opts); err != nil {
 		return nil, err
 	}
-	objects, err := operatorobjects.Read(ctx, m.Client)
+	objects, err := inventory.ReadDeclared(ctx, m.Client)
 	if err != nil {
 		return nil, err
 	}

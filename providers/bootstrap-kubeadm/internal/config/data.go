@@ -12,9 +12,9 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/pki"
-	"sigs.k8s.io/cluster-api/sdk/refusal"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -92,7 +92,7 @@ func (c *Controller) pair(ctx context.Context, s *scope, purpose pki.Purpose, cr
 	}
 	owner := ownership.Reference(s.config, bootstrapv1.GroupVersion.WithKind(kubeadmConfigKind), true)
 	if err := c.CreateIn(ctx, nil, pki.NewSecret(s.key(), purpose, pair.Data(), &owner)); err != nil {
-		return pki.Pair{}, fmt.Errorf("creating Secret %s: %w", key, refusal.Redacted(err))
+		return pki.Pair{}, fmt.Errorf("creating Secret %s: %w", key, failsafe.Redacted(err))
 	}
 	return pair, nil
 }

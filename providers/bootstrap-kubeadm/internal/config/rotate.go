@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	"sigs.k8s.io/cluster-api/sdk/refusal"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -63,12 +63,12 @@ func (c *Controller) poolToken(ctx context.Context, s *scope) (step.Result, erro
 		// No machine can join with the data, whether the token was that of a user or expired while no manager was running.
 		return c.rotate(ctx, s, id, changed)
 	case err != nil:
-		return step.Stop(), fmt.Errorf("reading bootstrap token %s: %w", tokenKey(id).Name, refusal.Redacted(err))
+		return step.Stop(), fmt.Errorf("reading bootstrap token %s: %w", tokenKey(id).Name, failsafe.Redacted(err))
 	case string(token.Data[bootstrapapi.BootstrapTokenDescriptionKey]) != tokenDescription:
 		return step.Stop(), nil // Tokens of users are up to the user.
 	case !complete(s.pool):
 		if err := c.prolong(ctx, workload, token); err != nil {
-			return step.Stop(), fmt.Errorf("renewing bootstrap token %s: %w", token.Name, refusal.Redacted(err))
+			return step.Stop(), fmt.Errorf("renewing bootstrap token %s: %w", token.Name, failsafe.Redacted(err))
 		}
 		return step.WaitAtMost(c.tokenTTL/3, "the machines to join"), nil
 	}
@@ -160,7 +160,7 @@ func (c *Controller) replace(ctx context.Context, s *scope, secret *corev1.Secre
 		err = c.Client.Update(ctx, live)
 	}
 	if err != nil {
-		return step.Stop(), c.failed(s, fmt.Errorf("writing Secret %s: %w", secret.Name, refusal.Redacted(err)))
+		return step.Stop(), c.failed(s, fmt.Errorf("writing Secret %s: %w", secret.Name, failsafe.Redacted(err)))
 	}
 	return step.Done(), nil
 }

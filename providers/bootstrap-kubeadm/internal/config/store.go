@@ -14,9 +14,9 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/pki"
-	"sigs.k8s.io/cluster-api/sdk/refusal"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -69,7 +69,7 @@ func (c *Controller) store(ctx context.Context, s *scope, secret *corev1.Secret)
 			return step.Done(), nil
 		}
 		if !apierrors.IsAlreadyExists(err) {
-			return step.Done(), c.failed(s, fmt.Errorf("creating Secret %s: %w", secret.Name, refusal.Redacted(err)))
+			return step.Done(), c.failed(s, fmt.Errorf("creating Secret %s: %w", secret.Name, failsafe.Redacted(err)))
 		}
 		if result, err := c.occupied(ctx, s); err != nil || result.Ends() || s.config.Status.Ready {
 			return result, err

@@ -20,8 +20,8 @@ import (
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/pki"
-	"sigs.k8s.io/cluster-api/sdk/refusal"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -112,7 +112,7 @@ func (c *Controller) createToken(ctx context.Context, s *scope, id string) (stri
 		secret, err = c.existing(ctx, workload, id, secret)
 	}
 	if err != nil {
-		return "", fmt.Errorf("creating bootstrap token %s: %w", tokenKey(id).Name, refusal.Redacted(err))
+		return "", fmt.Errorf("creating bootstrap token %s: %w", tokenKey(id).Name, failsafe.Redacted(err))
 	}
 	return bootstraputil.TokenFromIDAndSecret(id, secret), nil
 }
@@ -176,7 +176,7 @@ func (c *Controller) token(ctx context.Context, s *scope) (step.Result, error) {
 		needed = false // Tokens of users are up to the user.
 	}
 	if err != nil {
-		return step.Stop(), fmt.Errorf("renewing bootstrap token %s: %w", key.Name, refusal.Redacted(err))
+		return step.Stop(), fmt.Errorf("renewing bootstrap token %s: %w", key.Name, failsafe.Redacted(err))
 	}
 	if !needed {
 		return step.Stop(), nil

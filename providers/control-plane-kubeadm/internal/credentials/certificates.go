@@ -16,8 +16,8 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/pki"
-	"sigs.k8s.io/cluster-api/sdk/refusal"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -101,7 +101,7 @@ func (p *Provider) newCertificate(
 		return false, p.adoptExisting(ctx, cp, key, into)
 	}
 	if err != nil {
-		return false, fmt.Errorf("creating it: %w", refusal.Redacted(err))
+		return false, fmt.Errorf("creating it: %w", failsafe.Redacted(err))
 	}
 	secret.DeepCopyInto(into)
 	return true, nil
@@ -138,7 +138,7 @@ func (p *Provider) adoptExisting(ctx context.Context, cp *snapshot.ControlPlane,
 	}
 	label := func() { metav1.SetMetaDataLabel(&into.ObjectMeta, clusterv1.ClusterNameLabel, cp.Cluster.Name) }
 	if err := p.Patch(ctx, into, label); err != nil {
-		return fmt.Errorf("labeling it: %w", refusal.Redacted(err))
+		return fmt.Errorf("labeling it: %w", failsafe.Redacted(err))
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (p *Provider) takeOver(ctx context.Context, cp *snapshot.ControlPlane, secr
 		secret.OwnerReferences = append(secret.OwnerReferences, *cp.Owner())
 	}
 	if err := p.Patch(ctx, secret, take, step.IfUnchanged); err != nil {
-		return fmt.Errorf("taking over secret %s: %w", client.ObjectKeyFromObject(secret), refusal.Redacted(err))
+		return fmt.Errorf("taking over secret %s: %w", client.ObjectKeyFromObject(secret), failsafe.Redacted(err))
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/pki"
-	"sigs.k8s.io/cluster-api/sdk/refusal"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -56,7 +56,7 @@ func (p *Provider) newKubeconfig(ctx context.Context, cp *snapshot.ControlPlane)
 		return p.adoptExisting(ctx, cp, client.ObjectKeyFromObject(secret), &corev1.Secret{})
 	}
 	if err != nil {
-		return fmt.Errorf("creating it: %w", refusal.Redacted(err))
+		return fmt.Errorf("creating it: %w", failsafe.Redacted(err))
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (p *Provider) renewKubeconfig(ctx context.Context, cp *snapshot.ControlPlan
 		secret.Data[pki.KubeconfigKey] = config
 	}
 	if err := p.Patch(ctx, secret, renew, step.IfUnchanged); err != nil {
-		return step.Done(), fmt.Errorf("renewing kubeconfig secret %s: %w", client.ObjectKeyFromObject(secret), refusal.Redacted(err))
+		return step.Done(), fmt.Errorf("renewing kubeconfig secret %s: %w", client.ObjectKeyFromObject(secret), failsafe.Redacted(err))
 	}
 	return step.Done(), nil
 }

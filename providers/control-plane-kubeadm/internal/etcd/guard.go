@@ -4,7 +4,7 @@ import (
 	"context"
 	"net"
 
-	"sigs.k8s.io/cluster-api/sdk/crash"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 // gRPC connects on its own goroutines, where a panic would end the process. Code there works on data from workload clusters, so
@@ -12,6 +12,6 @@ import (
 
 // dial connects to the member on a Node.
 func (c *Cluster) dial(ctx context.Context, node string) (conn net.Conn, err error) {
-	defer crash.Recover("connecting to an etcd member", &err)
+	defer failsafe.Recover("connecting to an etcd member", &err)
 	return c.options.Dial(ctx, node)
 }

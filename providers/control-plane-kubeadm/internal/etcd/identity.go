@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/sdk/crash"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 )
 
@@ -129,7 +129,7 @@ func (i *Identity) config(node string) *tls.Config {
 		MinVersion: tls.VersionTLS12,
 		ServerName: pod,
 		GetClientCertificate: func(request *tls.CertificateRequestInfo) (_ *tls.Certificate, err error) {
-			defer crash.Recover("choosing the client certificate", &err)
+			defer failsafe.Recover("choosing the client certificate", &err)
 			c, err := i.get(request.Context())
 			if err != nil {
 				return nil, err
@@ -140,7 +140,7 @@ func (i *Identity) config(node string) *tls.Config {
 		// others the name of the Pod.
 		InsecureSkipVerify: true, //nolint:gosec // See VerifyConnection.
 		VerifyConnection: func(state tls.ConnectionState) (err error) {
-			defer crash.Recover("verifying the member's certificate", &err)
+			defer failsafe.Recover("verifying the member's certificate", &err)
 			c, err := i.get(context.Background())
 			if err != nil {
 				return err

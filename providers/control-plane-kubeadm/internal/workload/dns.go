@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	"sigs.k8s.io/cluster-api/sdk/crash"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 const (
@@ -119,7 +119,7 @@ func migrate(from, to, corefile string) (migrated string, err error) {
 	if len(corefile) > maxDocument {
 		return "", fmt.Errorf("it has %d bytes, more than %d", len(corefile), maxDocument)
 	}
-	defer crash.Recover("parsing it", &err)
+	defer failsafe.Recover("parsing it", &err)
 	return migration.Migrate(from, to, corefile, false)
 }
 

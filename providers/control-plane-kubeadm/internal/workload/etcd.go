@@ -10,7 +10,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/etcd"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/quorum"
-	"sigs.k8s.io/cluster-api/sdk/crash"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 // Etcd implements connection.Workload. It queries all members concurrently, and closes the connections to other members.
@@ -51,7 +51,7 @@ func (c *Cluster) views(ctx context.Context, nodes []string) []viewed {
 	var queries sync.WaitGroup
 	for i, node := range nodes {
 		queries.Go(func() {
-			defer crash.Recover("querying an etcd member", &all[i].err)
+			defer failsafe.Recover("querying an etcd member", &all[i].err)
 			all[i].View, all[i].err = c.etcd.View(ctx, node)
 		})
 	}
@@ -147,7 +147,7 @@ func (c *Cluster) members(ctx context.Context, via []string) (string, []etcd.Mem
 
 func (c *Cluster) list(ctx context.Context, node string) (l listed) {
 	l.node = node
-	defer crash.Recover("listing the etcd members", &l.err)
+	defer failsafe.Recover("listing the etcd members", &l.err)
 	l.members, l.err = c.etcd.Members(ctx, node)
 	return l
 }

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/pki"
-	"sigs.k8s.io/cluster-api/sdk/refusal"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -50,7 +50,7 @@ func (c *Controller) kubeconfig(ctx context.Context, s *scope) (step.Result, err
 	owner := ownership.Reference(cluster, clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind), false)
 	secret := pki.NewSecret(key, pki.Kubeconfig, map[string][]byte{pki.KubeconfigKey: config}, &owner)
 	if err := c.CreateIn(ctx, nil, secret); err != nil {
-		return step.Done(), fmt.Errorf("creating Secret %s: %w", secret.Name, refusal.Redacted(err))
+		return step.Done(), fmt.Errorf("creating Secret %s: %w", secret.Name, failsafe.Redacted(err))
 	}
 	return step.Done(), nil
 }

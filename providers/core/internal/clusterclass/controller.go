@@ -40,7 +40,7 @@ func (c *Controller) variables(ctx context.Context, class *clusterv1.ClusterClas
 		return step.Wait("ExtensionConfig " + notReady.Config + " to be discovered").Because(clusterv1.VariableDiscoveryFailedReason), nil
 	}
 	if busy, ok := errors.AsType[*extension.BusyError](err); ok {
-		return step.WaitAtMost(busy.RetryAfter(), "a turn to call extension "+busy.Handler), nil
+		return step.WaitAtMost(busy.RetryAfter(), "an earlier call of the server of extension "+busy.Handler+" to end"), nil
 	}
 	if err != nil {
 		return step.Done(), &step.Error{Reason: clusterv1.VariableDiscoveryFailedReason, Err: err}

@@ -14,7 +14,7 @@ import (
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension/turn"
+	"sigs.k8s.io/cluster-api/providers/core/internal/extension/flowcontrol"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/watch"
@@ -33,8 +33,8 @@ type Options struct {
 	Caller *wire.Caller
 	// Filter selects the ExtensionConfigs of this manager.
 	Filter watch.Filter
-	// Turns bounds the calls of slow and dead servers. If it is nil, nothing does.
-	Turns *turn.Turns
+	// Limiter limits the calls of slow and dead servers. If it is nil, nothing does.
+	Limiter *flowcontrol.Limiter
 }
 
 // Client calls extensions. It is safe for concurrent use.
@@ -43,12 +43,12 @@ type Client struct {
 	catalog *runtimecatalog.Catalog
 	caller  *wire.Caller
 	filter  watch.Filter
-	turns   *turn.Turns
+	limiter *flowcontrol.Limiter
 }
 
 // New returns a Client.
 func New(o Options) *Client {
-	return &Client{reader: o.Reader, catalog: o.Catalog, caller: o.Caller, filter: o.Filter, turns: o.Turns}
+	return &Client{reader: o.Reader, catalog: o.Catalog, caller: o.Caller, filter: o.Filter, limiter: o.Limiter}
 }
 
 // Answer is the response of one handler.
@@ -161,7 +161,7 @@ const busyFor = 5 * time.Second
 
 // Error implements error.
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("extension %s is not called yet: %v", e.Handler, turn.ErrBusy)
+	return fmt.Sprintf("extension %s is not called yet: %v", e.Handler, flowcontrol.ErrBusy)
 }
 
 // RetryAfter returns when to call again.
@@ -184,7 +184,7 @@ func (c *Client) call(
 	case errors.As(err, &failed):
 		log.Info("The call failed", "reason", failed.Detail())
 		return false, fmt.Errorf("calling extension %s of hook %s: %w", h.Name, gvh.Hook, err)
-	case errors.Is(err, turn.ErrBusy):
+	case errors.Is(err, flowcontrol.ErrBusy):
 		return false, &BusyError{Handler: h.Name}
 	case err != nil:
 		return false, fmt.Errorf("calling extension %s of hook %s: %w", h.Name, gvh.Hook, err)
@@ -210,18 +210,18 @@ func (c *Client) send(
 	}
 	sent.SetSettings(h.settings(settings))
 	empty(response)
-	if c.turns == nil {
+	if c.limiter == nil {
 		return c.caller.Post(ctx, to, h.call(gvh), sent, response)
 	}
-	taken, err := c.turns.Take(ctx, turn.Of{Server: h.config.Name, Version: versionOf(h.config), Handler: h.Name})
+	call, err := c.limiter.Begin(ctx, flowcontrol.Handler{Server: h.config.Name, Version: versionOf(h.config), Name: h.Name})
 	if err != nil {
 		return err
 	}
 	err = c.caller.Post(ctx, to, h.call(gvh), sent, response)
 	if failed, ok := errors.AsType[*wire.Error](err); ok && failed.Timeout() && ctx.Err() == nil {
-		taken.End(err)
+		call.End(err)
 	} else {
-		taken.End(nil)
+		call.End(nil)
 	}
 	return err
 }

@@ -23,7 +23,7 @@ import (
 	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
-	"sigs.k8s.io/cluster-api/providers/core/internal/extension/turn"
+	"sigs.k8s.io/cluster-api/providers/core/internal/extension/flowcontrol"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -42,7 +42,7 @@ func newClient(t *testing.T, configs ...*runtimev1.ExtensionConfig) *extension.C
 	catalog := runtimecatalog.New()
 	testenv.Must(t, runtimehooksv1.AddToCatalog(catalog))
 	return extension.New(extension.Options{
-		Reader: s.ForController().Client, Catalog: catalog, Filter: "mine", Turns: turn.New(1, clock.RealClock{}),
+		Reader: s.ForController().Client, Catalog: catalog, Filter: "mine", Limiter: flowcontrol.New(1, clock.RealClock{}),
 		Caller: wire.NewCaller(wire.Options{UserAgent: "test", Metrics: prometheus.NewRegistry(), Clock: clock.RealClock{}}),
 	})
 }
@@ -273,8 +273,8 @@ func TestSettingsOfPatchesWin(t *testing.T) {
 	}
 }
 
-// TestTurns calls servers that are dead, and one that is slow, with the failure policies.
-func TestTurns(t *testing.T) {
+// TestLimiter calls servers that are dead, and one that is slow, with the failure policies.
+func TestLimiter(t *testing.T) {
 	hanging := extensiontest.Serve(t, extensiontest.Options{}, extensiontest.Hang())
 	slow := make(chan struct{})
 	server := extensiontest.Serve(t, extensiontest.Options{}, func(w http.ResponseWriter, _ *http.Request) {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	nodes "sigs.k8s.io/cluster-api/providers/core/internal/node"
+	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -105,7 +105,7 @@ func (c *Controller) nodeFound(ctx context.Context, s *scope, workload *remote.C
 				condition.Unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.NodeInspectionFailedReason,
 					"The Node with the provider ID of this Machine belongs to Machine %s", rival)), nil
 		}
-		if m.Status.NodeRef, err = nodes.Reference(node); err != nil {
+		if m.Status.NodeRef, err = bounds.NodeReference(node); err != nil {
 			return step.Done(), step.Terminal(err)
 		}
 		step.Transition(ctx, "SuccessfulSetNodeRef", "%s", node.Name)

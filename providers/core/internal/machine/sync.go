@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	nodes "sigs.k8s.io/cluster-api/providers/core/internal/node"
 	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -35,9 +36,12 @@ func (c *Controller) syncNode(ctx context.Context, s *scope, workload client.Wri
 		after.Labels[clusterv1.InterruptibleLabel] = ""
 		step.Event(ctx, "SuccessfulSetInterruptibleNodeLabel", "%s", node.Name)
 	}
-	nodes.SetTaint(after, clusterv1.NodeUninitializedTaint, false)
-	nodes.SetTaint(after, clusterv1.NodeOutdatedRevisionTaint, outdated)
-	return nodes.Patch(ctx, workload, node, after)
+	remote.SetTaint(after, clusterv1.NodeUninitializedTaint, false)
+	remote.SetTaint(after, clusterv1.NodeOutdatedRevisionTaint, outdated)
+	if err := remote.PatchNode(ctx, workload, node, after); err != nil {
+		return fmt.Errorf("updating labels, annotations and taints of Node %s: %w", node.Name, err)
+	}
+	return nil
 }
 
 func annotate(node *corev1.Node, m *clusterv1.Machine) {

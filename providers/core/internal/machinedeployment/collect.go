@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/machineset/tally"
+	"sigs.k8s.io/cluster-api/providers/core/internal/machineset"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -56,11 +56,11 @@ func (c *Controller) read(ctx context.Context, from client.Reader, s *scope) err
 // count counts the Machines of MachineSets. It does not use the status of the MachineSets, which may be outdated.
 func (c *Controller) count(
 	ctx context.Context, from client.Reader, md *clusterv1.MachineDeployment, sets []*clusterv1.MachineSet,
-) (map[types.UID]*tally.Tally, error) {
-	tallies := map[types.UID]*tally.Tally{}
+) (map[types.UID]*machineset.Tally, error) {
+	tallies := map[types.UID]*machineset.Tally{}
 	minReady := map[types.UID]time.Duration{}
 	for _, set := range sets {
-		tallies[set.UID], minReady[set.UID] = &tally.Tally{}, tally.MinReady(set)
+		tallies[set.UID], minReady[set.UID] = &machineset.Tally{}, machineset.MinReady(set)
 	}
 	if len(sets) == 0 {
 		return tallies, nil

@@ -9,7 +9,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machinedeployment/rollout"
-	"sigs.k8s.io/cluster-api/providers/core/internal/machineset/tally"
+	"sigs.k8s.io/cluster-api/providers/core/internal/machineset"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -48,7 +48,7 @@ type scope struct {
 	// listed is whether sets has been set.
 	listed bool
 	// tallies count the Machines of each MachineSet, by its UID.
-	tallies map[types.UID]*tally.Tally
+	tallies map[types.UID]*machineset.Tally
 	// pending is whether a MachineSet has to be created or updated.
 	pending bool
 	// current is the MachineSet of the deployment's template; nil if there is none.
@@ -77,9 +77,9 @@ func (s *scope) old() []*clusterv1.MachineSet {
 }
 
 // tally returns the counts of a MachineSet. A set that was just created has no Machines.
-func (s *scope) tally(set *clusterv1.MachineSet) tally.Tally {
+func (s *scope) tally(set *clusterv1.MachineSet) machineset.Tally {
 	if t := s.tallies[set.UID]; t != nil {
 		return *t
 	}
-	return tally.Tally{}
+	return machineset.Tally{}
 }

@@ -9,21 +9,21 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/machineset/tally"
+	"sigs.k8s.io/cluster-api/providers/core/internal/machineset"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
 // counted is a MachineSet and the counts of its Machines. Its status is not used, because it may be outdated.
 type counted struct {
 	*clusterv1.MachineSet
-	tally tally.Tally
+	tally machineset.Tally
 }
 
 // counting returns a set with spec.replicas and the counts of its Machines.
 func counting(name string, spec, replicas, ready, available int32) *counted {
 	set := machineSet(name, 1, spec)
 	set.UID = types.UID(name)
-	return &counted{set, tally.Tally{Replicas: replicas, Ready: ready, Available: available}}
+	return &counted{set, machineset.Tally{Replicas: replicas, Ready: ready, Available: available}}
 }
 
 func TestStatus(t *testing.T) {
@@ -73,7 +73,7 @@ func TestStatus(t *testing.T) {
 			md := &clusterv1.MachineDeployment{Spec: clusterv1.MachineDeploymentSpec{
 				Replicas: &tc.replicas, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
 			}, Status: clusterv1.MachineDeploymentStatus{ObservedGeneration: 7, Replicas: 99, Phase: "Unknown"}}
-			s := &scope{deployment: md, listed: true, unavailable: tc.unavailable, tallies: map[types.UID]*tally.Tally{}}
+			s := &scope{deployment: md, listed: true, unavailable: tc.unavailable, tallies: map[types.UID]*machineset.Tally{}}
 			if tc.current != nil {
 				s.current = tc.current.MachineSet
 				tc.old = append(tc.old, tc.current)

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	nodes "sigs.k8s.io/cluster-api/providers/core/internal/node"
+	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -112,7 +112,7 @@ func (c *Controller) members(ctx context.Context, s *scope, workload client.Read
 			out.conflict = fmt.Sprintf("Node %s with provider ID %s belongs to %s", node.Name, id, rival)
 			continue
 		}
-		ref, err := nodes.Reference(node)
+		ref, err := bounds.NodeReference(node)
 		if err != nil {
 			out.conflict = err.Error()
 			continue

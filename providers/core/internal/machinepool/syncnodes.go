@@ -3,6 +3,7 @@ package machinepool
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	nodes "sigs.k8s.io/cluster-api/providers/core/internal/node"
+	"sigs.k8s.io/cluster-api/sdk/remote"
 )
 
 // syncTimeout is how long one reconcile writes to Nodes: a slow workload cluster with many Nodes must not occupy a worker. The rest
@@ -31,9 +32,9 @@ func (c *Controller) syncNodes(ctx context.Context, s *scope, workload client.Wr
 		} {
 			metav1.SetMetaDataAnnotation(&after.ObjectMeta, key, value)
 		}
-		nodes.SetTaint(after, clusterv1.NodeUninitializedTaint, false)
-		if err := nodes.Patch(ctx, workload, node, after); err != nil {
-			errs = append(errs, err)
+		remote.SetTaint(after, clusterv1.NodeUninitializedTaint, false)
+		if err := remote.PatchNode(ctx, workload, node, after); err != nil {
+			errs = append(errs, fmt.Errorf("updating labels, annotations and taints of Node %s: %w", node.Name, err))
 			if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
 				break // It is no response of an API server: the next request would fail, too.
 			}

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/machineset/tally"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -24,12 +23,12 @@ func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
 		return step.Done(), nil // an earlier step has reported it
 	}
 	set.Status.Selector = selector.String()
-	var counts tally.Tally
+	var counts Tally
 	fullyLabeled := int32(0)
 	template := labels.SelectorFromValidatedSet(set.Spec.Template.Labels)
 	var children []condition.Child
 	for _, m := range s.machines {
-		counts.Add(m, tally.MinReady(set), c.Clock.Now())
+		counts.Add(m, MinReady(set), c.Clock.Now())
 		if !m.DeletionTimestamp.IsZero() {
 			continue
 		}

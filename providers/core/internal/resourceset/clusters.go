@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// clusters lists the selected Clusters that are ready, with their bindings, and deletes bindings whose Cluster no longer exists. Usually,
+// clusters lists the selected Clusters of this manager that are ready, with their bindings, and deletes bindings whose Cluster no longer exists. Usually,
 // the controller of bindings has deleted these before.
 func (c *Controller) clusters(ctx context.Context, s *scope) (step.Result, error) {
 	if _, s.invalid = binding.Selector(s.set); s.invalid != nil {
@@ -36,7 +36,7 @@ func (c *Controller) clusters(ctx context.Context, s *scope) (step.Result, error
 		cluster := &list.Items[i]
 		exists[cluster.Name] = true
 		_, paused := cluster.Annotations[clusterv1.PausedAnnotation]
-		if binding.Selects(s.set, cluster) && binding.Ready(cluster) && !paused && !cluster.Spec.Paused {
+		if c.Filter.Selects(cluster) && binding.Selects(s.set, cluster) && binding.Ready(cluster) && !paused && !cluster.Spec.Paused {
 			s.targets = append(s.targets, target{cluster: cluster, binding: byName[cluster.Name]})
 		}
 	}

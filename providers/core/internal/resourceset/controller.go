@@ -24,7 +24,7 @@ const summaryDelay = 500 * time.Millisecond
 type Options struct {
 	// Concurrency is how many ClusterResourceSets, and how many Clusters, are reconciled at the same time.
 	Concurrency int
-	// Filter selects the ClusterResourceSets that this manager reconciles.
+	// Filter selects the ClusterResourceSets and Clusters that this manager reconciles.
 	Filter watch.Filter
 	// Namespace is the only namespace to watch. Empty: all.
 	Namespace string

@@ -114,6 +114,24 @@ func TestReport(t *testing.T) {
 }
 
 // TestResources compares the owners of ConfigMaps and Secrets, and all writes.
+// TestClustersOfOthers: with --watch-filter, Clusters without its label do not count: nothing is applied to them.
+func TestClustersOfOthers(t *testing.T) {
+	ours := func(obj client.Object) { obj.SetLabels(map[string]string{"cni": "ours", clusterv1.WatchLabel: "a"}) }
+	s, c := set(), cluster("c")
+	ours(s)
+	ours(c)
+	w := newWorld(t, s, configMap("m"), c, bound("c", true, "s"), cluster("d"), bound("d", false, "s"))
+	w.filter = "a"
+	w.restart()
+	w.ledger.Record(client.ObjectKey{Namespace: "default", Name: "d"}, "s", failing("x"))
+	if _, err := w.reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.state(); got != "True" {
+		t.Errorf("condition %q, want True", got)
+	}
+}
+
 func TestResources(t *testing.T) {
 	before := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}
 	stale := binding.Owner(set())

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
+	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
 // world is a fake management cluster.
@@ -26,6 +27,8 @@ type world struct {
 	t *testing.T
 	*Controller
 	reconcile func() (ctrl.Result, error)
+	// filter is that of controllers that are started from now on.
+	filter watch.Filter
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -41,6 +44,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 // restart replaces the controller by that of another process.
 func (w *world) restart() {
 	clients := w.ForController()
+	clients.Filter = w.filter
 	w.Controller = &Controller{Clients: clients, contents: content.NewReader(clients.Client, clients.Live), ledger: outcome.NewLedger()}
 	runner := w.declared().Runner(clients)
 	w.reconcile = func() (ctrl.Result, error) {

@@ -43,7 +43,7 @@ type Options struct {
 // controllerName is used in logs, metrics and events.
 const controllerName = "topology/cluster"
 
-// Setup adds the controller to a manager. The manager's cache must keep managedFields and have the index of package usage.
+// Setup adds the controller to a manager. The manager's cache must keep managedFields and have the index of package classes.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	clients := step.ClientsOf(mgr, controllerName, o.Filter)
 	clients.Recent = o.Recent

@@ -12,7 +12,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/templates"
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology/usage"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
@@ -22,7 +22,7 @@ func TestInAManager(t *testing.T) {
 	w := newWorld(t)
 	e := server.Start(t)
 	e.Run(t, testenv.Scheme(t), w.namespace, func(mgr ctrl.Manager) error {
-		return errors.Join(usage.Index(t.Context(), mgr.GetFieldIndexer()), Setup(t.Context(), mgr, Options{Concurrency: 2}), templates.Setup(t.Context(), mgr, templates.Options{Concurrency: 2}))
+		return errors.Join(classes.Index(t.Context(), mgr.GetFieldIndexer()), Setup(t.Context(), mgr, Options{Concurrency: 2}), templates.Setup(t.Context(), mgr, templates.Options{Concurrency: 2}))
 	})
 
 	c := w.cluster("c")

@@ -69,5 +69,5 @@ func waitForDiscovery(err *extension.NotReadyError) step.Result {
 
 // waitForTurn waits until the server of an extension is less busy.
 func waitForTurn(err *extension.BusyError) step.Result {
-	return step.WaitAtMost(err.RetryAfter(), "a turn to call extension "+err.Handler)
+	return step.WaitAtMost(err.RetryAfter(), "an earlier call of the server of extension "+err.Handler+" to end")
 }

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology/usage"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -123,7 +123,7 @@ func byOwner(reader client.Reader) handler.MapFunc {
 }
 
 func clustersOf(ctx context.Context, reader client.Reader, class types.NamespacedName) []reconcile.Request {
-	return watch.Requests(ctx, reader, &clusterv1.ClusterList{}, usage.Of(class)...)
+	return watch.Requests(ctx, reader, &clusterv1.ClusterList{}, classes.Of(class)...)
 }
 
 // ofClass maps a class to all its Clusters.

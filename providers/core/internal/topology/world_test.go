@@ -26,8 +26,8 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/clusterclass"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology/usage"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -106,7 +106,7 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testenv.Must(t, usage.Index(t.Context(), own.GetFieldIndexer()))
+	testenv.Must(t, classes.Index(t.Context(), own.GetFieldIndexer()))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = own.Start(ctx) })

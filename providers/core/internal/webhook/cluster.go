@@ -13,7 +13,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology/memo"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 )
 
@@ -26,7 +26,7 @@ const maxClasses = 256
 // Cluster defaults and validates Clusters.
 type Cluster struct {
 	options     Options
-	definitions *memo.Memo[*variables.Definitions]
+	definitions *classes.Memo[*variables.Definitions]
 }
 
 // NewCluster returns a Webhook without serving it.
@@ -37,7 +37,7 @@ func NewCluster(o Options) (*Cluster, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Cluster{options: o, definitions: memo.New[*variables.Definitions](maxClasses)}, nil
+	return &Cluster{options: o, definitions: classes.NewMemo[*variables.Definitions](maxClasses)}, nil
 }
 
 // compiled returns the compiled variables of a class.

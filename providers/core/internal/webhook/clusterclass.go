@@ -11,8 +11,8 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology/usage"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 )
 
@@ -61,7 +61,7 @@ func (w *ClusterClass) ValidateUpdate(ctx context.Context, old, class *clusterv1
 
 // ValidateDelete implements Validator: a class that Clusters use cannot be deleted.
 func (w *ClusterClass) ValidateDelete(ctx context.Context, class *clusterv1.ClusterClass) (admission.Warnings, error) {
-	clusters, err := usage.Clusters(ctx, w.options.Reader, client.ObjectKeyFromObject(class))
+	clusters, err := classes.Clusters(ctx, w.options.Reader, client.ObjectKeyFromObject(class))
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
@@ -100,7 +100,7 @@ func (w *ClusterClass) removals(ctx context.Context, old, class *clusterv1.Clust
 	if !check.Removes(old, class) {
 		return nil, nil
 	}
-	clusters, err := usage.Clusters(ctx, w.options.Reader, client.ObjectKeyFromObject(class))
+	clusters, err := classes.Clusters(ctx, w.options.Reader, client.ObjectKeyFromObject(class))
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology/usage"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 )
 
 const classYAML = `
@@ -75,7 +75,7 @@ func newClassWebhook(t *testing.T, clusters string) (*ClusterClass, *countingLis
 	if err := clusterv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	b := fake.NewClientBuilder().WithScheme(scheme).WithIndex(&clusterv1.Cluster{}, usage.IndexName(), usage.ClassOf)
+	b := fake.NewClientBuilder().WithScheme(scheme).WithIndex(&clusterv1.Cluster{}, classes.IndexName(), classes.ClassOf)
 	for _, cluster := range parse[[]clusterv1.Cluster](t, clusters) {
 		b = b.WithObjects(&cluster)
 	}

@@ -48,6 +48,9 @@ func (c *Controller) container(ctx context.Context, s *scope) (step.Result, erro
 		return step.Done(), failed("%w", err)
 	}
 	if state.Started.IsZero() { // Its creation was interrupted.
+		if result, err := c.confirm(ctx, s); err != nil || result.Ends() {
+			return result, err
+		}
 		if err := c.engine.Remove(ctx, state.ID); err != nil {
 			return step.Done(), failed("%w", err)
 		}
@@ -69,8 +72,7 @@ func (c *Controller) container(ctx context.Context, s *scope) (step.Result, erro
 	return c.runs(ctx, s, state)
 }
 
-// create creates the container. HAProxy starts with the built-in configuration without machines: templates of users are
-// validated in the container.
+// create creates the container.
 func (c *Controller) create(ctx context.Context, s *scope) (step.Result, error) {
 	image := imageOf(s.obj.Spec.LoadBalancer)
 	if c.jobs.Has(pullOf(s)) {
@@ -78,30 +80,15 @@ func (c *Controller) create(ctx context.Context, s *scope) (step.Result, error) 
 			return pulled, nil
 		}
 	}
-	builtIn, err := loadbalancer.BuiltIn()
+	described, err := describe(s, image)
 	if err != nil {
 		return step.Done(), err
 	}
-	initial := loadbalancer.Config{Port: portOf(s.obj), IPv6: isIPv6(s.cluster)}
-	config, err := builtIn.Render(initial)
-	if err != nil {
-		return step.Done(), err
-	}
-	recorded, err := recordOf(config, nil).encode()
-	if err != nil {
-		return step.Done(), err
+	if result, err := c.confirm(ctx, s); err != nil || result.Ends() {
+		return result, err
 	}
 	if err := c.engine.EnsureNetwork(ctx, identity.Network); err != nil {
 		return step.Done(), failed("%w", err)
-	}
-	described := engine.Container{
-		Name: s.name, Hostname: hostname(s.name), Image: image, Network: identity.Network, Labels: s.claim(s.cluster.Name).Labels(),
-		Files: []engine.File{{Path: recordPath, Content: recorded}, {Path: loadbalancer.Path, Content: config}},
-		// HAProxy may listen on ports below 1024, also if the image has another user than root.
-		Sysctls: map[string]string{"net.ipv4.ip_unprivileged_port_start": "0"},
-		// Where containers are in a virtual machine, the endpoint can only be reached through a port of the host.
-		Ports:   []engine.Port{{HostIP: "127.0.0.1", ContainerPort: uint16(initial.Port)}},
-		Restart: engine.Always,
 	}
 	// A container that does not start is removed, which is an event that leads here. Another generation may be better.
 	created := job.Do(c.jobs, s.jobKey(fmt.Sprintf("create %d", s.obj.Generation)), func() error {
@@ -123,6 +110,33 @@ func (c *Controller) create(ctx context.Context, s *scope) (step.Result, error) 
 	}
 	c.jobs.Forget(pullOf(s))
 	return c.started(ctx, s)
+}
+
+// describe returns the container. HAProxy starts with the built-in configuration without machines: templates of users are validated in
+// the container.
+func describe(s *scope, image string) (engine.Container, error) {
+	builtIn, err := loadbalancer.BuiltIn()
+	if err != nil {
+		return engine.Container{}, err
+	}
+	initial := loadbalancer.Config{Port: portOf(s.obj), IPv6: isIPv6(s.cluster)}
+	config, err := builtIn.Render(initial)
+	if err != nil {
+		return engine.Container{}, err
+	}
+	recorded, err := recordOf(config, nil).encode()
+	if err != nil {
+		return engine.Container{}, err
+	}
+	return engine.Container{
+		Name: s.name, Hostname: hostname(s.name), Image: image, Network: identity.Network, Labels: s.claim(s.cluster.Name).Labels(),
+		Files: []engine.File{{Path: recordPath, Content: recorded}, {Path: loadbalancer.Path, Content: config}},
+		// HAProxy may listen on ports below 1024, also if the image has another user than root.
+		Sysctls: map[string]string{"net.ipv4.ip_unprivileged_port_start": "0"},
+		// Where containers are in a virtual machine, the endpoint can only be reached through a port of the host.
+		Ports:   []engine.Port{{HostIP: "127.0.0.1", ContainerPort: uint16(initial.Port)}},
+		Restart: engine.Always,
+	}, nil
 }
 
 // jobKey returns the key of a job for the object.

@@ -15,6 +15,8 @@
 // serve its connections. A file in the container records what was loaded, so that nothing is reloaded without need after a
 // restart of this manager, and nothing is missed if it is killed in between.
 //
+// Before the container is created or removed, the object and its Cluster are read from the API server: one that is paused is left alone.
+//
 // Changes of the container, such as its removal by hand, arrive as events (package events). Externally managed DockerClusters
 // (annotation cluster.x-k8s.io/managed-by) are ignored.
 package cluster

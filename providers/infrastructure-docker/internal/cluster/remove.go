@@ -23,6 +23,9 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Stop(), nil
 	}
 	c.jobs.ForgetAll(client.ObjectKeyFromObject(s.obj))
+	if result, err := c.confirm(ctx, s); err != nil || result.Ends() {
+		return result, err
+	}
 	if err := c.removeContainers(ctx, s); err != nil {
 		return step.Done(), &step.Error{Reason: clusterv1.DeletingReason, Severity: clusterv1.ConditionSeverityInfo, Err: err}
 	}

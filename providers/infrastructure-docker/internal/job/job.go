@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"sigs.k8s.io/cluster-api/sdk/crash"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 // Key identifies a job.
@@ -185,7 +185,7 @@ func (j *Jobs) RetryAll() {
 }
 
 func recovering[T any](ctx context.Context, name string, do func(ctx context.Context) (T, error)) (result T, err error) {
-	defer crash.Recover(name, &err)
+	defer failsafe.Recover(name, &err)
 	return do(ctx)
 }
 

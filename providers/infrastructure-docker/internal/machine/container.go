@@ -44,6 +44,9 @@ func (c *Controller) container(ctx context.Context, s *scope) (step.Result, erro
 		return stopped(s, state), nil
 	case state.Started.IsZero():
 		// Its creation was interrupted.
+		if result, err := c.confirm(ctx, s); err != nil || result.Ends() {
+			return result, err
+		}
 		if err := c.engine.Remove(ctx, s.Container()); err != nil {
 			return step.Done(), failed(err)
 		}
@@ -116,8 +119,8 @@ func (c *Controller) create(ctx context.Context, s *scope) (step.Result, error) 
 			return pulled, nil
 		}
 	}
-	if err := c.confirm(ctx, s); err != nil {
-		return step.Done(), err
+	if result, err := c.confirm(ctx, s); err != nil || result.Ends() {
+		return result, err
 	}
 	if err := c.engine.EnsureNetwork(ctx, identity.Network); err != nil {
 		return step.Done(), failed(err)

@@ -74,7 +74,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	declared.Concurrency = o.Concurrency
 	declared.Watches = []step.Watch{
 		step.Mapped(&clusterv1.Machine{}, watch.Infrastructure(node.Kind), watch.Bootstrapped()),
-		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.InfrastructureReady)),
+		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.Deleting, watch.InfrastructureReady)),
 		step.From(o.Events.Source(node.Kind, events.Lookup{All: c.all, Named: c.named})),
 		step.From(o.Jobs.Source()),
 		step.From(o.Clusters.Source(remote.Events{
@@ -163,22 +163,4 @@ func (c *Controller) owners(_ context.Context, s *scope) (step.Result, error) {
 		return step.Wait("owner references to a Machine and a Cluster"), nil
 	}
 	return step.Done(), nil
-}
-
-// confirm returns a stale error unless the object is up to date in what decides about the creation of a container. It costs a request,
-// which is only needed if an earlier attempt was interrupted, or had to wait for an image.
-func (c *Controller) confirm(ctx context.Context, s *scope) error {
-	if s.current {
-		return nil
-	}
-	hasNone := func(live, _ *dockerv1.DockerMachine) bool { return !node.Machine{Object: live}.HadContainer() }
-	outdated, err := step.Outdated(ctx, c.Live, step.Reread(s.obj, &dockerv1.DockerMachine{}, hasNone))
-	if err != nil {
-		return err
-	}
-	if outdated != "" {
-		return step.Stale("the cache does not show %s yet", outdated)
-	}
-	s.current = true
-	return nil
 }

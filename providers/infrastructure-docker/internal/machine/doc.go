@@ -18,4 +18,5 @@
 // A container is created at most once: it has a derived name, and is only created if the object is up to date and shows that it
 // had none before. A container that is removed by others after it was bootstrapped is reported, and not created again: its Node
 // and its etcd member cannot be recreated in the same place. Containers of others are never used or removed; see package identity.
+// Before a container is created or removed, the object and its Cluster are read from the API server: one that is paused is left alone.
 package machine

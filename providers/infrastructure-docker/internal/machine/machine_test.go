@@ -68,7 +68,7 @@ func TestWorker(t *testing.T) {
 	}
 	const metadata, status = "patch DockerMachine m", "patch DockerMachine/status m"
 	wantWrites := []string{metadata, status, metadata, status, "patch Node c-m", metadata, status}
-	if diff := cmp.Diff(wantWrites, w.Writes); diff != "" || !slices.Equal(w.LiveReads, []string{"get Secret data"}) {
+	if diff := cmp.Diff(wantWrites, w.Writes); diff != "" || !slices.Equal(w.LiveReads, []string{"get Cluster c", "get Secret data"}) {
 		t.Errorf("live reads %v, writes -want +got:\n%s", w.LiveReads, diff)
 	}
 	if got, want := w.changing(), []string{"EnsureNetwork kind", "Create c-m", "Exec c-m"}; !slices.Equal(got, want) {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,14 +58,7 @@ func identify(ctx context.Context, workload client.Writer, found *corev1.Node, i
 	after := found.DeepCopy()
 	after.Spec.ProviderID = id
 	after.Spec.Taints = slices.DeleteFunc(after.Spec.Taints, func(t corev1.Taint) bool { return t.Key == cloudProviderTaint })
-	if equality.Semantic.DeepEqual(found, after) {
-		return nil
-	}
-	patch := client.StrategicMergeFrom(found)
-	if len(found.Spec.Taints) != len(after.Spec.Taints) {
-		patch = client.StrategicMergeFrom(found, client.MergeFromWithOptimisticLock{})
-	}
-	if err := workload.Patch(ctx, after, patch); err != nil {
+	if err := remote.PatchNode(ctx, workload, found, after); err != nil {
 		return fmt.Errorf("setting the provider ID of Node %s: %w", found.Name, err)
 	}
 	return nil

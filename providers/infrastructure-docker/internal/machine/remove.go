@@ -31,6 +31,9 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 	if left := c.drains(s); left > 0 {
 		return step.WaitAtMost(left, "the load balancer not to forward to container "+s.Container()).WithConditions(deleting), nil
 	}
+	if result, err := c.confirm(ctx, s); err != nil || result.Ends() {
+		return result, err
+	}
 	names, err := c.containers(ctx, s)
 	for _, name := range names {
 		err = errors.Join(err, c.engine.Remove(ctx, name))

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
-	"sigs.k8s.io/cluster-api/sdk/crash"
 	"sigs.k8s.io/cluster-api/sdk/expansion"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 var patchTypes = []string{
@@ -92,7 +92,7 @@ func applyPatch(t types.PatchType, original, patch []byte, gvk schema.GroupVersi
 
 // mergeStrategically turns panics of the library, which some malformed patches cause, into errors.
 func mergeStrategically(original, patch []byte, typed runtime.Object) (patched []byte, err error) {
-	defer crash.Recover("applying a strategic merge patch", &err)
+	defer failsafe.Recover("applying a strategic merge patch", &err)
 	return strategicpatch.StrategicMergePatch(original, patch, typed)
 }
 

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
-	"sigs.k8s.io/cluster-api/sdk/crash"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 // version is the reported etcd version.
@@ -70,7 +70,7 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 	began := at.group.Now()
 	response, err := func() (response any, err error) {
 		// The call runs on a goroutine of gRPC, where a panic would crash the process.
-		defer crash.Recover(info.FullMethod, &err)
+		defer failsafe.Recover(info.FullMethod, &err)
 		if err := at.group.InjectFaults(ctx); err != nil {
 			return nil, status.Error(codes.Unavailable, err.Error())
 		}

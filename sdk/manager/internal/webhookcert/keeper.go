@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"sigs.k8s.io/cluster-api/sdk/refusal"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 // longestSleep limits how late a rotation is after the machine was suspended or its clock changed. Waking up without a
@@ -172,7 +172,7 @@ func (k *Keeper) save(ctx context.Context, secret *corev1.Secret, b bundle) erro
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("writing the webhook certificate to Secret %s: %w", k.secret, refusal.Redacted(err))
+		return fmt.Errorf("writing the webhook certificate to Secret %s: %w", k.secret, failsafe.Redacted(err))
 	}
 	k.log.Info("Wrote the webhook certificate", "Secret", k.secret, "CAs", len(b.trusted()),
 		"expires", b.serving.Leaf.NotAfter.Format(time.RFC3339))

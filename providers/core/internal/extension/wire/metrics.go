@@ -8,7 +8,7 @@ import (
 
 	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
-	"sigs.k8s.io/cluster-api/sdk/metric"
+	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
 // metrics count and time calls.
@@ -20,11 +20,11 @@ type metrics struct {
 // newMetrics returns the metrics of a registry, and registers them at the first call.
 func newMetrics(registry prometheus.Registerer) *metrics {
 	return &metrics{
-		total: metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		total: step.RegisterMetric(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "capi_runtime_sdk_requests_total",
 			Help: "Number of calls of runtime extensions, by HTTP status code and the status of the response.",
 		}, []string{"code", "host", "group", "version", "hook", "status"})),
-		duration: metric.Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: step.RegisterMetric(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "capi_runtime_sdk_request_duration_seconds",
 			Help:    "Duration of calls of runtime extensions.",
 			Buckets: []float64{.005, .025, .05, .1, .2, .4, .6, .8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60},

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
+	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
 // TestNothingToDo: Clusters and ClusterResourceSets in these states cost no request at all.
@@ -63,6 +64,47 @@ func TestNothingToDo(t *testing.T) {
 				t.Errorf("result = %+v", result)
 			}
 			if len(w.Writes)+len(w.LiveReads)+len(w.workloads["c"].Requests) > 0 {
+				t.Errorf("writes %v, reads %v, requests %v", w.Writes, w.LiveReads, w.workloads["c"].Requests)
+			}
+		})
+	}
+}
+
+// TestWatchFilter: with --watch-filter, both Cluster and ClusterResourceSet need its label.
+func TestWatchFilter(t *testing.T) {
+	for _, tc := range []struct {
+		reason       string
+		filter       watch.Filter
+		cluster, set string
+		want         []string
+	}{
+		{reason: "there is no filter", want: []string{"s ConfigMap/m=true"}},
+		{reason: "there is no filter, and both have a label", cluster: "a", set: "b", want: []string{"s ConfigMap/m=true"}},
+		{reason: "both have its label", filter: "a", cluster: "a", set: "a", want: []string{"s ConfigMap/m=true"}},
+		{reason: "the Cluster has no label", filter: "a", set: "a"},
+		{reason: "the Cluster has the label of another manager", filter: "a", cluster: "b", set: "a"},
+		{reason: "the ClusterResourceSet has no label", filter: "a", cluster: "a"},
+		{reason: "the ClusterResourceSet has the label of another manager", filter: "a", cluster: "a", set: "b"},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			labeled := func(obj client.Object, value string) {
+				labels := map[string]string{"cni": "ours"}
+				if value != "" {
+					labels[clusterv1.WatchLabel] = value
+				}
+				obj.SetLabels(labels)
+			}
+			c, s := cluster("c"), set("s", once, inConfigMap("m"))
+			labeled(c, tc.cluster)
+			labeled(s, tc.set)
+			w := newWorld(t, c, s, configMap("m", yaml("x")))
+			w.filter = tc.filter
+			w.restart()
+			w.run("c")
+			if diff := cmp.Diff(tc.want, w.state("c")); diff != "" {
+				t.Errorf("binding (-want +got):\n%s", diff)
+			}
+			if tc.want == nil && len(w.Writes)+len(w.LiveReads)+len(w.workloads["c"].Requests) > 0 {
 				t.Errorf("writes %v, reads %v, requests %v", w.Writes, w.LiveReads, w.workloads["c"].Requests)
 			}
 		})

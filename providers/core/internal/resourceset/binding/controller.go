@@ -27,7 +27,7 @@ type Workloads interface {
 type Options struct {
 	// Concurrency is how many Clusters are reconciled at the same time.
 	Concurrency int
-	// Filter selects the ClusterResourceSets that are applied. Clusters do not need the label.
+	// Filter selects the Clusters that are reconciled, and the ClusterResourceSets that are applied to them.
 	Filter   watch.Filter
 	Clusters *remote.Clusters
 	Contents *content.Reader
@@ -39,8 +39,6 @@ type Options struct {
 // Controller reconciles the bindings of Clusters.
 type Controller struct {
 	step.Clients
-	// sets selects the ClusterResourceSets of this manager.
-	sets      watch.Filter
 	workloads Workloads
 	contents  *content.Reader
 	ledger    *outcome.Ledger
@@ -51,8 +49,8 @@ type Controller struct {
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{
-		Clients: step.ClientsOf(mgr, "clusterresourcesetbinding-controller", ""),
-		sets:    o.Filter, workloads: o.Clusters, contents: o.Contents, ledger: o.Ledger,
+		Clients:   step.ClientsOf(mgr, "clusterresourcesetbinding-controller", o.Filter),
+		workloads: o.Clusters, contents: o.Contents, ledger: o.Ledger,
 	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency

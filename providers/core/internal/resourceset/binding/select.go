@@ -56,7 +56,7 @@ func (c *Controller) selecting(list *addonsv1.ClusterResourceSetList, cluster *c
 	for i := range list.Items {
 		set := &list.Items[i]
 		_, paused := set.Annotations[clusterv1.PausedAnnotation]
-		if c.sets.Selects(set) && !paused && set.DeletionTimestamp.IsZero() && Selects(set, cluster) &&
+		if c.Filter.Selects(set) && !paused && set.DeletionTimestamp.IsZero() && Selects(set, cluster) &&
 			controllerutil.ContainsFinalizer(set, addonsv1.ClusterResourceSetFinalizer) {
 			out = append(out, set)
 		}

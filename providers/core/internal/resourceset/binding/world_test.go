@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
+	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
 var build object.Builder
@@ -35,6 +36,8 @@ type world struct {
 	*Controller
 	reconcile func(cluster string) (ctrl.Result, error)
 	workloads map[string]*fakeapi.Workload
+	// filter is that of controllers that are started from now on.
+	filter watch.Filter
 }
 
 // newWorld returns a world with a controller and Cluster c, which is initialized and has a label, and its workload cluster.
@@ -57,6 +60,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 // restart replaces the controller by that of another process.
 func (w *world) restart() {
 	clients := w.ForController()
+	clients.Filter = w.filter
 	w.Controller = &Controller{
 		Clients: clients, workloads: w, contents: content.NewReader(clients.Client, clients.Live), ledger: outcome.NewLedger(),
 		pause: func(context.Context, time.Duration) error { return nil },

@@ -17,7 +17,7 @@ import (
 
 	distribution "sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/manifest"
-	"sigs.k8s.io/cluster-api/sdk/refusal"
+	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
 const (
@@ -144,7 +144,7 @@ func (s *Session) shown(err error) error {
 		var status apierrors.APIStatus
 		if errors.As(one, &status) {
 			s.silent = 0
-			return refusal.Redacted(one)
+			return failsafe.Redacted(one)
 		}
 		noMatch = noMatch && meta.IsNoMatchError(one)
 	}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology/memo"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 )
@@ -18,12 +18,12 @@ const maxClasses = 1024
 // It is safe for concurrent use.
 type Classes struct {
 	extension patches.Extension
-	compiled  *memo.Memo[compiledClass]
+	compiled  *classes.Memo[compiledClass]
 }
 
 // NewClasses returns Classes whose external patches are served by extension. If it is nil, external patches are errors.
 func NewClasses(extension patches.Extension) *Classes {
-	return &Classes{extension: extension, compiled: memo.New[compiledClass](maxClasses)}
+	return &Classes{extension: extension, compiled: classes.NewMemo[compiledClass](maxClasses)}
 }
 
 // compiledClass depends on the spec of a class and on its status.variables.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/internal/expression"
+	"sigs.k8s.io/cluster-api/sdk/expansion"
 )
 
 const (
@@ -28,8 +28,8 @@ func checkLimitsBelow(s *clusterv1.JSONSchemaProps, path *field.Path, depth int)
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("the schema is nested more than %d levels deep", maxDepth))}
 	}
 	var errs field.ErrorList
-	var tooBig *expression.TooBigError
-	if _, err := expression.Size(s.Pattern); errors.As(err, &tooBig) {
+	var tooBig *expansion.RegexpTooBigError
+	if _, err := expansion.RegexpSize(s.Pattern); errors.As(err, &tooBig) {
 		errs = append(errs, field.Invalid(path.Child("pattern"), field.OmitValueType{}, err.Error()))
 	}
 	if s.Items != nil {
@@ -84,7 +84,7 @@ func (e effort) of(value any, s *structuralschema.Structural) (steps float64) {
 func (e effort) size(pattern string) int64 {
 	known, ok := e.patterns[pattern]
 	if !ok {
-		known, _ = expression.Size(pattern) // 0 for an invalid expression: it matches nothing
+		known, _ = expansion.RegexpSize(pattern) // 0 for an invalid expression: it matches nothing
 		e.patterns[pattern] = known
 	}
 	return known

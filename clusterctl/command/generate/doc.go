@@ -1,0 +1,2 @@
+// Package generate has the commands of `clusterctl generate`, one file each.
+package generate

@@ -1,0 +1,109 @@
+package get
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+)
+
+var now = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func cluster(namespace, name, team string) *clusterv1.Cluster {
+	return &clusterv1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"team": team}, CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))},
+		Spec:       clusterv1.ClusterSpec{Topology: &clusterv1.Topology{Class: "quick", Version: "v1.31.0"}},
+		Status:     clusterv1.ClusterStatus{Phase: "Provisioning"},
+	}
+}
+
+func TestClusters(t *testing.T) {
+	scheme, err := management.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster("a", "one", "blue"), cluster("b", "two", "red")).Build()
+	const (
+		heading = "NAMESPACE   NAME   CLASS   VERSION   CONTROL PLANE   WORKERS   READY   AGE   ACTIVITY\n"
+		one     = "a           one    quick   v1.31.0   -               0/0       -       60m   waiting for infrastructure\n"
+		two     = "b           two    quick   v1.31.0   -               0/0       -       60m   waiting for infrastructure\n"
+	)
+	tests := []struct {
+		reason string
+		opts   ClustersOptions
+		want   string
+		err    string
+	}{
+		{reason: "the namespace of the kubeconfig", want: heading + one},
+		{reason: "another namespace", opts: ClustersOptions{Namespace: "b"}, want: heading + two},
+		{reason: "all namespaces", opts: ClustersOptions{AllNamespaces: true}, want: heading + one + two},
+		{reason: "a label", opts: ClustersOptions{AllNamespaces: true, Selector: "team=red"}, want: heading + two},
+		{
+			reason: "wide", opts: ClustersOptions{Output: "wide"},
+			want: "NAMESPACE   NAME   CLASS   VERSION   CONTROL PLANE   WORKERS   READY   AGE   PHASE          INFRASTRUCTURE   CONTROL PLANE KIND   ENDPOINT   ACTIVITY\n" +
+				"a           one    quick   v1.31.0   -               0/0       -       60m   Provisioning   -                -                    -          waiting for infrastructure\n",
+		},
+		{
+			reason: "YAML", opts: ClustersOptions{Output: "yaml"},
+			want: "items:\n- activity: waiting for infrastructure\n  class: quick\n  created: \"2030-01-02T11:00:00Z\"\n  name: one\n  namespace: a\n" +
+				"  phase: Provisioning\n  version: v1.31.0\n  workers:\n    desired: 0\n    ready: 0\n    updated: 0\n",
+		},
+		{reason: "nothing, in JSON, is an empty list", opts: ClustersOptions{Namespace: "none", Output: "json"}, want: "{\n  \"items\": []\n}\n"},
+		{reason: "nothing in a table is a message", opts: ClustersOptions{Namespace: "none"}, err: "No workload clusters found in namespace none\n"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			streams, buffers := iostreams.Test()
+			tc.opts.IO, tc.opts.Clock = streams, clocktesting.NewFakePassiveClock(now)
+			tc.opts.Connect = func(management.Kubeconfig) (*management.Cluster, error) {
+				return &management.Cluster{Client: c, Namespace: "a"}, nil
+			}
+			if err := runClusters(t.Context(), &tc.opts); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, strings.ReplaceAll(buffers.Out.String(), "    \n", "\n")); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.err, buffers.Err.String()); diff != "" {
+				t.Errorf("messages (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestClustersMistakes(t *testing.T) {
+	tests := []struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		{"a name", []string{"c1"}, "expected no arguments, got c1: to see one cluster, run `clusterctl describe cluster c1`"},
+		{"an unknown format", []string{"-o", "table"}, `--output "table" is not supported: use wide, json or yaml`},
+		{"one namespace and all", []string{"-A", "-n", "ns"}, "[all-namespaces namespace]"},
+		{"an unknown flag", []string{"--all"}, "unknown flag: --all"},
+		{"an invalid selector", []string{"-l", "a in b"}, `--selector "a in b" is invalid`},
+	}
+	for _, tc := range tests {
+		t.Run(tc.reason, func(t *testing.T) {
+			streams, _ := iostreams.Test()
+			f := factory.New(streams, func(string) (string, bool) { return "", false }, nil)
+			cmd := NewClusters(f, nil)
+			cmd.SetArgs(tc.args)
+			cmd.SetOut(streams.Out)
+			cmd.SetErr(streams.Err)
+			if err := cmd.ExecuteContext(context.Background()); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,159 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/operator"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/certmanager"
+	"sigs.k8s.io/cluster-api/packages/choose"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+)
+
+// PlanOptions are the inputs of the command.
+type PlanOptions struct {
+	IO         *iostreams.Streams
+	Catalog    func(context.Context) (*catalog.Catalog, error)
+	Connect    func(management.Kubeconfig) (*management.Cluster, error)
+	Kubeconfig management.Kubeconfig
+}
+
+// NewPlan returns the command. runF, if not nil, is run instead.
+func NewPlan(f *factory.Factory, runF func(context.Context, *PlanOptions) error) *cobra.Command {
+	opts := &PlanOptions{IO: f.IO, Catalog: f.Catalog, Connect: f.Connect}
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Provide a list of recommended target versions for upgrading Cluster API providers in a management cluster",
+		Long: `List, for each contract, the latest versions that the providers of a management cluster can be upgraded to.
+
+Pre-releases are not proposed. Nothing is changed.`,
+		Example: `  # Show the versions that the providers can be upgraded to
+  clusterctl upgrade plan`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return runPlan(cmd.Context(), opts)
+		},
+	}
+	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
+	return cmd
+}
+
+func runPlan(ctx context.Context, opts *PlanOptions) error {
+	all, err := opts.Catalog(ctx)
+	if err != nil {
+		return err
+	}
+	m, err := opts.Connect(opts.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	if err := m.CheckContract(ctx); err != nil {
+		return err
+	}
+	opts.IO.Infof("Checking cert-manager version...")
+	version, err := certmanager.Installed(ctx, m.Client)
+	if err != nil {
+		return err
+	}
+	opts.IO.Infof("Checking new release availability...")
+	installed, err := inventory.Read(ctx, m.Client)
+	if err != nil {
+		return err
+	}
+	releases, err := choose.ReadReleases(ctx, all, installed)
+	if err != nil {
+		return err
+	}
+	plans, err := choose.ContractPlans(installed, releases)
+	if err != nil {
+		return err
+	}
+	declared, err := inventory.ReadDeclared(ctx, m.Client)
+	if err != nil {
+		return err
+	}
+	printCertManager(opts.IO.Out, version, all.Config.CertManager.Version)
+	if err := printOperator(ctx, opts, m, all); err != nil {
+		return err
+	}
+	for _, p := range plans {
+		if err := printPlan(opts.IO.Out, p, len(declared) > 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printOperator prints whether the operator can be upgraded, if there is one.
+func printOperator(ctx context.Context, opts *PlanOptions, m *management.Cluster, all *catalog.Catalog) error {
+	have, err := operator.Find(ctx, m.Client)
+	if err != nil || have == nil {
+		return err
+	}
+	next, err := operator.Next(ctx, all, have, "")
+	switch {
+	case err != nil:
+		return err
+	case next == nil:
+		fmt.Fprintf(opts.IO.Out, "The operator %s is already up to date\n", have.Version)
+	default:
+		fmt.Fprintf(opts.IO.Out, "The operator can be upgraded from %s to %s:\n\n   clusterctl upgrade operator\n", have.Version, next.Version)
+	}
+	return nil
+}
+
+// printCertManager prints what happens to a cert-manager that clusterctl manages; installed is "" if there is none.
+func printCertManager(w io.Writer, installed, wanted string) {
+	switch {
+	case installed == "":
+	case certmanager.Outdated(installed, wanted):
+		fmt.Fprintf(w, "Cert-Manager will be upgraded from %q to %q\n", installed, wanted)
+	default:
+		fmt.Fprintln(w, "Cert-Manager is already up to date")
+	}
+}
+
+// printPlan prints a plan. With declared, the command that changes the objects of the operator is proposed.
+func printPlan(out io.Writer, p choose.ContractPlan, declared bool) error {
+	command := "clusterctl upgrade apply"
+	if declared {
+		command = "clusterctl operator upgrade apply"
+	}
+	fmt.Fprintf(out, "\nManagement group: %s/%s, latest release available for the %s API Version of Cluster API (contract):\n\n",
+		p.Core.Namespace, p.Core.Name, p.Contract)
+	w := tabwriter.NewWriter(out, 10, 4, 3, ' ', 0)
+	fmt.Fprintln(w, "NAME\tNAMESPACE\tTYPE\tCURRENT VERSION\tNEXT VERSION")
+	for _, item := range p.Items {
+		next := item.Next
+		if next == "" {
+			next = "Already up to date"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", item.Installed.Name, item.Installed.Namespace, item.Installed.Type, item.Installed.Version, next)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	switch {
+	case p.UpToDate():
+		fmt.Fprintf(out, "\nYou are already up to date!\n")
+	case p.Contract != packages.Contract:
+		fmt.Fprintf(out, "\nThe current version of clusterctl could not upgrade to %s contract (only %s supported).\n",
+			p.Contract, packages.Contract)
+	default:
+		fmt.Fprintf(out, "\nYou can now apply the upgrade by executing the following command:\n\n   %s --contract %s\n", command, p.Contract)
+	}
+	return nil
+}

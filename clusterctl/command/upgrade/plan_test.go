@@ -1,0 +1,73 @@
+package upgrade
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/packages/choose"
+)
+
+func TestPrintPlan(t *testing.T) {
+	core := clusterctlv1.Provider{ObjectMeta: metav1.ObjectMeta{Name: "cluster-api", Namespace: "capi-system"}, Type: "CoreProvider", Version: "v1.0.0"}
+	heading := func(contract string) string {
+		return "\nManagement group: capi-system/cluster-api, latest release available for the " + contract + " API Version of Cluster API (contract):\n\n"
+	}
+	tests := map[string]struct {
+		reason         string
+		contract, next string
+		want           string
+	}{
+		"Newer": {
+			reason: "The command to run next is printed.", contract: "v1beta1", next: "v1.1.0",
+			want: heading("v1beta1") + "NAME          NAMESPACE     TYPE           CURRENT VERSION   NEXT VERSION\n" +
+				"cluster-api   capi-system   CoreProvider   v1.0.0            v1.1.0\n\n" +
+				"You can now apply the upgrade by executing the following command:\n\n   clusterctl upgrade apply --contract v1beta1\n",
+		},
+		"UpToDate": {
+			reason: "There is nothing to do.", contract: "v1beta1",
+			want: heading("v1beta1") + "NAME          NAMESPACE     TYPE           CURRENT VERSION   NEXT VERSION\n" +
+				"cluster-api   capi-system   CoreProvider   v1.0.0            Already up to date\n\nYou are already up to date!\n",
+		},
+		"OtherContract": {
+			reason: "No command upgrades to another contract.", contract: "v1beta2", next: "v2.0.0",
+			want: heading("v1beta2") + "NAME          NAMESPACE     TYPE           CURRENT VERSION   NEXT VERSION\n" +
+				"cluster-api   capi-system   CoreProvider   v1.0.0            v2.0.0\n\n" +
+				"The current version of clusterctl could not upgrade to v1beta2 contract (only v1beta1 supported).\n",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			p := choose.ContractPlan{Contract: tc.contract, Core: core, Items: []choose.ContractItem{{Installed: core, Next: tc.next}}}
+			if err := printPlan(&out, p, false); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestPrintCertManager(t *testing.T) {
+	tests := map[string]struct{ reason, installed, wanted, want string }{
+		"None":    {reason: "A cert-manager of others is not mentioned.", wanted: "v1.14.4"},
+		"Older":   {reason: "An older one is upgraded.", installed: "v0.11.0", wanted: "v1.14.4", want: "Cert-Manager will be upgraded from \"v0.11.0\" to \"v1.14.4\"\n"},
+		"Same":    {reason: "The same one stays.", installed: "v1.14.4", wanted: "v1.14.4", want: "Cert-Manager is already up to date\n"},
+		"Newer":   {reason: "A newer one stays.", installed: "v1.15.0", wanted: "v1.14.4", want: "Cert-Manager is already up to date\n"},
+		"Rebuilt": {reason: "Another build of the same version replaces it.", installed: "v1.14.4+a", wanted: "v1.14.4+b", want: "Cert-Manager will be upgraded from \"v1.14.4+a\" to \"v1.14.4+b\"\n"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			printCertManager(&out, tc.installed, tc.wanted)
+			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package machineset
+
+import (
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+)
+
+// Tally holds numbers of Machines of a MachineSet. Machines that are being deleted count only in Deleting. The controller of
+// MachineDeployments counts, too, with Machines from the cache or from the API server: the counters of a status may be outdated.
+type Tally struct {
+	Replicas, Ready, Available int32
+	// Deleting is the number of Machines that are being deleted.
+	Deleting int32
+	// NextAvailable is the time until the next ready Machine becomes available; zero if there is none.
+	NextAvailable time.Duration
+}
+
+// Add counts a Machine. A Machine is available once it has been ready for minReady.
+func (t *Tally) Add(m *clusterv1.Machine, minReady time.Duration, now time.Time) {
+	if !m.DeletionTimestamp.IsZero() {
+		t.Deleting++
+		return
+	}
+	t.Replicas++
+	if !isReady(m) {
+		return
+	}
+	t.Ready++
+	remaining := untilAvailable(m, minReady, now)
+	if remaining <= 0 {
+		t.Available++
+	} else if t.NextAvailable == 0 || remaining < t.NextAvailable {
+		t.NextAvailable = remaining
+	}
+}
+
+// isReady reports whether a Machine's Node is healthy, according to the Machine's conditions.
+func isReady(m *clusterv1.Machine) bool {
+	return m.Status.NodeRef != nil && condition.IsTrue(m, clusterv1.MachineNodeHealthyCondition)
+}
+
+func untilAvailable(m *clusterv1.Machine, minReady time.Duration, now time.Time) time.Duration {
+	if minReady <= 0 {
+		return 0
+	}
+	since := condition.Get(m, clusterv1.MachineNodeHealthyCondition).LastTransitionTime.Time
+	return since.Add(minReady).Sub(now)
+}
+
+// MinReady returns how long a Machine of a MachineSet must be ready before it is available.
+func MinReady(set *clusterv1.MachineSet) time.Duration {
+	return time.Duration(set.Spec.MinReadySeconds) * time.Second
+}

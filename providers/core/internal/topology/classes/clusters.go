@@ -1,0 +1,48 @@
+package classes
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// classIndex is the index of Clusters by the name of their class.
+const classIndex = "spec.topology.class"
+
+// Index adds the index that Clusters requires. It must be called once per cache, before the cache starts.
+func Index(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &clusterv1.Cluster{}, classIndex, ClassOf); err != nil {
+		return fmt.Errorf("indexing Clusters by class: %w", err)
+	}
+	return nil
+}
+
+// IndexName returns the name of the index, for builders of fake clients, which require it together with ClassOf.
+func IndexName() string { return classIndex }
+
+// ClassOf returns the name of a Cluster's class. It is an index function.
+func ClassOf(obj client.Object) []string {
+	cluster, ok := obj.(*clusterv1.Cluster)
+	if !ok || cluster.Spec.Topology == nil || cluster.Spec.Topology.Class == "" {
+		return nil
+	}
+	return []string{cluster.Spec.Topology.Class}
+}
+
+// Of selects the Clusters that use a class, from a cache that is indexed with Index.
+func Of(class client.ObjectKey) []client.ListOption {
+	return []client.ListOption{client.InNamespace(class.Namespace), client.MatchingFields{classIndex: class.Name}}
+}
+
+// Clusters returns the Clusters that use a class. The reader must be indexed with Index.
+func Clusters(ctx context.Context, reader client.Reader, class client.ObjectKey) ([]clusterv1.Cluster, error) {
+	list := &clusterv1.ClusterList{}
+	err := reader.List(ctx, list, Of(class)...)
+	if err != nil {
+		return nil, fmt.Errorf("listing the Clusters of ClusterClass %s: %w", class, err)
+	}
+	return list.Items, nil
+}
