@@ -44,7 +44,7 @@ func TestBusy(t *testing.T) {
 		take(t, turns, other, nil, 0)                             // Of another server.
 		take(t, turns, first, turn.ErrBusy, 800*time.Millisecond) // The oldest call has taken a second.
 		take(t, turns, second, turn.ErrBusy, 0)
-		take(t, turns, changed, nil, 0) // Nobody knows yet how its server is.
+		take(t, turns, changed, nil, 0) // The state of its server is unknown.
 		third.End(nil)
 	})
 }
@@ -70,7 +70,7 @@ func TestTimeouts(t *testing.T) {
 		take(t, turns, second, nil, 0).End(nil) // Another handler has its own timeout.
 		take(t, turns, changed, nil, 0).End(nil)
 
-		take(t, turns, first, nil, 0).End(errTimedOut) // The former version is unknown now.
+		take(t, turns, first, nil, 0).End(errTimedOut) // The previous version is unknown now.
 		time.Sleep(turn.Pause)
 		probe := take(t, turns, first, nil, 0)
 		take(t, turns, first, errTimedOut, 0) // One call at a time finds out.
@@ -98,7 +98,7 @@ func TestOthersAreNotDelayed(t *testing.T) {
 		for range workers {
 			group.Go(func() {
 				for n := range queue {
-					if n%5 == 4 { // It calls nobody.
+					if n%5 == 4 { // It makes no call.
 						last.Store(int64(time.Since(begun)))
 					} else if taken, err := turns.Take(t.Context(), first); err == nil {
 						time.Sleep(timeout)
