@@ -87,7 +87,7 @@ func (m *Mover) FromDirectory(ctx context.Context) error {
 	return m.resumeCreated(ctx, copier, g)
 }
 
-// resumeCreated resumes what was paused when the directory was written, unless it has been paused or moved by others since.
+// resumeCreated resumes what was paused when the directory was written, unless another client has paused or moved it since.
 func (m *Mover) resumeCreated(ctx context.Context, copier *transfer.Copier, g *graph.Graph) error {
 	byMove := map[string][]*graph.Node{}
 	for _, n := range g.Nodes {

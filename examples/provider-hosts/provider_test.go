@@ -404,7 +404,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// A Host that is claimed stays until it is released, whoever deletes it.
+// A Host that is claimed stays until it is released, even if it is deleted.
 func TestDeleteHost(t *testing.T) {
 	w := newWorld(t)
 	w.host("h", nil)

@@ -346,7 +346,7 @@ func TestBusyPool(t *testing.T) {
 	if got, want := state(w.read("a")), "False PoolBusy Waiting for the IPAddresses of 2048 other IPAddressClaims of InClusterIPPool p to be created"; got != want {
 		t.Errorf("condition = %q, want %q", got, want)
 	}
-	w.settle(w.processes[0]) // The other claims do not exist any more.
+	w.settle(w.processes[0]) // The other claims no longer exist.
 	if diff := cmp.Diff([]string{"a=10.0.0.1"}, w.allocated()); diff != "" {
 		t.Errorf("allocated (-want +got):\n%s", diff)
 	}

@@ -190,7 +190,7 @@ func TestRevertedReservations(t *testing.T) {
 		t.Error("the process did not write reservations")
 	}
 	if diff := cmp.Diff(before, *w.pool().Status.Reservations); diff != "" {
-		t.Errorf("reservations of before were written (-want +got):\n%s", diff)
+		t.Errorf("outdated reservations were written (-want +got):\n%s", diff)
 	}
 	w.Before = nil
 	w.settle(p)

@@ -160,7 +160,7 @@ func TestMirror(t *testing.T) {
 			want:     condition.True(infra),
 		},
 		"FallbackNotReady": {
-			reason:   "a source without Ready that is not ready is waited for, which is no more than an info",
+			reason:   "a source without Ready that is not ready is waited for, which is only an info",
 			source:   machine(condition.True(boot)),
 			fallback: condition.Fallback(false, "Waiting"),
 			want:     clusterv1.Condition{Type: infra, Status: corev1.ConditionFalse, Severity: info, Reason: "Waiting"},

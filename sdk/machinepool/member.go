@@ -130,7 +130,7 @@ func (s *scope[P, M]) frozen() bool {
 	return s.managedExternally() && s.given() == nil && (created || len(s.members) > 0)
 }
 
-// replicas returns how many machines the pool must have: those that it has, if others create and delete them.
+// replicas returns how many machines the pool must have: those that it has, if the infrastructure creates and deletes them.
 func (s *scope[P, M]) replicas() int {
 	if s.frozen() {
 		return len(slices.DeleteFunc(slices.Clone(s.members), Member[M].deleting))

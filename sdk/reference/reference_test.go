@@ -169,7 +169,7 @@ func TestOwn(t *testing.T) {
 			obj:  thing("one", map[string]string{"cluster.x-k8s.io/cluster-name": "green"}, mine),
 			want: thing("one", ours, mine),
 		},
-		"Former": {
+		"Previous": {
 			reason: "a previous controller is replaced", obj: thing("one", ours, set), previous: []string{"MachineSet"}, wantPatches: 1,
 			want: thing("one", ours, mine),
 		},
@@ -241,7 +241,7 @@ func TestRequests(t *testing.T) {
 			"every reference of the object counts", config,
 			[]reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: "default", Name: "b"}}},
 		},
-		"Nobody": {"an object without references triggers no reconcile", thing("three", nil), nil},
+		"Unreferenced": {"an object without references triggers no reconcile", thing("three", nil), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, w.follow.Requests(t.Context(), c.obj)); diff != "" {

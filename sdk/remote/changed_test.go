@@ -25,7 +25,7 @@ func TestAChangedKubeconfigIsNoticed(t *testing.T) {
 		begun func(w *world)
 	}{
 		"Connected": {
-			"the credentials of a connection that stands are not those of the Secret any more",
+			"the credentials of a connection that stands are no longer those of the Secret",
 			func(t *testing.T) []byte { return newAPI(t, serving).kubeconfig(t) },
 			func(w *world) { w.await("connection blue") },
 		},
@@ -66,7 +66,7 @@ func TestAChangedKubeconfigIsNoticed(t *testing.T) {
 			w.clusters.mu.Unlock()
 
 			server := newAPI(t, serving)
-			former := secret.DeepCopy()
+			cached := secret.DeepCopy()
 			secret.Data[pki.KubeconfigKey] = server.kubeconfig(t)
 			if c.kubeconfig == nil {
 				if err := w.management.Create(t.Context(), secret); err != nil {
@@ -77,7 +77,7 @@ func TestAChangedKubeconfigIsNoticed(t *testing.T) {
 				if err := w.management.Update(t.Context(), secret); err != nil {
 					t.Fatal(err)
 				}
-				secrets.OnUpdate(former, secret)
+				secrets.OnUpdate(cached, secret)
 			}
 			w.await("connection blue")
 			if diff := cmp.Diff(server.URL, w.connected(blue).Config.Host); diff != "" {

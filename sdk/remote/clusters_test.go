@@ -243,7 +243,7 @@ func TestConnectionRefused(t *testing.T) {
 	w.lost(blue)
 }
 
-// A server may keep its connections open and not send anything any more.
+// A server may keep its connections open and send nothing.
 func TestSilentWatches(t *testing.T) {
 	server := newAPI(t, serving, node("n1", "fake://1", "1"))
 	w := newWorld(t)
@@ -344,7 +344,7 @@ func TestStop(t *testing.T) {
 		t.Error("the connection outlives the manager")
 	}
 	if _, err := w.clusters.Get(t.Context(), blue); !IsNotConnected(err) {
-		t.Errorf("got %v, want that nothing is connected any more", err)
+		t.Errorf("got %v, want no connection", err)
 	}
 }
 
@@ -372,19 +372,19 @@ func TestBrokenKubeconfigIsNotQuoted(t *testing.T) {
 	}
 }
 
-// A former leader must not change workload clusters, either.
+// A previous leader must not change workload clusters, either.
 func TestFormerLeader(t *testing.T) {
-	former := errors.New("not the leader any more")
+	lost := errors.New("no longer the leader")
 	server := newAPI(t, serving)
 	w := newWorld(t)
-	w.clusters.options.CheckLeader = func() error { return former }
+	w.clusters.options.CheckLeader = func() error { return lost }
 	w.listen()
 	w.secret(blue, server.kubeconfig(t))
 	cluster := w.connected(blue)
 	for method, refused := range map[string]bool{
 		http.MethodGet: false, http.MethodHead: false, http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true, http.MethodDelete: true,
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), method, cluster.Config.Host+"/former/"+method, strings.NewReader("{}"))
+		r, err := http.NewRequestWithContext(t.Context(), method, cluster.Config.Host+"/previous/"+method, strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -392,10 +392,10 @@ func TestFormerLeader(t *testing.T) {
 		if err == nil {
 			_ = response.Body.Close()
 		}
-		if errors.Is(err, former) != refused || !refused && err != nil {
+		if errors.Is(err, lost) != refused || !refused && err != nil {
 			t.Errorf("%s: %v, refused should be %t", method, err, refused)
 		}
-		if arrived := len(server.asked("/former/" + method)); (arrived > 0) == refused {
+		if arrived := len(server.asked("/previous/" + method)); (arrived > 0) == refused {
 			t.Errorf("%s arrived %d times, refused should be %t", method, arrived, refused)
 		}
 	}

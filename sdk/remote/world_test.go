@@ -70,10 +70,10 @@ func (p *pauses) After(d time.Duration) <-chan time.Time {
 	return p.end
 }
 
-// NewTimer implements clock.Clock. Nobody pauses before listing again.
+// NewTimer implements clock.Clock. There is no pause before listing again.
 func (p *pauses) NewTimer(time.Duration) clock.Timer { return p.RealClock.NewTimer(0) }
 
-// next returns how long the next pause is to be, once it has begun.
+// next returns how long the next pause takes, once it has begun.
 func (p *pauses) next(t *testing.T) time.Duration {
 	t.Helper()
 	select {

@@ -224,7 +224,7 @@ func TestAFailedDryRunIsAnError(t *testing.T) {
 	}{
 		"Forbidden":  {"no permission, a quota, or a policy that forbids writes for a while", apierrors.NewForbidden(runtimeschema.GroupResource{}, "m", errors.New("maintenance"))},
 		"BadRequest": {"a webhook that does not understand the request", apierrors.NewBadRequest("what?")},
-		"Timeout":    {"a webhook that does not answer", apierrors.NewTimeoutError("webhook", 1)},
+		"Timeout":    {"a webhook that does not respond", apierrors.NewTimeoutError("webhook", 1)},
 		"Internal":   {"a webhook that is not running", apierrors.NewInternalError(errors.New("failed calling webhook"))},
 		"TooMany":    {"an API server with too much to do", apierrors.NewTooManyRequests("later", 1)},
 		"Conflict":   {"another client wrote it at the same time", apierrors.NewConflict(runtimeschema.GroupResource{}, "m", errors.New("changed"))},

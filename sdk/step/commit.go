@@ -168,7 +168,7 @@ func (c *commit[T]) Checkpoint(ctx context.Context) error {
 // accept evaluates the response to a write of metadata and spec, because other clients may have written the object since it was
 // read. If the spec is what the steps worked on, its generation was observed: otherwise each of our own changes would need a
 // second status write. If metadata and spec are as in memory, later patches with lists require the version of the response. If
-// not, they still require the previous version and fail with a conflict, instead of reverting changes by others.
+// not, they still require the previous version and fail with a conflict, instead of reverting changes by other clients.
 func (c *commit[T]) accept(response T, sent document) error {
 	is, err := withoutStatus(response)
 	if err != nil {

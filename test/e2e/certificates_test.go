@@ -64,7 +64,7 @@ func TestCertificates(t *testing.T) {
 	var second clusterv1.Machine
 	c.Eventually("the Machine is replaced", journey.Ready, journey.ControlPlanes(1), c.WorkloadMatches, func(p *journey.Snapshot) error {
 		if second = p.ControlPlane()[0]; second.UID == first.UID || second.Status.CertificatesExpiryDate == nil {
-			return fmt.Errorf("Machine %s is not replaced, or its expiry is not known", first.Name)
+			return fmt.Errorf("Machine %s is not replaced, or its expiry is unknown", first.Name)
 		}
 		return nil
 	})

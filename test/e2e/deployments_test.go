@@ -259,7 +259,7 @@ func (m *management) answered() {
 				err = json.Unmarshal(raw, &answer)
 			}
 			if err != nil || answer.Response.UID != "1" {
-				m.t.Errorf("Pod %s does not answer at %s: %v %s", p.Name, path, err, raw)
+				m.t.Errorf("Pod %s does not respond at %s: %v %s", p.Name, path, err, raw)
 			}
 		}
 	}

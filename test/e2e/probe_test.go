@@ -168,7 +168,7 @@ func (e *etcd) writeTo(ctx context.Context, node string) error {
 }
 
 // application probes the web server of testdata/application.yaml as a load balancer does: at each worker in turn, and at the
-// next one if one does not answer.
+// next one if one does not respond.
 func application(t *testing.T, c *journey.Subject) *probe {
 	t.Helper()
 	h := &http.Client{Timeout: patience / 3, Transport: &http.Transport{DisableKeepAlives: true}}

@@ -61,7 +61,7 @@ func bookListing(t *testing.T) string {
 	return ""
 }
 
-// buildOutside builds a program in a module that requires Cluster API, and replaces nothing but the root module. Nothing is downloaded.
+// buildOutside builds a program in a module that requires Cluster API, and replaces only the root module. Nothing is downloaded.
 func buildOutside(t *testing.T, root, source string) (program string) {
 	t.Helper()
 	dir := t.TempDir()

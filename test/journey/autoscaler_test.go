@@ -240,7 +240,7 @@ func TestAutoscalerOfAMachinePool(t *testing.T) {
 		}
 		return nil
 	})
-	c.Eventually("the pool is no node group any more", func(*Snapshot) error {
+	c.Eventually("the pool is no longer a node group", func(*Snapshot) error {
 		if _, err := a.group(name); err == nil {
 			return fmt.Errorf("the autoscaler still has node group %s", name)
 		}

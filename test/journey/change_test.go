@@ -183,7 +183,7 @@ func TestClusterIsRebased(t *testing.T) {
 		c.Eventually("the workers are replaced by those of the new class", Ready, ControlPlanes(1), Workers(2), NewMachines((*Snapshot).Workers, before), c.WorkloadMatches)
 		still()
 		if err := c.Client.Delete(t.Context(), &clusterv1.ClusterClass{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.class}}); err != nil {
-			t.Errorf("deleting the class, which is not in use any more: %v", err)
+			t.Errorf("deleting the class, which is no longer in use: %v", err)
 		}
 		// The garbage collector deletes the template that only the class used.
 		gone := []string{"clusterclasses/" + c.class, "kubeadmconfigtemplates/" + c.bootstrap}

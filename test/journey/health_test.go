@@ -150,7 +150,7 @@ func kept(machines ...clusterv1.Machine) Condition {
 	}
 }
 
-// unmarked is true when the checks of all Machines succeed, and none is to be remediated.
+// unmarked is true when the checks of all Machines succeed, and none needs remediation.
 func unmarked(p *Snapshot) error {
 	for i := range p.Machines.Items {
 		m := &p.Machines.Items[i]
@@ -204,7 +204,7 @@ func TestDeadZone(t *testing.T) {
 	c.Gone()
 }
 
-// TestUnreachableWorkloadCluster checks that nothing is remediated while the workload API server does not answer, and that what is
+// TestUnreachableWorkloadCluster checks that nothing is remediated while the workload API server does not respond, and that what is
 // still dead afterwards is.
 func TestUnreachableWorkloadCluster(t *testing.T) {
 	t.Parallel()

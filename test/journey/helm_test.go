@@ -58,7 +58,7 @@ func (h *helmCluster) oldChart() string {
 	file := filepath.Join(chart, "templates", "customresourcedefinition", "coreproviders.operator.cluster.x-k8s.io.yaml")
 	text, err := os.ReadFile(file)
 	testenv.Must(h.t, err)
-	testenv.Must(h.t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "name: InstalledVersion", "name: Old")), 0o600))
+	testenv.Must(h.t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "name: InstalledVersion", "name: OldVersion")), 0o600))
 	return chart
 }
 
@@ -108,7 +108,7 @@ func TestHelm(t *testing.T) {
 		"--set", "ipam.in-cluster.fetchConfig.url="+filepath.Join(filepath.Dir(h.tools.config), "ipam-in-cluster", "latest", "ipam-components.yaml"))
 	h.wait("condition=Ready", "capi-ipam-in-cluster-system", "ipamprovider/in-cluster")
 	h.argument("a value is changed", `"--v=4"`, true)
-	if columns := h.kubectl("", "get", "coreproviders", "-A"); !strings.Contains(columns, "INSTALLEDVERSION") || strings.Contains(columns, "FORMER") {
+	if columns := h.kubectl("", "get", "coreproviders", "-A"); !strings.Contains(columns, "INSTALLEDVERSION") || strings.Contains(columns, "OLDVERSION") {
 		t.Errorf("the definition is not upgraded: %s", columns)
 	}
 	own := h.kubectl("", "get", "deployment", "-n", "capi-operator-system", "-o", "jsonpath={.items[0].spec.template.spec.containers[0].args}")

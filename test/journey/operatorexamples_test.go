@@ -317,7 +317,7 @@ func (e example) works(o *operatorCluster, c client.Client) {
 	raw, err := json.Marshal(d.Spec)
 	testenv.Must(o.t, err)
 	o.says(string(raw), e.deployment...)
-	// The image is not there, and that is said, too.
+	// The image does not exist, which the condition reports, too.
 	waitForCondition(o.t, c, e.kind, e.namespace, e.name, "Ready", "False MinimumReplicasUnavailable: Waiting for Deployment "+d.Name+" to be available")
 }
 

@@ -107,7 +107,7 @@ func clusterChanges() []randomChange {
 			p.deployment(random).Metadata.Annotations = map[string]string{clusterv1.ClusterTopologyDeferUpgradeAnnotation: ""}
 			p.cluster.Spec.Topology.Version = fmt.Sprint("v1.30.", p.i+6)
 		}},
-		{"the version, and no MachineDeployment is deferred any more", func(p *proposal, _ *Subject, _ *rand.Rand) {
+		{"the version, and no MachineDeployment is deferred", func(p *proposal, _ *Subject, _ *rand.Rand) {
 			for i := range p.workers().MachineDeployments {
 				p.workers().MachineDeployments[i].Metadata.Annotations = nil
 			}

@@ -236,7 +236,7 @@ func (w *World) definitionsAreOurs() {
 	}
 }
 
-// nothingIsInjected checks that no object is annotated for cert-manager any more.
+// nothingIsInjected checks that no object is annotated for cert-manager.
 func (w *World) nothingIsInjected(objects []*unstructured.Unstructured) {
 	w.t.Helper()
 	for _, o := range objects {

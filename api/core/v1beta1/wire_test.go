@@ -20,7 +20,7 @@ func TestEmptyObjectsOnTheWire(t *testing.T) {
 		want   string
 	}{
 		"Cluster": {
-			reason: "an endpoint that is not known yet is written as zeroes",
+			reason: "an endpoint that is not yet known is written as zeroes",
 			object: Cluster{},
 			want: `{"metadata":{},"spec":{"controlPlaneEndpoint":{"host":"","port":0}},
 				"status":{"infrastructureReady":false,"controlPlaneReady":false}}`,

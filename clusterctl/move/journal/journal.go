@@ -40,7 +40,7 @@ type Entry struct {
 	ID string
 	// Source and Target are the UIDs of the namespace kube-system of both clusters, or the path of a directory.
 	Source, Target string
-	// SourceHost and TargetHost are the URLs of the API servers, for people.
+	// SourceHost and TargetHost are the URLs of the API servers, for users.
 	SourceHost, TargetHost string
 	Phase                  Phase
 	// Created is when the API server created the record; it is not written.

@@ -182,7 +182,7 @@ func start(t *testing.T, handlers ...server.ExtensionHandler) (*server.Server, *
 	t.Cleanup(client.CloseIdleConnections)
 	for deadline := time.Now().Add(time.Minute); s.Healthy(nil) != nil; {
 		if time.Now().After(deadline) {
-			t.Fatalf("the server does not answer: %v", s.Healthy(nil))
+			t.Fatalf("the server does not respond: %v", s.Healthy(nil))
 		}
 	}
 	return s, client, "https://127.0.0.1:" + strconv.Itoa(port)

@@ -86,7 +86,7 @@ func Snapshot(o *unstructured.Unstructured) unstructured.Unstructured {
 	return *out
 }
 
-// ForCreation returns the object to create: without the addresses that a recorded Service had, which others may have by now.
+// ForCreation returns the object to create: without the addresses that a recorded Service had, which other Services may have by now.
 func ForCreation(desired *unstructured.Unstructured) *unstructured.Unstructured {
 	out := Normal(desired)
 	if out.GetKind() == "Service" && hasClusterIP(out) {
@@ -121,7 +121,7 @@ func MustRecreate(live, desired *unstructured.Unstructured) bool {
 	return false
 }
 
-// keepMetadata copies what others own. Without the UID, an object that was deleted and created again meanwhile would be
+// keepMetadata copies what other clients own. Without the UID, an object that was deleted and created again meanwhile would be
 // overwritten.
 func keepMetadata(live, out *unstructured.Unstructured) {
 	out.SetUID(live.GetUID())

@@ -34,7 +34,7 @@ type release struct {
 	platforms []program.Platform
 }
 
-// image returns the name of a component's image, with its digest if it is known. The tag is for people, and for overrides of
+// image returns the name of a component's image, with its digest if it is known. The tag is for users, and for overrides of
 // clusterctl; container runtimes use the digest.
 func (r release) image(c component) (string, error) {
 	name := r.registry + "/" + c.Image + ":" + r.version

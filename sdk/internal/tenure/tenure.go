@@ -75,7 +75,7 @@ func (t *Tenure) Await(ctx context.Context) error {
 	}
 }
 
-// renew records that a renewal that was sent at a time has succeeded. It returns ErrOver if it came too late: others may have led
+// renew records that a renewal that was sent at a time has succeeded. It returns ErrOver if it came too late: another process may have led
 // meanwhile, and what this process knows and is doing is from before.
 func (t *Tenure) renew(sent time.Time) error {
 	t.mu.Lock()

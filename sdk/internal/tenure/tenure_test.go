@@ -194,11 +194,11 @@ func TestGuard(t *testing.T) {
 	clock.SetTime(clock.Now().Add(limit))
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		if err := send(method); !errors.Is(err, ErrOver) {
-			t.Errorf("%s of a former leader: %v", method, err)
+			t.Errorf("%s of a previous leader: %v", method, err)
 		}
 	}
 	if err := send(http.MethodGet); err != nil {
-		t.Errorf("a former leader reads: %v", err)
+		t.Errorf("a previous leader reads: %v", err)
 	}
 	if got := strings.Join(received, " "); got != "PATCH GET" {
 		t.Errorf("the server received %s", got)

@@ -113,7 +113,7 @@ func TestDataOutlivesTheProcess(t *testing.T) {
 	_ = first.cmd.Wait()
 
 	second := serve(t, args...)
-	// The client of before still works: same address, same CA, same credentials.
+	// The previous client still works: same address, same CA, same credentials.
 	got, err := before.CoreV1().ConfigMaps("default").Get(t.Context(), "kept", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

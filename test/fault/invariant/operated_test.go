@@ -92,7 +92,7 @@ func TestRulesOfOperator(t *testing.T) {
 			s.event(watch.Added, journal)
 			upgraded(s)
 		}},
-		{reason: "the inventory has the former version", want: []string{same}, change: func(s *builder) {
+		{reason: "the inventory has the previous version", want: []string{same}, change: func(s *builder) {
 			s.event(watch.Modified, deployment(2, "v2", "True"))
 		}},
 		{reason: "the inventory has a provider without Deployment", want: []string{same}, change: func(s *builder) {
@@ -100,7 +100,7 @@ func TestRulesOfOperator(t *testing.T) {
 			other.SetName("infrastructure-other")
 			s.event(watch.Added, other)
 		}},
-		{reason: "the Deployment is put back, and upgraded again", want: []string{few}, change: func(s *builder) {
+		{reason: "the Deployment is restored, and upgraded again", want: []string{few}, change: func(s *builder) {
 			s.event(watch.Modified, deployment(2, "v2", "True"))
 			s.event(watch.Modified, deployment(3, "v1", "True"))
 			s.event(watch.Modified, deployment(4, "v2", "True"))

@@ -96,7 +96,7 @@ func TestDelete(t *testing.T) {
 	}
 	w.release(cluster)
 	if _, err := w.run("c1"); err == nil || !strings.Contains(err.Error(), "cluster "+w.namespace+"/c1 not found") {
-		t.Errorf("what is not there cannot be deleted, got %v", err)
+		t.Errorf("a missing Cluster cannot be deleted, got %v", err)
 	}
 }
 

@@ -94,7 +94,7 @@ func TestRun(t *testing.T) {
 	}
 	opts.ClusterName = "c2"
 	if err := run(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "cluster default/c2 not found") {
-		t.Errorf("want what is not there, got %v", err)
+		t.Errorf("want an error for a missing Cluster, got %v", err)
 	}
 	none := interceptor.NewClient(c, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {

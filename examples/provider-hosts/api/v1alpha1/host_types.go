@@ -12,7 +12,7 @@ const (
 	HostFinalizer = "infrastructure.cluster.x-k8s.io/host-claim"
 	// ZoneLabel on a Host is its failure domain.
 	ZoneLabel = "topology.kubernetes.io/zone"
-	// HostAvailableCondition says that a Host can be claimed.
+	// HostAvailableCondition reports whether the Host can be claimed.
 	HostAvailableCondition clusterv1.ConditionType = "Available"
 )
 
@@ -26,7 +26,7 @@ const (
 	RoleWorker       Role = "worker"
 )
 
-// HostSpec says how a machine is reached, and which HostMachine has it.
+// HostSpec specifies how a machine is reached, and which HostMachine has claimed it.
 type HostSpec struct {
 	// address is the IP address or DNS name of the machine.
 	// +kubebuilder:validation:MinLength=1
@@ -44,7 +44,7 @@ type HostSpec struct {
 	// sudo runs commands through sudo, which must not ask for a password.
 	// +optional
 	Sudo bool `json:"sudo,omitempty"`
-	// hostKeys are the public keys of the SSH server, as in /etc/ssh/ssh_host_*_key.pub. A server with another key is refused.
+	// hostKeys are the public keys of the SSH server, as in /etc/ssh/ssh_host_*_key.pub. A server with another key is rejected.
 	// +kubebuilder:validation:MinItems=1
 	HostKeys []string `json:"hostKeys"`
 	// sshKeySecret is the name of a Secret in the Host's namespace with the user's private key under ssh-privatekey.

@@ -6,7 +6,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
-// HostClusterSpec says how the control plane is reached.
+// HostClusterSpec specifies how the control plane is reached.
 type HostClusterSpec struct {
 	// controlPlaneEndpoint is a load balancer or virtual address that leads to the control plane. The provider makes none; if
 	// it is empty, that of the Cluster is taken over.

@@ -14,11 +14,11 @@ const (
 	// unschedulable.
 	AbandonAnnotation = "hostmachine.infrastructure.cluster.x-k8s.io/abandon-host"
 
-	// HostClaimedCondition says that the HostMachine has a Host.
+	// HostClaimedCondition reports whether the HostMachine has a Host.
 	HostClaimedCondition clusterv1.ConditionType = "HostClaimed"
-	// BootstrappedCondition says that the bootstrap data ran on the Host, and succeeded.
+	// BootstrappedCondition reports whether the bootstrap data ran on the Host, and succeeded.
 	BootstrappedCondition clusterv1.ConditionType = "Bootstrapped"
-	// HostReleasedCondition says what keeps the Host from being released.
+	// HostReleasedCondition reports what blocks the release of the Host.
 	HostReleasedCondition clusterv1.ConditionType = "HostReleased"
 
 	// WaitingForClusterReason means that the Cluster's infrastructure is not ready.
@@ -41,7 +41,7 @@ const (
 	HostFailedReason = "HostFailed"
 )
 
-// HostMachineSpec says which Host a machine may be, and what runs on it.
+// HostMachineSpec specifies which Hosts can be claimed, and what runs on the Host.
 type HostMachineSpec struct {
 	// providerID is hosts://<namespace>/<Host>, set once the Host is bootstrapped. The provider writes it.
 	// +optional
@@ -83,7 +83,7 @@ type HostMachineStatus struct {
 	// failureReason is set when the bootstrap data failed permanently: the Machine must be replaced.
 	// +optional
 	FailureReason *clusterv1.MachineStatusError `json:"failureReason,omitempty"`
-	// failureMessage says what failed.
+	// failureMessage describes what failed.
 	// +optional
 	FailureMessage *string `json:"failureMessage,omitempty"`
 	// conditions describe the present state.

@@ -64,7 +64,7 @@ func TestNothingIsInjected(t *testing.T) {
 	}
 }
 
-// countStrings counts where a string stands that is nothing but a string to a parser.
+// countStrings counts where a string stands that a parser only sees as a string.
 func countStrings(n *yaml.Node, s string) int {
 	count := 0
 	if n.Kind == yaml.ScalarNode && n.Value == s && n.ShortTag() == "!!str" && (n.Style != 0 || !slices.Contains(otherTypes(), s)) {

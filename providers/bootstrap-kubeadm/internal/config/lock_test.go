@@ -112,7 +112,7 @@ func TestRelease(t *testing.T) {
 	}{
 		{reason: "an initialized control plane needs no lock", cluster: initialized(newCluster()), want: true},
 		{reason: "one that is being initialized does", cluster: newCluster()},
-		{reason: "much later, it is not checked any more", cluster: initialized(newCluster()), later: time.Hour},
+		{reason: "much later, it is no longer checked", cluster: initialized(newCluster()), later: time.Hour},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

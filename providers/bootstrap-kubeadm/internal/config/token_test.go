@@ -279,7 +279,7 @@ func TestAnInvalidTokenIsReplaced(t *testing.T) {
 			testenv.Must(t, w.workload.Client.Get(t.Context(), key, token))
 			secret := string(token.Data["token-secret"])
 			if !regexp.MustCompile(`^[a-z0-9]{16}$`).MatchString(secret) || (secret == valid) != tt.kept {
-				t.Errorf("the token's secret is %q; it is to be kept: %t", secret, tt.kept)
+				t.Errorf("the token's secret is %q; it must be kept: %t", secret, tt.kept)
 			}
 			data := string(get(t, w, "w", &corev1.Secret{}).Data["value"])
 			if want := "token: " + tokenID(uidOf("w")) + "." + secret + "\n"; !strings.Contains(data, want) {

@@ -130,7 +130,7 @@ func TestDeletionOfMachines(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // It waits in vain for the cache to show deletions.
+			synctest.Test(t, func(t *testing.T) { // It waits until its timeout for the cache to show deletions.
 				b := newBench(t, tc.cached...)
 				b.caching(t)
 				if tc.change != nil {

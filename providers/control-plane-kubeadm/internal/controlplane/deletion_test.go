@@ -101,7 +101,7 @@ type outcome struct {
 	Staying, Held []string
 	// Reads is the number of live reads.
 	Reads int
-	// Released is whether the control plane has no finalizer any more.
+	// Released is whether the control plane has lost its finalizer.
 	Released bool
 }
 

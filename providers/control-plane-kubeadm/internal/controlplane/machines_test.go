@@ -28,7 +28,7 @@ func TestDeleteMachines(t *testing.T) {
 	}{
 		{reason: "without Machines there is nothing to check"},
 		{
-			reason: "all are deleted at once, because etcd needs no quorum any more", objects: []client.Object{own("a"), own("b")},
+			reason: "all are deleted at once, because etcd no longer needs a quorum", objects: []client.Object{own("a"), own("b")},
 			want: outcome{Waiting: gone, Reason: clusterv1.DeletingReason, Reads: 2},
 		},
 		{

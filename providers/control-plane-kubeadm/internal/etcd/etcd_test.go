@@ -133,7 +133,7 @@ func TestView(t *testing.T) {
 func TestChanges(t *testing.T) {
 	e := etcdtest.New(t, clock.RealClock{}, "a", "b", "c")
 	c, ctx := connect(t, e, e.Dial), t.Context()
-	for range 2 { // The second time it is not the leader any more.
+	for range 2 { // The second time it is no longer the leader.
 		if err := c.MoveLeader(ctx, "a", 3); err != nil {
 			t.Fatal(err)
 		}
@@ -155,20 +155,20 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// A former leader must not change etcd: the new one may be removing another member.
+// A previous leader must not change etcd: the new one may be removing another member.
 func TestFormerLeader(t *testing.T) {
 	e := etcdtest.New(t, clock.RealClock{}, "a", "b", "c")
-	former := errors.New("not the leader any more")
+	lost := errors.New("no longer the leader")
 	c := etcd.New(etcd.Options{
 		Dial:        e.Dial,
 		Identity:    &etcd.Identity{Secrets: fake.NewClientBuilder().WithObjects(e.Secret(t, name)).Build(), Cluster: name, Clock: clock.RealClock{}},
-		CheckLeader: func() error { return former },
+		CheckLeader: func() error { return lost },
 	})
 	defer c.Close()
-	if err := c.RemoveMember(t.Context(), "a", 3); !errors.Is(err, former) {
+	if err := c.RemoveMember(t.Context(), "a", 3); !errors.Is(err, lost) {
 		t.Errorf("removing a member: %v", err)
 	}
-	if err := c.MoveLeader(t.Context(), "a", 2); !errors.Is(err, former) {
+	if err := c.MoveLeader(t.Context(), "a", 2); !errors.Is(err, lost) {
 		t.Errorf("moving the leadership: %v", err)
 	}
 	view, err := c.View(t.Context(), "a")

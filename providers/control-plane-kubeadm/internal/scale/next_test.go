@@ -91,7 +91,7 @@ func TestNext(t *testing.T) {
 			want: Action{Kind: ScaleDown, Machine: "b"},
 		},
 		{
-			reason: "scale down: from a failure domain that is not offered any more", machines: "a@x b@x c@old", desired: 1, domains: []string{"x", "y"},
+			reason: "scale down: from a failure domain that is no longer offered", machines: "a@x b@x c@old", desired: 1, domains: []string{"x", "y"},
 			want: Action{Kind: ScaleDown, Machine: "c"},
 		},
 		{

@@ -59,7 +59,7 @@ func kubeadmConfigDiffers(kcp *controlplanev1.KubeadmControlPlane, m *Machine) s
 }
 
 // ConfigAnnotation is the annotation of Machines with the ConfigHash of the spec that they were created from. Their
-// KubeadmConfigs may differ from that spec, because the webhooks of others may have changed them, as they would change that of
+// KubeadmConfigs may differ from that spec, because third-party webhooks may have changed them, as they would change that of
 // a replacement.
 const ConfigAnnotation = "controlplane.cluster.x-k8s.io/kubeadm-config-hash"
 

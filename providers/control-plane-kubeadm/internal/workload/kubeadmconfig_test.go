@@ -244,7 +244,7 @@ func TestConvert(t *testing.T) {
 		{"all workers read v1beta4", "v1.34.0", newer, newest},
 		{"over both", "v1.36.3", old, newest},
 		{"it is never converted back", "v1.30.0", newest, newest},
-		{"a version that is not known yet", "v1.36.3", strings.Replace(newest, "v1beta4", "v1", 1), strings.Replace(newest, "v1beta4", "v1", 1)},
+		{"a version that is not yet known", "v1.36.3", strings.Replace(newest, "v1beta4", "v1", 1), strings.Replace(newest, "v1beta4", "v1", 1)},
 		{"external etcd", "v1.36.3", external, strings.Replace(external, "v1beta3", "v1beta4", 1)},
 		{"an invalid version", "x", newer, newer},
 		{"fields of other types", "v1.36.3", "{apiVersion: kubeadm.k8s.io/v1beta3, apiServer: 1, etcd: [], scheduler: {extraArgs: 1}}", "{apiVersion: kubeadm.k8s.io/v1beta4, apiServer: 1, etcd: [], scheduler: {extraArgs: 1}}"},

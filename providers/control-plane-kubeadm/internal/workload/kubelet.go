@@ -96,7 +96,7 @@ func setCgroupDriver(config *corev1.ConfigMap, version semver.Version) (bool, er
 	return true, nil
 }
 
-// patch writes the changes since before. If others have changed the object since, that is a conflict.
+// patch writes the changes since before. If another client has changed the object since, that is a conflict.
 func (c *Cluster) patch(ctx context.Context, changed, before client.Object) error {
 	// Lists such as containers are merged by name, so that fields that our version of the API does not know are kept.
 	err := c.Client.Patch(ctx, changed, client.StrategicMergeFrom(before, client.MergeFromWithOptimisticLock{}))

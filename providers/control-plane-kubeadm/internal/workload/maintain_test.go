@@ -16,7 +16,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 )
 
-// oldCorefile has options that CoreDNS v1.7.0 does not support any more.
+// oldCorefile has options that CoreDNS v1.7.0 no longer supports.
 const oldCorefile = `.:53 {
     errors
     health

@@ -21,7 +21,7 @@ import (
 
 const (
 	// unansweredBackstop is the delay before Nodes are read again from an API server that did not answer although it is connected. If the
-	// connection breaks, an event comes first; if the API server answers again, there is none.
+	// connection breaks, an event comes first; if the API server responds again, there is none.
 	unansweredBackstop = 15 * time.Second
 	// nodesPage is the number of Nodes that are read with one request: Nodes with many images have some 50 KiB, and responses are limited.
 	nodesPage = 100

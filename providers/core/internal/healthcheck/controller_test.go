@@ -236,8 +236,8 @@ func TestCachesAreStale(t *testing.T) {
 	}
 }
 
-// TestTwoLeadersRemediateNoMore checks that two managers, each of whose caches has other failed Nodes, remediate no more than one.
-func TestTwoLeadersRemediateNoMore(t *testing.T) {
+// TestTwoLeadersRemediateOne checks that two managers, each of whose caches has other failed Nodes, remediate at most one.
+func TestTwoLeadersRemediateOne(t *testing.T) {
 	w := newWorld(t, check("1"), running("a", "b", "c")...)
 	w.begin()
 	other := w.workload.Cache
@@ -299,8 +299,8 @@ func TestUnreachableClusterIsLeftAlone(t *testing.T) {
 	equal(t, "status", "0/3, 0 allowed, True", w.status())
 }
 
-// TestConnectedAPIServerDoesNotAnswer checks that the cache does not count if the API server does not answer.
-func TestConnectedAPIServerDoesNotAnswer(t *testing.T) {
+// TestConnectedAPIServerDoesNotRespond checks that the cache does not count if the API server does not respond.
+func TestConnectedAPIServerDoesNotRespond(t *testing.T) {
 	w := newWorld(t, check("100%"), running("a", "b")...)
 	w.begin()
 	w.becomes(corev1.ConditionUnknown, time.Hour, "a")

@@ -143,7 +143,7 @@ func TestRequestFails(t *testing.T) {
 	}
 }
 
-// TestTemplateIsRemoved checks that a stale cache of the check does not lead to requests that the check does not make any more.
+// TestTemplateIsRemoved checks that a stale cache of the check does not lead to requests that the check no longer makes.
 func TestTemplateIsRemoved(t *testing.T) {
 	w := newWorld(t, check("100%", externally), running("a")...)
 	testenv.Must(t, w.Create(t.Context(), template()))

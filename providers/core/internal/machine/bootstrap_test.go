@@ -55,7 +55,7 @@ func TestBootstrap(t *testing.T) {
 			secret: ptr.To("mine"),
 		},
 		"Gone": {
-			reason: "the config is not needed any more", machine: machine(provided),
+			reason: "the config is no longer needed", machine: machine(provided),
 			want:   clusterv1.MachineStatus{BootstrapReady: true, Conditions: clusterv1.Conditions{condition.True(clusterv1.BootstrapReadyCondition)}},
 			secret: ptr.To("mine"),
 		},

@@ -21,7 +21,7 @@ func (c *Controller) decide(ctx context.Context, s *scope) (step.Result, error) 
 }
 
 // nodeWorkAllowed returns false if there is no Node, or if the Cluster, its control plane or the last control plane Machine is
-// being deleted: then draining is pointless. A drain that was skipped cannot be made up for, so an object that is only missing
+// being deleted: then draining is pointless. A skipped drain cannot be repeated, so an object that is only missing
 // in the cache is read from the API server.
 func (c *Controller) nodeWorkAllowed(ctx context.Context, s *scope) (bool, error) {
 	if s.machine.Status.NodeRef == nil {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
-// summaryDelay is how long the condition of a ClusterResourceSet may lag behind changes of Clusters and bindings: only people read it,
+// summaryDelay is how long the condition of a ClusterResourceSet may lag behind changes of Clusters and bindings: only users read it,
 // and a thousand Clusters that change at the same time must not be a thousand summaries of a thousand Clusters.
 const summaryDelay = 500 * time.Millisecond
 

@@ -48,7 +48,7 @@ func TestReport(t *testing.T) {
 		err      string
 	}{
 		{reason: "no Cluster", objects: []client.Object{set(), configMap("m")}},
-		{reason: "no Cluster any more", objects: []client.Object{set(failed), configMap("m")}, want: "True"},
+		{reason: "no Cluster is left", objects: []client.Object{set(failed), configMap("m")}, want: "True"},
 		{reason: "applied", objects: []client.Object{set(), configMap("m"), cluster("c"), bound("c", true, "s")}, want: "True"},
 		{reason: "not applied yet", objects: []client.Object{set(), configMap("m"), cluster("c")}},
 		{reason: "a new Cluster does not make the condition flap", objects: []client.Object{set(applied), configMap("m"), cluster("c")}, want: "True"},

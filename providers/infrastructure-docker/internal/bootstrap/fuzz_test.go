@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzScript checks that the script for bootstrap data of tenants has valid syntax, runs nothing but the commands of the plan, and is
+// FuzzScript checks that the script for bootstrap data of tenants has valid syntax, runs only the commands of the plan, and is
 // deterministic.
 func FuzzScript(f *testing.F) {
 	for _, text := range []string{

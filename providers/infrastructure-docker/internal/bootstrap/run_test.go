@@ -427,7 +427,7 @@ func TestRestarts(t *testing.T) {
 			if diff := cmp.Diff(tt.want, r, ignoreLog); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			h.run(t, p, 2) // Nobody asks for it if the machine has bootstrapped. It must not harm.
+			h.run(t, p, 2) // It is not requested if the machine has bootstrapped. It must not harm.
 			if got := strings.Contains(calls(), "reset"); got != tt.resets {
 				t.Errorf("kubeadm reset: %v, want %v", got, tt.resets)
 			}

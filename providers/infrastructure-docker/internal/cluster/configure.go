@@ -99,7 +99,7 @@ func (c *Controller) render(
 	return config, s.obj.Spec.LoadBalancer.CustomHAProxyConfigTemplateRef != nil, nil
 }
 
-// template returns the template of the configuration. ConfigMaps are neither cached nor watched: most are of others. A changed
+// template returns the template of the configuration. ConfigMaps are neither cached nor watched: most belong to users. A changed
 // one takes effect with the next reconcile, at the latest after --sync-period.
 func (c *Controller) template(ctx context.Context, obj *dockerv1.DockerCluster) (*loadbalancer.Template, error) {
 	ref := obj.Spec.LoadBalancer.CustomHAProxyConfigTemplateRef

@@ -60,7 +60,7 @@ func running(s *scope, state *engine.State) step.Result {
 	return step.Done()
 }
 
-// gone reports that a container was removed by others. Status and provider ID are kept.
+// gone reports that a container was removed by another client. Status and provider ID are kept.
 func (c *Controller) gone(ctx context.Context, s *scope) step.Result {
 	const format = "Container %s was removed: delete the Machine to replace it"
 	if before := condition.Get(s.obj, dockerv1.ContainerProvisionedCondition); before == nil ||

@@ -16,7 +16,7 @@
 // and loading images, running the bootstrap data) is a job in the background; see package job.
 //
 // A container is created at most once: it has a derived name, and is only created if the object is up to date and shows that it
-// had none before. A container that is removed by others after it was bootstrapped is reported, and not created again: its Node
-// and its etcd member cannot be recreated in the same place. Containers of others are never used or removed; see package identity.
+// had none before. A container that another client removes after it was bootstrapped is reported, and not created again: its Node
+// and its etcd member cannot be recreated in the same place. Other containers are never used or removed; see package identity.
 // Before a container is created or removed, the object and its Cluster are read from the API server: one that is paused is left alone.
 package machine

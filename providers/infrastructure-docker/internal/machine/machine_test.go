@@ -518,7 +518,7 @@ func TestRuntimeFails(t *testing.T) {
 		}
 		w.must(t)
 		if w.read(t).Spec.Bootstrapped {
-			t.Error("the result is not known")
+			t.Error("the result is unknown")
 		}
 		fails = false
 		w.all(t.Context()) // The runtime is back.

@@ -54,7 +54,7 @@ func (c *Controller) drains(s *scope) time.Duration {
 }
 
 // containers returns the names of the object's containers: those with its labels, and that with its name, which an earlier version
-// created. Containers of others are left out.
+// created. Other containers are left out.
 func (c *Controller) containers(ctx context.Context, s *scope) ([]string, error) {
 	labeled, err := c.engine.List(ctx, map[string]string{
 		identity.KindLabel: node.Kind, identity.NamespaceLabel: s.obj.Namespace, identity.NameLabel: s.obj.Name,

@@ -115,7 +115,7 @@ func (w *world) settle() {
 	}
 }
 
-// interrupted kills the process at the chosen call: the process does nothing any more. after is whether the call had its effect.
+// interrupted kills the process at the chosen call: it does nothing afterwards. after is whether the call had its effect.
 func (w *world) interrupted(call string, after bool) error {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -179,7 +179,7 @@ func (w *world) reconcile(t *testing.T) (ctrl.Result, error) {
 	return w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
 }
 
-// run reconciles, as events would, until nothing changes any more.
+// run reconciles, as events would, until nothing changes.
 func (w *world) run(t *testing.T) (last ctrl.Result, err error) {
 	t.Helper()
 	for range 20 {

@@ -231,7 +231,7 @@ func (w *world) try(t *testing.T, err error) {
 	}
 }
 
-// settle reconciles, and lets the other controllers act, until nothing happens any more. It returns what the pool had after each
+// settle reconciles, and lets the other controllers act, until nothing happens. It returns what the pool had after each
 // reconcile that changed it.
 func (w *world) settle(t *testing.T) (history []string) {
 	t.Helper()

@@ -69,7 +69,7 @@ func (l *Ledger) Reserve(r inclusterv1.Reservation) {
 	l.take(r.Address)
 }
 
-// take marks an address as taken. Addresses that others wrote may be invalid; no pool has these.
+// take marks an address as taken. Addresses that other clients wrote may be invalid; no pool has these.
 func (l *Ledger) take(text string) {
 	if a, err := netip.ParseAddr(text); err == nil {
 		l.taken[a] = true

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// sweep deletes the IPAddresses of claims that do not exist: their finalizer was removed by others, or a process that was suspended
+// sweep deletes the IPAddresses of claims that do not exist: another client removed their finalizer, or a process that was suspended
 // created the IPAddress after the claim was deleted. The garbage collector keeps these, because the pool is an owner, too.
 // IPAddresses of users are kept.
 func (c *Controller[T]) sweep(ctx context.Context, s *scope[T]) (step.Result, error) {

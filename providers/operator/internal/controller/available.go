@@ -23,7 +23,7 @@ func available(_ context.Context, s *scope) (step.Result, error) {
 	if s.GetSpec().Paused {
 		return waits(operatorv1.ReadyCondition, operatorv1.PausedReason, "Waiting for spec.paused to be false"), nil
 	}
-	if i := slices.IndexFunc(s.deployments, isPaused); i >= 0 { // Resuming it is refused, or has failed.
+	if i := slices.IndexFunc(s.deployments, isPaused); i >= 0 { // Resuming it was rejected, or has failed.
 		return waits(operatorv1.ReadyCondition, operatorv1.PausedReason,
 			fmt.Sprintf("Waiting for Deployment %s to be resumed", s.deployments[i].Name)), nil
 	}

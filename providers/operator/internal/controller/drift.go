@@ -38,7 +38,7 @@ type drift struct {
 // comparison is the last comparison of a provider.
 type comparison struct {
 	state
-	// changed is when another state of others was noticed; zero if it was not.
+	// changed is when a change by another client was noticed; zero if it was not.
 	changed time.Time
 	// settling is the delay of the next comparison after such a change.
 	settling time.Duration

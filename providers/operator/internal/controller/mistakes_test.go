@@ -107,7 +107,7 @@ func tryMistakes(t *testing.T, kind clusterv1.ConditionType, mistakes []mistake)
 			w.reports(got, kind, append([]string{"False " + m.because + ": "}, m.words...)...)
 			for _, write := range w.Writes {
 				if !strings.HasPrefix(write, fmt.Sprintf("patch %s", of)) {
-					t.Errorf("the controller must write nothing but the provider object, and sent %s", write)
+					t.Errorf("the controller must write only the provider object, and sent %s", write)
 				}
 			}
 			for where, text := range map[string]string{"log": w.log.String(), "events": strings.Join(w.Events(), "\n"), "object": encoded(t, got.Object)} {

@@ -72,15 +72,15 @@ func TestChanges(t *testing.T) {
 	}{
 		{"a field is added", `{version: v1.0.0}`, `{"version":"v1.0.0"}`, `{version: v1.0.0, paused: true}`, `{version: v1.0.0, paused: true}`},
 		{"a field is changed", `{manager: {verbosity: 1}}`, `{"manager":{"verbosity":1}}`, `{manager: {verbosity: 2}}`, `{manager: {verbosity: 2}}`},
-		{"a field is not declared any more", `{manager: {verbosity: 1, featureGates: {A: true}}}`, `{"manager":{"verbosity":1,"featureGates":{"A":true}}}`,
+		{"a field is no longer declared", `{manager: {verbosity: 1, featureGates: {A: true}}}`, `{"manager":{"verbosity":1,"featureGates":{"A":true}}}`,
 			`{manager: {verbosity: 1}}`, `{manager: {verbosity: 1}}`},
 		{"a field that was not declared stays", `{version: v1.0.0, paused: true}`, `{}`, `{manager: {verbosity: 2}}`,
 			`{version: v1.0.0, paused: true, manager: {verbosity: 2}}`},
 		{"the declaration is the last one: what users changed stays", `{version: v1.1.0}`, `{"version":"v1.0.0"}`, `{version: v1.0.0}`, `{version: v1.1.0}`},
-		{"another declaration: declared fields are put back", `{version: v1.1.0}`, `{"version":"v1.0.0"}`, `{version: v1.0.0, paused: true}`,
+		{"another declaration: declared fields are restored", `{version: v1.1.0}`, `{"version":"v1.0.0"}`, `{version: v1.0.0, paused: true}`,
 			`{version: v1.0.0, paused: true}`},
 		{"an object that others created", `{version: v1.0.0, paused: true}`, ``, `{version: v1.1.0}`, `{version: v1.1.0, paused: true}`},
-		{"a spec that is not declared any more", `{version: v1.0.0}`, `{"version":"v1.0.0"}`, ``, `{}`},
+		{"a spec that is no longer declared", `{version: v1.0.0}`, `{"version":"v1.0.0"}`, ``, `{}`},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			w := newWorld(t, tc.live, tc.before)

@@ -1,4 +1,4 @@
-// Package inspect refuses components that do more than components of a provider may, before anything is written: a release is not written
+// Package inspect rejects components that do more than components of a provider may, before anything is written: a release is not written
 // by those who run the management cluster.
 //
 // It is a pure function of the objects. What administrators add with spec.additionalManifests is not inspected.
@@ -31,7 +31,7 @@ type Options struct {
 	AllPermissions bool
 }
 
-// Check returns why the components are refused, or nil.
+// Check returns why the components are rejected, or nil.
 func Check(objects []unstructured.Unstructured, o Options) error {
 	if n := len(objects); n > maxObjects {
 		return fmt.Errorf("the components have %d objects, at most %d are accepted", n, maxObjects)
@@ -46,7 +46,7 @@ func Check(objects []unstructured.Unstructured, o Options) error {
 	return nil
 }
 
-// named refuses objects that would be created again and again.
+// named rejects objects that would be created again and again.
 func named(o *unstructured.Unstructured, _ Options) string {
 	if o.GetName() == "" {
 		return "has no metadata.name"
@@ -54,7 +54,7 @@ func named(o *unstructured.Unstructured, _ Options) string {
 	return ""
 }
 
-// ownKind refuses providers that install providers, which could go round in circles.
+// ownKind rejects providers that install providers, which could go round in circles.
 func ownKind(o *unstructured.Unstructured, _ Options) string {
 	switch o.GroupVersionKind().Group {
 	case operatorv1.GroupVersion.Group:
@@ -65,7 +65,7 @@ func ownKind(o *unstructured.Unstructured, _ Options) string {
 	return ""
 }
 
-// builtIn refuses to replace the roles that the API server defines.
+// builtIn rejects to replace the roles that the API server defines.
 func builtIn(o *unstructured.Unstructured, _ Options) string {
 	if o.GroupVersionKind().Group != rbacv1.GroupName {
 		return ""
@@ -76,7 +76,7 @@ func builtIn(o *unstructured.Unstructured, _ Options) string {
 	return ""
 }
 
-// ofOther refuses to replace an object of another provider.
+// ofOther rejects to replace an object of another provider.
 func ofOther(o *unstructured.Unstructured, options Options) string {
 	if owner := options.Owner(manifest.KeyOf(o)); owner != "" && owner != options.Label && o.GetKind() != "Namespace" {
 		return "belongs to provider " + owner
@@ -101,7 +101,7 @@ func subjects(o *unstructured.Unstructured, _ Options) string {
 	return ""
 }
 
-// permissions refuses all permissions, and those with which all can be acquired, in all namespaces.
+// permissions rejects all permissions, and those with which all can be acquired, in all namespaces.
 func permissions(o *unstructured.Unstructured, options Options) string {
 	if options.AllPermissions {
 		return ""

@@ -32,7 +32,7 @@ func TestParse(t *testing.T) {
 		{reason: "Misspelled fields are not ignored.", hook: "BeforeClusterCreate", text: "retryAfter: 5", wantErr: `key BeforeClusterCreate: error unmarshaling JSON: while decoding JSON: json: unknown field "retryAfter"`},
 		{reason: "There are two statuses.", hook: "BeforeClusterCreate", text: "status: Blocked", wantErr: `key BeforeClusterCreate: status is "Blocked", but must be Success or Failure`},
 		{reason: "Time does not run backwards.", hook: "BeforeClusterCreate", text: "retryAfterSeconds: -1", wantErr: "key BeforeClusterCreate: retryAfterSeconds is -1, but must not be negative"},
-		{reason: "Nobody waits for an hour.", hook: "BeforeClusterCreate", text: "delay: 1h", wantErr: "key BeforeClusterCreate: delay is 1h0m0s, but must be between 0s and 1m0s"},
+		{reason: "an hour is too long", hook: "BeforeClusterCreate", text: "delay: 1h", wantErr: "key BeforeClusterCreate: delay is 1h0m0s, but must be between 0s and 1m0s"},
 		{reason: "Only one hook patches.", hook: "ValidateTopology", text: "patches: [{kind: K}]", wantErr: "key ValidateTopology: patches are for GeneratePatches only"},
 		{reason: "Only one hook has variables.", hook: "GeneratePatches", text: "variables: [{name: v}]", wantErr: "key GeneratePatches: variables are for DiscoverVariables only"},
 		{reason: "A patch is for a kind.", hook: "GeneratePatches", text: "patches: [{jsonPatches: []}]", wantErr: "key GeneratePatches: patches[0]: kind is required, such as InMemoryMachineTemplate"},

@@ -86,7 +86,7 @@ func reconciled(t *testing.T, k *Keeper) reconcile.Result {
 	return result
 }
 
-// reconcileAll reconciles until nothing changes any more, as triggered by events of its own writes.
+// reconcileAll reconciles until nothing changes, as triggered by events of its own writes.
 func reconcileAll(t *testing.T, s *server, keepers ...*Keeper) {
 	t.Helper()
 	for range 10 {

@@ -44,7 +44,7 @@ func TestBusy(t *testing.T) {
 		begin(t, limiter, other, nil, 0)                                    // Of another server.
 		begin(t, limiter, first, flowcontrol.ErrBusy, 800*time.Millisecond) // The oldest call has taken a second.
 		begin(t, limiter, second, flowcontrol.ErrBusy, 0)
-		begin(t, limiter, changed, nil, 0) // Nobody knows yet how its server is.
+		begin(t, limiter, changed, nil, 0) // The state of its server is unknown.
 		third.End(nil)
 	})
 }
@@ -70,7 +70,7 @@ func TestTimeouts(t *testing.T) {
 		begin(t, limiter, second, nil, 0).End(nil) // Another handler has its own timeout.
 		begin(t, limiter, changed, nil, 0).End(nil)
 
-		begin(t, limiter, first, nil, 0).End(errTimedOut) // The former version is unknown now.
+		begin(t, limiter, first, nil, 0).End(errTimedOut) // The previous version is unknown now.
 		time.Sleep(flowcontrol.Pause)
 		probe := begin(t, limiter, first, nil, 0)
 		begin(t, limiter, first, errTimedOut, 0) // One call at a time finds out.
@@ -98,7 +98,7 @@ func TestOthersAreNotDelayed(t *testing.T) {
 		for range workers {
 			group.Go(func() {
 				for n := range queue {
-					if n%5 == 4 { // It calls nobody.
+					if n%5 == 4 { // It makes no call.
 						last.Store(int64(time.Since(begun)))
 					} else if call, err := limiter.Begin(t.Context(), first); err == nil {
 						time.Sleep(timeout)

@@ -86,7 +86,7 @@ func TestServers(t *testing.T) {
 		{reason: "nothing", server: answering(200, ``), want: "the response is not a BeforeClusterCreateResponse in JSON"},
 		{reason: "not found", server: answering(404, "secret"), want: "the server answered 404 Not Found"},
 		{reason: "a success with another code", server: answering(202, kindless), want: "the server answered 202 Accepted"},
-		{reason: "a code that nobody knows", server: answering(599, "secret"), want: "the server answered 599"},
+		{reason: "an unknown code", server: answering(599, "secret"), want: "the server answered 599"},
 		{reason: "a redirect is not followed", want: "the server answered 307 Temporary Redirect", server: func(t *testing.T) runtimev1.ClientConfig {
 			other := extensiontest.Serve(t, extensiontest.Options{}, func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") })
 			return extensiontest.Serve(t, extensiontest.Options{}, func(w http.ResponseWriter, r *http.Request) {
@@ -113,7 +113,7 @@ func TestServers(t *testing.T) {
 				_ = http.NewResponseController(w).Flush()
 				<-r.Context().Done()
 			})},
-		{reason: "nobody listens", server: refuse, want: "the server refused the connection"},
+		{reason: "nothing listens", server: refuse, want: "the server refused the connection"},
 		{reason: "no TLS", server: plain, want: "the server does not use TLS"},
 		{reason: "an unknown CA", want: "the certificate of the server is not signed by a CA of spec.clientConfig.caBundle", server: func(t *testing.T) runtimev1.ClientConfig {
 			config := extensiontest.Serve(t, extensiontest.Options{}, extensiontest.Hang()).Config()

@@ -235,7 +235,7 @@ func TestOnDeleteTranscripts(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		world  world
-		// deleted has the sets of Machines that a user deletes one by one, each when nothing changes any more.
+		// deleted has the sets of Machines that a user deletes one by one, each when nothing changes.
 		deleted []string
 		want    []string
 	}{

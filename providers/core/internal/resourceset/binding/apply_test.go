@@ -256,7 +256,7 @@ func TestSilentCluster(t *testing.T) {
 	}
 }
 
-// TestAppliedAgain: deleting the binding applies everything again, also what failed for good.
+// TestAppliedAgain: deleting the binding applies everything again, also what failed permanently.
 func TestAppliedAgain(t *testing.T) {
 	w := newWorld(t, set("s", once, inConfigMap("bad"), inConfigMap("m")), configMap("bad", "- broken"), configMap("m", yaml("x")))
 	w.run("c")

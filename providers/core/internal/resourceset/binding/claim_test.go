@@ -322,13 +322,13 @@ func TestInterrupted(t *testing.T) {
 func TestTwoLeaders(t *testing.T) {
 	w := newWorld(t, set("a", once, inConfigMap("m")), set("b", once, inConfigMap("n")), configMap("m", yaml("x")), configMap("n", yaml("y")))
 	w.Cache.Freeze(&addonsv1.ClusterResourceSetBindingList{})
-	former := w.reconcile
+	original := w.reconcile
 	w.Cache = w.NewCache()
 	w.restart()
 	w.run("c")
 	want := w.binding("c")
 	for range 3 {
-		if _, err := former("c"); err != nil && !strings.Contains(fmt.Sprint(err), "already exists") {
+		if _, err := original("c"); err != nil && !strings.Contains(fmt.Sprint(err), "already exists") {
 			t.Fatal(err)
 		}
 	}

@@ -80,7 +80,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// TestDefaultsThatCannotBeRemoved: v1.7's client owns the selector of a Job, which the API server sets and nobody can change.
+// TestDefaultsThatCannotBeRemoved: v1.7's client owns the selector of a Job, which the API server sets and clients cannot change.
 func TestDefaultsThatCannotBeRemoved(t *testing.T) {
 	c, namespace := cluster(t)
 	job := func(label string) string {

@@ -62,8 +62,8 @@ func TestBeforeCreate(t *testing.T) {
 		t.Error("a new Cluster: not due")
 	}
 	for reason, spec := range map[string]clusterv1.ClusterSpec{
-		"creation began":                     {InfrastructureRef: &corev1.ObjectReference{}, ControlPlaneRef: &corev1.ObjectReference{}},
-		"somebody set one of the references": {ControlPlaneRef: &corev1.ObjectReference{}},
+		"creation began":                   {InfrastructureRef: &corev1.ObjectReference{}, ControlPlaneRef: &corev1.ObjectReference{}},
+		"a user set one of the references": {ControlPlaneRef: &corev1.ObjectReference{}},
 	} {
 		if _, due := lifecycle.BeforeCreate(&clusterv1.Cluster{Spec: spec}); due {
 			t.Errorf("%s: due", reason)
@@ -88,7 +88,7 @@ func TestUpgrade(t *testing.T) {
 	}{
 		"nothing to upgrade": {"", upgrade.Input{ControlPlane: cp(next), MachineDeployments: workers(next)}, nil},
 		"the upgrade starts": {"", upgrade.Input{ControlPlane: cp(old), MachineDeployments: workers(old)}, []lifecycle.Call{{Hook: lifecycle.BeforeClusterUpgrade, From: old, To: next}}},
-		"workers are still being upgraded to the former version": {
+		"workers are still being upgraded to the previous version": {
 			"", upgrade.Input{ControlPlane: cp(old), MachineDeployments: workers(old, func(w *upgrade.Workers) { w.Upgrading = true })}, nil,
 		},
 		"the control plane is scaling": {"", upgrade.Input{ControlPlane: upgrade.ControlPlane{Exists: true, Version: old, Scaling: true}}, nil},

@@ -211,7 +211,7 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// TestAnswersAreUsedAgain counts calls: a steady topology calls nobody.
+// TestAnswersAreUsedAgain counts calls: a steady topology makes no call.
 func TestAnswersAreUsedAgain(t *testing.T) {
 	for reason, test := range map[string]struct {
 		annotations map[string]string
