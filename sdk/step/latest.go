@@ -36,8 +36,8 @@ func Reread[T client.Object](cached, live T, same func(live, cached T) bool) Rea
 // different in the cache, or if it is a Cluster with spec.paused. That is the rule of the Runner: spec.paused of a Cluster pauses all
 // objects of the Cluster, and the annotation only the object that has it. A Cluster that is moved away is paused, and its objects
 // disappear one after another.
-func (o Clients) Latest(ctx context.Context, reads ...Read) (Result, error) {
-	outdated, err := Outdated(ctx, o.Live, reads...)
+func (c Clients) Latest(ctx context.Context, reads ...Read) (Result, error) {
+	outdated, err := Outdated(ctx, c.Live, reads...)
 	if err != nil || outdated == "" {
 		return Done(), err
 	}

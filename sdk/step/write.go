@@ -18,19 +18,19 @@ import (
 
 // Create creates an object under a derived name, and waits until it is in the cache, so that the next reconcile finds it. If an
 // object of that name exists, the error is stale (IsStale): the cache does not have it yet, or it belongs to another owner.
-func (o Clients) Create(ctx context.Context, obj client.Object) error {
-	return o.CreateIn(ctx, o.Client, obj)
+func (c Clients) Create(ctx context.Context, obj client.Object) error {
+	return c.CreateIn(ctx, c.Client, obj)
 }
 
 // CreateIn is Create for objects that are not read from Client's cache, such as Secrets and ConfigMaps in our managers: for them,
 // waiting with Client would be a request. It waits until the object is in the given cache. If that is nil, it does not wait: for
 // objects that are always read from the API server, or whose controller handles a stale cache itself.
-func (o Clients) CreateIn(ctx context.Context, cache client.Reader, obj client.Object) error {
-	requested := o.Clock.Now()
-	if err := o.Client.Create(ctx, obj); err != nil {
+func (c Clients) CreateIn(ctx context.Context, cache client.Reader, obj client.Object) error {
+	requested := c.Clock.Now()
+	if err := c.Client.Create(ctx, obj); err != nil {
 		return err
 	}
-	o.Recent.Created(obj, requested)
+	c.Recent.Created(obj, requested)
 	if cache != nil {
 		AwaitVisible(ctx, cache, obj)
 	}
@@ -46,7 +46,7 @@ const IfUnchanged WriteOption = 1
 // Patch writes the changes that change makes to the metadata and spec of an object other than the reconciled one; without
 // changes, it sends nothing. Concurrent changes by other clients are kept, except with IfUnchanged: if a list changes, which a merge
 // patch replaces as a whole, they are a conflict (IsStale). Afterwards, obj is up to date.
-func (o Clients) Patch(ctx context.Context, obj client.Object, change func(), opts ...WriteOption) error {
+func (c Clients) Patch(ctx context.Context, obj client.Object, change func(), opts ...WriteOption) error {
 	before, ok := obj.DeepCopyObject().(client.Object)
 	if !ok {
 		return fmt.Errorf("%T is not an object", obj)
@@ -66,25 +66,25 @@ func (o Clients) Patch(ctx context.Context, obj client.Object, change func(), op
 	if err != nil {
 		return err
 	}
-	requested := o.Clock.Now()
-	if err := o.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, raw)); err != nil {
+	requested := c.Clock.Now()
+	if err := c.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, raw)); err != nil {
 		return err
 	}
-	o.Recent.Wrote(obj, requested)
+	c.Recent.Wrote(obj, requested)
 	return nil
 }
 
 // Delete deletes an object as it was read. If it was written since, this is a conflict (IsStale), because the reason to delete it
 // may no longer hold. A missing object is not an error.
-func (o Clients) Delete(ctx context.Context, obj client.Object) error {
+func (c Clients) Delete(ctx context.Context, obj client.Object) error {
 	is := client.Preconditions{UID: ptr.To(obj.GetUID()), ResourceVersion: ptr.To(obj.GetResourceVersion())}
-	return client.IgnoreNotFound(o.Client.Delete(ctx, obj, is))
+	return client.IgnoreNotFound(c.Client.Delete(ctx, obj, is))
 }
 
 // DeleteAny deletes an object, even if it was written since it was read. An object that is missing, or was replaced by another
 // one of its name, is not an error.
-func (o Clients) DeleteAny(ctx context.Context, obj client.Object) error {
-	err := o.Client.Delete(ctx, obj, client.Preconditions{UID: ptr.To(obj.GetUID())})
+func (c Clients) DeleteAny(ctx context.Context, obj client.Object) error {
+	err := c.Client.Delete(ctx, obj, client.Preconditions{UID: ptr.To(obj.GetUID())})
 	if apierrors.IsConflict(err) {
 		return nil
 	}
@@ -94,25 +94,25 @@ func (o Clients) DeleteAny(ctx context.Context, obj client.Object) error {
 // SetConditions sets conditions of an object other than the reconciled one, and writes them if they changed. Because all
 // conditions are one list to a merge patch, the write requires the resource version that was read; after a conflict, the changes
 // are merged into the live object. A missing object is not an error.
-func (o Clients) SetConditions(ctx context.Context, obj Object, conditions ...clusterv1.Condition) error {
+func (c Clients) SetConditions(ctx context.Context, obj Object, conditions ...clusterv1.Condition) error {
 	before := slices.Clone(obj.GetConditions())
 	for _, c := range conditions {
 		condition.Set(obj, c)
 	}
-	return o.SaveConditions(ctx, obj, before)
+	return c.SaveConditions(ctx, obj, before)
 }
 
 // SaveConditions is SetConditions for conditions that are already set on obj; before is what they were. With IfUnchanged, any change of
 // the object since it was read is a conflict (IsStale), and obj has the new resource version afterwards.
-func (o Clients) SaveConditions(ctx context.Context, obj Object, before clusterv1.Conditions, opts ...WriteOption) error {
+func (c Clients) SaveConditions(ctx context.Context, obj Object, before clusterv1.Conditions, opts ...WriteOption) error {
 	if sameConditions(before, obj.GetConditions()) {
 		return nil
 	}
-	condition.Stamp(obj, before, o.Clock.Now())
+	condition.Stamp(obj, before, c.Clock.Now())
 	after := slices.Clone(obj.GetConditions())
 	version, conditions := obj.GetResourceVersion(), after
 	for attempt := 0; ; attempt++ {
-		written, err := o.patchConditions(ctx, obj, version, conditions)
+		written, err := c.patchConditions(ctx, obj, version, conditions)
 		if err == nil {
 			if attempt == 0 {
 				obj.SetResourceVersion(written)
@@ -129,7 +129,7 @@ func (o Clients) SaveConditions(ctx context.Context, obj Object, before clusterv
 		if !ok {
 			return err
 		}
-		if err := o.Live.Get(ctx, client.ObjectKeyFromObject(obj), live); err != nil {
+		if err := c.Live.Get(ctx, client.ObjectKeyFromObject(obj), live); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 		if live.GetUID() != obj.GetUID() {
@@ -142,7 +142,7 @@ func (o Clients) SaveConditions(ctx context.Context, obj Object, before clusterv
 	}
 }
 
-func (o Clients) patchConditions(
+func (c Clients) patchConditions(
 	ctx context.Context, obj Object, version string, conditions clusterv1.Conditions,
 ) (written string, err error) {
 	raw, err := json.Marshal(map[string]any{
@@ -156,6 +156,6 @@ func (o Clients) patchConditions(
 	if !ok {
 		return "", fmt.Errorf("%T is not an object", obj)
 	}
-	err = o.Client.Status().Patch(ctx, response, client.RawPatch(types.MergePatchType, raw))
+	err = c.Client.Status().Patch(ctx, response, client.RawPatch(types.MergePatchType, raw))
 	return response.GetResourceVersion(), err
 }
