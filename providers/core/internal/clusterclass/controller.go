@@ -66,13 +66,6 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	declared.Indexes = []step.Index{
-		{Object: &clusterv1.ClusterClass{}, Field: templateIndex, Values: templateKeys},
-		{Object: &clusterv1.ClusterClass{}, Field: definitionIndex, Values: definitionKeys},
-	}
-	// The metadata of all definitions is cached anyway. There is no predicate: definitions are rarely written, and any event can
-	// be the one after which a kind is served.
-	declared.Watches = []step.Watch{step.MappedMetadata(&apiextensionsv1.CustomResourceDefinition{}, ofDefinition(cached))}
 	if o.Discover != nil {
 		declared.Watches = append(declared.Watches, step.Mapped(&runtimev1.ExtensionConfig{}, ofExtension(cached), extension.Changes()))
 	}
@@ -91,9 +84,16 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // declared returns the controller's declaration.
 func (c *Controller) declared() step.Controller[*clusterv1.ClusterClass, *clusterv1.ClusterClass] {
 	return step.Controller[*clusterv1.ClusterClass, *clusterv1.ClusterClass]{
-		Name:  "clusterclass",
-		New:   func() *clusterv1.ClusterClass { return &clusterv1.ClusterClass{} },
-		Scope: step.Self[*clusterv1.ClusterClass],
+		Name: "clusterclass",
+		New:  func() *clusterv1.ClusterClass { return &clusterv1.ClusterClass{} },
+		Indexes: []step.Index{
+			{Object: &clusterv1.ClusterClass{}, Field: templateIndex, Values: templateKeys},
+			{Object: &clusterv1.ClusterClass{}, Field: definitionIndex, Values: definitionKeys},
+		},
+		// The metadata of all definitions is cached anyway. There is no predicate: definitions are rarely written, and any event can
+		// be the one after which a kind is served.
+		Watches: []step.Watch{step.MappedMetadata(&apiextensionsv1.CustomResourceDefinition{}, ofDefinition(c.Client))},
+		Scope:   step.Self[*clusterv1.ClusterClass],
 		Steps: []step.Step[*clusterv1.ClusterClass]{
 			step.All(
 				step.Do("variables", c.variables).Sets(clusterv1.ClusterClassVariablesReconciledCondition),
