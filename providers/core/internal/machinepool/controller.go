@@ -2,7 +2,6 @@ package machinepool
 
 import (
 	"context"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,9 +20,6 @@ import (
 
 // fieldManager is the field manager of the Machines that this controller applies.
 const fieldManager = "machinepool-controller"
-
-// visibilityTimeout is how long to wait until the cache has all Machines that a reconcile created.
-const visibilityTimeout = 5 * time.Second
 
 // Options configure the controller.
 type Options struct {
@@ -62,7 +58,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // newController returns a Controller that does not follow references yet.
 func newController(clients step.Clients) *Controller {
 	return &Controller{
-		Clients: clients, visibilityTimeout: visibilityTimeout,
+		Clients: clients,
 		applier: ssa.NewApplier(clients.Client, ssa.NewSchemas(clients.Client, clients.Live), fieldManager),
 	}
 }
