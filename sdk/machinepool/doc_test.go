@@ -10,5 +10,5 @@ import (
 
 func TestStepsAreDocumented(t *testing.T) {
 	c := New(Provider[*dockerv1.DockerMachinePool, *dockerv1.DockerMachine]{}, step.Clients{})
-	testenv.StepsDocumentedExcept(t, []string{"owners", "claim", "external"}, c.declared().Names())
+	testenv.StepsDocumented(t, c.declared().Names())
 }

@@ -16,8 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/sdk/manager/internal/boundedcache"
-	"sigs.k8s.io/cluster-api/sdk/manager/internal/labelindex"
+	"sigs.k8s.io/cluster-api/sdk/manager/internal/objectcache"
 )
 
 // shutdownTimeout is how long shutdown may take. Pods have 10s: the rest is for releasing the
@@ -73,11 +72,12 @@ func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
 // newCache returns a manager's cache. A provider whose objects cannot be read does not block others, and lists of what belongs to a
 // Cluster, MachineDeployment or MachineSet do not visit what belongs to others.
 func newCache(config *rest.Config, o cache.Options) (cache.Cache, error) {
-	c, err := boundedcache.New(config, o)
+	c, err := objectcache.New(config, o)
 	if err != nil {
 		return nil, err
 	}
-	return labelindex.New(c, o.Scheme, clusterv1.MachineSetNameLabel, clusterv1.MachineDeploymentNameLabel, clusterv1.ClusterNameLabel), nil
+	return objectcache.Indexed(c, o.Scheme,
+		clusterv1.MachineSetNameLabel, clusterv1.MachineDeploymentNameLabel, clusterv1.ClusterNameLabel), nil
 }
 
 func (r *run) scheme() (*runtime.Scheme, error) {

@@ -42,6 +42,8 @@ type Clients struct {
 	Clock    clock.PassiveClock
 	// Recent remembers responses to writes. Nil: they are not remembered.
 	Recent *Recent
+	// VisibleWait is how long Clients.AwaitVisible waits for the cache. Zero: five seconds; negative: it does not wait.
+	VisibleWait time.Duration
 	// Filter selects the objects of this manager. A Runner ignores all others, whatever event led to them.
 	Filter watch.Filter
 }

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -26,6 +27,15 @@ func AwaitVisible(ctx context.Context, cached client.Reader, written client.Obje
 		}
 		return isAtLeast(seen.GetResourceVersion(), written.GetResourceVersion()), nil
 	})
+}
+
+// AwaitVisible is the function AwaitVisible for all objects that a reconcile wrote: it waits for all of them together.
+func (o Clients) AwaitVisible(ctx context.Context, written ...client.Object) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.VisibleWait, visibleWait))
+	defer cancel()
+	for _, obj := range written {
+		AwaitVisible(ctx, o.Client, obj)
+	}
 }
 
 // AwaitDeletion waits until a cache shows that an object is being deleted or gone, so that the next reconcile does not work with a

@@ -1,4 +1,5 @@
-// Package root is the command `clusterctl` itself: it assembles the commands and runs one of them.
+// Package root is the command `clusterctl` itself: it assembles the commands and runs one of them, or a plugin, and reports newer
+// releases.
 package root
 
 import (

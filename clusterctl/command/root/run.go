@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
-	"sigs.k8s.io/cluster-api/clusterctl/update"
 	"sigs.k8s.io/cluster-api/packages/config"
 )
 
@@ -104,6 +103,6 @@ func checkForUpdate(ctx context.Context, f *factory.Factory) func(time.Duration)
 	if err != nil {
 		return nothing
 	}
-	checker := &update.Checker{Current: f.Version.GitVersion, Dir: config.Dir(f.Env), Store: store, Now: time.Now}
+	checker := &checker{Current: f.Version.GitVersion, Dir: config.Dir(f.Env), Store: store, Now: time.Now}
 	return checker.Start(ctx)
 }

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/internal/build"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/internal/cache"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/internal/debian"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/internal/docker"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/internal/oci"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/programs"
 )
 
@@ -97,7 +97,7 @@ func check(ctx context.Context, versions []string, kubeadm, mirror, output strin
 	case mirror == "":
 		return errors.New("apt of this machine has no Debian mirror: specify one with --mirror, such as --mirror http://MIRROR/debian")
 	case output == "":
-		return docker.Check(ctx)
+		return oci.CheckDocker(ctx)
 	}
 	return nil
 }

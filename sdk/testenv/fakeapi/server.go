@@ -113,14 +113,15 @@ func (s *Server) NewCache() *View {
 	return v
 }
 
-// ForController returns what a controller of a process with the current Cache uses.
+// ForController returns what a controller of a process with the current Cache uses. The controller does not wait until the cache has its
+// writes: it has them at once, or is frozen.
 func (s *Server) ForController() step.Clients {
 	cache := s.Cache
 	live := interceptor.NewClient(s.direct, s.reads(s.Live, false))
 	funcs := s.writes()
 	cached := s.reads(cache, true)
 	funcs.Get, funcs.List = cached.Get, cached.List
-	return step.Clients{Client: interceptor.NewClient(s.direct, funcs), Live: live, Recorder: s.Recorder, Clock: s.Clock}
+	return step.Clients{Client: interceptor.NewClient(s.direct, funcs), Live: live, Recorder: s.Recorder, Clock: s.Clock, VisibleWait: -1}
 }
 
 // Events returns the events that were recorded since the last call, such as "Normal Provisioned Cluster c is Provisioned".

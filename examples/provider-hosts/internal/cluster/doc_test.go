@@ -7,5 +7,5 @@ import (
 )
 
 func TestStepsAreDocumented(t *testing.T) {
-	testenv.StepsDocumentedExcept(t, []string{"endpoint"}, (&Controller{}).Declared().Names())
+	testenv.StepsDocumented(t, (&Controller{}).Declared().Names())
 }

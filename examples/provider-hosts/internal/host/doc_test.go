@@ -7,5 +7,5 @@ import (
 )
 
 func TestStepsAreDocumented(t *testing.T) {
-	testenv.StepsDocumentedExcept(t, []string{"phase"}, (&Controller{}).Declared().Names())
+	testenv.StepsDocumented(t, (&Controller{}).Declared().Names())
 }

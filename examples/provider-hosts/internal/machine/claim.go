@@ -17,12 +17,6 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// finalizer adds the finalizer, before there is a claim to release.
-func (c *Controller) finalizer(_ context.Context, s *scope) (step.Result, error) {
-	controllerutil.AddFinalizer(s.obj, hostsv1.HostMachineFinalizer)
-	return step.Checkpoint(), nil
-}
-
 // claim reads the Host that the HostMachine has claimed, or claims one.
 func (c *Controller) claim(ctx context.Context, s *scope) (step.Result, error) {
 	if s.obj.Spec.Host != nil {

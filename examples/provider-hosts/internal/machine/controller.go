@@ -83,17 +83,6 @@ func (c *Controller) scope(ctx context.Context, obj *hostsv1.HostMachine) (*scop
 	return &scope{obj: obj, machine: machine, cluster: cluster}, err
 }
 
-// owners waits for the Machine, and for the infrastructure of its Cluster.
-func (c *Controller) owners(_ context.Context, s *scope) (step.Result, error) {
-	switch {
-	case s.machine == nil || s.cluster == nil:
-		return step.Wait("its Machine and Cluster"), nil
-	case !s.cluster.Status.InfrastructureReady:
-		return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Because(hostsv1.WaitingForClusterReason), nil
-	}
-	return step.Done().KeepCondition(), nil
-}
-
 // run has the script do an action for the Host's claim, and returns its answer.
 func (c *Controller) run(
 	ctx context.Context, host *hostsv1.Host, action string, variables map[string]string, stdin []byte,

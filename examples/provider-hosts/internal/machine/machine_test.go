@@ -24,7 +24,7 @@ import (
 )
 
 func TestStepsAreDocumented(t *testing.T) {
-	testenv.StepsDocumentedExcept(t, []string{"owners", "finalizer"}, (&Controller{}).Declared().Names())
+	testenv.StepsDocumented(t, (&Controller{}).Declared().Names())
 }
 
 // build builds the objects of Cluster c in namespace ns.

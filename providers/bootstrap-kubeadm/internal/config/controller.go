@@ -122,17 +122,6 @@ func (s *scope) initialized() bool {
 	return condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition)
 }
 
-// infrastructure waits until the cluster has an endpoint. Data that exists no longer depends on it: nothing would correct its
-// condition when the infrastructure is ready again.
-func (c *Controller) infrastructure(_ context.Context, s *scope) (step.Result, error) {
-	if s.cluster.Status.InfrastructureReady || s.config.Status.Ready {
-		return step.Done(), nil
-	}
-	return step.Wait("the infrastructure of Cluster " + s.cluster.Name).
-		WithConditions(condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityInfo,
-			bootstrapv1.WaitingForClusterInfrastructureReason, "")), nil
-}
-
 func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
 	return c.configs(ctx, client.ObjectKeyFromObject(obj), func(*bootstrapv1.KubeadmConfig) bool { return true })
 }

@@ -7,5 +7,5 @@ import (
 )
 
 func TestStepsAreDocumented(t *testing.T) {
-	testenv.StepsDocumentedExcept(t, []string{"infrastructure", "adopt"}, (&Controller{}).declared().Names())
+	testenv.StepsDocumented(t, (&Controller{}).declared().Names())
 }

@@ -38,13 +38,6 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c.Recent = o.Recent
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	declared.Watches = []step.Watch{
-		step.Mapped(&clusterv1.Machine{}, byLabel, machineChanges()),
-		step.Mapped(&clusterv1.MachineDeployment{}, byLabel, watch.Deleted()),
-		step.Mapped(&clusterv1.MachineSet{}, byLabel, watch.Deleted()),
-		step.Mapped(&clusterv1.MachinePool{}, byLabel, watch.Deleted()),
-		step.Mapped(&corev1.Secret{}, byLabel, caCreated()),
-	}
 	built, err := declared.Add(ctx, mgr, c.Clients)
 	if err != nil {
 		return err
@@ -62,8 +55,15 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // declared returns the declaration of the controller.
 func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 	return step.Controller[*clusterv1.Cluster, *scope]{
-		Name:    "cluster",
-		New:     func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
+		Name: "cluster",
+		New:  func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
+		Watches: []step.Watch{
+			step.Mapped(&clusterv1.Machine{}, byLabel, machineChanges()),
+			step.Mapped(&clusterv1.MachineDeployment{}, byLabel, watch.Deleted()),
+			step.Mapped(&clusterv1.MachineSet{}, byLabel, watch.Deleted()),
+			step.Mapped(&clusterv1.MachinePool{}, byLabel, watch.Deleted()),
+			step.Mapped(&corev1.Secret{}, byLabel, caCreated()),
+		},
 		Events:  predicate.NewPredicateFuncs(isStarted),
 		Indexes: []step.Index{{Object: &clusterv1.Cluster{}, Field: reference.Index, Values: references}},
 		Paused:  func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },

@@ -2,24 +2,47 @@ package clusterclass
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
-	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
-	"sigs.k8s.io/cluster-api/sdk/ownership"
-	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/watch"
+)
+
+// Discover calls the extensions of a class for their variables, in the order of its patches.
+type Discover func(ctx context.Context, class *clusterv1.ClusterClass) ([]variables.Source, error)
+
+// Options configure the controller.
+type Options struct {
+	// Concurrency is how many classes are reconciled at the same time.
+	Concurrency int
+	// Filter selects the objects that this manager reconciles.
+	Filter watch.Filter
+	// Discover returns the variables of external patches. If it is nil, there are none.
+	Discover Discover
+}
+
+const (
+	// templateIndex indexes classes by "<kind>.<group>/<name>" of their templates.
+	templateIndex = "clusterclass.template"
+	// definitionIndex indexes classes by the names of the CustomResourceDefinitions of their templates.
+	definitionIndex = "clusterclass.definition"
 )
 
 // Controller reconciles ClusterClasses.
@@ -33,106 +56,145 @@ type Controller struct {
 	Watch func(ctx context.Context, kind schema.GroupVersionKind) error
 }
 
-// variables sets status.variables.
-func (c *Controller) variables(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
-	all, err := c.collect(ctx, class)
-	if notReady, ok := errors.AsType[*extension.NotReadyError](err); ok {
-		return step.Wait("ExtensionConfig " + notReady.Config + " to be discovered").Because(clusterv1.VariableDiscoveryFailedReason), nil
+// Setup adds the controller to a manager.
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	cached := mgr.GetCache()
+	versions := contract.APIVersions{Reader: cached}
+	c := &Controller{
+		Clients: step.ClientsOf(mgr, "clusterclass", o.Filter), Discover: o.Discover,
+		Versions: versions, External: external.Reader{Client: cached, Versions: versions},
 	}
-	if busy, ok := errors.AsType[*extension.BusyError](err); ok {
-		return step.WaitAtMost(busy.RetryAfter(), "an earlier call of the server of extension "+busy.Handler+" to end"), nil
+	declared := c.declared()
+	declared.Concurrency = o.Concurrency
+	if o.Discover != nil {
+		declared.Watches = append(declared.Watches, step.Mapped(&runtimev1.ExtensionConfig{}, ofExtension(cached), extension.Changes()))
 	}
+	built, err := declared.Add(ctx, mgr, c.Clients)
 	if err != nil {
-		return step.Done(), &step.Error{Reason: clusterv1.VariableDiscoveryFailedReason, Err: err}
+		return err
 	}
-	class.Status.Variables = all
-	return step.Done(), nil
+	watcher := external.NewWatcher(built, cached)
+	h := handler.EnqueueRequestsFromMapFunc(ofTemplate(cached))
+	c.Watch = func(ctx context.Context, kind schema.GroupVersionKind) error {
+		return watcher.Watch(ctx, kind, h, relevantTemplate())
+	}
+	return nil
 }
 
-func (c *Controller) collect(ctx context.Context, class *clusterv1.ClusterClass) ([]clusterv1.ClusterClassStatusVariable, error) {
-	sources := []variables.Source{{From: clusterv1.VariableDefinitionFromInline, Variables: class.Spec.Variables}}
-	if c.Discover != nil {
-		discovered, err := c.Discover(ctx, class)
-		if err != nil {
-			return nil, fmt.Errorf("discovering the variables of external patches: %w", err)
-		}
-		sources = append(sources, discovered...)
+// declared returns the controller's declaration.
+func (c *Controller) declared() step.Controller[*clusterv1.ClusterClass, *clusterv1.ClusterClass] {
+	return step.Controller[*clusterv1.ClusterClass, *clusterv1.ClusterClass]{
+		Name: "clusterclass",
+		New:  func() *clusterv1.ClusterClass { return &clusterv1.ClusterClass{} },
+		Indexes: []step.Index{
+			{Object: &clusterv1.ClusterClass{}, Field: templateIndex, Values: templateKeys},
+			{Object: &clusterv1.ClusterClass{}, Field: definitionIndex, Values: definitionKeys},
+		},
+		// The metadata of all definitions is cached anyway. There is no predicate: definitions are rarely written, and any event can
+		// be the one after which a kind is served.
+		Watches: []step.Watch{step.MappedMetadata(&apiextensionsv1.CustomResourceDefinition{}, ofDefinition(c.Client))},
+		Scope:   step.Self[*clusterv1.ClusterClass],
+		Steps: []step.Step[*clusterv1.ClusterClass]{
+			step.All(
+				step.Do("variables", c.variables).Sets(clusterv1.ClusterClassVariablesReconciledCondition),
+				step.Do("own", c.own),
+				step.Do("versions", c.versions).Sets(clusterv1.ClusterClassRefVersionsUpToDateCondition),
+			),
+			step.Do("observe", c.observe),
+		},
 	}
-	all, err := variables.Merge(sources...)
-	if err != nil {
-		return nil, fmt.Errorf("merging the variables of the class: %w", err)
-	}
-	return all, nil
 }
 
-// own adds the class to the owners of its templates, and waits for templates and kinds that do not exist.
-func (c *Controller) own(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
-	owner := ownership.Reference(class, clusterv1.GroupVersion.WithKind("ClusterClass"), false)
-	var errs []error
-	var missing []string
+// relevantTemplate selects events of templates that are created or deleted, or lose an owner.
+func relevantTemplate() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return len(e.ObjectOld.GetOwnerReferences()) > len(e.ObjectNew.GetOwnerReferences())
+	}}
+}
+
+func templateKeys(o client.Object) []string {
+	class, ok := o.(*clusterv1.ClusterClass)
+	if !ok {
+		return nil
+	}
+	var keys []string
 	for _, ref := range templateRefs(class) {
-		found, err := c.ownTemplate(ctx, class, ref, owner)
-		var notInstalled *contract.NotInstalledError
-		switch {
-		case errors.As(err, &notInstalled):
-			missing = append(missing, "CustomResourceDefinition "+notInstalled.Definition)
-			continue
-		case err == nil && !found:
-			missing = append(missing, ref.Kind+" "+class.Namespace+"/"+ref.Name)
-		}
-		errs = append(errs, err)
+		keys = append(keys, templateKey(ref.GroupVersionKind(), ref.Name))
 	}
-	if err := errors.Join(errs...); err != nil || len(missing) == 0 {
-		return step.Done(), err
-	}
-	return step.Wait(strings.Join(slices.Compact(missing), ", ") + " to exist"), nil
+	return keys
 }
 
-// ownTemplate adds the class to the owners of a template. It watches the kind before it reads the template, so that no creation
-// is missed.
-func (c *Controller) ownTemplate(
-	ctx context.Context, class *clusterv1.ClusterClass, ref *corev1.ObjectReference, owner metav1.OwnerReference,
-) (found bool, err error) {
-	kind, err := c.Versions.Newest(ctx, ref.GroupVersionKind().GroupKind())
-	if err != nil {
-		return false, err
-	}
-	if err := c.Watch(ctx, kind); err != nil {
-		return false, err
-	}
-	return reference.AddOwner(ctx, c.Client, c.External, ref, class.Namespace, owner)
+func templateKey(kind schema.GroupVersionKind, name string) string {
+	return kind.GroupKind().String() + "/" + name
 }
 
-// observe marks the class as ready to be used: the topology controller and admission wait for that.
-func (c *Controller) observe(_ context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
-	class.Status.ObservedGeneration = class.Generation
-	return step.Done(), nil
+// ofTemplate maps a template to the classes that refer to it.
+func ofTemplate(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		key := templateKey(o.GetObjectKind().GroupVersionKind(), o.GetName())
+		return watch.Requests(ctx, reader, &clusterv1.ClusterClassList{},
+			client.InNamespace(o.GetNamespace()), client.MatchingFields{templateIndex: key})
+	}
 }
 
-// versions reports references with an outdated API version.
-func (c *Controller) versions(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
-	var outdated, notInstalled []string
+func definitionKeys(o client.Object) []string {
+	class, ok := o.(*clusterv1.ClusterClass)
+	if !ok {
+		return nil
+	}
+	var keys []string
 	for _, ref := range templateRefs(class) {
-		newest, err := c.Versions.Newest(ctx, ref.GroupVersionKind().GroupKind())
-		if missing := (*contract.NotInstalledError)(nil); errors.As(err, &missing) {
-			notInstalled = append(notInstalled, missing.Error())
-			continue
-		}
+		keys = append(keys, contract.CRDName(ref.GroupVersionKind().GroupKind()))
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// ofDefinition maps a CustomResourceDefinition to the classes with templates of its kind: they may wait for it, or refer to a
+// version that has become outdated.
+func ofDefinition(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		return watch.Requests(ctx, reader, &clusterv1.ClusterClassList{}, client.MatchingFields{definitionIndex: o.GetName()})
+	}
+}
+
+// ofExtension maps an ExtensionConfig to the classes whose variables it defines.
+func ofExtension(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		classes, err := mutation.Classes(ctx, reader, o.GetName())
 		if err != nil {
-			return step.Done(), err
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot find the classes to reconcile")
 		}
-		if want := newest.GroupVersion().String(); ref.APIVersion != want {
-			outdated = append(outdated, fmt.Sprintf("%s %s should use apiVersion %s instead of %s", ref.Kind, ref.Name, want, ref.APIVersion))
+		var out []reconcile.Request
+		for _, class := range classes {
+			out = append(out, reconcile.Request{NamespacedName: class})
+		}
+		return out
+	}
+}
+
+// templateRefs returns the references to the templates of a class, without duplicates.
+func templateRefs(class *clusterv1.ClusterClass) []*corev1.ObjectReference {
+	spec := &class.Spec
+	all := []*corev1.ObjectReference{spec.Infrastructure.Ref, spec.ControlPlane.Ref}
+	if machines := spec.ControlPlane.MachineInfrastructure; machines != nil {
+		all = append(all, machines.Ref)
+	}
+	for i := range spec.Workers.MachineDeployments {
+		t := &spec.Workers.MachineDeployments[i].Template
+		all = append(all, t.Bootstrap.Ref, t.Infrastructure.Ref)
+	}
+	for i := range spec.Workers.MachinePools {
+		t := &spec.Workers.MachinePools[i].Template
+		all = append(all, t.Bootstrap.Ref, t.Infrastructure.Ref)
+	}
+	seen := map[corev1.ObjectReference]bool{}
+	var out []*corev1.ObjectReference
+	for _, ref := range all {
+		if ref != nil && !seen[*ref] {
+			seen[*ref] = true
+			out = append(out, ref)
 		}
 	}
-	if len(notInstalled) > 0 {
-		slices.Sort(notInstalled)
-		return step.Done().WithConditions(condition.Unknown(clusterv1.ClusterClassRefVersionsUpToDateCondition,
-			clusterv1.ClusterClassProviderNotInstalledReason, "%s", strings.Join(slices.Compact(notInstalled), ", "))), nil
-	}
-	if len(outdated) > 0 {
-		return step.Done().WithConditions(condition.False(clusterv1.ClusterClassRefVersionsUpToDateCondition, clusterv1.ConditionSeverityWarning,
-			clusterv1.ClusterClassOutdatedRefVersionsReason, "%s", strings.Join(outdated, ", "))), nil
-	}
-	return step.Done(), nil
+	return out
 }

@@ -29,15 +29,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := newController(step.ClientsOf(mgr, "machinehealthcheck-controller", o.Filter), o.Clusters)
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	declared.Watches = []step.Watch{
-		step.Mapped(&clusterv1.Machine{}, c.ofMachine, machineChanges()),
-		step.Mapped(&clusterv1.Cluster{}, c.ofCluster,
-			watch.Cluster(watch.Paused, watch.Deleting, watch.InfrastructureReady, watch.ControlPlaneInitialized)),
-		step.From(o.Clusters.Source(remote.Events{
-			Connection: c.ofConnection,
-			Watches:    []remote.Watch{{Object: &corev1.Node{}, Requests: c.ofNode, Changed: nodeChanged}},
-		})),
-	}
+	declared.Watches = append(declared.Watches, step.From(o.Clusters.Source(remote.Events{
+		Connection: c.ofConnection,
+		Watches:    []remote.Watch{{Object: &corev1.Node{}, Requests: c.ofNode, Changed: nodeChanged}},
+	})))
 	built, err := declared.Add(ctx, mgr, c.Clients)
 	if err != nil {
 		return err
@@ -57,8 +52,13 @@ func newController(clients step.Clients, workloads Workloads) *Controller {
 // declared returns the declaration of the controller.
 func (c *Controller) declared() step.Controller[*clusterv1.MachineHealthCheck, *scope] {
 	return step.Controller[*clusterv1.MachineHealthCheck, *scope]{
-		Name:    "machinehealthcheck",
-		New:     func() *clusterv1.MachineHealthCheck { return &clusterv1.MachineHealthCheck{} },
+		Name: "machinehealthcheck",
+		New:  func() *clusterv1.MachineHealthCheck { return &clusterv1.MachineHealthCheck{} },
+		Watches: []step.Watch{
+			step.Mapped(&clusterv1.Machine{}, c.ofMachine, machineChanges()),
+			step.Mapped(&clusterv1.Cluster{}, c.ofCluster,
+				watch.Cluster(watch.Paused, watch.Deleting, watch.InfrastructureReady, watch.ControlPlaneInitialized)),
+		},
 		Paused:  ownership.PausedByClusterName(c.Client, func(h *clusterv1.MachineHealthCheck) string { return h.Spec.ClusterName }),
 		Indexes: indexes(),
 		Scope:   c.scope,

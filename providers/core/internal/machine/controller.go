@@ -36,16 +36,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	declared.Watches = []step.Watch{
-		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, clusterEvents()),
-		step.Mapped(&clusterv1.MachineDeployment{}, c.ofDeployment, revisionChanges()),
-		step.Mapped(&clusterv1.MachineSet{}, c.ofSet, revisionChanges()),
-		step.Mapped(&corev1.Secret{}, c.ofKubeconfig, isKubeconfig()),
-		step.From(o.Clusters.Source(remote.Events{
-			Connection: c.waitingFor,
-			Watches:    []remote.Watch{{Object: &corev1.Node{}, Requests: c.ofNode, Changed: nodeChanged}},
-		})),
-	}
+	declared.Watches = append(declared.Watches, step.From(o.Clusters.Source(remote.Events{
+		Connection: c.waitingFor,
+		Watches:    []remote.Watch{{Object: &corev1.Node{}, Requests: c.ofNode, Changed: nodeChanged}},
+	})))
 	built, err := declared.Add(ctx, mgr, c.Clients)
 	if err != nil {
 		return err
@@ -62,8 +56,14 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // declared returns the declaration of the controller.
 func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
 	return step.Controller[*clusterv1.Machine, *scope]{
-		Name:    "machine",
-		New:     func() *clusterv1.Machine { return &clusterv1.Machine{} },
+		Name: "machine",
+		New:  func() *clusterv1.Machine { return &clusterv1.Machine{} },
+		Watches: []step.Watch{
+			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, clusterEvents()),
+			step.Mapped(&clusterv1.MachineDeployment{}, c.ofDeployment, revisionChanges()),
+			step.Mapped(&clusterv1.MachineSet{}, c.ofSet, revisionChanges()),
+			step.Mapped(&corev1.Secret{}, c.ofKubeconfig, isKubeconfig()),
+		},
 		Paused:  ownership.PausedByClusterName(c.Client, func(m *clusterv1.Machine) string { return m.Spec.ClusterName }),
 		Indexes: indexes(),
 		Scope:   c.scope,

@@ -12,22 +12,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
-// Indexes of Machines, in addition to the one of references.
-const (
-	byProviderID = "spec.providerID"
-	byCluster    = "machine.clusterName"
-)
+// byProviderID is an index of Machines, in addition to the one of references.
+const byProviderID = "spec.providerID"
 
 func indexes() []step.Index {
 	return []step.Index{
 		{Object: &clusterv1.Machine{}, Field: byProviderID, Values: providerID},
-		{Object: &clusterv1.Machine{}, Field: byCluster, Values: clusterName},
 		{Object: &clusterv1.Machine{}, Field: reference.Index, Values: references},
 	}
 }
@@ -35,13 +32,6 @@ func indexes() []step.Index {
 func providerID(obj client.Object) []string {
 	if m, ok := obj.(*clusterv1.Machine); ok && m.Spec.ProviderID != nil {
 		return []string{*m.Spec.ProviderID}
-	}
-	return nil
-}
-
-func clusterName(obj client.Object) []string {
-	if m, ok := obj.(*clusterv1.Machine); ok {
-		return []string{m.Spec.ClusterName}
 	}
 	return nil
 }
@@ -89,7 +79,7 @@ func nodeChanged(before, after client.Object) bool {
 
 func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
 	return c.machines(ctx, func(*clusterv1.Machine) bool { return true },
-		client.InNamespace(obj.GetNamespace()), client.MatchingFields{byCluster: obj.GetName()})
+		ownership.InCluster(obj.GetNamespace(), obj.GetName()))
 }
 
 func (c *Controller) ofDeployment(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -112,7 +102,7 @@ func (c *Controller) ofKubeconfig(ctx context.Context, obj client.Object) []reco
 // changed while there was no connection, and those that are being deleted.
 func (c *Controller) waitingFor(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
 	return c.machines(ctx, func(m *clusterv1.Machine) bool { return m.Spec.ProviderID != nil || !m.DeletionTimestamp.IsZero() },
-		client.InNamespace(cluster.Namespace), client.MatchingFields{byCluster: cluster.Name})
+		ownership.InCluster(cluster.Namespace, cluster.Name))
 }
 
 // ofNode maps a Node of a workload cluster to its Machine, by provider ID.

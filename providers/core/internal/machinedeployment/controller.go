@@ -2,7 +2,6 @@ package machinedeployment
 
 import (
 	"context"
-	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -16,13 +15,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
-const (
-	// fieldManager is the field manager of the MachineSets that this controller applies.
-	fieldManager = "capi-machinedeployment"
-	// visibilityTimeout is how long to wait, after each write, until the cache has it. Usually that takes milliseconds, and saves
-	// the next reconcile a read from the API server.
-	visibilityTimeout = 5 * time.Second
-)
+// fieldManager is the field manager of the MachineSets that this controller applies.
+const fieldManager = "capi-machinedeployment"
 
 // Options configure the controller.
 type Options struct {
@@ -44,10 +38,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 func newController(clients step.Clients) *Controller {
 	return &Controller{
-		Clients:           clients,
-		external:          external.Reader{Client: clients.Client, Versions: contract.APIVersions{Reader: clients.Client}},
-		sets:              serverSide{ssa.NewApplier(clients.Client, ssa.NewSchemas(clients.Client, clients.Live), fieldManager)},
-		visibilityTimeout: visibilityTimeout,
+		Clients:  clients,
+		external: external.Reader{Client: clients.Client, Versions: contract.APIVersions{Reader: clients.Client}},
+		sets:     serverSide{ssa.NewApplier(clients.Client, ssa.NewSchemas(clients.Client, clients.Live), fieldManager)},
 	}
 }
 

@@ -2,7 +2,6 @@ package machinedeployment
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,8 +31,6 @@ type Controller struct {
 	step.Clients
 	external external.Reader
 	sets     applier
-	// visibilityTimeout is how long to wait, after each write, until the cache has it.
-	visibilityTimeout time.Duration
 }
 
 // scope is the state of one reconcile, shared by its steps.

@@ -68,7 +68,6 @@ func (w *stale) reconcileOnce(md *clusterv1.MachineDeployment) error {
 	clients := w.api.ForController()
 	clients.Recent = w.recent
 	c := newController(clients)
-	c.visibilityTimeout = 0 // a frozen cache never has the writes
 	_, err := c.declared().Runner(c.Clients).Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(md)})
 	return err
 }

@@ -65,7 +65,7 @@ func (c *Controller) create(ctx context.Context, s *scope) error {
 	if !metav1.IsControlledBy(set, s.deployment) || !set.DeletionTimestamp.IsZero() {
 		return step.Stale("MachineSet %s already exists, but is not in the cache yet", name)
 	}
-	c.awaitVisible(ctx, set)
+	c.AwaitVisible(ctx, set)
 	step.Event(ctx, "SuccessfulCreate", "Created MachineSet %q with %d replicas", name, s.targets[name].Replicas)
 	s.current, s.sets = set, append(s.sets, set)
 	return nil
@@ -90,7 +90,7 @@ func (c *Controller) update(ctx context.Context, s *scope, live *clusterv1.Machi
 	if !changed {
 		return nil
 	}
-	c.awaitVisible(ctx, set)
+	c.AwaitVisible(ctx, set)
 	if metav1.GetControllerOf(live) == nil {
 		step.Event(ctx, "SuccessfulAdopt", "Adopted MachineSet %q", live.Name)
 	}
@@ -118,13 +118,6 @@ func (c *Controller) apply(ctx context.Context, live, desired *clusterv1.Machine
 		c.Recent.Wrote(set, asked)
 	}
 	return set, changed, err
-}
-
-// awaitVisible waits until the cache has the write.
-func (c *Controller) awaitVisible(ctx context.Context, set *clusterv1.MachineSet) {
-	ctx, cancel := context.WithTimeout(ctx, c.visibilityTimeout)
-	defer cancel()
-	step.AwaitVisible(ctx, c.Client, set)
 }
 
 func announceScale(ctx context.Context, name string, before int32, target rollout.Target) {

@@ -2,7 +2,6 @@ package machinepool
 
 import (
 	"context"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,9 +21,6 @@ import (
 // fieldManager is the field manager of the Machines that this controller applies.
 const fieldManager = "machinepool-controller"
 
-// visibilityTimeout is how long to wait until the cache has all Machines that a reconcile created.
-const visibilityTimeout = 5 * time.Second
-
 // Options configure the controller.
 type Options struct {
 	Concurrency int
@@ -40,14 +36,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c.workloads = o.Clusters
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	declared.Watches = []step.Watch{
-		step.Owned(&clusterv1.Machine{}, machineChanges()),
-		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.Deleting, watch.ControlPlaneInitialized)),
-		step.From(o.Clusters.Source(remote.Events{
-			Connection: c.ofConnection,
-			Watches:    []remote.Watch{{Object: &corev1.Node{}, Requests: c.ofNode, Changed: nodeChanged}},
-		})),
-	}
+	declared.Watches = append(declared.Watches, step.From(o.Clusters.Source(remote.Events{
+		Connection: c.ofConnection,
+		Watches:    []remote.Watch{{Object: &corev1.Node{}, Requests: c.ofNode, Changed: nodeChanged}},
+	})))
 	built, err := declared.Add(ctx, mgr, c.Clients)
 	if err != nil {
 		return err
@@ -66,7 +58,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // newController returns a Controller that does not follow references yet.
 func newController(clients step.Clients) *Controller {
 	return &Controller{
-		Clients: clients, visibilityTimeout: visibilityTimeout,
+		Clients: clients,
 		applier: ssa.NewApplier(clients.Client, ssa.NewSchemas(clients.Client, clients.Live), fieldManager),
 	}
 }
@@ -74,8 +66,12 @@ func newController(clients step.Clients) *Controller {
 // declared returns the declaration of the controller.
 func (c *Controller) declared() step.Controller[*clusterv1.MachinePool, *scope] {
 	return step.Controller[*clusterv1.MachinePool, *scope]{
-		Name:    "machinepool",
-		New:     func() *clusterv1.MachinePool { return &clusterv1.MachinePool{} },
+		Name: "machinepool",
+		New:  func() *clusterv1.MachinePool { return &clusterv1.MachinePool{} },
+		Watches: []step.Watch{
+			step.Owned(&clusterv1.Machine{}, machineChanges()),
+			step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.Deleting, watch.ControlPlaneInitialized)),
+		},
 		Paused:  ownership.PausedByClusterName(c.Client, func(p *clusterv1.MachinePool) string { return p.Spec.ClusterName }),
 		Indexes: indexes(),
 		Scope:   c.scope,

@@ -31,7 +31,7 @@ func (c *Controller) createMachines(ctx context.Context, s *scope) (step.Result,
 	for _, infra := range s.missing(live) {
 		exists[infra.GetName()] = true
 	}
-	var created []*clusterv1.Machine
+	var created []client.Object
 	for _, infra := range missing {
 		if !exists[infra.GetName()] {
 			continue
@@ -43,7 +43,7 @@ func (c *Controller) createMachines(ctx context.Context, s *scope) (step.Result,
 		}
 		created = append(created, m)
 	}
-	c.awaitVisible(ctx, created)
+	c.AwaitVisible(ctx, created...)
 	return step.Done(), nil
 }
 
@@ -83,13 +83,4 @@ func (c *Controller) createMachine(ctx context.Context, s *scope, infra *unstruc
 	}
 	step.Event(ctx, "SuccessfulCreate", "Created Machine %q", m.Name)
 	return m, nil
-}
-
-// awaitVisible waits until the cache has the created Machines, so that the next reconcile finds them.
-func (c *Controller) awaitVisible(ctx context.Context, created []*clusterv1.Machine) {
-	ctx, cancel := context.WithTimeout(ctx, c.visibilityTimeout)
-	defer cancel()
-	for _, m := range created {
-		step.AwaitVisible(ctx, c.Client, m)
-	}
 }

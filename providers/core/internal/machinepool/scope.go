@@ -2,7 +2,6 @@ package machinepool
 
 import (
 	"context"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,8 +32,6 @@ type Controller struct {
 	applier   *ssa.Applier
 	// machineKinds watches the kinds of infrastructure machines.
 	machineKinds *external.Watcher
-	// visibilityTimeout is how long to wait until the cache has created Machines.
-	visibilityTimeout time.Duration
 }
 
 // scope is the state of one reconcile, shared by its steps.

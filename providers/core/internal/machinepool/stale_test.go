@@ -40,7 +40,6 @@ func (w *stale) restart() {
 // restartController replaces the controller with one that remembers nothing.
 func (w *stale) restartController() {
 	c := newController(w.api.ForController())
-	c.visibilityTimeout = 0 // a frozen cache never has the writes
 	c.follow = fakeapi.Follower(w, c.Clients, &clusterv1.MachinePoolList{})
 	c.follow.Live, c.machineKinds = c.Live, c.follow.Watcher
 	w.runner = c.declared().Runner(c.Clients)

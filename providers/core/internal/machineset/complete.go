@@ -35,7 +35,7 @@ func (c *Controller) complete(ctx context.Context, s *scope) (step.Result, error
 		created = append(created, objects...)
 		s.report(err)
 	}
-	c.awaitVisible(ctx, created)
+	c.AwaitVisible(ctx, created...)
 	return step.Done(), nil
 }
 

@@ -2,7 +2,6 @@ package machineset
 
 import (
 	"context"
-	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -15,10 +14,6 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
-
-// visibilityTimeout is how long to wait until the cache has all writes of a reconcile. Usually that takes milliseconds, and saves
-// the next reconcile reads from the API server.
-const visibilityTimeout = 5 * time.Second
 
 // Options configure the controller.
 type Options struct {
@@ -42,7 +37,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 func newController(clients step.Clients, preflight bool) *Controller {
 	return &Controller{
-		Clients: clients, preflight: preflight, names: newNamesInUse(), visibilityTimeout: visibilityTimeout,
+		Clients: clients, preflight: preflight, names: newNamesInUse(),
 		applier:  ssa.NewApplier(clients.Client, ssa.NewSchemas(clients.Client, clients.Live), fieldManager),
 		external: external.Reader{Client: clients.Client, Versions: contract.APIVersions{Reader: clients.Client}},
 	}

@@ -45,16 +45,7 @@ func (c *Controller) scaleUp(ctx context.Context, s *scope) {
 		created = append(created, objects...)
 		s.report(err)
 	}
-	c.awaitVisible(ctx, created)
-}
-
-// awaitVisible waits until the cache has the created objects, so that the next reconcile counts them.
-func (c *Controller) awaitVisible(ctx context.Context, created []client.Object) {
-	ctx, cancel := context.WithTimeout(ctx, c.visibilityTimeout)
-	defer cancel()
-	for _, obj := range created {
-		step.AwaitVisible(ctx, c.Client, obj)
-	}
+	c.AwaitVisible(ctx, created...)
 }
 
 // create creates a Machine with the first free ordinal.

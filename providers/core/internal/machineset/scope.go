@@ -2,7 +2,6 @@ package machineset
 
 import (
 	"context"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,8 +21,6 @@ type Controller struct {
 	applier   *ssa.Applier
 	preflight bool
 	names     *namesInUse
-	// visibilityTimeout is how long to wait until the cache has all writes of a reconcile.
-	visibilityTimeout time.Duration
 }
 
 // scope is the state of one reconcile, shared by its steps.

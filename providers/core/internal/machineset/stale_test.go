@@ -61,7 +61,6 @@ func (w *stale) restartController(changes ...func(*step.Clients)) {
 		change(&clients)
 	}
 	c := newController(clients, false)
-	c.visibilityTimeout = 0 // a frozen cache never has the writes
 	w.runner = c.declared().Runner(c.Clients)
 }
 

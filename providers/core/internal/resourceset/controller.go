@@ -44,11 +44,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	declared.Watches = append([]step.Watch{
-		step.Handled(&clusterv1.Cluster{}, later(c.ofCluster), clusterChanges()),
-		step.Handled(&addonsv1.ClusterResourceSetBinding{}, later(ofBinding)),
-		step.From(c.ledger.Source(summaryDelay)),
-	}, held(metadata, c.ofHeld)...)
+	declared.Watches = append(declared.Watches, held(metadata, c.ofHeld)...)
 	if err := step.Add(ctx, mgr, c.Clients, declared); err != nil {
 		return err
 	}
@@ -61,8 +57,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // declared returns the declaration of the controller.
 func (c *Controller) declared() step.Controller[*addonsv1.ClusterResourceSet, *scope] {
 	return step.Controller[*addonsv1.ClusterResourceSet, *scope]{
-		Name:    "clusterresourceset",
-		New:     func() *addonsv1.ClusterResourceSet { return &addonsv1.ClusterResourceSet{} },
+		Name: "clusterresourceset",
+		New:  func() *addonsv1.ClusterResourceSet { return &addonsv1.ClusterResourceSet{} },
+		Watches: []step.Watch{
+			step.Handled(&clusterv1.Cluster{}, later(c.ofCluster), clusterChanges()),
+			step.Handled(&addonsv1.ClusterResourceSetBinding{}, later(ofBinding)),
+			step.From(c.ledger.Source(summaryDelay)),
+		},
 		Indexes: []step.Index{{Object: &addonsv1.ClusterResourceSet{}, Field: byResource, Values: resourceKeys}},
 		Scope: func(_ context.Context, set *addonsv1.ClusterResourceSet) (*scope, error) {
 			return &scope{set: set}, nil

@@ -156,11 +156,3 @@ func failed(err error) error {
 	}
 	return &step.Error{Reason: dockerv1.ContainerProvisioningFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: err}
 }
-
-// owners waits for the Machine and its Cluster.
-func (c *Controller) owners(_ context.Context, s *scope) (step.Result, error) {
-	if s.machine == nil || s.cluster == nil {
-		return step.Wait("owner references to a Machine and a Cluster"), nil
-	}
-	return step.Done(), nil
-}

@@ -4,11 +4,9 @@ import (
 	"context"
 
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/machinepool"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -40,13 +38,4 @@ func (c *Controller) bootstrapData(ctx context.Context, m *clusterv1.Machine) (s
 		return ptr.Deref(m.Spec.Bootstrap.DataSecretName, ""), nil
 	}
 	return machinepool.BootstrapData(ctx, c.Client, m)
-}
-
-// claim writes the finalizer and the identity. That write fails if the object in the cache is stale, so the object is up to date
-// after it.
-func (c *Controller) claim(_ context.Context, s *scope) (step.Result, error) {
-	added := controllerutil.AddFinalizer(s.obj, dockerv1.MachineFinalizer)
-	s.current = added
-	identity.Assign(s.obj)
-	return step.Checkpoint(), nil
 }

@@ -3,19 +3,15 @@ package claim
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/poolref"
-	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
@@ -105,39 +101,4 @@ func named(_ context.Context, obj client.Object) []reconcile.Request {
 func (c *Controller) ofCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
 	return watch.RequestsFor(ctx, c.Client, &ipamv1.IPAddressClaimList{}, func(claim *ipamv1.IPAddressClaim) bool { return isOurs(claim) },
 		ownership.InCluster(cluster.GetNamespace(), cluster.GetName()))
-}
-
-// pool waits for the pool. Claims that have their address do not need it.
-func pool(_ context.Context, s *scope) (step.Result, error) {
-	waiting := func(what string) (step.Result, error) {
-		if s.claim.Status.AddressRef.Name != "" {
-			return step.Done(), nil
-		}
-		return step.Wait(what).WithConditions(condition.False(clusterv1.ReadyCondition, clusterv1.ConditionSeverityWarning,
-			inclusterv1.PoolNotReadyReason, "Waiting for %s", what)), nil
-	}
-	switch {
-	case s.pool == nil:
-		return waiting(s.key.String() + " to exist")
-	case isPaused(s.pool):
-		return waiting(s.key.String() + " to be resumed, because it is paused")
-	case condition.IsFalse(s.pool, clusterv1.ReadyCondition) && s.pool.GetDeletionTimestamp().IsZero():
-		return waiting("the spec of " + s.key.String() + " to be valid")
-	}
-	return step.Done(), nil
-}
-
-func isPaused(p poolref.Pool) bool {
-	_, paused := p.GetAnnotations()[clusterv1.PausedAnnotation]
-	return paused
-}
-
-// adopt adds the finalizer before an address is reserved. A claim that no machine owns gets the label with which clusterctl moves it with
-// its IPAddress: the pool is moved, and its addresses must not be allocated to others then.
-func adopt(_ context.Context, s *scope) (step.Result, error) {
-	if len(s.claim.OwnerReferences) == 0 {
-		metav1.SetMetaDataLabel(&s.claim.ObjectMeta, clusterctlv1.ClusterctlMoveHierarchyLabel, "")
-	}
-	controllerutil.AddFinalizer(s.claim, inclusterv1.ClaimFinalizer)
-	return step.Checkpoint(), nil
 }

@@ -149,12 +149,6 @@ func (c *Controller[T]) ofCluster(ctx context.Context, cluster client.Object) []
 	return watch.Requests(ctx, c.Client, &inclusterv1.InClusterIPPoolList{}, ownership.InCluster(cluster.GetNamespace(), cluster.GetName()))
 }
 
-// protect adds the finalizer before an address is reserved.
-func (c *Controller[T]) protect(_ context.Context, s *scope[T]) (step.Result, error) {
-	controllerutil.AddFinalizer(s.pool, inclusterv1.PoolFinalizer)
-	return step.Checkpoint(), nil
-}
-
 // exists reports whether a claim exists. One that the cache does not have, or no longer, is read from the API server.
 func (c *Controller[T]) exists(ctx context.Context, s *scope[T], key types.NamespacedName, uid types.UID) (bool, error) {
 	if s.known[uid] {

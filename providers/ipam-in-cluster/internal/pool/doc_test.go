@@ -8,5 +8,5 @@ import (
 )
 
 func TestStepsAreDocumented(t *testing.T) {
-	testenv.StepsDocumentedExcept(t, []string{"protect"}, (&Controller[*inclusterv1.InClusterIPPool]{}).Declared().Names())
+	testenv.StepsDocumented(t, (&Controller[*inclusterv1.InClusterIPPool]{}).Declared().Names())
 }

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -22,36 +20,6 @@ func setKind() schema.GroupVersionKind { return addonsv1.GroupVersion.WithKind("
 // Owner returns the owner reference to a ClusterResourceSet.
 func Owner(set *addonsv1.ClusterResourceSet) metav1.OwnerReference {
 	return ownership.Reference(set, setKind(), false)
-}
-
-// adopt completes an existing binding, which may be one of an older version or restored from a backup.
-func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
-	if s.binding == nil {
-		return step.Done(), nil
-	}
-	return step.Done(), c.Patch(ctx, s.binding, func() { complete(s) }, step.IfUnchanged)
-}
-
-// complete sets name and owners of the binding.
-func complete(s *scope) {
-	b := s.binding
-	if b.Spec.ClusterName == "" {
-		b.Spec.ClusterName = s.cluster.Name
-	}
-	if slices.ContainsFunc(b.OwnerReferences, isCluster) {
-		b.OwnerReferences = slices.DeleteFunc(slices.Clone(b.OwnerReferences), isCluster)
-	}
-	for _, set := range s.sets {
-		if s.entry(set.Name) != nil {
-			b.OwnerReferences, _ = ownership.Ensure(b.OwnerReferences, Owner(set))
-		}
-	}
-}
-
-// isCluster reports whether an owner is a Cluster. Older versions made it one; now, this controller deletes the binding.
-func isCluster(r metav1.OwnerReference) bool {
-	group, err := schema.ParseGroupVersion(r.APIVersion)
-	return err == nil && group.Group == clusterv1.GroupVersion.Group && r.Kind == clusterv1.ClusterKind
 }
 
 // claim adds the missing entries to the binding, and then drops those of ClusterResourceSets that are being deleted.
@@ -110,21 +78,4 @@ func (c *Controller) enter(ctx context.Context, s *scope, sets []*addonsv1.Clust
 func Remove(b *addonsv1.ClusterResourceSetBinding, set *addonsv1.ClusterResourceSet) {
 	b.RemoveBinding(set)
 	b.OwnerReferences = slices.DeleteFunc(slices.Clone(b.OwnerReferences), func(r metav1.OwnerReference) bool { return r.UID == set.UID })
-}
-
-// release deletes the binding of a Cluster that is being deleted.
-func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error) {
-	c.ledger.Forget(s.key())
-	if s.binding == nil {
-		return step.Stop(), nil
-	}
-	live := &clusterv1.Cluster{}
-	err := c.Live.Get(ctx, s.key(), live)
-	if client.IgnoreNotFound(err) != nil {
-		return step.Done(), fmt.Errorf("reading Cluster %s: %w", s.key(), err)
-	}
-	if !apierrors.IsNotFound(err) && live.DeletionTimestamp.IsZero() {
-		return step.Stop(), nil // Another Cluster has the name now.
-	}
-	return step.Done(), c.DeleteAny(ctx, s.binding)
 }

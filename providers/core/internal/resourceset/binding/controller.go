@@ -54,11 +54,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	declared.Watches = append([]step.Watch{
-		step.Mapped(&addonsv1.ClusterResourceSet{}, OfSet(c.Client), setChanges()),
-		step.Mapped(&addonsv1.ClusterResourceSetBinding{}, ofBinding, watch.Created(), watch.Deleted()),
-		step.From(o.Clusters.Source(remote.Events{Connection: ofConnection})),
-	}, o.Watches...)
+	declared.Watches = append(append(declared.Watches, step.From(o.Clusters.Source(remote.Events{Connection: ofConnection}))), o.Watches...)
 	return step.Add(ctx, mgr, c.Clients, declared)
 }
 
@@ -68,6 +64,10 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 		Name:   "clusterresourcesetbinding",
 		New:    func() *clusterv1.Cluster { return &clusterv1.Cluster{} },
 		Events: clusterChanges(),
+		Watches: []step.Watch{
+			step.Mapped(&addonsv1.ClusterResourceSet{}, OfSet(c.Client), setChanges()),
+			step.Mapped(&addonsv1.ClusterResourceSetBinding{}, ofBinding, watch.Created(), watch.Deleted()),
+		},
 		Paused: func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
 		Scope:  c.scope,
 		Steps: []step.Step[*scope]{

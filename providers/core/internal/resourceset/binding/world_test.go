@@ -220,5 +220,5 @@ func (w *world) change(name, value string) {
 }
 
 func TestStepsAreDocumented(t *testing.T) {
-	testenv.StepsDocumentedExcept(t, []string{"adopt", "release"}, (&Controller{}).declared().Names())
+	testenv.StepsDocumented(t, (&Controller{}).declared().Names())
 }

@@ -16,7 +16,6 @@ import (
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/internal/cache"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/internal/debian"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/internal/docker"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/internal/golang"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/internal/oci"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/programs"
@@ -61,7 +60,7 @@ func (b *Builder) image(ctx context.Context, name string, assemble func(context.
 	if err != nil {
 		return err
 	}
-	if string(id) == docker.ID(ctx, name) {
+	if string(id) == oci.IDInDocker(ctx, name) {
 		b.Progress("%s is up to date", name)
 		return nil
 	}
@@ -78,7 +77,7 @@ func (b *Builder) load(ctx context.Context, name string, assemble func(context.C
 		return "", err
 	}
 	start := time.Now()
-	id, err := docker.Load(ctx, name, image)
+	id, err := oci.LoadIntoDocker(ctx, name, image)
 	if err != nil {
 		return "", err
 	}
@@ -99,7 +98,7 @@ func (b *Builder) write(ctx context.Context, name string, assemble func(context.
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(docker.Write(file, name, image), file.Close()); err != nil {
+	if err := errors.Join(oci.WriteArchive(file, name, image), file.Close()); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	digest, err := image.Digest()

@@ -1,4 +1,5 @@
-// Package oci makes container images from file trees. They only depend on the trees and the configuration.
+// Package oci makes container images from file trees, and loads them into Docker, through its command line. Images only depend on the
+// trees and the configuration.
 package oci
 
 import (

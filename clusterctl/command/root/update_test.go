@@ -1,4 +1,4 @@
-package update
+package root
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func TestMessage(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := (&Checker{Current: tc.current}).message(release{Version: tc.latest, URL: "page"})
+			got := (&checker{Current: tc.current}).message(seenRelease{Version: tc.latest, URL: "page"})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nmessage(): -want +got:\n%s", tc.reason, diff)
 			}
@@ -49,7 +49,7 @@ func TestStart(t *testing.T) {
 	}))
 	defer server.Close()
 	now := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
-	c := &Checker{
+	c := &checker{
 		Current: "v1.7.0", Dir: filepath.Join(t.TempDir(), "cluster-api"), Now: func() time.Time { return now },
 		Store: repository.NewStore(repository.Options{GoProxy: server.URL, GitHub: "https://github.example", RetryTimeout: time.Minute, RetryInterval: time.Millisecond}),
 	}
@@ -84,7 +84,7 @@ func TestStartDoesNotDelay(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer server.Close()
 	defer close(release)
-	c := &Checker{Current: "v1.7.0", Dir: t.TempDir(), Now: time.Now, Store: repository.NewStore(repository.Options{GoProxy: server.URL})}
+	c := &checker{Current: "v1.7.0", Dir: t.TempDir(), Now: time.Now, Store: repository.NewStore(repository.Options{GoProxy: server.URL})}
 	if got := c.Start(t.Context())(0); got != "" {
 		t.Errorf("without timeout there is no message, got %q", got)
 	}

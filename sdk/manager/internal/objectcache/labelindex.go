@@ -1,6 +1,4 @@
-// Package labelindex makes lists by label from a cache cheap: a list of the objects of one Cluster does not visit those of all
-// others.
-package labelindex
+package objectcache
 
 import (
 	"context"
@@ -22,10 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// New returns a cache that has an index for each of these label keys. A list whose label selector requires one value of such a key only
+// Indexed returns a cache that has an index for each of these label keys. A list whose label selector requires one value of such a key only
 // visits objects with that value; of several keys, the first is used. Lists return the same objects as without an index. Kinds are
 // indexed at their first such list.
-func New(c cache.Cache, scheme *runtime.Scheme, keys ...string) cache.Cache {
+func Indexed(c cache.Cache, scheme *runtime.Scheme, keys ...string) cache.Cache {
 	return &indexed{Cache: c, scheme: scheme, keys: keys}
 }
 

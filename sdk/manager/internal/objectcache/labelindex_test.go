@@ -1,4 +1,4 @@
-package labelindex
+package objectcache
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{observed: &observed{Cache: inner}, one: e.Namespace(t), two: e.Namespace(t)}
-	w.indexed = New(w.observed, e.Client.Scheme(), "cluster", "set")
+	w.indexed = Indexed(w.observed, e.Client.Scheme(), "cluster", "set")
 	for name, of := range map[string]map[string]string{
 		"a": {"cluster": "c-1", "set": "s-1"}, "b": {"cluster": "c-1", "set": "s-2"}, "c": {"cluster": "c-2", "set": "s-1"}, "d": nil,
 	} {

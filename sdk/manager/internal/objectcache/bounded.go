@@ -1,6 +1,4 @@
-// Package boundedcache is the cache of managers: reads of kinds whose objects cannot be listed fail after a short wait, instead of
-// blocking workers.
-package boundedcache
+package objectcache
 
 import (
 	"context"

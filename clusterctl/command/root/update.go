@@ -1,6 +1,4 @@
-// Package update checks whether a newer patch release of this program exists, without delaying the command:
-// it runs concurrently, makes requests at most once a day, and ignores failures.
-package update
+package root
 
 import (
 	"context"
@@ -19,16 +17,17 @@ import (
 )
 
 const (
-	module = "sigs.k8s.io/cluster-api"
-	owner  = "kubernetes-sigs"
-	name   = "cluster-api"
+	modulePath      = "sigs.k8s.io/cluster-api"
+	repositoryOwner = "kubernetes-sigs"
+	repositoryName  = "cluster-api"
 
-	stateFile = "version.yaml"
-	validity  = 24 * time.Hour
+	stateFile     = "version.yaml"
+	checkInterval = 24 * time.Hour
 )
 
-// Checker checks for a newer release.
-type Checker struct {
+// checker checks whether a newer patch release of this program exists, without delaying the command: it runs
+// concurrently, makes requests at most once a day, and ignores failures.
+type checker struct {
 	// Current is the running version.
 	Current string
 	// Dir is the folder with the last result.
@@ -37,22 +36,22 @@ type Checker struct {
 	Now   func() time.Time
 }
 
-// state is kept between runs; other versions of the program share its format.
-type state struct {
-	LastCheck     time.Time `json:"LastCheck"`
-	LatestRelease release   `json:"LatestRelease"`
+// versionState is kept between runs; other versions of the program share its format.
+type versionState struct {
+	LastCheck     time.Time   `json:"LastCheck"`
+	LatestRelease seenRelease `json:"LatestRelease"`
 }
 
-type release struct {
+type seenRelease struct {
 	URL     string `json:"URL"`
 	Version string `json:"Version"`
 }
 
 // Start starts the check and returns a function that stops it and returns the message for the user, "" if there is none.
 // The function waits at most for timeout.
-func (c *Checker) Start(ctx context.Context) (result func(timeout time.Duration) string) {
+func (c *checker) Start(ctx context.Context) (result func(timeout time.Duration) string) {
 	ctx, cancel := context.WithCancel(ctx)
-	found := make(chan release, 1)
+	found := make(chan seenRelease, 1)
 	go func() {
 		defer close(found)
 		if r, err := c.latest(ctx); err == nil {
@@ -72,21 +71,21 @@ func (c *Checker) Start(ctx context.Context) (result func(timeout time.Duration)
 	}
 }
 
-func (c *Checker) latest(ctx context.Context) (release, error) {
+func (c *checker) latest(ctx context.Context) (seenRelease, error) {
 	path := filepath.Join(c.Dir, stateFile)
-	var kept state
+	var kept versionState
 	if raw, err := os.ReadFile(path); err == nil && yaml.Unmarshal(raw, &kept) == nil { // Our own file.
-		if age := c.Now().Sub(kept.LastCheck); age >= 0 && age < validity && kept.LatestRelease.Version != "" {
+		if age := c.Now().Sub(kept.LastCheck); age >= 0 && age < checkInterval && kept.LatestRelease.Version != "" {
 			return kept.LatestRelease, nil
 		}
 	}
 	r, err := c.ask(ctx)
 	if err != nil {
-		return release{}, err
+		return seenRelease{}, err
 	}
-	raw, err := yaml.Marshal(state{LastCheck: c.Now().UTC(), LatestRelease: r})
+	raw, err := yaml.Marshal(versionState{LastCheck: c.Now().UTC(), LatestRelease: r})
 	if err != nil {
-		return release{}, err
+		return seenRelease{}, err
 	}
 	if err := os.MkdirAll(c.Dir, 0o700); err == nil {
 		// If the result cannot be stored, the next run checks again.
@@ -95,16 +94,16 @@ func (c *Checker) latest(ctx context.Context) (release, error) {
 	return r, nil
 }
 
-func (c *Checker) ask(ctx context.Context) (release, error) {
-	if versions, err := c.Store.ModuleVersions(ctx, module); err == nil && len(versions) > 0 {
-		return release{Version: versions[0], URL: c.Store.ReleasePage(owner, name, versions[0])}, nil
+func (c *checker) ask(ctx context.Context) (seenRelease, error) {
+	if versions, err := c.Store.ModuleVersions(ctx, modulePath); err == nil && len(versions) > 0 {
+		return seenRelease{Version: versions[0], URL: c.Store.ReleasePage(repositoryOwner, repositoryName, versions[0])}, nil
 	}
-	tag, page, err := c.Store.LatestRelease(ctx, owner, name)
-	return release{Version: tag, URL: page}, err
+	tag, page, err := c.Store.LatestRelease(ctx, repositoryOwner, repositoryName)
+	return seenRelease{Version: tag, URL: page}, err
 }
 
 // message only compares patch versions: upgrading to a newer minor version is a different decision.
-func (c *Checker) message(r release) string {
+func (c *checker) message(r seenRelease) string {
 	current, err := packages.ParseVersion(c.Current)
 	if err != nil || strings.HasSuffix(c.Current, "-dirty") {
 		return ""

@@ -1,4 +1,4 @@
-package boundedcache
+package objectcache
 
 import (
 	"context"

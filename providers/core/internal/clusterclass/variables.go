@@ -1,0 +1,44 @@
+package clusterclass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// variables sets status.variables.
+func (c *Controller) variables(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
+	all, err := c.collect(ctx, class)
+	if notReady, ok := errors.AsType[*extension.NotReadyError](err); ok {
+		return step.Wait("ExtensionConfig " + notReady.Config + " to be discovered").Because(clusterv1.VariableDiscoveryFailedReason), nil
+	}
+	if busy, ok := errors.AsType[*extension.BusyError](err); ok {
+		return step.WaitAtMost(busy.RetryAfter(), "an earlier call of the server of extension "+busy.Handler+" to end"), nil
+	}
+	if err != nil {
+		return step.Done(), &step.Error{Reason: clusterv1.VariableDiscoveryFailedReason, Err: err}
+	}
+	class.Status.Variables = all
+	return step.Done(), nil
+}
+
+func (c *Controller) collect(ctx context.Context, class *clusterv1.ClusterClass) ([]clusterv1.ClusterClassStatusVariable, error) {
+	sources := []variables.Source{{From: clusterv1.VariableDefinitionFromInline, Variables: class.Spec.Variables}}
+	if c.Discover != nil {
+		discovered, err := c.Discover(ctx, class)
+		if err != nil {
+			return nil, fmt.Errorf("discovering the variables of external patches: %w", err)
+		}
+		sources = append(sources, discovered...)
+	}
+	all, err := variables.Merge(sources...)
+	if err != nil {
+		return nil, fmt.Errorf("merging the variables of the class: %w", err)
+	}
+	return all, nil
+}

@@ -1,0 +1,42 @@
+package clusterclass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// versions reports references with an outdated API version.
+func (c *Controller) versions(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
+	var outdated, notInstalled []string
+	for _, ref := range templateRefs(class) {
+		newest, err := c.Versions.Newest(ctx, ref.GroupVersionKind().GroupKind())
+		if missing := (*contract.NotInstalledError)(nil); errors.As(err, &missing) {
+			notInstalled = append(notInstalled, missing.Error())
+			continue
+		}
+		if err != nil {
+			return step.Done(), err
+		}
+		if want := newest.GroupVersion().String(); ref.APIVersion != want {
+			outdated = append(outdated, fmt.Sprintf("%s %s should use apiVersion %s instead of %s", ref.Kind, ref.Name, want, ref.APIVersion))
+		}
+	}
+	if len(notInstalled) > 0 {
+		slices.Sort(notInstalled)
+		return step.Done().WithConditions(condition.Unknown(clusterv1.ClusterClassRefVersionsUpToDateCondition,
+			clusterv1.ClusterClassProviderNotInstalledReason, "%s", strings.Join(slices.Compact(notInstalled), ", "))), nil
+	}
+	if len(outdated) > 0 {
+		return step.Done().WithConditions(condition.False(clusterv1.ClusterClassRefVersionsUpToDateCondition, clusterv1.ConditionSeverityWarning,
+			clusterv1.ClusterClassOutdatedRefVersionsReason, "%s", strings.Join(outdated, ", "))), nil
+	}
+	return step.Done(), nil
+}
