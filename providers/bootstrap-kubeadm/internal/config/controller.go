@@ -4,10 +4,7 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -18,14 +15,6 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
-
-// kubeadmConfigKind is the kind that this package reconciles.
-const kubeadmConfigKind = "KubeadmConfig"
-
-// Workloads returns connections to workload clusters.
-type Workloads interface {
-	Get(ctx context.Context, cluster types.NamespacedName) (*remote.Cluster, error)
-}
 
 // Options configure the controller.
 type Options struct {
@@ -42,21 +31,6 @@ type Options struct {
 	TokenTTL time.Duration
 	// Keys generates the keys of clusters without a control plane object. The manager must run it.
 	Keys *pki.Keys
-}
-
-// Controller reconciles KubeadmConfigs.
-type Controller struct {
-	step.Clients
-	// cached only reads from the cache: missing Secrets cost no request.
-	cached    client.Reader
-	workloads Workloads
-	// ignition allows the format ignition.
-	ignition bool
-	// pools allows configs of MachinePools.
-	pools    bool
-	tokenTTL time.Duration
-	keys     *pki.Keys
-	locks    locks
 }
 
 func conditions() condition.Kind {
@@ -105,37 +79,4 @@ func (c *Controller) declared() step.Controller[*bootstrapv1.KubeadmConfig, *sco
 		Observed:   func(config *bootstrapv1.KubeadmConfig, g int64) { config.Status.ObservedGeneration = g },
 		Progress:   &step.Progress{},
 	}
-}
-
-// scope is what the steps work on.
-type scope struct {
-	config *bootstrapv1.KubeadmConfig
-	// machine or pool owns the config; the other one is nil.
-	machine *clusterv1.Machine
-	pool    *clusterv1.MachinePool
-	cluster *clusterv1.Cluster
-}
-
-func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s.cluster) }
-
-func (s *scope) initialized() bool {
-	return condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition)
-}
-
-func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
-	return c.configs(ctx, client.ObjectKeyFromObject(obj), func(*bootstrapv1.KubeadmConfig) bool { return true })
-}
-
-// waitingFor returns the configs of a cluster that may need its API server for a token: those without data, those of MachinePools, and
-// those whose machine has not joined, because its token may have expired while no manager was running.
-func (c *Controller) waitingFor(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
-	return c.configs(ctx, cluster, func(config *bootstrapv1.KubeadmConfig) bool {
-		return !config.Status.Ready || !c.joined(ctx, config)
-	})
-}
-
-func (c *Controller) configs(
-	ctx context.Context, cluster types.NamespacedName, matters func(*bootstrapv1.KubeadmConfig) bool,
-) []reconcile.Request {
-	return watch.RequestsFor(ctx, c.Client, &bootstrapv1.KubeadmConfigList{}, matters, ownership.InCluster(cluster.Namespace, cluster.Name))
 }

@@ -1,0 +1,58 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// kind is the kind of the objects.
+const kind = "DockerCluster"
+
+// Controller reconciles DockerClusters.
+type Controller struct {
+	step.Clients
+	engine engine.Engine
+	jobs   *job.Jobs
+}
+
+// scope is the state that the steps share.
+type scope struct {
+	obj *dockerv1.DockerCluster
+	// cluster is nil if it does not exist.
+	cluster *clusterv1.Cluster
+	// name is the name of the container, and state its state once it runs.
+	name  string
+	state *engine.State
+	// machines are the control plane machines in the configuration.
+	machines []*dockerv1.DockerMachine
+	// left are those that are not, because they are being deleted.
+	left []*dockerv1.DockerMachine
+}
+
+// claim returns what the object says about its container.
+func (s *scope) claim(cluster string) identity.Claim {
+	return identity.Claim{
+		Kind: kind, Object: s.obj, Cluster: cluster, Role: identity.LoadBalancer,
+		Had: s.obj.Status.Ready || s.obj.Spec.ControlPlaneEndpoint.Host != "",
+	}
+}
+
+func (c *Controller) scope(ctx context.Context, obj *dockerv1.DockerCluster) (*scope, error) {
+	cluster, err := ownership.ClusterOf(ctx, c.Client, obj)
+	return &scope{obj: obj, cluster: cluster}, err
+}
+
+// failed returns an error that the condition of the load balancer reports. It is retried.
+func failed(format string, args ...any) error {
+	return &step.Error{
+		Reason: dockerv1.LoadBalancerProvisioningFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: fmt.Errorf(format, args...),
+	}
+}

@@ -1,0 +1,75 @@
+package machine
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/node"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/remote"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// Workloads connects to workload clusters.
+type Workloads interface {
+	Get(ctx context.Context, cluster types.NamespacedName) (*remote.Cluster, error)
+}
+
+// Controller reconciles DockerMachines.
+type Controller struct {
+	step.Clients
+	engine    engine.Engine
+	workloads Workloads
+	jobs      *job.Jobs
+	pools     bool
+}
+
+// scope is the state that the steps share.
+type scope struct {
+	// Machine describes the container.
+	node.Machine
+	obj *dockerv1.DockerMachine
+	// machine and cluster are nil if they do not exist.
+	machine *clusterv1.Machine
+	cluster *clusterv1.Cluster
+	// data is the name of the Secret with the bootstrap data, empty if it does not exist yet.
+	data string
+	// current is whether the object is known to be up to date, because this reconcile wrote it.
+	current bool
+}
+
+// jobKey returns the key of a job for the object.
+func (s *scope) jobKey(name string) job.Key {
+	return job.Key{Object: client.ObjectKeyFromObject(s.obj), UID: s.obj.UID, Name: name}
+}
+
+func (c *Controller) scope(ctx context.Context, obj *dockerv1.DockerMachine) (*scope, error) {
+	s := &scope{obj: obj}
+	var err error
+	if s.machine, err = ownership.MachineOf(ctx, c.Client, obj); err != nil {
+		return nil, err
+	}
+	if s.cluster, err = ownership.ClusterOf(ctx, c.Client, obj); err != nil {
+		return nil, err
+	}
+	s.Machine = node.Machine{Object: obj, Owner: s.machine, Cluster: obj.Labels[clusterv1.ClusterNameLabel]}
+	if s.cluster != nil {
+		s.Machine.Cluster = s.cluster.Name
+	}
+	s.data, err = c.bootstrapData(ctx, s.machine)
+	return s, err
+}
+
+// failed is an error in the condition of the container.
+func failed(err error) error {
+	if step.IsStale(err) {
+		return err
+	}
+	return &step.Error{Reason: dockerv1.ContainerProvisioningFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: err}
+}
