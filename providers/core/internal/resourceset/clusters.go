@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// clusters lists the selected Clusters of this manager that are ready, with their bindings, and deletes bindings whose Cluster no longer exists. Usually,
-// the controller of bindings has deleted these before.
+// clusters lists the selected Clusters of this manager that are ready, with their bindings, and deletes bindings whose Cluster no longer
+// exists. Usually, the controller of bindings has deleted these before.
 func (c *Controller) clusters(ctx context.Context, s *scope) (step.Result, error) {
 	if _, s.invalid = binding.Selector(s.set); s.invalid != nil {
 		return step.Done(), nil
