@@ -76,8 +76,8 @@ func newCache(config *rest.Config, o cache.Options) (cache.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return objectcache.Indexed(c, o.Scheme,
-		clusterv1.MachineSetNameLabel, clusterv1.MachineDeploymentNameLabel, clusterv1.ClusterNameLabel), nil
+	labels := []string{clusterv1.MachineSetNameLabel, clusterv1.MachineDeploymentNameLabel, clusterv1.ClusterNameLabel}
+	return objectcache.Indexed(c, o.Scheme, labels...), nil
 }
 
 func (r *run) scheme() (*runtime.Scheme, error) {
