@@ -196,7 +196,7 @@ func (l *Lab) Drop(uid types.UID) error {
 	return nil
 }
 
-// Sweep removes journals of earlier processes whose InMemoryCluster does not exist any more. living returns the UIDs of all existing
+// Sweep removes journals of earlier processes whose InMemoryCluster no longer exists. living returns the UIDs of all existing
 // ones. It is called last, because a journal is never older than its InMemoryCluster.
 func (l *Lab) Sweep(living func() (map[types.UID]bool, error)) error {
 	left, err := l.Cloud.Leftovers()
