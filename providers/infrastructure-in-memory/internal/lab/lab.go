@@ -1,5 +1,5 @@
-// Package lab connects the simulated cloud with its servers: it opens the workload cluster of an InMemoryCluster, and
-// restores it after a restart.
+// Package lab connects the simulated cloud with its servers: it opens the workload cluster of an InMemoryCluster, restores it after a
+// restart, and issues the serving certificates.
 //
 // Controllers decide when to open a cluster and what happens in it.
 package lab

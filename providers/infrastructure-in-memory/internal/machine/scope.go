@@ -9,7 +9,6 @@ import (
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/bootstrap"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/certificates"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
 	"sigs.k8s.io/cluster-api/sdk/machinepool"
@@ -71,6 +70,6 @@ func (c *Controller) bootstrapData(ctx context.Context, m *clusterv1.Machine) (s
 	return machinepool.BootstrapData(ctx, c.Client, m)
 }
 
-func (c *Controller) issuer() certificates.Issuer {
-	return certificates.Issuer{Secrets: c.Client, Clock: c.Clock}
+func (c *Controller) issuer() lab.Issuer {
+	return lab.Issuer{Secrets: c.Client, Clock: c.Clock}
 }
