@@ -15,6 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // kubectl runs kubectl of the PATH with a cluster and standard input.
@@ -86,10 +87,10 @@ func populate(t *testing.T, g *cloud.Group) {
 			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.7"}},
 		},
 	}
-	if _, err := cloud.Ensure(g, node); err != nil {
+	if _, err := store.Ensure(g, node); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cloud.Ensure(g, staticPod("kube-apiserver", "cp-0")); err != nil {
+	if _, err := store.Ensure(g, staticPod("kube-apiserver", "cp-0")); err != nil {
 		t.Fatal(err)
 	}
 }

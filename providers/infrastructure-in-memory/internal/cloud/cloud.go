@@ -11,6 +11,8 @@ import (
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // Options are the dependencies of a Cloud.
@@ -26,7 +28,7 @@ type Options struct {
 	// Default: groups are in memory only.
 	Directory string
 
-	// Limit is the maximum size of the objects of a group in bytes. Default: DefaultLimit.
+	// Limit is the maximum size of the objects of a group in bytes. Default: store.DefaultLimit.
 	Limit int64
 }
 
@@ -50,7 +52,7 @@ func New(o Options) *Cloud {
 		o.Random = rand.Reader
 	}
 	if o.Limit == 0 {
-		o.Limit = DefaultLimit
+		o.Limit = store.DefaultLimit
 	}
 	return &Cloud{
 		limit:     o.Limit,

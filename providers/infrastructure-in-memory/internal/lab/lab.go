@@ -19,6 +19,7 @@ import (
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
 )
 
 // Ports is an inclusive range of ports.
@@ -129,16 +130,16 @@ func (l *Lab) ports() Ports {
 }
 
 // Faults returns the faults in the annotation.
-func Faults(c *inmemoryv1.InMemoryCluster) (cloud.Faults, error) {
+func Faults(c *inmemoryv1.InMemoryCluster) (faults.Faults, error) {
 	text, found := c.Annotations[inmemoryv1.FaultsAnnotation]
 	if !found {
-		return cloud.Faults{}, nil
+		return faults.Faults{}, nil
 	}
-	faults, err := cloud.ParseFaults(text)
+	parsed, err := faults.Parse(text)
 	if err != nil {
-		return cloud.Faults{}, fmt.Errorf("annotation %s: %w", inmemoryv1.FaultsAnnotation, err)
+		return faults.Faults{}, fmt.Errorf("annotation %s: %w", inmemoryv1.FaultsAnnotation, err)
 	}
-	return faults, nil
+	return parsed, nil
 }
 
 // listen opens the cluster's port, or a free one of the range that no other cluster claims. The search starts at a port

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -34,13 +34,13 @@ func (c *Controller) addons(_ context.Context, s *scope) (step.Result, error) {
 	version := ptr.Deref(s.machine.Spec.Version, "")
 	proxy, dns := newProxy(version), newDNS()
 	steps := []func() error{
-		func() error { _, err := cloud.Ensure(s.group, apiService(s)); return err },
-		func() error { _, err := cloud.Ensure(s.group, kubeadmConfig(s, version)); return err },
-		func() error { _, err := cloud.Ensure(s.group, nodeReader()); return err },
-		func() error { _, err := cloud.Ensure(s.group, nodeReaderBinding()); return err },
-		func() error { _, err := cloud.Ensure(s.group, proxy); return err },
-		func() error { _, err := cloud.Ensure(s.group, dnsConfig()); return err },
-		func() error { _, err := cloud.Ensure(s.group, dns); return err },
+		func() error { _, err := store.Ensure(s.group, apiService(s)); return err },
+		func() error { _, err := store.Ensure(s.group, kubeadmConfig(s, version)); return err },
+		func() error { _, err := store.Ensure(s.group, nodeReader()); return err },
+		func() error { _, err := store.Ensure(s.group, nodeReaderBinding()); return err },
+		func() error { _, err := store.Ensure(s.group, proxy); return err },
+		func() error { _, err := store.Ensure(s.group, dnsConfig()); return err },
+		func() error { _, err := store.Ensure(s.group, dns); return err },
 	}
 	for _, ensure := range steps {
 		if err := ensure(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -25,7 +25,7 @@ func (c *Controller) apiServer(ctx context.Context, s *scope) (step.Result, erro
 		return step.Done(), err
 	}
 	for _, component := range []string{"kube-apiserver", "kube-scheduler", "kube-controller-manager"} {
-		if _, err := cloud.Ensure(s.group, newPod(s, component)); err != nil {
+		if _, err := store.Ensure(s.group, newPod(s, component)); err != nil {
 			return step.Done(), fmt.Errorf("starting %s: %w", component, err)
 		}
 	}

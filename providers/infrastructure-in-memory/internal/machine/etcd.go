@@ -12,7 +12,7 @@ import (
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/bootstrap"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/pki"
@@ -98,7 +98,7 @@ func (c *Controller) etcdPod(s *scope, machine etcd.Machine) error {
 	}
 	pod := newPod(s, "etcd")
 	maps.Copy(pod.Annotations, annotations)
-	if _, err := cloud.Ensure(s.group, pod); err != nil {
+	if _, err := store.Ensure(s.group, pod); err != nil {
 		return fmt.Errorf("starting etcd: %w", err)
 	}
 	return nil
@@ -110,7 +110,7 @@ func (c *Controller) externalEtcd(ctx context.Context, s *scope) (bool, error) {
 	if len(s.data.ExternalEtcd) > 0 {
 		return true, nil
 	}
-	stored, err := cloud.Get[corev1.ConfigMap](s.group, metav1.NamespaceSystem, kubeadmConfigName)
+	stored, err := store.Get[corev1.ConfigMap](s.group, metav1.NamespaceSystem, kubeadmConfigName)
 	switch {
 	case err == nil && s.data.Action != bootstrap.Init:
 		return bootstrap.UsesExternalEtcd(stored.Data[clusterConfigurationKey]), nil

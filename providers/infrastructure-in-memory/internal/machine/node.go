@@ -15,6 +15,8 @@ import (
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/bootstrap"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -46,7 +48,7 @@ func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 	if provisioned := condition.Get(s.obj, inmemoryv1.NodeProvisionedCondition); provisioned != nil && provisioned.Status == corev1.ConditionTrue {
 		since = provisioned.LastTransitionTime // It was running before a restart of this process.
 	}
-	if _, err := cloud.Ensure(s.group, newNode(s, since)); err != nil {
+	if _, err := store.Ensure(s.group, newNode(s, since)); err != nil {
 		return step.Done(), fmt.Errorf("creating the Node: %w", err)
 	}
 	if !s.isControlPlane() {
@@ -60,7 +62,7 @@ func (c *Controller) joins(s *scope) error {
 	if s.running.Restored || condition.IsTrue(s.obj, inmemoryv1.NodeProvisionedCondition) {
 		return nil
 	}
-	node, err := cloud.Get[corev1.Node](s.group, "", s.obj.Name)
+	node, err := store.Get[corev1.Node](s.group, "", s.obj.Name)
 	if err == nil && node.UID == nodeUID(s.obj) {
 		return nil
 	}
@@ -96,9 +98,9 @@ func newNode(s *scope, at metav1.Time) *corev1.Node {
 		},
 		Spec: corev1.NodeSpec{ProviderID: *s.obj.Spec.ProviderID},
 		Status: corev1.NodeStatus{
-			Conditions: cloud.NodeConditions(at),
+			Conditions: machines.NodeConditions(at),
 			// kubectl describe computes the Pods' share of it.
-			Capacity: cloud.Capacity(), Allocatable: cloud.Capacity(),
+			Capacity: machines.Capacity(), Allocatable: machines.Capacity(),
 			Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: s.obj.Name}},
 			NodeInfo: corev1.NodeSystemInfo{
 				KubeletVersion: version, OperatingSystem: "linux", Architecture: "amd64",

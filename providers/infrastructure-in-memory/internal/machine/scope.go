@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/bootstrap"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
 	"sigs.k8s.io/cluster-api/sdk/machinepool"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -35,7 +36,7 @@ type scope struct {
 	// dead is whether a fault takes the machine's power.
 	dead bool
 	// running is the machine in the cloud, and data its parsed bootstrap data.
-	running cloud.Machine
+	running machines.Machine
 	data    bootstrap.Data
 	// externalEtcd is whether etcd does not run on the cluster's machines.
 	externalEtcd bool

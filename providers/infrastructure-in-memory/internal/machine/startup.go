@@ -8,7 +8,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -40,7 +40,7 @@ func startupOf(obj *inmemoryv1.InMemoryMachine, stage string) (time.Duration, er
 	if settings.StartupDuration.Duration < 0 {
 		return 0, step.Terminal(fmt.Errorf("spec.behaviour.%s.provisioning.startupDuration is %s: it must not be negative", stage, settings.StartupDuration.Duration))
 	}
-	startup := cloud.Startup{Duration: settings.StartupDuration.Duration}
+	startup := machines.Startup{Duration: settings.StartupDuration.Duration}
 	if settings.StartupJitter != "" {
 		jitter, err := strconv.ParseFloat(settings.StartupJitter, 64)
 		if err != nil || !(jitter >= 0) || math.IsInf(jitter, 0) {

@@ -12,7 +12,7 @@ import (
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/bootstrap"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -38,30 +38,30 @@ func (c *Controller) vm(ctx context.Context, s *scope) (step.Result, error) {
 
 // machine returns the machine in the cloud, and creates it if it does not exist. A machine of an earlier InMemoryMachine with
 // this name, whose finalizer was removed by others, is removed first.
-func (c *Controller) machine(ctx context.Context, s *scope) (cloud.Machine, error) {
+func (c *Controller) machine(ctx context.Context, s *scope) (machines.Machine, error) {
 	found, err := s.group.Machine(s.obj.Name)
 	switch {
 	case err == nil && found.UID == s.obj.UID:
 		return found, nil
 	case err == nil:
 		if err := c.removeMachine(s.group, client.ObjectKeyFromObject(s.cluster), etcd.Machine{Name: found.Name, UID: found.UID}); err != nil {
-			return cloud.Machine{}, err
+			return machines.Machine{}, err
 		}
 	case !apierrors.IsNotFound(err):
-		return cloud.Machine{}, err
+		return machines.Machine{}, err
 	}
-	spec := cloud.MachineSpec{Name: s.obj.Name, UID: s.obj.UID, ControlPlane: s.isControlPlane()}
+	spec := machines.Spec{Name: s.obj.Name, UID: s.obj.UID, ControlPlane: s.isControlPlane()}
 	if cameUp(s) {
 		spec.Restored = true
 	} else if spec.UserData, err = c.userData(ctx, s); err != nil {
-		return cloud.Machine{}, err
+		return machines.Machine{}, err
 	}
 	if condition.IsTrue(s.obj, inmemoryv1.VMProvisionedCondition) {
 		spec.Created = s.obj.CreationTimestamp.Time // It was running before a restart of this process.
 		return s.group.EnsureMachine(spec)
 	}
 	if spec.Startup, err = startupOf(s.obj, "vm"); err != nil {
-		return cloud.Machine{}, err
+		return machines.Machine{}, err
 	}
 	if starting := condition.Get(s.obj, inmemoryv1.VMProvisionedCondition); starting != nil && starting.Reason == inmemoryv1.WaitingForStartupTimeoutReason {
 		spec.Created = starting.LastTransitionTime.Time // A restart of this process does not restart the machine.
