@@ -27,6 +27,7 @@ import (
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cluster"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/machine"
@@ -36,7 +37,6 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/machinepool"
 	"sigs.k8s.io/cluster-api/sdk/manager"
 	"sigs.k8s.io/cluster-api/sdk/watch"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // flags are the flags of this component.

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"io"
 	"math/rand/v2"
+	"strings"
 
+	"github.com/google/uuid"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,15 +36,15 @@ type Group struct {
 	faultsSet bool
 }
 
-func newGroup(c *Cloud, key types.NamespacedName, uid types.UID) (*Group, error) {
-	random := rand.New(source{c.random}) //nolint:gosec // Its source reads Options.Random.
-	g := &Group{key: key, uid: uid, power: power{Injector: faults.NewInjector(c.clock, random), clock: c.clock}}
-	o := store.Options{Clock: c.clock, UIDs: c.random, Names: random, Limit: c.limit, Owner: uid, Power: g.power}
-	if c.directory != "" {
-		o.Journal = store.JournalPath(c.directory, key)
+func newGroup(o Options, key types.NamespacedName, uid types.UID) (*Group, error) {
+	random := rand.New(source{o.Random}) //nolint:gosec // Its source reads Options.Random.
+	g := &Group{key: key, uid: uid, power: power{Injector: faults.NewInjector(o.Clock, random), clock: o.Clock}}
+	stored := store.Options{Clock: o.Clock, UIDs: o.Random, Names: random, Limit: o.Limit, Owner: uid, Power: g.power}
+	if o.Directory != "" {
+		stored.Journal = store.JournalPath(o.Directory, key)
 	}
 	var err error
-	if g.Store, err = store.Open(o); err != nil {
+	if g.Store, err = store.Open(stored); err != nil {
 		return nil, err
 	}
 	for _, namespace := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
@@ -74,4 +76,10 @@ func (g *Group) close(forget bool) error {
 	err := g.Close(forget)
 	g.power.Close()
 	return err
+}
+
+// UID derives a stable UID from a seed, so that objects that are recreated after a restart keep their UIDs and references
+// to them stay valid.
+func UID(seed ...string) types.UID {
+	return types.UID(uuid.NewSHA1(uuid.NameSpaceOID, []byte(strings.Join(seed, "\x00"))).String())
 }

@@ -23,10 +23,10 @@ type Leftover struct {
 
 // Leftovers returns the journals of earlier processes. Unreadable ones are skipped, because their owner is unknown.
 func (c *Cloud) Leftovers() ([]Leftover, error) {
-	if c.directory == "" {
+	if c.options.Directory == "" {
 		return nil, nil
 	}
-	paths, err := filepath.Glob(filepath.Join(c.directory, "*"+store.JournalSuffix))
+	paths, err := filepath.Glob(filepath.Join(c.options.Directory, "*"+store.JournalSuffix))
 	if err != nil {
 		return nil, fmt.Errorf("list journals: %w", err)
 	}
@@ -55,10 +55,10 @@ func (c *Cloud) Discard(l Leftover) error {
 // DiscardOf removes the leftover journal of an owner's group, unless the group has been opened. Journals of other owners
 // are kept.
 func (c *Cloud) DiscardOf(key types.NamespacedName, uid types.UID) error {
-	if c.directory == "" || !isName(key.Namespace) || !isName(key.Name) {
+	if c.options.Directory == "" || !isName(key.Namespace) || !isName(key.Name) {
 		return nil
 	}
-	return c.Discard(Leftover{UID: uid, path: store.JournalPath(c.directory, key)})
+	return c.Discard(Leftover{UID: uid, path: store.JournalPath(c.options.Directory, key)})
 }
 
 // isName reports whether a name is a valid object name, and therefore safe as a file name.
@@ -73,7 +73,7 @@ func (c *Cloud) open(path string) bool {
 // has reports whether an open group writes to this path. The cloud's lock is held.
 func (c *Cloud) has(path string) bool {
 	for key := range c.groups {
-		if store.JournalPath(c.directory, key) == path {
+		if store.JournalPath(c.options.Directory, key) == path {
 			return true
 		}
 	}

@@ -13,19 +13,6 @@ import (
 // defaultGracePeriod is the grace period of a Pod if neither the Pod nor its deletion sets one.
 const defaultGracePeriod = 30 * time.Second
 
-// DeleteOptions modify a deletion.
-type DeleteOptions struct {
-	// UID and ResourceVersion are preconditions, if set.
-	UID, ResourceVersion string
-	// Propagation is the propagation policy. Default: background.
-	Propagation metav1.DeletionPropagation
-	// GracePeriod is for Pods on a dead machine: they stay terminating until the machine is back or they are deleted with
-	// a grace period of zero. Other objects are deleted immediately. Nil means the Pod's own period.
-	GracePeriod *time.Duration
-	// DryRun does everything but delete.
-	DryRun bool
-}
-
 // delete removes an object or sets its deletion timestamp. The store's lock is held.
 func (s *state) delete(current *Object, o DeleteOptions) (*Object, bool, error) {
 	u := current.Unstructured()

@@ -117,12 +117,6 @@ func (s *Store) List(r Resource, namespace string, selector Selector) ([]*Object
 	return selected, revision
 }
 
-// WriteOptions modify a write.
-type WriteOptions struct {
-	// DryRun does everything but store the result.
-	DryRun bool
-}
-
 // Create stores a new object and returns it. The store takes ownership of the object, which must have apiVersion, kind
 // and a name or generateName; an existing UID or creation timestamp is kept, so that objects can be restored. Errors:
 // AlreadyExists; NotFound or Forbidden if its namespace is missing or being deleted.
