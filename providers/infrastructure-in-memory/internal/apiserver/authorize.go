@@ -7,6 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // attributes are the authorization attributes of a request. Either path is set or the others are.
@@ -20,10 +21,10 @@ type attributes struct {
 }
 
 var (
-	clusterRoles        = cloud.Resource{Group: rbacv1.GroupName, Resource: "clusterroles"}
-	clusterRoleBindings = cloud.Resource{Group: rbacv1.GroupName, Resource: "clusterrolebindings"}
-	roles               = cloud.Resource{Group: rbacv1.GroupName, Resource: "roles"}
-	roleBindings        = cloud.Resource{Group: rbacv1.GroupName, Resource: "rolebindings"}
+	clusterRoles        = store.Resource{Group: rbacv1.GroupName, Resource: "clusterroles"}
+	clusterRoleBindings = store.Resource{Group: rbacv1.GroupName, Resource: "clusterrolebindings"}
+	roles               = store.Resource{Group: rbacv1.GroupName, Resource: "roles"}
+	roleBindings        = store.Resource{Group: rbacv1.GroupName, Resource: "rolebindings"}
 )
 
 // authorize reports whether a request is allowed: for system:masters always, for others by the cluster's RBAC objects.
@@ -32,7 +33,7 @@ func authorize(g *cloud.Group, u *user, a attributes) bool {
 	if slices.Contains(u.groups, groupMasters) || a.alwaysForAnyIdentity {
 		return true
 	}
-	bindings, _ := g.List(clusterRoleBindings, "", cloud.Selector{})
+	bindings, _ := g.List(clusterRoleBindings, "", store.Selector{})
 	for _, o := range bindings {
 		var b rbacv1.ClusterRoleBinding
 		if o.Into(&b) == nil && matchesAny(b.Subjects, u) && roleAllows(g, b.RoleRef, "", a) {
@@ -42,7 +43,7 @@ func authorize(g *cloud.Group, u *user, a attributes) bool {
 	if a.namespace == "" {
 		return false
 	}
-	bindings, _ = g.List(roleBindings, a.namespace, cloud.Selector{})
+	bindings, _ = g.List(roleBindings, a.namespace, store.Selector{})
 	for _, o := range bindings {
 		var b rbacv1.RoleBinding
 		if o.Into(&b) == nil && matchesAny(b.Subjects, u) && roleAllows(g, b.RoleRef, a.namespace, a) {
@@ -67,9 +68,9 @@ func matchesAny(subjects []rbacv1.Subject, u *user) bool {
 }
 
 func roleAllows(g *cloud.Group, ref rbacv1.RoleRef, namespace string, a attributes) bool {
-	key := cloud.Key{Resource: clusterRoles, Name: ref.Name}
+	key := store.Key{Resource: clusterRoles, Name: ref.Name}
 	if ref.Kind == "Role" {
-		key = cloud.Key{Resource: roles, Namespace: namespace, Name: ref.Name}
+		key = store.Key{Resource: roles, Namespace: namespace, Name: ref.Name}
 	} else if ref.Name == "cluster-admin" {
 		return true
 	}

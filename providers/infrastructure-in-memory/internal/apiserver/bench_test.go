@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // fill creates the objects of one control plane machine and one worker in a cluster.
@@ -24,30 +25,30 @@ func fill(t testing.TB, c *testCluster) {
 		}
 	}
 	for _, name := range []string{"cp-0", "worker-0"} {
-		if _, err := c.group.EnsureMachine(cloud.MachineSpec{Name: name, UID: types.UID(name)}); err != nil {
+		if _, err := c.group.EnsureMachine(machines.Spec{Name: name, UID: types.UID(name)}); err != nil {
 			t.Fatal(err)
 		}
-		must(cloud.Ensure(c.group, &corev1.Node{
+		must(store.Ensure(c.group, &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}},
 			Spec:       corev1.NodeSpec{ProviderID: "in-memory://" + name},
 			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 		}))
 	}
 	for _, component := range []string{"kube-apiserver", "kube-scheduler", "kube-controller-manager"} {
-		must(cloud.Ensure(c.group, staticPod(component, "cp-0")))
+		must(store.Ensure(c.group, staticPod(component, "cp-0")))
 	}
 	runEtcd(t, c, "cp-0")
 	c.endpoint.StartEtcd("cp-0", c.etcdCA.pair(t, "etcd-cp-0"))
 	system := metav1.ObjectMeta{Name: "kubeadm-config", Namespace: metav1.NamespaceSystem}
-	must(cloud.Ensure(c.group, &corev1.ConfigMap{ObjectMeta: system, Data: map[string]string{"ClusterConfiguration": ""}}))
+	must(store.Ensure(c.group, &corev1.ConfigMap{ObjectMeta: system, Data: map[string]string{"ClusterConfiguration": ""}}))
 	system.Name = "coredns"
-	must(cloud.Ensure(c.group, &corev1.ConfigMap{ObjectMeta: system, Data: map[string]string{"Corefile": "ANG"}}))
-	must(cloud.Ensure(c.group, &appsv1.Deployment{ObjectMeta: system}))
+	must(store.Ensure(c.group, &corev1.ConfigMap{ObjectMeta: system, Data: map[string]string{"Corefile": "ANG"}}))
+	must(store.Ensure(c.group, &appsv1.Deployment{ObjectMeta: system}))
 	system.Name = "kube-proxy"
-	must(cloud.Ensure(c.group, &appsv1.DaemonSet{ObjectMeta: system}))
+	must(store.Ensure(c.group, &appsv1.DaemonSet{ObjectMeta: system}))
 	system = metav1.ObjectMeta{Name: "kubeadm:get-nodes"}
-	must(cloud.Ensure(c.group, &rbacv1.ClusterRole{ObjectMeta: system}))
-	must(cloud.Ensure(c.group, &rbacv1.ClusterRoleBinding{ObjectMeta: system}))
+	must(store.Ensure(c.group, &rbacv1.ClusterRole{ObjectMeta: system}))
+	must(store.Ensure(c.group, &rbacv1.ClusterRoleBinding{ObjectMeta: system}))
 }
 
 func heap() (bytes uint64, goroutines int) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // TestBodiesAndObjectsAreLimited matters because users of a workload cluster must not crash the process, which serves all
@@ -70,7 +71,7 @@ func TestBodiesThatExpand(t *testing.T) {
 // TestMalformedPatches sends a patch for which the library panics: a removal from a list of maps.
 func TestMalformedPatches(t *testing.T) {
 	c := newTestCluster(t)
-	if _, err := cloud.Ensure(c.group, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}); err != nil {
+	if _, err := store.Ensure(c.group, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}); err != nil {
 		t.Fatal(err)
 	}
 	patch := []byte(`{"spec":{"taints":[{"key":"a"}],"$deleteFromPrimitiveList/taints":[{"key":"a"}],"$setElementOrder/taints":[{"key":"a"}]}}`)
@@ -104,7 +105,7 @@ func TestLargeListsWaitForEachOther(t *testing.T) {
 	c := newTestCluster(t)
 	for i := range 3 {
 		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("a", i)}, Data: map[string]string{"x": strings.Repeat("x", 1<<19)}}
-		if _, err := cloud.Ensure(c.group, o); err != nil {
+		if _, err := store.Ensure(c.group, o); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,7 +138,7 @@ func TestLargeListsWaitForEachOther(t *testing.T) {
 func TestPanicsAreErrors(t *testing.T) {
 	c := newTestCluster(t)
 	c.server.tables = nil // Requests for tables panic.
-	if _, err := cloud.Ensure(c.group, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}); err != nil {
+	if _, err := store.Ensure(c.group, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}); err != nil {
 		t.Fatal(err)
 	}
 	err := c.client(t).CoreV1().RESTClient().Get().AbsPath("/api/v1/namespaces/default/configmaps").

@@ -23,7 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // protobuf configures a client as typed clients in controllers are.
@@ -304,7 +305,7 @@ func TestEviction(t *testing.T) {
 	if !apierrors.IsTooManyRequests(rejected) || !apierrors.HasStatusCause(rejected, policyv1.DisruptionBudgetCause) {
 		t.Errorf("evicting the last Pod of a budget: %v, want TooManyRequests", rejected)
 	}
-	if _, err := cloud.Ensure(c.group, staticPod("kube-apiserver", "cp-1")); err != nil {
+	if _, err := store.Ensure(c.group, staticPod("kube-apiserver", "cp-1")); err != nil {
 		t.Fatal(err)
 	}
 	if err := client.CoreV1().Pods("kube-system").EvictV1(ctx, eviction); err != nil {
@@ -384,7 +385,7 @@ func TestFaultsOfAPIServer(t *testing.T) {
 	c := newTestCluster(t)
 	populate(t, c.group)
 	nodes := clientFor(t, c.admin(t)).CoreV1().Nodes()
-	set := func(f cloud.Faults) {
+	set := func(f faults.Faults) {
 		t.Helper()
 		if err := c.group.SetFaults(f); err != nil {
 			t.Fatal(err)
@@ -394,11 +395,11 @@ func TestFaultsOfAPIServer(t *testing.T) {
 		_, err := nodes.List(ctx, metav1.ListOptions{})
 		return err
 	}
-	set(cloud.Faults{ErrorRate: 1})
+	set(faults.Faults{ErrorRate: 1})
 	if err := list(t.Context()); !apierrors.IsInternalError(err) {
 		t.Errorf("a request with an error rate of 1: %v, want InternalError", err)
 	}
-	set(cloud.Faults{Unresponsive: true})
+	set(faults.Faults{Unresponsive: true})
 	answered := make(chan error, 1)
 	go func() { answered <- list(t.Context()) }()
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -406,11 +407,11 @@ func TestFaultsOfAPIServer(t *testing.T) {
 	if err := list(short); short.Err() == nil {
 		t.Errorf("an unresponsive server responded: %v", err)
 	}
-	set(cloud.Faults{})
+	set(faults.Faults{})
 	if err := <-answered; err != nil {
 		t.Errorf("a pending request after the fault was removed: %v", err)
 	}
-	set(cloud.Faults{DeadMachines: []string{"cp-0"}})
+	set(faults.Faults{DeadMachines: []string{"cp-0"}})
 	// Without client-go, which would retry.
 	transport, err := rest.TransportFor(c.admin(t))
 	if err != nil {
@@ -419,7 +420,7 @@ func TestFaultsOfAPIServer(t *testing.T) {
 	if response, err := (&http.Client{Transport: transport}).Get("https://" + c.endpoint.Address() + "/readyz"); err == nil {
 		t.Errorf("the only API server's machine is dead, but it responded: %s", response.Status)
 	}
-	set(cloud.Faults{})
+	set(faults.Faults{})
 	node, err := nodes.Get(t.Context(), "cp-0", metav1.GetOptions{})
 	if err != nil || node.Status.Conditions[0].Status != corev1.ConditionTrue {
 		t.Errorf("the Node of a machine with power again must be ready: %+v, %v", node, err)

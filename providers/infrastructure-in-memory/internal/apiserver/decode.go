@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/sdk/expansion"
 )
 
@@ -144,7 +144,7 @@ func unsupportedMediaType(found string, expected ...string) error {
 	if len(expected) == 0 {
 		expected = []string{"application/json", "application/yaml", protobufType}
 	}
-	return apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "", cloud.Resource{}, "",
+	return apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "", store.Resource{}, "",
 		fmt.Sprintf("the body of the request was in an unknown format (%s) - accepted media types include: %s", found, strings.Join(expected, ", ")), 0, false)
 }
 

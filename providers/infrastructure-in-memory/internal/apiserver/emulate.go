@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
 )
 
 // This file removes what the API of Cluster API v1.7's in-memory provider does not have, for testing that clients do not
@@ -156,4 +157,4 @@ func unmarkObject(o runtime.Object) {
 }
 
 // isLegacy reports whether a cluster emulates an old API server and etcd.
-func isLegacy(g *cloud.Group) bool { return g.Faults().Emulate == cloud.EmulateV17 }
+func isLegacy(g *cloud.Group) bool { return g.Faults().Emulate == faults.EmulateV17 }

@@ -17,14 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
 )
 
 func newLegacyCluster(t *testing.T) *testCluster {
 	t.Helper()
 	c := newTestCluster(t)
 	joinMembers(t, c, 3)
-	if err := c.group.SetFaults(cloud.Faults{Emulate: cloud.EmulateV17}); err != nil {
+	if err := c.group.SetFaults(faults.Faults{Emulate: faults.EmulateV17}); err != nil {
 		t.Fatal(err)
 	}
 	return c

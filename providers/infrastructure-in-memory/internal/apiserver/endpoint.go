@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
 )
 
 // maxConnections is the maximum number of connections per cluster. All clusters share the memory of the process.
@@ -99,7 +100,7 @@ func (e *Endpoint) Version() string {
 	var since time.Time
 	for _, machine := range slices.Sorted(maps.Keys(servers)) {
 		m, err := e.group.Machine(machine)
-		if err != nil || m.State == cloud.MachineDead || !since.IsZero() && !m.Created.Before(since) {
+		if err != nil || m.State == machines.Dead || !since.IsZero() && !m.Created.Before(since) {
 			continue
 		}
 		version, since = servers[machine], m.Created

@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 func TestEndpointServesOnlyWithServers(t *testing.T) {
@@ -54,14 +56,14 @@ func TestVersionWhileUpgrading(t *testing.T) {
 	start := c.group.Now().Add(time.Hour)
 	begin := func(machine, version string, at time.Time) {
 		t.Helper()
-		if _, err := c.group.EnsureMachine(cloud.MachineSpec{Name: machine, UID: types.UID(machine), Created: at}); err != nil {
+		if _, err := c.group.EnsureMachine(machines.Spec{Name: machine, UID: types.UID(machine), Created: at}); err != nil {
 			t.Fatal(err)
 		}
 		c.endpoint.StartServer(machine, version)
 	}
 	die := func(machines ...string) {
 		t.Helper()
-		if err := c.group.SetFaults(cloud.Faults{DeadMachines: machines}); err != nil {
+		if err := c.group.SetFaults(faults.Faults{DeadMachines: machines}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -152,7 +154,7 @@ func TestEndpointIsReopened(t *testing.T) {
 func TestEndpointsAreSeparate(t *testing.T) {
 	c := newTestCluster(t)
 	other := addTestCluster(t, c.cloud, c.server, types.NamespacedName{Namespace: "x", Name: "other"}, newTestCA(t, "other-ca"), newTestCA(t, "other-etcd"))
-	if _, err := cloud.Ensure(c.group, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}); err != nil {
+	if _, err := store.Ensure(c.group, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}); err != nil {
 		t.Fatal(err)
 	}
 	nodes, err := other.client(t).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})

@@ -26,7 +26,9 @@ import (
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
 )
 
@@ -43,13 +45,13 @@ func joinMembers(t *testing.T, c *testCluster, n int) {
 // runEtcd creates a machine with etcd.
 func runEtcd(t testing.TB, c *testCluster, node string) {
 	t.Helper()
-	if _, err := c.group.EnsureMachine(cloud.MachineSpec{Name: node, UID: types.UID(node), ControlPlane: true}); err != nil {
+	if _, err := c.group.EnsureMachine(machines.Spec{Name: node, UID: types.UID(node), ControlPlane: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := etcd.Restore(c.group, etcd.Machine{Name: node, UID: types.UID(node)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cloud.Ensure(c.group, staticPod("etcd", node)); err != nil {
+	if _, err := store.Ensure(c.group, staticPod("etcd", node)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -164,7 +166,7 @@ func TestEtcdWithoutQuorum(t *testing.T) {
 		{"two of three are enough", []string{"cp-2"}, true},
 		{"one of three is not", []string{"cp-1", "cp-2"}, false},
 	} {
-		if err := c.group.SetFaults(cloud.Faults{DeadMachines: test.dead}); err != nil {
+		if err := c.group.SetFaults(faults.Faults{DeadMachines: test.dead}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := t.Context(), context.CancelFunc(func() {})
@@ -212,7 +214,7 @@ func TestDeletedMachinesCostTheQuorum(t *testing.T) {
 			}
 		}
 	}
-	_, err := cloud.Get[corev1.Node](c.group, "", "made-without-quorum")
+	_, err := store.Get[corev1.Node](c.group, "", "made-without-quorum")
 	if !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // fuzzedGroup returns a workload cluster with some objects.
@@ -28,10 +29,10 @@ func fuzzedGroup(t testing.TB) *cloud.Group {
 	maps := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", Labels: map[string]string{"app": "x"}}, Data: map[string]string{"k": "v"}}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "t", Effect: corev1.TaintEffectNoSchedule}}}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}, Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
-	_, errNamespace := cloud.Ensure(group, namespace)
-	_, errMap := cloud.Ensure(group, maps)
-	_, errNode := cloud.Ensure(group, node)
-	_, errPod := cloud.Ensure(group, pod)
+	_, errNamespace := store.Ensure(group, namespace)
+	_, errMap := store.Ensure(group, maps)
+	_, errNode := store.Ensure(group, node)
+	_, errPod := store.Ensure(group, pod)
 	for _, err := range []error{errNamespace, errMap, errNode, errPod} {
 		if err != nil {
 			t.Fatal(err)
@@ -105,10 +106,10 @@ type readCloser struct{ *bytes.Reader }
 func (readCloser) Close() error { return nil }
 
 // identities returns the UIDs of all objects. It fails if the content of an object does not match its key.
-func identities(g *cloud.Group) map[cloud.Key]types.UID {
-	all := map[cloud.Key]types.UID{}
+func identities(g *cloud.Group) map[store.Key]types.UID {
+	all := map[store.Key]types.UID{}
 	for _, resource := range []string{"configmaps", "nodes", "pods", "namespaces", "secrets"} {
-		stored, _ := g.List(cloud.Resource{Resource: resource}, "", cloud.Selector{})
+		stored, _ := g.List(store.Resource{Resource: resource}, "", store.Selector{})
 		for _, o := range stored {
 			u := o.Unstructured()
 			all[o.Key] = u.GetUID()

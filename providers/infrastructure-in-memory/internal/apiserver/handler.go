@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
 )
 
@@ -137,7 +139,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, a
 
 // failure converts errors of faults and the store into API errors.
 func failure(err error) error {
-	if errors.Is(err, cloud.ErrInjected) || errors.Is(err, cloud.ErrGroupDeleted) {
+	if errors.Is(err, faults.ErrInjected) || errors.Is(err, store.ErrDeleted) {
 		return apierrors.NewInternalError(err)
 	}
 	return err
@@ -253,7 +255,7 @@ func (c *call) serveSubresource() error {
 }
 
 // answer sends one object.
-func (c *call) answer(code int, o *cloud.Object) error {
+func (c *call) answer(code int, o *store.Object) error {
 	text, err := c.objects().one(o)
 	if err != nil {
 		return err

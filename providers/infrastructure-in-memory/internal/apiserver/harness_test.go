@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
 )
 
 // testCA is a CA for tests.
@@ -137,7 +138,7 @@ func addTestCluster(t testing.TB, simulated *cloud.Cloud, server *Server, key ty
 	endpoint.SetCredentials(Credentials{
 		Serving: ca.pair(t, "kube-apiserver"), ClientCAs: ca.pool(), EtcdClientCAs: etcdCA.pool(),
 	})
-	if _, err := group.EnsureMachine(cloud.MachineSpec{Name: "cp-0", UID: "cp-0", ControlPlane: true}); err != nil {
+	if _, err := group.EnsureMachine(machines.Spec{Name: "cp-0", UID: "cp-0", ControlPlane: true}); err != nil {
 		t.Fatal(err)
 	}
 	endpoint.StartServer("cp-0", "v1.31.2")

@@ -15,6 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // kubectl runs kubectl of the PATH with a cluster and standard input.
@@ -86,10 +87,10 @@ func populate(t *testing.T, g *cloud.Group) {
 			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.7"}},
 		},
 	}
-	if _, err := cloud.Ensure(g, node); err != nil {
+	if _, err := store.Ensure(g, node); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cloud.Ensure(g, staticPod("kube-apiserver", "cp-0")); err != nil {
+	if _, err := store.Ensure(g, staticPod("kube-apiserver", "cp-0")); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -151,7 +152,7 @@ func TestKubectl(t *testing.T) {
 		{"apply merges lists by key", extra, []string{"apply", "-f", "-"}, []string{"deployment.apps/web configured"}},
 		{"both containers exist", "", []string{"get", "deploy", "web", "-o", "wide"}, []string{"0/1", "side,web", "side:1,nginx:2", "app=web"}},
 		{"apply removes a container", strings.Replace(deploymentYAML, "nginx:1", "nginx:3", 1), []string{"apply", "-f", "-"}, []string{"configured"}},
-		{"the container does not exist any more", "", []string{"get", "deploy", "web", "-o", "jsonpath={.spec.template.spec.containers[*].image}"}, []string{"nginx:3"}},
+		{"the container no longer exists", "", []string{"get", "deploy", "web", "-o", "jsonpath={.spec.template.spec.containers[*].image}"}, []string{"nginx:3"}},
 		{"diff without differences", strings.Replace(deploymentYAML, "nginx:1", "nginx:3", 1), []string{"diff", "-f", "-"}, nil},
 		{"server-side apply takes over from client-side apply", strings.Replace(deploymentYAML, "nginx:1", "nginx:4", 1), []string{"apply", "--server-side", "-f", "-"}, []string{"serverside-applied"}},
 		{"strategic merge patch", "", []string{"patch", "deploy", "web", "-p", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"nginx:5"}]}}}}`}, []string{"patched"}},

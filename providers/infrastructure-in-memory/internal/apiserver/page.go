@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // page is the page of a collection that a list requests, and its revision. The store only has current objects: a list at
@@ -84,7 +85,7 @@ func (c *call) revision() (uint64, error) {
 }
 
 // cut returns the requested page of a list at a revision, with the list's metadata.
-func (p page) cut(g *cloud.Group, r cloud.Resource, all []*cloud.Object, revision uint64) ([]*cloud.Object, metav1.ListMeta, error) {
+func (p page) cut(g *cloud.Group, r store.Resource, all []*store.Object, revision uint64) ([]*store.Object, metav1.ListMeta, error) {
 	if p.exact {
 		if !g.UnchangedSince(r, p.revision) {
 			return nil, metav1.ListMeta{}, p.expired()
@@ -104,11 +105,11 @@ func (p page) cut(g *cloud.Group, r cloud.Resource, all []*cloud.Object, revisio
 }
 
 // start returns where the page begins. Lists are sorted by namespace and name.
-func (p page) start(all []*cloud.Object) int {
+func (p page) start(all []*store.Object) int {
 	if p.after == "" {
 		return 0
 	}
-	at, found := slices.BinarySearchFunc(all, p.after, func(o *cloud.Object, after string) int {
+	at, found := slices.BinarySearchFunc(all, p.after, func(o *store.Object, after string) int {
 		return strings.Compare(position(o), after)
 	})
 	if found {
@@ -118,7 +119,7 @@ func (p page) start(all []*cloud.Object) int {
 }
 
 // position sorts like lists: names do not contain the separator.
-func position(o *cloud.Object) string { return o.Key.Namespace + "\x00" + o.Key.Name }
+func position(o *store.Object) string { return o.Key.Namespace + "\x00" + o.Key.Name }
 
 // expired returns the error for an old revision. A client may continue an inconsistent list.
 func (p page) expired() error {

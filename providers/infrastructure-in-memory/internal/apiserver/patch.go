@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/sdk/expansion"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
@@ -39,7 +39,7 @@ func (c *call) patch() error {
 			return apierrors.NewBadRequest(fmt.Sprintf("decode patch: %v", err))
 		}
 	}
-	patched, err := c.group.Update(c.key(), c.writeOptions(), func(current *cloud.Object) (*unstructured.Unstructured, error) {
+	patched, err := c.group.Update(c.key(), c.writeOptions(), func(current *store.Object) (*unstructured.Unstructured, error) {
 		text, err := applyPatch(types.PatchType(mediaType), current.Raw(), body, c.resource.gvk)
 		if err != nil {
 			return nil, err
@@ -132,7 +132,7 @@ func applyJSONPatch(original, patch []byte) ([]byte, error) {
 		return nil, apierrors.NewRequestEntityTooLargeError("the JSON patch copies too much data: " + err.Error())
 	}
 	if err != nil {
-		return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", cloud.Resource{}, "", err.Error(), 0, false)
+		return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", store.Resource{}, "", err.Error(), 0, false)
 	}
 	return patched, nil
 }
@@ -147,7 +147,7 @@ func (c *call) apply(body []byte) error {
 		return err
 	}
 	for {
-		applied, err := c.group.Update(c.key(), c.writeOptions(), func(current *cloud.Object) (*unstructured.Unstructured, error) {
+		applied, err := c.group.Update(c.key(), c.writeOptions(), func(current *store.Object) (*unstructured.Unstructured, error) {
 			return c.applyTo(current.Unstructured(), wanted)
 		})
 		code := http.StatusOK
@@ -211,7 +211,7 @@ func (c *call) applyTo(live, wanted *unstructured.Unstructured) (*unstructured.U
 }
 
 // applyNew creates an object from an applied configuration.
-func (c *call) applyNew(wanted *unstructured.Unstructured) (*cloud.Object, error) {
+func (c *call) applyNew(wanted *unstructured.Unstructured) (*store.Object, error) {
 	if c.subresource != "" || wanted.GetUID() != "" {
 		return nil, apierrors.NewNotFound(c.resource.groupResource(), c.name)
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/version"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 func (c *call) get() error {
@@ -63,7 +63,7 @@ const (
 )
 
 // reserve waits for capacity for a large response, and returns a function that releases it.
-func (c *call) reserve(stored []*cloud.Object) (done func(), err error) {
+func (c *call) reserve(stored []*store.Object) (done func(), err error) {
 	bytes := 0
 	for _, o := range stored {
 		bytes += len(o.Raw())
@@ -86,8 +86,8 @@ func (c *call) reserve(stored []*cloud.Object) (done func(), err error) {
 }
 
 // selector parses the selectors of a request.
-func (c *call) selector() (cloud.Selector, error) {
-	var s cloud.Selector
+func (c *call) selector() (store.Selector, error) {
+	var s store.Selector
 	var err error
 	if text := c.query.Get("labelSelector"); text != "" {
 		if s.Labels, err = labels.Parse(text); err != nil {

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // representation is the negotiated form of a response.
@@ -52,7 +52,7 @@ func negotiate(accept string) (representation, error) {
 			return r, nil
 		}
 	}
-	return representation{}, apierrors.NewGenericServerResponse(http.StatusNotAcceptable, "get", cloud.Resource{}, "",
+	return representation{}, apierrors.NewGenericServerResponse(http.StatusNotAcceptable, "get", store.Resource{}, "",
 		"only the following media types are accepted: application/json, application/yaml", 0, false)
 }
 
@@ -66,10 +66,10 @@ type objects struct {
 }
 
 // one returns the representation of one object.
-func (o objects) one(stored *cloud.Object) ([]byte, error) {
+func (o objects) one(stored *store.Object) ([]byte, error) {
 	switch {
 	case o.as == "Table":
-		return o.tables.encode(o.resource, []*cloud.Object{stored}, metaOf(stored), o.include, true)
+		return o.tables.encode(o.resource, []*store.Object{stored}, metaOf(stored), o.include, true)
 	case strings.HasPrefix(o.as, "PartialObjectMetadata"):
 		return metadataOf(stored)
 	}
@@ -77,9 +77,9 @@ func (o objects) one(stored *cloud.Object) ([]byte, error) {
 }
 
 // list returns the representation of a list.
-func (o objects) list(stored []*cloud.Object, meta metav1.ListMeta) ([]byte, error) {
+func (o objects) list(stored []*store.Object, meta metav1.ListMeta) ([]byte, error) {
 	kind, apiVersion := o.resource.gvk.Kind+"List", o.resource.gvk.GroupVersion().String()
-	encode := func(stored *cloud.Object) ([]byte, error) { return stored.Raw(), nil }
+	encode := func(stored *store.Object) ([]byte, error) { return stored.Raw(), nil }
 	switch {
 	case o.as == "Table":
 		return o.tables.encode(o.resource, stored, meta, o.include, true)
@@ -112,14 +112,14 @@ func (o objects) list(stored []*cloud.Object, meta metav1.ListMeta) ([]byte, err
 }
 
 // metaOf returns the metadata of a table of one object.
-func metaOf(stored *cloud.Object) metav1.ListMeta {
+func metaOf(stored *store.Object) metav1.ListMeta {
 	return metav1.ListMeta{ResourceVersion: formatRevision(stored.Revision)}
 }
 
 // event returns the representation of an object in a watch. Only the first table has column definitions.
-func (o objects) event(stored *cloud.Object, first bool) ([]byte, error) {
+func (o objects) event(stored *store.Object, first bool) ([]byte, error) {
 	if o.as == "Table" {
-		return o.tables.encode(o.resource, []*cloud.Object{stored}, metaOf(stored), o.include, first)
+		return o.tables.encode(o.resource, []*store.Object{stored}, metaOf(stored), o.include, first)
 	}
 	return o.one(stored)
 }
@@ -140,7 +140,7 @@ func (o objects) bookmark(revision uint64, initialEventsEnd bool) ([]byte, error
 	return json.Marshal(map[string]any{"kind": kind, "apiVersion": apiVersion, "metadata": metadata})
 }
 
-func metadataOf(stored *cloud.Object) ([]byte, error) {
+func metadataOf(stored *store.Object) ([]byte, error) {
 	var parts struct {
 		Metadata json.RawMessage `json:"metadata"`
 	}

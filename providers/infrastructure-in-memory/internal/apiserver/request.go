@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // request is an API request, parsed from its method and path.
@@ -21,8 +21,8 @@ type request struct {
 }
 
 // key returns the key of the request's object.
-func (r *request) key() cloud.Key {
-	return cloud.Key{Resource: r.resource.groupResource(), Namespace: r.namespace, Name: r.name}
+func (r *request) key() store.Key {
+	return store.Key{Resource: r.resource.groupResource(), Namespace: r.namespace, Name: r.name}
 }
 
 func (r *request) dryRun() bool { return r.query.Get("dryRun") == "All" }

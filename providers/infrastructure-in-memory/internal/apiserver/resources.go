@@ -18,7 +18,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // resource is a resource of the API.
@@ -48,8 +48,8 @@ type subresource struct {
 	verbs []string
 }
 
-func (r *resource) groupResource() cloud.Resource {
-	return cloud.Resource{Group: r.gvk.Group, Resource: r.plural}
+func (r *resource) groupResource() store.Resource {
+	return store.Resource{Group: r.gvk.Group, Resource: r.plural}
 }
 
 func (r *resource) singular() string { return strings.ToLower(r.gvk.Kind) }

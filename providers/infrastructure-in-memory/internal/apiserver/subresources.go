@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // scaleOf returns the Scale of an object with replicas.
@@ -60,7 +60,7 @@ func (c *call) scale() error {
 	if err != nil {
 		return err
 	}
-	updated, err := c.group.Update(c.key(), c.writeOptions(), func(current *cloud.Object) (*unstructured.Unstructured, error) {
+	updated, err := c.group.Update(c.key(), c.writeOptions(), func(current *store.Object) (*unstructured.Unstructured, error) {
 		live := current.Unstructured()
 		before, err := scaleOf(live)
 		if err != nil {
@@ -129,7 +129,7 @@ func (c *call) scaleChange() (func(*autoscalingv1.Scale) (*autoscalingv1.Scale, 
 	}, nil
 }
 
-func (c *call) answerScale(o *cloud.Object) error {
+func (c *call) answerScale(o *store.Object) error {
 	scale, err := scaleOf(o.Unstructured())
 	if err != nil {
 		return err
@@ -170,8 +170,8 @@ func (c *call) evict() error {
 	})
 }
 
-func (c *call) checkBudgets(pod *cloud.Object) error {
-	budgets, _ := c.group.List(cloud.Resource{Group: policyv1.GroupName, Resource: "poddisruptionbudgets"}, c.namespace, cloud.Selector{})
+func (c *call) checkBudgets(pod *store.Object) error {
+	budgets, _ := c.group.List(store.Resource{Group: policyv1.GroupName, Resource: "poddisruptionbudgets"}, c.namespace, store.Selector{})
 	for _, o := range budgets {
 		var budget policyv1.PodDisruptionBudget
 		if err := o.Into(&budget); err != nil {
@@ -183,7 +183,7 @@ func (c *call) checkBudgets(pod *cloud.Object) error {
 		}
 		if allowed := c.disruptionsAllowed(&budget, selector); allowed <= 0 {
 			refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
-			refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{
+			failsafe.ErrStatus.Details.Causes = []metav1.StatusCause{{
 				Type:    policyv1.DisruptionBudgetCause,
 				Message: fmt.Sprintf("The disruption budget %s does not allow evicting pods currently", budget.Name),
 			}}
@@ -195,7 +195,7 @@ func (c *call) checkBudgets(pod *cloud.Object) error {
 
 // disruptionsAllowed returns how many ready Pods of a budget exceed its minimum.
 func (c *call) disruptionsAllowed(budget *policyv1.PodDisruptionBudget, selector labels.Selector) int {
-	covered, _ := c.group.List(c.resource.groupResource(), budget.Namespace, cloud.Selector{Labels: selector})
+	covered, _ := c.group.List(c.resource.groupResource(), budget.Namespace, store.Selector{Labels: selector})
 	healthy := 0
 	for _, o := range covered {
 		var pod corev1.Pod

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/clock"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // tables prints objects as rows for "kubectl get".
@@ -24,7 +24,7 @@ type tables struct {
 // table prints the objects of one kind.
 type table struct {
 	columns []metav1.TableColumnDefinition
-	row     func(o *cloud.Object, now time.Time) ([]any, error)
+	row     func(o *store.Object, now time.Time) ([]any, error)
 }
 
 // columns returns a table's columns. Those with a name that starts with + are only for "-o wide".
@@ -46,7 +46,7 @@ func columns(names ...string) []metav1.TableColumnDefinition {
 
 // printer returns the table of a kind by its Go type.
 func printer[T any](columns []metav1.TableColumnDefinition, row func(*T, time.Time) []any) table {
-	return table{columns: columns, row: func(o *cloud.Object, now time.Time) ([]any, error) {
+	return table{columns: columns, row: func(o *store.Object, now time.Time) ([]any, error) {
 		typed := new(T)
 		if err := o.Into(typed); err != nil {
 			return nil, err
@@ -73,7 +73,7 @@ func (t *tables) of(r *resource) table {
 }
 
 // encode returns a table of objects. include is None, Metadata (the default) or Object.
-func (t *tables) encode(r *resource, stored []*cloud.Object, meta metav1.ListMeta, include string, withColumns bool) ([]byte, error) {
+func (t *tables) encode(r *resource, stored []*store.Object, meta metav1.ListMeta, include string, withColumns bool) ([]byte, error) {
 	kind := t.of(r)
 	result := metav1.Table{
 		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: metav1.SchemeGroupVersion.String()},

@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // The default timeout of a watch is between this and twice this.
@@ -69,7 +69,7 @@ func (c *call) watch() error {
 
 // openWatch returns where the watch begins: at the client's revision, or at the current one, usually with the existing
 // objects.
-func (c *call) openWatch() (*cloud.Watcher, []*cloud.Object, error) {
+func (c *call) openWatch() (*store.Watcher, []*store.Object, error) {
 	selector, err := c.selector()
 	if err != nil {
 		return nil, nil, err
@@ -112,7 +112,7 @@ func (c *call) watchEnd() (<-chan time.Time, func() bool, error) {
 }
 
 // follow sends changes as they occur.
-func (s *stream) follow(watcher *cloud.Watcher, end <-chan time.Time) {
+func (s *stream) follow(watcher *store.Watcher, end <-chan time.Time) {
 	quiet := s.server.clock.NewTimer(bookmarkInterval)
 	defer quiet.Stop()
 	for due := false; ; {
@@ -157,7 +157,7 @@ func (s *stream) follow(watcher *cloud.Watcher, end <-chan time.Time) {
 	}
 }
 
-func (s *stream) send(t watch.EventType, o *cloud.Object) error {
+func (s *stream) send(t watch.EventType, o *store.Object) error {
 	text, err := s.objects.event(o, s.first)
 	if err != nil {
 		s.fail(err)
@@ -178,7 +178,7 @@ func (s *stream) bookmark(revision uint64, initialEventsEnd bool) error {
 
 // fail ends the watch with an error, unless the cluster itself is gone.
 func (s *stream) fail(err error) {
-	if errors.Is(err, cloud.ErrGroupDeleted) {
+	if errors.Is(err, store.ErrDeleted) {
 		return
 	}
 	text, _ := json.Marshal(statusOf(err)) // never fails

@@ -21,7 +21,8 @@ import (
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // next returns the next event of a watch.
@@ -130,7 +131,7 @@ func TestWatchListEndsWithBookmark(t *testing.T) {
 	// A quiet watch gets bookmarks for changes of other kinds.
 	for i := range bookmarkEvery {
 		other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i)}}
-		if _, err := cloud.Ensure(c.group, other); err != nil {
+		if _, err := store.Ensure(c.group, other); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -162,7 +163,7 @@ func TestQuietWatchGetsBookmarks(t *testing.T) {
 	if e := next(t, watching); e.Type != watch.Bookmark {
 		t.Errorf("got %+v, want a bookmark after a quiet minute", e)
 	}
-	if err := c.group.SetFaults(cloud.Faults{Unresponsive: true}); err != nil {
+	if err := c.group.SetFaults(faults.Faults{Unresponsive: true}); err != nil {
 		t.Fatal(err)
 	}
 	elapse()
@@ -171,7 +172,7 @@ func TestQuietWatchGetsBookmarks(t *testing.T) {
 		t.Errorf("got %+v from an unresponsive server", e)
 	case <-time.After(50 * time.Millisecond): // No event shows that nothing is sent.
 	}
-	if err := c.group.SetFaults(cloud.Faults{}); err != nil {
+	if err := c.group.SetFaults(faults.Faults{}); err != nil {
 		t.Fatal(err)
 	}
 	if e := next(t, watching); e.Type != watch.Bookmark {

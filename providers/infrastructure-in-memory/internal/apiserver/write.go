@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // manager returns the field manager of a request: the specified one, or the client program's name.
@@ -25,7 +25,7 @@ func (c *call) manager() string {
 	return name
 }
 
-func (c *call) writeOptions() cloud.WriteOptions { return cloud.WriteOptions{DryRun: c.dryRun()} }
+func (c *call) writeOptions() store.WriteOptions { return store.WriteOptions{DryRun: c.dryRun()} }
 
 func (c *call) create() error {
 	decoded, err := c.decodeBody(c.resource.gvk)
@@ -60,7 +60,7 @@ func (c *call) update() error {
 	if err != nil {
 		return err
 	}
-	updated, err := c.group.Update(c.key(), c.writeOptions(), func(current *cloud.Object) (*unstructured.Unstructured, error) {
+	updated, err := c.group.Update(c.key(), c.writeOptions(), func(current *store.Object) (*unstructured.Unstructured, error) {
 		return c.succeed(current.Unstructured(), u.DeepCopy()), nil
 	})
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *call) deleteCollection() error {
 	if err != nil {
 		return err
 	}
-	if c.resource.groupResource() == cloud.Namespaces() {
+	if c.resource.groupResource() == store.Namespaces() {
 		return apierrors.NewMethodNotSupported(c.resource.groupResource(), c.verb)
 	}
 	stored, revision := c.group.List(c.resource.groupResource(), c.namespace, selector)
@@ -163,16 +163,16 @@ func (c *call) deleteCollection() error {
 }
 
 // deleteOptions reads the delete options from the body, or else from the query.
-func (c *call) deleteOptions() (cloud.DeleteOptions, error) {
+func (c *call) deleteOptions() (store.DeleteOptions, error) {
 	var sent metav1.DeleteOptions
 	if err := c.decodeDeleteOptions(&sent); err != nil {
-		return cloud.DeleteOptions{}, err
+		return store.DeleteOptions{}, err
 	}
 	return c.readDeleteOptions(sent)
 }
 
-func (c *call) readDeleteOptions(sent metav1.DeleteOptions) (cloud.DeleteOptions, error) {
-	options := cloud.DeleteOptions{DryRun: c.dryRun() || slices.Contains(sent.DryRun, metav1.DryRunAll)}
+func (c *call) readDeleteOptions(sent metav1.DeleteOptions) (store.DeleteOptions, error) {
+	options := store.DeleteOptions{DryRun: c.dryRun() || slices.Contains(sent.DryRun, metav1.DryRunAll)}
 	if sent.Preconditions != nil {
 		if sent.Preconditions.UID != nil {
 			options.UID = string(*sent.Preconditions.UID)
@@ -196,7 +196,7 @@ func (c *call) readDeleteOptions(sent metav1.DeleteOptions) (cloud.DeleteOptions
 	if text := c.query.Get("gracePeriodSeconds"); text != "" && sent.GracePeriodSeconds == nil {
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return cloud.DeleteOptions{}, apierrors.NewBadRequest("invalid gracePeriodSeconds")
+			return store.DeleteOptions{}, apierrors.NewBadRequest("invalid gracePeriodSeconds")
 		}
 		sent.GracePeriodSeconds = &seconds
 	}

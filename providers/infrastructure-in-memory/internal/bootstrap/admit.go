@@ -15,6 +15,7 @@ import (
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 )
 
@@ -47,7 +48,7 @@ func (d Data) Check(c Cluster, machine string, now time.Time) error {
 			return err
 		}
 	}
-	node, err := cloud.Get[corev1.Node](c.Group, "", machine)
+	node, err := store.Get[corev1.Node](c.Group, "", machine)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -68,7 +69,7 @@ func checkToken(g *cloud.Group, token string, now time.Time) error {
 	if !valid {
 		return errors.New("the bootstrap token is invalid: it must have the form [a-z0-9]{6}.[a-z0-9]{16}")
 	}
-	kept, err := cloud.Get[corev1.Secret](g, metav1.NamespaceSystem, bootstrapapi.BootstrapTokenSecretPrefix+id)
+	kept, err := store.Get[corev1.Secret](g, metav1.NamespaceSystem, bootstrapapi.BootstrapTokenSecretPrefix+id)
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("bootstrap token %q not found in the cluster", id)
 	}

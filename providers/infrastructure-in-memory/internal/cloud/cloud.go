@@ -3,39 +3,19 @@ package cloud
 import (
 	"crypto/rand"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
-
-// Options are the dependencies of a Cloud.
-type Options struct {
-	// Clock is the time in the cloud. Default: the real clock.
-	Clock clock.Clock
-
-	// Random is used for UIDs, generated names and injected errors. It must be safe for concurrent use. Default:
-	// crypto/rand.
-	Random io.Reader
-
-	// Directory, if set, makes resource groups durable: one journal file per group, written before a write returns.
-	// Default: groups are in memory only.
-	Directory string
-
-	// Limit is the maximum size of the objects of a group in bytes. Default: DefaultLimit.
-	Limit int64
-}
 
 // Cloud is the set of resource groups of one process. It is safe for concurrent use.
 type Cloud struct {
-	clock     clock.Clock
-	random    io.Reader
-	directory string
-	limit     int64
+	options Options
 
 	mu     sync.RWMutex
 	groups map[types.NamespacedName]*Group
@@ -50,15 +30,9 @@ func New(o Options) *Cloud {
 		o.Random = rand.Reader
 	}
 	if o.Limit == 0 {
-		o.Limit = DefaultLimit
+		o.Limit = store.DefaultLimit
 	}
-	return &Cloud{
-		limit:     o.Limit,
-		clock:     o.Clock,
-		random:    o.Random,
-		directory: o.Directory,
-		groups:    map[types.NamespacedName]*Group{},
-	}
+	return &Cloud{options: o, groups: map[types.NamespacedName]*Group{}}
 }
 
 // EnsureGroup returns the resource group of a workload cluster, and creates it if needed. uid is the UID of its owner: a
@@ -77,10 +51,10 @@ func (c *Cloud) EnsureGroup(key types.NamespacedName, uid types.UID) (*Group, er
 		}
 		delete(c.groups, key)
 	}
-	if c.directory != "" && (!isName(key.Namespace) || !isName(key.Name)) {
+	if c.options.Directory != "" && (!isName(key.Namespace) || !isName(key.Name)) {
 		return nil, fmt.Errorf("open resource group %q: invalid file name", key.String())
 	}
-	g, err := newGroup(c, key, uid)
+	g, err := newGroup(c.options, key, uid)
 	if err != nil {
 		return nil, fmt.Errorf("open resource group %s: %w", key, err)
 	}
@@ -131,10 +105,4 @@ func (c *Cloud) Close() error {
 		}
 	}
 	return nil
-}
-
-// UID derives a stable UID from a seed, so that objects that are recreated after a restart keep their UIDs and references
-// to them stay valid.
-func UID(seed ...string) types.UID {
-	return types.UID(uuid.NewSHA1(uuid.NameSpaceOID, []byte(strings.Join(seed, "\x00"))).String())
 }

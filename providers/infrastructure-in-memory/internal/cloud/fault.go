@@ -1,229 +1,103 @@
 package cloud
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
-	"sync"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
-// ErrInjected is the error injected by Faults.ErrorRate.
-var ErrInjected = errors.New("injected fault")
-
-// Faults are the injected faults of a workload cluster. The zero value is a healthy cluster. They are declarative:
-// SetFaults replaces all faults, so removing a fault repairs it. An example in JSON:
-//
-//	{"latency": "200ms", "errorRate": 0.1, "unresponsive": false, "deadMachines": ["cp-abcde"]}
-type Faults struct {
-	// Latency is added to every request before it is processed.
-	Latency metav1.Duration `json:"latency,omitzero"`
-
-	// ErrorRate is the fraction of requests, from 0 to 1, that fail with an internal error.
-	ErrorRate float64 `json:"errorRate,omitempty"`
-
-	// Unresponsive accepts connections, but does not respond to requests until the fault is removed.
-	Unresponsive bool `json:"unresponsive,omitempty"`
-
-	// DeadMachines are the names of machines that lost power: all conditions of their Node become Unknown, their Pods
-	// become not ready and cannot be stopped, their etcd member and API server are unreachable. A dead machine without a
-	// Node does not get one.
-	DeadMachines []string `json:"deadMachines,omitempty"`
-
-	// Emulate selects the behavior of API server and etcd: EmulateV17, or current Kubernetes if it is empty.
-	Emulate string `json:"emulate,omitempty"`
-}
-
-// EmulateV17 restricts API servers and etcd members to the features of Cluster API v1.7's in-memory provider.
-const EmulateV17 = "v1.7"
-
-// Limits of faults: a request waits on a goroutine, and every dead machine is looked up.
-const (
-	maxLatency      = time.Hour
-	maxDeadMachines = 1000
-)
-
-// ParseFaults reads Faults from JSON. Unknown fields and values out of range are errors.
-func ParseFaults(text string) (Faults, error) {
-	var f Faults
-	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&f); err != nil {
-		return Faults{}, fmt.Errorf("parse faults: %w", err)
+// powerOff sets the state of a dead machine's Node and Pods as a real cluster does once the kubelet has stopped reporting
+// for long enough.
+func (g *Group) powerOff(e store.Exclusive, machine string) error {
+	if err := e.Modify(e.Get(store.Key{Resource: store.Nodes(), Name: machine}), g.power.MarkUnreachable); err != nil {
+		return err
 	}
-	if decoder.More() {
-		return Faults{}, errors.New("parse faults: more than one JSON object")
-	}
-	return f, f.validate()
-}
-
-func (f Faults) validate() error {
-	if f.Latency.Duration < 0 {
-		return fmt.Errorf("faults: latency is %s: it must not be negative", f.Latency.Duration)
-	}
-	if f.ErrorRate < 0 || f.ErrorRate > 1 {
-		return fmt.Errorf("faults: errorRate is %v: it must be from 0 to 1", f.ErrorRate)
-	}
-	if f.Emulate != "" && f.Emulate != EmulateV17 {
-		return fmt.Errorf("faults: emulate is %q: only %q can be emulated", f.Emulate, EmulateV17)
-	}
-	if f.Latency.Duration > maxLatency {
-		return fmt.Errorf("faults: latency is %s: it must be at most %s", f.Latency.Duration, maxLatency)
-	}
-	if len(f.DeadMachines) > maxDeadMachines {
-		return fmt.Errorf("faults: deadMachines has %d entries: at most %d are allowed", len(f.DeadMachines), maxDeadMachines)
+	for _, pod := range e.PodsOf(machine) {
+		if err := e.Modify(pod, g.power.MarkUnreachable); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (f Faults) equal(other Faults) bool {
-	return f.Latency == other.Latency && f.ErrorRate == other.ErrorRate && f.Unresponsive == other.Unresponsive && f.Emulate == other.Emulate &&
-		slices.Equal(f.DeadMachines, other.DeadMachines)
-}
-
-// faults holds a group's Faults, with its own lock: every request reads them first.
-type faults struct {
-	mu      sync.RWMutex
-	current Faults
-	changed chan struct{} // closed at the next change; nil without waiters
-	ended   bool
-}
-
-func (f *faults) get() Faults {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	return f.current
-}
-
-// wait returns the faults and a channel that is closed when they change; nil after the group is closed.
-func (f *faults) wait() (Faults, <-chan struct{}) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.ended {
-		return Faults{}, nil
+// powerOn restores a machine: its terminating Pods are removed, the others are ready again.
+func (g *Group) powerOn(e store.Exclusive, machine string) error {
+	if err := e.Modify(e.Get(store.Key{Resource: store.Nodes(), Name: machine}), g.power.markReachable); err != nil {
+		return err
 	}
-	if f.changed == nil {
-		f.changed = make(chan struct{})
+	for _, pod := range e.PodsOf(machine) {
+		if pod.Terminating() && len(pod.Unstructured().GetFinalizers()) == 0 {
+			if err := e.Remove(pod); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := e.Modify(pod, g.power.markReachable); err != nil {
+			return err
+		}
 	}
-	return f.current, f.changed
+	return nil
 }
 
-func (f *faults) set(next Faults) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.current = next
-	f.wake()
-}
-
-func (f *faults) end() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.current, f.ended = Faults{}, true
-	f.wake()
-}
-
-func (f *faults) wake() {
-	if f.changed != nil {
-		close(f.changed)
-		f.changed = nil
+// unreachableNodes returns the sorted names of the Nodes that powerOff changed.
+func unreachableNodes(e store.Exclusive) []string {
+	var names []string
+	for _, o := range e.List(store.Nodes()) {
+		if machines.Unreachable(o.Unstructured()) {
+			names = append(names, o.Key.Name)
+		}
 	}
+	return names
 }
 
 // Faults returns the injected faults.
-func (g *Group) Faults() Faults { return g.faults.get() }
+func (g *Group) Faults() faults.Faults { return g.power.Current() }
+
+// Dead reports whether a machine lost power.
+func (g *Group) Dead(machine string) bool { return g.power.Dead(machine) }
+
+// InjectFaults applies the faults to a request: see faults.Injector.
+func (g *Group) InjectFaults(ctx context.Context) error { return g.power.Inject(ctx) }
+
+// AwaitResponsive waits while the cluster is unresponsive.
+func (g *Group) AwaitResponsive(ctx context.Context) error { return g.power.AwaitResponsive(ctx) }
 
 // SetFaults replaces the injected faults, and powers machines off and on accordingly: also those that an earlier process
 // powered off, according to the journal.
-func (g *Group) SetFaults(next Faults) error {
-	if err := next.validate(); err != nil {
+func (g *Group) SetFaults(next faults.Faults) error {
+	if err := next.Validate(); err != nil {
 		return err
 	}
 	next.DeadMachines = slices.Sorted(slices.Values(next.DeadMachines))
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return ErrGroupDeleted
-	}
-	before := g.faults.get()
+	return g.Exclusively(func(e store.Exclusive) error { return g.setFaults(e, next) })
+}
+
+func (g *Group) setFaults(e store.Exclusive, next faults.Faults) error {
+	before := g.power.Current()
 	if !g.faultsSet {
-		before.DeadMachines, g.faultsSet = g.unreachableNodes(), true
+		before.DeadMachines, g.faultsSet = unreachableNodes(e), true
 	}
-	if before.equal(next) && g.faults.get().equal(next) {
+	if before.Equal(next) && g.power.Current().Equal(next) {
 		return nil
 	}
-	g.faults.set(next)
-	defer g.broadcast()
+	g.power.Set(next)
+	defer e.Wake()
 	for _, machine := range next.DeadMachines {
 		if !slices.Contains(before.DeadMachines, machine) {
-			if err := g.powerOff(machine); err != nil {
+			if err := g.powerOff(e, machine); err != nil {
 				return err
 			}
 		}
 	}
 	for _, machine := range before.DeadMachines {
 		if !slices.Contains(next.DeadMachines, machine) {
-			if err := g.powerOn(machine); err != nil {
+			if err := g.powerOn(e, machine); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// Dead reports whether a machine lost power.
-func (g *Group) Dead(machine string) bool {
-	return slices.Contains(g.faults.get().DeadMachines, machine)
-}
-
-// InjectFaults applies the faults to a request: it delays it, and returns ErrInjected if it should fail. Every server in
-// front of the group calls it first.
-func (g *Group) InjectFaults(ctx context.Context) error {
-	f := g.faults.get()
-	if f.Latency.Duration == 0 && f.ErrorRate == 0 && !f.Unresponsive {
-		return nil
-	}
-	if err := g.sleep(ctx, f.Latency.Duration); err != nil {
-		return err
-	}
-	if err := g.AwaitResponsive(ctx); err != nil {
-		return err
-	}
-	if f.ErrorRate > 0 && g.random.Float64() < f.ErrorRate {
-		return ErrInjected
-	}
-	return nil
-}
-
-// AwaitResponsive waits while the cluster is unresponsive.
-func (g *Group) AwaitResponsive(ctx context.Context) error {
-	for {
-		f, changed := g.faults.wait()
-		if !f.Unresponsive {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-changed:
-		}
-	}
-}
-
-func (g *Group) sleep(ctx context.Context, d time.Duration) error {
-	if d == 0 {
-		return nil
-	}
-	timer := g.clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C():
-		return nil
-	}
 }

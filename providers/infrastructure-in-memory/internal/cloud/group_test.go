@@ -15,11 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 var (
 	start      = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	configMaps = Resource{Resource: "configmaps"}
+	configMaps = store.Resource{Resource: "configmaps"}
 	testKey    = types.NamespacedName{Namespace: "ns", Name: "c"}
 )
 
@@ -59,17 +61,19 @@ func owned(owners ...string) func(*corev1.ConfigMap) {
 func put(t *testing.T, g *Group, objects ...*corev1.ConfigMap) {
 	t.Helper()
 	for _, o := range objects {
-		if created, err := Ensure(g, o); err != nil || !created {
+		if created, err := store.Ensure(g, o); err != nil || !created {
 			t.Fatalf("create %s: %v, %v", o.Name, created, err)
 		}
 	}
 }
 
-func key(name string) Key { return Key{Resource: configMaps, Namespace: "default", Name: name} }
+func key(name string) store.Key {
+	return store.Key{Resource: configMaps, Namespace: "default", Name: name}
+}
 
 // existing returns the names of the ConfigMaps in default, with the prefix - if they are terminating.
 func existing(g *Group) string {
-	list, _ := g.List(configMaps, "default", Selector{})
+	list, _ := g.List(configMaps, "default", store.Selector{})
 	var names []string
 	for _, o := range list {
 		name := o.Key.Name
@@ -87,7 +91,7 @@ func TestCreateSetsIdentity(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"generateName": "x-", "namespace": "default"}, "spec": map[string]any{},
 	}}
-	o, err := g.Create(configMaps, u, WriteOptions{})
+	o, err := g.Create(configMaps, u, store.WriteOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +115,7 @@ func TestRevisionsIncreaseAfterRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := second.Watch(configMaps, "", seen, Selector{})
+	w, err := second.Watch(configMaps, "", seen, store.Selector{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,20 +128,20 @@ func TestDeletion(t *testing.T) {
 	for _, test := range []struct {
 		reason  string
 		objects []*corev1.ConfigMap
-		options DeleteOptions
+		options store.DeleteOptions
 		after   string // deleting a
 		release string // the object whose finalizers are then removed
 		finally string
 	}{
-		{"an object without dependents is deleted immediately", []*corev1.ConfigMap{object("a"), object("b")}, DeleteOptions{}, "b", "", "b"},
-		{"a finalizer blocks it", []*corev1.ConfigMap{object("a", finalizer)}, DeleteOptions{}, "-a", "a", ""},
-		{"dependents are deleted", []*corev1.ConfigMap{object("a"), object("b", owned("a")), object("c", owned("b"))}, DeleteOptions{}, "", "", ""},
-		{"orphans remain", []*corev1.ConfigMap{object("a"), object("b", owned("a"))}, DeleteOptions{Propagation: metav1.DeletePropagationOrphan}, "b", "", "b"},
-		{"a dependent with another owner remains", []*corev1.ConfigMap{object("a"), object("z"), object("b", owned("a", "z"))}, DeleteOptions{}, "b z", "", "b z"},
-		{"foreground deletion waits for dependents", []*corev1.ConfigMap{object("a"), object("b", owned("a"), finalizer)}, DeleteOptions{Propagation: metav1.DeletePropagationForeground}, "-a -b", "b", ""},
-		{"background deletion does not", []*corev1.ConfigMap{object("a"), object("b", owned("a"), finalizer)}, DeleteOptions{Propagation: metav1.DeletePropagationBackground}, "-b", "b", ""},
-		{"foreground deletion includes dependents of dependents", []*corev1.ConfigMap{object("a"), object("b", owned("a")), object("c", owned("b"), finalizer)}, DeleteOptions{Propagation: metav1.DeletePropagationForeground}, "-a -b -c", "c", ""},
-		{"a dry run deletes nothing", []*corev1.ConfigMap{object("a")}, DeleteOptions{DryRun: true}, "a", "", "a"},
+		{"an object without dependents is deleted immediately", []*corev1.ConfigMap{object("a"), object("b")}, store.DeleteOptions{}, "b", "", "b"},
+		{"a finalizer blocks it", []*corev1.ConfigMap{object("a", finalizer)}, store.DeleteOptions{}, "-a", "a", ""},
+		{"dependents are deleted", []*corev1.ConfigMap{object("a"), object("b", owned("a")), object("c", owned("b"))}, store.DeleteOptions{}, "", "", ""},
+		{"orphans remain", []*corev1.ConfigMap{object("a"), object("b", owned("a"))}, store.DeleteOptions{Propagation: metav1.DeletePropagationOrphan}, "b", "", "b"},
+		{"a dependent with another owner remains", []*corev1.ConfigMap{object("a"), object("z"), object("b", owned("a", "z"))}, store.DeleteOptions{}, "b z", "", "b z"},
+		{"foreground deletion waits for dependents", []*corev1.ConfigMap{object("a"), object("b", owned("a"), finalizer)}, store.DeleteOptions{Propagation: metav1.DeletePropagationForeground}, "-a -b", "b", ""},
+		{"background deletion does not", []*corev1.ConfigMap{object("a"), object("b", owned("a"), finalizer)}, store.DeleteOptions{Propagation: metav1.DeletePropagationBackground}, "-b", "b", ""},
+		{"foreground deletion includes dependents of dependents", []*corev1.ConfigMap{object("a"), object("b", owned("a")), object("c", owned("b"), finalizer)}, store.DeleteOptions{Propagation: metav1.DeletePropagationForeground}, "-a -b -c", "c", ""},
+		{"a dry run deletes nothing", []*corev1.ConfigMap{object("a")}, store.DeleteOptions{DryRun: true}, "a", "", "a"},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			g, _ := newTestGroup(t)
@@ -149,7 +153,7 @@ func TestDeletion(t *testing.T) {
 				t.Fatalf("after the deletion: %s", diff)
 			}
 			if test.release != "" {
-				if err := Modify(g, "default", test.release, func(c *corev1.ConfigMap) error { c.Finalizers = nil; return nil }); err != nil {
+				if err := store.Modify(g, "default", test.release, func(c *corev1.ConfigMap) error { c.Finalizers = nil; return nil }); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -162,35 +166,35 @@ func TestDeletion(t *testing.T) {
 
 func TestNamespaces(t *testing.T) {
 	g, _ := newTestGroup(t)
-	namespace := Key{Resource: Namespaces(), Name: "n"}
+	namespace := store.Key{Resource: store.Namespaces(), Name: "n"}
 	in := func(name string, options ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
 		o := object(name, options...)
 		o.Namespace = "n"
 		return o
 	}
-	if _, err := Ensure(g, in("early")); !apierrors.IsNotFound(err) {
+	if _, err := store.Ensure(g, in("early")); !apierrors.IsNotFound(err) {
 		t.Errorf("creating an object without its namespace: %v", err)
 	}
-	if _, err := Ensure(g, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n"}}); err != nil {
+	if _, err := store.Ensure(g, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n"}}); err != nil {
 		t.Fatal(err)
 	}
 	put(t, g, in("a"), in("held", finalizer))
-	if _, gone, err := g.Delete(namespace, DeleteOptions{}); err != nil || gone {
+	if _, gone, err := g.Delete(namespace, store.DeleteOptions{}); err != nil || gone {
 		t.Fatalf("deleting a namespace with content: gone %v, %v", gone, err)
 	}
-	if _, err := g.Get(Key{Resource: configMaps, Namespace: "n", Name: "a"}); !apierrors.IsNotFound(err) {
+	if _, err := g.Get(store.Key{Resource: configMaps, Namespace: "n", Name: "a"}); !apierrors.IsNotFound(err) {
 		t.Errorf("the content must be deleted: %v", err)
 	}
-	if _, err := Ensure(g, in("late")); !apierrors.HasStatusCause(err, "NamespaceTerminating") {
+	if _, err := store.Ensure(g, in("late")); !apierrors.HasStatusCause(err, "NamespaceTerminating") {
 		t.Errorf("creating an object in a terminating namespace: %v", err)
 	}
-	if err := Modify(g, "n", "held", func(c *corev1.ConfigMap) error { c.Finalizers = nil; return nil }); err != nil {
+	if err := store.Modify(g, "n", "held", func(c *corev1.ConfigMap) error { c.Finalizers = nil; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := g.Get(namespace); !apierrors.IsNotFound(err) {
 		t.Errorf("the namespace must be deleted after its content: %v", err)
 	}
-	if _, _, err := g.Delete(Key{Resource: Namespaces(), Name: "kube-system"}, DeleteOptions{}); !apierrors.IsForbidden(err) {
+	if _, _, err := g.Delete(store.Key{Resource: store.Namespaces(), Name: "kube-system"}, store.DeleteOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("deleting a default namespace: %v", err)
 	}
 }
@@ -203,12 +207,12 @@ func TestUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	raced := false
-	updated, err := g.Update(key("a"), WriteOptions{}, func(current *Object) (*unstructured.Unstructured, error) {
+	updated, err := g.Update(key("a"), store.WriteOptions{}, func(current *store.Object) (*unstructured.Unstructured, error) {
 		u := current.Unstructured()
 		u.SetResourceVersion("")
 		if !raced {
 			raced = true
-			if err := Modify(g, "default", "a", func(c *corev1.ConfigMap) error { c.Data = map[string]string{"other": "write"}; return nil }); err != nil {
+			if err := store.Modify(g, "default", "a", func(c *corev1.ConfigMap) error { c.Data = map[string]string{"other": "write"}; return nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -228,7 +232,7 @@ func TestUpdate(t *testing.T) {
 		"an old version": func(u *unstructured.Unstructured) { u.SetResourceVersion(fmt.Sprint(first.Revision)) },
 		"another UID":    func(u *unstructured.Unstructured) { u.SetUID("other") },
 	} {
-		_, err := g.Update(key("a"), WriteOptions{}, func(current *Object) (*unstructured.Unstructured, error) {
+		_, err := g.Update(key("a"), store.WriteOptions{}, func(current *store.Object) (*unstructured.Unstructured, error) {
 			u := current.Unstructured()
 			change(u)
 			return u, nil
@@ -238,7 +242,7 @@ func TestUpdate(t *testing.T) {
 		}
 	}
 	before := g.Revision()
-	if err := Modify(g, "default", "a", func(*corev1.ConfigMap) error { return nil }); err != nil || g.Revision() != before {
+	if err := store.Modify(g, "default", "a", func(*corev1.ConfigMap) error { return nil }); err != nil || g.Revision() != before {
 		t.Errorf("an update without changes: revision %d, then %d, %v", before, g.Revision(), err)
 	}
 }
@@ -249,14 +253,14 @@ func TestSelectors(t *testing.T) {
 		object("b", func(c *corev1.ConfigMap) { c.Data = map[string]string{"k": "v"} }))
 	for _, test := range []struct {
 		reason   string
-		selector Selector
+		selector store.Selector
 		want     []string
 	}{
-		{"the zero value", Selector{}, []string{"a", "b"}},
-		{"by label", Selector{Labels: labels.SelectorFromSet(labels.Set{"x": "1"})}, []string{"a"}},
-		{"by name", Selector{Fields: fields.OneTermEqualSelector("metadata.name", "b")}, []string{"b"}},
-		{"by value", Selector{Fields: fields.OneTermEqualSelector("data.k", "v")}, []string{"b"}},
-		{"by absence", Selector{Fields: fields.OneTermEqualSelector("data.k", "")}, []string{"a"}},
+		{"the zero value", store.Selector{}, []string{"a", "b"}},
+		{"by label", store.Selector{Labels: labels.SelectorFromSet(labels.Set{"x": "1"})}, []string{"a"}},
+		{"by name", store.Selector{Fields: fields.OneTermEqualSelector("metadata.name", "b")}, []string{"b"}},
+		{"by value", store.Selector{Fields: fields.OneTermEqualSelector("data.k", "v")}, []string{"b"}},
+		{"by absence", store.Selector{Fields: fields.OneTermEqualSelector("data.k", "")}, []string{"a"}},
 	} {
 		var names []string
 		list, _ := g.List(configMaps, "", test.selector)
@@ -271,7 +275,7 @@ func TestSelectors(t *testing.T) {
 
 func TestWatchWithSelector(t *testing.T) {
 	g, _ := newTestGroup(t)
-	w, err := g.Watch(configMaps, "default", g.Revision(), Selector{Labels: labels.SelectorFromSet(labels.Set{"x": "1"})})
+	w, err := g.Watch(configMaps, "default", g.Revision(), store.Selector{Labels: labels.SelectorFromSet(labels.Set{"x": "1"})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +285,7 @@ func TestWatchWithSelector(t *testing.T) {
 	}
 	label := func(value string) {
 		t.Helper()
-		if err := Modify(g, "default", "a", func(c *corev1.ConfigMap) error { c.Labels = map[string]string{"x": value}; return nil }); err != nil {
+		if err := store.Modify(g, "default", "a", func(c *corev1.ConfigMap) error { c.Labels = map[string]string{"x": value}; return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -291,7 +295,7 @@ func TestWatchWithSelector(t *testing.T) {
 	put(t, g, object("unrelated"))
 	label("2")
 	label("1")
-	if _, _, err := g.Delete(key("a"), DeleteOptions{}); err != nil {
+	if _, _, err := g.Delete(key("a"), store.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	events, _, err := w.Poll()
@@ -310,34 +314,6 @@ func TestWatchWithSelector(t *testing.T) {
 	}
 }
 
-func TestHistoryIsBounded(t *testing.T) {
-	g, _ := newTestGroup(t)
-	from := g.Revision()
-	put(t, g, object("a"))
-	for i := range 3 * historyEvents {
-		if err := Modify(g, "default", "a", func(c *corev1.ConfigMap) error { c.Data = map[string]string{"i": fmt.Sprint(i)}; return nil }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := len(g.history.events); n > historyEvents || g.history.bytes > 2*historyBytes {
-		t.Errorf("the history has %d events with %d bytes", n, g.history.bytes)
-	}
-	w, err := g.Watch(configMaps, "", from, Selector{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := w.Poll(); !apierrors.IsResourceExpired(err) {
-		t.Errorf("a watch that fell behind: %v", err)
-	}
-	recent, err := g.Watch(configMaps, "", g.Revision()-10, Selector{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if events, _, err := recent.Poll(); err != nil || len(events) != 10 {
-		t.Errorf("recent history: %d events, %v", len(events), err)
-	}
-}
-
 func TestDeletedGroups(t *testing.T) {
 	c := New(Options{})
 	g, err := c.EnsureGroup(testKey, "uid")
@@ -347,7 +323,7 @@ func TestDeletedGroups(t *testing.T) {
 	if same, err := c.EnsureGroup(testKey, "uid"); err != nil || same != g {
 		t.Errorf("ensuring again: %v", err)
 	}
-	w, err := g.Watch(configMaps, "", g.Revision(), Selector{})
+	w, err := g.Watch(configMaps, "", g.Revision(), store.Selector{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,10 +337,10 @@ func TestDeletedGroups(t *testing.T) {
 	}
 	<-changed
 	<-g.Closed()
-	if _, _, err := w.Poll(); err != ErrGroupDeleted { //nolint:errorlint // It is returned without wrapping.
+	if _, _, err := w.Poll(); err != store.ErrDeleted { //nolint:errorlint // It is returned without wrapping.
 		t.Error(err)
 	}
-	if _, err := Ensure(g, object("a")); err != ErrGroupDeleted { //nolint:errorlint // As above.
+	if _, err := store.Ensure(g, object("a")); err != store.ErrDeleted { //nolint:errorlint // As above.
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]types.NamespacedName{testKey}, c.Groups()); diff != "" {

@@ -2,7 +2,6 @@ package cloud
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // open reopens the group, like a process that restarts after a kill.
@@ -27,8 +30,8 @@ func open(t *testing.T, directory string, uid types.UID) *Group {
 
 func contents(g *Group) map[string]string {
 	all := map[string]string{}
-	for _, r := range []Resource{configMaps, Namespaces(), machines} {
-		list, _ := g.List(r, "", Selector{})
+	for _, r := range []store.Resource{configMaps, store.Namespaces(), machines.Resource()} {
+		list, _ := g.List(r, "", store.Selector{})
 		for _, o := range list {
 			all[o.Key.String()] = string(o.Raw())
 		}
@@ -40,15 +43,15 @@ func TestGroupSurvivesKill(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "journals")
 	g := open(t, directory, "uid")
 	put(t, g, object("a"), object("b", finalizer), object("c"), object("dependent", owned("a")))
-	if err := Modify(g, "default", "a", func(c *corev1.ConfigMap) error { c.Data = map[string]string{"k": "v"}; return nil }); err != nil {
+	if err := store.Modify(g, "default", "a", func(c *corev1.ConfigMap) error { c.Data = map[string]string{"k": "v"}; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"b", "c"} {
-		if _, _, err := g.Delete(key(name), DeleteOptions{}); err != nil {
+		if _, _, err := g.Delete(key(name), store.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := g.EnsureMachine(MachineSpec{Name: "m"}); err != nil {
+	if _, err := g.EnsureMachine(machines.Spec{Name: "m"}); err != nil {
 		t.Fatal(err)
 	}
 	want, revision := contents(g), g.Revision()
@@ -60,7 +63,7 @@ func TestGroupSurvivesKill(t *testing.T) {
 	if again.Revision() < revision {
 		t.Errorf("the revision decreased from %d to %d", revision, again.Revision())
 	}
-	if _, _, err := again.Delete(key("a"), DeleteOptions{}); err != nil {
+	if _, _, err := again.Delete(key("a"), store.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := existing(again); got != "-b" {
@@ -80,7 +83,7 @@ func TestIncompleteRecordIsDropped(t *testing.T) {
 		directory := t.TempDir()
 		g := open(t, directory, "uid")
 		put(t, g, object("a"))
-		file, err := os.OpenFile(journalPath(directory, testKey), os.O_WRONLY|os.O_APPEND, 0)
+		file, err := os.OpenFile(store.JournalPath(directory, testKey), os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +105,7 @@ func TestInvalidJournal(t *testing.T) {
 	directory := t.TempDir()
 	g := open(t, directory, "uid")
 	put(t, g, object("a"), object("b"))
-	path := journalPath(directory, testKey)
+	path := store.JournalPath(directory, testKey)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -121,68 +124,32 @@ func TestDeadMachinesRecoverAfterRestart(t *testing.T) {
 	directory := t.TempDir()
 	g := open(t, directory, "uid")
 	for _, name := range []string{"m", "n"} {
-		if _, err := Ensure(g, node(name)); err != nil {
+		if _, err := store.Ensure(g, node(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := g.SetFaults(Faults{DeadMachines: []string{"m", "n"}}); err != nil {
+	if err := g.SetFaults(faults.Faults{DeadMachines: []string{"m", "n"}}); err != nil {
 		t.Fatal(err)
 	}
 	g = open(t, directory, "uid")
-	if err := g.SetFaults(Faults{DeadMachines: []string{"n"}}); err != nil { // The annotation was changed meanwhile.
+	if err := g.SetFaults(faults.Faults{DeadMachines: []string{"n"}}); err != nil { // The annotation was changed meanwhile.
 		t.Fatal(err)
 	}
 	for name, want := range map[string]corev1.ConditionStatus{"m": corev1.ConditionTrue, "n": corev1.ConditionUnknown} {
-		n, err := Get[corev1.Node](g, "", name)
+		n, err := store.Get[corev1.Node](g, "", name)
 		if err != nil || conditionOf(n, corev1.NodeReady).Status != want {
 			t.Errorf("%s: want %s, have %+v, %v", name, want, n, err)
 		}
 	}
 }
 
-func TestJournalIsContinued(t *testing.T) {
-	directory := t.TempDir()
-	put(t, open(t, directory, "uid"), object("a"))
-	before, err := os.Stat(journalPath(directory, testKey))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := open(t, directory, "uid")
-	after, err := os.Stat(journalPath(directory, testKey))
-	if err != nil || !os.SameFile(before, after) || after.Size() != before.Size() || g.journal.size != after.Size() {
-		t.Errorf("opening changed the journal: %v, %v, recorded size %d, %v", before, after, g.journal.size, err)
-	}
-}
-
-func TestJournalsAreRewritten(t *testing.T) {
-	directory := t.TempDir()
-	g := open(t, directory, "uid")
-	put(t, g, object("a"))
-	for i := range 5 * compactLines {
-		if err := Modify(g, "default", "a", func(c *corev1.ConfigMap) error { c.Data = map[string]string{"i": fmt.Sprint(i)}; return nil }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	info, err := os.Stat(journalPath(directory, testKey))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if g.journal.lines > compactLines+1 || info.Size() != g.journal.size {
-		t.Errorf("the journal has %d lines and %d bytes, recorded size %d", g.journal.lines, info.Size(), g.journal.size)
-	}
-	want := contents(g)
-	if diff := cmp.Diff(want, contents(open(t, directory, "uid"))); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestWritesFailWithTheirJournal(t *testing.T) {
 	directory := t.TempDir()
 	g := open(t, directory, "uid")
-	if err := os.Remove(journalPath(directory, testKey)); err != nil {
+	if err := os.Remove(store.JournalPath(directory, testKey)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Ensure(g, object("a")); !apierrors.IsInternalError(err) || existing(g) != "" {
+	if _, err := store.Ensure(g, object("a")); !apierrors.IsInternalError(err) || existing(g) != "" {
 		t.Errorf("a write without its journal: %v, %q", err, existing(g))
 	}
 }
@@ -232,7 +199,7 @@ func TestOnlyOwnFilesAreRemoved(t *testing.T) {
 			t.Errorf("%s: a file was created", reason)
 		}
 	}
-	for _, path := range []string{outside, journalPath(directory, testKey)} {
+	for _, path := range []string{outside, store.JournalPath(directory, testKey)} {
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)
 		}
@@ -240,7 +207,7 @@ func TestOnlyOwnFilesAreRemoved(t *testing.T) {
 	if err := New(Options{Directory: directory}).DiscardOf(testKey, "theirs"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(journalPath(directory, testKey)); !os.IsNotExist(err) {
+	if _, err := os.Stat(store.JournalPath(directory, testKey)); !os.IsNotExist(err) {
 		t.Errorf("removing it for its owner: %v", err)
 	}
 }

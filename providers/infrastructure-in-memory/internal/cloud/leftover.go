@@ -1,15 +1,16 @@
 package cloud
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // Leftover is a journal without an open group. Its owner may still exist.
@@ -22,16 +23,16 @@ type Leftover struct {
 
 // Leftovers returns the journals of earlier processes. Unreadable ones are skipped, because their owner is unknown.
 func (c *Cloud) Leftovers() ([]Leftover, error) {
-	if c.directory == "" {
+	if c.options.Directory == "" {
 		return nil, nil
 	}
-	paths, err := filepath.Glob(filepath.Join(c.directory, "*"+journalSuffix))
+	paths, err := filepath.Glob(filepath.Join(c.options.Directory, "*"+store.JournalSuffix))
 	if err != nil {
 		return nil, fmt.Errorf("list journals: %w", err)
 	}
 	var all []Leftover
 	for _, path := range paths {
-		if uid, ok := journalOwner(path); ok && !c.open(path) {
+		if uid, ok := store.JournalOwner(path); ok && !c.open(path) {
 			all = append(all, Leftover{UID: uid, path: path})
 		}
 	}
@@ -42,10 +43,10 @@ func (c *Cloud) Leftovers() ([]Leftover, error) {
 func (c *Cloud) Discard(l Leftover) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if uid, ok := journalOwner(l.path); !ok || uid != l.UID || c.has(l.path) {
+	if uid, ok := store.JournalOwner(l.path); !ok || uid != l.UID || c.has(l.path) {
 		return nil
 	}
-	if err := ignoreMissing(os.Remove(l.path)); err != nil {
+	if err := os.Remove(l.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the journal of an owner that is gone: %w", err)
 	}
 	return nil
@@ -54,10 +55,10 @@ func (c *Cloud) Discard(l Leftover) error {
 // DiscardOf removes the leftover journal of an owner's group, unless the group has been opened. Journals of other owners
 // are kept.
 func (c *Cloud) DiscardOf(key types.NamespacedName, uid types.UID) error {
-	if c.directory == "" || !isName(key.Namespace) || !isName(key.Name) {
+	if c.options.Directory == "" || !isName(key.Namespace) || !isName(key.Name) {
 		return nil
 	}
-	return c.Discard(Leftover{UID: uid, path: journalPath(c.directory, key)})
+	return c.Discard(Leftover{UID: uid, path: store.JournalPath(c.options.Directory, key)})
 }
 
 // isName reports whether a name is a valid object name, and therefore safe as a file name.
@@ -72,21 +73,9 @@ func (c *Cloud) open(path string) bool {
 // has reports whether an open group writes to this path. The cloud's lock is held.
 func (c *Cloud) has(path string) bool {
 	for key := range c.groups {
-		if journalPath(c.directory, key) == path {
+		if store.JournalPath(c.options.Directory, key) == path {
 			return true
 		}
 	}
 	return false
-}
-
-// journalOwner reads the owner of a journal; false if the header is invalid or of another format.
-func journalOwner(path string) (types.UID, bool) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", false
-	}
-	first, err := bufio.NewReader(file).ReadBytes('\n')
-	var found header
-	err = errors.Join(err, json.Unmarshal(first, &found), file.Close())
-	return found.UID, err == nil && found.Version == journalVersion && found.UID != ""
 }

@@ -10,6 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 func filled(name string, bytes int) *corev1.ConfigMap {
@@ -36,15 +39,15 @@ func TestGroupsAreLimited(t *testing.T) {
 	count := 0
 	var err error
 	for ; err == nil && count < 1000; count++ {
-		_, err = Ensure(g, filled(fmt.Sprint("c", count), 1000))
+		_, err = store.Ensure(g, filled(fmt.Sprint("c", count), 1000))
 	}
 	if codeOf(err) != http.StatusInsufficientStorage || count < 30 || count > 50 {
 		t.Fatalf("100 KiB are full after %d objects of 2 KiB: %v", count, err)
 	}
 	for reason, do := range map[string]func(*Group) error{
-		"a new object": func(g *Group) error { _, err := Ensure(g, filled("another", 1)); return err },
+		"a new object": func(g *Group) error { _, err := store.Ensure(g, filled("another", 1)); return err },
 		"a larger object": func(g *Group) error {
-			return Modify(g, "default", "c0", func(c *corev1.ConfigMap) error { c.Data["x"] = strings.Repeat("x", 20000); return nil })
+			return store.Modify(g, "default", "c0", func(c *corev1.ConfigMap) error { c.Data["x"] = strings.Repeat("x", 20000); return nil })
 		},
 	} {
 		if err := do(g); codeOf(err) != http.StatusInsufficientStorage {
@@ -54,36 +57,16 @@ func TestGroupsAreLimited(t *testing.T) {
 			t.Errorf("%s, after a restart: %v", reason, err)
 		}
 	}
-	if _, err := g.EnsureMachine(MachineSpec{Name: "m", UID: "m"}); err != nil {
+	if _, err := g.EnsureMachine(machines.Spec{Name: "m", UID: "m"}); err != nil {
 		t.Errorf("a simulated machine in a full cluster: %v", err)
 	}
-	if err := Modify(g, "default", "c0", func(c *corev1.ConfigMap) error { c.Data["x"] = ""; return nil }); err != nil {
+	if err := store.Modify(g, "default", "c0", func(c *corev1.ConfigMap) error { c.Data["x"] = ""; return nil }); err != nil {
 		t.Errorf("shrinking an object: %v", err)
 	}
-	if err := Remove[corev1.ConfigMap](g, "default", "c1"); err != nil {
+	if err := store.Remove[corev1.ConfigMap](g, "default", "c1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Ensure(g, filled("another", 1000)); err != nil {
+	if _, err := store.Ensure(g, filled("another", 1000)); err != nil {
 		t.Errorf("creating an object after a deletion: %v", err)
-	}
-}
-
-func TestObjectsAreLimited(t *testing.T) {
-	g, _ := newTestGroup(t)
-	if _, err := Ensure(g, filled("large", maxObject)); !apierrors.IsRequestEntityTooLargeError(err) {
-		t.Error(err)
-	}
-}
-
-// TestHistoryIsLimitedInBytes checks the size of the history for watches that fall behind.
-func TestHistoryIsLimitedInBytes(t *testing.T) {
-	g, _ := newTestGroup(t)
-	for i := range 40 {
-		if _, err := Ensure(g, filled(fmt.Sprint("c", i), 1<<20)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if g.history.bytes > historyMaxBytes || g.history.bytes != size(g.history.events) || len(g.history.events) == 0 {
-		t.Errorf("the history has %d events with %d bytes, recorded size %d", len(g.history.events), size(g.history.events), g.history.bytes)
 	}
 }

@@ -10,14 +10,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 func TestMachineStartup(t *testing.T) {
 	g, clock := newTestGroup(t)
-	want := Machine{
-		Name: "m", UID: "u", ControlPlane: true, Created: start, RunningAt: start.Add(10 * time.Second), State: MachineStarting,
+	want := machines.Machine{
+		Name: "m", UID: "u", ControlPlane: true, Created: start, RunningAt: start.Add(10 * time.Second), State: machines.Starting,
 	}
-	spec := MachineSpec{Name: "m", UID: "u", ControlPlane: true, Startup: 10 * time.Second}
+	spec := machines.Spec{Name: "m", UID: "u", ControlPlane: true, Startup: 10 * time.Second}
 	got, err := g.EnsureMachine(spec)
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +32,7 @@ func TestMachineStartup(t *testing.T) {
 	}
 	clock.Step(10 * time.Second)
 	spec.Startup = time.Hour
-	want.State = MachineRunning
+	want.State = machines.Running
 	if got, err = g.EnsureMachine(spec); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +51,7 @@ func TestMachineStartup(t *testing.T) {
 }
 
 func TestDelayIsStable(t *testing.T) {
-	s := Startup{Duration: 10 * time.Second, Jitter: 0.2}
+	s := machines.Startup{Duration: 10 * time.Second, Jitter: 0.2}
 	seen := map[time.Duration]bool{}
 	for _, seed := range []string{"a", "b", "c", "d"} {
 		d := s.Delay(seed, "vm")
@@ -62,7 +66,7 @@ func TestDelayIsStable(t *testing.T) {
 	if len(seen) != 4 {
 		t.Errorf("delays of different seeds must differ: %v", seen)
 	}
-	if d := (Startup{Duration: time.Second}).Delay("x"); d != time.Second {
+	if d := (machines.Startup{Duration: time.Second}).Delay("x"); d != time.Second {
 		t.Errorf("without jitter the delay is %s", d)
 	}
 }
@@ -77,7 +81,7 @@ func pod(name, node string) *corev1.Pod {
 
 func podsReady(t *testing.T, g *Group) map[string]string {
 	t.Helper()
-	list, _ := g.List(pods, "", Selector{})
+	list, _ := g.List(store.Pods(), "", store.Selector{})
 	ready := map[string]string{}
 	for _, o := range list {
 		var p corev1.Pod
@@ -93,22 +97,22 @@ func podsReady(t *testing.T, g *Group) map[string]string {
 }
 
 func node(name string) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: NodeConditions(metav1.NewTime(start))}}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: machines.NodeConditions(metav1.NewTime(start))}}
 }
 
 func TestMachineLosesPowerAndRecovers(t *testing.T) {
 	g, _ := newTestGroup(t)
-	if _, err := Ensure(g, node("m")); err != nil {
+	if _, err := store.Ensure(g, node("m")); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range []*corev1.Pod{pod("a", "m"), pod("b", "m"), pod("c", "m"), pod("far", "elsewhere")} {
-		if _, err := Ensure(g, p); err != nil {
+		if _, err := store.Ensure(g, p); err != nil {
 			t.Fatal(err)
 		}
 	}
 	check := func(reason, status string, want map[string]string) {
 		t.Helper()
-		n, err := Get[corev1.Node](g, "", "m")
+		n, err := store.Get[corev1.Node](g, "", "m")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,33 +123,33 @@ func TestMachineLosesPowerAndRecovers(t *testing.T) {
 			t.Errorf("%s: %s", reason, diff)
 		}
 	}
-	set := func(f Faults) {
+	set := func(f faults.Faults) {
 		t.Helper()
 		if err := g.SetFaults(f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	set(Faults{DeadMachines: []string{"m", "unknown"}})
+	set(faults.Faults{DeadMachines: []string{"m", "unknown"}})
 	check("dead", "Unknown", map[string]string{"a": "False", "b": "False", "c": "False", "far": "True"})
 	now := time.Duration(0)
-	for name, options := range map[string]DeleteOptions{"a": {}, "b": {GracePeriod: &now}, "far": {}} {
-		if _, _, err := g.Delete(Key{Resource: pods, Namespace: "default", Name: name}, options); err != nil {
+	for name, options := range map[string]store.DeleteOptions{"a": {}, "b": {GracePeriod: &now}, "far": {}} {
+		if _, _, err := g.Delete(store.Key{Resource: store.Pods(), Namespace: "default", Name: name}, options); err != nil {
 			t.Fatal(err)
 		}
 	}
 	check("a Pod on a dead machine must remain", "Unknown", map[string]string{"a": "Terminating", "c": "False"})
-	if _, gone, err := g.Delete(Key{Resource: pods, Namespace: "default", Name: "c"}, DeleteOptions{}); err != nil || gone {
+	if _, gone, err := g.Delete(store.Key{Resource: store.Pods(), Namespace: "default", Name: "c"}, store.DeleteOptions{}); err != nil || gone {
 		t.Errorf("gone %v, %v", gone, err)
 	}
-	if _, gone, err := g.Delete(Key{Resource: pods, Namespace: "default", Name: "c"}, DeleteOptions{GracePeriod: &now}); err != nil || !gone {
+	if _, gone, err := g.Delete(store.Key{Resource: store.Pods(), Namespace: "default", Name: "c"}, store.DeleteOptions{GracePeriod: &now}); err != nil || !gone {
 		t.Errorf("forced deletion of a terminating Pod: gone %v, %v", gone, err)
 	}
-	set(Faults{})
+	set(faults.Faults{})
 	check("back", "True", map[string]string{})
-	if _, err := Ensure(g, pod("d", "m")); err != nil {
+	if _, err := store.Ensure(g, pod("d", "m")); err != nil {
 		t.Fatal(err)
 	}
-	if err := Remove[corev1.Node](g, "", "m"); err != nil {
+	if err := store.Remove[corev1.Node](g, "", "m"); err != nil {
 		t.Fatal(err)
 	}
 	if ready := podsReady(t, g); len(ready) != 0 {
@@ -165,7 +169,7 @@ func conditionOf(n *corev1.Node, kind corev1.NodeConditionType) corev1.NodeCondi
 // TestNodeOfDeadMachine checks the conditions and taints of a Node whose kubelet does not respond, and that they are reverted.
 func TestNodeOfDeadMachine(t *testing.T) {
 	own := corev1.Taint{Key: "own", Effect: corev1.TaintEffectNoSchedule}
-	dead := Faults{DeadMachines: []string{"m"}}
+	dead := faults.Faults{DeadMachines: []string{"m"}}
 	made := func(change func(*corev1.Node)) *corev1.Node {
 		n := node("m")
 		n.Spec.Taints = []corev1.Taint{own}
@@ -175,20 +179,20 @@ func TestNodeOfDeadMachine(t *testing.T) {
 	for _, test := range []struct {
 		reason string
 		node   *corev1.Node
-		faults []Faults // in sequence
-		late   bool     // create the Node after the first fault
+		faults []faults.Faults // in sequence
+		late   bool            // create the Node after the first fault
 		dead   bool
 	}{
-		{"a machine dies", made(func(*corev1.Node) {}), []Faults{dead}, false, true},
-		{"a Node that only has the condition Ready", made(func(n *corev1.Node) { n.Status.Conditions = n.Status.Conditions[3:] }), []Faults{dead}, false, true},
-		{"it has power again", made(func(*corev1.Node) {}), []Faults{dead, {}}, false, false},
-		{"its Node is restored by a new process that knows that it is dead", made(func(*corev1.Node) {}), []Faults{dead}, true, true},
-		{"that one has power again, too", made(func(*corev1.Node) {}), []Faults{dead, {}}, true, false},
+		{"a machine dies", made(func(*corev1.Node) {}), []faults.Faults{dead}, false, true},
+		{"a Node that only has the condition Ready", made(func(n *corev1.Node) { n.Status.Conditions = n.Status.Conditions[3:] }), []faults.Faults{dead}, false, true},
+		{"it has power again", made(func(*corev1.Node) {}), []faults.Faults{dead, {}}, false, false},
+		{"its Node is restored by a new process that knows that it is dead", made(func(*corev1.Node) {}), []faults.Faults{dead}, true, true},
+		{"that one has power again, too", made(func(*corev1.Node) {}), []faults.Faults{dead, {}}, true, false},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			g, clock := newTestGroup(t)
 			ensure := func() {
-				if _, err := Ensure(g, test.node); err != nil {
+				if _, err := store.Ensure(g, test.node); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -202,7 +206,7 @@ func TestNodeOfDeadMachine(t *testing.T) {
 				}
 				ensure()
 			}
-			n, err := Get[corev1.Node](g, "", "m")
+			n, err := store.Get[corev1.Node](g, "", "m")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -242,38 +246,9 @@ func TestNodeOfDeadMachine(t *testing.T) {
 	}
 }
 
-func TestParseFaults(t *testing.T) {
-	for _, test := range []struct {
-		reason, text string
-		want         Faults
-		fails        bool
-	}{
-		{"healthy", `{}`, Faults{}, false},
-		{"all", `{"latency":"1s","errorRate":0.5,"unresponsive":true,"deadMachines":["a"]}`,
-			Faults{Latency: metav1.Duration{Duration: time.Second}, ErrorRate: 0.5, Unresponsive: true, DeadMachines: []string{"a"}}, false},
-		{"an old cluster", `{"emulate":"v1.7"}`, Faults{Emulate: EmulateV17}, false},
-		{"an unknown one", `{"emulate":"v1.6"}`, Faults{Emulate: "v1.6"}, true},
-		{"a latency of days", `{"latency":"100h"}`, Faults{Latency: metav1.Duration{Duration: 100 * time.Hour}}, true},
-		{"a misspelled fault", `{"latencyy":"1s"}`, Faults{}, true},
-		{"an error rate above 1", `{"errorRate":2}`, Faults{ErrorRate: 2}, true},
-		{"a negative latency", `{"latency":"-1s"}`, Faults{Latency: metav1.Duration{Duration: -time.Second}}, true},
-	} {
-		got, err := ParseFaults(test.text)
-		if diff := cmp.Diff(test.want, got); diff != "" || (err != nil) != test.fails {
-			t.Errorf("%s: %v %s", test.reason, err, diff)
-		}
-	}
-}
-
-func TestTooManyDeadMachines(t *testing.T) {
-	if err := (Faults{DeadMachines: make([]string, maxDeadMachines+1)}).validate(); err == nil {
-		t.Error("too many dead machines must be an error")
-	}
-}
-
 func TestLatency(t *testing.T) {
 	g, clock := newTestGroup(t)
-	if err := g.SetFaults(Faults{Latency: metav1.Duration{Duration: time.Minute}}); err != nil {
+	if err := g.SetFaults(faults.Faults{Latency: metav1.Duration{Duration: time.Minute}}); err != nil {
 		t.Fatal(err)
 	}
 	suffered := make(chan error)
@@ -298,12 +273,12 @@ func TestLatency(t *testing.T) {
 
 func TestErrorRate(t *testing.T) {
 	g, _ := newTestGroup(t)
-	if err := g.SetFaults(Faults{ErrorRate: 0.5}); err != nil {
+	if err := g.SetFaults(faults.Faults{ErrorRate: 0.5}); err != nil {
 		t.Fatal(err)
 	}
 	failed := 0
 	for range 1000 {
-		if err := g.InjectFaults(t.Context()); errors.Is(err, ErrInjected) {
+		if err := g.InjectFaults(t.Context()); errors.Is(err, faults.ErrInjected) {
 			failed++
 		}
 	}

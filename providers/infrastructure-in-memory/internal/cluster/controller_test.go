@@ -27,6 +27,7 @@ import (
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -143,14 +144,14 @@ func TestFaults(t *testing.T) {
 	group, _ := w.lab.Cloud.Group(key)
 	for _, test := range []struct {
 		reason, text string
-		want         cloud.Faults
+		want         faults.Faults
 		fails        bool
 	}{
-		{"slow and unreliable", `{"latency": "1s", "errorRate": 0.5}`, cloud.Faults{Latency: metav1.Duration{Duration: time.Second}, ErrorRate: 0.5}, false},
-		{"faults that are removed are repaired", `{"unresponsive": true}`, cloud.Faults{Unresponsive: true}, false},
-		{"invalid faults change nothing", `{"unresponsive": "a bit"}`, cloud.Faults{Unresponsive: true}, true},
-		{"a dead machine", `{"deadMachines": ["m"]}`, cloud.Faults{DeadMachines: []string{"m"}}, false},
-		{"no faults", "", cloud.Faults{}, false},
+		{"slow and unreliable", `{"latency": "1s", "errorRate": 0.5}`, faults.Faults{Latency: metav1.Duration{Duration: time.Second}, ErrorRate: 0.5}, false},
+		{"faults that are removed are repaired", `{"unresponsive": true}`, faults.Faults{Unresponsive: true}, false},
+		{"invalid faults change nothing", `{"unresponsive": "a bit"}`, faults.Faults{Unresponsive: true}, true},
+		{"a dead machine", `{"deadMachines": ["m"]}`, faults.Faults{DeadMachines: []string{"m"}}, false},
+		{"no faults", "", faults.Faults{}, false},
 	} {
 		obj := w.read(t)
 		obj.Annotations[inmemoryv1.FaultsAnnotation] = test.text

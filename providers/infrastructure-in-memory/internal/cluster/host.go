@@ -9,7 +9,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/certificates"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -31,7 +31,7 @@ func (c *Controller) host(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 		endpoint.Host("")
 		return step.Done(), nil
 	}
-	issuer := certificates.Issuer{Secrets: c.Client, Clock: c.Clock}
+	issuer := lab.Issuer{Secrets: c.Client, Clock: c.Clock}
 	err := issuer.ForAPIServer(ctx, key, endpoint, false)
 	if apierrors.IsNotFound(err) {
 		return step.WaitAtMost(caBackstop, "Secret "+pki.SecretName(key.Name, pki.ClusterCA)+" to exist"), nil

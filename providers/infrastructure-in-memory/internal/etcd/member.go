@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // Annotations of an etcd Pod, which show the state of its member.
@@ -303,7 +304,7 @@ func Annotations(g *cloud.Group, m Machine) (map[string]string, error) {
 
 // annotate updates the annotations of a member's Pod, if there is one.
 func annotate(g *cloud.Group, m Machine, key, value string) error {
-	err := cloud.Modify(g, metav1.NamespaceSystem, podPrefix+m.Name, func(pod *corev1.Pod) error {
+	err := store.Modify(g, metav1.NamespaceSystem, podPrefix+m.Name, func(pod *corev1.Pod) error {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, value)
 		return nil
 	})

@@ -10,6 +10,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
 )
 
 func newGroupAt(t *testing.T, directory string) *cloud.Group {
@@ -42,7 +44,7 @@ func newGroup(t *testing.T, nodes ...string) *cloud.Group {
 func boot(t *testing.T, g *cloud.Group, name, uid string) Machine {
 	t.Helper()
 	m := Machine{Name: name, UID: types.UID(uid)}
-	if _, err := g.EnsureMachine(cloud.MachineSpec{Name: name, UID: m.UID, ControlPlane: true}); err != nil {
+	if _, err := g.EnsureMachine(machines.Spec{Name: name, UID: m.UID, ControlPlane: true}); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -233,7 +235,7 @@ func TestLeadership(t *testing.T) {
 	g := newGroup(t, "a", "b", "c")
 	dead := func(machines ...string) func() {
 		return func() {
-			if err := g.SetFaults(cloud.Faults{DeadMachines: machines}); err != nil {
+			if err := g.SetFaults(faults.Faults{DeadMachines: machines}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -298,7 +300,7 @@ func TestQuorum(t *testing.T) {
 		{"dead members of other clusters do not count", []string{"a"}, []string{"x", "y"}, true},
 	} {
 		g := newGroup(t, test.nodes...)
-		if err := g.SetFaults(cloud.Faults{DeadMachines: test.dead}); err != nil {
+		if err := g.SetFaults(faults.Faults{DeadMachines: test.dead}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := Serves(g); got != test.want || err != nil {

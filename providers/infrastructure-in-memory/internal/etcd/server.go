@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
@@ -77,7 +78,7 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 		if _, _, err := self(ctx); err != nil {
 			return nil, err
 		}
-		if at.group.Faults().Emulate == cloud.EmulateV17 {
+		if at.group.Faults().Emulate == faults.EmulateV17 {
 			return legacyIntercept(ctx, req, info, handler)
 		}
 		return handler(ctx, req)

@@ -11,14 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
 // firstTerm is the raft term of a new cluster.
 const firstTerm = 2
 
 // stateKey is where a group stores the state of its etcd. The API server does not serve this resource.
-func stateKey() cloud.Key {
-	return cloud.Key{Resource: cloud.Resource{Group: "simulated.cloud", Resource: "etcds"}, Name: "etcd"}
+func stateKey() store.Key {
+	return store.Key{Resource: store.Resource{Group: "simulated.cloud", Resource: "etcds"}, Name: "etcd"}
 }
 
 // state is the stored state: the etcd clusters of a workload cluster, in the order of their creation. There is only more
@@ -114,7 +115,7 @@ func load(g *cloud.Group) (*state, error) {
 	return decode(o)
 }
 
-func decode(o *cloud.Object) (*state, error) {
+func decode(o *store.Object) (*state, error) {
 	var kept struct {
 		Spec state `json:"spec"`
 	}
@@ -139,7 +140,7 @@ func encode(s *state) (*unstructured.Unstructured, error) {
 // update changes the state atomically. change is called again on a conflict; its error aborts the update.
 func update(g *cloud.Group, change func(*state) error) error {
 	for {
-		_, err := g.Update(stateKey(), cloud.WriteOptions{}, func(current *cloud.Object) (*unstructured.Unstructured, error) {
+		_, err := g.Update(stateKey(), store.WriteOptions{}, func(current *store.Object) (*unstructured.Unstructured, error) {
 			s, err := decode(current)
 			if err != nil {
 				return nil, err
@@ -160,7 +161,7 @@ func update(g *cloud.Group, change func(*state) error) error {
 		if err != nil {
 			return err
 		}
-		if _, err := g.Create(stateKey().Resource, u, cloud.WriteOptions{}); !apierrors.IsAlreadyExists(err) {
+		if _, err := g.Create(stateKey().Resource, u, store.WriteOptions{}); !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
-// Package lab connects the simulated cloud with its servers: it opens the workload cluster of an InMemoryCluster, and
-// restores it after a restart.
+// Package lab connects the simulated cloud with its servers: it opens the workload cluster of an InMemoryCluster, restores it after a
+// restart, and issues the serving certificates.
 //
 // Controllers decide when to open a cluster and what happens in it.
 package lab
@@ -19,6 +19,7 @@ import (
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
 )
 
 // Ports is an inclusive range of ports.
@@ -129,16 +130,16 @@ func (l *Lab) ports() Ports {
 }
 
 // Faults returns the faults in the annotation.
-func Faults(c *inmemoryv1.InMemoryCluster) (cloud.Faults, error) {
+func Faults(c *inmemoryv1.InMemoryCluster) (faults.Faults, error) {
 	text, found := c.Annotations[inmemoryv1.FaultsAnnotation]
 	if !found {
-		return cloud.Faults{}, nil
+		return faults.Faults{}, nil
 	}
-	faults, err := cloud.ParseFaults(text)
+	parsed, err := faults.Parse(text)
 	if err != nil {
-		return cloud.Faults{}, fmt.Errorf("annotation %s: %w", inmemoryv1.FaultsAnnotation, err)
+		return faults.Faults{}, fmt.Errorf("annotation %s: %w", inmemoryv1.FaultsAnnotation, err)
 	}
-	return faults, nil
+	return parsed, nil
 }
 
 // listen opens the cluster's port, or a free one of the range that no other cluster claims. The search starts at a port
@@ -196,7 +197,7 @@ func (l *Lab) Drop(uid types.UID) error {
 	return nil
 }
 
-// Sweep removes journals of earlier processes whose InMemoryCluster does not exist any more. living returns the UIDs of all existing
+// Sweep removes journals of earlier processes whose InMemoryCluster no longer exists. living returns the UIDs of all existing
 // ones. It is called last, because a journal is never older than its InMemoryCluster.
 func (l *Lab) Sweep(living func() (map[types.UID]bool, error)) error {
 	left, err := l.Cloud.Leftovers()

@@ -7,5 +7,5 @@ import (
 )
 
 func TestStepsAreDocumented(t *testing.T) {
-	testenv.StepsDocumentedExcept(t, []string{"owners", "prepare", "vm", "node", "etcd", "api-server", "addons"}, (&Controller{}).declared().Names())
+	testenv.StepsDocumented(t, (&Controller{}).declared().Names())
 }

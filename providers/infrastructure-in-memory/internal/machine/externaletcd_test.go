@@ -10,7 +10,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 )
@@ -29,7 +29,7 @@ func (k *kubeadmWorld) externalInit() string {
 // hasEtcd reports whether a machine has an etcd Pod or member.
 func (k *kubeadmWorld) hasEtcd(t *testing.T, name string) bool {
 	t.Helper()
-	_, err := cloud.Get[corev1.Pod](k.group(t), metav1.NamespaceSystem, "etcd-"+name)
+	_, err := store.Get[corev1.Pod](k.group(t), metav1.NamespaceSystem, "etcd-"+name)
 	all, loadErr := etcd.Clusters(k.group(t))
 	must(t, loadErr)
 	return err == nil || len(all) > 0
@@ -60,7 +60,7 @@ func TestExternalEtcd(t *testing.T) {
 		k.reconcile(t, "cp2")
 		k.reconcile(t, "cp1")
 	}
-	config, err := cloud.Get[corev1.ConfigMap](k.group(t), metav1.NamespaceSystem, "kubeadm-config")
+	config, err := store.Get[corev1.ConfigMap](k.group(t), metav1.NamespaceSystem, "kubeadm-config")
 	must(t, err)
 	if !strings.Contains(config.Data["ClusterConfiguration"], "external:") {
 		t.Errorf("kubeadm must store that etcd is external: %s", config.Data["ClusterConfiguration"])
@@ -87,7 +87,7 @@ func TestZone(t *testing.T) {
 	m.Spec.FailureDomain = new("a")
 	must(t, k.Update(t.Context(), m))
 	k.reconcile(t, "cp1")
-	node, err := cloud.Get[corev1.Node](k.group(t), "", "cp1")
+	node, err := store.Get[corev1.Node](k.group(t), "", "cp1")
 	must(t, err)
 	if got := node.Labels[corev1.LabelTopologyZone]; got != "a" {
 		t.Errorf("zone %q, want a", got)

@@ -18,6 +18,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/pki"
@@ -106,8 +108,8 @@ func (k *kubeadmWorld) token(t *testing.T, change func(map[string][]byte)) {
 		"usage-bootstrap-authentication": []byte("true"), "expiration": []byte(now.Add(time.Hour).Format(time.RFC3339)),
 	}
 	change(data)
-	_ = cloud.Remove[corev1.Secret](k.group(t), "kube-system", "bootstrap-token-"+id)
-	if _, err := cloud.Ensure(k.group(t), &corev1.Secret{
+	_ = store.Remove[corev1.Secret](k.group(t), "kube-system", "bootstrap-token-"+id)
+	if _, err := store.Ensure(k.group(t), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "bootstrap-token-" + id}, Type: corev1.SecretTypeBootstrapToken, Data: data,
 	}); err != nil {
 		t.Fatal(err)
@@ -146,20 +148,20 @@ func TestJoinFails(t *testing.T) {
 		}, "is not enabled for both", func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }},
 		{"the API server does not respond", nil, func(t *testing.T, k *kubeadmWorld) {
 			k.token(t, as)
-			must(t, k.group(t).SetFaults(cloud.Faults{Unresponsive: true}))
-		}, "does not respond", func(t *testing.T, k *kubeadmWorld) { must(t, k.group(t).SetFaults(cloud.Faults{})) }},
+			must(t, k.group(t).SetFaults(faults.Faults{Unresponsive: true}))
+		}, "does not respond", func(t *testing.T, k *kubeadmWorld) { must(t, k.group(t).SetFaults(faults.Faults{})) }},
 		{"etcd has no quorum", nil, func(t *testing.T, k *kubeadmWorld) {
 			k.token(t, as)
-			must(t, k.group(t).SetFaults(cloud.Faults{DeadMachines: []string{"cp1"}}))
-		}, "does not respond", func(t *testing.T, k *kubeadmWorld) { must(t, k.group(t).SetFaults(cloud.Faults{})) }},
+			must(t, k.group(t).SetFaults(faults.Faults{DeadMachines: []string{"cp1"}}))
+		}, "does not respond", func(t *testing.T, k *kubeadmWorld) { must(t, k.group(t).SetFaults(faults.Faults{})) }},
 		{"another CA", func(k *kubeadmWorld) string { return k.joinData(goodToken, "sha256:00", false) },
 			func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }, "does not match any of caCertHashes", nil},
 		{"a healthy Node has this name", nil, func(t *testing.T, k *kubeadmWorld) {
 			k.token(t, as)
-			_, err := cloud.Ensure(k.group(t), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}, Status: corev1.NodeStatus{
+			_, err := store.Ensure(k.group(t), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}, Status: corev1.NodeStatus{
 				Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}})
 			must(t, err)
-		}, "already exists", func(t *testing.T, k *kubeadmWorld) { must(t, cloud.Remove[corev1.Node](k.group(t), "", "w1")) }},
+		}, "already exists", func(t *testing.T, k *kubeadmWorld) { must(t, store.Remove[corev1.Node](k.group(t), "", "w1")) }},
 		{"a worker with data for init", func(k *kubeadmWorld) string { return k.initData() }, func(*testing.T, *kubeadmWorld) {}, "another role", nil},
 		{"no CA hashes", func(k *kubeadmWorld) string {
 			return strings.Replace(k.joinData(goodToken, "", false), `["`+`"]`, "[]", 1)
@@ -215,7 +217,7 @@ func TestKubeadmGivesUp(t *testing.T) {
 	if again := k.reconcile(t, "w1").RequeueAfter; again != 0 {
 		t.Errorf("kubeadm retries after %s", again)
 	}
-	if _, err := cloud.Get[corev1.Node](k.group(t), "", "w1"); !apierrors.IsNotFound(err) {
+	if _, err := store.Get[corev1.Node](k.group(t), "", "w1"); !apierrors.IsNotFound(err) {
 		t.Errorf("the machine must not recover by itself: %v", err)
 	}
 }

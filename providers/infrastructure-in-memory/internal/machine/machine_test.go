@@ -19,6 +19,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -41,7 +43,7 @@ func slow(objects []client.Object) []client.Object {
 
 func TestStartup(t *testing.T) {
 	w := newWorld(t, append(slow(newMachine("m", true)), newCluster(), newInfra())...)
-	delay := cloud.Startup{Duration: 30 * time.Second, Jitter: 0.2}.Delay("inmemorymachine-m", "vm")
+	delay := machines.Startup{Duration: 30 * time.Second, Jitter: 0.2}.Delay("inmemorymachine-m", "vm")
 	if delay < 30*time.Second || delay >= 36*time.Second {
 		t.Fatalf("the machine starts in %v, want 30s to 36s", delay)
 	}
@@ -151,7 +153,7 @@ func snapshot(t *testing.T, w *world) map[string]string {
 	}
 	out := map[string]string{"endpoint": w.lab.Server.Addresses()[key]}
 	for _, resource := range []string{"nodes", "pods"} {
-		stored, _ := group.List(cloud.Resource{Resource: resource}, "", cloud.Selector{})
+		stored, _ := group.List(store.Resource{Resource: resource}, "", store.Selector{})
 		for _, o := range stored {
 			out[resource+" "+o.Key.Name] = string(o.UID)
 		}
@@ -190,7 +192,7 @@ func TestRestart(t *testing.T) {
 		w.reconcile(t, name)
 	}
 	group, _ := w.lab.Cloud.Group(key)
-	node, err := cloud.Get[corev1.Node](group, "", "w1")
+	node, err := store.Get[corev1.Node](group, "", "w1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +212,7 @@ func TestRestartWithDisk(t *testing.T) {
 		w.reconcile(t, name)
 	}
 	group, _ := w.lab.Cloud.Group(key)
-	if _, err := cloud.Ensure(group, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "made-by-a-user"}}); err != nil {
+	if _, err := store.Ensure(group, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "made-by-a-user"}}); err != nil {
 		t.Fatal(err)
 	}
 	removeMember(t, group, "cp2")
@@ -228,7 +230,7 @@ func TestRestartWithDisk(t *testing.T) {
 	if group, _ = w.lab.Cloud.Group(key); group == nil {
 		t.Fatal("the workload cluster is not open")
 	}
-	if _, err := cloud.Get[corev1.ConfigMap](group, "default", "made-by-a-user"); err != nil {
+	if _, err := store.Get[corev1.ConfigMap](group, "default", "made-by-a-user"); err != nil {
 		t.Error(err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
@@ -45,7 +45,7 @@ func TestMachineOfPool(t *testing.T) {
 		t.Errorf("%+v", got.Status)
 	}
 	group, _ := w.lab.Cloud.Group(key)
-	node, err := cloud.Get[corev1.Node](group, "", "m")
+	node, err := store.Get[corev1.Node](group, "", "m")
 	testenv.Must(t, err)
 	if got := node.Labels[corev1.LabelTopologyZone]; got != "a" {
 		t.Errorf("the zone of the Node is %q", got)

@@ -14,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -29,7 +30,7 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Done(), err
 	}
 	if group, ok := c.lab.Cloud.Group(key); ok {
-		if err := c.removeOwn(group, key, etcd.Machine{Name: s.obj.Name, UID: s.obj.UID}); err != nil && !errors.Is(err, cloud.ErrGroupDeleted) {
+		if err := c.removeOwn(group, key, etcd.Machine{Name: s.obj.Name, UID: s.obj.UID}); err != nil && !errors.Is(err, store.ErrDeleted) {
 			return step.Done(), err
 		}
 	}
@@ -64,11 +65,11 @@ func (c *Controller) removeOwn(group *cloud.Group, key types.NamespacedName, mac
 // removeMachine removes a machine and everything that runs on it. Its etcd member remains unless it was removed before, and
 // counts against the quorum, as after a power failure.
 func (c *Controller) removeMachine(group *cloud.Group, key types.NamespacedName, machine etcd.Machine) error {
-	if err := cloud.Remove[corev1.Node](group, "", machine.Name); err != nil {
+	if err := store.Remove[corev1.Node](group, "", machine.Name); err != nil {
 		return fmt.Errorf("removing the Node: %w", err)
 	}
 	for _, component := range []string{"kube-scheduler", "kube-controller-manager", "etcd", "kube-apiserver"} {
-		if err := cloud.Remove[corev1.Pod](group, metav1.NamespaceSystem, component+"-"+machine.Name); err != nil {
+		if err := store.Remove[corev1.Pod](group, metav1.NamespaceSystem, component+"-"+machine.Name); err != nil {
 			return fmt.Errorf("stopping %s: %w", component, err)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
@@ -48,7 +49,7 @@ type capacity struct{}
 // Default implements Defaulter. A capacity that is set, for tests of the cluster autoscaler, is kept.
 func (capacity) Default(_ context.Context, t *inmemoryv1.InMemoryMachineTemplate) error {
 	if t.Status.Capacity == nil {
-		t.Status.Capacity = cloud.Capacity()
+		t.Status.Capacity = machines.Capacity()
 	}
 	return nil
 }
@@ -64,7 +65,7 @@ func checkTemplate(_ context.Context, _, t *inmemoryv1.InMemoryMachineTemplate) 
 func checkCluster(_ context.Context, _, c *inmemoryv1.InMemoryCluster) field.ErrorList {
 	var all field.ErrorList
 	if text, found := c.Annotations[inmemoryv1.FaultsAnnotation]; found {
-		if _, err := cloud.ParseFaults(text); err != nil {
+		if _, err := faults.Parse(text); err != nil {
 			all = append(all, field.Invalid(field.NewPath("metadata", "annotations").Key(inmemoryv1.FaultsAnnotation), text, err.Error()))
 		}
 	}

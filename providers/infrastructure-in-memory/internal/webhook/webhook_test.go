@@ -15,7 +15,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
@@ -121,7 +121,7 @@ func TestCapacity(t *testing.T) {
 		reason    string
 		set, want corev1.ResourceList
 	}{
-		{"it is that of all machines", nil, cloud.Capacity()},
+		{"it is that of all machines", nil, machines.Capacity()},
 		{"a capacity that is set is kept", corev1.ResourceList{"cpu": resource.MustParse("64")}, corev1.ResourceList{"cpu": resource.MustParse("64")}},
 	} {
 		template := &inmemoryv1.InMemoryMachineTemplate{Status: inmemoryv1.InMemoryMachineTemplateStatus{Capacity: test.set}}

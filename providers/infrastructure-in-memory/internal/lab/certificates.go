@@ -1,8 +1,4 @@
-// Package certificates issues the serving certificates of simulated API servers and etcd members, from the CAs of their cluster in
-// the management cluster.
-//
-// What uses the certificates does not belong here.
-package certificates
+package lab
 
 import (
 	"context"
@@ -21,10 +17,11 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/pki"
 )
 
-// validity is the lifetime of certificates: they are issued again after a restart.
+// validity is the lifetime of serving certificates: they are issued again after a restart.
 const validity = 10 * 365 * 24 * time.Hour
 
-// Issuer issues certificates.
+// Issuer issues the serving certificates of simulated API servers and etcd members, from the CAs of their cluster in the management
+// cluster.
 type Issuer struct {
 	// Secrets reads the Secrets of CAs. It must read from the API server what is not in its cache: a Secret that a user created
 	// may lack the label.
@@ -56,7 +53,9 @@ func (i Issuer) ForAPIServer(ctx context.Context, cluster types.NamespacedName, 
 	if err != nil {
 		return err
 	}
-	credentials := apiserver.Credentials{Serving: serving, Authority: ca.Certificate, ClientCAs: x509.NewCertPool(), EtcdClientCAs: x509.NewCertPool()}
+	credentials := apiserver.Credentials{
+		Serving: serving, Authority: ca.Certificate, ClientCAs: x509.NewCertPool(), EtcdClientCAs: x509.NewCertPool(),
+	}
 	credentials.ClientCAs.AddCert(ca.Certificate)
 	if stackedEtcd {
 		etcdCA, err := i.CA(ctx, cluster, pki.EtcdCA)
@@ -76,7 +75,8 @@ func (i Issuer) Serving(ca *pki.CA, e *apiserver.Endpoint, commonName string, na
 	if ip := net.ParseIP(host); err == nil && ip != nil {
 		ips = append(ips, ip)
 	}
-	pair, err := ca.Issue(pki.Request{CommonName: commonName, DNSNames: append(names, "localhost"), IPs: ips, Validity: validity}, i.Clock.Now())
+	request := pki.Request{CommonName: commonName, DNSNames: append(names, "localhost"), IPs: ips, Validity: validity}
+	pair, err := ca.Issue(request, i.Clock.Now())
 	if err != nil {
 		return tls.Certificate{}, err
 	}

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,94 +9,38 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
 const (
-	controlPlaneNodeLabel = "node-role.kubernetes.io/control-plane"
-	// kubeadmConfigName is the ConfigMap in which kubeadm stores its configuration, and clusterConfigurationKey its key.
-	kubeadmConfigName, clusterConfigurationKey = "kubeadm-config", "ClusterConfiguration"
-
 	joinersGroup = "system:bootstrappers:kubeadm:default-node-token"
-	corefile     = ".:53 {\n    errors\n    health\n    ready\n    kubernetes cluster.local in-addr.arpa ip6.arpa\n    forward . /etc/resolv.conf\n    cache 30\n}\n"
+	corefile     = `.:53 {
+    errors
+    health
+    ready
+    kubernetes cluster.local in-addr.arpa ip6.arpa
+    forward . /etc/resolv.conf
+    cache 30
+}
+`
 )
-
-func nodeUID(obj *inmemoryv1.InMemoryMachine) types.UID { return cloud.UID(string(obj.UID), "node") }
-
-// newNode returns the Node as a kubelet registers it at a time.
-func newNode(s *scope, at metav1.Time) *corev1.Node {
-	version := ptr.Deref(s.machine.Spec.Version, "")
-	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: s.obj.Name, UID: nodeUID(s.obj),
-			Labels: map[string]string{
-				corev1.LabelHostname: s.obj.Name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
-			},
-		},
-		Spec: corev1.NodeSpec{ProviderID: *s.obj.Spec.ProviderID},
-		Status: corev1.NodeStatus{
-			Conditions: cloud.NodeConditions(at),
-			// kubectl describe computes the Pods' share of it.
-			Capacity: cloud.Capacity(), Allocatable: cloud.Capacity(),
-			Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: s.obj.Name}},
-			NodeInfo: corev1.NodeSystemInfo{
-				KubeletVersion: version, OperatingSystem: "linux", Architecture: "amd64",
-				ContainerRuntimeVersion: "in-memory://", OSImage: "in-memory", KernelVersion: "in-memory",
-			},
-		},
-	}
-	if zone := cmp.Or(ptr.Deref(s.machine.Spec.FailureDomain, ""), s.obj.Spec.FailureDomain); zone != "" {
-		node.Labels[corev1.LabelTopologyZone] = zone // as the cloud provider of a real cloud does
-	}
-	if s.isControlPlane() {
-		node.Labels[controlPlaneNodeLabel] = ""
-		node.Spec.Taints = []corev1.Taint{{Key: controlPlaneNodeLabel, Effect: corev1.TaintEffectNoSchedule}}
-	}
-	return node
-}
-
-// newPod returns a static Pod of the control plane.
-func newPod(s *scope, component string) *corev1.Pod {
-	name := component + "-" + s.obj.Name
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: metav1.NamespaceSystem, Name: name, UID: cloud.UID(string(s.obj.UID), component),
-			Labels: map[string]string{"component": component, "tier": "control-plane"},
-			// A static Pod: drain ignores it.
-			Annotations: map[string]string{corev1.MirrorPodAnnotationKey: string(s.obj.UID)},
-		},
-		Spec: corev1.PodSpec{
-			NodeName: s.obj.Name,
-			// kubectl requires it.
-			SecurityContext: &corev1.PodSecurityContext{},
-			Containers:      []corev1.Container{{Name: component, Image: "registry.k8s.io/" + component + ":" + ptr.Deref(s.machine.Spec.Version, "")}},
-		},
-		Status: corev1.PodStatus{
-			Phase:             corev1.PodRunning,
-			Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
-			ContainerStatuses: []corev1.ContainerStatus{{Name: component, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}},
-		},
-	}
-}
 
 // addons creates the objects that kubeadm, and the API server itself, create in a new cluster.
 func (c *Controller) addons(_ context.Context, s *scope) (step.Result, error) {
 	version := ptr.Deref(s.machine.Spec.Version, "")
 	proxy, dns := newProxy(version), newDNS()
 	steps := []func() error{
-		func() error { _, err := cloud.Ensure(s.group, apiService(s)); return err },
-		func() error { _, err := cloud.Ensure(s.group, kubeadmConfig(s, version)); return err },
-		func() error { _, err := cloud.Ensure(s.group, nodeReader()); return err },
-		func() error { _, err := cloud.Ensure(s.group, nodeReaderBinding()); return err },
-		func() error { _, err := cloud.Ensure(s.group, proxy); return err },
-		func() error { _, err := cloud.Ensure(s.group, dnsConfig()); return err },
-		func() error { _, err := cloud.Ensure(s.group, dns); return err },
+		func() error { _, err := store.Ensure(s.group, apiService(s)); return err },
+		func() error { _, err := store.Ensure(s.group, kubeadmConfig(s, version)); return err },
+		func() error { _, err := store.Ensure(s.group, nodeReader()); return err },
+		func() error { _, err := store.Ensure(s.group, nodeReaderBinding()); return err },
+		func() error { _, err := store.Ensure(s.group, proxy); return err },
+		func() error { _, err := store.Ensure(s.group, dnsConfig()); return err },
+		func() error { _, err := store.Ensure(s.group, dns); return err },
 	}
 	for _, ensure := range steps {
 		if err := ensure(); err != nil {

@@ -1,4 +1,4 @@
-package cloud
+package store
 
 import (
 	"encoding/json"
@@ -95,3 +95,5 @@ func newObject(key Key, u *unstructured.Unstructured, revision uint64, raw []byt
 	}
 	return o
 }
+
+func (o *Object) weight() int64 { return int64(len(o.raw)) + overhead }

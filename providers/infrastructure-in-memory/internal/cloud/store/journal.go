@@ -1,4 +1,4 @@
-package cloud
+package store
 
 import (
 	"bufio"
@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,28 +30,8 @@ type journal struct {
 	size   int64 // of the file
 	live   int   // records that a rewritten file would have, at the last rewrite
 	lines  int   // records in the file
-	group  *Group
+	table  *table
 }
-
-// header identifies the owner of a journal's group.
-type header struct {
-	Version  int       `json:"version"`
-	UID      types.UID `json:"uid"`
-	Revision uint64    `json:"revision"`
-}
-
-// record is one change. Object is the object after it.
-type record struct {
-	Type     watch.EventType `json:"type"`
-	Group    string          `json:"group,omitempty"`
-	Resource string          `json:"resource"`
-	Object   json.RawMessage `json:"object"`
-}
-
-const (
-	journalVersion = 1
-	journalSuffix  = ".journal"
-)
 
 // A journal is rewritten when it has this many times the required records, and at least compactLines.
 const (
@@ -60,36 +39,24 @@ const (
 	compactLines  = 1000
 )
 
-func journalPath(directory string, key types.NamespacedName) string {
-	return filepath.Join(directory, key.Namespace+"_"+key.Name+journalSuffix)
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// openJournal loads the group from its journal, if there is one of its owner, and continues it; otherwise it creates a
+// openJournal loads the objects of a journal into a table, if there is one of this owner, and continues it; otherwise it creates a
 // new one.
-func (g *Group) openJournal(directory string) error {
-	j := &journal{path: journalPath(directory, g.key), group: g, header: header{Version: journalVersion, UID: g.uid}}
-	if err := os.MkdirAll(directory, 0o700); err != nil {
-		return fmt.Errorf("create the directory for journals: %w", err)
+func openJournal(path string, owner types.UID, objects *table) (*journal, error) {
+	j := &journal{path: path, table: objects, header: header{Version: journalVersion, UID: owner}}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("create the directory for journals: %w", err)
 	}
 	if err := j.load(); err != nil {
-		return fmt.Errorf("load journal %s: remove the file to start with an empty cluster: %w", j.path, err)
+		return nil, fmt.Errorf("load journal %s: remove the file to start with an empty cluster: %w", j.path, err)
 	}
 	if j.size == 0 {
 		if err := j.rewrite(); err != nil {
-			return err
+			return nil, err
 		}
 	} else if err := os.Truncate(j.path, j.size); err != nil {
-		return fmt.Errorf("truncate journal %s: %w", j.path, err)
+		return nil, fmt.Errorf("truncate journal %s: %w", j.path, err)
 	}
-	g.journal = j
-	return nil
+	return j, nil
 }
 
 // load replays the journal, and sets size to the end of the last complete record. It leaves size at 0 if there is no
@@ -116,7 +83,7 @@ func (j *journal) load() error {
 	if found.UID != j.header.UID {
 		return nil
 	}
-	j.group.revision = max(j.group.revision, found.Revision)
+	j.table.revision = max(j.table.revision, found.Revision)
 	j.size = int64(len(first))
 	for number := 2; ; number++ {
 		line, err := lines.ReadBytes('\n')
@@ -132,7 +99,7 @@ func (j *journal) load() error {
 		j.size += int64(len(line))
 		j.lines++
 	}
-	for _, stored := range j.group.objects {
+	for _, stored := range j.table.objects {
 		j.live += len(stored)
 	}
 	return nil
@@ -153,13 +120,13 @@ func (j *journal) replay(line []byte) error {
 	if _, err := fmt.Sscan(u.GetResourceVersion(), &revision); err != nil {
 		return fmt.Errorf("%s: resource version: %w", key, err)
 	}
-	before := j.group.revision
-	j.group.index(Event{
+	before := j.table.revision
+	j.table.index(Event{
 		Type:     r.Type,
 		Object:   newObject(key, u, revision, bytes.Clone(r.Object)),
-		Previous: j.group.lookup(key),
+		Previous: j.table.lookup(key),
 	})
-	j.group.revision = max(before, revision)
+	j.table.revision = max(before, revision)
 	return nil
 }
 
@@ -193,14 +160,14 @@ func (j *journal) append(e Event) error {
 
 // rewrite replaces the file with one that only has the current objects.
 func (j *journal) rewrite() error {
-	j.header.Revision = j.group.revision
+	j.header.Revision = j.table.revision
 	text, err := json.Marshal(j.header)
 	if err != nil {
 		return err
 	}
 	text = append(text, '\n')
 	var current []*Object
-	for _, stored := range j.group.objects {
+	for _, stored := range j.table.objects {
 		for _, o := range stored {
 			current = append(current, o)
 		}
@@ -224,30 +191,9 @@ func (j *journal) rewrite() error {
 	return nil
 }
 
-// writeSynced writes and syncs a file that will replace another one.
-func writeSynced(path string, content []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	if err == nil {
-		err = file.Sync()
-	}
-	return errors.Join(err, file.Close())
-}
-
 func (j *journal) remove() error {
 	if err := ignoreMissing(os.Remove(j.path)); err != nil {
 		return fmt.Errorf("remove journal: %w", err)
 	}
 	return nil
-}
-
-func encodeRecord(t watch.EventType, o *Object) ([]byte, error) {
-	line, err := json.Marshal(record{Type: t, Group: o.Key.Resource.Group, Resource: o.Key.Resource.Resource, Object: o.raw})
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", o.Key, err)
-	}
-	return append(line, '\n'), nil
 }

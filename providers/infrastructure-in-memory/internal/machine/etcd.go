@@ -8,13 +8,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/bootstrap"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/certificates"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/pki"
@@ -100,31 +98,10 @@ func (c *Controller) etcdPod(s *scope, machine etcd.Machine) error {
 	}
 	pod := newPod(s, "etcd")
 	maps.Copy(pod.Annotations, annotations)
-	if _, err := cloud.Ensure(s.group, pod); err != nil {
+	if _, err := store.Ensure(s.group, pod); err != nil {
 		return fmt.Errorf("starting etcd: %w", err)
 	}
 	return nil
-}
-
-// apiServer starts the machine's API server, scheduler and controller manager.
-func (c *Controller) apiServer(ctx context.Context, s *scope) (step.Result, error) {
-	remaining, err := c.remaining(s, "apiServer", inmemoryv1.APIServerProvisionedCondition, inmemoryv1.NodeProvisionedCondition)
-	if err != nil {
-		return step.Done(), err
-	}
-	if remaining > 0 {
-		return starting(remaining, "the API server")
-	}
-	if err := c.issuer().ForAPIServer(ctx, client.ObjectKeyFromObject(s.cluster), s.endpoint, !s.externalEtcd); err != nil {
-		return step.Done(), err
-	}
-	for _, component := range []string{"kube-apiserver", "kube-scheduler", "kube-controller-manager"} {
-		if _, err := cloud.Ensure(s.group, newPod(s, component)); err != nil {
-			return step.Done(), fmt.Errorf("starting %s: %w", component, err)
-		}
-	}
-	s.endpoint.StartServer(s.obj.Name, ptr.Deref(s.machine.Spec.Version, ""))
-	return step.Done(), nil
 }
 
 // externalEtcd reports whether the cluster's etcd does not run on its machines. kubeadm init knows from its configuration, kubeadm join
@@ -133,7 +110,7 @@ func (c *Controller) externalEtcd(ctx context.Context, s *scope) (bool, error) {
 	if len(s.data.ExternalEtcd) > 0 {
 		return true, nil
 	}
-	stored, err := cloud.Get[corev1.ConfigMap](s.group, metav1.NamespaceSystem, kubeadmConfigName)
+	stored, err := store.Get[corev1.ConfigMap](s.group, metav1.NamespaceSystem, kubeadmConfigName)
 	switch {
 	case err == nil && s.data.Action != bootstrap.Init:
 		return bootstrap.UsesExternalEtcd(stored.Data[clusterConfigurationKey]), nil
@@ -147,8 +124,4 @@ func (c *Controller) externalEtcd(ctx context.Context, s *scope) (bool, error) {
 		return false, err
 	}
 	return ca.Key == nil, nil
-}
-
-func (c *Controller) issuer() certificates.Issuer {
-	return certificates.Issuer{Secrets: c.Client, Clock: c.Clock}
 }

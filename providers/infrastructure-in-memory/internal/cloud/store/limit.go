@@ -1,4 +1,4 @@
-package cloud
+package store
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 // Limits of a workload cluster: users with its kubeconfig write to the memory and disk of a process that all workload
 // clusters share.
 const (
-	// DefaultLimit is the default of Options.Limit.
+	// DefaultLimit is the default of a limit.
 	DefaultLimit = 64 << 20
 	// maxObject is the maximum size of an object, as in etcd.
 	maxObject = 3 << 19
@@ -18,13 +18,13 @@ const (
 	overhead = 1 << 10
 )
 
-// simulation is the API group of the simulation's own objects, which are not limited.
-const simulation = "simulated.cloud"
+// Simulation is the API group of the simulation's own objects, which are not limited.
+const Simulation = "simulated.cloud"
 
 // admit rejects a write that exceeds the limits. before is nil for a new object. Writes that do not grow an object are
-// always admitted. The group's lock is held.
-func (g *Group) admit(before, after *Object) error {
-	if after.Key.Resource.Group == simulation {
+// always admitted. The store's lock is held.
+func (t *table) admit(before, after *Object) error {
+	if after.Key.Resource.Group == Simulation {
 		return nil
 	}
 	growth := len(after.raw) + overhead
@@ -37,11 +37,10 @@ func (g *Group) admit(before, after *Object) error {
 	if len(after.raw) > maxObject {
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("%s has %d bytes, limit is %d", after.Key, len(after.raw), maxObject))
 	}
-	if g.stored+int64(growth) > g.limit {
+	if t.stored+int64(growth) > t.limit {
 		return apierrors.NewGenericServerResponse(http.StatusInsufficientStorage, "", after.Key.Resource, after.Key.Name,
-			fmt.Sprintf("the simulated cluster is full: its limit is %d bytes, with %d bytes of overhead per object; delete objects", g.limit, overhead), 0, true)
+			fmt.Sprintf("the simulated cluster is full: its limit is %d bytes, with %d bytes of overhead per object; delete objects",
+				t.limit, overhead), 0, true)
 	}
 	return nil
 }
-
-func (o *Object) weight() int64 { return int64(len(o.raw)) + overhead }

@@ -1,4 +1,4 @@
-package cloud
+package store
 
 import (
 	"fmt"
@@ -21,14 +21,22 @@ type Kind[T any] interface {
 	metav1.Object
 }
 
-// Get returns an object by its Go type, as in Get[corev1.Node](g, "", "worker-1"), or NotFound.
-func Get[T any, P Kind[T]](g *Group, namespace, name string) (*T, error) {
+// Objects are the objects of a workload cluster, such as those of a Store.
+type Objects interface {
+	Get(key Key) (*Object, error)
+	Create(r Resource, u *unstructured.Unstructured, o WriteOptions) (*Object, error)
+	Update(key Key, o WriteOptions, change func(current *Object) (*unstructured.Unstructured, error)) (*Object, error)
+	Delete(key Key, o DeleteOptions) (*Object, bool, error)
+}
+
+// Get returns an object by its Go type, as in Get[corev1.Node](group, "", "worker-1"), or NotFound.
+func Get[T any, P Kind[T]](s Objects, namespace, name string) (*T, error) {
 	into := new(T)
 	resource, _, err := resourceOf(P(into))
 	if err != nil {
 		return nil, err
 	}
-	o, err := g.Get(Key{Resource: resource, Namespace: namespace, Name: name})
+	o, err := s.Get(Key{Resource: resource, Namespace: namespace, Name: name})
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +44,7 @@ func Get[T any, P Kind[T]](g *Group, namespace, name string) (*T, error) {
 }
 
 // Ensure creates an object unless it exists, and reports whether it did. An existing object is not changed.
-func Ensure[T any, P Kind[T]](g *Group, object P) (created bool, err error) {
+func Ensure[T any, P Kind[T]](s Objects, object P) (created bool, err error) {
 	resource, gvk, err := resourceOf(object)
 	if err != nil {
 		return false, err
@@ -45,7 +53,7 @@ func Ensure[T any, P Kind[T]](g *Group, object P) (created bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	_, err = g.Create(resource, u, WriteOptions{})
+	_, err = s.Create(resource, u, WriteOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return false, nil
 	}
@@ -54,12 +62,12 @@ func Ensure[T any, P Kind[T]](g *Group, object P) (created bool, err error) {
 
 // Modify updates an object by its Go type. change may be called more than once; its error aborts the update. Nothing is
 // written if nothing changes.
-func Modify[T any, P Kind[T]](g *Group, namespace, name string, change func(P) error) error {
+func Modify[T any, P Kind[T]](s Objects, namespace, name string, change func(P) error) error {
 	resource, gvk, err := resourceOf(P(new(T)))
 	if err != nil {
 		return err
 	}
-	_, err = g.Update(Key{Resource: resource, Namespace: namespace, Name: name}, WriteOptions{},
+	_, err = s.Update(Key{Resource: resource, Namespace: namespace, Name: name}, WriteOptions{},
 		func(current *Object) (*unstructured.Unstructured, error) {
 			typed := P(new(T))
 			if err := current.Into(typed); err != nil {
@@ -74,12 +82,12 @@ func Modify[T any, P Kind[T]](g *Group, namespace, name string, change func(P) e
 }
 
 // Remove deletes an object by its Go type, ignoring not found.
-func Remove[T any, P Kind[T]](g *Group, namespace, name string) error {
+func Remove[T any, P Kind[T]](s Objects, namespace, name string) error {
 	resource, _, err := resourceOf(P(new(T)))
 	if err != nil {
 		return err
 	}
-	_, _, err = g.Delete(Key{Resource: resource, Namespace: namespace, Name: name}, DeleteOptions{})
+	_, _, err = s.Delete(Key{Resource: resource, Namespace: namespace, Name: name}, DeleteOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -1,0 +1,28 @@
+package cluster
+
+import (
+	"context"
+
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/watch"
+)
+
+// unpaused selects Clusters that are no longer paused.
+func unpaused() predicate.Predicate {
+	return watch.Updated(func(before, after *clusterv1.Cluster) bool { return before.Spec.Paused && !after.Spec.Paused })
+}
+
+// gone shuts down the workload cluster of an object whose finalizer was removed by others: it is no longer reconciled.
+func (c *Controller) gone(ctx context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	if err := c.lab.Drop(e.Object.GetUID()); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot shut down the workload cluster of a deleted InMemoryCluster",
+			"InMemoryCluster", client.ObjectKeyFromObject(e.Object))
+	}
+}

@@ -1,0 +1,34 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// apiServer starts the machine's API server, scheduler and controller manager.
+func (c *Controller) apiServer(ctx context.Context, s *scope) (step.Result, error) {
+	remaining, err := c.remaining(s, "apiServer", inmemoryv1.APIServerProvisionedCondition, inmemoryv1.NodeProvisionedCondition)
+	if err != nil {
+		return step.Done(), err
+	}
+	if remaining > 0 {
+		return starting(remaining, "the API server")
+	}
+	if err := c.issuer().ForAPIServer(ctx, client.ObjectKeyFromObject(s.cluster), s.endpoint, !s.externalEtcd); err != nil {
+		return step.Done(), err
+	}
+	for _, component := range []string{"kube-apiserver", "kube-scheduler", "kube-controller-manager"} {
+		if _, err := store.Ensure(s.group, newPod(s, component)); err != nil {
+			return step.Done(), fmt.Errorf("starting %s: %w", component, err)
+		}
+	}
+	s.endpoint.StartServer(s.obj.Name, ptr.Deref(s.machine.Spec.Version, ""))
+	return step.Done(), nil
+}

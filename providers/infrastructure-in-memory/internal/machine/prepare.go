@@ -1,0 +1,43 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// prepare waits for the prerequisites of a machine, and opens the workload cluster. A new machine does not report the wait at once: see
+// step.Progress.
+func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error) {
+	switch {
+	case !s.cluster.Status.InfrastructureReady || s.cluster.Spec.InfrastructureRef == nil:
+		return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Because(inmemoryv1.WaitingForClusterInfrastructureReason), nil
+	case s.secret != "":
+	case !s.isControlPlane() && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition):
+		return step.Wait("the control plane to be initialized").Because(inmemoryv1.WaitingControlPlaneInitializedReason), nil
+	default:
+		return step.Wait("the bootstrap data of Machine " + s.machine.Name).Because(inmemoryv1.WaitingForBootstrapDataReason), nil
+	}
+	infrastructure := &inmemoryv1.InMemoryCluster{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}, infrastructure); err != nil {
+		return step.Done(), fmt.Errorf("reading InMemoryCluster %s: %w", s.cluster.Spec.InfrastructureRef.Name, err)
+	}
+	if !infrastructure.DeletionTimestamp.IsZero() {
+		// Opening the workload cluster now would recreate it, and nothing would close it.
+		return step.Wait("deletion: InMemoryCluster " + infrastructure.Name + " is being deleted"), nil
+	}
+	// The cloud may not have the faults of the annotation yet. The controller of the InMemoryCluster reports invalid ones.
+	faults, err := lab.Faults(infrastructure)
+	s.dead = err == nil && slices.Contains(faults.DeadMachines, s.obj.Name)
+	c.lab.Inherit(infrastructure, s.cluster) // The controller of InMemoryClusters ignores externally managed ones.
+	s.group, s.endpoint, err = c.lab.Open(ctx, infrastructure, client.ObjectKeyFromObject(s.cluster))
+	return step.Done().KeepCondition(), err
+}
