@@ -183,7 +183,7 @@ func (c *call) checkBudgets(pod *store.Object) error {
 		}
 		if allowed := c.disruptionsAllowed(&budget, selector); allowed <= 0 {
 			refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
-			failsafe.ErrStatus.Details.Causes = []metav1.StatusCause{{
+			refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{
 				Type:    policyv1.DisruptionBudgetCause,
 				Message: fmt.Sprintf("The disruption budget %s does not allow evicting pods currently", budget.Name),
 			}}
