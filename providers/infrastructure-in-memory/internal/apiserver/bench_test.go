@@ -158,14 +158,3 @@ func BenchmarkRequests(b *testing.B) {
 		}
 	})
 }
-
-// BenchmarkSchemas measures the first write of a process that tracks field managers. It is meaningful once per process: run it
-// alone, with -benchtime 1x.
-func BenchmarkSchemas(b *testing.B) {
-	for b.Loop() {
-		before, _ := heap()
-		newAppliers().converter()
-		after, _ := heap()
-		b.ReportMetric((float64(after)-float64(before))/(1<<20), "MiB")
-	}
-}

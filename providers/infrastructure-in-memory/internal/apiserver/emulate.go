@@ -17,6 +17,8 @@ import (
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
+
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/change"
 )
 
 // This file removes what the API of Cluster API v1.7's in-memory provider does not have, for testing that clients do not
@@ -100,7 +102,7 @@ func checkLegacy(r *http.Request, asked *request) error {
 		switch t := types.PatchType(strings.TrimSpace(strings.Split(r.Header.Get("Content-Type"), ";")[0])); t {
 		case types.MergePatchType, types.StrategicMergePatchType:
 		default:
-			return unsupportedMediaType(string(t), string(types.MergePatchType), string(types.StrategicMergePatchType))
+			return change.UnsupportedMediaType(string(t), string(types.MergePatchType), string(types.StrategicMergePatchType))
 		}
 	}
 	return nil

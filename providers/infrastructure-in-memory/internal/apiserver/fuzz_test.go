@@ -14,6 +14,8 @@ import (
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
+
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/access"
 )
 
 // fuzzedGroup returns a workload cluster with some objects.
@@ -84,7 +86,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		group, w := fuzzedGroup(t), httptest.NewRecorder()
 		c := &call{request: asked, server: server, endpoint: &Endpoint{group: group, large: make(chan struct{}, maxLarge)}, group: group,
-			user: &user{name: "u", groups: []string{groupMasters}}, w: w, r: r, accept: representation}
+			user: &access.User{Name: "u", Groups: []string{access.Masters}}, w: w, r: r, accept: representation}
 		before, uids := group.Revision(), identities(group)
 		if err := c.serve(); err != nil {
 			writeError(w, err)

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/change"
 )
 
 // openAPI serves OpenAPI documents, which kubectl uses to validate, merge and explain. Version 3 documents are derived
@@ -139,7 +141,7 @@ func addPaths(paths object, d *describer, r *resource) {
 		return
 	}
 	patches := object{}
-	for _, t := range patchTypes {
+	for _, t := range change.PatchTypes {
 		patches[t] = object{"schema": object{"type": "object"}}
 	}
 	paths[collection] = object{

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
+
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/columns"
 )
 
 // representation is the negotiated form of a response.
@@ -60,7 +62,7 @@ func negotiate(accept string) (representation, error) {
 type objects struct {
 	representation
 	resource *resource
-	tables   *tables
+	tables   *columns.Tables
 	// include is what a table's row contains of its object: None, Metadata or Object.
 	include string
 }
@@ -69,9 +71,9 @@ type objects struct {
 func (o objects) one(stored *store.Object) ([]byte, error) {
 	switch {
 	case o.as == "Table":
-		return o.tables.encode(o.resource, []*store.Object{stored}, metaOf(stored), o.include, true)
+		return o.tables.Encode(o.resource.gvk, []*store.Object{stored}, metaOf(stored), o.include, true)
 	case strings.HasPrefix(o.as, "PartialObjectMetadata"):
-		return metadataOf(stored)
+		return columns.Metadata(stored)
 	}
 	return stored.Raw(), nil
 }
@@ -82,9 +84,9 @@ func (o objects) list(stored []*store.Object, meta metav1.ListMeta) ([]byte, err
 	encode := func(stored *store.Object) ([]byte, error) { return stored.Raw(), nil }
 	switch {
 	case o.as == "Table":
-		return o.tables.encode(o.resource, stored, meta, o.include, true)
+		return o.tables.Encode(o.resource.gvk, stored, meta, o.include, true)
 	case strings.HasPrefix(o.as, "PartialObjectMetadata"):
-		kind, apiVersion, encode = "PartialObjectMetadataList", metav1.SchemeGroupVersion.String(), metadataOf
+		kind, apiVersion, encode = "PartialObjectMetadataList", metav1.SchemeGroupVersion.String(), columns.Metadata
 	}
 	metadata, err := json.Marshal(meta)
 	if err != nil {
@@ -119,7 +121,7 @@ func metaOf(stored *store.Object) metav1.ListMeta {
 // event returns the representation of an object in a watch. Only the first table has column definitions.
 func (o objects) event(stored *store.Object, first bool) ([]byte, error) {
 	if o.as == "Table" {
-		return o.tables.encode(o.resource, []*store.Object{stored}, metaOf(stored), o.include, first)
+		return o.tables.Encode(o.resource.gvk, []*store.Object{stored}, metaOf(stored), o.include, first)
 	}
 	return o.one(stored)
 }
@@ -133,21 +135,11 @@ func (o objects) bookmark(revision uint64, initialEventsEnd bool) ([]byte, error
 	kind, apiVersion := o.resource.gvk.Kind, o.resource.gvk.GroupVersion().String()
 	switch {
 	case o.as == "Table":
-		return o.tables.bookmark(o.resource, metadata)
+		return o.tables.Bookmark(o.resource.gvk, metadata)
 	case strings.HasPrefix(o.as, "PartialObjectMetadata"):
 		kind, apiVersion = "PartialObjectMetadata", metav1.SchemeGroupVersion.String()
 	}
 	return json.Marshal(map[string]any{"kind": kind, "apiVersion": apiVersion, "metadata": metadata})
-}
-
-func metadataOf(stored *store.Object) ([]byte, error) {
-	var parts struct {
-		Metadata json.RawMessage `json:"metadata"`
-	}
-	if err := json.Unmarshal(stored.Raw(), &parts); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", stored.Key, err)
-	}
-	return fmt.Appendf(nil, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":%s}`, parts.Metadata), nil
 }
 
 // write sends a response that is encoded as JSON.

@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
+
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/change"
 )
 
 // resource is a resource of the API.
@@ -50,6 +52,10 @@ type subresource struct {
 
 func (r *resource) groupResource() store.Resource {
 	return store.Resource{Group: r.gvk.Group, Resource: r.plural}
+}
+
+func (r *resource) managed() change.Kind {
+	return change.Kind{GroupVersionKind: r.gvk, Status: r.status}
 }
 
 func (r *resource) singular() string { return strings.ToLower(r.gvk.Kind) }

@@ -18,6 +18,9 @@ import (
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
+
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/change"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/columns"
 )
 
 // etcdPrefix is the prefix of an etcd member's server name and Pod name.
@@ -57,9 +60,9 @@ type Server struct {
 	observer Observer
 	catalog  *catalog
 	legacy   *catalog // of clusters that emulate an old API server
-	appliers *appliers
+	appliers *change.Managers
 	openapi  *openAPI
-	tables   *tables
+	tables   *columns.Tables
 	etcd     *etcd.Server
 	http     *http.Server
 	pipes    *pipes
@@ -83,9 +86,9 @@ func New(o Options) *Server {
 		observer:  o.Observer,
 		catalog:   catalog,
 		legacy:    legacyCatalog(),
-		appliers:  newAppliers(),
+		appliers:  change.NewManagers(),
 		openapi:   newOpenAPI(catalog),
-		tables:    newTables(o.Clock),
+		tables:    columns.New(o.Clock),
 		etcd:      etcd.NewServer(o.Observer.ObserveEtcd),
 		pipes:     newPipes(),
 		endpoints: map[types.NamespacedName]*Endpoint{},

@@ -1,4 +1,4 @@
-package apiserver
+package columns
 
 import (
 	"fmt"
@@ -111,7 +111,7 @@ func podRow(p *corev1.Pod, now time.Time) []any {
 			status = c.State.Waiting.Reason
 		}
 	}
-	if len(p.Status.ContainerStatuses) == 0 && podReady(p) {
+	if len(p.Status.ContainerStatuses) == 0 && PodReady(p) {
 		ready = len(p.Spec.Containers)
 	}
 	if p.DeletionTimestamp != nil {
@@ -123,7 +123,8 @@ func podRow(p *corev1.Pod, now time.Time) []any {
 	}
 }
 
-func podReady(p *corev1.Pod) bool {
+// PodReady reports whether a Pod is ready.
+func PodReady(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
