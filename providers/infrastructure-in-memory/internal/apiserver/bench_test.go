@@ -106,7 +106,8 @@ func BenchmarkWatchedClusters(b *testing.B) {
 		ca, etcdCA := newTestCA(b, "ca"), newTestCA(b, "etcd")
 		var all []*testCluster
 		for i := range clusters {
-			all = append(all, addTestCluster(b, first.cloud, first.server, types.NamespacedName{Namespace: "scale", Name: fmt.Sprintf("c-%d", i)}, ca, etcdCA))
+			all = append(all, addTestCluster(b, first.cloud, first.server,
+				types.NamespacedName{Namespace: "scale", Name: fmt.Sprintf("c-%d", i)}, ca, etcdCA))
 		}
 		before, _ := heap()
 		for _, c := range all {

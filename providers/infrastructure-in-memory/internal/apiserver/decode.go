@@ -107,7 +107,8 @@ func (c *call) decodeJSON(text []byte, expected schema.GroupVersionKind) (runtim
 	}
 	unknown, err := json.UnmarshalStrict(text, into)
 	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", expected.Kind, expected.Version, expected.Kind, err))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", expected.Kind, expected.Version,
+			expected.Kind, err))
 	}
 	return into, c.reportUnknown(unknown)
 }
@@ -133,7 +134,8 @@ func checkKind(found, expected schema.GroupVersionKind) error {
 		return nil
 	}
 	if found.GroupVersion() != expected.GroupVersion() {
-		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", found.GroupVersion(), expected.GroupVersion()))
+		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
+			found.GroupVersion(), expected.GroupVersion()))
 	}
 	return apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", found.Kind, expected.Kind))
 }

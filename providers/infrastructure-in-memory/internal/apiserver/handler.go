@@ -54,7 +54,8 @@ func (s *Server) serveSafely(w http.ResponseWriter, r *http.Request, e *Endpoint
 			panic(problem)
 		}
 		if problem != nil {
-			s.logger.Error(fmt.Errorf("panic: %v", problem), "Simulated API server failed", "method", r.Method, "path", r.URL.Path, "stack", string(debug.Stack()))
+			s.logger.Error(fmt.Errorf("panic: %v", problem), "Simulated API server failed", "method", r.Method, "path", r.URL.Path, "stack",
+				string(debug.Stack()))
 			err = apierrors.NewInternalError(errors.New("the simulated API server panicked"))
 		}
 	}()
@@ -149,7 +150,8 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request, e *Endpoint
 	case path == "/version":
 		writeBytes(w, http.StatusOK, "application/json", mustEncode(versionInfo(e.Version())))
 	case path == "":
-		writeBytes(w, http.StatusOK, "application/json", []byte(`{"paths":["/api","/api/v1","/apis","/healthz","/livez","/openapi/v3","/readyz","/version"]}`))
+		writeBytes(w, http.StatusOK, "application/json",
+			[]byte(`{"paths":["/api","/api/v1","/apis","/healthz","/livez","/openapi/v3","/readyz","/version"]}`))
 	default:
 		return false, nil
 	}

@@ -123,7 +123,8 @@ func addPaths(paths object, d *describer, r *resource) {
 		o := object{
 			"x-kubernetes-action":             action,
 			"x-kubernetes-group-version-kind": object{"group": r.gvk.Group, "version": r.gvk.Version, "kind": r.gvk.Kind},
-			"responses":                       object{"200": object{"description": "OK", "content": object{"application/json": object{"schema": ref}}}},
+			"responses": object{"200": object{"description": "OK",
+				"content": object{"application/json": object{"schema": ref}}}},
 		}
 		list := make([]any, 0, len(parameters))
 		for _, name := range parameters {

@@ -107,7 +107,8 @@ func (c *call) decodeApply(body []byte) (*unstructured.Unstructured, error) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("decode apply patch: %v", err))
 	}
 	if wanted.GetName() != "" && wanted.GetName() != c.name {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", wanted.GetName(), c.name))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)",
+			wanted.GetName(), c.name))
 	}
 	wanted.SetName(c.name)
 	return wanted, c.checkNamespace(wanted)

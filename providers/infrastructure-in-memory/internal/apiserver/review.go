@@ -27,9 +27,11 @@ func (c *call) serveReview() error {
 	case *authorizationv1.SelfSubjectAccessReview:
 		review.Status = c.review(c.user, review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
 	case *authorizationv1.SubjectAccessReview:
-		review.Status = c.review(&access.User{Name: review.Spec.User, Groups: review.Spec.Groups}, review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
+		review.Status = c.review(&access.User{Name: review.Spec.User, Groups: review.Spec.Groups}, review.Spec.ResourceAttributes,
+			review.Spec.NonResourceAttributes)
 	case *authorizationv1.LocalSubjectAccessReview:
-		review.Status = c.review(&access.User{Name: review.Spec.User, Groups: review.Spec.Groups}, review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
+		review.Status = c.review(&access.User{Name: review.Spec.User, Groups: review.Spec.Groups}, review.Spec.ResourceAttributes,
+			review.Spec.NonResourceAttributes)
 	case *authorizationv1.SelfSubjectRulesReview:
 		review.Status = c.rules()
 	}
@@ -37,7 +39,8 @@ func (c *call) serveReview() error {
 	return c.answerJSON(http.StatusCreated, decoded)
 }
 
-func (c *call) review(u *access.User, resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
+func (c *call) review(u *access.User, resource *authorizationv1.ResourceAttributes,
+	path *authorizationv1.NonResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
 	var a access.Attributes
 	switch {
 	case resource != nil:

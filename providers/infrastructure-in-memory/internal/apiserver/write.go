@@ -42,7 +42,8 @@ func (c *call) create() error {
 	if err != nil {
 		return err
 	}
-	created, err := c.group.Create(c.resource.groupResource(), c.server.appliers.Track(c.resource.managed(), "", nil, u, c.manager()), c.writeOptions())
+	created, err := c.group.Create(c.resource.groupResource(), c.server.appliers.Track(c.resource.managed(), "", nil, u, c.manager()),
+		c.writeOptions())
 	if err != nil {
 		return err
 	}
