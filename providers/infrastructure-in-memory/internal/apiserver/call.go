@@ -59,3 +59,16 @@ func (c *call) objects() objects {
 		include: c.query.Get("includeObject"),
 	}
 }
+
+// notSimulated returns the error for a subresource that requires running containers. Clients that want to upgrade the
+// connection also show its message.
+func (c *call) notSimulated() error {
+	o, err := c.group.Get(c.key())
+	if err != nil {
+		return err
+	}
+	reason := map[string]string{
+		"attach": "there is no process to attach to", "exec": "no command can run in it", "log": "its containers write no logs",
+	}[c.subresource]
+	return apierrors.NewBadRequest(fmt.Sprintf("Pod %s/%s is simulated: %s", o.Key.Namespace, o.Key.Name, reason))
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/version"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/access"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
@@ -210,4 +211,14 @@ func (c *call) serveSubresource() error {
 		return c.portForward()
 	}
 	return apierrors.NewMethodNotSupported(c.resource.groupResource(), c.verb)
+}
+
+// versionInfo describes a Kubernetes version such as v1.31.2.
+func versionInfo(gitVersion string) version.Info {
+	info := version.Info{GitVersion: gitVersion, GitTreeState: "clean", Compiler: "gc", Platform: "linux/amd64", GoVersion: "go1.26"}
+	parts := strings.SplitN(strings.TrimPrefix(gitVersion, "v"), ".", 3)
+	if len(parts) == 3 {
+		info.Major, info.Minor = parts[0], parts[1]
+	}
+	return info
 }

@@ -132,3 +132,5 @@ func (p page) expired() error {
 	err.ErrStatus.Continue = token{After: p.after}.String()
 	return err
 }
+
+func formatRevision(revision uint64) string { return strconv.FormatUint(revision, 10) }
