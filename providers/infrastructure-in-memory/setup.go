@@ -52,10 +52,14 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.clusters, "cluster-concurrency", 10, "Number of InMemoryClusters to process at the same time")
 	fs.IntVar(&f.machines, "machine-concurrency", 10, "Number of InMemoryMachines to process at the same time")
 	fs.IntVar(&f.pools, "machinepool-concurrency", 10, "Number of InMemoryMachinePools to process at the same time")
-	fs.StringVar(&f.debugAddress, "debug-address", "127.0.0.1:19000", "Address of an HTTP server with /listeners, which lists the addresses of workload API servers without authentication. Empty: disabled")
-	fs.StringVar(&f.ports, "api-server-ports", lab.DefaultPorts().String(), "Range of ports for the API servers of workload clusters. They only listen on the address in POD_IP, or on 127.0.0.1 if it is not set")
-	fs.Int64Var(&f.storage, "workload-storage-limit", store.DefaultLimit, "Maximum size of all objects of one workload cluster, in bytes, with an overhead of 1024 bytes per object")
-	fs.StringVar(&f.dataDir, "data-dir", "", "Directory for the content of workload clusters, which then survives restarts. Empty: in memory only")
+	fs.StringVar(&f.debugAddress, "debug-address", "127.0.0.1:19000",
+		"Address of an HTTP server with /listeners, which lists the addresses of workload API servers without authentication. Empty: disabled")
+	fs.StringVar(&f.ports, "api-server-ports", lab.DefaultPorts().String(),
+		"Range of ports for the API servers of workload clusters. They only listen on the address in POD_IP, or on 127.0.0.1 if it is not set")
+	fs.Int64Var(&f.storage, "workload-storage-limit", store.DefaultLimit,
+		"Maximum size of all objects of one workload cluster, in bytes, with an overhead of 1024 bytes per object")
+	fs.StringVar(&f.dataDir, "data-dir", "",
+		"Directory for the content of workload clusters, which then survives restarts. Empty: in memory only")
 }
 
 func (f *flags) validate() error {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	logsapi "k8s.io/component-base/logs/api/v1"
-
 	_ "k8s.io/component-base/logs/json/register"
 )
 

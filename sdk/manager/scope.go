@@ -6,7 +6,6 @@ import (
 	"net"
 
 	"github.com/go-logr/logr"
-
 	apiversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/rest"
 

@@ -30,11 +30,11 @@ func AwaitVisible(ctx context.Context, cached client.Reader, written client.Obje
 }
 
 // AwaitVisible is the function AwaitVisible for all objects that a reconcile wrote: it waits for all of them together.
-func (o Clients) AwaitVisible(ctx context.Context, written ...client.Object) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.VisibleWait, visibleWait))
+func (c Clients) AwaitVisible(ctx context.Context, written ...client.Object) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.VisibleWait, visibleWait))
 	defer cancel()
 	for _, obj := range written {
-		AwaitVisible(ctx, o.Client, obj)
+		AwaitVisible(ctx, c.Client, obj)
 	}
 }
 

@@ -106,7 +106,8 @@ func BenchmarkWatchedClusters(b *testing.B) {
 		ca, etcdCA := newTestCA(b, "ca"), newTestCA(b, "etcd")
 		var all []*testCluster
 		for i := range clusters {
-			all = append(all, addTestCluster(b, first.cloud, first.server, types.NamespacedName{Namespace: "scale", Name: fmt.Sprintf("c-%d", i)}, ca, etcdCA))
+			all = append(all, addTestCluster(b, first.cloud, first.server,
+				types.NamespacedName{Namespace: "scale", Name: fmt.Sprintf("c-%d", i)}, ca, etcdCA))
 		}
 		before, _ := heap()
 		for _, c := range all {
@@ -157,15 +158,4 @@ func BenchmarkRequests(b *testing.B) {
 			}
 		}
 	})
-}
-
-// BenchmarkSchemas measures the first write of a process that tracks field managers. It is meaningful once per process: run it
-// alone, with -benchtime 1x.
-func BenchmarkSchemas(b *testing.B) {
-	for b.Loop() {
-		before, _ := heap()
-		newAppliers().converter()
-		after, _ := heap()
-		b.ReportMetric((float64(after)-float64(before))/(1<<20), "MiB")
-	}
 }

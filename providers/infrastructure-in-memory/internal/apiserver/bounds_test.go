@@ -22,7 +22,9 @@ func TestBodiesAndObjectsAreLimited(t *testing.T) {
 	c := newTestCluster(t)
 	maps := c.client(t).CoreV1().ConfigMaps("default")
 	for reason, bytes := range map[string]int{"a body that is too large": maxBody + 1, "an object that is too large": 2 << 20} {
-		_, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"x": strings.Repeat("x", bytes)}}, metav1.CreateOptions{})
+		_, err := maps.Create(t.Context(),
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"},
+				Data: map[string]string{"x": strings.Repeat("x", bytes)}}, metav1.CreateOptions{})
 		if !apierrors.IsRequestEntityTooLargeError(err) {
 			t.Errorf("%s: %v", reason, err)
 		}
@@ -33,7 +35,9 @@ func TestBodiesAndObjectsAreLimited(t *testing.T) {
 func TestPatchesThatDouble(t *testing.T) {
 	c := newTestCluster(t)
 	maps := c.client(t).CoreV1().ConfigMaps("default")
-	if _, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{}}, Data: map[string]string{"x": strings.Repeat("x", 100)}}, metav1.CreateOptions{}); err != nil {
+	if _, err := maps.Create(t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{}},
+			Data: map[string]string{"x": strings.Repeat("x", 100)}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var operations []string
@@ -50,10 +54,12 @@ func TestPatchesThatDouble(t *testing.T) {
 func TestBodiesThatExpand(t *testing.T) {
 	c := newTestCluster(t)
 	maps := c.client(t).CoreV1().RESTClient()
-	if _, err := c.client(t).CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := c.client(t).CoreV1().ConfigMaps("default").Create(t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	bomb := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: &a " + strings.Repeat("x", 100_000) + "}\nz: [" + strings.Repeat("*a, ", 2000) + "]\n")
+	bomb := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: &a " + strings.Repeat("x",
+		100_000) + "}\nz: [" + strings.Repeat("*a, ", 2000) + "]\n")
 	const one = "/api/v1/namespaces/default/configmaps/a"
 	for reason, r := range map[string]*rest.Request{
 		"an object":               maps.Post().AbsPath("/api/v1/namespaces/default/configmaps").SetHeader("Content-Type", "application/yaml"),
@@ -74,7 +80,8 @@ func TestMalformedPatches(t *testing.T) {
 	if _, err := store.Ensure(c.group, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}); err != nil {
 		t.Fatal(err)
 	}
-	patch := []byte(`{"spec":{"taints":[{"key":"a"}],"$deleteFromPrimitiveList/taints":[{"key":"a"}],"$setElementOrder/taints":[{"key":"a"}]}}`)
+	patch := []byte(`{"spec":{"taints":[{"key":"a"}],"$deleteFromPrimitiveList/taints":[{"key":"a"}],` +
+		`"$setElementOrder/taints":[{"key":"a"}]}}`)
 	for _, text := range [][]byte{patch, []byte(`{"metadata":{"finalizers":[{}],"$setElementOrder/finalizers":[{}]}}`)} {
 		_, err := c.client(t).CoreV1().Nodes().Patch(t.Context(), "n", types.StrategicMergePatchType, text, metav1.PatchOptions{})
 		if !apierrors.IsBadRequest(err) {
@@ -96,7 +103,8 @@ func TestFullClusters(t *testing.T) {
 	if !ok || status.Status().Code != http.StatusInsufficientStorage || !strings.Contains(err.Error(), "is full") {
 		t.Errorf("%v", err)
 	}
-	if _, err := c.client(t).CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := c.client(t).CoreV1().ConfigMaps("default").Create(t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err != nil {
 		t.Errorf("writing to another cluster: %v", err)
 	}
 }
@@ -104,7 +112,8 @@ func TestFullClusters(t *testing.T) {
 func TestLargeListsWaitForEachOther(t *testing.T) {
 	c := newTestCluster(t)
 	for i := range 3 {
-		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("a", i)}, Data: map[string]string{"x": strings.Repeat("x", 1<<19)}}
+		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("a", i)},
+			Data: map[string]string{"x": strings.Repeat("x", 1<<19)}}
 		if _, err := store.Ensure(c.group, o); err != nil {
 			t.Fatal(err)
 		}

@@ -294,7 +294,8 @@ func TestEviction(t *testing.T) {
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: "one"},
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"component": "kube-apiserver"}},
+			MinAvailable: ptr.To(intstr.FromInt32(1)),
+			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{"component": "kube-apiserver"}},
 		},
 	}
 	if _, err := client.PolicyV1().PodDisruptionBudgets("kube-system").Create(ctx, budget, metav1.CreateOptions{}); err != nil {
@@ -318,9 +319,12 @@ func TestAuthorization(t *testing.T) {
 	ctx := t.Context()
 	admin := c.client(t)
 	for _, args := range []string{
-		`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"kubeadm:get-nodes"},"rules":[{"apiGroups":[""],"resources":["nodes"],"verbs":["get"]}]}`,
-		`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"kubeadm:get-nodes"},"roleRef":{"kind":"ClusterRole","name":"kubeadm:get-nodes"},"subjects":[{"kind":"Group","name":"readers"}]}`,
-		`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"kubeadm:cluster-admins"},"roleRef":{"kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"Group","name":"kubeadm:cluster-admins"}]}`,
+		`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"kubeadm:get-nodes"},` +
+			`"rules":[{"apiGroups":[""],"resources":["nodes"],"verbs":["get"]}]}`,
+		`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"kubeadm:get-nodes"},` +
+			`"roleRef":{"kind":"ClusterRole","name":"kubeadm:get-nodes"},"subjects":[{"kind":"Group","name":"readers"}]}`,
+		`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"kubeadm:cluster-admins"},` +
+			`"roleRef":{"kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"Group","name":"kubeadm:cluster-admins"}]}`,
 	} {
 		u := &unstructured.Unstructured{}
 		if err := u.UnmarshalJSON([]byte(args)); err != nil {
@@ -373,7 +377,8 @@ func TestAuthorization(t *testing.T) {
 
 func TestUnknownPathsAreNotFound(t *testing.T) {
 	c := newTestCluster(t)
-	for _, path := range []string{"/apis/example.com/v1/things", "/api/v1/widgets", "/api/v2/pods", "/nothing", "/api/v1/namespaces/default/pods/p/exec/more"} {
+	for _, path := range []string{"/apis/example.com/v1/things", "/api/v1/widgets", "/api/v2/pods", "/nothing",
+		"/api/v1/namespaces/default/pods/p/exec/more"} {
 		err := c.client(t).RESTClient().Get().AbsPath(path).Do(t.Context()).Error()
 		if !apierrors.IsNotFound(err) {
 			t.Errorf("%s: %v", path, err)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,14 +16,12 @@ import (
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/change"
 	"sigs.k8s.io/cluster-api/sdk/expansion"
 )
 
 // maxBody is the maximum size of a request body, as in a real API server.
 const maxBody = 3 << 20
-
-const protobufType = "application/vnd.kubernetes.protobuf"
 
 // typedObject is an object of a built-in kind as its Go type.
 type typedObject interface {
@@ -43,7 +40,7 @@ func (c *call) readBody() (body []byte, mediaType string, err error) {
 		return nil, "", apierrors.NewBadRequest(err.Error())
 	}
 	contentType := c.r.Header.Get("Content-Type")
-	if c.legacy && contentType != protobufType {
+	if c.legacy && contentType != change.Protobuf {
 		body = unmark(body)
 	}
 	if contentType == "" {
@@ -78,7 +75,7 @@ func (c *call) decodeBody(expected schema.GroupVersionKind) (runtime.Object, err
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("decode YAML: %v", err))
 		}
 		return c.decodeJSON(body, expected)
-	case protobufType:
+	case change.Protobuf:
 		o, gvk, err := scheme.Codecs.UniversalDeserializer().Decode(body, &expected, nil)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("decode Protobuf: %v", err))
@@ -88,7 +85,7 @@ func (c *call) decodeBody(expected schema.GroupVersionKind) (runtime.Object, err
 		}
 		return o, checkKind(*gvk, expected)
 	}
-	return nil, unsupportedMediaType(mediaType)
+	return nil, change.UnsupportedMediaType(mediaType)
 }
 
 // decodeJSON decodes an object of the expected kind. Depending on the request's field validation, unknown and duplicate
@@ -109,7 +106,8 @@ func (c *call) decodeJSON(text []byte, expected schema.GroupVersionKind) (runtim
 	}
 	unknown, err := json.UnmarshalStrict(text, into)
 	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", expected.Kind, expected.Version, expected.Kind, err))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", expected.Kind, expected.Version,
+			expected.Kind, err))
 	}
 	return into, c.reportUnknown(unknown)
 }
@@ -135,17 +133,10 @@ func checkKind(found, expected schema.GroupVersionKind) error {
 		return nil
 	}
 	if found.GroupVersion() != expected.GroupVersion() {
-		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", found.GroupVersion(), expected.GroupVersion()))
+		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
+			found.GroupVersion(), expected.GroupVersion()))
 	}
 	return apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", found.Kind, expected.Kind))
-}
-
-func unsupportedMediaType(found string, expected ...string) error {
-	if len(expected) == 0 {
-		expected = []string{"application/json", "application/yaml", protobufType}
-	}
-	return apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "", store.Resource{}, "",
-		fmt.Sprintf("the body of the request was in an unknown format (%s) - accepted media types include: %s", found, strings.Join(expected, ", ")), 0, false)
 }
 
 // canonical encodes an object for storage, without unknown fields.

@@ -1,8 +1,6 @@
 package apiserver
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -52,15 +50,6 @@ func newDiscovery(c *catalog) discovery {
 	d.documents["/apis"] = mustEncode(groups)
 	d.core, d.groups = mustEncode(core), mustEncode(others)
 	return d
-}
-
-// mustEncode encodes static data.
-func mustEncode(v any) []byte {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("discovery document %T does not encode: %v", v, err))
-	}
-	return text
 }
 
 func (r *resource) verbs() []string {

@@ -12,12 +12,12 @@
 //     (SNI) selects the certificate: etcd-<node> for the etcd member on that Node, anything else for the API
 //     server (endpoint.go, listener.go).
 //  2. All endpoints share one HTTP server. It applies the cluster's faults, authenticates and authorizes the
-//     request (handler.go, authenticate.go, authorize.go).
+//     request (handler.go, authenticate.go, package access).
 //  3. The path determines the resource, the method and the path's form the verb (request.go, resources.go).
 //  4. Reads return stored objects byte for byte (read.go, watch.go), or as tables and metadata
-//     (table.go, represent.go). Writes are decoded into the kind's Go type, which is the schema, changed,
-//     defaulted, and their field managers are tracked (decode.go, write.go, patch.go, apply.go,
-//     prepare.go).
+//     (package columns, represent.go). Writes are decoded into the kind's Go type, which is the schema, changed,
+//     defaulted, and their field managers are tracked (decode.go, write.go, patch.go, prepare.go,
+//     package change).
 //
 // # Limitations
 //

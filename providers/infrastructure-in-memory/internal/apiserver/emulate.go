@@ -3,7 +3,6 @@ package apiserver
 import (
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,12 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/change"
 )
 
 // This file removes what the API of Cluster API v1.7's in-memory provider does not have, for testing that clients do not
@@ -100,7 +96,7 @@ func checkLegacy(r *http.Request, asked *request) error {
 		switch t := types.PatchType(strings.TrimSpace(strings.Split(r.Header.Get("Content-Type"), ";")[0])); t {
 		case types.MergePatchType, types.StrategicMergePatchType:
 		default:
-			return unsupportedMediaType(string(t), string(types.MergePatchType), string(types.StrategicMergePatchType))
+			return change.UnsupportedMediaType(string(t), string(types.MergePatchType), string(types.StrategicMergePatchType))
 		}
 	}
 	return nil
@@ -118,43 +114,3 @@ func (s *Server) serveLegacy(w http.ResponseWriter, r *http.Request) (http.Respo
 	}
 	return w, r, checkLegacy(r, asked)
 }
-
-var (
-	plainVersion  = regexp.MustCompile(`"resourceVersion":"(\d+)"`)
-	markedVersion = regexp.MustCompile(`"resourceVersion":\s*"v(\d+)"`)
-)
-
-// versioned makes resource versions non-numeric. Objects and events are written as a whole.
-type versioned struct{ http.ResponseWriter }
-
-// WriteHeader implements http.ResponseWriter. The content length changes.
-func (v *versioned) WriteHeader(code int) {
-	v.Header().Del("Content-Length")
-	v.ResponseWriter.WriteHeader(code)
-}
-
-// Write implements io.Writer.
-func (v *versioned) Write(text []byte) (int, error) {
-	if _, err := v.ResponseWriter.Write(plainVersion.ReplaceAll(text, []byte(`"resourceVersion":"v$1"`))); err != nil {
-		return 0, err
-	}
-	return len(text), nil
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (v *versioned) Unwrap() http.ResponseWriter { return v.ResponseWriter }
-
-// unmark reverts versioned in a request body.
-func unmark(body []byte) []byte {
-	return markedVersion.ReplaceAll(body, []byte(`"resourceVersion":"$1"`))
-}
-
-// unmarkObject is unmark for an object that was sent in another encoding.
-func unmarkObject(o runtime.Object) {
-	if with, ok := o.(metav1.Object); ok {
-		with.SetResourceVersion(strings.TrimPrefix(with.GetResourceVersion(), "v"))
-	}
-}
-
-// isLegacy reports whether a cluster emulates an old API server and etcd.
-func isLegacy(g *cloud.Group) bool { return g.Faults().Emulate == faults.EmulateV17 }

@@ -34,14 +34,16 @@ func newLegacyCluster(t *testing.T) *testCluster {
 func TestLegacyAPIServerSupportsV17Clients(t *testing.T) {
 	c := newLegacyCluster(t)
 	client, ctx := c.client(t), t.Context()
-	made, err := client.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	made, err := client.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(made.ResourceVersion, "v") {
 		t.Errorf("the resource version is %q, want one that is not a number", made.ResourceVersion)
 	}
-	events, err := client.CoreV1().ConfigMaps("default").Watch(ctx, metav1.ListOptions{AllowWatchBookmarks: true, ResourceVersion: "v99999999999999999"})
+	events, err := client.CoreV1().ConfigMaps("default").Watch(ctx,
+		metav1.ListOptions{AllowWatchBookmarks: true, ResourceVersion: "v99999999999999999"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +65,8 @@ func TestLegacyAPIServerSupportsV17Clients(t *testing.T) {
 			t.Fatalf("%s: %v", patch, err)
 		}
 	}
-	if err := client.CoreV1().ConfigMaps("default").Delete(ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &updated.ResourceVersion}}); err != nil {
+	if err := client.CoreV1().ConfigMaps("default").Delete(ctx, "a",
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &updated.ResourceVersion}}); err != nil {
 		t.Error(err)
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
@@ -91,7 +94,8 @@ func TestLegacyAPIServerSupportsNothingElse(t *testing.T) {
 		code   int
 	}{
 		{"server-side apply", func() error {
-			_, err := client.CoreV1().ConfigMaps("default").Patch(ctx, "a", types.ApplyPatchType, []byte(`{}`), metav1.PatchOptions{FieldManager: "m"})
+			_, err := client.CoreV1().ConfigMaps("default").Patch(ctx, "a", types.ApplyPatchType, []byte(`{}`),
+				metav1.PatchOptions{FieldManager: "m"})
 			return err
 		}, http.StatusUnsupportedMediaType},
 		{"JSON patch", func() error {

@@ -74,7 +74,8 @@ func TestVersionWhileUpgrading(t *testing.T) {
 	}{
 		{"one machine", func() {}, "v1.31.2"},
 		{"a new one joins", func() { begin("cp-n", "v1.32.0", start.Add(time.Minute)) }, "v1.31.2"},
-		{"another one joins, and is registered before the first after a restart", func() { begin("cp-a", "v1.32.1", start.Add(2*time.Minute)) }, "v1.31.2"},
+		{"another one joins, and is registered before the first after a restart",
+			func() { begin("cp-a", "v1.32.1", start.Add(2*time.Minute)) }, "v1.31.2"},
 		{"the old one loses power", func() { die("cp-0") }, "v1.32.0"},
 		{"the old one has power again", func() { die() }, "v1.31.2"},
 		{"the old one is deleted", func() { c.endpoint.StopServer("cp-0") }, "v1.32.0"},
@@ -153,7 +154,8 @@ func TestEndpointIsReopened(t *testing.T) {
 
 func TestEndpointsAreSeparate(t *testing.T) {
 	c := newTestCluster(t)
-	other := addTestCluster(t, c.cloud, c.server, types.NamespacedName{Namespace: "x", Name: "other"}, newTestCA(t, "other-ca"), newTestCA(t, "other-etcd"))
+	other := addTestCluster(t, c.cloud, c.server, types.NamespacedName{Namespace: "x", Name: "other"}, newTestCA(t, "other-ca"),
+		newTestCA(t, "other-etcd"))
 	if _, err := store.Ensure(c.group, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +176,8 @@ func TestCredentialsAreReplaced(t *testing.T) {
 	if _, err := old.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err == nil {
 		t.Error("on an open connection, a client must be authenticated with the new credentials")
 	}
-	connection, err := tls.Dial("tcp", c.endpoint.Address(), &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: next.pool(), ServerName: "localhost"})
+	connection, err := tls.Dial("tcp", c.endpoint.Address(),
+		&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: next.pool(), ServerName: "localhost"})
 	if err != nil {
 		t.Fatalf("a new connection must get the new certificate: %v", err)
 	}

@@ -113,7 +113,8 @@ func TestEtcdIsManaged(t *testing.T) {
 		t.Fatalf("the first member must be the leader: %+v, %v", before, err)
 	}
 	other, err := second.Status(ctx, "etcd-cp-1")
-	if err != nil || other.Leader != before.Leader || other.Header.MemberId == before.Leader || other.Header.ClusterId != before.Header.ClusterId {
+	if err != nil || other.Leader != before.Leader || other.Header.MemberId == before.Leader ||
+		other.Header.ClusterId != before.Header.ClusterId {
 		t.Fatalf("members must agree on leader and cluster: %+v, %v", other, err)
 	}
 	if _, err := second.MoveLeader(ctx, other.Header.MemberId); err == nil {
@@ -260,7 +261,8 @@ func TestEtcdRequiresCertificatesOfItsCA(t *testing.T) {
 func TestEtcdThroughPortForward(t *testing.T) {
 	c := newTestCluster(t)
 	joinMembers(t, c, 1)
-	url := c.client(t).CoreV1().RESTClient().Post().Resource("pods").Namespace("kube-system").Name("etcd-cp-0").SubResource("portforward").URL()
+	url := c.client(t).CoreV1().RESTClient().Post().Resource("pods").Namespace("kube-system").Name("etcd-cp-0").
+		SubResource("portforward").URL()
 
 	for name, dialer := range map[string]func() (httpstream.Dialer, error){
 		"SPDY": func() (httpstream.Dialer, error) { return spdyDialer(t, c, url) },
@@ -274,7 +276,8 @@ func TestEtcdThroughPortForward(t *testing.T) {
 				t.Fatal(err)
 			}
 			stop, ready := make(chan struct{}), make(chan struct{})
-			forwarder, err := portforward.NewOnAddressesForStreaming(d, []string{"127.0.0.1"}, []string{"0:2379"}, stop, ready, io.Discard, io.Discard)
+			forwarder, err := portforward.NewOnAddressesForStreaming(d, []string{"127.0.0.1"}, []string{"0:2379"}, stop, ready, io.Discard,
+				io.Discard)
 			if err != nil {
 				t.Fatal(err)
 			}

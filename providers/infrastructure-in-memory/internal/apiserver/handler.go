@@ -9,27 +9,12 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/access"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
 )
-
-// call is an API request being processed.
-type call struct {
-	*request
-	server   *Server
-	endpoint *Endpoint
-	group    *cloud.Group
-	user     *user
-	w        http.ResponseWriter
-	r        *http.Request
-	accept   representation
-	// legacy is whether the cluster emulates an old API server.
-	legacy bool
-}
 
 // ServeHTTP implements http.Handler for the connections of all endpoints.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -70,7 +55,8 @@ func (s *Server) serveSafely(w http.ResponseWriter, r *http.Request, e *Endpoint
 			panic(problem)
 		}
 		if problem != nil {
-			s.logger.Error(fmt.Errorf("panic: %v", problem), "Simulated API server failed", "method", r.Method, "path", r.URL.Path, "stack", string(debug.Stack()))
+			s.logger.Error(fmt.Errorf("panic: %v", problem), "Simulated API server failed", "method", r.Method, "path", r.URL.Path, "stack",
+				string(debug.Stack()))
 			err = apierrors.NewInternalError(errors.New("the simulated API server panicked"))
 		}
 	}()
@@ -113,7 +99,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, a
 	if who == nil {
 		return apierrors.NewUnauthorized("Unauthorized")
 	}
-	who, err := impersonate(e.group, who, r.Header)
+	who, err := access.Impersonate(e.group.Store, who, r.Header)
 	if err != nil {
 		return err
 	}
@@ -126,8 +112,8 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, a
 	if err := checkQuorum(e.group); err != nil {
 		return err
 	}
-	if a := asked.attributes(); !authorize(e.group, who, a) {
-		return forbidden(who, a)
+	if a := asked.attributes(); !access.Authorize(e.group.Store, who, a) {
+		return access.Forbidden(who, a)
 	}
 	accept, err := negotiate(r.Header.Get("Accept"))
 	if err != nil {
@@ -135,14 +121,6 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, e *Endpoint, a
 	}
 	c := &call{request: asked.request, server: s, endpoint: e, group: e.group, user: who, w: w, r: r, accept: accept, legacy: asked.legacy}
 	return c.serve()
-}
-
-// failure converts errors of faults and the store into API errors.
-func failure(err error) error {
-	if errors.Is(err, faults.ErrInjected) || errors.Is(err, store.ErrDeleted) {
-		return apierrors.NewInternalError(err)
-	}
-	return err
 }
 
 // checkQuorum fails like an API server whose etcd has lost quorum.
@@ -173,31 +151,12 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request, e *Endpoint
 	case path == "/version":
 		writeBytes(w, http.StatusOK, "application/json", mustEncode(versionInfo(e.Version())))
 	case path == "":
-		writeBytes(w, http.StatusOK, "application/json", []byte(`{"paths":["/api","/api/v1","/apis","/healthz","/livez","/openapi/v3","/readyz","/version"]}`))
+		writeBytes(w, http.StatusOK, "application/json",
+			[]byte(`{"paths":["/api","/api/v1","/apis","/healthz","/livez","/openapi/v3","/readyz","/version"]}`))
 	default:
 		return false, nil
 	}
 	return true, nil
-}
-
-// notServed returns the error for an unknown path.
-func notServed(r *http.Request) error {
-	return apierrors.NewGenericServerResponse(http.StatusNotFound, strings.ToLower(r.Method), schema.GroupResource{}, "",
-		fmt.Sprintf("the path %s is not served here", r.URL.Path), 0, true)
-}
-
-func forbidden(u *user, a attributes) error {
-	resource := schema.GroupResource{Group: a.group, Resource: a.resource}
-	what := a.resource
-	if a.subresource != "" {
-		what += "/" + a.subresource
-	}
-	where := "at the cluster scope"
-	if a.namespace != "" {
-		where = fmt.Sprintf("in the namespace %q", a.namespace)
-	}
-	return apierrors.NewForbidden(resource, a.name,
-		fmt.Errorf("User %q cannot %s resource %q in API group %q %s", u.name, a.verb, what, a.group, where)) // The words of the API.
 }
 
 // serve handles an authorized request.
@@ -254,19 +213,12 @@ func (c *call) serveSubresource() error {
 	return apierrors.NewMethodNotSupported(c.resource.groupResource(), c.verb)
 }
 
-// answer sends one object.
-func (c *call) answer(code int, o *store.Object) error {
-	text, err := c.objects().one(o)
-	if err != nil {
-		return err
+// versionInfo describes a Kubernetes version such as v1.31.2.
+func versionInfo(gitVersion string) version.Info {
+	info := version.Info{GitVersion: gitVersion, GitTreeState: "clean", Compiler: "gc", Platform: "linux/amd64", GoVersion: "go1.26"}
+	parts := strings.SplitN(strings.TrimPrefix(gitVersion, "v"), ".", 3)
+	if len(parts) == 3 {
+		info.Major, info.Minor = parts[0], parts[1]
 	}
-	c.accept.write(c.w, code, text)
-	return nil
-}
-
-func (c *call) objects() objects {
-	return objects{
-		representation: c.accept, resource: c.resource, tables: c.server.tables,
-		include: c.query.Get("includeObject"),
-	}
+	return info
 }

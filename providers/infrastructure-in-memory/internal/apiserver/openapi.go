@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/change"
 )
 
 // openAPI serves OpenAPI documents, which kubectl uses to validate, merge and explain. Version 3 documents are derived
@@ -121,7 +123,8 @@ func addPaths(paths object, d *describer, r *resource) {
 		o := object{
 			"x-kubernetes-action":             action,
 			"x-kubernetes-group-version-kind": object{"group": r.gvk.Group, "version": r.gvk.Version, "kind": r.gvk.Kind},
-			"responses":                       object{"200": object{"description": "OK", "content": object{"application/json": object{"schema": ref}}}},
+			"responses": object{"200": object{"description": "OK",
+				"content": object{"application/json": object{"schema": ref}}}},
 		}
 		list := make([]any, 0, len(parameters))
 		for _, name := range parameters {
@@ -139,7 +142,7 @@ func addPaths(paths object, d *describer, r *resource) {
 		return
 	}
 	patches := object{}
-	for _, t := range patchTypes {
+	for _, t := range change.PatchTypes {
 		patches[t] = object{"schema": object{"type": "object"}}
 	}
 	paths[collection] = object{

@@ -127,7 +127,10 @@ func (p page) expired() error {
 		return apierrors.NewResourceExpired(fmt.Sprintf("The resourceVersion for the provided list is too old: %d", p.revision))
 	}
 	err := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. " +
-		"You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results")
+		"You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of " +
+		"the results")
 	err.ErrStatus.Continue = token{After: p.after}.String()
 	return err
 }
+
+func formatRevision(revision uint64) string { return strconv.FormatUint(revision, 10) }

@@ -6,24 +6,15 @@ import (
 	"fmt"
 	"net/http"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/change"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/sdk/expansion"
-	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
-
-var patchTypes = []string{
-	string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType), string(types.ApplyPatchType),
-}
 
 func (c *call) patch() error {
 	body, mediaType, err := c.readBody()
@@ -40,7 +31,7 @@ func (c *call) patch() error {
 		}
 	}
 	patched, err := c.group.Update(c.key(), c.writeOptions(), func(current *store.Object) (*unstructured.Unstructured, error) {
-		text, err := applyPatch(types.PatchType(mediaType), current.Raw(), body, c.resource.gvk)
+		text, err := change.ApplyPatch(types.PatchType(mediaType), current.Raw(), body, c.resource.gvk)
 		if err != nil {
 			return nil, err
 		}
@@ -67,74 +58,6 @@ func (c *call) conform(text []byte) (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	return canonical(o, c.resource.gvk)
-}
-
-// applyPatch applies a patch to an object, both as JSON.
-func applyPatch(t types.PatchType, original, patch []byte, gvk schema.GroupVersionKind) ([]byte, error) {
-	switch t {
-	case types.JSONPatchType:
-		return applyJSONPatch(original, patch)
-	case types.MergePatchType:
-		return applyMergePatch(original, patch)
-	case types.StrategicMergePatchType:
-		typed, err := scheme.Scheme.New(gvk)
-		if err != nil {
-			return nil, apierrors.NewInternalError(err)
-		}
-		patched, err := mergeStrategically(original, patch, typed)
-		if err != nil {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("apply strategic merge patch: %v", err))
-		}
-		return patched, nil
-	}
-	return nil, unsupportedMediaType(string(t), patchTypes...)
-}
-
-// mergeStrategically turns panics of the library, which some malformed patches cause, into errors.
-func mergeStrategically(original, patch []byte, typed runtime.Object) (patched []byte, err error) {
-	defer failsafe.Recover("applying a strategic merge patch", &err)
-	return strategicpatch.StrategicMergePatch(original, patch, typed)
-}
-
-// applyMergePatch rejects patches that are not objects, as a real API server does. According to the RFC they replace the
-// whole object.
-func applyMergePatch(original, patch []byte) ([]byte, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(patch, &fields); err != nil || fields == nil {
-		return nil, apierrors.NewBadRequest("apply merge patch: the patch must be an object")
-	}
-	patched, err := jsonpatch.MergePatch(original, patch)
-	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("apply merge patch: %v", err))
-	}
-	return patched, nil
-}
-
-// Limits of a JSON patch: its operations, as in a real API server, and the copied bytes, which double with each copy of a
-// copy.
-const (
-	maxPatchOperations = 10000
-	maxPatchCopies     = 4 << 20
-)
-
-func applyJSONPatch(original, patch []byte) ([]byte, error) {
-	operations, err := jsonpatch.DecodePatch(patch)
-	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("decode JSON patch: %v", err))
-	}
-	if len(operations) > maxPatchOperations {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the JSON patch has more than %d operations", maxPatchOperations))
-	}
-	options := jsonpatch.NewApplyOptions()
-	options.AccumulatedCopySizeLimit = maxPatchCopies
-	patched, err := operations.ApplyWithOptions(original, options)
-	if tooLarge := (*jsonpatch.AccumulatedCopySizeError)(nil); errors.As(err, &tooLarge) {
-		return nil, apierrors.NewRequestEntityTooLargeError("the JSON patch copies too much data: " + err.Error())
-	}
-	if err != nil {
-		return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", store.Resource{}, "", err.Error(), 0, false)
-	}
-	return patched, nil
 }
 
 // apply is server-side apply.
@@ -183,7 +106,8 @@ func (c *call) decodeApply(body []byte) (*unstructured.Unstructured, error) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("decode apply patch: %v", err))
 	}
 	if wanted.GetName() != "" && wanted.GetName() != c.name {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", wanted.GetName(), c.name))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)",
+			wanted.GetName(), c.name))
 	}
 	wanted.SetName(c.name)
 	return wanted, c.checkNamespace(wanted)
@@ -194,7 +118,7 @@ func (c *call) applyTo(live, wanted *unstructured.Unstructured) (*unstructured.U
 	if version := wanted.GetResourceVersion(); version != "" && version != live.GetResourceVersion() {
 		return nil, apierrors.NewConflict(c.resource.groupResource(), c.name, errors.New("the object has been modified"))
 	}
-	merged, err := c.server.appliers.apply(c.resource, c.subresource, live, wanted, c.manager(), c.query.Get("force") == "true")
+	merged, err := c.server.appliers.Apply(c.resource.managed(), c.subresource, live, wanted, c.manager(), c.query.Get("force") == "true")
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +139,7 @@ func (c *call) applyNew(wanted *unstructured.Unstructured) (*store.Object, error
 	if c.subresource != "" || wanted.GetUID() != "" {
 		return nil, apierrors.NewNotFound(c.resource.groupResource(), c.name)
 	}
-	merged, err := c.server.appliers.apply(c.resource, "", nil, wanted, c.manager(), c.query.Get("force") == "true")
+	merged, err := c.server.appliers.Apply(c.resource.managed(), "", nil, wanted, c.manager(), c.query.Get("force") == "true")
 	if err != nil {
 		return nil, err
 	}

@@ -4,14 +4,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/version"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
@@ -107,29 +104,4 @@ func (c *call) selector() (store.Selector, error) {
 		}
 	}
 	return s, nil
-}
-
-func formatRevision(revision uint64) string { return strconv.FormatUint(revision, 10) }
-
-// versionInfo describes a Kubernetes version such as v1.31.2.
-func versionInfo(gitVersion string) version.Info {
-	info := version.Info{GitVersion: gitVersion, GitTreeState: "clean", Compiler: "gc", Platform: "linux/amd64", GoVersion: "go1.26"}
-	parts := strings.SplitN(strings.TrimPrefix(gitVersion, "v"), ".", 3)
-	if len(parts) == 3 {
-		info.Major, info.Minor = parts[0], parts[1]
-	}
-	return info
-}
-
-// notSimulated returns the error for a subresource that requires running containers. Clients that want to upgrade the
-// connection also show its message.
-func (c *call) notSimulated() error {
-	o, err := c.group.Get(c.key())
-	if err != nil {
-		return err
-	}
-	reason := map[string]string{
-		"attach": "there is no process to attach to", "exec": "no command can run in it", "log": "its containers write no logs",
-	}[c.subresource]
-	return apierrors.NewBadRequest(fmt.Sprintf("Pod %s/%s is simulated: %s", o.Key.Namespace, o.Key.Name, reason))
 }

@@ -3,7 +3,6 @@ package apiserver
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/columns"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
@@ -60,7 +60,7 @@ func negotiate(accept string) (representation, error) {
 type objects struct {
 	representation
 	resource *resource
-	tables   *tables
+	tables   *columns.Tables
 	// include is what a table's row contains of its object: None, Metadata or Object.
 	include string
 }
@@ -69,9 +69,9 @@ type objects struct {
 func (o objects) one(stored *store.Object) ([]byte, error) {
 	switch {
 	case o.as == "Table":
-		return o.tables.encode(o.resource, []*store.Object{stored}, metaOf(stored), o.include, true)
+		return o.tables.Encode(o.resource.gvk, []*store.Object{stored}, metaOf(stored), o.include, true)
 	case strings.HasPrefix(o.as, "PartialObjectMetadata"):
-		return metadataOf(stored)
+		return columns.Metadata(stored)
 	}
 	return stored.Raw(), nil
 }
@@ -82,9 +82,9 @@ func (o objects) list(stored []*store.Object, meta metav1.ListMeta) ([]byte, err
 	encode := func(stored *store.Object) ([]byte, error) { return stored.Raw(), nil }
 	switch {
 	case o.as == "Table":
-		return o.tables.encode(o.resource, stored, meta, o.include, true)
+		return o.tables.Encode(o.resource.gvk, stored, meta, o.include, true)
 	case strings.HasPrefix(o.as, "PartialObjectMetadata"):
-		kind, apiVersion, encode = "PartialObjectMetadataList", metav1.SchemeGroupVersion.String(), metadataOf
+		kind, apiVersion, encode = "PartialObjectMetadataList", metav1.SchemeGroupVersion.String(), columns.Metadata
 	}
 	metadata, err := json.Marshal(meta)
 	if err != nil {
@@ -119,7 +119,7 @@ func metaOf(stored *store.Object) metav1.ListMeta {
 // event returns the representation of an object in a watch. Only the first table has column definitions.
 func (o objects) event(stored *store.Object, first bool) ([]byte, error) {
 	if o.as == "Table" {
-		return o.tables.encode(o.resource, []*store.Object{stored}, metaOf(stored), o.include, first)
+		return o.tables.Encode(o.resource.gvk, []*store.Object{stored}, metaOf(stored), o.include, first)
 	}
 	return o.one(stored)
 }
@@ -133,21 +133,11 @@ func (o objects) bookmark(revision uint64, initialEventsEnd bool) ([]byte, error
 	kind, apiVersion := o.resource.gvk.Kind, o.resource.gvk.GroupVersion().String()
 	switch {
 	case o.as == "Table":
-		return o.tables.bookmark(o.resource, metadata)
+		return o.tables.Bookmark(o.resource.gvk, metadata)
 	case strings.HasPrefix(o.as, "PartialObjectMetadata"):
 		kind, apiVersion = "PartialObjectMetadata", metav1.SchemeGroupVersion.String()
 	}
 	return json.Marshal(map[string]any{"kind": kind, "apiVersion": apiVersion, "metadata": metadata})
-}
-
-func metadataOf(stored *store.Object) ([]byte, error) {
-	var parts struct {
-		Metadata json.RawMessage `json:"metadata"`
-	}
-	if err := json.Unmarshal(stored.Raw(), &parts); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", stored.Key, err)
-	}
-	return fmt.Appendf(nil, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":%s}`, parts.Metadata), nil
 }
 
 // write sends a response that is encoded as JSON.
@@ -162,34 +152,4 @@ func (r representation) write(w http.ResponseWriter, code int, text []byte) {
 		return
 	}
 	writeBytes(w, code, "application/yaml", converted)
-}
-
-func writeBytes(w http.ResponseWriter, code int, contentType string, text []byte) {
-	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	w.WriteHeader(code)
-	_, _ = w.Write(text) // fails if the client is gone
-}
-
-// writeError sends an error as a Status.
-func writeError(w http.ResponseWriter, err error) {
-	status := statusOf(err)
-	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
-	}
-	text, _ := json.Marshal(status) // never fails
-	writeBytes(w, int(status.Code), "application/json", text)
-}
-
-func statusOf(err error) *metav1.Status {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		status = apierrors.NewInternalError(err)
-	}
-	result := status.Status()
-	result.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	if result.Code == 0 {
-		result.Code = http.StatusInternalServerError
-	}
-	return &result
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/access"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
@@ -27,15 +28,15 @@ func (r *request) key() store.Key {
 
 func (r *request) dryRun() bool { return r.query.Get("dryRun") == "All" }
 
-func (r *request) attributes() attributes {
-	return attributes{
-		verb:                 r.verb,
-		group:                r.resource.gvk.Group,
-		resource:             r.resource.plural,
-		subresource:          r.subresource,
-		namespace:            r.namespace,
-		name:                 r.name,
-		alwaysForAnyIdentity: r.resource.review && strings.HasPrefix(r.resource.plural, "self"),
+func (r *request) attributes() access.Attributes {
+	return access.Attributes{
+		Verb:                 r.verb,
+		Group:                r.resource.gvk.Group,
+		Resource:             r.resource.plural,
+		Subresource:          r.subresource,
+		Namespace:            r.namespace,
+		Name:                 r.name,
+		AlwaysForAnyIdentity: r.resource.review && strings.HasPrefix(r.resource.plural, "self"),
 	}
 }
 

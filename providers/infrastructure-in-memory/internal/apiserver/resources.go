@@ -18,6 +18,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/change"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
@@ -52,6 +53,10 @@ func (r *resource) groupResource() store.Resource {
 	return store.Resource{Group: r.gvk.Group, Resource: r.plural}
 }
 
+func (r *resource) managed() change.Kind {
+	return change.Kind{GroupVersionKind: r.gvk, Status: r.status}
+}
+
 func (r *resource) singular() string { return strings.ToLower(r.gvk.Kind) }
 
 func (r *resource) hasSubresource(name string) bool {
@@ -60,12 +65,15 @@ func (r *resource) hasSubresource(name string) bool {
 }
 
 var (
-	storedVerbs    = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
-	statusVerbs    = []string{"get", "patch", "update"}
-	scaleKind      = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
-	evictionKind   = policyv1.SchemeGroupVersion.WithKind("Eviction")
-	eventFields    = []string{"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason", "reportingComponent", "source", "type"}
-	podFields      = []string{"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName"}
+	storedVerbs  = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	statusVerbs  = []string{"get", "patch", "update"}
+	scaleKind    = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+	evictionKind = policyv1.SchemeGroupVersion.WithKind("Eviction")
+	eventFields  = []string{"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+		"involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason", "reportingComponent",
+		"source", "type"}
+	podFields = []string{"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
+		"status.phase", "status.podIP", "status.nominatedNodeName"}
 	podSubresource = []subresource{
 		{name: "attach", gvk: corev1.SchemeGroupVersion.WithKind("PodAttachOptions"), verbs: []string{"create", "get"}},
 		{name: "eviction", gvk: evictionKind, verbs: []string{"create"}},
@@ -118,19 +126,24 @@ func coreResources() []*resource {
 		&resource{gvk: kind("Node"), plural: "nodes", short: []string{"no"}, status: true, fields: []string{"spec.unschedulable"}},
 		&resource{gvk: kind("PersistentVolumeClaim"), plural: "persistentvolumeclaims", short: []string{"pvc"}, namespaced: true, status: true},
 		&resource{gvk: kind("PersistentVolume"), plural: "persistentvolumes", short: []string{"pv"}, status: true},
-		&resource{gvk: kind("Pod"), plural: "pods", short: []string{"po"}, namespaced: true, status: true, all: true, fields: podFields, extra: podSubresource},
+		&resource{gvk: kind("Pod"), plural: "pods", short: []string{"po"}, namespaced: true, status: true, all: true, fields: podFields,
+			extra: podSubresource},
 		&resource{gvk: kind("Secret"), plural: "secrets", namespaced: true, fields: []string{"type"}},
 		&resource{gvk: kind("ServiceAccount"), plural: "serviceaccounts", short: []string{"sa"}, namespaced: true},
-		&resource{gvk: kind("Service"), plural: "services", short: []string{"svc"}, namespaced: true, status: true, all: true, fields: []string{"spec.clusterIP", "spec.type"}},
+		&resource{gvk: kind("Service"), plural: "services", short: []string{"svc"}, namespaced: true, status: true, all: true,
+			fields: []string{"spec.clusterIP", "spec.type"}},
 	)
 }
 
 func appsResources() []*resource {
 	return in(appsv1.SchemeGroupVersion,
 		&resource{gvk: kind("DaemonSet"), plural: "daemonsets", short: []string{"ds"}, namespaced: true, status: true, all: true},
-		&resource{gvk: kind("Deployment"), plural: "deployments", short: []string{"deploy"}, namespaced: true, status: true, scale: true, all: true},
-		&resource{gvk: kind("ReplicaSet"), plural: "replicasets", short: []string{"rs"}, namespaced: true, status: true, scale: true, all: true, fields: []string{"status.replicas"}},
-		&resource{gvk: kind("StatefulSet"), plural: "statefulsets", short: []string{"sts"}, namespaced: true, status: true, scale: true, all: true, fields: []string{"status.successful"}},
+		&resource{gvk: kind("Deployment"), plural: "deployments", short: []string{"deploy"}, namespaced: true, status: true, scale: true,
+			all: true},
+		&resource{gvk: kind("ReplicaSet"), plural: "replicasets", short: []string{"rs"}, namespaced: true, status: true, scale: true,
+			all: true, fields: []string{"status.replicas"}},
+		&resource{gvk: kind("StatefulSet"), plural: "statefulsets", short: []string{"sts"}, namespaced: true, status: true, scale: true,
+			all: true, fields: []string{"status.successful"}},
 	)
 }
 

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/change"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/columns"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
 )
@@ -57,9 +59,9 @@ type Server struct {
 	observer Observer
 	catalog  *catalog
 	legacy   *catalog // of clusters that emulate an old API server
-	appliers *appliers
+	appliers *change.Managers
 	openapi  *openAPI
-	tables   *tables
+	tables   *columns.Tables
 	etcd     *etcd.Server
 	http     *http.Server
 	pipes    *pipes
@@ -83,9 +85,9 @@ func New(o Options) *Server {
 		observer:  o.Observer,
 		catalog:   catalog,
 		legacy:    legacyCatalog(),
-		appliers:  newAppliers(),
+		appliers:  change.NewManagers(),
 		openapi:   newOpenAPI(catalog),
-		tables:    newTables(o.Clock),
+		tables:    columns.New(o.Clock),
 		etcd:      etcd.NewServer(o.Observer.ObserveEtcd),
 		pipes:     newPipes(),
 		endpoints: map[types.NamespacedName]*Endpoint{},

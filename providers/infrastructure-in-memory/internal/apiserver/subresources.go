@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/change"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/columns"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
@@ -78,7 +80,7 @@ func (c *call) scale() error {
 		if err := unstructured.SetNestedField(next.Object, int64(after.Spec.Replicas), "spec", "replicas"); err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		return c.server.appliers.track(c.resource, c.subresource, live, next, c.manager()), nil
+		return c.server.appliers.Track(c.resource.managed(), c.subresource, live, next, c.manager()), nil
 	})
 	if err != nil {
 		return err
@@ -118,7 +120,7 @@ func (c *call) scaleChange() (func(*autoscalingv1.Scale) (*autoscalingv1.Scale, 
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		if text, err = applyPatch(t, text, body, scaleKind); err != nil {
+		if text, err = change.ApplyPatch(t, text, body, scaleKind); err != nil {
 			return nil, err
 		}
 		after := &autoscalingv1.Scale{}
@@ -199,7 +201,7 @@ func (c *call) disruptionsAllowed(budget *policyv1.PodDisruptionBudget, selector
 	healthy := 0
 	for _, o := range covered {
 		var pod corev1.Pod
-		if o.Into(&pod) == nil && podReady(&pod) && pod.DeletionTimestamp == nil {
+		if o.Into(&pod) == nil && columns.PodReady(&pod) && pod.DeletionTimestamp == nil {
 			healthy++
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver/change"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
@@ -40,7 +41,8 @@ func (c *call) create() error {
 	if err != nil {
 		return err
 	}
-	created, err := c.group.Create(c.resource.groupResource(), c.server.appliers.track(c.resource, "", nil, u, c.manager()), c.writeOptions())
+	created, err := c.group.Create(c.resource.groupResource(), c.server.appliers.Track(c.resource.managed(), "", nil, u, c.manager()),
+		c.writeOptions())
 	if err != nil {
 		return err
 	}
@@ -73,7 +75,7 @@ func (c *call) update() error {
 // are tracked as the manager's.
 func (c *call) succeed(live, wanted *unstructured.Unstructured) *unstructured.Unstructured {
 	c.restrict(live, wanted)
-	return c.server.appliers.track(c.resource, c.subresource, live, wanted, c.manager())
+	return c.server.appliers.Track(c.resource.managed(), c.subresource, live, wanted, c.manager())
 }
 
 // restrict reverts changes that the request must not make: to the status, unless it is for the status subresource, which
@@ -213,7 +215,7 @@ func (c *call) decodeDeleteOptions(into *metav1.DeleteOptions) error {
 		return err
 	}
 	switch mediaType {
-	case protobufType:
+	case change.Protobuf:
 		_, _, err = scheme.Codecs.UniversalDeserializer().Decode(body, nil, into)
 	case "application/yaml":
 		if body, err = toJSON(body); err == nil {
@@ -222,7 +224,7 @@ func (c *call) decodeDeleteOptions(into *metav1.DeleteOptions) error {
 	case "application/json":
 		err = json.Unmarshal(body, into)
 	default:
-		return unsupportedMediaType(mediaType)
+		return change.UnsupportedMediaType(mediaType)
 	}
 	if err != nil {
 		return apierrors.NewBadRequest("decode DeleteOptions: " + err.Error())

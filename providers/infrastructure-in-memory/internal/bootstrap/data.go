@@ -187,7 +187,8 @@ func (d *Data) readJoin(c *configuration) {
 	case token == nil || token.Token == "":
 		d.Problem = "discovery: Invalid value: bootstrapToken or file must be set"
 	case len(token.CAHashes) == 0 && !token.Unsafe:
-		d.Problem = "discovery.bootstrapToken: Invalid value: using token-based discovery without caCertHashes can be unsafe. Set unsafeSkipCAVerification as true in your kubeadm config file to continue"
+		d.Problem = "discovery.bootstrapToken: Invalid value: using token-based discovery without caCertHashes can be unsafe. Set " +
+			"unsafeSkipCAVerification as true in your kubeadm config file to continue"
 	default:
 		d.Token, d.CAHashes = token.Token, token.CAHashes
 	}

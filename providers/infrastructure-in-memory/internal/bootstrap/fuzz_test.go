@@ -16,19 +16,32 @@ import (
 func FuzzRead(f *testing.F) {
 	const head = "## template: jinja\n#cloud-config\nwrite_files:\n"
 	for _, text := range []string{
-		head + "- path: /run/kubeadm/kubeadm.yaml\n  content: |\n    kind: ClusterConfiguration\n    ---\n    kind: InitConfiguration\n", head + "- path: /run/kubeadm/kubeadm-join-config.yaml\n  content: |\n    kind: JoinConfiguration\n    discovery: {bootstrapToken: {token: a.b, caCertHashes: [sha256:1]}}\n",
-		head + "- path: /run/kubeadm/kubeadm-join-config.yaml\n  content: |\n    kind: JoinConfiguration\n    controlPlane: null\n    discovery: {file: {}}\n", head + "- path: /run/kubeadm/kubeadm.yaml\n  encoding: base64\n  content: a2luZDogWAo=\n", head + "- path: /run/kubeadm/kubeadm.yaml\n  encoding: gzip\n  content: \"%\"\n",
-		head + "- {path: /run/kubeadm/kubeadm.yaml, content: 'certificatesDir: /x'}\n- {path: /etc/kubernetes/pki/ca.crt, content: \"-----BEGIN CERTIFICATE-----\\neA==\\n-----END CERTIFICATE-----\"}\n", head + "- path: [a]\n", head + "- x\n", head + "null\n", "#cloud-config\nwrite_files: {a: b}\n", "#cloud-config\n- a\n", "#!/bin/sh\n", "", "\n\n", "{}", `{"ignition":{}}`,
-		"#cloud-config\r\nwrite_files: []\r\n", "\ufeff#cloud-config\n", head + "- &a {path: /run/kubeadm/kubeadm.yaml, content: \"- x\"}\n- *a\n", "# é\n\n#cloud-config\n---\na\n---\nb\n", head + "- {path: /run/kubeadm/kubeadm-join-config.yaml, content: \"{\\\"kind\\\":\\\"JoinConfiguration\\\"}{\\\"kind\\\":1}\"}\n", head + "- {path: /run/kubeadm/kubeadm.yaml, content: \"\\0\\xff\"}\n",
+		head + "- path: /run/kubeadm/kubeadm.yaml\n  content: |\n    kind: ClusterConfiguration\n    ---\n    kind: InitConfiguration\n",
+		head + "- path: /run/kubeadm/kubeadm-join-config.yaml\n  content: |\n    kind: JoinConfiguration\n" +
+			"    discovery: {bootstrapToken: {token: a.b, caCertHashes: [sha256:1]}}\n",
+		head + "- path: /run/kubeadm/kubeadm-join-config.yaml\n  content: |\n    kind: JoinConfiguration\n    controlPlane: null\n" +
+			"    discovery: {file: {}}\n", head + "- path: /run/kubeadm/kubeadm.yaml\n  encoding: base64\n  content: a2luZDogWAo=\n",
+		head + "- path: /run/kubeadm/kubeadm.yaml\n  encoding: gzip\n  content: \"%\"\n",
+		head + "- {path: /run/kubeadm/kubeadm.yaml, content: 'certificatesDir: /x'}\n" +
+			"- {path: /etc/kubernetes/pki/ca.crt, content: \"-----BEGIN CERTIFICATE-----\\neA==\\n-----END CERTIFICATE-----\"}\n",
+		head + "- path: [a]\n", head + "- x\n", head + "null\n", "#cloud-config\nwrite_files: {a: b}\n", "#cloud-config\n- a\n", "#!/bin/sh\n",
+		"", "\n\n", "{}", `{"ignition":{}}`,
+		"#cloud-config\r\nwrite_files: []\r\n", "\ufeff#cloud-config\n",
+		head + "- &a {path: /run/kubeadm/kubeadm.yaml, content: \"- x\"}\n- *a\n", "# é\n\n#cloud-config\n---\na\n---\nb\n",
+		head + "- {path: /run/kubeadm/kubeadm-join-config.yaml, content: \"{\\\"kind\\\":\\\"JoinConfiguration\\\"}{\\\"kind\\\":1}\"}\n",
+		head + "- {path: /run/kubeadm/kubeadm.yaml, content: \"\\0\\xff\"}\n",
 	} {
 		f.Add([]byte(text), "cloud-config")
 		f.Add([]byte(text), "")
 		f.Add([]byte(text), "ignition")
 	}
 	for _, command := range []string{"kubeadm init", "kubeadm join"} {
-		f.Add([]byte(document(command, "kind: JoinConfiguration\ndiscovery: {bootstrapToken: {token: a.b, caCertHashes: [sha256:1]}}\n---\nkind: InitConfiguration\n", "x")), "ignition")
+		f.Add([]byte(document(command,
+			"kind: JoinConfiguration\ndiscovery: {bootstrapToken: {token: a.b, caCertHashes: [sha256:1]}}\n---\nkind: InitConfiguration\n",
+			"x")), "ignition")
 	}
-	f.Add([]byte(`{"ignition":{"version":"2.3.0"},"storage":{"files":[{"path":"/etc/kubeadm.yml","contents":{"source":"data:,kind%3A%20JoinConfiguration%ff"}},{"path":"/etc/kubeadm.sh","contents":{"source":"data:;base64,%"}}]}}`), "ignition")
+	f.Add([]byte(`{"ignition":{"version":"2.3.0"},"storage":{"files":[{"path":"/etc/kubeadm.yml","contents":{"source":"data:,`+
+		`kind%3A%20JoinConfiguration%ff"}},{"path":"/etc/kubeadm.sh","contents":{"source":"data:;base64,%"}}]}}`), "ignition")
 	f.Fuzz(func(t *testing.T, value []byte, format string) {
 		if len(value) > 32<<10 {
 			t.Skip("long")
@@ -73,7 +86,8 @@ func FuzzRead(f *testing.F) {
 
 // FuzzDecode checks that errors for invalid stored data do not quote it.
 func FuzzDecode(f *testing.F) {
-	for _, text := range []string{"", "{}", "null", `{"action":"join","token":"secret"`, `{"action":1}`, `[]`, `{"caHashes":["é"]}`, `{"token":"secret","caHashes":1}`} {
+	for _, text := range []string{"", "{}", "null", `{"action":"join","token":"secret"`, `{"action":1}`, `[]`, `{"caHashes":["é"]}`,
+		`{"token":"secret","caHashes":1}`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -89,7 +89,8 @@ func TestCreateSetsIdentity(t *testing.T) {
 	g, _ := newTestGroup(t)
 	before := g.Revision()
 	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"generateName": "x-", "namespace": "default"}, "spec": map[string]any{},
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"generateName": "x-", "namespace": "default"},
+		"spec": map[string]any{},
 	}}
 	o, err := g.Create(configMaps, u, store.WriteOptions{})
 	if err != nil {
@@ -133,14 +134,22 @@ func TestDeletion(t *testing.T) {
 		release string // the object whose finalizers are then removed
 		finally string
 	}{
-		{"an object without dependents is deleted immediately", []*corev1.ConfigMap{object("a"), object("b")}, store.DeleteOptions{}, "b", "", "b"},
+		{"an object without dependents is deleted immediately", []*corev1.ConfigMap{object("a"), object("b")}, store.DeleteOptions{}, "b",
+			"", "b"},
 		{"a finalizer blocks it", []*corev1.ConfigMap{object("a", finalizer)}, store.DeleteOptions{}, "-a", "a", ""},
-		{"dependents are deleted", []*corev1.ConfigMap{object("a"), object("b", owned("a")), object("c", owned("b"))}, store.DeleteOptions{}, "", "", ""},
-		{"orphans remain", []*corev1.ConfigMap{object("a"), object("b", owned("a"))}, store.DeleteOptions{Propagation: metav1.DeletePropagationOrphan}, "b", "", "b"},
-		{"a dependent with another owner remains", []*corev1.ConfigMap{object("a"), object("z"), object("b", owned("a", "z"))}, store.DeleteOptions{}, "b z", "", "b z"},
-		{"foreground deletion waits for dependents", []*corev1.ConfigMap{object("a"), object("b", owned("a"), finalizer)}, store.DeleteOptions{Propagation: metav1.DeletePropagationForeground}, "-a -b", "b", ""},
-		{"background deletion does not", []*corev1.ConfigMap{object("a"), object("b", owned("a"), finalizer)}, store.DeleteOptions{Propagation: metav1.DeletePropagationBackground}, "-b", "b", ""},
-		{"foreground deletion includes dependents of dependents", []*corev1.ConfigMap{object("a"), object("b", owned("a")), object("c", owned("b"), finalizer)}, store.DeleteOptions{Propagation: metav1.DeletePropagationForeground}, "-a -b -c", "c", ""},
+		{"dependents are deleted", []*corev1.ConfigMap{object("a"), object("b", owned("a")), object("c", owned("b"))},
+			store.DeleteOptions{}, "", "", ""},
+		{"orphans remain", []*corev1.ConfigMap{object("a"), object("b", owned("a"))},
+			store.DeleteOptions{Propagation: metav1.DeletePropagationOrphan}, "b", "", "b"},
+		{"a dependent with another owner remains", []*corev1.ConfigMap{object("a"), object("z"), object("b", owned("a", "z"))},
+			store.DeleteOptions{}, "b z", "", "b z"},
+		{"foreground deletion waits for dependents", []*corev1.ConfigMap{object("a"), object("b", owned("a"), finalizer)},
+			store.DeleteOptions{Propagation: metav1.DeletePropagationForeground}, "-a -b", "b", ""},
+		{"background deletion does not", []*corev1.ConfigMap{object("a"), object("b", owned("a"), finalizer)},
+			store.DeleteOptions{Propagation: metav1.DeletePropagationBackground}, "-b", "b", ""},
+		{"foreground deletion includes dependents of dependents",
+			[]*corev1.ConfigMap{object("a"), object("b", owned("a")), object("c", owned("b"), finalizer)},
+			store.DeleteOptions{Propagation: metav1.DeletePropagationForeground}, "-a -b -c", "c", ""},
 		{"a dry run deletes nothing", []*corev1.ConfigMap{object("a")}, store.DeleteOptions{DryRun: true}, "a", "", "a"},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
@@ -194,7 +203,8 @@ func TestNamespaces(t *testing.T) {
 	if _, err := g.Get(namespace); !apierrors.IsNotFound(err) {
 		t.Errorf("the namespace must be deleted after its content: %v", err)
 	}
-	if _, _, err := g.Delete(store.Key{Resource: store.Namespaces(), Name: "kube-system"}, store.DeleteOptions{}); !apierrors.IsForbidden(err) {
+	if _, _, err := g.Delete(store.Key{Resource: store.Namespaces(), Name: "kube-system"},
+		store.DeleteOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("deleting a default namespace: %v", err)
 	}
 }
@@ -212,7 +222,8 @@ func TestUpdate(t *testing.T) {
 		u.SetResourceVersion("")
 		if !raced {
 			raced = true
-			if err := store.Modify(g, "default", "a", func(c *corev1.ConfigMap) error { c.Data = map[string]string{"other": "write"}; return nil }); err != nil {
+			if err := store.Modify(g, "default", "a",
+				func(c *corev1.ConfigMap) error { c.Data = map[string]string{"other": "write"}; return nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -225,7 +236,8 @@ func TestUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := updated.Unstructured()
-	if data, _, _ := unstructured.NestedStringMap(got.Object, "data"); data["other"] != "write" || got.GetUID() != first.UID || !got.GetCreationTimestamp().Time.Equal(start) {
+	if data, _, _ := unstructured.NestedStringMap(got.Object, "data"); data["other"] != "write" || got.GetUID() != first.UID ||
+		!got.GetCreationTimestamp().Time.Equal(start) {
 		t.Errorf("a write was lost, or the identity changed: %v", got.Object)
 	}
 	for reason, change := range map[string]func(*unstructured.Unstructured){
@@ -285,7 +297,8 @@ func TestWatchWithSelector(t *testing.T) {
 	}
 	label := func(value string) {
 		t.Helper()
-		if err := store.Modify(g, "default", "a", func(c *corev1.ConfigMap) error { c.Labels = map[string]string{"x": value}; return nil }); err != nil {
+		if err := store.Modify(g, "default", "a",
+			func(c *corev1.ConfigMap) error { c.Labels = map[string]string{"x": value}; return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -43,7 +43,8 @@ func TestGroupSurvivesKill(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "journals")
 	g := open(t, directory, "uid")
 	put(t, g, object("a"), object("b", finalizer), object("c"), object("dependent", owned("a")))
-	if err := store.Modify(g, "default", "a", func(c *corev1.ConfigMap) error { c.Data = map[string]string{"k": "v"}; return nil }); err != nil {
+	if err := store.Modify(g, "default", "a",
+		func(c *corev1.ConfigMap) error { c.Data = map[string]string{"k": "v"}; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"b", "c"} {

@@ -16,7 +16,8 @@ import (
 )
 
 func filled(name string, bytes int) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{"x": strings.Repeat("x", bytes)}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Data: map[string]string{"x": strings.Repeat("x", bytes)}}
 }
 
 func codeOf(err error) int32 {

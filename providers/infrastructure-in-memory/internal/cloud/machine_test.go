@@ -97,7 +97,8 @@ func podsReady(t *testing.T, g *Group) map[string]string {
 }
 
 func node(name string) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: machines.NodeConditions(metav1.NewTime(start))}}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status: corev1.NodeStatus{Conditions: machines.NodeConditions(metav1.NewTime(start))}}
 }
 
 func TestMachineLosesPowerAndRecovers(t *testing.T) {
@@ -138,10 +139,12 @@ func TestMachineLosesPowerAndRecovers(t *testing.T) {
 		}
 	}
 	check("a Pod on a dead machine must remain", "Unknown", map[string]string{"a": "Terminating", "c": "False"})
-	if _, gone, err := g.Delete(store.Key{Resource: store.Pods(), Namespace: "default", Name: "c"}, store.DeleteOptions{}); err != nil || gone {
+	if _, gone, err := g.Delete(store.Key{Resource: store.Pods(), Namespace: "default", Name: "c"}, store.DeleteOptions{}); err != nil ||
+		gone {
 		t.Errorf("gone %v, %v", gone, err)
 	}
-	if _, gone, err := g.Delete(store.Key{Resource: store.Pods(), Namespace: "default", Name: "c"}, store.DeleteOptions{GracePeriod: &now}); err != nil || !gone {
+	if _, gone, err := g.Delete(store.Key{Resource: store.Pods(), Namespace: "default", Name: "c"},
+		store.DeleteOptions{GracePeriod: &now}); err != nil || !gone {
 		t.Errorf("forced deletion of a terminating Pod: gone %v, %v", gone, err)
 	}
 	set(faults.Faults{})
@@ -184,7 +187,8 @@ func TestNodeOfDeadMachine(t *testing.T) {
 		dead   bool
 	}{
 		{"a machine dies", made(func(*corev1.Node) {}), []faults.Faults{dead}, false, true},
-		{"a Node that only has the condition Ready", made(func(n *corev1.Node) { n.Status.Conditions = n.Status.Conditions[3:] }), []faults.Faults{dead}, false, true},
+		{"a Node that only has the condition Ready", made(func(n *corev1.Node) { n.Status.Conditions = n.Status.Conditions[3:] }),
+			[]faults.Faults{dead}, false, true},
 		{"it has power again", made(func(*corev1.Node) {}), []faults.Faults{dead, {}}, false, false},
 		{"its Node is restored by a new process that knows that it is dead", made(func(*corev1.Node) {}), []faults.Faults{dead}, true, true},
 		{"that one has power again, too", made(func(*corev1.Node) {}), []faults.Faults{dead, {}}, true, false},

@@ -68,7 +68,8 @@ func (w *world) restart(t *testing.T) {
 	if w.lab != nil {
 		testenv.Must(t, w.lab.Server.Close())
 	}
-	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1", Ports: w.ports, Claims: Claims(w.Client)}
+	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1", Ports: w.ports,
+		Claims: Claims(w.Client)}
 	c := &Controller{Clients: w.ForController(), lab: w.lab}
 	w.gone = c.gone
 	w.runner = c.declared().Runner(c.Clients)
@@ -95,14 +96,16 @@ func addressOf(obj *inmemoryv1.InMemoryCluster) string {
 func newCluster() *clusterv1.Cluster { return object.Builder{ClusterName: "test"}.Cluster() }
 
 func newInfra() *inmemoryv1.InMemoryCluster {
-	return object.ControlledBy(&inmemoryv1.InMemoryCluster{ObjectMeta: object.Builder{ClusterName: "test"}.Meta("InMemoryCluster", "infra")}, newCluster())
+	return object.ControlledBy(&inmemoryv1.InMemoryCluster{ObjectMeta: object.Builder{ClusterName: "test"}.Meta("InMemoryCluster",
+		"infra")}, newCluster())
 }
 
 func TestOpen(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra())
 	w.reconcile(t)
 	obj := w.read(t)
-	if !obj.Status.Ready || !condition.IsTrue(obj, clusterv1.ReadyCondition) || !slices.Contains(obj.Finalizers, inmemoryv1.ClusterFinalizer) || obj.Annotations[inmemoryv1.ListenerAnnotationName] != "default/test" {
+	if !obj.Status.Ready || !condition.IsTrue(obj, clusterv1.ReadyCondition) || !slices.Contains(obj.Finalizers,
+		inmemoryv1.ClusterFinalizer) || obj.Annotations[inmemoryv1.ListenerAnnotationName] != "default/test" {
 		t.Errorf("want it ready, with finalizer and listener: %+v %+v", obj.ObjectMeta, obj.Status)
 	}
 	if got := w.lab.Server.Addresses()[key]; got != addressOf(obj) {
@@ -126,7 +129,8 @@ func TestReplacementListensAtTheClusterEndpoint(t *testing.T) {
 	w.reconcile(t)
 	cluster := newCluster()
 	testenv.Must(t, w.Get(t.Context(), key, cluster))
-	cluster.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: first.Spec.ControlPlaneEndpoint.Host, Port: int32(first.Spec.ControlPlaneEndpoint.Port)}
+	cluster.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: first.Spec.ControlPlaneEndpoint.Host,
+		Port: int32(first.Spec.ControlPlaneEndpoint.Port)}
 	testenv.Must(t, w.Update(t.Context(), cluster))
 	second := newInfra()
 	second.UID = "another"
@@ -147,7 +151,8 @@ func TestFaults(t *testing.T) {
 		want         faults.Faults
 		fails        bool
 	}{
-		{"slow and unreliable", `{"latency": "1s", "errorRate": 0.5}`, faults.Faults{Latency: metav1.Duration{Duration: time.Second}, ErrorRate: 0.5}, false},
+		{"slow and unreliable", `{"latency": "1s", "errorRate": 0.5}`,
+			faults.Faults{Latency: metav1.Duration{Duration: time.Second}, ErrorRate: 0.5}, false},
 		{"faults that are removed are repaired", `{"unresponsive": true}`, faults.Faults{Unresponsive: true}, false},
 		{"invalid faults change nothing", `{"unresponsive": "a bit"}`, faults.Faults{Unresponsive: true}, true},
 		{"a dead machine", `{"deadMachines": ["m"]}`, faults.Faults{DeadMachines: []string{"m"}}, false},
@@ -195,7 +200,8 @@ func TestTenantsCannotChooseEndpoints(t *testing.T) {
 			}
 			obj := w.read(t)
 			ready := condition.Get(obj, clusterv1.ReadyCondition)
-			if obj.Status.Ready || ready == nil || ready.Reason != inmemoryv1.EndpointFailedReason || !strings.Contains(ready.Message, test.message) {
+			if obj.Status.Ready || ready == nil || ready.Reason != inmemoryv1.EndpointFailedReason || !strings.Contains(ready.Message,
+				test.message) {
 				t.Errorf("Ready does not contain the reason: %+v", ready)
 			}
 			if len(w.lab.Server.Addresses()) != 0 {
@@ -257,7 +263,8 @@ func TestPortsOfOthersAfterRestart(t *testing.T) {
 				t.Fatalf("%s: the port was opened", c.reason)
 			}
 			testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(evil), evil))
-			if ready := condition.Get(evil, clusterv1.ReadyCondition); ready == nil || strings.Contains(ready.Message+err.Error(), key.Namespace+"/") {
+			if ready := condition.Get(evil, clusterv1.ReadyCondition); ready == nil || strings.Contains(ready.Message+err.Error(),
+				key.Namespace+"/") {
 				t.Errorf("%s: Ready = %v and err = %v, want both to have the reason, without the owner of the port", c.reason, ready, err)
 			}
 			w.reconcile(t)

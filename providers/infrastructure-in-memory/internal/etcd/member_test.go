@@ -280,7 +280,8 @@ func TestLeadership(t *testing.T) {
 			}
 		}
 		if got != step.leader || only(t, g).Term != before+step.terms {
-			t.Errorf("%s: leader %q in term %d, %d before; want %q, and the term to increase by %d", step.reason, got, only(t, g).Term, before, step.leader, step.terms)
+			t.Errorf("%s: leader %q in term %d, %d before; want %q, and the term to increase by %d", step.reason, got, only(t, g).Term, before,
+				step.leader, step.terms)
 		}
 	}
 }

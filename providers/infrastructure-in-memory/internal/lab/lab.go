@@ -64,7 +64,9 @@ type Lab struct {
 
 // Open ensures that the workload cluster exists and listens at spec.controlPlaneEndpoint. It chooses and sets what is
 // empty there.
-func (l *Lab) Open(ctx context.Context, c *inmemoryv1.InMemoryCluster, cluster types.NamespacedName) (*cloud.Group, *apiserver.Endpoint, error) {
+func (l *Lab) Open(
+	ctx context.Context, c *inmemoryv1.InMemoryCluster, cluster types.NamespacedName,
+) (*cloud.Group, *apiserver.Endpoint, error) {
 	endpoint, open := l.Server.Endpoint(cluster)
 	if err := l.accept(c); err != nil {
 		return nil, nil, fmt.Errorf("open the API server of %s: %w", cluster, err)
@@ -77,7 +79,8 @@ func (l *Lab) Open(ctx context.Context, c *inmemoryv1.InMemoryCluster, cluster t
 		}
 	}
 	if port := c.Spec.ControlPlaneEndpoint.Port; taken[port] {
-		return nil, nil, fmt.Errorf("open the API server of %s: port %d in spec.controlPlaneEndpoint is in use by another InMemoryCluster", cluster, port)
+		return nil, nil, fmt.Errorf("open the API server of %s: port %d in spec.controlPlaneEndpoint is in use by another InMemoryCluster",
+			cluster, port)
 	}
 	group, err := l.Cloud.EnsureGroup(cluster, c.UID)
 	if err != nil {
@@ -96,7 +99,8 @@ func (l *Lab) Open(ctx context.Context, c *inmemoryv1.InMemoryCluster, cluster t
 		}
 	}
 	if port := c.Spec.ControlPlaneEndpoint.Port; port != 0 && port != endpoint.Port() {
-		return nil, nil, fmt.Errorf("%w: port %d: the API server of %s already listens on port %d", ErrInvalidEndpoint, port, cluster, endpoint.Port())
+		return nil, nil, fmt.Errorf("%w: port %d: the API server of %s already listens on port %d", ErrInvalidEndpoint, port, cluster,
+			endpoint.Port())
 	}
 	c.Spec.ControlPlaneEndpoint.Host, c.Spec.ControlPlaneEndpoint.Port = l.Host, endpoint.Port()
 	return group, endpoint, nil
@@ -114,7 +118,8 @@ func (l *Lab) Inherit(c *inmemoryv1.InMemoryCluster, cluster *clusterv1.Cluster)
 func (l *Lab) accept(c *inmemoryv1.InMemoryCluster) error {
 	host, port := c.Spec.ControlPlaneEndpoint.Host, c.Spec.ControlPlaneEndpoint.Port
 	if host != "" && host != l.Host {
-		return fmt.Errorf("%w: host %q: API servers only listen on %s. One that was opened on another host, by another manager or before its address changed, is no longer reachable", ErrInvalidEndpoint, host, l.Host)
+		return fmt.Errorf("%w: host %q: API servers only listen on %s. One that was opened on another host, by another manager or before "+
+			"its address changed, is no longer reachable", ErrInvalidEndpoint, host, l.Host)
 	}
 	if ports := l.ports(); port != 0 && !ports.contains(port) {
 		return fmt.Errorf("%w: port %d: API servers only listen on ports %s, leave it empty to get one", ErrInvalidEndpoint, port, ports)
@@ -148,7 +153,8 @@ func (l *Lab) listen(c *inmemoryv1.InMemoryCluster, group *cloud.Group, taken ma
 	if port := c.Spec.ControlPlaneEndpoint.Port; port != 0 {
 		endpoint, err := l.Server.Open(group, l.Host, port)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("%w: InMemoryCluster %s/%s has this port in spec.controlPlaneEndpoint, stop the program that listens there", err, c.Namespace, c.Name)
+			return nil, fmt.Errorf("%w: InMemoryCluster %s/%s has this port in spec.controlPlaneEndpoint, stop the program that listens there",
+				err, c.Namespace, c.Name)
 		}
 		return endpoint, err
 	}

@@ -57,8 +57,10 @@ func apiService(s *scope) *corev1.Service {
 			Namespace: metav1.NamespaceDefault, Name: "kubernetes", Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
 		},
 		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeClusterIP, SessionAffinity: corev1.ServiceAffinityNone, ClusterIP: "10.96.0.1", ClusterIPs: []string{"10.96.0.1"},
-			Ports: []corev1.ServicePort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: 443, TargetPort: intstr.FromInt32(s.cluster.Spec.ControlPlaneEndpoint.Port)}},
+			Type: corev1.ServiceTypeClusterIP, SessionAffinity: corev1.ServiceAffinityNone, ClusterIP: "10.96.0.1",
+			ClusterIPs: []string{"10.96.0.1"},
+			Ports: []corev1.ServicePort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: 443,
+				TargetPort: intstr.FromInt32(s.cluster.Spec.ControlPlaneEndpoint.Port)}},
 		},
 	}
 }
@@ -68,7 +70,8 @@ func system(name string) metav1.ObjectMeta {
 }
 
 func kubeadmConfig(s *scope, version string) *corev1.ConfigMap {
-	config := fmt.Sprintf("apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nclusterName: %s\ncontrolPlaneEndpoint: %s\nkubernetesVersion: %s\n",
+	config := fmt.Sprintf("apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nclusterName: %s\ncontrolPlaneEndpoint: %s\n"+
+		"kubernetesVersion: %s\n",
 		s.cluster.Name, s.cluster.Spec.ControlPlaneEndpoint.String(), version)
 	if s.externalEtcd {
 		// The endpoints are unknown after a restart without journals. JSON is YAML, too.
@@ -115,5 +118,6 @@ func newDNS() *appsv1.Deployment {
 	template.Spec.Volumes = []corev1.Volume{{Name: "config-volume", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: "coredns"}, Items: []corev1.KeyToPath{{Key: "Corefile", Path: "Corefile"}},
 	}}}}
-	return &appsv1.Deployment{ObjectMeta: system("coredns"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), Selector: selector, Template: template}}
+	return &appsv1.Deployment{ObjectMeta: system("coredns"),
+		Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), Selector: selector, Template: template}}
 }

@@ -23,7 +23,8 @@ const etcdFiles = `  - {path: /etc/kubernetes/pki/etcd/ca.crt, content: x}
 
 // externalInit is bootstrap data of kubeadm init with external etcd.
 func (k *kubeadmWorld) externalInit() string {
-	return strings.Replace(k.initData(), "kind: ClusterConfiguration\n", "kind: ClusterConfiguration\n      etcd: {external: {endpoints: [\"https://etcd.example:2379\"]}}\n", 1)
+	return strings.Replace(k.initData(), "kind: ClusterConfiguration\n",
+		"kind: ClusterConfiguration\n      etcd: {external: {endpoints: [\"https://etcd.example:2379\"]}}\n", 1)
 }
 
 // hasEtcd reports whether a machine has an etcd Pod or member.

@@ -23,7 +23,8 @@ const (
 func (c *Controller) kubeadmFails(s *scope, t clusterv1.ConditionType, why error) (step.Result, error) {
 	before := condition.Get(s.obj, t)
 	if before != nil && before.Reason == inmemoryv1.KubeadmFailedReason && c.Clock.Since(before.LastTransitionTime.Time) >= kubeadmTimeout {
-		return step.Stop().WithConditions(condition.False(t, clusterv1.ConditionSeverityError, inmemoryv1.KubeadmFailedReason, "kubeadm gave up: %v", why)), nil
+		return step.Stop().WithConditions(condition.False(t, clusterv1.ConditionSeverityError, inmemoryv1.KubeadmFailedReason,
+			"kubeadm gave up: %v", why)), nil
 	}
 	return step.WaitAtMost(kubeadmRetry, "kubeadm to succeed").WithConditions(
 		condition.False(t, clusterv1.ConditionSeverityWarning, inmemoryv1.KubeadmFailedReason, "kubeadm fails: %v", why)), nil

@@ -69,11 +69,13 @@ func cloudConfig(path, content, ca string) string {
 
 func (k *kubeadmWorld) initData() string {
 	return cloudConfig("/run/kubeadm/kubeadm.yaml",
-		"---\napiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\n---\napiVersion: kubeadm.k8s.io/v1beta3\nkind: InitConfiguration\n", k.cert)
+		"---\napiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\n---\napiVersion: kubeadm.k8s.io/v1beta3\n"+
+			"kind: InitConfiguration\n", k.cert)
 }
 
 func (k *kubeadmWorld) joinData(token, hash string, controlPlane bool) string {
-	text := fmt.Sprintf("---\napiVersion: kubeadm.k8s.io/v1beta3\nkind: JoinConfiguration\ndiscovery:\n  bootstrapToken:\n    token: %q\n    caCertHashes: [%q]\n", token, hash)
+	text := fmt.Sprintf("---\napiVersion: kubeadm.k8s.io/v1beta3\nkind: JoinConfiguration\ndiscovery:\n  bootstrapToken:\n"+
+		"    token: %q\n    caCertHashes: [%q]\n", token, hash)
 	ca := ""
 	if controlPlane {
 		text, ca = text+"controlPlane: {}\n", k.cert
@@ -136,7 +138,8 @@ func TestJoinFails(t *testing.T) {
 		message string
 		cure    func(*testing.T, *kubeadmWorld) // nil if a retry cannot succeed
 	}{
-		{"the token does not exist", nil, func(*testing.T, *kubeadmWorld) {}, "not found in the cluster", func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }},
+		{"the token does not exist", nil, func(*testing.T, *kubeadmWorld) {}, "not found in the cluster",
+			func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }},
 		{"the token has expired", nil, func(t *testing.T, k *kubeadmWorld) {
 			k.token(t, func(d map[string][]byte) { d["expiration"] = []byte(now.Format(time.RFC3339)) })
 		}, "expired", func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }},
@@ -162,7 +165,8 @@ func TestJoinFails(t *testing.T) {
 				Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}})
 			must(t, err)
 		}, "already exists", func(t *testing.T, k *kubeadmWorld) { must(t, store.Remove[corev1.Node](k.group(t), "", "w1")) }},
-		{"a worker with data for init", func(k *kubeadmWorld) string { return k.initData() }, func(*testing.T, *kubeadmWorld) {}, "another role", nil},
+		{"a worker with data for init", func(k *kubeadmWorld) string { return k.initData() }, func(*testing.T, *kubeadmWorld) {},
+			"another role", nil},
 		{"no CA hashes", func(k *kubeadmWorld) string {
 			return strings.Replace(k.joinData(goodToken, "", false), `["`+`"]`, "[]", 1)
 		}, func(t *testing.T, k *kubeadmWorld) { k.token(t, as) }, "caCertHashes can be unsafe", nil},
@@ -182,7 +186,8 @@ func TestJoinFails(t *testing.T) {
 				t.Errorf("kubeadm retries after %s", again)
 			}
 			failed := k.condition(t, "w1", inmemoryv1.NodeProvisionedCondition)
-			if failed.Reason != inmemoryv1.KubeadmFailedReason || failed.Severity != clusterv1.ConditionSeverityWarning || !strings.Contains(failed.Message, tt.message) {
+			if failed.Reason != inmemoryv1.KubeadmFailedReason || failed.Severity != clusterv1.ConditionSeverityWarning ||
+				!strings.Contains(failed.Message, tt.message) {
 				t.Fatalf("NodeProvisioned is %+v, want a message with %q", failed, tt.message)
 			}
 			if strings.Contains(failed.Message, "0123456789abcdef") {
@@ -240,7 +245,8 @@ func TestControlPlanesJoinAndInit(t *testing.T) {
 			certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
 			must(t, err)
 			connection, err := tls.Dial("tcp", k.lab.Server.Addresses()[key], &tls.Config{
-				ServerName: name, MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, Certificates: []tls.Certificate{certificate}, // Verified below.
+				// Verified below.
+				ServerName: name, MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, Certificates: []tls.Certificate{certificate},
 			})
 			if err != nil {
 				t.Fatalf("%s: %s: %v", algorithm, name, err)
@@ -305,7 +311,8 @@ func TestEmptyBootstrapData(t *testing.T) {
 
 // TestMachinesWhoseStatusIsLostAreRestored simulates a move to another management cluster, which loses status.
 func TestMachinesWhoseStatusIsLostAreRestored(t *testing.T) {
-	waits := condition.False(inmemoryv1.VMProvisionedCondition, clusterv1.ConditionSeverityInfo, inmemoryv1.WaitingForClusterInfrastructureReason, "")
+	waits := condition.False(inmemoryv1.VMProvisionedCondition, clusterv1.ConditionSeverityInfo,
+		inmemoryv1.WaitingForClusterInfrastructureReason, "")
 	for reason, conditions := range map[string]clusterv1.Conditions{
 		"the status is empty":                          nil,
 		"the first status says that the machine waits": {waits},

@@ -30,13 +30,15 @@ import (
 const starts = "False Info " + inmemoryv1.WaitingForStartupTimeoutReason
 
 func stage(seconds int, jitter string) inmemoryv1.CommonProvisioningSettings {
-	return inmemoryv1.CommonProvisioningSettings{StartupDuration: metav1.Duration{Duration: time.Duration(seconds) * time.Second}, StartupJitter: jitter}
+	return inmemoryv1.CommonProvisioningSettings{StartupDuration: metav1.Duration{Duration: time.Duration(seconds) * time.Second},
+		StartupJitter: jitter}
 }
 
 func slow(objects []client.Object) []client.Object {
 	objects[1].(*inmemoryv1.InMemoryMachine).Spec.Behaviour = &inmemoryv1.InMemoryMachineBehaviour{
 		VM: &inmemoryv1.InMemoryVMBehaviour{Provisioning: stage(30, "0.2")}, Node: &inmemoryv1.InMemoryNodeBehaviour{Provisioning: stage(10, "")},
-		Etcd: &inmemoryv1.InMemoryEtcdBehaviour{Provisioning: stage(10, "")}, APIServer: &inmemoryv1.InMemoryAPIServerBehaviour{Provisioning: stage(25, "")},
+		Etcd:      &inmemoryv1.InMemoryEtcdBehaviour{Provisioning: stage(10, "")},
+		APIServer: &inmemoryv1.InMemoryAPIServerBehaviour{Provisioning: stage(25, "")},
 	}
 	return objects
 }
@@ -82,7 +84,8 @@ func TestDeadWithoutNode(t *testing.T) {
 	infra.Annotations = map[string]string{inmemoryv1.FaultsAnnotation: `{"deadMachines": ["m"]}`}
 	w := newWorld(t, append(newMachine("m", false), newCluster(), infra)...)
 	w.reconcile(t, "m")
-	if diff := cmp.Diff(map[clusterv1.ConditionType]string{"Ready": starts, "VMProvisioned": "True", "NodeProvisioned": starts}, states(w.read(t, "m"))); diff != "" {
+	if diff := cmp.Diff(map[clusterv1.ConditionType]string{"Ready": starts, "VMProvisioned": "True", "NodeProvisioned": starts},
+		states(w.read(t, "m"))); diff != "" {
 		t.Errorf("without power, -want +got:\n%s", diff)
 	}
 	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(infra), infra))
@@ -212,7 +215,8 @@ func TestRestartWithDisk(t *testing.T) {
 		w.reconcile(t, name)
 	}
 	group, _ := w.lab.Cloud.Group(key)
-	if _, err := store.Ensure(group, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "made-by-a-user"}}); err != nil {
+	if _, err := store.Ensure(group,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "made-by-a-user"}}); err != nil {
 		t.Fatal(err)
 	}
 	removeMember(t, group, "cp2")
@@ -318,8 +322,9 @@ func TestStartupOf(t *testing.T) {
 		{"words", "a bit", time.Second, true},
 	} {
 		obj := newMachine("m", false)[1].(*inmemoryv1.InMemoryMachine)
-		obj.Spec.Behaviour = &inmemoryv1.InMemoryMachineBehaviour{VM: &inmemoryv1.InMemoryVMBehaviour{Provisioning: inmemoryv1.CommonProvisioningSettings{
-			StartupDuration: metav1.Duration{Duration: test.duration}, StartupJitter: test.jitter}}}
+		obj.Spec.Behaviour = &inmemoryv1.InMemoryMachineBehaviour{VM: &inmemoryv1.InMemoryVMBehaviour{
+			Provisioning: inmemoryv1.CommonProvisioningSettings{
+				StartupDuration: metav1.Duration{Duration: test.duration}, StartupJitter: test.jitter}}}
 		delay, err := startupOf(obj, "vm")
 		if (err != nil) != test.fails || delay < 0 || err == nil && delay < time.Second {
 			t.Errorf("%s: %s, %v", test.reason, delay, err)

@@ -45,7 +45,8 @@ func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 		return c.kubeadmFails(s, inmemoryv1.NodeProvisionedCondition, err)
 	}
 	since := metav1.NewTime(c.Clock.Now())
-	if provisioned := condition.Get(s.obj, inmemoryv1.NodeProvisionedCondition); provisioned != nil && provisioned.Status == corev1.ConditionTrue {
+	if provisioned := condition.Get(s.obj, inmemoryv1.NodeProvisionedCondition); provisioned != nil &&
+		provisioned.Status == corev1.ConditionTrue {
 		since = provisioned.LastTransitionTime // It was running before a restart of this process.
 	}
 	if _, err := store.Ensure(s.group, newNode(s, since)); err != nil {

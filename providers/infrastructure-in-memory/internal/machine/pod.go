@@ -22,12 +22,14 @@ func newPod(s *scope, component string) *corev1.Pod {
 			NodeName: s.obj.Name,
 			// kubectl requires it.
 			SecurityContext: &corev1.PodSecurityContext{},
-			Containers:      []corev1.Container{{Name: component, Image: "registry.k8s.io/" + component + ":" + ptr.Deref(s.machine.Spec.Version, "")}},
+			Containers: []corev1.Container{{Name: component,
+				Image: "registry.k8s.io/" + component + ":" + ptr.Deref(s.machine.Spec.Version, "")}},
 		},
 		Status: corev1.PodStatus{
-			Phase:             corev1.PodRunning,
-			Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
-			ContainerStatuses: []corev1.ContainerStatus{{Name: component, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}},
+			Phase:      corev1.PodRunning,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: component, Ready: true,
+				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}},
 		},
 	}
 }

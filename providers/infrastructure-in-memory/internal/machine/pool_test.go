@@ -23,7 +23,8 @@ func TestMachineOfPool(t *testing.T) {
 	objects := newMachine("m", false)
 	owner, obj := objects[0].(*clusterv1.Machine), objects[1].(*inmemoryv1.InMemoryMachine)
 	owner.Spec.Bootstrap.DataSecretName = nil
-	owner.OwnerReferences = []metav1.OwnerReference{ownership.Reference(pool, clusterv1.GroupVersion.WithKind(clusterv1.MachinePoolKind), true)}
+	owner.OwnerReferences = []metav1.OwnerReference{ownership.Reference(pool, clusterv1.GroupVersion.WithKind(clusterv1.MachinePoolKind),
+		true)}
 	obj.Labels[clusterv1.MachinePoolNameLabel] = "p"
 	obj.Spec.FailureDomain = "a"
 	w := newWorld(t, append(objects, pool, newCluster(), newInfra())...)

@@ -27,7 +27,8 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error)
 		return step.Wait("the bootstrap data of Machine " + s.machine.Name).Because(inmemoryv1.WaitingForBootstrapDataReason), nil
 	}
 	infrastructure := &inmemoryv1.InMemoryCluster{}
-	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}, infrastructure); err != nil {
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name},
+		infrastructure); err != nil {
 		return step.Done(), fmt.Errorf("reading InMemoryCluster %s: %w", s.cluster.Spec.InfrastructureRef.Name, err)
 	}
 	if !infrastructure.DeletionTimestamp.IsZero() {

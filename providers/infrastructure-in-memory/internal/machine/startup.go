@@ -38,13 +38,15 @@ func (c *Controller) remaining(s *scope, stage string, t, after clusterv1.Condit
 func startupOf(obj *inmemoryv1.InMemoryMachine, stage string) (time.Duration, error) {
 	settings := settingsOf(obj.Spec.Behaviour, stage)
 	if settings.StartupDuration.Duration < 0 {
-		return 0, step.Terminal(fmt.Errorf("spec.behaviour.%s.provisioning.startupDuration is %s: it must not be negative", stage, settings.StartupDuration.Duration))
+		return 0, step.Terminal(fmt.Errorf("spec.behaviour.%s.provisioning.startupDuration is %s: it must not be negative", stage,
+			settings.StartupDuration.Duration))
 	}
 	startup := machines.Startup{Duration: settings.StartupDuration.Duration}
 	if settings.StartupJitter != "" {
 		jitter, err := strconv.ParseFloat(settings.StartupJitter, 64)
 		if err != nil || !(jitter >= 0) || math.IsInf(jitter, 0) {
-			return 0, step.Terminal(fmt.Errorf("spec.behaviour.%s.provisioning.startupJitter is %q: it must be a non-negative number such as 0.2", stage, settings.StartupJitter))
+			return 0, step.Terminal(fmt.Errorf("spec.behaviour.%s.provisioning.startupJitter is %q: it must be a non-negative number such as "+
+				"0.2", stage, settings.StartupJitter))
 		}
 		startup.Jitter = jitter
 	}

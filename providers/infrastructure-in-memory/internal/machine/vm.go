@@ -63,7 +63,8 @@ func (c *Controller) machine(ctx context.Context, s *scope) (machines.Machine, e
 	if spec.Startup, err = startupOf(s.obj, "vm"); err != nil {
 		return machines.Machine{}, err
 	}
-	if starting := condition.Get(s.obj, inmemoryv1.VMProvisionedCondition); starting != nil && starting.Reason == inmemoryv1.WaitingForStartupTimeoutReason {
+	if starting := condition.Get(s.obj, inmemoryv1.VMProvisionedCondition); starting != nil &&
+		starting.Reason == inmemoryv1.WaitingForStartupTimeoutReason {
 		spec.Created = starting.LastTransitionTime.Time // A restart of this process does not restart the machine.
 	}
 	return s.group.EnsureMachine(spec)

@@ -38,7 +38,8 @@ func Register(mgr ctrl.Manager) error {
 		webhooks.Register(mgr, &inmemoryv1.InMemoryMachine{}, nil, webhooks.Check(kind("InMemoryMachine"), checkMachine)),
 		webhooks.Register(mgr, &inmemoryv1.InMemoryMachineTemplate{}, capacity{}, webhooks.Check(kind("InMemoryMachineTemplate"), checkTemplate)),
 		webhooks.Register(mgr, &inmemoryv1.InMemoryMachinePool{}, nil, webhooks.Check(kind("InMemoryMachinePool"), checkPool)),
-		webhooks.Register(mgr, &inmemoryv1.InMemoryMachinePoolTemplate{}, nil, webhooks.Check(kind("InMemoryMachinePoolTemplate"), checkPoolTemplate)),
+		webhooks.Register(mgr, &inmemoryv1.InMemoryMachinePoolTemplate{}, nil,
+			webhooks.Check(kind("InMemoryMachinePoolTemplate"), checkPoolTemplate)),
 	)
 }
 
@@ -100,7 +101,8 @@ func validate(b *inmemoryv1.InMemoryMachineBehaviour, path *field.Path) field.Er
 		if s.StartupDuration.Duration < 0 {
 			all = append(all, field.Invalid(at.Child("startupDuration"), s.StartupDuration.Duration.String(), "must not be negative"))
 		}
-		if jitter, err := strconv.ParseFloat(s.StartupJitter, 64); s.StartupJitter != "" && (err != nil || !(jitter >= 0 && jitter <= math.MaxFloat64)) {
+		if jitter, err := strconv.ParseFloat(s.StartupJitter, 64); s.StartupJitter != "" && (err != nil ||
+			!(jitter >= 0 && jitter <= math.MaxFloat64)) {
 			all = append(all, field.Invalid(at.Child("startupJitter"), s.StartupJitter, "must be a non-negative number such as 0.2"))
 		}
 	}

@@ -43,7 +43,8 @@ func TestValidate(t *testing.T) {
 			reason: "every stage is validated",
 			behaviour: &inmemoryv1.InMemoryMachineBehaviour{
 				VM: &inmemoryv1.InMemoryVMBehaviour{Provisioning: stage(-1, "")}, Node: &inmemoryv1.InMemoryNodeBehaviour{Provisioning: stage(-1, "")},
-				APIServer: &inmemoryv1.InMemoryAPIServerBehaviour{Provisioning: stage(-1, "x")}, Etcd: &inmemoryv1.InMemoryEtcdBehaviour{Provisioning: stage(0, "x")},
+				APIServer: &inmemoryv1.InMemoryAPIServerBehaviour{Provisioning: stage(-1, "x")},
+				Etcd:      &inmemoryv1.InMemoryEtcdBehaviour{Provisioning: stage(0, "x")},
 			},
 			want: []string{"b.vm.provisioning.startupDuration", "b.node.provisioning.startupDuration", "b.apiServer.provisioning.startupDuration",
 				"b.apiServer.provisioning.startupJitter", "b.etcd.provisioning.startupJitter"},
@@ -66,9 +67,11 @@ func TestErrorHasKindAndField(t *testing.T) {
 	if _, err := v.ValidateUpdate(t.Context(), nil, m); err != nil {
 		t.Errorf("a machine without behaviour is valid: %v", err)
 	}
-	m.Spec.Behaviour = &inmemoryv1.InMemoryMachineBehaviour{VM: &inmemoryv1.InMemoryVMBehaviour{Provisioning: inmemoryv1.CommonProvisioningSettings{StartupJitter: "x"}}}
+	m.Spec.Behaviour = &inmemoryv1.InMemoryMachineBehaviour{VM: &inmemoryv1.InMemoryVMBehaviour{
+		Provisioning: inmemoryv1.CommonProvisioningSettings{StartupJitter: "x"}}}
 	_, err := v.ValidateCreate(t.Context(), m)
-	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), `InMemoryMachine.infrastructure.cluster.x-k8s.io "m"`) || !strings.Contains(err.Error(), "spec.behaviour.vm.provisioning.startupJitter") {
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), `InMemoryMachine.infrastructure.cluster.x-k8s.io "m"`) ||
+		!strings.Contains(err.Error(), "spec.behaviour.vm.provisioning.startupJitter") {
 		t.Errorf("err = %v, want Invalid with kind and field", err)
 	}
 }
@@ -78,7 +81,8 @@ func TestValidateCluster(t *testing.T) {
 		return inmemoryv1.InMemoryCluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{inmemoryv1.FaultsAnnotation: text}}}
 	}
 	hosted := func(version string) inmemoryv1.InMemoryCluster {
-		return inmemoryv1.InMemoryCluster{Spec: inmemoryv1.InMemoryClusterSpec{HostedControlPlane: &inmemoryv1.HostedControlPlane{Version: version}}}
+		return inmemoryv1.InMemoryCluster{Spec: inmemoryv1.InMemoryClusterSpec{HostedControlPlane: &inmemoryv1.HostedControlPlane{
+			Version: version}}}
 	}
 	domains := func(names ...string) inmemoryv1.InMemoryCluster {
 		c := inmemoryv1.InMemoryCluster{Spec: inmemoryv1.InMemoryClusterSpec{FailureDomains: clusterv1.FailureDomains{}}}
@@ -122,7 +126,8 @@ func TestCapacity(t *testing.T) {
 		set, want corev1.ResourceList
 	}{
 		{"it is that of all machines", nil, machines.Capacity()},
-		{"a capacity that is set is kept", corev1.ResourceList{"cpu": resource.MustParse("64")}, corev1.ResourceList{"cpu": resource.MustParse("64")}},
+		{"a capacity that is set is kept", corev1.ResourceList{"cpu": resource.MustParse("64")},
+			corev1.ResourceList{"cpu": resource.MustParse("64")}},
 	} {
 		template := &inmemoryv1.InMemoryMachineTemplate{Status: inmemoryv1.InMemoryMachineTemplateStatus{Capacity: test.set}}
 		if err := (capacity{}).Default(t.Context(), template); err != nil {

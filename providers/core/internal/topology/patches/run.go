@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"maps"
 
-	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
-
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/providers/internal/gotemplate"
 )
 

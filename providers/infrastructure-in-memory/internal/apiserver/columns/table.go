@@ -1,7 +1,8 @@
-package apiserver
+package columns
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
-// tables prints objects as rows for "kubectl get".
-type tables struct {
+// Tables prints objects as rows for "kubectl get".
+type Tables struct {
 	clock    clock.PassiveClock
 	byKind   map[schema.GroupVersionKind]table
 	fallback table
@@ -55,8 +56,9 @@ func printer[T any](columns []metav1.TableColumnDefinition, row func(*T, time.Ti
 	}}
 }
 
-func newTables(c clock.PassiveClock) *tables {
-	return &tables{
+// New returns the tables of all kinds.
+func New(c clock.PassiveClock) *Tables {
+	return &Tables{
 		clock:  c,
 		byKind: printers(),
 		fallback: printer(columns("Name", "Age"), func(o *metav1.PartialObjectMetadata, now time.Time) []any {
@@ -65,27 +67,29 @@ func newTables(c clock.PassiveClock) *tables {
 	}
 }
 
-func (t *tables) of(r *resource) table {
-	if found, ok := t.byKind[r.gvk]; ok {
+func (t *Tables) of(kind schema.GroupVersionKind) table {
+	if found, ok := t.byKind[kind]; ok {
 		return found
 	}
 	return t.fallback
 }
 
-// encode returns a table of objects. include is None, Metadata (the default) or Object.
-func (t *tables) encode(r *resource, stored []*store.Object, meta metav1.ListMeta, include string, withColumns bool) ([]byte, error) {
-	kind := t.of(r)
+// Encode returns a table of objects. include is None, Metadata (the default) or Object.
+func (t *Tables) Encode(
+	kind schema.GroupVersionKind, stored []*store.Object, meta metav1.ListMeta, include string, withColumns bool,
+) ([]byte, error) {
+	as := t.of(kind)
 	result := metav1.Table{
 		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: metav1.SchemeGroupVersion.String()},
 		ListMeta: meta,
 		Rows:     make([]metav1.TableRow, 0, len(stored)),
 	}
 	if withColumns {
-		result.ColumnDefinitions = kind.columns
+		result.ColumnDefinitions = as.columns
 	}
 	now := t.clock.Now()
 	for _, s := range stored {
-		cells, err := kind.row(s, now)
+		cells, err := as.row(s, now)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +99,7 @@ func (t *tables) encode(r *resource, stored []*store.Object, meta metav1.ListMet
 		case string(metav1.IncludeObject):
 			row.Object = runtime.RawExtension{Raw: s.Raw()}
 		default:
-			if row.Object.Raw, err = metadataOf(s); err != nil {
+			if row.Object.Raw, err = Metadata(s); err != nil {
 				return nil, err
 			}
 		}
@@ -104,11 +108,11 @@ func (t *tables) encode(r *resource, stored []*store.Object, meta metav1.ListMet
 	return json.Marshal(result)
 }
 
-// bookmark returns a table without rows, for a bookmark.
-func (t *tables) bookmark(r *resource, metadata map[string]any) ([]byte, error) {
+// Bookmark returns a table without rows, for a bookmark.
+func (t *Tables) Bookmark(kind schema.GroupVersionKind, metadata map[string]any) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"kind": "Table", "apiVersion": metav1.SchemeGroupVersion.String(), "metadata": metadata,
-		"columnDefinitions": t.of(r).columns, "rows": []any{},
+		"columnDefinitions": t.of(kind).columns, "rows": []any{},
 	})
 }
 
@@ -128,4 +132,15 @@ func orNone(s string) string {
 		return "<none>"
 	}
 	return s
+}
+
+// Metadata returns an object as PartialObjectMetadata, encoded as JSON.
+func Metadata(stored *store.Object) ([]byte, error) {
+	var parts struct {
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	if err := json.Unmarshal(stored.Raw(), &parts); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", stored.Key, err)
+	}
+	return fmt.Appendf(nil, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":%s}`, parts.Metadata), nil
 }

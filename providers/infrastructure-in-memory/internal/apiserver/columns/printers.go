@@ -1,4 +1,4 @@
-package apiserver
+package columns
 
 import (
 	"fmt"
@@ -25,28 +25,36 @@ func printers() map[schema.GroupVersionKind]table {
 	core, apps := corev1.SchemeGroupVersion.WithKind, appsv1.SchemeGroupVersion.WithKind
 	rbac := rbacv1.SchemeGroupVersion.WithKind
 	return map[schema.GroupVersionKind]table{
-		core("Node"):                  printer(columns("Name", "Status", "Roles", "Age", "Version", "+Internal-IP", "+External-IP", "+OS-Image", "+Kernel-Version", "+Container-Runtime"), nodeRow),
-		core("Pod"):                   printer(columns("Name", "Ready", "Status", "Restarts", "Age", "+IP", "+Node", "+Nominated Node", "+Readiness Gates"), podRow),
-		core("Namespace"):             printer(columns("Name", "Status", "Age"), namespaceRow),
-		core("ConfigMap"):             printer(columns("Name", "Data", "Age"), configMapRow),
-		core("Secret"):                printer(columns("Name", "Type", "Data", "Age"), secretRow),
-		core("Service"):               printer(columns("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "+Selector"), serviceRow),
-		core("Endpoints"):             printer(columns("Name", "Endpoints", "Age"), endpointsRow),
-		core("ServiceAccount"):        printer(columns("Name", "Age"), serviceAccountRow),
-		core("Event"):                 printer(columns("Last Seen", "Type", "Reason", "Object", "+Source", "Message", "+Name"), eventRow),
-		core("PersistentVolume"):      printer(columns("Name", "Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim", "StorageClass", "Age"), volumeRow),
+		core("Node"): printer(columns("Name", "Status", "Roles", "Age", "Version", "+Internal-IP", "+External-IP",
+			"+OS-Image", "+Kernel-Version", "+Container-Runtime"), nodeRow),
+		core("Pod"): printer(columns("Name", "Ready", "Status", "Restarts", "Age", "+IP", "+Node", "+Nominated Node",
+			"+Readiness Gates"), podRow),
+		core("Namespace"):      printer(columns("Name", "Status", "Age"), namespaceRow),
+		core("ConfigMap"):      printer(columns("Name", "Data", "Age"), configMapRow),
+		core("Secret"):         printer(columns("Name", "Type", "Data", "Age"), secretRow),
+		core("Service"):        printer(columns("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "+Selector"), serviceRow),
+		core("Endpoints"):      printer(columns("Name", "Endpoints", "Age"), endpointsRow),
+		core("ServiceAccount"): printer(columns("Name", "Age"), serviceAccountRow),
+		core("Event"):          printer(columns("Last Seen", "Type", "Reason", "Object", "+Source", "Message", "+Name"), eventRow),
+		core("PersistentVolume"): printer(columns("Name", "Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim",
+			"StorageClass", "Age"), volumeRow),
 		core("PersistentVolumeClaim"): printer(columns("Name", "Status", "Volume", "Capacity", "Access Modes", "StorageClass", "Age"), claimRow),
 
-		apps("Deployment"):  printer(columns("Name", "Ready", "Up-to-date", "Available", "Age", "+Containers", "+Images", "+Selector"), deploymentRow),
-		apps("DaemonSet"):   printer(columns("Name", "Desired", "Current", "Ready", "Up-to-date", "Available", "Node Selector", "Age", "+Containers", "+Images", "+Selector"), daemonSetRow),
+		apps("Deployment"): printer(columns("Name", "Ready", "Up-to-date", "Available", "Age", "+Containers", "+Images", "+Selector"),
+			deploymentRow),
+		apps("DaemonSet"): printer(columns("Name", "Desired", "Current", "Ready", "Up-to-date", "Available", "Node Selector", "Age",
+			"+Containers", "+Images", "+Selector"), daemonSetRow),
 		apps("ReplicaSet"):  printer(columns("Name", "Desired", "Current", "Ready", "Age", "+Containers", "+Images", "+Selector"), replicaSetRow),
 		apps("StatefulSet"): printer(columns("Name", "Ready", "Age", "+Containers", "+Images"), statefulSetRow),
 
-		batchv1.SchemeGroupVersion.WithKind("Job"):                  printer(columns("Name", "Status", "Completions", "Age"), jobRow),
-		coordinationv1.SchemeGroupVersion.WithKind("Lease"):         printer(columns("Name", "Holder", "Age"), leaseRow),
-		policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"): printer(columns("Name", "Min Available", "Max Unavailable", "Allowed Disruptions", "Age"), budgetRow),
-		storagev1.SchemeGroupVersion.WithKind("StorageClass"):       printer(columns("Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion", "Age"), storageClassRow),
-		storagev1.SchemeGroupVersion.WithKind("VolumeAttachment"):   printer(columns("Name", "Attacher", "PV", "Node", "Attached", "Age"), attachmentRow),
+		batchv1.SchemeGroupVersion.WithKind("Job"):          printer(columns("Name", "Status", "Completions", "Age"), jobRow),
+		coordinationv1.SchemeGroupVersion.WithKind("Lease"): printer(columns("Name", "Holder", "Age"), leaseRow),
+		policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"): printer(columns("Name", "Min Available", "Max Unavailable",
+			"Allowed Disruptions", "Age"), budgetRow),
+		storagev1.SchemeGroupVersion.WithKind("StorageClass"): printer(columns("Name", "Provisioner", "ReclaimPolicy",
+			"VolumeBindingMode", "AllowVolumeExpansion", "Age"), storageClassRow),
+		storagev1.SchemeGroupVersion.WithKind("VolumeAttachment"): printer(columns("Name", "Attacher", "PV", "Node", "Attached", "Age"),
+			attachmentRow),
 
 		rbac("ClusterRole"):        printer(columns("Name", "Created At"), createdAtRow),
 		rbac("Role"):               printer(columns("Name", "Created At"), createdAtRow),
@@ -92,7 +100,8 @@ func nodeRow(n *corev1.Node, now time.Time) []any {
 	}
 	return []any{
 		n.Name, status, orNone(strings.Join(roles, ",")), age(n, now), info.KubeletVersion,
-		address(corev1.NodeInternalIP), address(corev1.NodeExternalIP), unknown(info.OSImage), unknown(info.KernelVersion), unknown(info.ContainerRuntimeVersion),
+		address(corev1.NodeInternalIP), address(corev1.NodeExternalIP), unknown(info.OSImage), unknown(info.KernelVersion),
+		unknown(info.ContainerRuntimeVersion),
 	}
 }
 
@@ -111,7 +120,7 @@ func podRow(p *corev1.Pod, now time.Time) []any {
 			status = c.State.Waiting.Reason
 		}
 	}
-	if len(p.Status.ContainerStatuses) == 0 && podReady(p) {
+	if len(p.Status.ContainerStatuses) == 0 && PodReady(p) {
 		ready = len(p.Spec.Containers)
 	}
 	if p.DeletionTimestamp != nil {
@@ -123,7 +132,8 @@ func podRow(p *corev1.Pod, now time.Time) []any {
 	}
 }
 
-func podReady(p *corev1.Pod) bool {
+// PodReady reports whether a Pod is ready.
+func PodReady(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})

@@ -1,4 +1,4 @@
-package apiserver
+package change
 
 import (
 	"fmt"
@@ -14,13 +14,19 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// appliers track field ownership, and merge applied configurations. They are created when a kind is first written; all
+// Managers track field ownership, and merge applied configurations. They are created when a kind is first written; all
 // clusters share their schemas.
-type appliers struct {
+type Managers struct {
 	converter func() managedfields.TypeConverter
 
 	mu     sync.Mutex
 	byKind map[applierKey]*managedfields.FieldManager
+}
+
+// Kind is a kind, and whether it has the subresource status.
+type Kind struct {
+	schema.GroupVersionKind
+	Status bool
 }
 
 type applierKey struct {
@@ -28,52 +34,53 @@ type applierKey struct {
 	subresource string
 }
 
-func newAppliers() *appliers {
-	return &appliers{
+// NewManagers returns Managers of all kinds.
+func NewManagers() *Managers {
+	return &Managers{
 		converter: sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) }),
 		byKind:    map[applierKey]*managedfields.FieldManager{},
 	}
 }
 
-func (a *appliers) of(r *resource, subresource string) (*managedfields.FieldManager, error) {
-	key := applierKey{r.gvk, subresource}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if found := a.byKind[key]; found != nil {
+func (m *Managers) of(kind Kind, subresource string) (*managedfields.FieldManager, error) {
+	key := applierKey{kind.GroupVersionKind, subresource}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if found := m.byKind[key]; found != nil {
 		return found, nil
 	}
-	manager, err := managedfields.NewDefaultCRDFieldManager(a.converter(), sameVersion{}, sameVersion{}, sameVersion{},
-		r.gvk, r.gvk.GroupVersion(), subresource, ignoredFields(r, subresource))
+	manager, err := managedfields.NewDefaultCRDFieldManager(m.converter(), sameVersion{}, sameVersion{}, sameVersion{},
+		kind.GroupVersionKind, kind.GroupVersionKind.GroupVersion(), subresource, ignoredFields(kind, subresource))
 	if err != nil {
-		return nil, apierrors.NewInternalError(fmt.Errorf("field manager of %s: %w", r.gvk, err))
+		return nil, apierrors.NewInternalError(fmt.Errorf("field manager of %s: %w", kind.GroupVersionKind, err))
 	}
-	a.byKind[key] = manager
+	m.byKind[key] = manager
 	return manager, nil
 }
 
 // ignoredFields are fields that requests cannot change, and therefore never own.
-func ignoredFields(r *resource, subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
+func ignoredFields(kind Kind, subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
 	ignored := fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
 	switch {
 	case subresource == "status":
 		ignored = fieldpath.NewSet(fieldpath.MakePathOrDie("spec"))
-	case !r.status:
+	case !kind.Status:
 		return nil
 	}
 	return map[fieldpath.APIVersion]fieldpath.Filter{
-		fieldpath.APIVersion(r.gvk.GroupVersion().String()): fieldpath.NewExcludeSetFilter(ignored),
+		fieldpath.APIVersion(kind.GroupVersionKind.GroupVersion().String()): fieldpath.NewExcludeSetFilter(ignored),
 	}
 }
 
-// track records the manager of the fields that differ between the live object, nil for a new one, and the new version,
+// Track records the manager of the fields that differ between the live object, nil for a new one, and the new version,
 // and returns the new version.
-func (a *appliers) track(r *resource, subresource string, live, next *unstructured.Unstructured, manager string) *unstructured.Unstructured {
-	applier, err := a.of(r, subresource)
+func (m *Managers) Track(kind Kind, subresource string, live, next *unstructured.Unstructured, manager string) *unstructured.Unstructured {
+	applier, err := m.of(kind, subresource)
 	if err != nil {
 		return next
 	}
 	if live == nil {
-		live = empty(r.gvk)
+		live = empty(kind.GroupVersionKind)
 	}
 	tracked, ok := applier.UpdateNoErrors(live, next, manager).(*unstructured.Unstructured)
 	if !ok {
@@ -82,14 +89,16 @@ func (a *appliers) track(r *resource, subresource string, live, next *unstructur
 	return tracked
 }
 
-// apply merges an applied configuration into the live object, nil for none.
-func (a *appliers) apply(r *resource, subresource string, live, wanted *unstructured.Unstructured, manager string, force bool) (*unstructured.Unstructured, error) {
-	applier, err := a.of(r, subresource)
+// Apply merges an applied configuration into the live object, nil for none.
+func (m *Managers) Apply(
+	kind Kind, subresource string, live, wanted *unstructured.Unstructured, manager string, force bool,
+) (*unstructured.Unstructured, error) {
+	applier, err := m.of(kind, subresource)
 	if err != nil {
 		return nil, err
 	}
 	if live == nil {
-		live = empty(r.gvk)
+		live = empty(kind.GroupVersionKind)
 	}
 	merged, err := applier.Apply(live, wanted.DeepCopy(), manager, force)
 	if err != nil {

@@ -1,4 +1,4 @@
-package apiserver
+package access
 
 import (
 	"slices"
@@ -6,18 +6,18 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 )
 
-// attributes are the authorization attributes of a request. Either path is set or the others are.
-type attributes struct {
-	verb                 string
-	group, resource      string
-	subresource          string
-	namespace, name      string
-	path                 string
-	alwaysForAnyIdentity bool
+// Attributes are the authorization attributes of a request. Either path is set or the others are.
+type Attributes struct {
+	Verb            string
+	Group, Resource string
+	Subresource     string
+	Namespace, Name string
+	Path            string
+	// AlwaysForAnyIdentity is whether all users are allowed to do this.
+	AlwaysForAnyIdentity bool
 }
 
 var (
@@ -27,10 +27,10 @@ var (
 	roleBindings        = store.Resource{Group: rbacv1.GroupName, Resource: "rolebindings"}
 )
 
-// authorize reports whether a request is allowed: for system:masters always, for others by the cluster's RBAC objects.
+// Authorize reports whether a request is allowed: for system:masters always, for others by the cluster's RBAC objects.
 // The ClusterRole cluster-admin always exists.
-func authorize(g *cloud.Group, u *user, a attributes) bool {
-	if slices.Contains(u.groups, groupMasters) || a.alwaysForAnyIdentity {
+func Authorize(g *store.Store, u *User, a Attributes) bool {
+	if slices.Contains(u.Groups, Masters) || a.AlwaysForAnyIdentity {
 		return true
 	}
 	bindings, _ := g.List(clusterRoleBindings, "", store.Selector{})
@@ -40,34 +40,34 @@ func authorize(g *cloud.Group, u *user, a attributes) bool {
 			return true
 		}
 	}
-	if a.namespace == "" {
+	if a.Namespace == "" {
 		return false
 	}
-	bindings, _ = g.List(roleBindings, a.namespace, store.Selector{})
+	bindings, _ = g.List(roleBindings, a.Namespace, store.Selector{})
 	for _, o := range bindings {
 		var b rbacv1.RoleBinding
-		if o.Into(&b) == nil && matchesAny(b.Subjects, u) && roleAllows(g, b.RoleRef, a.namespace, a) {
+		if o.Into(&b) == nil && matchesAny(b.Subjects, u) && roleAllows(g, b.RoleRef, a.Namespace, a) {
 			return true
 		}
 	}
 	return false
 }
 
-func matchesAny(subjects []rbacv1.Subject, u *user) bool {
+func matchesAny(subjects []rbacv1.Subject, u *User) bool {
 	return slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool {
 		switch s.Kind {
 		case rbacv1.UserKind:
-			return s.Name == u.name
+			return s.Name == u.Name
 		case rbacv1.GroupKind:
-			return slices.Contains(u.groups, s.Name)
+			return slices.Contains(u.Groups, s.Name)
 		case rbacv1.ServiceAccountKind:
-			return u.name == accountPrefix+s.Namespace+":"+s.Name
+			return u.Name == accountPrefix+s.Namespace+":"+s.Name
 		}
 		return false
 	})
 }
 
-func roleAllows(g *cloud.Group, ref rbacv1.RoleRef, namespace string, a attributes) bool {
+func roleAllows(g *store.Store, ref rbacv1.RoleRef, namespace string, a Attributes) bool {
 	key := store.Key{Resource: clusterRoles, Name: ref.Name}
 	if ref.Kind == "Role" {
 		key = store.Key{Resource: roles, Namespace: namespace, Name: ref.Name}
@@ -84,25 +84,31 @@ func roleAllows(g *cloud.Group, ref rbacv1.RoleRef, namespace string, a attribut
 	return o.Into(&role) == nil && slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return ruleAllows(r, a) })
 }
 
-func ruleAllows(r rbacv1.PolicyRule, a attributes) bool {
-	if !has(r.Verbs, a.verb) {
+func ruleAllows(r rbacv1.PolicyRule, a Attributes) bool {
+	if !has(r.Verbs, a.Verb) {
 		return false
 	}
-	if a.path != "" {
+	if a.Path != "" {
 		return slices.ContainsFunc(r.NonResourceURLs, func(pattern string) bool {
 			prefix, wildcard := strings.CutSuffix(pattern, "*")
-			return pattern == a.path || wildcard && strings.HasPrefix(a.path, prefix)
+			return pattern == a.Path || wildcard && strings.HasPrefix(a.Path, prefix)
 		})
 	}
-	resource := a.resource
-	if a.subresource != "" {
-		resource += "/" + a.subresource
+	resource := a.Resource
+	if a.Subresource != "" {
+		resource += "/" + a.Subresource
 	}
-	return has(r.APIGroups, a.group) &&
-		(has(r.Resources, resource) || a.subresource != "" && slices.Contains(r.Resources, "*/"+a.subresource)) &&
-		(len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, a.name))
+	return has(r.APIGroups, a.Group) &&
+		(has(r.Resources, resource) || a.Subresource != "" && slices.Contains(r.Resources, "*/"+a.Subresource)) &&
+		(len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, a.Name))
 }
 
 func has(list []string, value string) bool {
 	return slices.Contains(list, "*") || slices.Contains(list, value)
+}
+
+// User is the user of a request.
+type User struct {
+	Name   string
+	Groups []string
 }
