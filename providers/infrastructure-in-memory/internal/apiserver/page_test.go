@@ -38,8 +38,7 @@ func TestListsInPages(t *testing.T) {
 	if err != nil || !slices.Equal(first, []string{"a", "b"}) || meta.Continue == "" || *meta.RemainingItemCount != 3 {
 		t.Fatalf("first page: %v, %+v, %v", first, meta, err)
 	}
-	if _, err := c.client(t).CoreV1().Secrets("default").Create(t.Context(),
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := c.client(t).CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	second, next, err := names(metav1.ListOptions{Limit: 2, Continue: meta.Continue})
@@ -73,10 +72,8 @@ func TestResourceVersionsOfReads(t *testing.T) {
 		{"any version", "configmaps", "resourceVersion=0", http.StatusOK},
 		{"not older than an old version", "configmaps", "resourceVersion=" + old + "&resourceVersionMatch=NotOlderThan", http.StatusOK},
 		{"exactly the current version", "configmaps", "resourceVersion=" + now + "&resourceVersionMatch=Exact", http.StatusOK},
-		{"exactly an old version, without changes since then", "secrets", "resourceVersion=" + old + "&resourceVersionMatch=Exact",
-			http.StatusOK},
-		{"exactly an old version, with changes since then", "configmaps", "resourceVersion=" + old + "&resourceVersionMatch=Exact",
-			http.StatusGone},
+		{"exactly an old version, without changes since then", "secrets", "resourceVersion=" + old + "&resourceVersionMatch=Exact", http.StatusOK},
+		{"exactly an old version, with changes since then", "configmaps", "resourceVersion=" + old + "&resourceVersionMatch=Exact", http.StatusGone},
 		{"a future version", "configmaps", "resourceVersion=" + future, http.StatusGatewayTimeout},
 		{"a future version of one object", "configmaps/a", "resourceVersion=" + future, http.StatusGatewayTimeout},
 		{"one object, not older than a version", "configmaps/a", "resourceVersion=" + old, http.StatusOK},

@@ -27,8 +27,7 @@ func TestMergePatches(t *testing.T) {
 		t.Run(tt.reason, func(t *testing.T) {
 			c := newTestCluster(t)
 			maps := c.client(t).CoreV1().ConfigMaps("default")
-			if _, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: before},
-				metav1.CreateOptions{}); err != nil {
+			if _, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: before}, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			_, err := maps.Patch(t.Context(), "a", types.MergePatchType, []byte(tt.patch), metav1.PatchOptions{})

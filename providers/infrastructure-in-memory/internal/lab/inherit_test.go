@@ -17,12 +17,10 @@ func TestInherit(t *testing.T) {
 		at     clusterv1.APIEndpoint
 		want   inmemoryv1.APIEndpoint
 	}{
-		{"the Cluster has an endpoint, the object has none", inmemoryv1.APIEndpoint{},
-			clusterv1.APIEndpoint{Host: "127.0.0.1", Port: 20002}, inmemoryv1.APIEndpoint{Host: "127.0.0.1", Port: 20002}},
+		{"the Cluster has an endpoint, the object has none", inmemoryv1.APIEndpoint{}, clusterv1.APIEndpoint{Host: "127.0.0.1", Port: 20002}, inmemoryv1.APIEndpoint{Host: "127.0.0.1", Port: 20002}},
 		{"an endpoint of the object is kept", own, clusterv1.APIEndpoint{Host: "127.0.0.1", Port: 20002}, own},
 		{"a Cluster without endpoint gets it from the object", inmemoryv1.APIEndpoint{}, clusterv1.APIEndpoint{}, inmemoryv1.APIEndpoint{}},
-		{"API servers do not listen on other hosts", inmemoryv1.APIEndpoint{}, clusterv1.APIEndpoint{Host: "192.0.2.1", Port: 6443},
-			inmemoryv1.APIEndpoint{}},
+		{"API servers do not listen on other hosts", inmemoryv1.APIEndpoint{}, clusterv1.APIEndpoint{Host: "192.0.2.1", Port: 6443}, inmemoryv1.APIEndpoint{}},
 	} {
 		c := newCluster("uid")
 		c.Spec.ControlPlaneEndpoint = test.have

@@ -44,8 +44,7 @@ func TestOpenChoosesEndpointOnce(t *testing.T) {
 	if chosen.Host != "127.0.0.1" || !DefaultPorts().contains(chosen.Port) || chosen.Port != endpoint.Port() {
 		t.Errorf("endpoint %v at %s, want a port of the range on the lab's host", chosen, endpoint.Address())
 	}
-	for reason, again := range map[string]*inmemoryv1.InMemoryCluster{"the same object": c,
-		"one whose endpoint was not saved": newCluster("uid")} {
+	for reason, again := range map[string]*inmemoryv1.InMemoryCluster{"the same object": c, "one whose endpoint was not saved": newCluster("uid")} {
 		g, e, err := l.Open(t.Context(), again, key)
 		if err != nil || g != group || e != endpoint {
 			t.Errorf("%s: group or endpoint changed, err = %v", reason, err)
@@ -165,8 +164,7 @@ func TestPortsOfOthers(t *testing.T) {
 
 func TestParsePorts(t *testing.T) {
 	for text, want := range map[string]Ports{
-		"20000-24000": {20000, 24000}, "1024-1024": {1024, 1024}, "": {}, "20000": {}, "80-90": {}, "24000-20000": {}, "20000-65536": {},
-		"a-b": {}, "20000-24000-1": {},
+		"20000-24000": {20000, 24000}, "1024-1024": {1024, 1024}, "": {}, "20000": {}, "80-90": {}, "24000-20000": {}, "20000-65536": {}, "a-b": {}, "20000-24000-1": {},
 	} {
 		got, err := ParsePorts(text)
 		if got != want || (err == nil) != (want != Ports{}) {

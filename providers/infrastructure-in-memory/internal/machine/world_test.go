@@ -72,8 +72,7 @@ func (w *world) restart(t *testing.T) {
 	if w.lab != nil {
 		testenv.Must(t, w.lab.Server.Close())
 	}
-	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{Clock: w.Clock, Directory: w.disk}), Server: apiserver.New(apiserver.Options{}),
-		Host: "127.0.0.1"}
+	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{Clock: w.Clock, Directory: w.disk}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1"}
 	c := &Controller{Clients: w.ForController(), lab: w.lab}
 	w.runner = c.declared().Runner(c.Clients)
 }

@@ -43,16 +43,14 @@ func newWorld(t *testing.T, replicas int32) *world {
 	obj.OwnerReferences = []metav1.OwnerReference{ownership.Reference(owner, clusterv1.GroupVersion.WithKind(clusterv1.MachinePoolKind), true)}
 	obj.Spec.Template.Behaviour = startsIn(time.Minute)
 	w := &world{Server: fakeapi.New(t, fakeapi.Options{
-		Kinds:   []func(*runtime.Scheme) error{inmemoryv1.AddToScheme},
-		Objects: []client.Object{build.Cluster(object.InfrastructureReady), owner, obj},
+		Kinds: []func(*runtime.Scheme) error{inmemoryv1.AddToScheme}, Objects: []client.Object{build.Cluster(object.InfrastructureReady), owner, obj},
 	})}
 	w.runner = machinepool.New(Provider(), w.ForController()).Runner()
 	return w
 }
 
 func startsIn(d time.Duration) *inmemoryv1.InMemoryMachineBehaviour {
-	return &inmemoryv1.InMemoryMachineBehaviour{VM: &inmemoryv1.InMemoryVMBehaviour{
-		Provisioning: inmemoryv1.CommonProvisioningSettings{StartupDuration: metav1.Duration{Duration: d}}}}
+	return &inmemoryv1.InMemoryMachineBehaviour{VM: &inmemoryv1.InMemoryVMBehaviour{Provisioning: inmemoryv1.CommonProvisioningSettings{StartupDuration: metav1.Duration{Duration: d}}}}
 }
 
 func (w *world) reconcile(t *testing.T) {
@@ -125,14 +123,12 @@ func TestPool(t *testing.T) {
 			},
 			Spec: inmemoryv1.InMemoryMachineSpec{FailureDomain: []string{"a", "b"}[i], Behaviour: startsIn(time.Minute)},
 		}
-		have := inmemoryv1.InMemoryMachine{ObjectMeta: metav1.ObjectMeta{Name: m.Name, Labels: m.Labels, Annotations: m.Annotations,
-			OwnerReferences: m.OwnerReferences}, Spec: m.Spec}
+		have := inmemoryv1.InMemoryMachine{ObjectMeta: metav1.ObjectMeta{Name: m.Name, Labels: m.Labels, Annotations: m.Annotations, OwnerReferences: m.OwnerReferences}, Spec: m.Spec}
 		if diff := cmp.Diff(want, have); diff != "" || !strings.HasPrefix(m.Name, "p-") {
 			t.Errorf("machine %d, -want +got:\n%s", i, diff)
 		}
 	}
-	if pool.Status.Ready || pool.Status.Replicas != 2 || pool.Status.InfrastructureMachineKind != "InMemoryMachine" ||
-		!slices.Contains(pool.Finalizers, inmemoryv1.MachinePoolFinalizer) {
+	if pool.Status.Ready || pool.Status.Replicas != 2 || pool.Status.InfrastructureMachineKind != "InMemoryMachine" || !slices.Contains(pool.Finalizers, inmemoryv1.MachinePoolFinalizer) {
 		t.Errorf("%+v", pool)
 	}
 	w.join(t)
@@ -210,18 +206,15 @@ func TestRolloutWaitsForAllObjects(t *testing.T) {
 		machines int
 	}{
 		{"the infrastructure has changed", func() {
-			annotate(pool, map[string]string{clusterv1.MachinePoolRevisionAnnotation: "2"},
-				func() { pool.Spec.Template.Behaviour = startsIn(time.Second) })
+			annotate(pool, map[string]string{clusterv1.MachinePoolRevisionAnnotation: "2"}, func() { pool.Spec.Template.Behaviour = startsIn(time.Second) })
 		}, 1},
 		{"the MachinePool has changed", func() {
-			revisions := map[string]string{clusterv1.MachinePoolInfrastructureRevisionAnnotation: "2",
-				clusterv1.MachinePoolBootstrapRevisionAnnotation: "3"}
+			revisions := map[string]string{clusterv1.MachinePoolInfrastructureRevisionAnnotation: "2", clusterv1.MachinePoolBootstrapRevisionAnnotation: "3"}
 			annotate(owner, revisions, func() { owner.Spec.Template.Spec.Version = ptr.To("v1.31.1") })
 		}, 1},
 		{"the pool is scaled up", func() { annotate(owner, nil, func() { owner.Spec.Replicas = ptr.To[int32](2) }) }, 2},
 		{"the bootstrap data has changed", func() {
-			annotate(owner, map[string]string{clusterv1.MachinePoolDataRevisionAnnotation: "3"},
-				func() { owner.Spec.Template.Spec.Bootstrap.DataSecretName = ptr.To("other") })
+			annotate(owner, map[string]string{clusterv1.MachinePoolDataRevisionAnnotation: "3"}, func() { owner.Spec.Template.Spec.Bootstrap.DataSecretName = ptr.To("other") })
 		}, 3},
 	} {
 		one.change()

@@ -35,16 +35,13 @@ func TestPools(t *testing.T) {
 			pool:     []string{"spec.template.behaviour.vm.provisioning.startupDuration", "spec.replicas"},
 			template: []string{"spec.template.spec.template.behaviour.vm.provisioning.startupDuration", "spec.template.spec.replicas"},
 		},
-		{reason: "a template is immutable, a pool is not", before: ptr.To(spec(1, nil)), spec: spec(2, nil),
-			template: []string{"spec.template.spec"}},
+		{reason: "a template is immutable, a pool is not", before: ptr.To(spec(1, nil)), spec: spec(2, nil), template: []string{"spec.template.spec"}},
 		{reason: "the topology may try to change a template", before: ptr.To(spec(1, nil)), spec: spec(2, nil), dryRun: true},
 		{reason: "an unchanged template", before: ptr.To(spec(1, nil)), spec: spec(1, nil)},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
-			ctx := admission.NewContextWithRequest(t.Context(),
-				admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{DryRun: &tt.dryRun}})
-			template := &inmemoryv1.InMemoryMachinePoolTemplate{Spec: inmemoryv1.InMemoryMachinePoolTemplateSpec{
-				Template: inmemoryv1.InMemoryMachinePoolTemplateResource{Spec: tt.spec}}}
+			ctx := admission.NewContextWithRequest(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{DryRun: &tt.dryRun}})
+			template := &inmemoryv1.InMemoryMachinePoolTemplate{Spec: inmemoryv1.InMemoryMachinePoolTemplateSpec{Template: inmemoryv1.InMemoryMachinePoolTemplateResource{Spec: tt.spec}}}
 			template.Annotations = map[string]string{clusterv1.TopologyDryRunAnnotation: ""}
 			var before *inmemoryv1.InMemoryMachinePoolTemplate
 			if tt.before != nil {

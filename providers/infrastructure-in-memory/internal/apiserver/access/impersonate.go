@@ -42,6 +42,7 @@ func Impersonate(g *store.Store, who *User, header http.Header) (*User, error) {
 	return other, nil
 }
 
+// Forbidden returns the error of an API server for a request that a user may not make.
 func Forbidden(u *User, a Attributes) error {
 	resource := schema.GroupResource{Group: a.Group, Resource: a.Resource}
 	what := a.Resource
