@@ -10,11 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sigs.k8s.io/cluster-api/clusterctl/command/completion"
 	"sigs.k8s.io/cluster-api/clusterctl/command/explain"
 	"sigs.k8s.io/cluster-api/clusterctl/command/initialize"
 	"sigs.k8s.io/cluster-api/clusterctl/command/move"
-	"sigs.k8s.io/cluster-api/clusterctl/command/version"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 )
@@ -81,7 +79,7 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 		}},
 		{groupDebug, "Troubleshooting and Debugging Commands:", []*cobra.Command{newDescribe(f), explain.NewCmd(f, nil)}},
 		{groupOther, "Other Commands:", []*cobra.Command{
-			newAlpha(f), newCheck(f), newConfig(f), completion.NewCmd(f, nil), version.NewCmd(f, nil),
+			newAlpha(f), newCheck(f), newConfig(f), newCompletion(f), newVersion(f),
 		}},
 	} {
 		if len(group.commands) == 0 {

@@ -8,7 +8,6 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout"
 	topologyplan "sigs.k8s.io/cluster-api/clusterctl/command/alpha/topology/plan"
 	checkprovider "sigs.k8s.io/cluster-api/clusterctl/command/check/provider"
-	"sigs.k8s.io/cluster-api/clusterctl/command/config/repositories"
 	createcluster "sigs.k8s.io/cluster-api/clusterctl/command/create/cluster"
 	deletecluster "sigs.k8s.io/cluster-api/clusterctl/command/delete/cluster"
 	deleteprovider "sigs.k8s.io/cluster-api/clusterctl/command/delete/provider"
@@ -18,7 +17,6 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/command/move"
 	"sigs.k8s.io/cluster-api/clusterctl/command/operator"
 	"sigs.k8s.io/cluster-api/clusterctl/command/upgrade"
-	"sigs.k8s.io/cluster-api/clusterctl/command/version"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 )
 
@@ -77,7 +75,7 @@ func newConfig(f *factory.Factory) *cobra.Command {
 		Short:   "Display clusterctl configuration",
 		Long:    "Display the effective configuration: the configuration file, the environment and the defaults combined.",
 		Example: "  # List the available providers and their repositories\n  clusterctl config repositories",
-	}, repositories.NewCmd(f, nil))
+	}, newRepositories(f))
 }
 
 func newCreate(f *factory.Factory) *cobra.Command {
@@ -132,7 +130,7 @@ func newOperator(f *factory.Factory) *cobra.Command {
 With a link to clusterctl that is named kubectl-operator, ` + "`kubectl operator`" + ` does the same.`,
 		Example: "  # Install the operator, and declare providers\n  clusterctl operator init --infrastructure aws",
 	}, operator.NewInit(f, nil), newOperatorUpgrade(f), operator.NewDelete(f, nil), move.NewCmd(f, nil), operator.NewPreload(f, nil),
-		operator.NewPublish(f, nil), version.NewCmd(f, nil))
+		operator.NewPublish(f, nil), newVersion(f))
 }
 
 func newOperatorUpgrade(f *factory.Factory) *cobra.Command {

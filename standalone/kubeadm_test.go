@@ -1,7 +1,4 @@
-// Package kubeadmread only contains a test: kubeadm itself reads the configuration that the bootstrap provider generates,
-// and that the control plane provider updates in clusters. It is in this module because only this one depends on
-// k8s.io/kubernetes.
-package kubeadmread
+package standalone
 
 import (
 	"os"
@@ -18,10 +15,12 @@ import (
 
 // Where the providers keep what they are expected to write.
 const (
-	written  = "../../../providers/bootstrap-kubeadm/internal/kubeadmtypes/testdata/*-v1beta3.yaml"
-	prepared = "../../../providers/control-plane-kubeadm/internal/workload/testdata/prepared-*.yaml"
+	written  = "../providers/bootstrap-kubeadm/internal/kubeadmtypes/testdata/*-v1beta3.yaml"
+	prepared = "../providers/control-plane-kubeadm/internal/workload/testdata/prepared-*.yaml"
 )
 
+// TestKubeadmReadsWhatIsWritten is in this module because only this one depends on k8s.io/kubernetes: kubeadm itself reads the
+// configuration that the bootstrap provider generates, and that the control plane provider updates in clusters.
 func TestKubeadmReadsWhatIsWritten(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{written, prepared} {

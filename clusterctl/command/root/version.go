@@ -1,5 +1,4 @@
-// Package version is the command `clusterctl version`.
-package version
+package root
 
 import (
 	"context"
@@ -15,16 +14,15 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/version"
 )
 
-// Options are the inputs of the command.
-type Options struct {
+// versionOptions are the inputs of the command `clusterctl version`.
+type versionOptions struct {
 	IO     *iostreams.Streams
 	Info   version.Info
 	Output string
 }
 
-// NewCmd returns the command. runF, if not nil, is run instead.
-func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{IO: f.IO, Info: f.Version}
+func newVersion(f *factory.Factory) *cobra.Command {
+	opts := &versionOptions{IO: f.IO, Info: f.Version}
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print clusterctl version",
@@ -36,17 +34,14 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
   clusterctl version -o short`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(cmd.Context(), opts)
-			}
-			return run(cmd.Context(), opts)
+			return printVersion(cmd.Context(), opts)
 		},
 	}
 	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "Output `format`: short, yaml or json")
 	return cmd
 }
 
-func run(_ context.Context, opts *Options) error {
+func printVersion(_ context.Context, opts *versionOptions) error {
 	result := map[string]*version.Info{"clusterctl": &opts.Info}
 	var err error
 	var raw []byte

@@ -1,5 +1,4 @@
-// Package completion is the command `clusterctl completion`.
-package completion
+package root
 
 import (
 	"context"
@@ -13,17 +12,16 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 )
 
-// Options are the inputs of the command.
-type Options struct {
+// completionOptions are the inputs of the command `clusterctl completion`.
+type completionOptions struct {
 	IO *iostreams.Streams
 	// Root is the command line to complete.
 	Root  *cobra.Command
 	Shell string
 }
 
-// NewCmd returns the command. runF, if not nil, is run instead.
-func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{IO: f.IO}
+func newCompletion(f *factory.Factory) *cobra.Command {
+	opts := &completionOptions{IO: f.IO}
 	return &cobra.Command{
 		Use:   "completion {bash|zsh|fish}",
 		Short: "Output shell completion code for the specified shell (bash, zsh or fish)",
@@ -46,10 +44,7 @@ contexts, namespaces, clusters and providers.`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Root, opts.Shell = cmd.Root(), args[0]
-			if runF != nil {
-				return runF(cmd.Context(), opts)
-			}
-			return run(cmd.Context(), opts)
+			return printCompletion(cmd.Context(), opts)
 		},
 	}
 }
@@ -67,7 +62,7 @@ func oneShell(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func run(_ context.Context, opts *Options) error {
+func printCompletion(_ context.Context, opts *completionOptions) error {
 	switch opts.Shell {
 	case "bash":
 		return opts.Root.GenBashCompletionV2(opts.IO.Out, true)

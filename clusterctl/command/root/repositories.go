@@ -1,5 +1,4 @@
-// Package repositories is the command `clusterctl config repositories`.
-package repositories
+package root
 
 import (
 	"context"
@@ -15,21 +14,20 @@ import (
 	"sigs.k8s.io/cluster-api/packages/config"
 )
 
-// Options are the inputs of the command.
-type Options struct {
+// repositoriesOptions are the inputs of the command `clusterctl config repositories`.
+type repositoriesOptions struct {
 	IO     *iostreams.Streams
 	Config func(context.Context) (*config.Config, error)
 	Output string
 }
 
-// entry is one provider in the yaml output; its fields' names are the output's keys.
-type entry struct {
+// repositoryEntry is one provider in the yaml output; its fields' names are the output's keys.
+type repositoryEntry struct {
 	Name, ProviderType, URL, File string
 }
 
-// NewCmd returns the command. runF, if not nil, is run instead.
-func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{IO: f.IO, Config: f.Config}
+func newRepositories(f *factory.Factory) *cobra.Command {
+	opts := &repositoriesOptions{IO: f.IO, Config: f.Config}
 	cmd := &cobra.Command{
 		Use:   "repositories",
 		Short: "Display the list of providers and their repository configurations",
@@ -42,17 +40,14 @@ configuration file overrides or adds.`,
   clusterctl config repositories -o yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(cmd.Context(), opts)
-			}
-			return run(cmd.Context(), opts)
+			return printRepositories(cmd.Context(), opts)
 		},
 	}
 	cmd.Flags().StringVarP(&opts.Output, "output", "o", "text", "Output `format`: text or yaml")
 	return cmd
 }
 
-func run(ctx context.Context, opts *Options) error {
+func printRepositories(ctx context.Context, opts *repositoriesOptions) error {
 	if opts.Output != "text" && opts.Output != "yaml" {
 		return fmt.Errorf("--output %q is not supported: use text or yaml", opts.Output)
 	}
@@ -60,10 +55,10 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	var entries []entry
+	var entries []repositoryEntry
 	for _, p := range c.Providers {
 		split := strings.LastIndex(p.URL, "/") + 1
-		entries = append(entries, entry{Name: p.Name, ProviderType: string(p.Type), URL: p.URL[:split], File: p.URL[split:]})
+		entries = append(entries, repositoryEntry{Name: p.Name, ProviderType: string(p.Type), URL: p.URL[:split], File: p.URL[split:]})
 	}
 	if opts.Output == "yaml" {
 		raw, err := yaml.Marshal(entries)
