@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -62,8 +63,7 @@ func (c *Controller) wake(s *scope) step.Result {
 // targets returns the Machines of a check, in the order of their names. They must not be modified.
 func (c *Controller) targets(ctx context.Context, h *clusterv1.MachineHealthCheck) ([]*clusterv1.Machine, error) {
 	list := &clusterv1.MachineList{}
-	if err := c.Client.List(ctx, list, client.InNamespace(h.Namespace), client.MatchingFields{machineByCluster: h.Spec.ClusterName},
-		client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.Client.List(ctx, list, ownership.InCluster(h.Namespace, h.Spec.ClusterName), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
 	return targetsOf(h, list)

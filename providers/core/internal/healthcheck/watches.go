@@ -26,9 +26,6 @@ const (
 	byNode = "machinehealthcheck.node"
 )
 
-// machineByCluster is the index of Machines that the Machine controller adds.
-const machineByCluster = "machine.clusterName"
-
 func indexes() []step.Index {
 	return []step.Index{
 		{Object: &clusterv1.MachineHealthCheck{}, Field: byCluster, Values: func(obj client.Object) []string {

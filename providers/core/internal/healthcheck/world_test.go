@@ -52,10 +52,7 @@ func newWorld(t *testing.T, h *clusterv1.MachineHealthCheck, machines ...*cluste
 	for _, m := range machines {
 		objects = append(objects, m)
 	}
-	byName := step.Index{Object: &clusterv1.Machine{}, Field: machineByCluster, Values: func(obj client.Object) []string {
-		return []string{obj.(*clusterv1.Machine).Spec.ClusterName}
-	}}
-	w := &world{T: t, Server: fakeapi.New(t, fakeapi.Options{Objects: objects, Indexes: append(indexes(), byName)})}
+	w := &world{T: t, Server: fakeapi.New(t, fakeapi.Options{Objects: objects, Indexes: indexes()})}
 	w.workload = w.NewWorkload(t)
 	for _, m := range machines {
 		if m.Status.NodeRef != nil {

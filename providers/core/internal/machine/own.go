@@ -43,7 +43,7 @@ func ownNode(ctx context.Context, workload client.Reader, m *clusterv1.Machine) 
 // two of them may set the same one.
 func (c *Controller) rival(ctx context.Context, m *clusterv1.Machine, node *corev1.Node) (string, error) {
 	list := &clusterv1.MachineList{}
-	err := c.Client.List(ctx, list, client.InNamespace(m.Namespace), client.MatchingFields{byProviderID: node.Spec.ProviderID})
+	err := c.Client.List(ctx, list, client.InNamespace(m.Namespace), client.MatchingFields{ByProviderID.Field: node.Spec.ProviderID})
 	if err != nil {
 		return "", fmt.Errorf("listing Machines with provider ID %s: %w", node.Spec.ProviderID, err)
 	}

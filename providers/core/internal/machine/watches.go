@@ -19,12 +19,12 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
-// byProviderID is an index of Machines, in addition to the one of references.
-const byProviderID = "spec.providerID"
+// ByProviderID is the index of Machines by their provider ID. The controllers of Machines and MachinePools use it.
+var ByProviderID = step.Index{Object: &clusterv1.Machine{}, Field: "spec.providerID", Values: providerID}
 
 func indexes() []step.Index {
 	return []step.Index{
-		{Object: &clusterv1.Machine{}, Field: byProviderID, Values: providerID},
+		ByProviderID,
 		{Object: &clusterv1.Machine{}, Field: reference.Index, Values: references},
 	}
 }
@@ -112,7 +112,7 @@ func (c *Controller) ofNode(ctx context.Context, cluster types.NamespacedName, o
 		return nil
 	}
 	return c.machines(ctx, func(m *clusterv1.Machine) bool { return m.Spec.ClusterName == cluster.Name },
-		client.InNamespace(cluster.Namespace), client.MatchingFields{byProviderID: node.Spec.ProviderID})
+		client.InNamespace(cluster.Namespace), client.MatchingFields{ByProviderID.Field: node.Spec.ProviderID})
 }
 
 func (c *Controller) machines(ctx context.Context, selects func(*clusterv1.Machine) bool, opts ...client.ListOption) []reconcile.Request {

@@ -14,10 +14,11 @@ import (
 // claims returns the Machine of the pool with the provider ID of a Node, nil if there is none, and which Machine or MachinePool the
 // Node belongs to instead, empty if none. Provider objects set provider IDs, and two of them may set the same: without a decision,
 // controllers would overwrite each other's annotations forever, and one would delete the Node of another.
-func (c *Controller) claims(ctx context.Context, s *scope, node *corev1.Node) (machine *clusterv1.Machine, rival string, err error) {
+func (c *Controller) claims(ctx context.Context, s *scope, node *corev1.Node) (own *clusterv1.Machine, rival string, err error) {
 	id := node.Spec.ProviderID
 	machines := &clusterv1.MachineList{}
-	if err := c.Client.List(ctx, machines, client.InNamespace(s.pool.Namespace), client.MatchingFields{machineByProviderID: id}); err != nil {
+	err = c.Client.List(ctx, machines, client.InNamespace(s.pool.Namespace), client.MatchingFields{machine.ByProviderID.Field: id})
+	if err != nil {
 		return nil, "", fmt.Errorf("listing Machines with provider ID %s: %w", id, err)
 	}
 	for i := range machines.Items {
@@ -28,7 +29,7 @@ func (c *Controller) claims(ctx context.Context, s *scope, node *corev1.Node) (m
 		if !metav1.IsControlledBy(m, s.pool) {
 			return nil, "Machine " + m.Name, nil
 		}
-		machine = m
+		own = m
 	}
 	pools := &clusterv1.MachinePoolList{}
 	if err := c.Client.List(ctx, pools, client.InNamespace(s.pool.Namespace), client.MatchingFields{byProviderID: id}); err != nil {
@@ -40,7 +41,7 @@ func (c *Controller) claims(ctx context.Context, s *scope, node *corev1.Node) (m
 			return nil, "MachinePool " + other.Name, nil
 		}
 	}
-	return machine, "", nil
+	return own, "", nil
 }
 
 // precedes reports whether a Node belongs to pool a rather than to b, which both list its provider ID: to the one that has it

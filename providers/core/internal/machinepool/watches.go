@@ -26,9 +26,6 @@ const (
 	byCluster    = "machinepool.clusterName"
 )
 
-// machineByProviderID is the index of Machines that the Machine controller adds.
-const machineByProviderID = "spec.providerID"
-
 func indexes() []step.Index {
 	return []step.Index{
 		{

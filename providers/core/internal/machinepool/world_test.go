@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/machine"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -44,13 +45,7 @@ type world struct {
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
 	objects = append(objects, object.CRD(poolKind), object.CRD(machineKind), object.CRD(configKind))
-	byID := step.Index{Object: &clusterv1.Machine{}, Field: machineByProviderID, Values: func(obj client.Object) []string {
-		if id := obj.(*clusterv1.Machine).Spec.ProviderID; id != nil {
-			return []string{*id}
-		}
-		return nil
-	}}
-	w := &world{Server: fakeapi.New(t, fakeapi.Options{Objects: objects, Indexes: append(indexes(), byID)})}
+	w := &world{Server: fakeapi.New(t, fakeapi.Options{Objects: objects, Indexes: append(indexes(), machine.ByProviderID)})}
 	w.workload = w.NewWorkload(t)
 	w.Controller = newController(w.ForController())
 	w.Controller.workloads = w.workload
