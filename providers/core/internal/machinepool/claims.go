@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/machine"
 )
 
 // claims returns the Machine of the pool with the provider ID of a Node, nil if there is none, and which Machine or MachinePool the
