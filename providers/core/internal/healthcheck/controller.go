@@ -44,7 +44,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // newController returns a Controller without watches of requests.
 func newController(clients step.Clients, workloads Workloads) *Controller {
 	return &Controller{
-		Clients: clients, workloads: workloads, memory: newMemory(), suspects: newSuspects(), visibilityTimeout: visibilityTimeout,
+		Clients: clients, workloads: workloads, memory: newMemory(), suspects: newSuspects(),
 		external: external.Reader{Client: clients.Client, Versions: contract.APIVersions{Reader: clients.Client}},
 	}
 }

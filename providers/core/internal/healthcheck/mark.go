@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
@@ -15,13 +15,10 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// visibilityTimeout is how long to wait until the cache has the marked Machines. A reconcile without them would read everything from the
-// API servers again.
-const visibilityTimeout = 2 * time.Second
-
-// mark writes the conditions of the Machines whose health changed, one patch for each.
+// mark writes the conditions of the Machines whose health changed, one patch for each, and waits until the cache has them: a reconcile
+// without them would read everything from the API servers again.
 func (c *Controller) mark(ctx context.Context, s *scope) (step.Result, error) {
-	var written []*clusterv1.Machine
+	var written []client.Object
 	var errs []error
 	for _, m := range s.plan.Marks() {
 		machine := m.Machine.DeepCopy()
@@ -38,11 +35,7 @@ func (c *Controller) mark(ctx context.Context, s *scope) (step.Result, error) {
 		}
 		written = append(written, machine)
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.visibilityTimeout)
-	defer cancel()
-	for _, m := range written {
-		step.AwaitVisible(ctx, c.Client, m)
-	}
+	c.AwaitVisible(ctx, written...)
 	return step.Done(), errors.Join(errs...)
 }
 

@@ -2,7 +2,6 @@ package healthcheck
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,8 +28,6 @@ type Controller struct {
 	requestKinds *external.Watcher
 	memory       *memory
 	suspects     *suspects
-	// visibilityTimeout is how long to wait until the cache has the marked Machines.
-	visibilityTimeout time.Duration
 }
 
 // scope is the state of one reconcile, shared by its steps.

@@ -66,7 +66,6 @@ func newWorld(t *testing.T, h *clusterv1.MachineHealthCheck, machines ...*cluste
 // newProcess returns a manager with the current caches.
 func (w *world) newProcess() *process {
 	c := newController(w.ForController(), w.workload)
-	c.visibilityTimeout = 0 // A frozen cache never has the writes.
 	c.requestKinds = fakeapi.Follower(w, c.Clients, &clusterv1.MachineHealthCheckList{}).Watcher
 	return &process{Runner: c.declared().Runner(c.Clients), control: c}
 }
