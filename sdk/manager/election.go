@@ -57,7 +57,7 @@ func newLease(config *rest.Config, namespace, name string, d LeaderElectionDurat
 	if err != nil {
 		return nil, fmt.Errorf("naming this replica for leader election: %w", err)
 	}
-	config = rest.AddUserAgent(config, "leader-election")
+	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
 	config.Timeout = max(d.RenewDeadline/2, time.Second)
 	client, err := coordinationv1.NewForConfig(config)
 	if err != nil {
