@@ -1,8 +1,4 @@
-// Package cluster is the command `clusterctl delete cluster`: it deletes a Cluster, and waits until all its objects are
-// gone.
-//
-// Controllers decide on the order in which the objects are deleted.
-package cluster
+package delete
 
 import (
 	"context"
@@ -34,8 +30,8 @@ import (
 // defaultTimeout is enough for real machines that start one after the other.
 const defaultTimeout = 30 * time.Minute
 
-// Options are the inputs of the command.
-type Options struct {
+// ClusterOptions are the inputs of the command.
+type ClusterOptions struct {
 	IO          *iostreams.Streams
 	Connect     func(management.Kubeconfig) (*management.Cluster, error)
 	Clock       clock.Clock
@@ -46,9 +42,9 @@ type Options struct {
 	Timeout     time.Duration
 }
 
-// NewCmd returns the command. runF, if not nil, is run instead.
-func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}}
+// NewCluster returns the command. runF, if not nil, is run instead.
+func NewCluster(f *factory.Factory, runF func(context.Context, *ClusterOptions) error) *cobra.Command {
+	opts := &ClusterOptions{IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}}
 	noWait := false
 	cmd := &cobra.Command{
 		Use:   "cluster NAME",
@@ -73,7 +69,7 @@ leave infrastructure behind.`,
 			if runF != nil {
 				return runF(cmd.Context(), opts)
 			}
-			return run(cmd.Context(), opts)
+			return runCluster(cmd.Context(), opts)
 		},
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
@@ -86,20 +82,20 @@ leave infrastructure behind.`,
 	return cmd
 }
 
-func run(ctx context.Context, opts *Options) error {
+func runCluster(ctx context.Context, opts *ClusterOptions) error {
 	m, err := opts.Connect(opts.Kubeconfig)
 	if err != nil {
 		return err
 	}
 	name := m.Key(opts.Namespace, opts.ClusterName)
-	if err := remove(ctx, opts, m, name); err != nil || !opts.Wait {
+	if err := deleteCluster(ctx, opts, m, name); err != nil || !opts.Wait {
 		return err
 	}
 	return follow(ctx, opts, m, name)
 }
 
-// remove deletes the Cluster, unless it is already being deleted.
-func remove(ctx context.Context, opts *Options, m *management.Cluster, name types.NamespacedName) error {
+// deleteCluster deletes the Cluster, unless it is already being deleted.
+func deleteCluster(ctx context.Context, opts *ClusterOptions, m *management.Cluster, name types.NamespacedName) error {
 	cluster := &unstructured.Unstructured{}
 	cluster.SetGroupVersionKind(tree.ClusterKind)
 	err := m.Client.Get(ctx, name, cluster)
@@ -128,7 +124,7 @@ func remove(ctx context.Context, opts *Options, m *management.Cluster, name type
 }
 
 // follow shows the remaining objects until there are none.
-func follow(ctx context.Context, opts *Options, m *management.Cluster, name types.NamespacedName) error {
+func follow(ctx context.Context, opts *ClusterOptions, m *management.Cluster, name types.NamespacedName) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, opts.Timeout, live.ErrTimeout)
 	defer cancel()
 	watchCtx, stop := context.WithCancel(ctx)

@@ -1,4 +1,4 @@
-package cluster
+package delete
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func (w *world) run(args ...string) (string, error) {
 	f.Connect = func(management.Kubeconfig) (*management.Cluster, error) {
 		return &management.Cluster{Client: w.client, Namespace: w.namespace}, nil
 	}
-	cmd := NewCmd(f, nil)
+	cmd := NewCluster(f, nil)
 	cmd.SetArgs(args)
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	err := cmd.ExecuteContext(w.Context())
@@ -183,7 +183,7 @@ func TestFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			streams, _ := iostreams.Test()
 			var got inputs
-			cmd := NewCmd(factory.New(streams, func(string) (string, bool) { return "", false }, nil), func(_ context.Context, o *Options) error {
+			cmd := NewCluster(factory.New(streams, func(string) (string, bool) { return "", false }, nil), func(_ context.Context, o *ClusterOptions) error {
 				got = inputs{o.Namespace, o.ClusterName, o.Wait, o.Timeout}
 				return nil
 			})

@@ -1,4 +1,4 @@
-package provider
+package delete
 
 import (
 	"context"
@@ -30,7 +30,7 @@ type doomed struct {
 	objects []unstructured.Unstructured
 }
 
-func run(ctx context.Context, opts *Options) error {
+func runProviders(ctx context.Context, opts *ProviderOptions) error {
 	m, err := opts.Connect(opts.Kubeconfig)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func run(ctx context.Context, opts *Options) error {
 }
 
 // plan checks everything, and returns the providers to delete: the core provider last, whose webhooks others may call.
-func plan(ctx context.Context, opts *Options, m *management.Cluster) ([]doomed, error) {
+func plan(ctx context.Context, opts *ProviderOptions, m *management.Cluster) ([]doomed, error) {
 	have, err := inventory.Read(ctx, m.Client)
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func plan(ctx context.Context, opts *Options, m *management.Cluster) ([]doomed, 
 }
 
 // selected returns the inventory's entries of the selected providers, in install order.
-func selected(have inventory.Inventory, opts *Options) (inventory.Inventory, error) {
+func selected(have inventory.Inventory, opts *ProviderOptions) (inventory.Inventory, error) {
 	if opts.All {
 		return have, nil
 	}
@@ -164,7 +164,7 @@ func find(have inventory.Inventory, item choose.Item) (*clusterctlv1.Provider, e
 }
 
 // checkNamespaces protects providers that are to stay in the namespace of one that is deleted with it.
-func checkNamespaces(have, entries inventory.Inventory, opts *Options) error {
+func checkNamespaces(have, entries inventory.Inventory, opts *ProviderOptions) error {
 	if !opts.IncludeNamespace {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package provider
+package delete
 
 import (
 	"context"
@@ -81,19 +81,19 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-func (c *cluster) run(o Options) error {
+func (c *cluster) run(o ProviderOptions) error {
 	streams, _ := iostreams.Test()
 	o.IO = streams
 	o.Connect = func(management.Kubeconfig) (*management.Cluster, error) {
 		return &management.Cluster{Client: c, Host: "https://x", Resources: kinds{}}, nil
 	}
-	return run(c.t.Context(), &o)
+	return runProviders(c.t.Context(), &o)
 }
 
 // TestOrder checks in which order objects are deleted: the inventory last, so that an interrupted run can be repeated.
 func TestOrder(t *testing.T) {
 	c := newCluster(t)
-	if err := c.run(Options{Selection: choose.Selection{Infrastructure: []string{"toy"}}}); err != nil {
+	if err := c.run(ProviderOptions{Selection: choose.Selection{Infrastructure: []string{"toy"}}}); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"ValidatingWebhookConfiguration infrastructure-toy", "Deployment infrastructure-toy", "Service infrastructure-toy", "Provider infrastructure-toy"}
@@ -107,11 +107,11 @@ func TestOrder(t *testing.T) {
 
 func TestProtectsProvidersThatStay(t *testing.T) {
 	c := newCluster(t)
-	err := c.run(Options{Selection: choose.Selection{Infrastructure: []string{"toy"}}, IncludeNamespace: true})
+	err := c.run(ProviderOptions{Selection: choose.Selection{Infrastructure: []string{"toy"}}, IncludeNamespace: true})
 	if err == nil || !strings.Contains(err.Error(), "namespace ns of infrastructure-toy has bootstrap-toy, too") || len(c.deleted) != 0 {
 		t.Errorf("a Namespace with a provider that stays must not be deleted, got %v, deleted %v", err, c.deleted)
 	}
-	if err := c.run(Options{All: true, IncludeNamespace: true}); err != nil {
+	if err := c.run(ProviderOptions{All: true, IncludeNamespace: true}); err != nil {
 		t.Errorf("a Namespace can be deleted with all its providers: %v", err)
 	}
 }

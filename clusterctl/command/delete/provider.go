@@ -1,7 +1,4 @@
-// Package provider is the command `clusterctl delete` itself: it deletes providers from a management cluster.
-//
-// Workload clusters are deleted by its subcommand, package cluster.
-package provider
+package delete
 
 import (
 	"context"
@@ -17,8 +14,8 @@ import (
 	"sigs.k8s.io/cluster-api/packages/choose"
 )
 
-// Options are the inputs of the command.
-type Options struct {
+// ProviderOptions are the inputs of the command.
+type ProviderOptions struct {
 	IO         *iostreams.Streams
 	Connect    func(management.Kubeconfig) (*management.Cluster, error)
 	Kubeconfig management.Kubeconfig
@@ -29,9 +26,9 @@ type Options struct {
 	IncludeNamespace, IncludeCRDs bool
 }
 
-// NewCmd returns the command. runF, if not nil, is run instead.
-func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{IO: f.IO, Connect: f.Connect}
+// New returns the command. runF, if not nil, is run instead.
+func New(f *factory.Factory, runF func(context.Context, *ProviderOptions) error) *cobra.Command {
+	opts := &ProviderOptions{IO: f.IO, Connect: f.Connect}
 	cmd := &cobra.Command{
 		Use:   "delete",
 		Short: "Delete one or more providers from the management cluster, or a workload cluster",
@@ -66,7 +63,7 @@ The command can safely be run again after an interruption.`,
 			if runF != nil {
 				return runF(cmd.Context(), opts)
 			}
-			return run(cmd.Context(), opts)
+			return runProviders(cmd.Context(), opts)
 		},
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
@@ -78,7 +75,7 @@ The command can safely be run again after an interruption.`,
 	return cmd
 }
 
-func (o *Options) validate() error {
+func (o *ProviderOptions) validate() error {
 	switch {
 	case o.All && !o.Selection.Empty():
 		return errors.New("--all deletes all providers: omit the flags of providers, or --all")

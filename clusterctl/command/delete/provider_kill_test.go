@@ -1,4 +1,4 @@
-package provider
+package delete
 
 import (
 	"context"
@@ -77,10 +77,6 @@ webhooks: []
 {apiVersion: toy.example/v1, kind: KIND, metadata: {name: default}}
 `
 
-var server testenv.Server
-
-func TestMain(m *testing.M) { server.Main(m) }
-
 // fixture is a management cluster with two providers, infrastructure-toy and bootstrap-toy.
 type fixture struct {
 	*testing.T
@@ -147,7 +143,7 @@ func (r *fixture) exist(label, kind string) []string {
 }
 
 // delete runs the command for infrastructure-toy, like a new process.
-func (r *fixture) delete(w *testenv.Wire, o Options) (messages string, err error) {
+func (r *fixture) delete(w *testenv.Wire, o ProviderOptions) (messages string, err error) {
 	r.Helper()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -159,7 +155,7 @@ func (r *fixture) delete(w *testenv.Wire, o Options) (messages string, err error
 		c.Wrap(w.Wrap)
 		return management.New(c, "default")
 	}
-	err = run(ctx, &o)
+	err = runProviders(ctx, &o)
 	return buffers.Err.String() + buffers.Out.String(), err
 }
 
@@ -168,7 +164,7 @@ func (r *fixture) delete(w *testenv.Wire, o Options) (messages string, err error
 func TestKilled(t *testing.T) {
 	for _, tc := range []struct {
 		reason string
-		opts   Options
+		opts   ProviderOptions
 		want   []string // what is left of the provider
 	}{
 		{
@@ -176,7 +172,7 @@ func TestKilled(t *testing.T) {
 			want:   []string{"CustomResourceDefinition toys.toy.example", "Namespace infrastructure-toy-system", "toy default"},
 		},
 		{
-			reason: "CustomResourceDefinitions are deleted, too", opts: Options{IncludeCRDs: true},
+			reason: "CustomResourceDefinitions are deleted, too", opts: ProviderOptions{IncludeCRDs: true},
 			want: []string{"Namespace infrastructure-toy-system"},
 		},
 	} {
@@ -204,7 +200,7 @@ func TestKilled(t *testing.T) {
 }
 
 // undisturbed returns the number of requests before the first deletion, and of all.
-func (r *fixture) undisturbed(o Options) (first, total int) {
+func (r *fixture) undisturbed(o ProviderOptions) (first, total int) {
 	r.Helper()
 	r.install("infrastructure-toy", "InfrastructureProvider", "toy")
 	w := &testenv.Wire{Limit: -1}
@@ -215,7 +211,7 @@ func (r *fixture) undisturbed(o Options) (first, total int) {
 }
 
 // killed interrupts a run, and checks that the next one completes it.
-func (r *fixture) killed(w *testenv.Wire, o Options, want []string) {
+func (r *fixture) killed(w *testenv.Wire, o ProviderOptions, want []string) {
 	r.Helper()
 	messages, err := r.delete(w, o)
 	when := "killed at " + w.Last()
@@ -242,7 +238,7 @@ func TestKeepsObjectsOfUsers(t *testing.T) {
 	before := r.exist("infrastructure-toy", "toy")
 	mine := object("toy.example/v1", "toy", "", "mine", "bootstrap-toy")
 	testenv.Must(t, r.client.Create(t.Context(), mine))
-	_, err := r.delete(&testenv.Wire{Limit: -1}, Options{IncludeCRDs: true})
+	_, err := r.delete(&testenv.Wire{Limit: -1}, ProviderOptions{IncludeCRDs: true})
 	if err == nil || errors.Is(err, testenv.ErrKilled) || !strings.Contains(err.Error(), "toy /mine") {
 		t.Errorf("the object is in use, got %v", err)
 	}
