@@ -12,11 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 )
 
-func main() {
-	if err := run(); err != nil {
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(factory.ExitCode(run())) }
 
 // run reports errors to the user itself.
 func run() error {

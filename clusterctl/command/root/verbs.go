@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/command/move"
 	"sigs.k8s.io/cluster-api/clusterctl/command/operator"
 	"sigs.k8s.io/cluster-api/clusterctl/command/upgrade"
+	"sigs.k8s.io/cluster-api/clusterctl/command/wait"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 )
 
@@ -150,4 +151,13 @@ func newUpgrade(f *factory.Factory) *cobra.Command {
 		Example: "  # Show the versions that the providers can be upgraded to\n  clusterctl upgrade plan\n\n" +
 			"  # Upgrade all providers\n  clusterctl upgrade apply --contract v1beta1",
 	}, upgrade.NewPlan(f, nil), upgrade.NewApply(f, nil), upgrade.NewOperator(f, nil))
+}
+
+func newWait(f *factory.Factory) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:     "wait",
+		Short:   "Wait until workload clusters are ready",
+		Long:    "Wait until changes of workload clusters are rolled out.",
+		Example: "  # Wait until a change of a workload cluster is rolled out\n  clusterctl wait cluster my-cluster",
+	}, wait.NewCluster(f, nil))
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
 )
 
 // ErrTimeout is the context's cause when a wait times out.
@@ -34,9 +36,12 @@ func (e Ending) Explain(err error, waiting []string, readErr error) error {
 	}
 	switch {
 	case errors.Is(err, ErrTimeout) && readErr != nil:
-		return fmt.Errorf("cluster %s is not %s after %s: still waiting for %s (%w): %s", e.Cluster, e.State, e.Timeout, what, readErr, e.Hint)
+		return factory.WithExitCode(
+			fmt.Errorf("cluster %s is not %s after %s: still waiting for %s (%w): %s", e.Cluster, e.State, e.Timeout, what, readErr, e.Hint),
+			factory.ExitTimeout)
 	case errors.Is(err, ErrTimeout):
-		return fmt.Errorf("cluster %s is not %s after %s: still waiting for %s: %s", e.Cluster, e.State, e.Timeout, what, e.Hint)
+		return factory.WithExitCode(
+			fmt.Errorf("cluster %s is not %s after %s: still waiting for %s: %s", e.Cluster, e.State, e.Timeout, what, e.Hint), factory.ExitTimeout)
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("interrupted while waiting for %s; %s continues in the background: %s", what, e.Going, e.Hint)
 	default:

@@ -19,6 +19,7 @@ import (
 // Input is what is planned.
 type Input struct {
 	// Objects to apply. All must be in Namespace, with at most one Cluster, one ClusterClass, and one API version of each kind.
+	// Without objects, the plan is what the topology controller has not yet done for Cluster.
 	Objects []*unstructured.Unstructured
 	// Namespace is the namespace of the plan.
 	Namespace string
@@ -187,6 +188,9 @@ func (p *Plan) planned(in Input) (*client.ObjectKey, error) {
 		return nil, nil
 	}
 	key := client.ObjectKey{Namespace: in.Namespace, Name: in.Cluster}
+	if len(in.Objects) == 0 {
+		return &key, nil
+	}
 	if !slices.Contains(p.Clusters, key) {
 		return nil, fmt.Errorf("the objects do not affect Cluster %s: choose one of %v with --cluster", key, p.Clusters)
 	}

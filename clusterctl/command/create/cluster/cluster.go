@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/ready"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/live"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
@@ -192,10 +193,10 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 	}
 	opts.IO.Infof("Waiting for cluster %s to be ready; interrupting this command does not stop the creation", name)
 	var last *tree.Objects
-	w := &waiter{name: name, clock: opts.Clock}
+	w := &ready.Waiter{Cluster: name, Clock: opts.Clock}
 	err := f.Follow(waitCtx, func(objects *tree.Objects) ([]string, error) {
 		last = objects
-		return w.remaining(objects)
+		return w.Remaining(objects)
 	})
 	if last != nil {
 		if writeErr := tree.Write(opts.IO.Out, tree.Build(name, last, options),
@@ -210,7 +211,7 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 		}.Explain(err, f.Waiting(), watcher.Err())
 	}
 	state := "is ready"
-	if missing := w.warning(); missing != "" {
+	if missing := w.Warning(); missing != "" {
 		state = "is running"
 		opts.IO.Warnf("cluster %s is not fully ready: %s\nIf the cluster has no network plugin (CNI) yet, install one with its kubeconfig",
 			name, missing)

@@ -1,4 +1,4 @@
-package cluster
+package ready
 
 import (
 	"strings"
@@ -17,10 +17,10 @@ import (
 // starting, short enough for a user who still has to install one.
 const nodeTimeout = time.Minute
 
-// waiter decides when a cluster is ready.
-type waiter struct {
-	name  types.NamespacedName
-	clock clock.PassiveClock
+// Waiter decides when a cluster is ready.
+type Waiter struct {
+	Cluster types.NamespacedName
+	Clock   clock.PassiveClock
 
 	// since is when only the readiness of Nodes was missing for the first time.
 	since time.Time
@@ -28,26 +28,26 @@ type waiter struct {
 	lacking []string
 }
 
-// remaining returns what is missing until every row of the cluster's tree is ready. It waits at most nodeTimeout for
+// Remaining returns what is missing until every row of the cluster's tree is ready. It waits at most nodeTimeout for
 // unready Nodes of running Machines, and for what depends on them: the user may have to install a network plugin.
-func (w *waiter) remaining(objects *tree.Objects) ([]string, error) {
-	list, err := remaining(w.name, objects)
+func (w *Waiter) Remaining(objects *tree.Objects) ([]string, error) {
+	list, err := Remaining(w.Cluster, objects)
 	if err != nil {
 		return nil, err
 	}
-	nodes := unreadyNodes(w.name, objects)
+	nodes := unreadyNodes(w.Cluster, objects)
 	if len(list) > 0 || len(nodes) == 0 {
 		w.since = time.Time{}
 		if len(list) == 0 {
-			list = unready(w.name, objects)
+			list = unready(w.Cluster, objects)
 		}
 		return list, nil
 	}
 	if w.since.IsZero() {
-		w.since = w.clock.Now()
+		w.since = w.Clock.Now()
 	}
-	list = append([]string{"Nodes to be ready: " + someOf(nodes)}, unready(w.name, objects)...)
-	if w.clock.Since(w.since) < nodeTimeout {
+	list = append([]string{"Nodes to be ready: " + someOf(nodes)}, unready(w.Cluster, objects)...)
+	if w.Clock.Since(w.since) < nodeTimeout {
 		return list, nil
 	}
 	w.lacking = list
@@ -94,8 +94,8 @@ func machinesLacking(name types.NamespacedName, objects *tree.Objects, condition
 	return list
 }
 
-// warning describes what a running cluster still lacks, "" for nothing.
-func (w *waiter) warning() string {
+// Warning describes what a running cluster still lacks, "" for nothing.
+func (w *Waiter) Warning() string {
 	if len(w.lacking) == 0 {
 		return ""
 	}

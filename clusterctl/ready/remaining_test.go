@@ -1,7 +1,8 @@
-package cluster
+package ready
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -150,7 +151,7 @@ func TestRemaining(t *testing.T) {
 			for _, u := range tc.change {
 				objects.Add(u)
 			}
-			got, err := remaining(testCluster, objects)
+			got, err := Remaining(testCluster, objects)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,7 +171,7 @@ func TestWaitingInVain(t *testing.T) {
 		"the Cluster is being deleted":                                 tree.NewObjects(deleting),
 		"the Cluster failed permanently (CreateError): no such region": tree.NewObjects(failed),
 	} {
-		if _, err := remaining(testCluster, objects); err == nil || err.Error() != want {
+		if _, err := Remaining(testCluster, objects); err == nil || err.Error() != want {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
@@ -178,4 +179,11 @@ func TestWaitingInVain(t *testing.T) {
 
 func machine(name, status string) string {
 	return fmt.Sprintf("{apiVersion: cluster.x-k8s.io/v1beta1, kind: Machine, metadata: {name: %s}, status: {%s}}", name, status)
+}
+
+func replace(text, old, replacement string) string {
+	if !strings.Contains(text, old) {
+		panic("the text does not contain " + old)
+	}
+	return strings.Replace(text, old, replacement, 1)
 }

@@ -1,4 +1,4 @@
-package cluster
+package ready
 
 import (
 	"testing"
@@ -74,10 +74,10 @@ func TestWaiter(t *testing.T) {
 				objects.Add(object(t, text))
 			}
 			clock := clocktesting.NewFakePassiveClock(time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC))
-			w := &waiter{name: testCluster, clock: clock}
+			w := &Waiter{Cluster: testCluster, Clock: clock}
 			ask := func(want []string) {
 				t.Helper()
-				got, err := w.remaining(objects)
+				got, err := w.Remaining(objects)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -99,14 +99,14 @@ func TestWaiter(t *testing.T) {
 
 func TestPatienceStartsAnew(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC))
-	w := &waiter{name: testCluster, clock: clock}
+	w := &Waiter{Cluster: testCluster, Clock: clock}
 	steps := [][]*unstructured.Unstructured{{object(t, machine("m1", badNode))}, {object(t, machine("m1", "phase: Provisioning"))}, {object(t, machine("m1", badNode))}}
 	for i, change := range steps {
 		objects := running(t)
 		for _, u := range change {
 			objects.Add(u)
 		}
-		got, err := w.remaining(objects)
+		got, err := w.Remaining(objects)
 		if err != nil || len(got) == 0 {
 			t.Errorf("step %d: timeout must not end over the time when a Machine was replaced: %v, %v", i, got, err)
 		}

@@ -1,12 +1,14 @@
-package cluster
+package ready
 
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -16,9 +18,9 @@ import (
 // maxNames is how many objects a message lists.
 const maxNames = 3
 
-// remaining returns what is missing until a cluster is running: its topology is reconciled, its control plane is
+// Remaining returns what is missing until a cluster is running: its topology is reconciled, its control plane is
 // initialized, and all desired Machines exist and are running. An error means that waiting is pointless.
-func remaining(name types.NamespacedName, objects *tree.Objects) ([]string, error) {
+func Remaining(name types.NamespacedName, objects *tree.Objects) ([]string, error) {
 	cluster := objects.Cluster(name)
 	if cluster == nil {
 		return nil, errors.New("the Cluster was deleted")
@@ -30,6 +32,9 @@ func remaining(name types.NamespacedName, objects *tree.Objects) ([]string, erro
 		return nil, fmt.Errorf("the Cluster failed permanently (%s): %s", tree.Text(cluster, "status", "failureReason"), message)
 	}
 	var list []string
+	if tree.True(cluster, "spec", "paused") {
+		list = append(list, "the Cluster to be resumed: spec.paused is true")
+	}
 	list = append(list, topology(name, cluster, objects)...)
 	list = append(list, initialized(cluster)...)
 	list = append(list, controlPlane(name, cluster, objects)...)
@@ -49,31 +54,61 @@ func topology(name types.NamespacedName, cluster *unstructured.Unstructured, obj
 		return nil
 	}
 	version, _ := spec["version"].(string)
-	if plane := objects.Resolve(cluster, "spec", "controlPlaneRef"); plane == nil {
-		return []string{"the objects of the topology to be created" + because(cluster, clusterv1.TopologyReconciledCondition)}
-	} else if differs(spec, plane, "controlPlane") ||
-		tree.Text(plane, "spec", "version") != version && tree.Text(plane, "spec", "version") != "" {
-		return []string{"the control plane to match the topology" + because(cluster, clusterv1.TopologyReconciledCondition)}
+	why := because(cluster, clusterv1.TopologyReconciledCondition)
+	plane := objects.Resolve(cluster, "spec", "controlPlaneRef")
+	if plane == nil {
+		return []string{"the objects of the topology to be created" + why}
 	}
-	made := map[string]*unstructured.Unstructured{}
-	for _, d := range objects.Of(tree.MachineDeploymentKind, name) {
-		made[d.GetLabels()[clusterv1.ClusterTopologyMachineDeploymentNameLabel]] = d
+	if has := tree.Text(plane, "spec", "version"); differs(spec, plane, "controlPlane") || has != version && has != "" {
+		return []string{"the control plane to match the topology" + why}
 	}
-	wanted, _, _ := unstructured.NestedSlice(spec, "workers", "machineDeployments")
-	for _, item := range wanted {
-		entry, _ := item.(map[string]any)
-		entryName, _ := entry["name"].(string)
-		d := made[entryName]
-		if d == nil || differs(entry, d) || tree.Text(d, "spec", "template", "spec", "version") != version {
-			return []string{
-				fmt.Sprintf("MachineDeployment %s to match the topology%s", entryName, because(cluster, clusterv1.TopologyReconciledCondition)),
-			}
+	for _, w := range topologyWorkers() {
+		if missing := w.unlike(name, spec, version, objects); missing != "" {
+			return []string{missing + why}
 		}
 	}
 	if c := tree.ConditionOf(cluster, string(clusterv1.TopologyReconciledCondition)); c == nil || c.Status != "True" {
-		return []string{"the topology to be reconciled" + because(cluster, clusterv1.TopologyReconciledCondition)}
+		return []string{"the topology to be reconciled" + why}
 	}
 	return nil
+}
+
+// workers is a kind of workers in a topology.
+type workers struct {
+	kind schema.GroupVersionKind
+	// field is the list below spec.topology.workers, whose items have the value of the label as their name.
+	field, label string
+}
+
+func topologyWorkers() []workers {
+	return []workers{
+		{tree.MachineDeploymentKind, "machineDeployments", clusterv1.ClusterTopologyMachineDeploymentNameLabel},
+		{tree.MachinePoolKind, "machinePools", clusterv1.ClusterTopologyMachinePoolNameLabel},
+	}
+}
+
+// unlike returns the first difference between a topology and the objects, "" for none.
+func (w workers) unlike(name types.NamespacedName, topology map[string]any, version string, objects *tree.Objects) string {
+	found := map[string]*unstructured.Unstructured{}
+	for _, u := range objects.Of(w.kind, name) {
+		if part := u.GetLabels()[w.label]; part != "" {
+			found[part] = u
+		}
+	}
+	wanted, _, _ := unstructured.NestedSlice(topology, "workers", w.field)
+	for _, item := range wanted {
+		entry, _ := item.(map[string]any)
+		part, _ := entry["name"].(string)
+		u := found[part]
+		if u == nil || differs(entry, u) || tree.Text(u, "spec", "template", "spec", "version") != version {
+			return fmt.Sprintf("%s %s to match the topology", w.kind.Kind, part)
+		}
+		delete(found, part)
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s %s, which the topology no longer has, to be deleted", w.kind.Kind, slices.Sorted(maps.Keys(found))[0])
 }
 
 // differs reports whether a part of a topology specifies other replicas than the object.
