@@ -22,6 +22,9 @@ const maxEvents = 3
 // has started.
 const grace = time.Minute
 
+// settling is how long controllers usually take to see a change. What ends within it is not worth a line.
+const settling = 10 * time.Second
+
 // rule finds one sort of cause.
 type rule struct {
 	name string
@@ -30,6 +33,8 @@ type rule struct {
 	deletion bool
 	// passing: what it finds often ends by itself, so it does not count as Blocked during the grace period.
 	passing bool
+	// settles: what it finds is not a cause before it has lasted longer than controllers usually take.
+	settles bool
 }
 
 // rules are in the order in which causes have consequences; doc.go describes them.
@@ -54,7 +59,7 @@ func rules() []rule {
 		{name: "upgrades", find: (*view).upgrades},
 		{name: "replicas", find: (*view).replicas},
 		{name: "resourceSets", find: (*view).resourceSets, passing: true},
-		{name: "stale", find: (*view).stale, deletion: true, passing: true},
+		{name: "stale", find: (*view).stale, deletion: true, passing: true, settles: true},
 		{name: "progress", find: (*view).progress, deletion: true},
 	}
 }
@@ -72,6 +77,9 @@ func Explain(in Input) Report {
 			continue
 		}
 		for _, c := range rule.find(v) {
+			if rule.settles && c.Since != nil && v.Now.Sub(c.Since.Time) < settling {
+				continue
+			}
 			if rule.passing && v.recent(c) {
 				c.State = Progressing
 			}
@@ -86,6 +94,7 @@ func Explain(in Input) Report {
 			}
 		}
 	}
+	r.Causes = v.rolloutsFirst(r.Causes)
 	if len(r.Causes) == 0 {
 		r.Causes = v.other()
 	}

@@ -43,6 +43,16 @@ var (
 //
 // The order of the lines matters: a patch replaces lists. A cause is written as "<state> <reason> <object> [for <time>]: <message>", the root cause with its chain, events and actions.
 func TestTranscripts(t *testing.T) {
+	eachTranscript(t, func(t *testing.T, in Input, want string) {
+		if diff := cmp.Diff(want, described(Explain(in))); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+// eachTranscript runs a test for each case, with its objects and the causes.
+func eachTranscript(t *testing.T, test func(t *testing.T, in Input, want string)) {
+	t.Helper()
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no transcripts: %v", err)
@@ -54,15 +64,12 @@ func TestTranscripts(t *testing.T) {
 		}
 		for block := range strings.SplitSeq(strings.TrimPrefix(string(content), "case "), "\ncase ") {
 			reason, rest, _ := strings.Cut(block, "\n")
-			t.Run(reason, func(t *testing.T) {
+			t.Run(filepath.Base(path)+": "+reason, func(t *testing.T) {
 				changes, want, found := strings.Cut("\n"+rest, "\nexplain\n")
 				if !found {
 					t.Fatalf("%s: case %q has no line explain", path, reason)
 				}
-				in := changed(t, strings.TrimSpace(changes))
-				if diff := cmp.Diff(strings.TrimSpace(want), described(Explain(in))); diff != "" {
-					t.Errorf("%s: %s: -want +got:\n%s", path, reason, diff)
-				}
+				test(t, changed(t, strings.TrimSpace(changes)), strings.TrimSpace(want))
 			})
 		}
 	}

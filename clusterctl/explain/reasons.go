@@ -45,6 +45,7 @@ const (
 	PreflightFailed             Reason = "PreflightFailed"
 	ResourcesNotApplied         Reason = "ResourcesNotApplied"
 	NotReconciled               Reason = "NotReconciled"
+	RollingOut                  Reason = "RollingOut"
 	NodeNotJoined               Reason = "NodeNotJoined"
 	BootstrapPending            Reason = "BootstrapPending"
 	MachineProvisioning         Reason = "MachineProvisioning"

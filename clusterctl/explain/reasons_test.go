@@ -46,7 +46,7 @@ func TestReasonsAreDocumented(t *testing.T) {
 		t.Errorf("reasons (-reasons.go +book):\n%s", diff)
 	}
 	transcripts := ""
-	for _, name := range []string{"cluster.txt", "machine.txt"} {
+	for _, name := range []string{"cluster.txt", "machine.txt", "rollout.txt"} {
 		content, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/ready"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
@@ -39,6 +40,48 @@ func (v *view) progress() []Cause {
 		}
 	}
 	return append(list, v.pending()...)
+}
+
+// rolloutsFirst puts rollouts before causes that all are part of the usual progress, and recent: they are why anything changes.
+func (v *view) rolloutsFirst(causes []Cause) []Cause {
+	if v.deleting() || slices.ContainsFunc(causes, func(c Cause) bool { return c.State == Blocked || c.Since != nil && !v.recent(c) }) {
+		return causes
+	}
+	list := v.rollouts()
+	for _, c := range causes {
+		if !slices.ContainsFunc(list, func(r Cause) bool { return r.Object == c.Object }) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// rollouts finds a control plane and workers that replace Machines.
+func (v *view) rollouts() []Cause {
+	var list []Cause
+	if plane := v.controlPlane(); isKubeadm(plane) {
+		if c := failing(plane, controlplanev1.MachinesSpecUpToDateCondition); c != nil {
+			list = append(list, v.rollout(plane, c, "control plane Machines"))
+		}
+	}
+	for _, u := range v.Objects.Of(tree.MachineDeploymentKind, v.Cluster) {
+		if tree.Number(u, "status", "updatedReplicas") < min(tree.Number(u, "status", "replicas"), tree.Number(u, "spec", "replicas")) {
+			list = append(list, v.rollout(u, readiness(u), "Machines"))
+		}
+	}
+	return list
+}
+
+func (v *view) rollout(u *unstructured.Unstructured, c *tree.Condition, what string) Cause {
+	message := fmt.Sprintf("%d of %d %s are up to date", tree.Number(u, "status", "updatedReplicas"), tree.Number(u, "spec", "replicas"), what)
+	if version := versionOf(u); version != "" {
+		message += ", for version " + version
+	}
+	return v.cause(RollingOut, Progressing, u, c, message)
+}
+
+func versionOf(u *unstructured.Unstructured) string {
+	return cmp.Or(tree.Text(u, "spec", "version"), tree.Text(u, "spec", "template", "spec", "version"))
 }
 
 // pending finds what waits for something else to complete, which is listed before it.
@@ -162,7 +205,7 @@ func (v *view) other() []Cause {
 		}
 	}
 	if deepest == nil {
-		return nil
+		return v.missingParts()
 	}
 	c, state := readiness(deepest), Progressing
 	if c.Severity == "Error" {
@@ -170,4 +213,13 @@ func (v *view) other() []Cause {
 	}
 	return []Cause{v.cause(NotReady, state, deepest, c, why(c)).
 		do(fmt.Sprintf("See `kubectl describe %s -n %s`", resource(deepest), deepest.GetNamespace()))}
+}
+
+// missingParts finds what `clusterctl wait cluster` waits for, if nothing else explains it.
+func (v *view) missingParts() []Cause {
+	list, err := ready.Remaining(v.Cluster, v.Objects)
+	if err != nil || len(list) == 0 {
+		return nil
+	}
+	return []Cause{v.cause(NotReady, Progressing, v.cluster, nil, "it waits for "+list[0])}
 }

@@ -8,12 +8,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/ready"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
@@ -30,7 +32,9 @@ type Row struct {
 	Class string `json:"class,omitempty"`
 	// Version is the desired Kubernetes version.
 	Version string `json:"version,omitempty"`
-	Phase   string `json:"phase,omitempty"`
+	// CurrentVersion is that of the control plane while it is being upgraded to Version, empty otherwise.
+	CurrentVersion string `json:"currentVersion,omitempty"`
+	Phase          string `json:"phase,omitempty"`
 	// ControlPlane is empty if the Cluster has none yet.
 	ControlPlane *Replicas `json:"controlPlane,omitempty"`
 	// Workers are those of all MachineDeployments and MachinePools.
@@ -66,12 +70,12 @@ func (r *Replicas) String() string {
 	if r == nil || r.Kind != "" && !r.machines {
 		return "-"
 	}
-	return fmt.Sprintf("%d/%d", r.Ready, r.Desired)
+	return fmt.Sprintf("%d/%d", min(r.Ready, r.Desired), r.Desired) // A rollout has more Machines for a while.
 }
 
 // Rows returns the Clusters among the objects, sorted by namespace and name.
 func Rows(objects *tree.Objects) []Row {
-	workers := map[types.NamespacedName]Replicas{}
+	workers := map[types.NamespacedName][]*unstructured.Unstructured{}
 	var clusters []*unstructured.Unstructured
 	for _, u := range objects.All() {
 		switch u.GroupVersionKind().GroupKind() {
@@ -79,7 +83,7 @@ func Rows(objects *tree.Objects) []Row {
 			clusters = append(clusters, u)
 		case tree.MachineDeploymentKind.GroupKind(), tree.MachinePoolKind.GroupKind():
 			key := types.NamespacedName{Namespace: u.GetNamespace(), Name: tree.Text(u, "spec", "clusterName")}
-			workers[key] = workers[key].add(u)
+			workers[key] = append(workers[key], u)
 		}
 	}
 	rows := make([]Row, 0, len(clusters))
@@ -104,7 +108,13 @@ func (r Replicas) add(u *unstructured.Unstructured) Replicas {
 	return r
 }
 
-func row(c, plane *unstructured.Unstructured, workers Replicas) Row {
+func row(c, plane *unstructured.Unstructured, list []*unstructured.Unstructured) Row {
+	var workers Replicas
+	own := tree.NewObjects(c)
+	for _, u := range list {
+		workers = workers.add(u)
+		own.Add(u)
+	}
 	r := Row{
 		Namespace: c.GetNamespace(), Name: c.GetName(), Class: tree.Text(c, "spec", "topology", "class"),
 		Version: cmp.Or(tree.Text(c, "spec", "topology", "version"), tree.Text(plane, "spec", "version")),
@@ -126,19 +136,29 @@ func row(c, plane *unstructured.Unstructured, workers Replicas) Row {
 			Updated: tree.Number(plane, "status", "updatedReplicas"), current: tree.Number(plane, "status", "replicas"), machines: machines,
 			upgraded: version == "" || version == r.Version,
 		}
+		if wanted := tree.Text(plane, "spec", "version"); wanted != "" && wanted != r.Version {
+			r.ControlPlane.Updated = 0 // The upgrade has not reached the control plane.
+		}
+		if !r.ControlPlane.upgraded {
+			r.CurrentVersion = version
+		}
+		own.Add(plane)
 	}
-	r.Activity = activity(c, r)
+	r.Activity = activity(c, r, own)
 	return r
 }
 
 // activity returns the first of what goes on, in the order in which it happens.
-func activity(c *unstructured.Unstructured, r Row) string {
+func activity(c *unstructured.Unstructured, r Row, objects *tree.Objects) string {
 	topology := tree.ConditionOf(c, string(clusterv1.TopologyReconciledCondition))
 	initialized := tree.ConditionOf(c, string(clusterv1.ControlPlaneInitializedCondition))
 	switch {
 	case r.Paused:
 		return "paused"
 	case c.GetDeletionTimestamp() != nil:
+		if topology != nil && topology.Status == "False" && topology.Message != "" {
+			return "deletion waits for a lifecycle hook"
+		}
 		return "deleting"
 	case tree.Text(c, "status", "failureReason") != "" || tree.Text(c, "status", "failureMessage") != "":
 		return "failed permanently"
@@ -161,13 +181,41 @@ func activity(c *unstructured.Unstructured, r Row) string {
 	if text := w.change("workers"); text != "" {
 		return text
 	}
-	if ready := tree.ConditionOf(c, string(clusterv1.ReadyCondition)); ready != nil && ready.Status != "True" {
-		return "not ready: " + ready.Reason
+	if c := tree.ConditionOf(c, string(clusterv1.ReadyCondition)); c != nil && c.Status != "True" {
+		return "not ready: " + c.Reason
 	}
 	if topology != nil && topology.Status == "False" {
-		return topology.Reason
+		return pending(topology.Reason)
 	}
-	return ""
+	return missing(types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, objects)
+}
+
+// pending says what a part of a topology waits for.
+func pending(reason string) string {
+	switch reason {
+	case clusterv1.TopologyReconciledControlPlaneUpgradePendingReason:
+		return "upgrade of control plane is pending"
+	case clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingReason, clusterv1.TopologyReconciledMachinePoolsUpgradePendingReason:
+		return "upgrade of workers is pending"
+	case clusterv1.TopologyReconciledMachineDeploymentsUpgradeDeferredReason, clusterv1.TopologyReconciledMachinePoolsUpgradeDeferredReason:
+		return "upgrade of workers is deferred"
+	case clusterv1.TopologyReconciledMachineDeploymentsCreatePendingReason, clusterv1.TopologyReconciledMachinePoolsCreatePendingReason:
+		return "creation of workers is pending"
+	}
+	return reason
+}
+
+// missing returns what `clusterctl wait cluster` waits for first, "" for nothing: what the cases above do not tell apart.
+func missing(name types.NamespacedName, objects *tree.Objects) string {
+	list, err := ready.Remaining(name, objects)
+	if err != nil {
+		return err.Error()
+	}
+	if list = append(list, ready.Unready(name, objects)...); len(list) == 0 {
+		return ""
+	}
+	text, _, _ := strings.Cut(list[0], " [")
+	return "waiting for " + text
 }
 
 // change describes a difference between desired and current Machines; empty for none.

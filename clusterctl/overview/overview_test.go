@@ -26,7 +26,7 @@ spec:
 status:
   phase: Provisioned
   infrastructureReady: true
-  conditions: [{type: Ready, status: "True"}, {type: ControlPlaneInitialized, status: "True"}]
+  conditions: [{type: TopologyReconciled, status: "True"}, {type: Ready, status: "True"}, {type: ControlPlaneInitialized, status: "True"}]
 ---
 kind: KubeadmControlPlane
 apiVersion: controlplane.cluster.x-k8s.io/v1beta1
@@ -91,17 +91,23 @@ func TestActivity(t *testing.T) {
 		{"failed", "phase: Provisioned", "failureReason: CreateError", "failed permanently"},
 		{"no infrastructure", "infrastructureReady: true", "infrastructureReady: false", "waiting for infrastructure"},
 		{"no control plane", `, {type: ControlPlaneInitialized, status: "True"}`, "", "waiting for control plane"},
-		{"the topology fails", `status: "True"}]`, `status: "True"}, {type: TopologyReconciled, status: "False", severity: Error}]`, "class cannot be applied"},
-		{"a hook blocks", `status: "True"}]`, `status: "True"}, {type: TopologyReconciled, status: "False", reason: LifecycleHookBlocking}]`, "waiting for a lifecycle hook"},
+		{"the topology fails", `TopologyReconciled, status: "True"`, `TopologyReconciled, status: "False", severity: Error`, "class cannot be applied"},
+		{"a hook blocks", `TopologyReconciled, status: "True"`, `TopologyReconciled, status: "False", reason: LifecycleHookBlocking`, "waiting for a lifecycle hook"},
 		{"the control plane is upgraded", planeStatus, "status: {replicas: 4, readyReplicas: 3, updatedReplicas: 1, version: v1.30.0}", "upgrading control plane 1/3"},
-		{"a topology that has not reached the control plane", "version: v1.31.0}\n  controlPlaneEndpoint", "version: v1.32.0}\n  controlPlaneEndpoint", "upgrading control plane 3/3"},
+		{"a topology that has not reached the control plane", "version: v1.31.0}\n  controlPlaneEndpoint", "version: v1.32.0}\n  controlPlaneEndpoint", "upgrading control plane 0/3"},
 		{"the control plane is rolled out", planeStatus, "status: {replicas: 3, readyReplicas: 3, updatedReplicas: 1, version: v1.31.0}", "rolling out control plane 1/3"},
 		{"the control plane is scaled", planeStatus, "status: {replicas: 1, readyReplicas: 1, updatedReplicas: 1, version: v1.31.0}", "scaling control plane 1/3"},
 		{"a control plane Machine is not ready", planeStatus, "status: {replicas: 3, readyReplicas: 2, updatedReplicas: 3, version: v1.31.0}", "waiting for control plane 2/3"},
 		{"workers are rolled out", workersStatus, "status: {replicas: 2, readyReplicas: 2}", "rolling out workers 1/3"},
 		{"workers are not ready", workersStatus, "status: {replicas: 2, readyReplicas: 1, updatedReplicas: 2}", "waiting for workers 2/3"},
 		{"anything else", `type: Ready, status: "True"`, `type: Ready, status: "False", reason: Odd`, "not ready: Odd"},
-		{"an upgrade is deferred", `status: "True"}]`, `status: "True"}, {type: TopologyReconciled, status: "False", reason: MachineDeploymentsUpgradeDeferred}]`, "MachineDeploymentsUpgradeDeferred"},
+		{"a lifecycle hook holds the deletion", `status:
+  phase: Provisioned
+  infrastructureReady: true
+  conditions: [{type: TopologyReconciled, status: "True"`, `status:
+  conditions: [{type: TopologyReconciled, status: "False", reason: LifecycleHookBlocking, message: BeforeClusterDelete`, "waiting for a lifecycle hook"},
+		{"a MachineDeployment is missing", "version: v1.31.0}\n  controlPlaneEndpoint", "version: v1.31.0, workers: {machineDeployments: [{class: a, name: new}]}}\n  controlPlaneEndpoint", "waiting for MachineDeployment new to match the topology"},
+		{"an upgrade is deferred", `TopologyReconciled, status: "True"`, `TopologyReconciled, status: "False", reason: MachineDeploymentsUpgradeDeferred`, "upgrade of workers is deferred"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {

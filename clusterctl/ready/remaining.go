@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
@@ -36,6 +37,9 @@ func Remaining(name types.NamespacedName, objects *tree.Objects) ([]string, erro
 		list = append(list, "the Cluster to be resumed: spec.paused is true")
 	}
 	list = append(list, topology(name, cluster, objects)...)
+	if tree.Text(cluster, "spec", "infrastructureRef", "name") != "" && !tree.True(cluster, "status", "infrastructureReady") {
+		list = append(list, "the infrastructure to be ready"+because(cluster, clusterv1.InfrastructureReadyCondition))
+	}
 	list = append(list, initialized(cluster)...)
 	list = append(list, controlPlane(name, cluster, objects)...)
 	for _, d := range objects.Of(tree.MachineDeploymentKind, name) {
@@ -136,12 +140,15 @@ func controlPlane(name types.NamespacedName, cluster *unstructured.Unstructured,
 		}
 		return nil
 	}
-	wanted, ok, _ := unstructured.NestedInt64(plane.Object, "spec", "replicas")
-	if !ok {
-		return nil
-	}
 	if late := unobserved(plane); late != nil {
 		return late
+	}
+	wanted, ok, _ := unstructured.NestedInt64(plane.Object, "spec", "replicas")
+	if !ok {
+		if !tree.True(plane, "status", "ready") {
+			return []string{describe(plane) + " to be ready" + because(plane, clusterv1.ReadyCondition)}
+		}
+		return nil
 	}
 	found := 0
 	for _, m := range objects.Of(tree.MachineKind, name) {
@@ -154,7 +161,13 @@ func controlPlane(name types.NamespacedName, cluster *unstructured.Unstructured,
 		found = int(n)
 	}
 	updated, known, _ := unstructured.NestedInt64(plane.Object, "status", "updatedReplicas")
-	return count(plane, int64(found), wanted, updated, known)
+	if list := count(plane, int64(found), wanted, updated, known); list != nil {
+		return list
+	}
+	if why := because(plane, controlplanev1.MachinesSpecUpToDateCondition); why != "" {
+		return []string{describe(plane) + " to have up-to-date Machines" + why}
+	}
+	return nil
 }
 
 // replicas compares a MachineDeployment's status with its spec.

@@ -61,13 +61,13 @@ apiVersion: controlplane.cluster.x-k8s.io/v1beta1
 kind: KubeadmControlPlane
 metadata: {name: cp, generation: 2}
 spec: {replicas: 1, version: v1.30.0}
-status: {observedGeneration: 2, replicas: 1, updatedReplicas: 1}`
+status: {observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1}`
 	runningDeployment = `
 apiVersion: cluster.x-k8s.io/v1beta1
 kind: MachineDeployment
 metadata: {name: md, generation: 1, labels: {topology.cluster.x-k8s.io/deployment-name: md-0}}
 spec: {replicas: 1, template: {spec: {version: v1.30.0}}}
-status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1}`
+status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1}`
 	planeMachine  = `{apiVersion: cluster.x-k8s.io/v1beta1, kind: Machine, metadata: {name: m0, labels: {cluster.x-k8s.io/control-plane: ""}}, status: {phase: Running}}`
 	workerMachine = `{apiVersion: cluster.x-k8s.io/v1beta1, kind: Machine, metadata: {name: m1}, status: {phase: Running}}`
 )
@@ -139,6 +139,39 @@ func TestRemaining(t *testing.T) {
 				object(t, machine("m3", `phase: Failed`)), object(t, machine("m4", "")),
 			},
 			want: []string{"Machines to be running: m1 (Running), m2 (Provisioning [Waiting]), m3 (Failed), 1 more"},
+		},
+		"Infrastructure": {
+			reason: "A Cluster whose infrastructure is not ready, or no longer, is not done.",
+			change: []*unstructured.Unstructured{object(t, replace(runningCluster, "spec:\n", "spec:\n  infrastructureRef: {kind: ToyCluster, name: i}\n"))},
+			want:   []string{"the infrastructure to be ready"},
+		},
+		"Hosted control plane": {
+			reason: "A control plane without Machines says itself when it is ready.",
+			change: []*unstructured.Unstructured{object(t, replace(runningPlane, "spec: {replicas: 1, ", "spec: {"))},
+			want:   []string{"KubeadmControlPlane cp to be ready"},
+		},
+		"Outdated Machines": {
+			reason: "The condition of the control plane may know before its counters.",
+			change: []*unstructured.Unstructured{object(t, replace(runningPlane, "status: {", `status: {conditions: [{type: MachinesSpecUpToDate, status: "False", reason: RollingUpdateInProgress}], `))},
+			want:   []string{"KubeadmControlPlane cp to have up-to-date Machines [RollingUpdateInProgress]"},
+		},
+		"Paused": {
+			reason: "Nothing happens to a paused Cluster.",
+			change: []*unstructured.Unstructured{object(t, replace(runningCluster, "spec:\n", "spec:\n  paused: true\n"))},
+			want:   []string{"the Cluster to be resumed: spec.paused is true"},
+		},
+		"Removed deployment": {
+			reason: "What the topology no longer has is deleted first.",
+			change: []*unstructured.Unstructured{object(t, replace(runningCluster, "{machineDeployments: [{class: w, name: md-0, replicas: 1}]}", "{}"))},
+			want:   []string{"MachineDeployment md-0, which the topology no longer has, to be deleted"},
+		},
+		"Pool of an older version": {
+			reason: "MachinePools of a topology are compared as MachineDeployments are.",
+			change: []*unstructured.Unstructured{
+				object(t, replace(runningCluster, "workers: {", "workers: {machinePools: [{class: p, name: mp-0, replicas: 2}], ")),
+				object(t, `{apiVersion: cluster.x-k8s.io/v1beta1, kind: MachinePool, metadata: {name: mp, labels: {topology.cluster.x-k8s.io/pool-name: mp-0}}, spec: {replicas: 2, template: {spec: {version: v1.29.0}}}, status: {nodeRefs: [{name: n1}, {name: n2}]}}`),
+			},
+			want: []string{"MachinePool mp-0 to match the topology"},
 		},
 		"Pool": {
 			reason: "A MachinePool is running when it has its Nodes.",

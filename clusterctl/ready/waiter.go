@@ -1,6 +1,7 @@
 package ready
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -39,14 +40,14 @@ func (w *Waiter) Remaining(objects *tree.Objects) ([]string, error) {
 	if len(list) > 0 || len(nodes) == 0 {
 		w.since = time.Time{}
 		if len(list) == 0 {
-			list = unready(w.Cluster, objects)
+			list = Unready(w.Cluster, objects)
 		}
 		return list, nil
 	}
 	if w.since.IsZero() {
 		w.since = w.Clock.Now()
 	}
-	list = append([]string{"Nodes to be ready: " + someOf(nodes)}, unready(w.Cluster, objects)...)
+	list = append([]string{"Nodes to be ready: " + someOf(nodes)}, Unready(w.Cluster, objects)...)
 	if w.Clock.Since(w.since) < nodeTimeout {
 		return list, nil
 	}
@@ -54,8 +55,8 @@ func (w *Waiter) Remaining(objects *tree.Objects) ([]string, error) {
 	return nil, nil
 }
 
-// unready returns the rows of the tree that report that they are not ready. Objects without such a condition are ignored.
-func unready(name types.NamespacedName, objects *tree.Objects) []string {
+// Unready returns the rows of the tree that report that they are not ready. Objects without such a condition are ignored.
+func Unready(name types.NamespacedName, objects *tree.Objects) []string {
 	cluster := objects.Cluster(name)
 	rows := []*unstructured.Unstructured{cluster}
 	for _, path := range []string{"infrastructureRef", "controlPlaneRef"} {
@@ -68,8 +69,13 @@ func unready(name types.NamespacedName, objects *tree.Objects) []string {
 	}
 	var list []string
 	for _, u := range rows {
-		if why := because(u, clusterv1.ReadyCondition); why != "" {
+		why := because(u, clusterv1.ReadyCondition)
+		wanted, counted, _ := unstructured.NestedInt64(u.Object, "spec", "replicas")
+		switch has := tree.Number(u, "status", "readyReplicas"); {
+		case why != "":
 			list = append(list, describe(u)+" to be ready"+why)
+		case counted && has < wanted:
+			list = append(list, fmt.Sprintf("%s to have %d ready Machines instead of %d", describe(u), wanted, has))
 		}
 	}
 	if machines := machinesLacking(name, objects, clusterv1.ReadyCondition); len(machines) > 0 {

@@ -1,6 +1,8 @@
 package tree
 
 import (
+	"fmt"
+
 	"github.com/gobuffalo/flect"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -70,13 +72,32 @@ func (b *builder) resourceSets() []*Node {
 	for _, item := range items {
 		entry, _ := item.(map[string]any)
 		if name, _ := entry["clusterResourceSetName"].(string); name != "" {
-			group.Children = append(group.Children, &Node{Kind: "ClusterResourceSet", Name: name})
+			group.Children = append(group.Children, &Node{Kind: "ClusterResourceSet", Name: name, Ready: resourcesApplied(entry)})
 		}
 	}
 	if len(group.Children) == 0 {
 		return nil
 	}
 	return []*Node{group}
+}
+
+// resourcesApplied summarizes what a binding says about a ClusterResourceSet.
+func resourcesApplied(entry map[string]any) *Condition {
+	resources, _ := entry["resources"].([]any)
+	applied, first := 0, ""
+	for _, item := range resources {
+		resource, _ := item.(map[string]any)
+		if done, _ := resource["applied"].(bool); done {
+			applied++
+		} else if first == "" {
+			first = fmt.Sprintf(": not %v %v", resource["kind"], resource["name"])
+		}
+	}
+	c := &Condition{Status: "True", Message: fmt.Sprintf("%d of %d resources are applied%s", applied, len(resources), first)}
+	if first != "" {
+		c.Status, c.Severity, c.Reason = "False", "Warning", "ResourcesNotApplied"
+	}
+	return c
 }
 
 func (b *builder) controlPlane() []*Node {

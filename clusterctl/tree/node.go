@@ -51,6 +51,8 @@ type Node struct {
 
 	first bool // comes before its siblings
 	alone bool // must not be grouped
+	// listed: Conditions are all conditions of the object. Otherwise, they are the one that Ready does not summarize.
+	listed bool
 }
 
 // RowName is the name of the node in a table, without colors.
@@ -101,11 +103,23 @@ func (b *builder) objectNode(u *unstructured.Unstructured, metaName string) *Nod
 		switch {
 		case c.Type == string(clusterv1.ReadyCondition):
 			n.Ready = &c
-		case shown:
+		case shown || c.Status != "True" && unsummarized(u) == clusterv1.ConditionType(c.Type):
 			n.Conditions = append(n.Conditions, c)
 		}
 	}
+	n.listed = shown
 	return n
+}
+
+// unsummarized returns the condition that Ready does not summarize, and without which something is wrong: it is shown unless it is True.
+func unsummarized(u *unstructured.Unstructured) clusterv1.ConditionType {
+	switch kind := u.GroupVersionKind().GroupKind(); {
+	case kind == ClusterKind.GroupKind():
+		return clusterv1.TopologyReconciledCondition
+	case kind == MachineKind.GroupKind() && u.GetDeletionTimestamp() == nil && at[string](u, "status", "nodeRef", "name") != "":
+		return clusterv1.MachineNodeHealthyCondition
+	}
+	return ""
 }
 
 func replicasOf(u *unstructured.Unstructured) *DocumentReplicas {
@@ -183,6 +197,8 @@ func grouped(children []*Node, plural func(kind string) string) []*Node {
 	type state struct {
 		kind, status, severity, reason string
 		known, deleting                bool
+		// unsummarized is the status and reason of the condition that Ready does not summarize.
+		unsummarized string
 	}
 	members := map[state][]*Node{}
 	var order []state
@@ -195,6 +211,9 @@ func grouped(children []*Node, plural func(kind string) string) []*Node {
 		s := state{kind: n.Kind, deleting: n.Deleting}
 		if n.Ready != nil {
 			s.status, s.severity, s.reason, s.known = n.Ready.Status, n.Ready.Severity, n.Ready.Reason, true
+		}
+		if !n.listed && len(n.Conditions) > 0 {
+			s.unsummarized = n.Conditions[0].Status + " " + n.Conditions[0].Reason
 		}
 		if members[s] == nil {
 			order = append(order, s)
@@ -217,6 +236,9 @@ func groupOf(list []*Node, plural func(string) string) *Node {
 	}
 	for _, n := range list {
 		group.Group = append(group.Group, n.Name)
+	}
+	if !list[0].listed {
+		group.Conditions = list[0].Conditions
 	}
 	slices.Sort(group.Group)
 	message := "See " + strings.Join(group.Group[:2], ", ")

@@ -44,6 +44,19 @@ func TestTree(t *testing.T) {
 			),
 			options: Options{Grouping: true},
 		},
+		"Behind Ready": {
+			reason: "What Ready does not summarize is shown when it is wrong: a class that is not applied, Nodes that are not healthy, resources of sets.",
+			objects: with(base(),
+				newObject(coreVersion, "Cluster", "c1").ready(time.Hour).condition("TopologyReconciled", "False", "Error", "TopologyReconcileFailed", "patch audit", time.Minute).
+					ref(controlPlaneVersion, "KubeadmControlPlane", "c1-cp", clusterControlPlane...),
+				newObject(coreVersion, "Machine", "c1-md-1-b").owned("MachineSet", "c1-md-1").ready(time.Minute).set("n", "status", "nodeRef", "name").
+					condition("NodeHealthy", "Unknown", "", "NodeConditionsFailed", "the kubelet has stopped", time.Second),
+				newObject("addons.cluster.x-k8s.io/v1beta1", "ClusterResourceSetBinding", "c1").set([]any{map[string]any{"clusterResourceSetName": "cni", "resources": []any{
+					map[string]any{"applied": true}, map[string]any{"kind": "ConfigMap", "name": "absent", "applied": false},
+				}}}, "spec", "bindings"),
+			),
+			options: Options{Grouping: true, ResourceSets: true},
+		},
 		"Health checks": {
 			reason: "MachineHealthChecks show what they check, or why they remediate nothing; Machines show why they are unhealthy.",
 			objects: with(base(),
@@ -130,7 +143,7 @@ func TestColors(t *testing.T) {
 		"errors are red":            "\x1b[31mBad\x1b[0m",
 		"warnings are yellow":       "\x1b[33mSlow\x1b[0m",
 		"other states are white":    "\x1b[37mWait\x1b[0m",
-		"a deletion is red":         "\x1b[31m!! DELETED !! \x1b[0m",
+		"a deletion is red":         "\x1b[31m (deleting)\x1b[0m",
 		"references are gray":       "ControlPlane - \x1b[90mKubeadmControlPlane/c1-cp\x1b[0m",
 		"names of groups are bold":  "\x1b[97;1m3 Machines...\x1b",
 		"a group's message is gray": "\x1b[90mSee c1-cp-0, c1-cp-1, ...\x1b[0m",

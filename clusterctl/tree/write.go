@@ -111,11 +111,11 @@ func branch(i, n int) string {
 }
 
 func (t *table) name(n *Node, prefix string) cell {
-	deleted := ""
+	deleting := ""
 	if n.Deleting {
-		deleted = "!! DELETED !! "
+		deleting = " (deleting)"
 	}
-	c := cell{text: prefix + deleted + n.RowName()}
+	c := cell{text: prefix + n.RowName() + deleting}
 	name := n.objectName()
 	switch {
 	case len(n.Group) > 0:
@@ -123,7 +123,7 @@ func (t *table) name(n *Node, prefix string) cell {
 	case n.MetaName != "" && n.Kind != "":
 		name = n.MetaName + " - " + t.palette.gray(name)
 	}
-	c.colored = prefix + t.palette.red(deleted) + name
+	c.colored = prefix + name + t.palette.red(deleting)
 	return c
 }
 

@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/explain"
@@ -25,8 +27,10 @@ type Options struct {
 	Kubeconfig  management.Kubeconfig
 	Namespace   string
 	ClusterName string
-	// Output is text or json.
+	// Output is text, json or yaml.
 	Output string
+	// ExitCode makes the exit code depend on the result.
+	ExitCode bool
 }
 
 // NewCmd returns the command. runF, if not nil, is run instead.
@@ -39,17 +43,21 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 the providers' Deployments. The first line is the cause; after it come the objects from the Cluster down to
 it, what to do, and what else was found.
 
-The command only reads, and succeeds whatever it finds.`,
+The command only reads. It succeeds whatever it finds; with --exit-code, its exit code is 0 if the cluster waits for
+nothing, 2 if its controllers are at work, and 3 if it is blocked: a user or another program has to act.`,
 		Example: `  # Explain why a workload cluster is not ready, or not upgraded, or not deleted
   clusterctl explain my-cluster
 
   # The same for programs
-  clusterctl explain my-cluster --namespace foo --output json`,
+  clusterctl explain my-cluster --namespace foo --output json
+
+  # Fail if somebody has to act
+  clusterctl explain my-cluster --exit-code || [ $? = 2 ]`,
 		Args: clusterflags.OneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.ClusterName = args[0]
-			if opts.Output != "text" && opts.Output != "json" {
-				return fmt.Errorf("--output %q is not supported: use text or json", opts.Output)
+			if !slices.Contains([]string{"text", "json", "yaml"}, opts.Output) {
+				return fmt.Errorf("--output %q is not supported: use text, json or yaml", opts.Output)
 			}
 			if runF != nil {
 				return runF(cmd.Context(), opts)
@@ -59,7 +67,8 @@ The command only reads, and succeeds whatever it finds.`,
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
 	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace)
-	cmd.Flags().StringVarP(&opts.Output, "output", "o", "text", "Output `format`: text or json")
+	cmd.Flags().StringVarP(&opts.Output, "output", "o", "text", "Output `format`: text, json or yaml")
+	cmd.Flags().BoolVar(&opts.ExitCode, "exit-code", false, "Exit with 2 if the cluster is changing, and with 3 if it is blocked")
 	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
 	return cmd
 }
@@ -78,13 +87,34 @@ func run(ctx context.Context, opts *Options) error {
 		return management.NoCluster(name)
 	}
 	report := explain.Explain(input)
-	if opts.Output == "json" {
-		raw, err := json.MarshalIndent(report, "", "  ")
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(opts.IO.Out, string(raw))
+	if err := write(opts, report); err != nil || !opts.ExitCode || report.Healthy {
 		return err
 	}
-	return explain.Write(opts.IO.Out, report, opts.Clock.Now())
+	return factory.WithExitCode(fmt.Errorf("cluster %s waits for %s", name, report.Causes[0].Object), exitCode(report))
+}
+
+func exitCode(r explain.Report) int {
+	if slices.ContainsFunc(r.Causes, func(c explain.Cause) bool { return c.State == explain.Blocked }) {
+		return factory.ExitBlocked
+	}
+	return factory.ExitChanges
+}
+
+func write(opts *Options, report explain.Report) error {
+	var raw []byte
+	var err error
+	switch opts.Output {
+	case "json":
+		raw, err = json.MarshalIndent(report, "", "  ")
+		raw = append(raw, '\n')
+	case "yaml":
+		raw, err = yaml.Marshal(report)
+	default:
+		return explain.Write(opts.IO.Out, report, opts.Clock.Now())
+	}
+	if err != nil {
+		return err
+	}
+	_, err = opts.IO.Out.Write(raw)
+	return err
 }

@@ -48,8 +48,12 @@ func TestRun(t *testing.T) {
 				}
 				return
 			}
+			opts.ExitCode = true
+			if err := run(t.Context(), opts); factory.ExitCode(err) != factory.ExitBlocked {
+				t.Errorf("want the exit code of a blocked Cluster, got %v", err)
+			}
 			report := explain.Report{}
-			if err := json.Unmarshal(buffers.Out.Bytes(), &report); err != nil || report.Healthy || report.Causes[0].Reason != "Paused" {
+			if err := json.NewDecoder(buffers.Out).Decode(&report); err != nil || report.Healthy || report.Causes[0].Reason != "Paused" {
 				t.Errorf("report %+v, error %v", report, err)
 			}
 		})
@@ -73,7 +77,7 @@ func TestMistakes(t *testing.T) {
 		{"no name", nil, "the cluster name is required"},
 		{"two names", []string{"a", "b"}, "expected one cluster name, got 2 (a, b)"},
 		{"the words of describe", []string{"cluster", "c1"}, "expected one cluster name, got 2 (cluster, c1)"},
-		{"an unknown format", []string{"c1", "-o", "yaml"}, `--output "yaml" is not supported: use text or json`},
+		{"an unknown format", []string{"c1", "-o", "table"}, `--output "table" is not supported: use text, json or yaml`},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {

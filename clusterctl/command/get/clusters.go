@@ -4,14 +4,18 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
@@ -29,18 +33,23 @@ type ClustersOptions struct {
 	Kubeconfig    management.Kubeconfig
 	Namespace     string
 	AllNamespaces bool
+	// Names selects Clusters by name; empty for all.
+	Names []string
 	// Selector selects Clusters by label; empty for all.
 	Selector string
-	// Output is empty for a table, or wide, json or yaml.
+	// Output is empty for a table, or wide, name, json or yaml.
 	Output string
+	// NoHeaders leaves out the first line of a table.
+	NoHeaders bool
 }
 
 // NewClusters returns the command. runF, if not nil, is run instead.
 func NewClusters(f *factory.Factory, runF func(context.Context, *ClustersOptions) error) *cobra.Command {
 	opts := &ClustersOptions{IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}}
 	cmd := &cobra.Command{
-		Use:   "clusters",
-		Short: "List workload clusters, and what is going on with each",
+		Use:     "clusters [NAME ...]",
+		Aliases: []string{"cluster", "cl"},
+		Short:   "List workload clusters, and what is going on with each",
 		Long: `List workload clusters with their version, their ready and desired Machines, and what is going on.
 
 The number of requests depends on the number of kinds, not on that of clusters.`,
@@ -48,13 +57,19 @@ The number of requests depends on the number of kinds, not on that of clusters.`
   clusterctl get clusters --all-namespaces
 
   # List those with a label, with their endpoints
-  clusterctl get clusters --selector team=blue --output wide`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+  clusterctl get clusters --selector team=blue --output wide
+
+  # For scripts: names, and those that are not ready
+  clusterctl get clusters --all-namespaces --output name
+  clusterctl get clusters --output json | jq -r '.items[] | select(.ready != "True") | .name'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if opts.Names = args; len(args) > 0 && opts.AllNamespaces {
+				return errors.New("names and --all-namespaces exclude each other: use --namespace")
+			}
 			switch opts.Output {
-			case "", "wide", "json", "yaml":
+			case "", "wide", "name", "json", "yaml":
 			default:
-				return fmt.Errorf("--output %q is not supported: use wide, json or yaml", opts.Output)
+				return fmt.Errorf("--output %q is not supported: use wide, name, json or yaml", opts.Output)
 			}
 			if runF != nil {
 				return runF(cmd.Context(), opts)
@@ -67,17 +82,11 @@ The number of requests depends on the number of kinds, not on that of clusters.`
 	cmd.Flags().BoolVarP(&opts.AllNamespaces, "all-namespaces", "A", false, "List the workload clusters of all namespaces")
 	cmd.Flags().StringVarP(&opts.Selector, "selector", "l", "",
 		"List only workload clusters with these `labels`, such as team=blue,stage!=test")
-	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "Output `format`: wide, json or yaml. Defaults to a table")
+	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "Output `format`: wide, name, json or yaml. Defaults to a table")
+	cmd.Flags().BoolVar(&opts.NoHeaders, "no-headers", false, "Leave out the headings of a table")
 	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
+	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
 	return cmd
-}
-
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("expected no arguments, got %s: to see one cluster, run `clusterctl describe cluster %s`",
-			strings.Join(args, ", "), args[0])
-	}
-	return nil
 }
 
 func runClusters(ctx context.Context, opts *ClustersOptions) error {
@@ -100,7 +109,10 @@ func runClusters(ctx context.Context, opts *ClustersOptions) error {
 	if err := m.OrNotInitialized(ctx, err); err != nil {
 		return err
 	}
-	rows := overview.Rows(objects)
+	rows, err := named(overview.Rows(objects), namespace, opts.Names)
+	if err != nil {
+		return err
+	}
 	var raw []byte
 	switch opts.Output {
 	case "json":
@@ -108,6 +120,10 @@ func runClusters(ctx context.Context, opts *ClustersOptions) error {
 		raw = append(raw, '\n')
 	case "yaml":
 		raw, err = yaml.Marshal(overview.List{Items: rows})
+	case "name":
+		for i := range rows {
+			raw = fmt.Appendf(raw, "cluster.cluster.x-k8s.io/%s\n", rows[i].Name)
+		}
 	default:
 		return table(opts, rows, namespace)
 	}
@@ -116,6 +132,19 @@ func runClusters(ctx context.Context, opts *ClustersOptions) error {
 	}
 	_, err = opts.IO.Out.Write(raw)
 	return err
+}
+
+// named returns the rows of these Clusters, all if there are no names.
+func named(rows []overview.Row, namespace string, names []string) ([]overview.Row, error) {
+	for _, name := range names {
+		if !slices.ContainsFunc(rows, func(r overview.Row) bool { return r.Name == name }) {
+			return nil, management.NoCluster(client.ObjectKey{Namespace: namespace, Name: name})
+		}
+	}
+	if len(names) == 0 {
+		return rows, nil
+	}
+	return slices.DeleteFunc(rows, func(r overview.Row) bool { return !slices.Contains(names, r.Name) }), nil
 }
 
 // table prints one line per Cluster.
@@ -130,27 +159,42 @@ func table(opts *ClustersOptions, rows []overview.Row, namespace string) error {
 	}
 	w := tabwriter.NewWriter(opts.IO.Out, 0, 8, 3, ' ', 0)
 	line := func(cells ...string) { fmt.Fprintln(w, strings.TrimRight(strings.Join(cells, "\t"), "\t")) }
-	columns := []string{"NAMESPACE", "NAME", "CLASS", "VERSION", "CONTROL PLANE", "WORKERS", "READY", "AGE"}
-	wide := opts.Output == "wide"
-	if wide {
+	columns := []string{"NAME", "CLASS", "VERSION", "CONTROL PLANE", "WORKERS", "READY", "AGE"}
+	if opts.AllNamespaces {
+		columns = append([]string{"NAMESPACE"}, columns...)
+	}
+	if opts.Output == "wide" {
 		columns = append(columns, "PHASE", "INFRASTRUCTURE", "CONTROL PLANE KIND", "ENDPOINT")
 	}
-	line(append(columns, "ACTIVITY")...)
+	if !opts.NoHeaders {
+		line(append(columns, "ACTIVITY")...)
+	}
 	now := opts.Clock.Now()
 	for i := range rows {
-		r := &rows[i]
-		cells := []string{r.Namespace, r.Name, or(r.Class),
-			or(r.Version), r.ControlPlane.String(), r.Workers.String(), or(r.Ready), duration.HumanDuration(now.Sub(r.Created.Time))}
-		if wide {
-			kind := ""
-			if r.ControlPlane != nil {
-				kind = r.ControlPlane.Kind
-			}
-			cells = append(cells, or(r.Phase), or(r.Infrastructure), or(kind), or(r.Endpoint))
-		}
-		line(append(cells, r.Activity)...)
+		line(cells(opts, &rows[i], now)...)
 	}
 	return w.Flush()
+}
+
+// cells returns the texts of a row.
+func cells(opts *ClustersOptions, r *overview.Row, now time.Time) []string {
+	version := r.Version
+	if r.CurrentVersion != "" {
+		version = r.CurrentVersion + " -> " + r.Version
+	}
+	list := []string{r.Name, or(r.Class), or(version), r.ControlPlane.String(), r.Workers.String(), or(r.Ready),
+		duration.HumanDuration(now.Sub(r.Created.Time))}
+	if opts.AllNamespaces {
+		list = append([]string{r.Namespace}, list...)
+	}
+	if opts.Output == "wide" {
+		kind := ""
+		if r.ControlPlane != nil {
+			kind = r.ControlPlane.Kind
+		}
+		list = append(list, or(r.Phase), or(r.Infrastructure), or(kind), or(r.Endpoint))
+	}
+	return append(list, r.Activity)
 }
 
 // or returns a text, or "-" if it is empty.

@@ -34,9 +34,11 @@ func TestClusters(t *testing.T) {
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster("a", "one", "blue"), cluster("b", "two", "red")).Build()
 	const (
-		heading = "NAMESPACE   NAME   CLASS   VERSION   CONTROL PLANE   WORKERS   READY   AGE   ACTIVITY\n"
-		one     = "a           one    quick   v1.31.0   -               0/0       -       60m   waiting for infrastructure\n"
-		two     = "b           two    quick   v1.31.0   -               0/0       -       60m   waiting for infrastructure\n"
+		headings  = "NAME   CLASS   VERSION   CONTROL PLANE   WORKERS   READY   AGE   ACTIVITY\n"
+		one       = "one    quick   v1.31.0   -               0/0       -       60m   waiting for infrastructure\n"
+		two       = "two    quick   v1.31.0   -               0/0       -       60m   waiting for infrastructure\n"
+		namespace = "NAMESPACE   "
+		a, b      = "a           ", "b           "
 	)
 	tests := []struct {
 		reason string
@@ -44,14 +46,16 @@ func TestClusters(t *testing.T) {
 		want   string
 		err    string
 	}{
-		{reason: "the namespace of the kubeconfig", want: heading + one},
-		{reason: "another namespace", opts: ClustersOptions{Namespace: "b"}, want: heading + two},
-		{reason: "all namespaces", opts: ClustersOptions{AllNamespaces: true}, want: heading + one + two},
-		{reason: "a label", opts: ClustersOptions{AllNamespaces: true, Selector: "team=red"}, want: heading + two},
+		{reason: "the namespace of the kubeconfig", want: headings + one},
+		{reason: "another namespace", opts: ClustersOptions{Namespace: "b"}, want: headings + two},
+		{reason: "all namespaces", opts: ClustersOptions{AllNamespaces: true}, want: namespace + headings + a + one + b + two},
+		{reason: "a label", opts: ClustersOptions{AllNamespaces: true, Selector: "team=red"}, want: namespace + headings + b + two},
+		{reason: "a name", opts: ClustersOptions{Names: []string{"one"}, NoHeaders: true}, want: "one   quick   v1.31.0   -   0/0   -   60m   waiting for infrastructure\n"},
+		{reason: "names of all", opts: ClustersOptions{AllNamespaces: true, Output: "name"}, want: "cluster.cluster.x-k8s.io/one\ncluster.cluster.x-k8s.io/two\n"},
 		{
 			reason: "wide", opts: ClustersOptions{Output: "wide"},
-			want: "NAMESPACE   NAME   CLASS   VERSION   CONTROL PLANE   WORKERS   READY   AGE   PHASE          INFRASTRUCTURE   CONTROL PLANE KIND   ENDPOINT   ACTIVITY\n" +
-				"a           one    quick   v1.31.0   -               0/0       -       60m   Provisioning   -                -                    -          waiting for infrastructure\n",
+			want: "NAME   CLASS   VERSION   CONTROL PLANE   WORKERS   READY   AGE   PHASE          INFRASTRUCTURE   CONTROL PLANE KIND   ENDPOINT   ACTIVITY\n" +
+				"one    quick   v1.31.0   -               0/0       -       60m   Provisioning   -                -                    -          waiting for infrastructure\n",
 		},
 		{
 			reason: "YAML", opts: ClustersOptions{Output: "yaml"},
@@ -87,8 +91,8 @@ func TestClustersMistakes(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		{"a name", []string{"c1"}, "expected no arguments, got c1: to see one cluster, run `clusterctl describe cluster c1`"},
-		{"an unknown format", []string{"-o", "table"}, `--output "table" is not supported: use wide, json or yaml`},
+		{"a name in all namespaces", []string{"c1", "-A"}, "names and --all-namespaces exclude each other"},
+		{"an unknown format", []string{"-o", "table"}, `--output "table" is not supported: use wide, name, json or yaml`},
 		{"one namespace and all", []string{"-A", "-n", "ns"}, "[all-namespaces namespace]"},
 		{"an unknown flag", []string{"--all"}, "unknown flag: --all"},
 		{"an invalid selector", []string{"-l", "a in b"}, `--selector "a in b" is invalid`},

@@ -274,7 +274,7 @@ func TestConflict(t *testing.T) {
 func TestTimeoutSaysWhatIsMissing(t *testing.T) {
 	c := newCLI(t)
 	out, stderr, err := c.run(template, "c1", "--timeout", "300ms")
-	if err == nil || !strings.Contains(err.Error(), "is not ready after 300ms: still waiting for the control plane to be initialized") {
+	if err == nil || !strings.Contains(err.Error(), "is not ready after 300ms: still waiting for the infrastructure to be ready; the control plane to be initialized") {
 		t.Errorf("want what is waited for, got %v\n%s", err, stderr)
 	}
 	if !strings.Contains(out, "ClusterInfrastructure - InMemoryCluster/c1") {
@@ -319,7 +319,7 @@ func (c *cli) initialize(name string) error {
 			continue
 		}
 		condition := map[string]any{"type": "ControlPlaneInitialized", "status": "True", "lastTransitionTime": "2030-01-02T12:00:00Z"}
-		u.Object["status"] = map[string]any{"conditions": []any{condition}}
+		u.Object["status"] = map[string]any{"infrastructureReady": true, "conditions": []any{condition}}
 		return c.env.Client.Status().Update(ctx, u)
 	}
 	return ctx.Err()

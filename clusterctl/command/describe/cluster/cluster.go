@@ -43,8 +43,9 @@ func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cob
 	var conditions string
 	var disableGrouping, color bool
 	cmd := &cobra.Command{
-		Use:   "cluster NAME",
-		Short: "Describe workload clusters",
+		Use:     "cluster NAME",
+		Aliases: []string{"clusters"},
+		Short:   "Describe workload clusters",
 		Long: `Show the objects of a workload cluster as a tree, with the state of each.
 
 Machines in the same state are grouped into one line, and the infrastructure and bootstrap objects of a
