@@ -36,7 +36,10 @@ func AddKubeconfig(cmd *cobra.Command, k *management.Kubeconfig, persistent bool
 	}
 	flags.StringVar(&k.Path, "kubeconfig", "", "Kubeconfig `file` of the management cluster. Defaults to the one that kubectl uses")
 	flags.StringVar(&k.Context, "kubeconfig-context", "", "The kubeconfig `context` to use. Defaults to the current context")
-	completeContexts(cmd, "kubeconfig-context", k)
+	flags.StringVar(&k.Context, "context", "", "Same as --kubeconfig-context, as kubectl calls it")
+	for _, name := range []string{"kubeconfig-context", "context"} {
+		completeContexts(cmd, name, k)
+	}
 }
 
 // AddTarget adds --to-kubeconfig and --to-kubeconfig-context, the cluster that a command writes to.

@@ -68,6 +68,22 @@ func (c *Subject) ExplainsNothing(*Snapshot) error {
 	return err
 }
 
+// Waits runs `clusterctl wait cluster`, and checks that the conditions are true when it ends.
+func (c *Subject) Waits(conditions ...Condition) {
+	c.t.Helper()
+	r := c.Tools.Clusterctl(c.t.Context(), "", "wait", "cluster", c.Name, "--namespace", c.Namespace, "--kubeconfig", c.Kubeconfig,
+		"--timeout", "5m")
+	if r.Failed {
+		c.t.Fatal(r)
+	}
+	snapshot := c.Snapshot()
+	for _, condition := range conditions {
+		if err := condition(snapshot); err != nil {
+			c.t.Errorf("clusterctl wait cluster ended too early: %v\n%s", err, r)
+		}
+	}
+}
+
 // NeverBlocked samples what `clusterctl explain` finds after changes of the Cluster, until the returned function is called. A Cluster
 // with which nothing is wrong may be progressing, but nothing blocks it.
 func (c *Subject) NeverBlocked() (still func()) {
@@ -119,7 +135,7 @@ func pause(ctx context.Context, changed <-chan struct{}) {
 
 func notBlocked(r explain.Report) error {
 	for i := range r.Causes {
-		if cause := &r.Causes[i]; cause.State == explain.Blocked {
+		if cause := &r.Causes[i]; cause.State == explain.Blocked || i == 0 && cause.Reason == explain.NotReconciled {
 			return fmt.Errorf("clusterctl explain reports %s %s: %s, since %s", cause.Reason, cause.Object, cause.Message, cause.Since)
 		}
 	}

@@ -119,6 +119,8 @@ func upgrade(c *Subject, controlPlanes, workers int) {
 	consistent := c.EtcdIsConsistent(controlPlanes, controlPlanes+1)
 	healthy := c.NeverBlocked()
 	c.Change(SetVersion(newer))
+	c.Waits(Ready, ControlPlanes(controlPlanes), Workers(workers), Version(newer), NewMachines((*Snapshot).ControlPlane, before),
+		NewMachines((*Snapshot).Workers, before))
 	c.Eventually("every Machine is replaced by one with the new version", Ready, ControlPlanes(controlPlanes), Workers(workers), Version(newer),
 		NewMachines((*Snapshot).ControlPlane, before), NewMachines((*Snapshot).Workers, before), c.WorkloadMatches, c.ExplainsNothing)
 	still()

@@ -56,9 +56,6 @@ nothing, 2 if its controllers are at work, and 3 if it is blocked: a user or ano
 		Args: clusterflags.OneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.ClusterName = args[0]
-			if !slices.Contains([]string{"text", "json", "yaml"}, opts.Output) {
-				return fmt.Errorf("--output %q is not supported: use text, json or yaml", opts.Output)
-			}
 			if runF != nil {
 				return runF(cmd.Context(), opts)
 			}
@@ -67,7 +64,7 @@ nothing, 2 if its controllers are at work, and 3 if it is blocked: a user or ano
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
 	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace)
-	cmd.Flags().StringVarP(&opts.Output, "output", "o", "text", "Output `format`: text, json or yaml")
+	clusterflags.AddOutput(cmd, &opts.Output, "text", "json", "yaml")
 	cmd.Flags().BoolVar(&opts.ExitCode, "exit-code", false, "Exit with 2 if the cluster is changing, and with 3 if it is blocked")
 	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
 	return cmd

@@ -37,7 +37,7 @@ type ClustersOptions struct {
 	Names []string
 	// Selector selects Clusters by label; empty for all.
 	Selector string
-	// Output is empty for a table, or wide, name, json or yaml.
+	// Output is text, wide, name, json or yaml.
 	Output string
 	// NoHeaders leaves out the first line of a table.
 	NoHeaders bool
@@ -66,11 +66,6 @@ The number of requests depends on the number of kinds, not on that of clusters.`
 			if opts.Names = args; len(args) > 0 && opts.AllNamespaces {
 				return errors.New("names and --all-namespaces exclude each other: use --namespace")
 			}
-			switch opts.Output {
-			case "", "wide", "name", "json", "yaml":
-			default:
-				return fmt.Errorf("--output %q is not supported: use wide, name, json or yaml", opts.Output)
-			}
 			if runF != nil {
 				return runF(cmd.Context(), opts)
 			}
@@ -82,7 +77,7 @@ The number of requests depends on the number of kinds, not on that of clusters.`
 	cmd.Flags().BoolVarP(&opts.AllNamespaces, "all-namespaces", "A", false, "List the workload clusters of all namespaces")
 	cmd.Flags().StringVarP(&opts.Selector, "selector", "l", "",
 		"List only workload clusters with these `labels`, such as team=blue,stage!=test")
-	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "Output `format`: wide, name, json or yaml. Defaults to a table")
+	clusterflags.AddOutput(cmd, &opts.Output, "text", "wide", "name", "json", "yaml")
 	cmd.Flags().BoolVar(&opts.NoHeaders, "no-headers", false, "Leave out the headings of a table")
 	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
 	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)

@@ -92,7 +92,7 @@ func TestClustersMistakes(t *testing.T) {
 		want   string
 	}{
 		{"a name in all namespaces", []string{"c1", "-A"}, "names and --all-namespaces exclude each other"},
-		{"an unknown format", []string{"-o", "table"}, `--output "table" is not supported: use wide, name, json or yaml`},
+		{"an unknown format", []string{"-o", "table"}, `--output "table" is not supported: use text, wide, name, json or yaml`},
 		{"one namespace and all", []string{"-A", "-n", "ns"}, "[all-namespaces namespace]"},
 		{"an unknown flag", []string{"--all"}, "unknown flag: --all"},
 		{"an invalid selector", []string{"-l", "a in b"}, `--selector "a in b" is invalid`},

@@ -198,7 +198,7 @@ func (m mistakes) others() []mistake {
 		{"One provider at a time is generated.", []string{"generate", "provider", "-i", "toy", "-b", "kubeadm"}, []string{"[bootstrap infrastructure]"}},
 		{"Generating needs the values of all variables.", []string{"generate", "provider", "-i", "toy"}, []string{"required variable TOY_TOKEN", "set it in the environment"}},
 		{"A generated provider must be known.", []string{"generate", "provider", "--addon", "toy"}, []string{"use --infrastructure toy"}},
-		{"The formats of repositories are listed.", []string{"config", "repositories", "-o", "json"}, []string{"--output"}},
+		{"The formats of repositories are listed.", []string{"config", "repositories", "-o", "xml"}, []string{`Error: --output "xml" is not supported: use text, json or yaml`}},
 		{"A file to generate from must exist.", []string{"generate", "yaml", "--from", m.missing}, []string{m.missing}},
 		{"A shell is required.", []string{"completion"}, []string{"a shell is required: use one of bash, zsh, fish; see `clusterctl completion --help`"}},
 		{"The shell must be known.", []string{"completion", "csh"}, []string{`shell "csh" is not supported: use one of bash, zsh, fish`}},

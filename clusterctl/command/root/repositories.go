@@ -2,6 +2,7 @@ package root
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/packages/config"
@@ -43,14 +45,11 @@ configuration file overrides or adds.`,
 			return printRepositories(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVarP(&opts.Output, "output", "o", "text", "Output `format`: text or yaml")
+	clusterflags.AddOutput(cmd, &opts.Output, "text", "json", "yaml")
 	return cmd
 }
 
 func printRepositories(ctx context.Context, opts *repositoriesOptions) error {
-	if opts.Output != "text" && opts.Output != "yaml" {
-		return fmt.Errorf("--output %q is not supported: use text or yaml", opts.Output)
-	}
 	c, err := opts.Config(ctx)
 	if err != nil {
 		return err
@@ -60,8 +59,12 @@ func printRepositories(ctx context.Context, opts *repositoriesOptions) error {
 		split := strings.LastIndex(p.URL, "/") + 1
 		entries = append(entries, repositoryEntry{Name: p.Name, ProviderType: string(p.Type), URL: p.URL[:split], File: p.URL[split:]})
 	}
-	if opts.Output == "yaml" {
+	if opts.Output != "text" {
 		raw, err := yaml.Marshal(entries)
+		if err == nil && opts.Output == "json" {
+			raw, err = json.MarshalIndent(entries, "", "  ")
+			raw = append(raw, '\n')
+		}
 		if err != nil {
 			return err
 		}

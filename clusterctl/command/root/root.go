@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -65,6 +66,8 @@ func flagError(cmd *cobra.Command, err error) error {
 			wanted = "true or false"
 		}
 		err = fmt.Errorf("--%s is %q: it must be %s", value.GetFlag().Name, value.GetValue(), wanted)
+	} else if cause := errors.Unwrap(err); cause != nil && strings.HasPrefix(cause.Error(), "--") {
+		err = cause // It names the flag and its value.
 	}
 	return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())
 }

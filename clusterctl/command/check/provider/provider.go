@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/conformance"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
@@ -66,9 +67,6 @@ there is an error; warnings are deviations from recommendations.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Releases = args
-			if opts.Output != "text" && opts.Output != "json" {
-				return fmt.Errorf("--output %q is not supported: use text or json", opts.Output)
-			}
 			if runF != nil {
 				return runF(cmd.Context(), opts)
 			}
@@ -79,7 +77,7 @@ there is an error; warnings are deviations from recommendations.`,
 		"for example infrastructure-aws. Defaults to the name of the parent folder, or to the configured provider with the URL")
 	cmd.Flags().StringVar(&opts.Version, "version", "",
 		"The `version` of the release. Defaults to the name of the folder, or to the version in the URL")
-	cmd.Flags().StringVarP(&opts.Output, "output", "o", "text", "Output `format`: text or json")
+	clusterflags.AddOutput(cmd, &opts.Output, "text", "json")
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	}

@@ -31,7 +31,7 @@ type Options struct {
 	Namespace   string
 	ClusterName string
 	Tree        tree.Options
-	// Output is empty for a table, or wide, json or yaml.
+	// Output is text, wide, json or yaml.
 	Output string
 	// Watch shows the tree until the cluster is deleted, or the command is interrupted.
 	Watch bool
@@ -88,6 +88,7 @@ Machine are only shown if their state differs from the Machine's.`,
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
 	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace)
+	clusterflags.AddOutput(cmd, &opts.Output, "text", "wide", "json", "yaml")
 	addFlags(cmd.Flags(), opts, &conditions, &disableGrouping, &color)
 	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
 	return cmd
@@ -104,7 +105,6 @@ func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGr
 		"Also show infrastructure and bootstrap objects that are ready or in the same state as their Machine")
 	flags.BoolVar(&opts.Tree.Grouping, "grouping", true, "Group Machines in the same state")
 	flags.BoolVar(disableGrouping, "disable-grouping", false, "The same as --grouping=false")
-	flags.StringVarP(&opts.Output, "output", "o", "", "Output `format`: wide, json or yaml. Defaults to a table")
 	flags.BoolVarP(&opts.Watch, "watch", "w", false, "Show changes until the cluster is deleted, or until interrupted")
 	flags.BoolVarP(color, "color", "c", false, "Use colors. Defaults to true if the output is a terminal")
 	// Cannot fail: the flag has just been added.
@@ -112,17 +112,10 @@ func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGr
 }
 
 func checkOutput(opts *Options) error {
-	switch opts.Output {
-	case "", "wide":
-		return nil
-	case "json", "yaml":
-		if opts.Watch {
-			return fmt.Errorf("--watch is not supported with --output %s: use a table, or run the command repeatedly", opts.Output)
-		}
-		return nil
-	default:
-		return fmt.Errorf("--output %q is not supported: use wide, json or yaml", opts.Output)
+	if opts.Watch && (opts.Output == "json" || opts.Output == "yaml") {
+		return fmt.Errorf("--watch is not supported with --output %s: use a table, or run the command repeatedly", opts.Output)
 	}
+	return nil
 }
 
 func run(ctx context.Context, opts *Options) error {

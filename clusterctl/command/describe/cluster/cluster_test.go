@@ -149,7 +149,7 @@ func TestMistakes(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		{"an unknown format", []string{"c1", "-o", "tree"}, `--output "tree" is not supported: use wide, json or yaml`},
+		{"an unknown format", []string{"c1", "-o", "tree"}, `--output "tree" is not supported: use text, wide, json or yaml`},
 		{"watching JSON", []string{"c1", "-w", "-o", "json"}, "--watch is not supported with --output json"},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
