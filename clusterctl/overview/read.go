@@ -21,28 +21,26 @@ import (
 // control planes.
 func Read(ctx context.Context, c client.Reader, namespace string, selector labels.Selector) (*tree.Objects, error) {
 	r := &reader{Reader: c, namespace: namespace, objects: tree.NewObjects()}
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.Go(func() error { return r.list(groupCtx, tree.ClusterKind, selector) })
-	for _, kind := range []schema.GroupVersionKind{tree.MachineDeploymentKind, tree.MachinePoolKind} {
-		group.Go(func() error { return r.list(groupCtx, kind, nil) })
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	kinds := map[schema.GroupVersionKind]bool{}
-	for _, u := range r.objects.All() {
-		if u.GetKind() != tree.ClusterKind.Kind {
-			continue
+	done := map[tree.Selection]bool{}
+	for {
+		group, groupCtx := errgroup.WithContext(ctx)
+		before := len(done)
+		for _, s := range tree.Overview(namespace, r.objects) {
+			if done[s] {
+				continue
+			}
+			done[s] = true
+			group.Go(func() error {
+				if s.Kind == tree.ClusterKind {
+					return r.list(groupCtx, s.Kind, selector)
+				}
+				return r.list(groupCtx, s.Kind, nil)
+			})
 		}
-		if kind := tree.Text(u, "spec", "controlPlaneRef", "kind"); kind != "" {
-			kinds[schema.FromAPIVersionAndKind(tree.Text(u, "spec", "controlPlaneRef", "apiVersion"), kind)] = true
+		if err := group.Wait(); err != nil || len(done) == before {
+			return r.objects, err
 		}
 	}
-	group, groupCtx = errgroup.WithContext(ctx)
-	for kind := range kinds {
-		group.Go(func() error { return r.list(groupCtx, kind, nil) })
-	}
-	return r.objects, group.Wait()
 }
 
 type reader struct {

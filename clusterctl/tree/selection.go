@@ -51,6 +51,24 @@ func Selections(cluster types.NamespacedName, known *Objects, o Options) []Selec
 	return s.list
 }
 
+// Overview returns what has to be read for an overview of the Clusters of a namespace, all if it is empty, given the known objects: one
+// selection per kind, of all its objects.
+func Overview(namespace string, known *Objects) []Selection {
+	s := selections{seen: map[Selection]bool{}}
+	all := func(kind schema.GroupVersionKind) {
+		s.labeled(reference{kind: kind, name: types.NamespacedName{Namespace: namespace}})
+	}
+	for _, kind := range []schema.GroupVersionKind{ClusterKind, MachineDeploymentKind, MachinePoolKind} {
+		all(kind)
+	}
+	for _, u := range known.kinds[ClusterKind.GroupKind()] {
+		if r, ok := referenceOf(u, clusterControlPlane...); ok {
+			all(r.kind)
+		}
+	}
+	return s.list
+}
+
 // Missing returns references to objects that were selected by the Cluster's label and not found: they lack the label or
 // do not exist. They are returned as one Selection per kind and namespace, without a name.
 func Missing(cluster types.NamespacedName, known *Objects, o Options) []Selection {

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/clock"
@@ -23,6 +25,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/overview"
+	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
 )
 
 // ClustersOptions are the inputs of the command.
@@ -39,6 +42,8 @@ type ClustersOptions struct {
 	Selector string
 	// Output is text, wide, name, json or yaml.
 	Output string
+	// Watch prints Clusters that change, until interrupted.
+	Watch bool
 	// NoHeaders leaves out the first line of a table.
 	NoHeaders bool
 }
@@ -66,6 +71,9 @@ The number of requests depends on the number of kinds, not on that of clusters.`
 			if opts.Names = args; len(args) > 0 && opts.AllNamespaces {
 				return errors.New("names and --all-namespaces exclude each other: use --namespace")
 			}
+			if opts.Watch && (opts.Output == "json" || opts.Output == "yaml") {
+				return fmt.Errorf("--watch is not supported with --output %s: use a table, or run the command repeatedly", opts.Output)
+			}
 			if runF != nil {
 				return runF(cmd.Context(), opts)
 			}
@@ -78,6 +86,7 @@ The number of requests depends on the number of kinds, not on that of clusters.`
 	cmd.Flags().StringVarP(&opts.Selector, "selector", "l", "",
 		"List only workload clusters with these `labels`, such as team=blue,stage!=test")
 	clusterflags.AddOutput(cmd, &opts.Output, "text", "wide", "name", "json", "yaml")
+	cmd.Flags().BoolVarP(&opts.Watch, "watch", "w", false, "After the list, print clusters that change, until interrupted")
 	cmd.Flags().BoolVar(&opts.NoHeaders, "no-headers", false, "Leave out the headings of a table")
 	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
 	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
@@ -100,6 +109,9 @@ func runClusters(ctx context.Context, opts *ClustersOptions) error {
 	if opts.AllNamespaces {
 		namespace = ""
 	}
+	if opts.Watch {
+		return follow(ctx, opts, m, namespace, selector)
+	}
 	objects, err := overview.Read(ctx, m.Client, namespace, selector)
 	if err := m.OrNotInitialized(ctx, err); err != nil {
 		return err
@@ -108,7 +120,47 @@ func runClusters(ctx context.Context, opts *ClustersOptions) error {
 	if err != nil {
 		return err
 	}
+	return write(opts, rows, namespace)
+}
+
+// follow prints the Clusters, and those that change, until the context ends: that is how users stop it.
+func follow(ctx context.Context, opts *ClustersOptions, m *management.Cluster, namespace string, selector labels.Selector) error {
+	watchCtx, stop := context.WithCancel(ctx)
+	watcher := snapshot.WatchClusters(watchCtx, m.Client, namespace, selector)
+	defer watcher.Wait()
+	defer stop()
+	var known []overview.Row
+	for first := true; ; {
+		if objects, complete := watcher.Objects(watchCtx); complete {
+			rows, err := named(overview.Rows(objects), namespace, opts.Names)
+			if err != nil {
+				return err
+			}
+			changed := slices.DeleteFunc(slices.Clone(rows), func(r overview.Row) bool {
+				return slices.ContainsFunc(known, func(k overview.Row) bool { return reflect.DeepEqual(k, r) })
+			})
+			if first || len(changed) > 0 {
+				if err := write(opts, changed, namespace); err != nil {
+					return err
+				}
+				opts.NoHeaders = opts.NoHeaders || len(rows) > 0
+			}
+			first, known = false, rows
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-watcher.Changed():
+			if err := watcher.Err(); apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+				return err
+			}
+		}
+	}
+}
+
+func write(opts *ClustersOptions, rows []overview.Row, namespace string) error {
 	var raw []byte
+	var err error
 	switch opts.Output {
 	case "json":
 		raw, err = json.MarshalIndent(overview.List{Items: rows}, "", "  ")

@@ -1,20 +1,29 @@
 package get
 
 import (
+	"bufio"
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
 var now = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -85,6 +94,62 @@ func TestClusters(t *testing.T) {
 	}
 }
 
+func TestWatch(t *testing.T) {
+	one := &unstructured.Unstructured{}
+	one.SetGroupVersionKind(tree.ClusterKind)
+	one.SetNamespace("a")
+	one.SetName("one")
+	one.SetCreationTimestamp(metav1.NewTime(now.Add(-time.Hour)))
+	scheme, mapper := runtime.NewScheme(), meta.NewDefaultRESTMapper(nil)
+	scheme.AddKnownTypeWithName(tree.ClusterKind, &unstructured.Unstructured{})
+	scheme.AddKnownTypeWithName(tree.ClusterKind.GroupVersion().WithKind("ClusterList"), &unstructured.UnstructuredList{})
+	mapper.Add(tree.ClusterKind, meta.RESTScopeNamespace)
+	watched := make(chan struct{}, 10) // The fake does not repeat events from before a watch.
+	c := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(one).WithInterceptorFuncs(interceptor.Funcs{
+		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+			w, err := c.Watch(ctx, list, opts...)
+			watched <- struct{}{}
+			return w, err
+		},
+	}).Build()
+	streams, _ := iostreams.Test()
+	out, in := io.Pipe()
+	streams.Out = in
+	lines := make(chan string, 10)
+	go func() {
+		for scanner := bufio.NewScanner(out); scanner.Scan(); {
+			lines <- strings.Join(strings.Fields(scanner.Text()), " ")
+		}
+	}()
+	ctx, interrupt := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- runClusters(ctx, &ClustersOptions{
+			IO: streams, Clock: clocktesting.NewFakePassiveClock(now), Watch: true, Namespace: "a",
+			Connect: func(management.Kubeconfig) (*management.Cluster, error) { return &management.Cluster{Client: c}, nil },
+		})
+	}()
+	for _, want := range []string{"NAME CLASS VERSION CONTROL PLANE WORKERS READY AGE ACTIVITY", "one - - - 0/0 - 60m waiting for infrastructure"} {
+		if have := <-lines; have != want {
+			t.Errorf("line %q, want %q", have, want)
+		}
+	}
+	<-watched
+	if err := unstructured.SetNestedField(one.Object, true, "spec", "paused"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Update(t.Context(), one); err != nil {
+		t.Fatal(err)
+	}
+	if have, want := <-lines, "one - - - 0/0 - 60m paused"; have != want {
+		t.Errorf("a change is %q, want %q", have, want)
+	}
+	interrupt()
+	if err := <-done; err != nil {
+		t.Errorf("an interruption is no error: %v", err)
+	}
+}
+
 func TestClustersMistakes(t *testing.T) {
 	tests := []struct {
 		reason string
@@ -95,6 +160,7 @@ func TestClustersMistakes(t *testing.T) {
 		{"an unknown format", []string{"-o", "table"}, `--output "table" is not supported: use text, wide, name, json or yaml`},
 		{"one namespace and all", []string{"-A", "-n", "ns"}, "[all-namespaces namespace]"},
 		{"an unknown flag", []string{"--all"}, "unknown flag: --all"},
+		{"a watch for programs", []string{"-w", "-o", "json"}, "--watch is not supported with --output json"},
 		{"an invalid selector", []string{"-l", "a in b"}, `--selector "a in b" is invalid`},
 	}
 	for _, tc := range tests {

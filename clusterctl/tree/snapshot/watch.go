@@ -24,12 +24,13 @@ import (
 // watchSeconds is the timeout of a watch request, below the client's timeout.
 const watchSeconds = 25
 
-// Watcher follows the objects of a Cluster.
+// Watcher follows objects.
 type Watcher struct {
-	client  client.WithWatch
-	cluster types.NamespacedName
-	options tree.Options
-	changed chan struct{}
+	client client.WithWatch
+	// selections returns what to follow when these objects are known, and selector the labels of a selection without name.
+	selections func(known *tree.Objects) []tree.Selection
+	selector   func(tree.Selection) labels.Selector
+	changed    chan struct{}
 
 	mu      sync.Mutex
 	sources map[tree.Selection]*source
@@ -45,8 +46,28 @@ type source struct {
 
 // Watch follows the objects of a Cluster until the context ends.
 func Watch(ctx context.Context, c client.WithWatch, cluster types.NamespacedName, o tree.Options) *Watcher {
+	ofCluster := labels.SelectorFromSet(labels.Set{clusterv1.ClusterNameLabel: cluster.Name})
+	return start(ctx, c, func(known *tree.Objects) []tree.Selection { return tree.Selections(cluster, known, o) },
+		func(tree.Selection) labels.Selector { return ofCluster })
+}
+
+// WatchClusters follows the Clusters of a namespace, all if it is empty, with their control planes and workers, until the context ends.
+// selector, which may be nil, selects Clusters by their labels.
+func WatchClusters(ctx context.Context, c client.WithWatch, namespace string, selector labels.Selector) *Watcher {
+	return start(ctx, c, func(known *tree.Objects) []tree.Selection { return tree.Overview(namespace, known) },
+		func(s tree.Selection) labels.Selector {
+			if s.Kind == tree.ClusterKind {
+				return selector
+			}
+			return nil
+		})
+}
+
+func start(ctx context.Context, c client.WithWatch, selections func(*tree.Objects) []tree.Selection,
+	selector func(tree.Selection) labels.Selector,
+) *Watcher {
 	w := &Watcher{
-		client: c, cluster: cluster, options: o,
+		client: c, selections: selections, selector: selector,
 		changed: make(chan struct{}, 1), sources: map[tree.Selection]*source{},
 	}
 	w.follow(ctx, tree.NewObjects())
@@ -98,7 +119,7 @@ func (w *Watcher) follow(ctx context.Context, known *tree.Objects) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	started := false
-	for _, s := range tree.Selections(w.cluster, known, w.options) {
+	for _, s := range w.selections(known) {
 		if _, ok := w.sources[s]; ok {
 			continue
 		}
@@ -202,7 +223,7 @@ func (r *requests) options(raw metav1.ListOptions) client.ListOption {
 	if r.selection.Name != "" {
 		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", r.selection.Name)
 	} else {
-		o.LabelSelector = labels.SelectorFromSet(labels.Set{clusterv1.ClusterNameLabel: r.w.cluster.Name})
+		o.LabelSelector = r.w.selector(r.selection)
 	}
 	return o
 }
