@@ -21,7 +21,16 @@ func TestTree(t *testing.T) {
 		reason  string
 		objects *Objects
 		options Options
+		width   int
 	}{
+		"Narrow terminal": {
+			reason: "In a terminal that is narrower than the table, messages are below their rows.",
+			objects: with(base(),
+				newObject(coreVersion, "Cluster", "c1").ready(time.Hour).condition("TopologyReconciled", "False", "Error", "TopologyReconcileFailed",
+					"patch audit: /spec/template/spec/kubeadmConfigSpec/clusterConfiguration/apiServer does not exist: add it in an earlier patch, or to the template", time.Minute)),
+			options: Options{Grouping: true},
+			width:   80,
+		},
 		"Default": {
 			reason:  "Machines in the same state are grouped, and healthy objects hidden.",
 			objects: base(),
@@ -109,7 +118,7 @@ func TestTree(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b strings.Builder
-			if err := Write(&b, Build(testCluster, tc.objects, tc.options), Style{Now: testTime}); err != nil {
+			if err := Write(&b, Build(testCluster, tc.objects, tc.options), Style{Now: testTime, Width: tc.width}); err != nil {
 				t.Fatal(err)
 			}
 			golden := filepath.Join("testdata", strings.ReplaceAll(strings.ToLower(name), " ", "-")+".txt")

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fatih/color"
+	"github.com/mitchellh/go-wordwrap"
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
@@ -29,6 +30,8 @@ type Style struct {
 	Now time.Time
 	// Wide adds columns, and shows whole messages.
 	Wide bool
+	// Width is that of the terminal, 0 if it does not matter. In a table that is wider, messages are below their rows, not shortened.
+	Width int
 }
 
 // Write writes a tree as a table.
@@ -138,7 +141,7 @@ func (t *table) condition(c *Condition, group bool) []cell {
 		since = duration.HumanDuration(t.Now.Sub(c.Since))
 	}
 	message := strings.Join(strings.Fields(c.Message), " ")
-	if !t.Wide {
+	if !t.Wide && t.Width == 0 {
 		message = oneLine(message)
 	}
 	paintMessage := paint
@@ -178,9 +181,43 @@ func (t *table) lines() []string {
 			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
 		}
 	}
+	total := -len(columnGap)
+	for _, width := range widths {
+		total += width + len(columnGap)
+	}
+	below := t.Width > 0 && total > t.Width
 	var lines []string
-	for _, row := range t.rows {
-		lines = append(lines, line(row, widths))
+	for i, row := range t.rows {
+		last := len(row) - 1
+		if !below || last < messageColumn(t.Wide) {
+			lines = append(lines, line(row, widths))
+			continue
+		}
+		lines = append(lines, line(row[:last], widths))
+		if message := row[last]; i > 0 && message.text != "" {
+			lines = append(lines, wrapped(message, t.Width)...)
+		}
+	}
+	return lines
+}
+
+// messageColumn returns the index of the last column, which only rows with a condition have.
+func messageColumn(wide bool) int {
+	if wide {
+		return 9
+	}
+	return 5
+}
+
+// wrapped returns the lines of a message below its row.
+func wrapped(c cell, width int) []string {
+	var lines []string
+	limit := max(width-len(conditionIndent), 20)
+	for text := range strings.SplitSeq(wordwrap.WrapString(c.text, uint(limit)), "\n") { //nolint:gosec // It is positive.
+		if c.colored != "" {
+			text = strings.Replace(c.colored, c.text, text, 1)
+		}
+		lines = append(lines, conditionIndent+text)
 	}
 	return lines
 }

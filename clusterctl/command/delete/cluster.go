@@ -135,6 +135,7 @@ func follow(ctx context.Context, opts *ClusterOptions, m *management.Cluster, na
 	f := &live.Follower{
 		Screen: live.NewScreen(opts.IO), Source: watcher, Cluster: name, Options: options, Clock: opts.Clock,
 	}
+	f.Screen.ChangesOnly = true
 	ending := live.Ending{
 		Cluster: name, Timeout: opts.Timeout, State: "gone", Going: fmt.Sprintf("the deletion of cluster %s", name),
 		Hint: fmt.Sprintf("see `clusterctl describe cluster %s -n %s --echo --grouping=false`", name.Name, name.Namespace),

@@ -101,6 +101,7 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 	f := &live.Follower{
 		Screen: live.NewScreen(opts.IO), Source: watcher, Cluster: name, Options: options, Clock: opts.Clock,
 	}
+	f.Screen.ChangesOnly = true
 	w, found := &ready.Waiter{Cluster: name, Clock: opts.Clock}, false
 	err := f.Follow(waitCtx, func(objects *tree.Objects) ([]string, error) {
 		if found = found || objects.Cluster(name) != nil; !found {

@@ -30,6 +30,8 @@ type Screen struct {
 	Terminal, Color bool
 	// Size returns the width and height of the terminal, 0 if they are unknown. It may be nil.
 	Size func() (width, height int)
+	// ChangesOnly leaves out the states that objects have at first, where lines cannot be redrawn.
+	ChangesOnly bool
 
 	last    []string
 	started time.Time
@@ -126,7 +128,8 @@ func truncate(line string, width int) string {
 
 // transitions prints a line for each object whose state changed.
 func (s *Screen) transitions(cluster types.NamespacedName, objects *tree.Objects, now time.Time) {
-	if s.states == nil {
+	initial := s.states == nil
+	if initial {
 		s.states, s.started = map[string]string{}, now
 	}
 	states := map[string]string{}
@@ -150,7 +153,7 @@ func (s *Screen) transitions(cluster types.NamespacedName, objects *tree.Objects
 		}
 	}
 	s.states = states
-	if len(lines) > 0 {
+	if len(lines) > 0 && !(initial && s.ChangesOnly) {
 		fmt.Fprintln(s.W, strings.Join(lines, "\n"))
 	}
 }

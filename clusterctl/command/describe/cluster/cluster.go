@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/ready"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/live"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
@@ -134,8 +135,16 @@ func run(ctx context.Context, opts *Options) error {
 	if objects.Cluster(name) == nil {
 		return management.NoCluster(name)
 	}
-	root := tree.Build(name, objects, opts.Tree)
-	return write(opts, root)
+	if err := write(opts, tree.Build(name, objects, opts.Tree)); err != nil {
+		return err
+	}
+	if opts.Output == "json" || opts.Output == "yaml" {
+		return nil
+	}
+	if list, err := ready.Remaining(name, objects); err != nil || len(list)+len(ready.Unready(name, objects)) > 0 {
+		opts.IO.Infof("What it waits for: clusterctl explain %s -n %s", name.Name, name.Namespace)
+	}
+	return nil
 }
 
 // write prints the tree in the requested format.
@@ -149,13 +158,24 @@ func write(opts *Options, root *tree.Node) error {
 	case "yaml":
 		raw, err = yaml.Marshal(tree.NewDocument(root))
 	default:
-		return tree.Write(opts.IO.Out, root, tree.Style{Color: opts.IO.OutColor(), Now: opts.Clock.Now(), Wide: opts.Output == "wide"})
+		return tree.Write(opts.IO.Out, root, tree.Style{
+			Color: opts.IO.OutColor(), Now: opts.Clock.Now(), Wide: opts.Output == "wide", Width: opts.width(),
+		})
 	}
 	if err != nil {
 		return err
 	}
 	_, err = opts.IO.Out.Write(raw)
 	return err
+}
+
+// width returns the width of the terminal that the tree is printed on, 0 if it is none.
+func (o *Options) width() int {
+	if !o.IO.OutTerminal() {
+		return 0
+	}
+	width, _ := o.IO.ErrSize()
+	return width
 }
 
 // follow shows the tree until the Cluster and its objects are deleted, or the context ends: that is how users stop it.
