@@ -215,7 +215,24 @@ func TestApplyEnabledIf(t *testing.T) {
 	applyAll(t, []applied{
 		{reason: "enabledIf: a constant", patches: enabledIf("false")},
 		{reason: "enabledIf: only true enables", patches: enabledIf("{{ 1 }}")},
-		{reason: "enabledIf: true with a space does not enable", patches: enabledIf("true ")},
+		{reason: "enabledIf: a text that says so does not", patches: enabledIf(`{{ "true" | quote }}`)},
+		{reason: "enabledIf: nothing but white space", patches: enabledIf(" {{ if .httpProxy }}true{{ end }} ")},
+		{
+			reason: "enabledIf: white space around it", patches: enabledIf(" true  "),
+			want: map[string]string{"KubeadmControlPlane c-x": controlPlaneOn},
+		},
+		{
+			reason: "enabledIf: a block with lines", patches: enabledIf("\n\n  {{ if true }}\n\n  true\n\n  {{ end }}\n\n"),
+			want: map[string]string{"KubeadmControlPlane c-x": controlPlaneOn},
+		},
+		{
+			reason: "enabledIf: another spelling", patches: enabledIf("{{ if true }}True{{ end }}"),
+			want: map[string]string{"KubeadmControlPlane c-x": controlPlaneOn},
+		},
+		{
+			reason: "enabledIf: numbers compared with literals of both kinds", patches: enabledIf(`{{ and (eq .builtin.controlPlane.replicas 3.0) (eq .builtin.controlPlane.replicas 3) (eq (printf "%.0f" .builtin.controlPlane.replicas) "3") }}`),
+			topology: "controlPlane: {replicas: 3}", want: map[string]string{"KubeadmControlPlane c-x": controlPlaneOn},
+		},
 		{
 			reason: "enabledIf: a value that is set", patches: enabledIf("{{ if .httpProxy }}true{{end}}"),
 			topology: `variables: [{name: httpProxy, value: {url: x}}]`, want: map[string]string{"KubeadmControlPlane c-x": controlPlaneOn},
