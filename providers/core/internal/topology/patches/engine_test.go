@@ -75,6 +75,28 @@ workers: {machineDeployments: [{class: default-worker, name: small, variables: {
 			},
 		},
 		{
+			reason: "an override for the control plane and its machines, the value of the Cluster for workers",
+			patches: patch(onControlPlane, `
+    - {op: add, path: /spec/template/spec/kubeadmConfigSpec, valueFrom: {template: "{files: [{path: {{ .workerMachineType }}}]}"}}`) + `
+  - ` + onWorkers + `
+    jsonPatches: [{op: add, path: /spec/template/spec/instanceType, valueFrom: {variable: workerMachineType}}]
+  - selector: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, matchResources: {controlPlane: true}}
+    jsonPatches: [{op: add, path: /spec/template/spec/instanceType, valueFrom: {variable: workerMachineType}}]`,
+			topology: `
+variables: [{name: workerMachineType, value: t3.large}]
+controlPlane: {variables: {overrides: [{name: workerMachineType, value: t3.tiny}]}}`,
+			want: map[string]string{
+				"KubeadmControlPlane c-x": `
+version: v1.25.0
+replicas: 3
+machineTemplate: {metadata: {labels: {a: b}}, nodeDrainTimeout: 10s, infrastructureRef: {kind: DockerMachineTemplate, name: c-cp}}
+kubeadmConfigSpec: {files: [{path: t3.tiny}]}`,
+				"DockerMachineTemplate c-cp":      `{template: {spec: {extraMounts: [{hostPath: /a}], instanceType: t3.tiny}}}`,
+				"DockerMachineTemplate c-small-i": `{template: {spec: {extraMounts: [{hostPath: /a}], instanceType: t3.large}}}`,
+				"DockerMachineTemplate c-large-i": `{template: {spec: {extraMounts: [{hostPath: /a}], instanceType: t3.large}}}`,
+			},
+		},
+		{
 			reason: "customImage: each template has the version of its object",
 			patches: `
 - name: customImage
@@ -160,7 +182,7 @@ template:
   spec:
     size: 12345678
     files:
-      cluster: {name: c, namespace: default, topology: {class: class, version: v1.25.0}}
+      cluster: {name: c, namespace: default, metadata: {labels: {cluster.x-k8s.io/cluster-name: c, topology.cluster.x-k8s.io/owned: ""}}, topology: {class: class, version: v1.25.0}}
       machineDeployment: {class: gpu-worker, name: c-gpu-x, topologyName: gpu, replicas: 2, version: v1.24.0, bootstrap: {configRef: {name: c-gpu-b}}, infrastructureRef: {name: c-gpu-i}}`},
 		},
 		{
