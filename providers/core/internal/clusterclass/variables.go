@@ -47,7 +47,7 @@ func (c *Controller) collect(ctx context.Context, class *clusterv1.ClusterClass)
 // maxClass is the maximum size of a class that etcd stores by default, in bytes.
 const maxClass = 3 << 19
 
-// checkSize reports variables with which the status could not be written: nothing but the log would tell.
+// checkSize reports variables with which the status could not be written: only the log would tell.
 func checkSize(class *clusterv1.ClusterClass, all []clusterv1.ClusterClassStatusVariable) error {
 	stored := class.DeepCopy()
 	stored.Status.Variables = all

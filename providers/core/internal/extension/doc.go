@@ -13,7 +13,7 @@
 //	the response has status Failure                         the same. The error has the message of the extension, which users see
 //	                                                        in conditions. Controllers must not reconcile again just because the
 //	                                                        message changed: it may be another one each time
-//	the response cannot be used: Target.Call's process      an error
+//	the response is useless: the error of Target.Call's process  an error
 //	the handler does not exist, or is for another hook      an error
 //
 // What does not belong here: the protocol (package wire), discovery (providers/core/internal/extensionconfig), what is called when
