@@ -40,7 +40,8 @@ func (c *Controller) discoveryFile(ctx context.Context, s *scope, join *bootstra
 	if err != nil {
 		return nil, mistake{errors.New("spec.joinConfiguration.discovery.file.kubeConfig cannot be encoded")}
 	}
-	return []bootstrapv1.File{{Path: join.Discovery.File.KubeConfigPath, Owner: "root:root", Permissions: "0640", Content: string(content)}}, nil
+	path := join.Discovery.File.KubeConfigPath
+	return []bootstrapv1.File{{Path: path, Owner: "root:root", Permissions: "0640", Content: string(content)}}, nil
 }
 
 func kubeconfigUser(u *bootstrapv1.KubeConfigUser) (*clientcmdapi.AuthInfo, error) {

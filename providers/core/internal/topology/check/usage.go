@@ -15,7 +15,8 @@ const maxNames = 5
 
 // Removes reports whether a change of a class removes anything that Clusters may use. If so, check Removals.
 func Removes(old, current *clusterv1.ClusterClass) bool {
-	return removesMachines(old, current) || removesCheck(old.Spec.ControlPlane.MachineHealthCheck, current.Spec.ControlPlane.MachineHealthCheck) ||
+	return removesMachines(old, current) ||
+		removesCheck(old.Spec.ControlPlane.MachineHealthCheck, current.Spec.ControlPlane.MachineHealthCheck) ||
 		removesFrom(machineDeployments(old), machineDeployments(current)) || removesFrom(machinePools(old), machinePools(current))
 }
 
@@ -34,7 +35,7 @@ func removesFrom(old, current []workerClass) bool {
 	})
 }
 
-// Removals reports what a change of a class removes although Clusters use it: the machines of the control plane, classes of workers, and MachineHealthChecks that
+// Removals reports what a change of a class removes although Clusters use it: machines of the control plane, classes of workers, and MachineHealthChecks that
 // Clusters enable without a definition of their own.
 func Removals(old, current *clusterv1.ClusterClass, clusters []clusterv1.Cluster) field.ErrorList {
 	path := field.NewPath("spec", "workers")

@@ -163,7 +163,8 @@ func definitionsOf(ctx context.Context, handler string, found []clusterv1.Cluste
 		return answer{}, err
 	}
 	if len(encoded) > maxDefinitions {
-		return answer{}, fmt.Errorf("extension %s returned variables of %d bytes: at most %d can be stored", handler, len(encoded), maxDefinitions)
+		return answer{}, fmt.Errorf("extension %s returned variables of %d bytes: at most %d can be stored",
+			handler, len(encoded), maxDefinitions)
 	}
 	if errs := variables.ValidateDefinitions(ctx, found, field.NewPath("variables")); len(errs) > 0 {
 		return answer{}, fmt.Errorf("extension %s returned invalid variables: %w", handler, errs.ToAggregate())

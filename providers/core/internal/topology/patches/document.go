@@ -332,7 +332,8 @@ func (d *document) setItem(list []any, key string, value any, insert bool) (any,
 }
 
 func (d *document) remove(path string) error {
-	return d.edit(path, func() error { return errors.New("the whole template cannot be removed") }, func(container any, key string) (any, error) {
+	whole := func() error { return errors.New("the whole template cannot be removed") }
+	return d.edit(path, whole, func(container any, key string) (any, error) {
 		switch container := container.(type) {
 		case map[string]any:
 			if _, found := container[key]; !found {

@@ -75,28 +75,6 @@ workers: {machineDeployments: [{class: default-worker, name: small, variables: {
 			},
 		},
 		{
-			reason: "an override for the control plane and its machines, the value of the Cluster for workers",
-			patches: patch(onControlPlane, `
-    - {op: add, path: /spec/template/spec/kubeadmConfigSpec, valueFrom: {template: "{files: [{path: {{ .workerMachineType }}}]}"}}`) + `
-  - ` + onWorkers + `
-    jsonPatches: [{op: add, path: /spec/template/spec/instanceType, valueFrom: {variable: workerMachineType}}]
-  - selector: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, matchResources: {controlPlane: true}}
-    jsonPatches: [{op: add, path: /spec/template/spec/instanceType, valueFrom: {variable: workerMachineType}}]`,
-			topology: `
-variables: [{name: workerMachineType, value: t3.large}]
-controlPlane: {variables: {overrides: [{name: workerMachineType, value: t3.tiny}]}}`,
-			want: map[string]string{
-				"KubeadmControlPlane c-x": `
-version: v1.25.0
-replicas: 3
-machineTemplate: {metadata: {labels: {a: b}}, nodeDrainTimeout: 10s, infrastructureRef: {kind: DockerMachineTemplate, name: c-cp}}
-kubeadmConfigSpec: {files: [{path: t3.tiny}]}`,
-				"DockerMachineTemplate c-cp":      `{template: {spec: {extraMounts: [{hostPath: /a}], instanceType: t3.tiny}}}`,
-				"DockerMachineTemplate c-small-i": `{template: {spec: {extraMounts: [{hostPath: /a}], instanceType: t3.large}}}`,
-				"DockerMachineTemplate c-large-i": `{template: {spec: {extraMounts: [{hostPath: /a}], instanceType: t3.large}}}`,
-			},
-		},
-		{
 			reason: "customImage: each template has the version of its object",
 			patches: `
 - name: customImage
@@ -158,6 +136,33 @@ version: v1.25.0
 replicas: 3
 machineTemplate: {metadata: {labels: {a: b}}, nodeDrainTimeout: 10s, infrastructureRef: {kind: DockerMachineTemplate, name: c-cp}}
 kubeadmConfigSpec: {clusterConfiguration: {apiServer: {certSANs: [localhost]}, controllerManager: {extraArgs: {}}, etcd: {local: {imageTag: 3.5.1-0}}}}`},
+		},
+	})
+}
+
+func TestApplyOverridesOfTheControlPlane(t *testing.T) {
+	applyAll(t, []applied{
+		{
+			reason: "an override for the control plane and its machines, the value of the Cluster for workers",
+			patches: patch(onControlPlane, `
+    - {op: add, path: /spec/template/spec/kubeadmConfigSpec, valueFrom: {template: "{files: [{path: {{ .workerMachineType }}}]}"}}`) + `
+  - ` + onWorkers + `
+    jsonPatches: [{op: add, path: /spec/template/spec/instanceType, valueFrom: {variable: workerMachineType}}]
+  - selector: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, matchResources: {controlPlane: true}}
+    jsonPatches: [{op: add, path: /spec/template/spec/instanceType, valueFrom: {variable: workerMachineType}}]`,
+			topology: `
+variables: [{name: workerMachineType, value: t3.large}]
+controlPlane: {variables: {overrides: [{name: workerMachineType, value: t3.tiny}]}}`,
+			want: map[string]string{
+				"KubeadmControlPlane c-x": `
+version: v1.25.0
+replicas: 3
+machineTemplate: {metadata: {labels: {a: b}}, nodeDrainTimeout: 10s, infrastructureRef: {kind: DockerMachineTemplate, name: c-cp}}
+kubeadmConfigSpec: {files: [{path: t3.tiny}]}`,
+				"DockerMachineTemplate c-cp":      `{template: {spec: {extraMounts: [{hostPath: /a}], instanceType: t3.tiny}}}`,
+				"DockerMachineTemplate c-small-i": `{template: {spec: {extraMounts: [{hostPath: /a}], instanceType: t3.large}}}`,
+				"DockerMachineTemplate c-large-i": `{template: {spec: {extraMounts: [{hostPath: /a}], instanceType: t3.large}}}`,
+			},
 		},
 	})
 }
