@@ -35,8 +35,8 @@ func removesFrom(old, current []workerClass) bool {
 	})
 }
 
-// Removals reports what a change of a class removes although Clusters use it: machines of the control plane, classes of workers, and MachineHealthChecks that
-// Clusters enable without a definition of their own.
+// Removals reports what a change of a class removes although Clusters use it: machines of the control plane, classes of workers, and
+// MachineHealthChecks that Clusters enable without a definition of their own.
 func Removals(old, current *clusterv1.ClusterClass, clusters []clusterv1.Cluster) field.ErrorList {
 	path := field.NewPath("spec", "workers")
 	errs := removedClasses(machineDeployments(old), machineDeployments(current), clusters, deploymentClasses, path.Child("machineDeployments"))
