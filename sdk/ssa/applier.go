@@ -20,6 +20,7 @@ const remembered = 8192
 // applyClient is the part of a client.Client that an Applier needs.
 type applyClient interface {
 	Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error
+	Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error
 }
 
 // Applier applies objects as one field manager. It is safe for concurrent use.
@@ -67,13 +68,16 @@ func (a *Applier) Plan(ctx context.Context, live, desired *unstructured.Unstruct
 // The result is the object afterwards, live itself if nothing was sent; changed reports whether it differs from live.
 // desired and live are not modified. If live was deleted or replaced in the meantime, it is not created
 // again; that is an error. If live is nil but the object exists, it is adopted, so that creating an object with a
-// derived name twice results in one object.
+// derived name twice results in one object. An apply that empties maps or lists takes a second request.
 func (a *Applier) Apply(
 	ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option,
 ) (result *unstructured.Unstructured, changed bool, err error) {
 	p, err := a.prepare(ctx, live, desired, opts)
 	if p == nil || err != nil {
 		return live, false, err
+	}
+	if err := a.empty(ctx, p.comparison); err != nil {
+		return nil, false, fmt.Errorf("applying %s %s/%s: %w", desired.GetKind(), desired.GetNamespace(), desired.GetName(), err)
 	}
 	result = p.request()
 	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(result), client.FieldOwner(a.manager),

@@ -101,6 +101,10 @@ func (w *webhook) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...
 	return nil
 }
 
+func (w *webhook) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	return errors.New("nothing becomes empty")
+}
+
 func TestChangesByWebhooksAreAppliedOnce(t *testing.T) {
 	server := &webhook{stored: object(t, live)}
 	c := &counting{applyClient: server}

@@ -46,6 +46,9 @@ func (a *Applier) Unchanged(ctx context.Context, live, desired *unstructured.Uns
 }
 
 func (a *Applier) dryRun(ctx context.Context, c *comparison) (same bool, err error) {
+	if c.empties() != nil {
+		return false, nil
+	}
 	result := c.request()
 	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(result), client.FieldOwner(a.manager),
 		client.ForceOwnership, client.DryRunAll)

@@ -3,7 +3,9 @@ package ssa
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -278,9 +280,38 @@ func (g generator) varied(crd *apiextensionsv1.CustomResourceDefinition, desired
 			into[name] = value
 		case g.chance(10):
 			delete(into, name)
+		case g.chance(15):
+			into[name] = g.emptied(into[name])
 		}
 	}
 	return out
+}
+
+// emptied is a value with maps and lists at random places empty.
+func (g generator) emptied(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		if g.chance(40) {
+			return map[string]any{}
+		}
+		out := maps.Clone(value)
+		for name, inner := range sorted(value) {
+			out[name] = g.emptied(inner)
+		}
+		return out
+	case []any:
+		if g.chance(40) {
+			return []any{}
+		}
+		out := slices.Clone(value)
+		for i := range out {
+			if _, ok := out[i].(map[string]any); ok && g.chance(50) {
+				out[i] = g.emptied(out[i])
+			}
+		}
+		return out
+	}
+	return value
 }
 
 func specOf(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.JSONSchemaProps {

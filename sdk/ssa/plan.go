@@ -166,11 +166,23 @@ func (c *comparison) ownershipChanges() bool {
 	return !c.owned.Empty() && string(c.lastVersion) != c.config.GetAPIVersion()
 }
 
-// merged merges like the API server. It returns the object, without managedFields, and the owners of its fields.
+// merged merges like Apply. It returns the object, without managedFields, and the owners of its fields.
 func (c *comparison) merged(before fieldpath.ManagedFields) (content map[string]any, after fieldpath.ManagedFields, err error) {
+	result, err := c.merge(before)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.complete(result.content)
+	return result.content, result.owners, nil
+}
+
+// applyTo merges config like the API server, without defaults.
+func (c *comparison) applyTo(
+	before *typed.TypedValue, managers fieldpath.ManagedFields,
+) (content map[string]any, after fieldpath.ManagedFields, err error) {
 	updater := merge.UpdaterBuilder{Converter: oneVersion{}, ReturnInputOnNoop: true}
 	result, after, err := updater.BuildUpdater().Apply(
-		c.before, c.applied, fieldpath.APIVersion(c.config.GetAPIVersion()), before.Copy(), c.self(), true)
+		before, c.applied, fieldpath.APIVersion(c.config.GetAPIVersion()), managers.Copy(), c.self(), true)
 	if err != nil {
 		return nil, nil, describe(c.live, "cannot be compared", err)
 	}
@@ -178,9 +190,7 @@ func (c *comparison) merged(before fieldpath.ManagedFields) (content map[string]
 	if !ok {
 		return nil, nil, describe(c.live, "cannot be compared", fmt.Errorf("merging results in a %T", result.AsValue().Unstructured()))
 	}
-	content = runtime.DeepCopyJSON(content)
-	c.complete(content)
-	return content, after, nil
+	return runtime.DeepCopyJSON(content), after, nil
 }
 
 // complete drops nulls and adds defaults.

@@ -43,7 +43,15 @@ spec:
                 items:
                   type: object
                   required: [name]
-                  properties: {name: {type: string}, gigabytes: {type: integer}}
+                  properties:
+                    name: {type: string}
+                    gigabytes: {type: integer}
+                    options: {type: object, additionalProperties: {type: string}}
+              labels: {type: object, additionalProperties: {type: object, additionalProperties: {type: string}}}
+              needed:
+                type: object
+                properties: {inner: {type: object, properties: {x: {type: integer}}}}
+              free: {type: object, x-kubernetes-preserve-unknown-fields: true}
   - name: v2
     served: true
     storage: false

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -19,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -66,6 +68,7 @@ func TestPlanAgreesWithTheAPIServer(t *testing.T) {
 					t.Fatal(err)
 				}
 				h := &history{T: t, generator: g, client: e.Client, crd: crd, schema: schema, tally: total, namespace: e.Namespace(t)}
+				h.applier = NewApplier(e.Client, NewSchemas(e.Client, e.Client), ours)
 				h.makeOwners("o1", "o2")
 				for object := range objects {
 					h.run(fmt.Sprintf("object-%d", object))
@@ -95,6 +98,7 @@ type history struct {
 	*testing.T
 	generator
 	client    client.Client
+	applier   *Applier
 	crd       *apiextensionsv1.CustomResourceDefinition
 	schema    *kindSchema
 	tally     *tally
@@ -142,7 +146,7 @@ func (h *history) step(name string) {
 		if h.last != nil && h.chance(60) {
 			desired = h.varied(h.crd, h.last)
 		}
-		if result := h.apply(desired, ours); result != nil {
+		if result := h.applyOurs(live, desired); result != nil {
 			h.last = desired
 			h.compare(result, desired, true)
 		}
@@ -203,11 +207,32 @@ func (h *history) apply(desired *unstructured.Unstructured, manager string, opts
 	return config
 }
 
+// applyOurs applies with an Applier, and compares the result with its preview. A rejection must have a reason in what is applied.
+func (h *history) applyOurs(live, desired *unstructured.Unstructured) *unstructured.Unstructured {
+	preview, previewErr := h.applier.Preview(h.Context(), live, desired)
+	result, _, err := h.applier.Apply(h.Context(), live, desired)
+	if !h.tolerate(err) {
+		if strings.Contains(err.Error(), `Invalid value: "null"`) && !holdsNull(desired.Object["spec"]) {
+			h.Errorf("an apply makes something null: %v\nlive: %s\ndesired: %s", err, text(live), text(desired))
+		}
+		return nil
+	}
+	if previewErr != nil {
+		h.Errorf("Preview rejects what the API server accepts: %v\ndesired: %s", previewErr, text(desired))
+		return result
+	}
+	if diff := cmp.Diff(sent(h.T, result.Object["spec"]), sent(h.T, preview.Object["spec"])); diff != "" {
+		h.Errorf("the preview differs (-API server +preview):\n%s\nlive: %s\ndesired: %s", diff, text(live), text(desired))
+	}
+	return result
+}
+
 func (h *history) tolerate(err error) bool {
 	switch {
 	case err == nil:
 		return true
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsInternalError(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsInternalError(err), strings.Contains(err.Error(), "cannot be applied"),
+		strings.Contains(err.Error(), "does not fit its schema"):
 		h.tally.rejected.Add(1)
 		return false
 	default:
@@ -219,6 +244,12 @@ func (h *history) tolerate(err error) bool {
 // compare compares Plan with the API server. applied means that desired has just been applied.
 func (h *history) compare(live, desired *unstructured.Unstructured, applied bool) {
 	diff, err := plan(h.schema, live, desired, ours)
+	if c, err := newComparison(h.schema, live, desired, ours, nil); err == nil && c.empties() != nil {
+		if !diff.Changed() {
+			h.Errorf("something becomes empty, but nothing is to change\nlive: %s\ndesired: %s", text(live), text(desired))
+		}
+		return // A dry run cannot show the result of two requests: applyOurs compares the real one.
+	}
 	result := h.apply(desired, ours, client.DryRunAll)
 	if err != nil {
 		h.tally.errors.Add(1)
@@ -275,7 +306,23 @@ func visible(u *unstructured.Unstructured) map[string]any {
 	return map[string]any{"object": out.Object, "owners": owners}
 }
 
+// sent is a value as it arrives elsewhere: whole numbers are integers.
+func sent(t *testing.T, value any) any {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out any
+	if err := utiljson.Unmarshal(encoded, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 func text(u *unstructured.Unstructured) string {
+	if u == nil {
+		return "none"
+	}
 	encoded, err := json.Marshal(u.Object)
 	if err != nil {
 		panic(err)

@@ -9,8 +9,10 @@ package webhooks
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -70,7 +72,8 @@ func (h defaulting[T]) Handle(ctx context.Context, req admission.Request) admiss
 	}
 	obj := h.empty.DeepCopyObject().(T)
 	if err := json.Unmarshal(raw, obj); err != nil {
-		return admission.Errored(http.StatusBadRequest, fmt.Errorf("decoding %s %s/%s: %w", req.Kind.Kind, req.Namespace, req.Name, err))
+		return admission.Errored(http.StatusBadRequest,
+			fmt.Errorf("decoding %s %s/%s: %w%s", req.Kind.Kind, req.Namespace, req.Name, err, quotingHint(err)))
 	}
 	if obj.GetNamespace() == "" {
 		obj.SetNamespace(req.Namespace)
@@ -88,6 +91,15 @@ func (h defaulting[T]) Handle(ctx context.Context, req admission.Request) admiss
 			fmt.Errorf("defaulting %s %s/%s: %w", req.Kind.Kind, req.Namespace, req.Name, err))
 	}
 	return admission.PatchResponseFromRaw(raw, defaulted)
+}
+
+// quotingHint says what to do about a value such as true or 1.30 that YAML does not read as a text.
+func quotingHint(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Type.Kind() == reflect.String && (wrong.Value == "bool" || strings.HasPrefix(wrong.Value, "number")) {
+		return ": the value must be a text: quote it, as in \"true\" or \"1\""
+	}
+	return ""
 }
 
 // carryOver applies the changes between before and after to raw.

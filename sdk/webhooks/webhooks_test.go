@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,5 +66,20 @@ func TestDefaultingChangesOnlyWhatWasDefaulted(t *testing.T) {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+func TestTextsThatYAMLReadsAsSomethingElse(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"spec":{"clusterName":false}}`:  `quote it`,
+		`{"spec":{"clusterName":1.30}}`:   `quote it`,
+		`{"spec":{"clusterName":["a"]}}`:  `cannot unmarshal array`,
+		`{"spec":{"bootstrap":"no map"}}`: `cannot unmarshal string`,
+	} {
+		hook := newDefaulting(&clusterv1.Machine{}, labeling{})
+		got := hook.Handler.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Object: runtime.RawExtension{Raw: []byte(raw)}}})
+		if got.Allowed || !strings.Contains(got.Result.Message, want) || strings.Contains(got.Result.Message, "quote it") != (want == "quote it") {
+			t.Errorf("%s: %s, want %s", raw, got.Result.Message, want)
+		}
 	}
 }

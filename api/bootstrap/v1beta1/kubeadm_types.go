@@ -325,6 +325,95 @@ type BootstrapTokenDiscovery struct {
 type FileDiscovery struct {
 	// kubeConfigPath is the path of the kubeconfig on the machine.
 	KubeConfigPath string `json:"kubeConfigPath"`
+
+	// kubeConfig describes the kubeconfig, which is then written to kubeConfigPath. When unset, the machine must have it.
+	// +optional
+	KubeConfig *FileDiscoveryKubeConfig `json:"kubeConfig,omitempty"`
+}
+
+// FileDiscoveryKubeConfig describes a kubeconfig with which kubeadm discovers and joins the cluster.
+type FileDiscoveryKubeConfig struct {
+	// cluster is how to connect to the cluster. When unset, its endpoint and CA are used.
+	// +optional
+	Cluster *KubeConfigCluster `json:"cluster,omitempty"`
+
+	// user is how the machine authenticates. Exactly one of its fields must be set.
+	User KubeConfigUser `json:"user"`
+}
+
+// KubeConfigCluster is how to connect to a cluster.
+type KubeConfigCluster struct {
+	// server is the URL of the API server. Defaults to the endpoint of the Cluster.
+	// +optional
+	Server string `json:"server,omitempty"`
+
+	// tlsServerName is the name to verify the server's certificate for, if it is not that in the URL.
+	// +optional
+	TLSServerName string `json:"tlsServerName,omitempty"`
+
+	// insecureSkipTLSVerify skips the verification of the server's certificate.
+	// +optional
+	InsecureSkipTLSVerify bool `json:"insecureSkipTLSVerify,omitempty"`
+
+	// certificateAuthorityData has the certificates of the CA, as PEM. Defaults to the CA of the cluster.
+	// +optional
+	CertificateAuthorityData []byte `json:"certificateAuthorityData,omitempty"`
+
+	// proxyURL is a proxy for all requests: http, https or socks5.
+	// +optional
+	ProxyURL string `json:"proxyURL,omitempty"`
+}
+
+// KubeConfigUser is how a machine authenticates.
+type KubeConfigUser struct {
+	// authProvider is an authentication plugin of the client.
+	// +optional
+	AuthProvider *KubeConfigAuthProvider `json:"authProvider,omitempty"`
+
+	// exec is a program that returns credentials.
+	// +optional
+	Exec *KubeConfigAuthExec `json:"exec,omitempty"`
+}
+
+// KubeConfigAuthProvider is an authentication plugin of the client.
+type KubeConfigAuthProvider struct {
+	// name of the plugin.
+	Name string `json:"name"`
+
+	// config has its parameters.
+	// +optional
+	Config map[string]string `json:"config,omitempty"`
+}
+
+// KubeConfigAuthExec is a program that returns credentials.
+type KubeConfigAuthExec struct {
+	// command to run.
+	Command string `json:"command"`
+
+	// args of the command.
+	// +optional
+	Args []string `json:"args,omitempty"`
+
+	// env is added to the environment of the host.
+	// +optional
+	Env []KubeConfigAuthExecEnv `json:"env,omitempty"`
+
+	// apiVersion of the credentials. Defaults to client.authentication.k8s.io/v1.
+	// +optional
+	APIVersion string `json:"apiVersion,omitempty"`
+
+	// provideClusterInfo passes information about the cluster to the command, in variable KUBERNETES_EXEC_INFO.
+	// +optional
+	ProvideClusterInfo bool `json:"provideClusterInfo,omitempty"`
+}
+
+// KubeConfigAuthExecEnv is a variable of the environment.
+type KubeConfigAuthExecEnv struct {
+	// name of the variable.
+	Name string `json:"name"`
+
+	// value of the variable.
+	Value string `json:"value"`
 }
 
 // Patches is where kubeadm finds patches for the manifests it writes.

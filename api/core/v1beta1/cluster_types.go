@@ -94,6 +94,10 @@ type ControlPlaneTopology struct {
 	// class decides; 0 means no limit.
 	// +optional
 	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
+
+	// variables override the cluster's variables for the control plane.
+	// +optional
+	Variables *ControlPlaneVariables `json:"variables,omitempty"`
 }
 
 // WorkersTopology lists the groups of worker machines of one cluster.
@@ -226,6 +230,13 @@ type ClusterVariable struct {
 
 	// value is any JSON value that the variable's schema accepts.
 	Value apiextensionsv1.JSON `json:"value"`
+}
+
+// ControlPlaneVariables are the variables of the control plane.
+type ControlPlaneVariables struct {
+	// overrides take precedence over the cluster's values of the same variables.
+	// +optional
+	Overrides []ClusterVariable `json:"overrides,omitempty"`
 }
 
 // MachineDeploymentVariables are the variables of one MachineDeployment.

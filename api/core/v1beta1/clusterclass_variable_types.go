@@ -10,7 +10,8 @@ type ClusterClassVariable struct {
 	Name string `json:"name"`
 
 	// required is true if a Cluster must have a value for the variable. The schema's required lists are about the fields
-	// of a value; this is about the whole value.
+	// of a value; this is about the whole value. When unset, it is false.
+	// +optional
 	Required bool `json:"required"`
 
 	// metadata is for tools, such as forms that are generated from the variables.

@@ -126,6 +126,9 @@ func (h *handler) run(
 		out.GetObjectKind().SetGroupVersionKind(kind)
 	}()
 	h.call.Call([]reflect.Value{reflect.ValueOf(ctx), reflect.ValueOf(request), reflect.ValueOf(response)})
+	if response.GetStatus() == "" { // An extension that sets nothing has nothing against it; some managers refuse an empty status.
+		response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
+	}
 	return response
 }
 

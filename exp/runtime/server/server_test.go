@@ -83,9 +83,9 @@ func TestServes(t *testing.T) {
 			path: "beforeclustercreate/create", body: request("panic"),
 			want: created(`"status":"Failure","message":"the extension panicked, see the log of its server","retryAfterSeconds":0`),
 		},
-		"a function that does nothing": {
+		"a function that does nothing succeeds": {
 			path: "afterclusterupgrade/silent", body: `{}`,
-			want: `{"kind":"AfterClusterUpgradeResponse","apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","status":"","message":""}`,
+			want: `{"kind":"AfterClusterUpgradeResponse","apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","status":"Success","message":""}`,
 		},
 		"a request that is no JSON is a failure": {
 			path: "beforeclustercreate/create", body: `nonsense`,

@@ -22,7 +22,7 @@ func nondeterministic() []string {
 // that they can be charged for; its other functions are cheap.
 func functions(o Options) template.FuncMap {
 	out := template.FuncMap{
-		"print": fmt.Sprint, "printf": fmt.Sprintf, "println": fmt.Sprintln,
+		"print": fmt.Sprint, "println": fmt.Sprintln,
 		"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
 	}
 	if o.Sprig {
@@ -30,7 +30,9 @@ func functions(o Options) template.FuncMap {
 		for _, name := range nondeterministic() {
 			delete(out, name)
 		}
+		maps.Copy(out, sprigNumbers())
 	}
+	maps.Copy(out, numbers())
 	maps.Copy(out, o.Functions)
 	return out
 }

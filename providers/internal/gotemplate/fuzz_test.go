@@ -24,7 +24,7 @@ func FuzzExecute(f *testing.F) {
 		`{{ derivePassword 1 "long" "p" "u" "s" }}`, `{{ sha256sum .text }}`, `{{ bcrypt "x" }}`, `{{ cat 1 2 nil }}`, `{{ ternary 1 2 true }}`, `{{ coalesce nil 1 }}`, `{{ default 1 nil }}`, `{{ dig "a" "b" 1 (dict) }}`,
 		`{{ pluck "a" (dict "a" 1) }}`, `{{ pick (dict) "a" }}`, `{{ omit (dict) "a" }}`, `{{ unset (dict) "a" }}`, `{{ values (dict) }}`, `{{ append .list 1 }}`, `{{ concat .list .list }}`, `{{ has 1 .list }}`, `{{ sortAlpha .list }}`,
 		`{{ js .text }}{{ html .text }}{{ urlquery .text }}`, `{{ len 3 }}`, `{{ call .text }}`, `{{ . }}`, `{{ $ }}`, `{{/* c */}}`, `{{- "é日本" -}}`, `{{ break }}`, `{{ with .cluster }}{{ .name }}{{ end }}`, "{{ `\xff` }}",
-		`{{ block "a" . }}{{ end }}`, `{{ while }}`, `{{ range $k, $v := .cluster }}{{ $k }}{{ end }}`, `{{ fail .text }}`, `{{ replace "" .text .text }}`, `{{ camelcase .text }}{{ snakecase .text }}{{ kebabcase .text }}{{ swapcase .text }}{{ title .text }}{{ plural "a" "b" 2 }}`,
+		`{{ block "a" . }}{{ end }}`, `{{ while }}`, `{{ eq .list 1.0 }}{{ lt 1 2.5 .text }}{{ has 2.0 .list }}{{ without .list 2.0 nil }}`, `{{ printf "%.3f %d %*d %[1]c" 2 3.0 4 5 }}`, `{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ has $d (list $d) }}`, `{{ range $k, $v := .cluster }}{{ $k }}{{ end }}`, `{{ fail .text }}`, `{{ replace "" .text .text }}`, `{{ camelcase .text }}{{ snakecase .text }}{{ kebabcase .text }}{{ swapcase .text }}{{ title .text }}{{ plural "a" "b" 2 }}`,
 	} {
 		f.Add(source, "some text\nof two lines é", true)
 		f.Add(source, `{"a": [1, {"b": null}]}`, false)

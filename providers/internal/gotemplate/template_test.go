@@ -14,7 +14,7 @@ func generous() Options { return Options{Sprig: true, Output: 1 << 20, Work: 16 
 
 func values() map[string]any {
 	return map[string]any{
-		"name": "demo", "count": int64(3), "zones": []any{"a", "b", "c"}, "empty": []any{},
+		"name": "demo", "count": int64(3), "half": 0.5, "million": int64(1000000), "large": int64(9007199254740993), "numbers": []any{int64(1), 2.5, int64(1000000)}, "zones": []any{"a", "b", "c"}, "empty": []any{},
 		"object": map[string]any{"z": "last", "a": "first", "nested": map[string]any{"deep": true}},
 	}
 }
@@ -35,6 +35,14 @@ func TestUsefulTemplates(t *testing.T) {
 		{"recursive templates that end", `{{ define "down" }}{{ . }}{{ if gt . 0 }}{{ template "down" (int (sub . 1)) }}{{ end }}{{ end }}{{ template "down" 5 }}`, "543210"},
 		{"indentation", `{{ "a\nb" | nindent 2 }}`, "\n  a\n  b"},
 		{"numbers", `{{ add 1 .count }} {{ until 3 | join "," }} {{ seq 1 3 }} {{ printf "%05d %s %-6s|" 42 .name "x" }}`, "4 0,1,2 1 2 3 00042 demo x     |"},
+		{"numbers compared with both kinds of literals", `{{ eq .count 3 }} {{ eq .count 3.0 }} {{ ne 3.0 .count }} {{ eq .count 1 2.5 3.0 }} {{ lt .count 3.5 }} {{ le .count 3.0 }} {{ gt .half 0 }} {{ ge .half .count }}`, "true true false true true true true false"},
+		{"large numbers are compared exactly, and remain readable", `{{ eq .large 9007199254740992.0 }} {{ gt .large 9007199254740992.0 }} {{ .large }} {{ .million }}`, "false true 9007199254740993 1000000"},
+		{"numbers of a function's result", `{{ eq (len .zones) .count }} {{ eq (len .zones) 3.0 }} {{ eq (div .count 2) 1 }} {{ lt (divf .count 2) 2 }}`, "true true true true"},
+		{"numbers formatted by both kinds of verbs", `{{ printf "%.0f|%d|%5.1f|%v|%s|%x|%*d" .count .count .count .million .name .count 4 .count }}`, "3|3|  3.0|1000000|demo|3|   3"},
+		{"types, as they are", `{{ printf "%T %T" .count 3.5 }}`, "int64 float64"},
+		{"a whole literal formatted as an integer", `{{ printf "%d%%" 3.0 }} {{ printf "%d" 3.5 }}`, "3% %!d(float64=3.5)"},
+		{"numbers in lists", `{{ has 1 .numbers }} {{ has 1.0 .numbers }} {{ has 2.5 .numbers }} {{ has "1" .numbers }} {{ without .numbers 1.0 1000000 }} {{ deepEqual .numbers (list 1.0 2.5 1000000) }}`, "true true true false [2.5] true"},
+		{"what is not set equals nothing", `{{ eq .missing "x" }} {{ ne .missing 3 }} {{ eq .missing .none }} {{ has 1 .missing }}`, "false true true false"},
 		{"texts", `{{ .name | upper | repeat 2 | quote }} {{ replace "m" "nn" .name }} {{ trunc 2 .name }} {{ default "x" .missing }}`, `"DEMODEMO" denno de x`},
 		{"lists", `{{ has "b" .zones }} {{ without .zones "a" }} {{ uniq (list 1 1 2) }} {{ len .zones }} {{ index .zones 1 }} {{ first .zones }}`, "true [b c] [1 2] 3 b a"},
 		{"maps", `{{ $d := dict "k" "v" }}{{ set $d "n" 1 | toJson }} {{ get .object "a" }} {{ hasKey $d "k" }} {{ dig "nested" "deep" "no" .object }}`, `{"k":"v","n":1} first true true`},
@@ -173,6 +181,26 @@ func TestSourcesAndErrorsAreLimited(t *testing.T) {
 	}
 	if _, err := parsed.Execute(nil, nil); err == nil || len(err.Error()) > maxError+10 {
 		t.Errorf("the error has %d bytes", len(fmt.Sprint(err)))
+	}
+}
+
+func TestComparisonsThatFail(t *testing.T) {
+	for source, want := range map[string]string{
+		`{{ eq .count "3" }}`:      "incompatible types for comparison",
+		`{{ lt .name 3 }}`:         "incompatible types for comparison",
+		`{{ lt .missing 3 }}`:      "incompatible types for comparison",
+		`{{ eq .count }}`:          "missing argument for comparison",
+		`{{ eq .object .object }}`: "non-comparable type",
+		`{{ has 1 "text" }}`:       "a list is needed, not a string",
+		`{{ without .object 1 }}`:  "a list is needed, not a map",
+	} {
+		parsed, err := NewParser(generous()).Parse(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parsed.Execute(values(), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want an error with %q", source, err, want)
+		}
 	}
 }
 

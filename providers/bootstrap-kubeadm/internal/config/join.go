@@ -30,7 +30,14 @@ func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
 	if err != nil {
 		return step.Done(), c.failed(s, err)
 	}
-	if err := c.discovery(ctx, s, join, tokenID(s.config.UID)); err != nil {
+	files, err := c.discoveryFile(ctx, s, join)
+	if err == nil {
+		err = c.discovery(ctx, s, join, tokenID(s.config.UID))
+	}
+	if err != nil {
+		if errors.As(err, &mistake{}) {
+			return step.Done(), c.failed(s, err)
+		}
 		if remote.IsNotConnected(err) {
 			// A connection triggers a reconcile, but the creation of a kubeconfig Secret does not.
 			return awaitControlPlane(s, backstop, err.Error()), nil
@@ -42,7 +49,7 @@ func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
 		}
 		return step.Done(), err
 	}
-	result, err := c.finish(ctx, s, func() ([]byte, error) { return c.joinData(ctx, s, join) })
+	result, err := c.finish(ctx, s, func() ([]byte, error) { return c.joinData(ctx, s, join, files) })
 	if err != nil || result.Ends() {
 		return result, err
 	}
@@ -69,7 +76,10 @@ func joinConfiguration(s *scope) (*bootstrapv1.JoinConfiguration, error) {
 	return join, nil
 }
 
-func (c *Controller) joinData(ctx context.Context, s *scope, join *bootstrapv1.JoinConfiguration) ([]byte, error) {
+// joinData renders the data. files are written beside the certificates.
+func (c *Controller) joinData(
+	ctx context.Context, s *scope, join *bootstrapv1.JoinConfiguration, files []bootstrapv1.File,
+) ([]byte, error) {
 	var certificates []bootstrapv1.File
 	if s.isControlPlane() {
 		external, err := c.externalEtcd(ctx, s)
@@ -88,7 +98,7 @@ func (c *Controller) joinData(ctx context.Context, s *scope, join *bootstrapv1.J
 	if err != nil {
 		return nil, mistake{err}
 	}
-	in, err := c.input(ctx, s, certificates, kubeadm)
+	in, err := c.input(ctx, s, append(certificates, files...), kubeadm)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
@@ -210,6 +211,41 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
+func TestDiscoveryByADescribedKubeconfig(t *testing.T) {
+	join := func(cluster *bootstrapv1.KubeConfigCluster) *bootstrapv1.JoinConfiguration {
+		return &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{File: &bootstrapv1.FileDiscovery{
+			KubeConfigPath: "/etc/discovery.conf", KubeConfig: &bootstrapv1.FileDiscoveryKubeConfig{Cluster: cluster, User: bootstrapv1.KubeConfigUser{
+				Exec: &bootstrapv1.KubeConfigAuthExec{Command: "/bin/login", Args: []string{"-x"}, Env: []bootstrapv1.KubeConfigAuthExecEnv{{Name: "A", Value: "b"}}},
+			}},
+		}}}
+	}
+	for reason, tt := range map[string]struct {
+		join *bootstrapv1.JoinConfiguration
+		want []string
+	}{
+		"the endpoint and the CA of the cluster": {join(nil), []string{"server: https://10.0.0.1:6443", "certificate-authority-data: ", "command: /bin/login", "client.authentication.k8s.io/v1", "name: A"}},
+		"those of the user": {join(&bootstrapv1.KubeConfigCluster{Server: "https://api:443", InsecureSkipTLSVerify: true}),
+			[]string{"server: https://api:443", "insecure-skip-tls-verify: true"}},
+	} {
+		w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", bootstrapv1.KubeadmConfigSpec{JoinConfiguration: tt.join}))
+		w.workload.Err = remote.ErrNotConnected // No token is created.
+		w.mustReconcile(t, "w")
+		document := w.document(t, "w")
+		kubeconfig, kubeadm := document.file("/etc/discovery.conf"), document.file(joinPath)
+		for _, want := range tt.want {
+			if !strings.Contains(kubeconfig, want) {
+				t.Errorf("%s: want %q in:\n%s", reason, want, kubeconfig)
+			}
+		}
+		if _, err := clientcmd.RESTConfigFromKubeConfig([]byte(kubeconfig)); err != nil {
+			t.Errorf("%s: a client rejects it: %v", reason, err)
+		}
+		if !strings.Contains(kubeadm, "kubeConfigPath: /etc/discovery.conf") || strings.Contains(kubeadm, "kubeConfig:") {
+			t.Errorf("%s: kubeadm's configuration:\n%s", reason, kubeadm)
+		}
+	}
+}
+
 func TestJoinFailures(t *testing.T) {
 	homeless := initialized(newCluster())
 	homeless.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{}
@@ -228,6 +264,9 @@ func TestJoinFailures(t *testing.T) {
 		{reason: "no connection yet", cluster: initialized(newCluster()), machine: newMachine("w", false), workload: remote.ErrNotConnected, want: waits},
 		{reason: "no endpoint yet", cluster: homeless, machine: newMachine("w", false), want: waits},
 		{reason: "no version", cluster: initialized(newCluster()), machine: unversioned, want: fails, err: "no spec.version"},
+		{reason: "a kubeconfig without a user", cluster: initialized(newCluster()), machine: newMachine("w", false),
+			spec: bootstrapv1.KubeadmConfigSpec{JoinConfiguration: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{File: &bootstrapv1.FileDiscovery{
+				KubeConfigPath: "/k", KubeConfig: &bootstrapv1.FileDiscoveryKubeConfig{}}}}}, want: fails, err: "set exactly one of authProvider and exec"},
 		{reason: "a worker cannot join a control plane", cluster: initialized(newCluster()), machine: newMachine("w", false),
 			spec: bootstrapv1.KubeadmConfigSpec{JoinConfiguration: &bootstrapv1.JoinConfiguration{ControlPlane: &bootstrapv1.JoinControlPlane{}}}, want: fails, err: "is a worker"},
 	}

@@ -113,6 +113,10 @@ func (c *Controller) rotate(ctx context.Context, s *scope, current string, chang
 	if d := join.Discovery.BootstrapToken; d != nil && !changed {
 		d.Token = "" // It expired, or is about to.
 	}
+	files, err := c.discoveryFile(ctx, s, join)
+	if err != nil {
+		return step.Stop(), c.failed(s, err)
+	}
 	next := nextTokenID(s.config.UID, current)
 	if err := c.discovery(ctx, s, join, next); err != nil {
 		return step.Stop(), err
@@ -120,7 +124,7 @@ func (c *Controller) rotate(ctx context.Context, s *scope, current string, chang
 	if token := tokenOf(&bootstrapv1.KubeadmConfigSpec{JoinConfiguration: join}); changed && token != "" {
 		next, _, _ = strings.Cut(token, ".") // It may be that of a user.
 	}
-	data, err := c.joinData(ctx, s, join)
+	data, err := c.joinData(ctx, s, join, files)
 	if err != nil {
 		return step.Stop(), c.failed(s, err)
 	}

@@ -86,6 +86,10 @@ func (c *Controller) declared() step.Controller[*clusterv1.ClusterClass, *cluste
 	return step.Controller[*clusterv1.ClusterClass, *clusterv1.ClusterClass]{
 		Name: "clusterclass",
 		New:  func() *clusterv1.ClusterClass { return &clusterv1.ClusterClass{} },
+		// Not those of the status: after an error, extensions are called again with a delay that grows, even if they return another
+		// message each time.
+		Events: predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
+			watch.Resynced()),
 		Indexes: []step.Index{
 			{Object: &clusterv1.ClusterClass{}, Field: templateIndex, Values: templateKeys},
 			{Object: &clusterv1.ClusterClass{}, Field: definitionIndex, Values: definitionKeys},

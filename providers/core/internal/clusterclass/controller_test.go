@@ -178,6 +178,24 @@ func TestDiscovery(t *testing.T) {
 }
 
 // A class can be created before its provider is installed. That is not an error, so there are no retries.
+// TestVariablesThatCannotBeStored is about an extension whose definitions are valid, but make the class too large for etcd.
+func TestVariablesThatCannotBeStored(t *testing.T) {
+	w := newWorld(t, template("InfraTemplate", "infra"), template("ControlTemplate", "cp"), class("v2"))
+	large := clusterv1.VariableSchema{OpenAPIV3Schema: clusterv1.JSONSchemaProps{Type: "string", Description: strings.Repeat("x", 1<<20)}}
+	w.control.Discover = func(context.Context, *clusterv1.ClusterClass) ([]variables.Source, error) {
+		return []variables.Source{
+			{From: "a", Variables: []clusterv1.ClusterClassVariable{{Name: "a", Schema: large}}},
+			{From: "b", Variables: []clusterv1.ClusterClassVariable{{Name: "b", Schema: large}}},
+		}, nil
+	}
+	got, err := w.reconcile(t)
+	const want = "more than can be stored (1572864): the class or its extensions must define fewer or smaller ones"
+	reconciled := condition.Get(got, clusterv1.ClusterClassVariablesReconciledCondition)
+	if err == nil || reconciled == nil || reconciled.Status != corev1.ConditionFalse || !strings.Contains(reconciled.Message, want) {
+		t.Errorf("err = %v, condition = %v, want one with %q", err, reconciled, want)
+	}
+}
+
 func TestMissingDefinition(t *testing.T) {
 	const name = "othertemplates.test.io"
 	waits := class("v2")

@@ -2,6 +2,7 @@ package clusterclass
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -40,5 +41,20 @@ func (c *Controller) collect(ctx context.Context, class *clusterv1.ClusterClass)
 	if err != nil {
 		return nil, fmt.Errorf("merging the variables of the class: %w", err)
 	}
-	return all, nil
+	return all, checkSize(class, all)
+}
+
+// maxClass is the maximum size of a class that etcd stores by default, in bytes.
+const maxClass = 3 << 19
+
+// checkSize reports variables with which the status could not be written: only the log would tell.
+func checkSize(class *clusterv1.ClusterClass, all []clusterv1.ClusterClassStatusVariable) error {
+	stored := class.DeepCopy()
+	stored.Status.Variables = all
+	encoded, err := json.Marshal(stored)
+	if err == nil && len(encoded) > maxClass {
+		err = fmt.Errorf("the class has %d bytes with the definitions of its variables, more than can be stored (%d): "+
+			"the class or its extensions must define fewer or smaller ones", len(encoded), maxClass)
+	}
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"time"
+	"unicode"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -85,7 +86,7 @@ func (c *Client) CallAll(
 		if err != nil {
 			return nil, err
 		}
-		if _, err := c.call(ctx, gvh, h, nil, request, one); err != nil {
+		if _, err := c.call(ctx, gvh, h, exchange{request: request, response: one}); err != nil {
 			return nil, err
 		}
 		answers = append(answers, answerOf(h.Name, one))
@@ -142,11 +143,30 @@ func (t *Target) Version() string {
 func (t *Target) Cacheable() bool { return cacheable(t.handler.config) }
 
 // Call calls the handler. settings override those of the ExtensionConfig, by key. The request is not changed. ignored reports that the call
-// failed, and the response is empty because the failure policy of the handler is to ignore that.
+// failed, and the response is empty because the failure policy of the handler is to ignore that. process uses a response that is no
+// failure; its error is that of Call. Until it returns, the call counts as being in progress, so that responses that take long to
+// process do not occupy all workers. It may be nil.
 func (t *Target) Call(
 	ctx context.Context, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject,
+	process func() error,
 ) (ignored bool, err error) {
-	return t.client.call(ctx, t.hook, t.handler, settings, request, response)
+	return t.client.call(ctx, t.hook, t.handler, exchange{settings, request, response, process})
+}
+
+// exchange is a request with its response, and what to do with it: see Target.Call.
+type exchange struct {
+	settings map[string]string
+	request  runtimehooksv1.RequestObject
+	response runtimehooksv1.ResponseObject
+	process  func() error
+}
+
+// received processes a response.
+func (e exchange) received() error {
+	if e.process == nil || e.response.GetStatus() == runtimehooksv1.ResponseStatusFailure {
+		return nil
+	}
+	return e.process()
 }
 
 // BusyError is the error of a call that was not sent, because the server has too many calls in progress, which take long. It is about
@@ -168,18 +188,22 @@ func (e *BusyError) Error() string {
 func (e *BusyError) RetryAfter() time.Duration { return busyFor }
 
 // call calls a handler, and applies its failure policy: see Target.Call.
-func (c *Client) call(
-	ctx context.Context, gvh runtimecatalog.GroupVersionHook,
-	h handler, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject,
-) (ignored bool, err error) {
-	log := ctrl.LoggerFrom(ctx).WithValues("extension", h.Name, "hook", gvh.Hook)
-	err = c.send(ctx, gvh, h, settings, request, response)
+func (c *Client) call(ctx context.Context, gvh runtimecatalog.GroupVersionHook, h handler, e exchange) (ignored bool, err error) {
+	log, response := ctrl.LoggerFrom(ctx).WithValues("extension", h.Name, "hook", gvh.Hook), e.response
+	err = c.send(ctx, gvh, h, e)
 	var failed *wire.Error
+	var unusable *unusableError
+	reported := err == nil && response.GetStatus() == runtimehooksv1.ResponseStatusFailure
 	switch {
+	case errors.As(err, &unusable):
+		return false, unusable.error
 	case errors.As(err, &failed) && h.ignoresFailures() && ctx.Err() == nil:
 		log.Info("Ignoring a failed call, as the failure policy of the extension demands", "reason", failed.Detail())
-		empty(response)
-		response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
+		succeed(response)
+		return true, nil
+	case reported && h.ignoresFailures():
+		log.Info("Ignoring a failure that the extension reported, as its failure policy demands", "message", Shown(response.GetMessage()))
+		succeed(response)
 		return true, nil
 	case errors.As(err, &failed):
 		log.Info("The call failed", "reason", failed.Detail())
@@ -188,36 +212,72 @@ func (c *Client) call(
 		return false, &BusyError{Handler: h.Name}
 	case err != nil:
 		return false, fmt.Errorf("calling extension %s of hook %s: %w", h.Name, gvh.Hook, err)
-	case response.GetStatus() == runtimehooksv1.ResponseStatusFailure:
-		log.Info("The extension reported a failure", "message", condition.Truncate(response.GetMessage(), maxMessage))
-		return false, fmt.Errorf("extension %s of hook %s reported a failure: its message is in the log of this manager", h.Name, gvh.Hook)
+	case reported:
+		message := Shown(response.GetMessage())
+		log.Info("The extension reported a failure", "message", message)
+		if message == "" {
+			message = "without a message"
+		}
+		return false, fmt.Errorf("extension %s of hook %s reported a failure: %s", h.Name, gvh.Hook, message)
 	}
 	return false, nil
 }
 
-// send sends a copy of the request, with settings, and decodes the response.
-func (c *Client) send(
-	ctx context.Context, gvh runtimecatalog.GroupVersionHook,
-	h handler, settings map[string]string, request runtimehooksv1.RequestObject, response runtimehooksv1.ResponseObject,
-) error {
+// succeed makes a response an empty success.
+func succeed(response runtimehooksv1.ResponseObject) {
+	empty(response)
+	response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
+}
+
+// Shown returns the message of a response as conditions and logs show it: in one line, without control characters, which terminals
+// would interpret, and with at most 1000 bytes.
+func Shown(message string) string {
+	var out strings.Builder
+	for _, r := range condition.Truncate(message, maxMessage) {
+		switch {
+		case unicode.IsPrint(r):
+			out.WriteRune(r)
+		case unicode.IsSpace(r):
+			out.WriteByte(' ')
+		default:
+			fmt.Fprintf(&out, "\\u%04x", r)
+		}
+	}
+	return condition.Truncate(strings.TrimSpace(out.String()), maxMessage)
+}
+
+// unusableError is the error of processing a response.
+type unusableError struct{ error }
+
+// send sends a copy of the request, with settings, and decodes and processes the response.
+func (c *Client) send(ctx context.Context, gvh runtimecatalog.GroupVersionHook, h handler, e exchange) error {
 	to, err := wire.EndpointOf(h.config.Spec.ClientConfig)
 	if err != nil {
 		return fmt.Errorf("ExtensionConfig %s: %w", h.config.Name, err)
 	}
-	sent, ok := request.DeepCopyObject().(runtimehooksv1.RequestObject)
+	sent, ok := e.request.DeepCopyObject().(runtimehooksv1.RequestObject)
 	if !ok {
-		return fmt.Errorf("%T is not a request", request)
+		return fmt.Errorf("%T is not a request", e.request)
 	}
-	sent.SetSettings(h.settings(settings))
-	empty(response)
+	sent.SetSettings(h.settings(e.settings))
+	empty(e.response)
+	post := func() error {
+		if err := c.caller.Post(ctx, to, h.call(gvh), sent, e.response); err != nil {
+			return err
+		}
+		if err := e.received(); err != nil {
+			return &unusableError{err}
+		}
+		return nil
+	}
 	if c.limiter == nil {
-		return c.caller.Post(ctx, to, h.call(gvh), sent, response)
+		return post()
 	}
 	call, err := c.limiter.Begin(ctx, flowcontrol.Handler{Server: h.config.Name, Version: versionOf(h.config), Name: h.Name})
 	if err != nil {
 		return err
 	}
-	err = c.caller.Post(ctx, to, h.call(gvh), sent, response)
+	err = post()
 	if failed, ok := errors.AsType[*wire.Error](err); ok && failed.Timeout() && ctx.Err() == nil {
 		call.End(err)
 	} else {
@@ -247,7 +307,7 @@ func (c *Client) newResponse(gvh runtimecatalog.GroupVersionHook) (runtimehooksv
 func empty(response runtimehooksv1.ResponseObject) { reflect.ValueOf(response).Elem().SetZero() }
 
 func answerOf(name string, response runtimehooksv1.ResponseObject) Answer {
-	a := Answer{Handler: name, Message: condition.Truncate(response.GetMessage(), maxMessage)}
+	a := Answer{Handler: name, Message: Shown(response.GetMessage())}
 	if retry, ok := response.(runtimehooksv1.RetryResponseObject); ok {
 		a.RetryAfter = time.Duration(retry.GetRetryAfterSeconds()) * time.Second
 	}

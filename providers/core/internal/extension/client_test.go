@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -34,6 +35,11 @@ import (
 // newClient returns a Client of a management cluster with ExtensionConfigs, and namespace "default" with the label tier: one.
 func newClient(t *testing.T, configs ...*runtimev1.ExtensionConfig) *extension.Client {
 	t.Helper()
+	return newClientWith(t, flowcontrol.New(1, clock.RealClock{}), configs...)
+}
+
+func newClientWith(t *testing.T, limiter *flowcontrol.Limiter, configs ...*runtimev1.ExtensionConfig) *extension.Client {
+	t.Helper()
 	objects := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{"tier": "one"}}}}
 	for _, c := range configs {
 		objects = append(objects, c)
@@ -42,7 +48,7 @@ func newClient(t *testing.T, configs ...*runtimev1.ExtensionConfig) *extension.C
 	catalog := runtimecatalog.New()
 	testenv.Must(t, runtimehooksv1.AddToCatalog(catalog))
 	return extension.New(extension.Options{
-		Reader: s.ForController().Client, Catalog: catalog, Filter: "mine", Limiter: flowcontrol.New(1, clock.RealClock{}),
+		Reader: s.ForController().Client, Catalog: catalog, Filter: "mine", Limiter: limiter,
 		Caller: wire.NewCaller(wire.Options{UserAgent: "test", Metrics: prometheus.NewRegistry(), Clock: clock.RealClock{}}),
 	})
 }
@@ -54,7 +60,7 @@ func call(t *testing.T, c *extension.Client, hook runtimecatalog.Hook, forObject
 	if err != nil {
 		return err
 	}
-	_, err = target.Call(t.Context(), settings, request, response)
+	_, err = target.Call(t.Context(), settings, request, response, nil)
 	return err
 }
 
@@ -125,7 +131,7 @@ func answering(t *testing.T, responses map[string]any) *extensiontest.Server {
 func TestCallAll(t *testing.T) {
 	one := answering(t, map[string]any{
 		"a": retry("Success", "first", 30), "b": retry("Success", "", 0), "c": retry("Success", "third", 10),
-		"fails": retry("Failure", "secret", 0), "long": retry("Success", strings.Repeat("x", 2000), 0),
+		"fails": retry("Failure", "cannot install\x1b[2J\nCNI:\té \u202e", 0), "mute": retry("Failure", "\n", 0), "long": retry("Success", strings.Repeat("x", 2000), 0),
 	})
 	two := answering(t, map[string]any{"a": retry("Success", "second", 20)})
 	const create = "BeforeClusterCreate/"
@@ -156,8 +162,12 @@ func TestCallAll(t *testing.T) {
 		{reason: "never discovered, because it fails", configs: []*runtimev1.ExtensionConfig{with(config("two", two), undiscovered, failedDiscovery)}, want: response("", 0)},
 		{reason: "handlers stay after a failed discovery", configs: []*runtimev1.ExtensionConfig{with(config("two", two, create+"a"), failedDiscovery)},
 			want: response("second", 20), answers: []extension.Answer{{Handler: "a.two", RetryAfter: 20 * time.Second, Message: "second"}}},
-		{reason: "a Failure, even if failures are ignored", configs: []*runtimev1.ExtensionConfig{with(config("one", one, create+"fails"), ignoring)},
-			err: "extension fails.one of hook BeforeClusterCreate reported a failure: its message is in the log of this manager"},
+		{reason: "a Failure: its message, without what terminals interpret", configs: []*runtimev1.ExtensionConfig{config("one", one, create+"fails")},
+			err: `extension fails.one of hook BeforeClusterCreate reported a failure: cannot install\u001b[2J CNI: é \u202e`},
+		{reason: "a Failure without a message", configs: []*runtimev1.ExtensionConfig{config("one", one, create+"mute")},
+			err: "extension mute.one of hook BeforeClusterCreate reported a failure: without a message"},
+		{reason: "a Failure that is ignored", configs: []*runtimev1.ExtensionConfig{with(config("one", one, create+"fails"), ignoring), config("two", two, create+"a")},
+			want: response("second", 20), answers: []extension.Answer{{Handler: "a.two", RetryAfter: 20 * time.Second, Message: "second"}, {Handler: "fails.one"}}},
 		{reason: "a failed call", configs: []*runtimev1.ExtensionConfig{config("one", one, create+"missing")},
 			err: "calling extension missing.one of hook BeforeClusterCreate: the server answered 404 Not Found"},
 		{reason: "a failed call that is ignored", configs: []*runtimev1.ExtensionConfig{with(config("one", one, create+"missing"), ignoring), config("two", two, create+"a")},
@@ -187,6 +197,38 @@ func TestCallAll(t *testing.T) {
 				t.Errorf("the request was changed: -want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAResponseIsProcessedWithinItsTurn has a server whose responses take long to process, and one call at the same time.
+func TestAResponseIsProcessedWithinItsTurn(t *testing.T) {
+	server := answering(t, map[string]any{"a": retry("Success", "", 0), "fails": retry("Failure", "no", 0)})
+	now := clocktesting.NewFakeClock(time.Now())
+	c := newClientWith(t, flowcontrol.New(1, now), config("one", server, "BeforeClusterCreate/a", "BeforeClusterCreate/fails"))
+	ask := func(name string, process func() error) error {
+		target, err := c.Find(t.Context(), runtimehooksv1.BeforeClusterCreate, cluster(), name)
+		if err != nil {
+			return err
+		}
+		_, err = target.Call(t.Context(), nil, &runtimehooksv1.BeforeClusterCreateRequest{}, &runtimehooksv1.BeforeClusterCreateResponse{}, process)
+		return err
+	}
+	unusable := errors.New("unusable")
+	err := ask("a.one", func() error {
+		now.Step(2 * time.Second)
+		if _, busy := errors.AsType[*extension.BusyError](ask("a.one", nil)); !busy {
+			t.Error("another call is sent while the response is processed")
+		}
+		return unusable
+	})
+	if !errors.Is(err, unusable) {
+		t.Errorf("the error of processing is %v", err)
+	}
+	if err := ask("a.one", nil); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+	if err := ask("fails.one", func() error { t.Error("a failure is processed"); return nil }); err == nil {
+		t.Error("no failure")
 	}
 }
 

@@ -10,8 +10,10 @@
 // Failures, by the policy of the handler:
 //
 //	the server is unreachable, or its response is invalid   Fail: an error. Ignore: logged, and treated as an empty success
-//	the response has status Failure                         an error. Its message is only logged: if it changes with each call, the
-//	                                                        condition would, too, and each change would lead to another call
+//	the response has status Failure                         the same. The error has the message of the extension, which users see
+//	                                                        in conditions. Controllers must not reconcile again just because the
+//	                                                        message changed: it may be another one each time
+//	the response is useless: the error of Target.Call's process  an error
 //	the handler does not exist, or is for another hook      an error
 //
 // What does not belong here: the protocol (package wire), discovery (providers/core/internal/extensionconfig), what is called when

@@ -12,6 +12,7 @@ import (
 
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -62,8 +63,9 @@ func (c *Controller) ask(ctx context.Context, config *runtimev1.ExtensionConfig)
 		return nil, err
 	}
 	if response.Status == runtimehooksv1.ResponseStatusFailure {
-		log.Info("The server reported a failure", "message", condition.Brief(response.Message))
-		return nil, errors.New("the server reported a failure: its message is in the log of this manager")
+		message := extension.Shown(response.Message)
+		log.Info("The server reported a failure", "message", message)
+		return nil, fmt.Errorf("the server reported a failure: %s", message)
 	}
 	return handlersOf(config.Name, response, c.catalog)
 }

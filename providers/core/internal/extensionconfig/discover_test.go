@@ -61,8 +61,8 @@ func TestFailures(t *testing.T) {
 		change func(*runtimev1.ExtensionConfig)
 		want   string
 	}{
-		{reason: "a Failure, whose message may be another one each time", server: extensiontest.Answer(200, `{"status":"Failure","message":"secret"}`),
-			want: prefix + "the server reported a failure: its message is in the log of this manager"},
+		{reason: "a Failure with a message", server: extensiontest.Answer(200, `{"status":"Failure","message":"no license"}`),
+			want: prefix + "the server reported a failure: no license"},
 		{reason: "rubbish", server: extensiontest.Answer(200, "secret"), want: prefix + "the response is not a DiscoveryResponse in JSON"},
 		{reason: "an error", server: extensiontest.Answer(503, "secret"), want: prefix + "the server answered 503 Service Unavailable"},
 		{reason: "an invalid handler", server: extensiontest.Answers(map[string]any{"discovery": discovery(found("a", "BeforeClusterCreate"), found("b.c", "Dinner"))}),

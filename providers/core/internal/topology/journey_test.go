@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -363,6 +364,46 @@ func TestChangesOfTheClass(t *testing.T) {
 		}
 	})
 	w.expect("a rebase creates no objects", 8, len(names))
+	w.optionalPatch(c)
+}
+
+// optionalPatch turns a patch on and off that adds the only entry of a map of the control plane.
+func (w *world) optionalPatch(c *clusterv1.Cluster) {
+	w.t.Helper()
+	const extraArgs = "spec.kubeadmConfigSpec.clusterConfiguration.apiServer.extraArgs"
+	template := &unstructured.Unstructured{}
+	template.SetGroupVersionKind(controlplanev1.GroupVersion.WithKind("KubeadmControlPlaneTemplate"))
+	template.SetNamespace(w.namespace)
+	template.SetName("cp")
+	changed(w, template, func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedMap(u.Object, map[string]any{}, strings.Split("spec.template."+extraArgs, ".")...)
+	})
+	class := &clusterv1.ClusterClass{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "other"}}
+	changed(w, class, func(class *clusterv1.ClusterClass) {
+		class.Spec.Variables = append(class.Spec.Variables, clusterv1.ClusterClassVariable{
+			Name: "audit", Schema: clusterv1.VariableSchema{OpenAPIV3Schema: clusterv1.JSONSchemaProps{Type: "boolean"}},
+		})
+		enabledIf, value, path := "{{ .audit }}", raw(`"/var/log/audit.log"`), "/spec/template/"+strings.ReplaceAll(extraArgs, ".", "/")+"/audit-log-path"
+		class.Spec.Patches = append(class.Spec.Patches, clusterv1.ClusterClassPatch{Name: "audit", EnabledIf: &enabledIf, Definitions: []clusterv1.PatchDefinition{{
+			Selector: clusterv1.PatchSelector{
+				APIVersion: class.Spec.ControlPlane.Ref.APIVersion, Kind: class.Spec.ControlPlane.Ref.Kind, MatchResources: clusterv1.PatchSelectorMatch{ControlPlane: true},
+			},
+			JSONPatches: []clusterv1.JSONPatch{{Op: "add", Path: path, Value: &value}},
+		}}})
+	})
+	w.reconciledClass("other")
+	for _, audit := range []string{"true", "false", "true", "false"} {
+		changed(w, c, func(c *clusterv1.Cluster) {
+			c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"10s"`)}, {Name: "audit", Value: raw(audit)}}
+		})
+		w.reconciled(c)
+		want := map[string]any{"audit-log-path": "/var/log/audit.log"}
+		if audit == "false" {
+			want = map[string]any{}
+		}
+		w.expect("audit is "+audit, want, fieldOf(w.one("KubeadmControlPlane", "c", c), extraArgs))
+		w.expectSteady(c, "audit is "+audit)
+	}
 }
 
 // TestAnIncompatibleClass changes a class in a way that its webhook would reject. The Cluster's condition reports it: that is a

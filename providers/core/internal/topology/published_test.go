@@ -66,4 +66,16 @@ func TestReleasedDockerClass(t *testing.T) {
 	if !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {
 		t.Errorf("conditions = %v", c.Status.Conditions)
 	}
+	for version, want := range map[string]string{"v1.24.17": "pod-security.admission.config.k8s.io/v1beta1\n", "v1.25.0": "pod-security.admission.config.k8s.io/v1\n"} {
+		c := w.cluster("at-" + strings.ReplaceAll(version, ".", "-"))
+		c.Spec.Topology.Class, c.Spec.Topology.Version = "quick-start", version
+		c.Spec.Topology.Workers.MachineDeployments[0].Class = "default-worker"
+		c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "podSecurityStandard", Value: raw(`{"enabled": true, "enforce": "baseline", "audit": "restricted", "warn": "restricted"}`)}}
+		w.created(c)
+		w.reconciled(c)
+		files := fieldOf(w.one("KubeadmControlPlane", c.Name, c), "spec.kubeadmConfigSpec.files").([]any)
+		if content := files[0].(map[string]any)["content"].(string); !strings.Contains(content, want) {
+			t.Errorf("API servers of %s need %s:\n%s", version, want, content)
+		}
+	}
 }

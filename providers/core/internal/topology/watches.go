@@ -47,12 +47,22 @@ func hasTopology() predicate.Predicate {
 func relevantCluster() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Resynced(), watch.Updated(func(before, after *clusterv1.Cluster) bool {
 		return metadataChanged(before, after) || !slices.Equal(before.Finalizers, after.Finalizers) ||
-			!reflect.DeepEqual(condition.Get(before, clusterv1.TopologyReconciledCondition),
+			outcomeChanged(condition.Get(before, clusterv1.TopologyReconciledCondition),
 				condition.Get(after, clusterv1.TopologyReconciledCondition)) ||
 			(lifecycle.IsPending(after, lifecycle.AfterControlPlaneInitialized) &&
 				!condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) &&
 				condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition))
 	}))
+}
+
+// outcomeChanged reports whether the condition changed, other than from one error to another: after an error, the next reconcile comes
+// with a delay that grows. An extension may return another message each time, and would be called without a pause.
+func outcomeChanged(before, after *clusterv1.Condition) bool {
+	if before != nil && after != nil && before.Severity == clusterv1.ConditionSeverityError &&
+		after.Severity == before.Severity && after.Reason == before.Reason {
+		return false
+	}
+	return !reflect.DeepEqual(before, after)
 }
 
 // metadataChanged reports whether the spec, by its generation, or relevant metadata changed.

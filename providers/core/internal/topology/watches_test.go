@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
@@ -26,6 +27,32 @@ func poolWithNodes(names ...string) *clusterv1.MachinePool {
 		p.Status.NodeRefs = append(p.Status.NodeRefs, corev1.ObjectReference{Name: name})
 	}
 	return p
+}
+
+func TestEventsOfTheCondition(t *testing.T) {
+	failed := func(message string) clusterv1.Condition {
+		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityError, clusterv1.TopologyReconcileFailedReason, "%s", message)
+	}
+	blocked := func(message string) clusterv1.Condition {
+		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, clusterv1.TopologyReconciledHookBlockingReason, "%s", message)
+	}
+	for reason, test := range map[string]struct {
+		before, after clusterv1.Condition
+		want          bool
+	}{
+		"another message of an error: the retries have their own delay": {failed("at 10:00"), failed("at 10:01"), false},
+		"an error":                            {condition.True(clusterv1.TopologyReconciledCondition), failed("x"), true},
+		"no error any more":                   {failed("x"), condition.True(clusterv1.TopologyReconciledCondition), true},
+		"another message of what is no error": {blocked("a"), blocked("b"), true},
+	} {
+		before := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
+		after := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2"}}
+		condition.Set(before, test.before)
+		condition.Set(after, test.after)
+		if got := relevantCluster().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.want {
+			t.Errorf("%s: selected: %t", reason, got)
+		}
+	}
 }
 
 func TestPoolEvents(t *testing.T) {

@@ -106,6 +106,8 @@ func TestRemovals(t *testing.T) {
 			[]string{`spec.workers.machineDeployments: Forbidden: class "default-worker" cannot be removed: Clusters use it: a, b`}},
 		{"a class of MachinePools in use", func(s *clusterv1.ClusterClassSpec) { s.Workers.MachinePools[0].Class = "other" }, true,
 			[]string{`spec.workers.machinePools: Forbidden: class "default-pool" cannot be removed: Clusters use it: a`}},
+		{"the machines of control planes in use", func(s *clusterv1.ClusterClassSpec) { s.ControlPlane.MachineInfrastructure = nil }, true,
+			[]string{`spec.controlPlane.machineInfrastructure: Forbidden: cannot be removed: Clusters use it: a, b, own`}},
 		{"health checks in use", func(s *clusterv1.ClusterClassSpec) {
 			s.ControlPlane.MachineHealthCheck = nil
 			s.Workers.MachineDeployments[0].MachineHealthCheck = nil

@@ -15,8 +15,13 @@ const maxNames = 5
 
 // Removes reports whether a change of a class removes anything that Clusters may use. If so, check Removals.
 func Removes(old, current *clusterv1.ClusterClass) bool {
-	return removesCheck(old.Spec.ControlPlane.MachineHealthCheck, current.Spec.ControlPlane.MachineHealthCheck) ||
+	return removesMachines(old, current) ||
+		removesCheck(old.Spec.ControlPlane.MachineHealthCheck, current.Spec.ControlPlane.MachineHealthCheck) ||
 		removesFrom(machineDeployments(old), machineDeployments(current)) || removesFrom(machinePools(old), machinePools(current))
+}
+
+func removesMachines(old, current *clusterv1.ClusterClass) bool {
+	return old.Spec.ControlPlane.MachineInfrastructure != nil && current.Spec.ControlPlane.MachineInfrastructure == nil
 }
 
 func removesCheck(old, current *clusterv1.MachineHealthCheckClass) bool {
@@ -30,12 +35,16 @@ func removesFrom(old, current []workerClass) bool {
 	})
 }
 
-// Removals reports what a change of a class removes although Clusters use it: classes of workers, and MachineHealthChecks that
-// Clusters enable without a definition of their own.
+// Removals reports what a change of a class removes although Clusters use it: machines of the control plane, classes of workers, and
+// MachineHealthChecks that Clusters enable without a definition of their own.
 func Removals(old, current *clusterv1.ClusterClass, clusters []clusterv1.Cluster) field.ErrorList {
 	path := field.NewPath("spec", "workers")
 	errs := removedClasses(machineDeployments(old), machineDeployments(current), clusters, deploymentClasses, path.Child("machineDeployments"))
 	errs = append(errs, removedClasses(machinePools(old), machinePools(current), clusters, poolClasses, path.Child("machinePools"))...)
+	if users := using(clusters, func(*clusterv1.Topology) bool { return true }); removesMachines(old, current) && len(users) > 0 {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "controlPlane", "machineInfrastructure"),
+			"cannot be removed: Clusters use it: "+listed(users)))
+	}
 	errs = append(errs, removedControlPlaneCheck(old, current, clusters)...)
 	return append(errs, removedWorkerChecks(machineDeployments(current), clusters, machineDeployments(old))...)
 }

@@ -1,8 +1,10 @@
 package mutation
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -47,37 +49,29 @@ type answer struct {
 }
 
 // answerOf decodes a response. It is an error if a patch is not for one of the items, or cannot be applied.
-func answerOf(call patches.Call, uids map[types.UID]int, items []runtimehooksv1.GeneratePatchesResponseItem) (answer, error) {
+func answerOf(
+	ctx context.Context, call patches.Call, uids map[types.UID]int, items []runtimehooksv1.GeneratePatchesResponseItem,
+) (answer, error) {
 	out := answer{}
-	documents := make([][]byte, len(call.Items))
 	for i := range items {
 		n, ok := uids[items[i].UID]
 		if !ok {
 			return answer{}, fmt.Errorf("extension %s returned a patch with a uid that is not in the request", call.Handler)
 		}
 		patch := patches.Patch{Item: n, Type: patches.PatchType(items[i].PatchType), Patch: items[i].Patch}
-		document := documents[n]
-		if document == nil {
-			document = call.Items[n].Object
-		}
-		var err error
-		if documents[n], err = patch.ApplyTo(document); err != nil {
-			return answer{}, fmt.Errorf("extension %s returned an invalid patch for %s of %s %s: %w",
-				call.Handler, call.Items[n].Holder.FieldPath, call.Items[n].Holder.Kind, call.Items[n].Holder.Name, err)
-		}
 		out.patches = append(out.patches, patch)
 		out.size += len(patch.Patch)
 	}
-	effect := make([]any, len(documents))
-	for n, document := range documents {
-		if document == nil {
-			continue
-		}
-		if err := json.Unmarshal(document, &effect[n]); err != nil {
-			return answer{}, fmt.Errorf("extension %s returned patches that result in an invalid template: %w", call.Handler, err)
-		}
+	templates, err := patches.ApplyAll(ctx, call.Items, out.patches, patches.AnswerBudget(call.Items))
+	if failed, ok := errors.AsType[*patches.PatchError](err); ok {
+		holder := &call.Items[out.patches[failed.Patch].Item].Holder
+		return answer{}, fmt.Errorf("extension %s returned an invalid patch for %s of %s %s: patch %d: %w",
+			call.Handler, holder.FieldPath, holder.Kind, holder.Name, failed.Patch, failed.Err)
 	}
-	encoded, err := json.Marshal(effect)
+	if err != nil {
+		return answer{}, err
+	}
+	encoded, err := json.Marshal(templates)
 	out.effect = sha256.Sum256(encoded)
 	return out, err
 }

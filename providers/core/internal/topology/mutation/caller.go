@@ -56,12 +56,12 @@ func (c *Caller) GeneratePatches(ctx context.Context, call patches.Call) ([]patc
 	}
 	ask := func() (answer, bool, error) {
 		response := &runtimehooksv1.GeneratePatchesResponse{}
-		ignored, err := target.Call(ctx, call.Settings, request, response)
-		if err != nil || ignored {
-			return answer{}, ignored, err
-		}
-		a, err := answerOf(call, uids, response.Items)
-		return a, false, err
+		var found answer
+		ignored, err := target.Call(ctx, call.Settings, request, response, func() (err error) {
+			found, err = answerOf(ctx, call, uids, response.Items)
+			return err
+		})
+		return found, ignored, err
 	}
 	first, ignored, err := ask()
 	if err != nil || ignored {
@@ -98,7 +98,7 @@ func (c *Caller) ValidateTopology(ctx context.Context, call patches.Call) error 
 	if c.answers.get(q).valid {
 		return nil
 	}
-	if ignored, err := target.Call(ctx, call.Settings, request, &runtimehooksv1.ValidateTopologyResponse{}); err != nil || ignored {
+	if ignored, err := target.Call(ctx, call.Settings, request, &runtimehooksv1.ValidateTopologyResponse{}, nil); err != nil || ignored {
 		return err
 	}
 	c.answers.put(q, answer{}, target.Cacheable())
@@ -141,19 +141,35 @@ func (c *Caller) discover(
 		return known.variables, nil
 	}
 	response := &runtimehooksv1.DiscoverVariablesResponse{}
-	ignored, err := target.Call(ctx, settings, &runtimehooksv1.DiscoverVariablesRequest{}, response)
+	found := answer{}
+	ignored, err := target.Call(ctx, settings, &runtimehooksv1.DiscoverVariablesRequest{}, response, func() (err error) {
+		found, err = definitionsOf(ctx, handler, response.Variables)
+		return err
+	})
 	if err != nil || ignored {
 		return known.variables, err
 	}
-	if errs := variables.ValidateDefinitions(ctx, response.Variables, field.NewPath("variables")); len(errs) > 0 {
-		return nil, fmt.Errorf("extension %s returned invalid variables: %w", handler, errs.ToAggregate())
-	}
-	encoded, err := json.Marshal(response.Variables)
+	c.answers.put(q, found, target.Cacheable())
+	return found.variables, nil
+}
+
+// maxDefinitions limits the definitions of a response, in bytes: a class with more could not be stored.
+const maxDefinitions = 3 << 19
+
+// definitionsOf checks the variables of a response.
+func definitionsOf(ctx context.Context, handler string, found []clusterv1.ClusterClassVariable) (answer, error) {
+	encoded, err := json.Marshal(found)
 	if err != nil {
-		return nil, err
+		return answer{}, err
 	}
-	c.answers.put(q, answer{variables: response.Variables, size: len(encoded)}, target.Cacheable())
-	return response.Variables, nil
+	if len(encoded) > maxDefinitions {
+		return answer{}, fmt.Errorf("extension %s returned variables of %d bytes: at most %d can be stored",
+			handler, len(encoded), maxDefinitions)
+	}
+	if errs := variables.ValidateDefinitions(ctx, found, field.NewPath("variables")); len(errs) > 0 {
+		return answer{}, fmt.Errorf("extension %s returned invalid variables: %w", handler, errs.ToAggregate())
+	}
+	return answer{variables: found, size: len(encoded)}, ctx.Err()
 }
 
 // generateRequest returns the request, and the item of each uid. The uids are derived from the items, so that equal calls are equal

@@ -1,12 +1,15 @@
 package patches
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation/variable"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 )
@@ -17,6 +20,10 @@ var builtinPaths = []string{
 	".cluster",
 	".cluster.name",
 	".cluster.namespace",
+	".cluster.uid",
+	".cluster.metadata",
+	".cluster.metadata.labels",
+	".cluster.metadata.annotations",
 	".cluster.topology",
 	".cluster.topology.class",
 	".cluster.topology.version",
@@ -26,11 +33,17 @@ var builtinPaths = []string{
 	".cluster.network.pods",
 	".cluster.network.ipFamily",
 	".controlPlane",
+	".controlPlane.metadata",
+	".controlPlane.metadata.labels",
+	".controlPlane.metadata.annotations",
 	".controlPlane.name",
 	".controlPlane.replicas",
 	".controlPlane.version",
 	".controlPlane.machineTemplate.infrastructureRef.name",
 	".machineDeployment",
+	".machineDeployment.metadata",
+	".machineDeployment.metadata.labels",
+	".machineDeployment.metadata.annotations",
 	".machineDeployment.class",
 	".machineDeployment.name",
 	".machineDeployment.replicas",
@@ -39,6 +52,9 @@ var builtinPaths = []string{
 	".machineDeployment.bootstrap.configRef.name",
 	".machineDeployment.infrastructureRef.name",
 	".machinePool",
+	".machinePool.metadata",
+	".machinePool.metadata.labels",
+	".machinePool.metadata.annotations",
 	".machinePool.class",
 	".machinePool.name",
 	".machinePool.replicas",
@@ -69,10 +85,49 @@ func clusterBuiltin(cluster *clusterv1.Cluster) map[string]any {
 			"version": cluster.Spec.Topology.Version,
 		},
 	}
+	if cluster.UID != "" {
+		out["uid"] = string(cluster.UID)
+	}
+	// The topology controller adds its labels: they are always here, so that values do not change once it has.
+	labels := maps.Clone(cluster.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[clusterv1.ClusterNameLabel], labels[clusterv1.ClusterTopologyOwnedLabel] = cluster.Name, ""
+	setMetadata(out, labels, visibleAnnotations(cluster.Annotations))
 	if cluster.Spec.ClusterNetwork != nil {
 		out["network"] = networkBuiltin(cluster)
 	}
 	return out
+}
+
+// visibleAnnotations leaves out annotations with copies of the whole object, and the record of hooks, which changes during each upgrade.
+func visibleAnnotations(annotations map[string]string) map[string]string {
+	out := maps.Clone(annotations)
+	for _, hidden := range []string{corev1.LastAppliedConfigAnnotation, conversionDataAnnotation, runtimev1.PendingHooksAnnotation} {
+		delete(out, hidden)
+	}
+	return out
+}
+
+// conversionDataAnnotation has the fields of an object that another API version does not have.
+const conversionDataAnnotation = "cluster.x-k8s.io/conversion-data"
+
+// setMetadata sets the field metadata of a part of the builtin variable. What is empty is absent.
+func setMetadata(part map[string]any, labels, annotations map[string]string) {
+	metadata := map[string]any{}
+	for name, values := range map[string]map[string]string{"labels": labels, "annotations": annotations} {
+		if len(values) > 0 {
+			all := make(map[string]any, len(values))
+			for key, value := range values {
+				all[key] = value
+			}
+			metadata[name] = all
+		}
+	}
+	if len(metadata) > 0 {
+		part["metadata"] = metadata
+	}
 }
 
 // invalidFamily is the ipFamily of a Cluster with inconsistent CIDR blocks.
@@ -113,6 +168,8 @@ func controlPlaneBuiltin(cluster *clusterv1.Cluster, desired *unstructured.Unstr
 	if replicas := cluster.Spec.Topology.ControlPlane.Replicas; replicas != nil {
 		out["replicas"] = int64(*replicas)
 	}
+	metadata := &cluster.Spec.Topology.ControlPlane.Metadata
+	setMetadata(out, metadata.Labels, metadata.Annotations)
 	name, found, err := unstructured.NestedString(desired.Object, "spec", "machineTemplate", "infrastructureRef", "name")
 	if found && err == nil && name != "" {
 		out["machineTemplate"] = map[string]any{"infrastructureRef": nameObject(name)}
@@ -131,6 +188,7 @@ func (w *Workers) builtinVariables() map[string]any {
 	if w.Replicas != nil {
 		out["replicas"] = int64(*w.Replicas)
 	}
+	setMetadata(out, w.Metadata.Labels, w.Metadata.Annotations)
 	if w.BootstrapName != "" {
 		out["bootstrap"] = map[string]any{"configRef": nameObject(w.BootstrapName)}
 	}

@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation/variable"
 )
 
 func TestClusterBuiltin(t *testing.T) {
@@ -23,7 +25,7 @@ func TestClusterBuiltin(t *testing.T) {
 			cluster := &clusterv1.Cluster{}
 			cluster.Name, cluster.Namespace = "c", "ns"
 			cluster.Spec.Topology = &clusterv1.Topology{Class: "class", Version: "v1.30.0"}
-			want := map[string]any{"name": "c", "namespace": "ns", "topology": map[string]any{"class": "class", "version": "v1.30.0"}}
+			want := map[string]any{"name": "c", "namespace": "ns", "metadata": tree(t, ownLabels), "topology": map[string]any{"class": "class", "version": "v1.30.0"}}
 			if tt.network != "" {
 				cluster.Spec.ClusterNetwork = new(parse[clusterv1.ClusterNetwork](t, tt.network))
 				want["network"] = tree(t, tt.want)
@@ -32,6 +34,42 @@ func TestClusterBuiltin(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
 		})
+	}
+}
+
+// ownLabels are the labels that the topology controller sets.
+const ownLabels = `{labels: {cluster.x-k8s.io/cluster-name: c, topology.cluster.x-k8s.io/owned: ""}}`
+
+func TestMetadataBuiltins(t *testing.T) {
+	cluster := parse[clusterv1.Cluster](t, `
+metadata:
+  name: c
+  uid: "123"
+  labels: {region: west}
+  annotations: {contact: ops, kubectl.kubernetes.io/last-applied-configuration: "{}", cluster.x-k8s.io/conversion-data: x, runtime.cluster.x-k8s.io/pending-hooks: AfterClusterUpgrade}
+spec: {topology: {class: k, version: v1.30.0, controlPlane: {metadata: {labels: {tier: cp}}}}}`)
+	got := clusterBuiltin(&cluster)
+	delete(got, "topology")
+	want := tree(t, `{name: c, namespace: "", uid: "123", metadata: {labels: {region: west, cluster.x-k8s.io/cluster-name: c, topology.cluster.x-k8s.io/owned: ""}, annotations: {contact: ops}}}`)
+	if diff := cmp.Diff(want, any(got)); diff != "" {
+		t.Errorf("of the Cluster (-want +got):\n%s", diff)
+	}
+	if len(cluster.Labels) != 1 || len(cluster.Annotations) != 4 {
+		t.Errorf("the Cluster was changed: %v, %v", cluster.Labels, cluster.Annotations)
+	}
+	cp := controlPlaneBuiltin(&cluster, &unstructured.Unstructured{Object: map[string]any{}})
+	if diff := cmp.Diff(tree(t, `{name: "", metadata: {labels: {tier: cp}}}`), any(cp)); diff != "" {
+		t.Errorf("of the control plane (-want +got):\n%s", diff)
+	}
+	topology := parse[clusterv1.MachinePoolTopology](t, `{class: a, name: mp, metadata: {annotations: {x: z}}}`)
+	w := ForMachinePool(&topology, &clusterv1.MachinePool{}, Template{}, Template{})
+	if diff := cmp.Diff(tree(t, `{annotations: {x: z}}`), w.builtinVariables()["metadata"]); diff != "" {
+		t.Errorf("of workers (-want +got):\n%s", diff)
+	}
+	for _, path := range []string{"builtin.cluster.uid", "builtin.cluster.metadata.labels", "builtin.controlPlane.metadata", "builtin.machineDeployment.metadata.annotations", "builtin.machinePool.metadata"} {
+		if reference, err := variable.Parse(path); err != nil || !isBuiltin(reference) {
+			t.Errorf("%s is no builtin variable: %v", path, err)
+		}
 	}
 }
 

@@ -140,6 +140,33 @@ kubeadmConfigSpec: {clusterConfiguration: {apiServer: {certSANs: [localhost]}, c
 	})
 }
 
+func TestApplyOverridesOfTheControlPlane(t *testing.T) {
+	applyAll(t, []applied{
+		{
+			reason: "an override for the control plane and its machines, the value of the Cluster for workers",
+			patches: patch(onControlPlane, `
+    - {op: add, path: /spec/template/spec/kubeadmConfigSpec, valueFrom: {template: "{files: [{path: {{ .workerMachineType }}}]}"}}`) + `
+  - ` + onWorkers + `
+    jsonPatches: [{op: add, path: /spec/template/spec/instanceType, valueFrom: {variable: workerMachineType}}]
+  - selector: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, matchResources: {controlPlane: true}}
+    jsonPatches: [{op: add, path: /spec/template/spec/instanceType, valueFrom: {variable: workerMachineType}}]`,
+			topology: `
+variables: [{name: workerMachineType, value: t3.large}]
+controlPlane: {variables: {overrides: [{name: workerMachineType, value: t3.tiny}]}}`,
+			want: map[string]string{
+				"KubeadmControlPlane c-x": `
+version: v1.25.0
+replicas: 3
+machineTemplate: {metadata: {labels: {a: b}}, nodeDrainTimeout: 10s, infrastructureRef: {kind: DockerMachineTemplate, name: c-cp}}
+kubeadmConfigSpec: {files: [{path: t3.tiny}]}`,
+				"DockerMachineTemplate c-cp":      `{template: {spec: {extraMounts: [{hostPath: /a}], instanceType: t3.tiny}}}`,
+				"DockerMachineTemplate c-small-i": `{template: {spec: {extraMounts: [{hostPath: /a}], instanceType: t3.large}}}`,
+				"DockerMachineTemplate c-large-i": `{template: {spec: {extraMounts: [{hostPath: /a}], instanceType: t3.large}}}`,
+			},
+		},
+	})
+}
+
 func TestApplyBuiltinVariables(t *testing.T) {
 	applyAll(t, []applied{
 		{
@@ -160,7 +187,7 @@ template:
   spec:
     size: 12345678
     files:
-      cluster: {name: c, namespace: default, topology: {class: class, version: v1.25.0}}
+      cluster: {name: c, namespace: default, metadata: {labels: {cluster.x-k8s.io/cluster-name: c, topology.cluster.x-k8s.io/owned: ""}}, topology: {class: class, version: v1.25.0}}
       machineDeployment: {class: gpu-worker, name: c-gpu-x, topologyName: gpu, replicas: 2, version: v1.24.0, bootstrap: {configRef: {name: c-gpu-b}}, infrastructureRef: {name: c-gpu-i}}`},
 		},
 		{
@@ -215,7 +242,24 @@ func TestApplyEnabledIf(t *testing.T) {
 	applyAll(t, []applied{
 		{reason: "enabledIf: a constant", patches: enabledIf("false")},
 		{reason: "enabledIf: only true enables", patches: enabledIf("{{ 1 }}")},
-		{reason: "enabledIf: true with a space does not enable", patches: enabledIf("true ")},
+		{reason: "enabledIf: a text that says so does not", patches: enabledIf(`{{ "true" | quote }}`)},
+		{reason: "enabledIf: nothing but white space", patches: enabledIf(" {{ if .httpProxy }}true{{ end }} ")},
+		{
+			reason: "enabledIf: white space around it", patches: enabledIf(" true  "),
+			want: map[string]string{"KubeadmControlPlane c-x": controlPlaneOn},
+		},
+		{
+			reason: "enabledIf: a block with lines", patches: enabledIf("\n\n  {{ if true }}\n\n  true\n\n  {{ end }}\n\n"),
+			want: map[string]string{"KubeadmControlPlane c-x": controlPlaneOn},
+		},
+		{
+			reason: "enabledIf: another spelling", patches: enabledIf("{{ if true }}True{{ end }}"),
+			want: map[string]string{"KubeadmControlPlane c-x": controlPlaneOn},
+		},
+		{
+			reason: "enabledIf: numbers compared with literals of both kinds", patches: enabledIf(`{{ and (eq .builtin.controlPlane.replicas 3.0) (eq .builtin.controlPlane.replicas 3) (eq (printf "%.0f" .builtin.controlPlane.replicas) "3") }}`),
+			topology: "controlPlane: {replicas: 3}", want: map[string]string{"KubeadmControlPlane c-x": controlPlaneOn},
+		},
 		{
 			reason: "enabledIf: a value that is set", patches: enabledIf("{{ if .httpProxy }}true{{end}}"),
 			topology: `variables: [{name: httpProxy, value: {url: x}}]`, want: map[string]string{"KubeadmControlPlane c-x": controlPlaneOn},

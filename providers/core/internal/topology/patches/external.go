@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -28,25 +28,18 @@ func (x *external) apply(ctx context.Context, r *run) error {
 	if err != nil {
 		return fmt.Errorf("patch %q: generating patches with %q: %w", x.patch.Name, call.Handler, err)
 	}
-	documents := make(map[int][]byte, len(patches))
-	for n, patch := range patches {
-		if patch.Item < 0 || patch.Item >= len(r.items) {
-			return fmt.Errorf("patch %q: %q returned a patch for a template that was not in the request", x.patch.Name, call.Handler)
-		}
-		document, patched := documents[patch.Item]
-		if !patched {
-			document = call.Items[patch.Item].Object
-		}
-		if documents[patch.Item], err = patch.ApplyTo(document); err != nil {
-			return fmt.Errorf("patch %q for %s: patch %d of %q: %w", x.patch.Name, r.items[patch.Item], n, call.Handler, err)
-		}
+	templates, err := ApplyAll(ctx, call.Items, patches, AnswerBudget(call.Items))
+	if failed, ok := errors.AsType[*PatchError](err); ok {
+		return x.errorOf(r, call, patches, failed)
+	}
+	if err != nil {
+		return fmt.Errorf("patch %q: %w", x.patch.Name, err)
 	}
 	for n, i := range r.items {
-		document, patched := documents[n]
-		if !patched {
+		if !slices.ContainsFunc(patches, func(p Patch) bool { return p.Item == n }) {
 			continue
 		}
-		err := i.replaceSpec(document)
+		err := i.replaceSpec(templates[n])
 		if err == nil {
 			err = r.budget.SpendOn(i.root)
 		}
@@ -57,37 +50,17 @@ func (x *external) apply(ctx context.Context, r *run) error {
 	return nil
 }
 
-// ApplyTo returns a document with the patch applied.
-func (p *Patch) ApplyTo(document []byte) ([]byte, error) {
-	switch p.Type {
-	case JSONPatch:
-		operations, err := jsonpatch.DecodePatch(p.Patch)
-		if err != nil {
-			return nil, fmt.Errorf("not a JSON patch: %w", err)
-		}
-		return operations.ApplyWithOptions(document, limits())
-	case JSONMergePatch:
-		return jsonpatch.MergePatch(document, p.Patch)
+func (x *external) errorOf(r *run, call Call, patches []Patch, failed *PatchError) error {
+	item := patches[failed.Patch].Item
+	if errors.Is(failed, errUnknownItem) {
+		return fmt.Errorf("patch %q: %q returned a patch for a template that was not in the request", x.patch.Name, call.Handler)
 	}
-	return nil, fmt.Errorf("patch type %q is not supported: it must be %s or %s", p.Type, JSONPatch, JSONMergePatch)
-}
-
-// maxCopied limits the bytes that copy operations of a JSON patch add: each of them can double the document.
-const maxCopied = 1 << 20
-
-func limits() *jsonpatch.ApplyOptions {
-	o := jsonpatch.NewApplyOptions()
-	o.AccumulatedCopySizeLimit = maxCopied
-	return o
+	return fmt.Errorf("patch %q for %s: patch %d of %q: %w", x.patch.Name, r.items[item], failed.Patch, call.Handler, failed.Err)
 }
 
 // replaceSpec replaces the spec with that of a patched template.
-func (i *item) replaceSpec(document []byte) error {
-	parsed, err := parseJSON(document)
-	if err != nil {
-		return err
-	}
-	object, _ := parsed.(map[string]any)
+func (i *item) replaceSpec(template any) error {
+	object, _ := template.(map[string]any)
 	spec, ok := object["spec"]
 	if !ok {
 		return errors.New("the patched template has no spec")

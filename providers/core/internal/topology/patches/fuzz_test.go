@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -157,6 +158,66 @@ func FuzzExternal(f *testing.F) {
 			return
 		}
 		checkTargets(t, in, targets)
+	})
+}
+
+// Compares patches of extensions with another implementation: what it accepts is accepted here, with the same result.
+func FuzzDocument(f *testing.F) {
+	const template = `{"spec":{"a":{"b":[1,{"c":"x"},null],"~/":true},"n":12345678901,"f":1.5,"s":"é"}}`
+	for _, patch := range []string{
+		`[{"op":"add","path":"/spec/a/b/1","value":[{}]}]`, `[{"op":"remove","path":"/spec/a/b/-1"}]`, `[{"op":"copy","from":"/spec","path":"/spec/a/y"}]`, `[{"op":"move","from":"/spec/a","path":"/spec/x"},{"op":"move","from":"/spec/x","path":"/spec/x/y"}]`,
+		`[{"op":"test","path":"/spec/n","value":12345678901},{"op":"test","path":"/spec/a/b/1","value":{"c":"x"}},{"op":"test","path":"/none","value":null},{"op":"test","path":"/spec/a/b/2"}]`,
+		`[{"op":"replace","path":"/spec/a/b/02","value":null},{"op":"add","path":"/spec/a/b/-","value":1},{"op":"add","path":"/spec/a/b/-1","value":1},{"op":"add","path":"/spec/a/b/+0","value":1}]`,
+		`[{"op":"replace","path":"","value":{"spec":1}}]`, `[{"op":"add","path":"spec","value":{}}]`, `[{"op":"add","path":"/spec/a/~0~1","value":{}}]`, `[{"op":"test","path":"","value":1}]`, `[{"op":"remove","path":""}]`, `[{"op":"x"}]`, `[null]`, `{}`, `null`, `[]`, ``,
+		`{"spec":{"a":{"b":null,"new":{"x":null,"y":[null,{"z":null}]}},"n":{"q":1}}}`, `{"spec":[1]}`, `1`, `{"a":{}}`, `[{"op":"copy","from":"/spec/a/b","path":"/spec/a/b/-"},{"op":"copy","from":"","path":"/x"},{"op":"add","path":"/","value":1}]`,
+	} {
+		f.Add([]byte(patch), false)
+		f.Add([]byte(patch), true)
+	}
+	f.Fuzz(func(t *testing.T, patch []byte, asMerge bool) {
+		if len(patch) > 4<<10 {
+			t.Skip("long")
+		}
+		items := []Item{{Object: []byte(template)}}
+		one := Patch{Type: JSONPatch, Patch: patch}
+		var want []byte
+		var wantErr error
+		if asMerge {
+			one.Type = JSONMergePatch
+			want, wantErr = jsonpatch.MergePatch([]byte(template), patch)
+		} else if operations, err := jsonpatch.DecodePatch(patch); err != nil {
+			wantErr = err
+		} else {
+			want, wantErr = operations.Apply([]byte(template))
+		}
+		got, err := ApplyAll(t.Context(), items, []Patch{one}, AnswerBudget(items))
+		if err != nil && utf8.Valid(patch) && !utf8.ValidString(err.Error()) {
+			t.Errorf("the error is not valid UTF-8: %q", err)
+		}
+		if wantErr != nil {
+			return
+		}
+		if err != nil && !strings.Contains(err.Error(), "the path must begin with") {
+			t.Fatalf("%s is refused: %v; the other implementation results in %s", patch, err, want)
+		}
+		if err != nil {
+			return // The other implementation ignores what is before the first slash.
+		}
+		parsed, parseErr := parseJSON(want)
+		_, isObject := parsed.(map[string]any)
+		if diff := cmp.Diff(parsed, got[0]); diff != "" && parseErr == nil && isObject && !copiesWhole(patch) {
+			t.Errorf("%s (-other implementation +here):\n%s", patch, diff)
+		}
+	})
+}
+
+// copiesWhole reports whether a patch copies the whole document, or to it: the other implementation copies it as it was at first, and
+// adds a field with an empty name.
+func copiesWhole(patch []byte) bool {
+	var all []jsonOperation
+	_ = json.Unmarshal(patch, &all)
+	return slices.ContainsFunc(all, func(o jsonOperation) bool {
+		return (o.Op == "copy" || o.Op == "move") && (o.Path == "" || o.From == "")
 	})
 }
 

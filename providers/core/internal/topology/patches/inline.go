@@ -109,12 +109,17 @@ func (p *inline) applyTo(i *item, r *run) error {
 	return nil
 }
 
+// enabled parses what enabledIf renders as YAML, so that white space around it does not matter.
 func (p *inline) enabled(values map[string]any, budget *gotemplate.Budget) (bool, error) {
 	if p.enabledIf == nil {
 		return true, nil
 	}
 	out, err := p.enabledIf.Execute(values, budget)
-	return string(out) == "true", err
+	if err != nil {
+		return false, err
+	}
+	parsed, err := parseValue(out)
+	return parsed == true, err
 }
 
 func (d *definition) apply(root, values map[string]any, budget *gotemplate.Budget) error {

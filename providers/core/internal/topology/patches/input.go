@@ -45,6 +45,8 @@ type Workers struct {
 	Name string
 	// Version is the desired Kubernetes version, which may be older than that of the Cluster during an upgrade.
 	Version string
+	// Metadata is that of the workers in the topology.
+	Metadata clusterv1.ObjectMeta
 	// Replicas are nil if the topology does not set them.
 	Replicas *int32
 	// BootstrapName and InfrastructureName are the names that the desired object refers to; empty if unknown.
@@ -61,7 +63,7 @@ func ForMachineDeployment(
 ) Workers {
 	w := forMachines(&desired.Spec.Template.Spec)
 	w.Class, w.TopologyName, w.Name = topology.Class, topology.Name, desired.Name
-	w.Replicas = topology.Replicas
+	w.Replicas, w.Metadata = topology.Replicas, topology.Metadata
 	if topology.Variables != nil {
 		w.Overrides = topology.Variables.Overrides
 	}
@@ -73,7 +75,7 @@ func ForMachineDeployment(
 func ForMachinePool(topology *clusterv1.MachinePoolTopology, desired *clusterv1.MachinePool, bootstrap, infrastructure Template) Workers {
 	w := forMachines(&desired.Spec.Template.Spec)
 	w.Class, w.TopologyName, w.Name = topology.Class, topology.Name, desired.Name
-	w.Replicas = topology.Replicas
+	w.Replicas, w.Metadata = topology.Replicas, topology.Metadata
 	if topology.Variables != nil {
 		w.Overrides = topology.Variables.Overrides
 	}

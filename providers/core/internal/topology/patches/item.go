@@ -30,8 +30,8 @@ type item struct {
 	source    *unstructured.Unstructured
 	target    *unstructured.Unstructured
 	holder    Holder
-	builtin   map[string]any // the fields of the builtin variable in addition to the Cluster
-	overrides []clusterv1.ClusterVariable
+	builtin   map[string]any              // the fields of the builtin variable in addition to the Cluster
+	overrides []clusterv1.ClusterVariable // of the control plane, or of workers
 
 	// root is {"spec": ...}, a copy that patches may change. It is nil until a patch applies.
 	root map[string]any
@@ -73,6 +73,10 @@ func (in *Input) items() []*item {
 	cluster := Holder{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: namespace, Name: in.Cluster.Name}
 	cp := in.ControlPlane.Target
 	cpBuiltin := map[string]any{"controlPlane": controlPlaneBuiltin(in.Cluster, cp)}
+	var cpOverrides []clusterv1.ClusterVariable
+	if v := in.Cluster.Spec.Topology.ControlPlane.Variables; v != nil {
+		cpOverrides = v.Overrides
+	}
 	out := []*item{
 		{
 			place:  infrastructureCluster,
@@ -80,12 +84,13 @@ func (in *Input) items() []*item {
 			target: in.InfrastructureCluster.Target,
 			holder: cluster.at("spec.infrastructureRef"),
 		},
-		{place: controlPlane, source: in.ControlPlane.Source, target: cp, holder: cluster.at("spec.controlPlaneRef"), builtin: cpBuiltin},
+		{place: controlPlane, source: in.ControlPlane.Source, target: cp, holder: cluster.at("spec.controlPlaneRef"),
+			builtin: cpBuiltin, overrides: cpOverrides},
 	}
 	if machines := in.ControlPlane.Machines; machines != nil {
 		holder := Holder{APIVersion: cp.GetAPIVersion(), Kind: cp.GetKind(), Namespace: namespace, Name: cp.GetName()}
 		out = append(out, &item{place: controlPlaneMachines, source: machines.Source, target: machines.Target,
-			holder: holder.at("spec.machineTemplate.infrastructureRef"), builtin: cpBuiltin})
+			holder: holder.at("spec.machineTemplate.infrastructureRef"), builtin: cpBuiltin, overrides: cpOverrides})
 	}
 	for i := range in.MachineDeployments {
 		out = append(out, in.MachineDeployments[i].items(machineDeployment, "machineDeployment", namespace)...)

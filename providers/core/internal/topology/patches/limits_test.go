@@ -1,6 +1,8 @@
 package patches
 
 import (
+	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -72,17 +74,66 @@ func TestPatchesAreBounded(t *testing.T) {
 	}
 }
 
+// hostileAnswers returns patches of an extension that take minutes or gigabytes if nothing limits them.
+func hostileAnswers() map[string][]Patch {
+	operations := func(first string, n int, each string) []Patch {
+		return []Patch{{Item: 1, Type: JSONPatch, Patch: []byte("[" + first + strings.Repeat(","+each, n) + "]")}}
+	}
+	add := func(value string) string { return `{"op":"add","path":"/spec/x","value":` + value + `}` }
+	long := "[" + strings.Repeat("1,", 400_000) + "1]"
+	alternating := []Patch{{Item: 1, Type: JSONMergePatch, Patch: []byte(`{"spec":{"x":` + long + `}}`)}}
+	for range 10_000 {
+		alternating = append(alternating, Patch{Item: 1, Type: JSONPatch, Patch: []byte(`[{"op":"copy","from":"/spec/x","path":"/spec/y"}]`)},
+			Patch{Item: 1, Type: JSONMergePatch, Patch: []byte(`{"spec":{"y":null}}`)})
+	}
+	path := strings.Repeat("/a", 9_000)
+	nested := strings.Repeat(`{"a":`, 9_000) + "1" + strings.Repeat("}", 9_000)
+	return map[string][]Patch{
+		"copies that double":                   operations(add(`["`+strings.Repeat("x", 1000)+`"]`), 60, `{"op":"copy","from":"/spec/x","path":"/spec/x/-"}`),
+		"many copies of a large value":         operations(add(`"`+strings.Repeat("x", 1<<20)+`"`), 60_000, `{"op":"copy","from":"/spec/x","path":"/spec/y"}`),
+		"copies of each other, in turns":       alternating,
+		"insertions at the start of a list":    operations(add(long), 60_000, `{"op":"add","path":"/spec/x/0","value":1}`),
+		"removals from the start of a list":    operations(add(long), 60_000, `{"op":"remove","path":"/spec/x/0"}`),
+		"moves within a long list":             operations(add(long), 60_000, `{"op":"move","from":"/spec/x/0","path":"/spec/x/-"}`),
+		"comparisons of a large value":         operations(add(long), 60_000, `{"op":"test","path":"/spec/x","value":1}`)[:1],
+		"a path that is deep":                  operations(add(nested), 400, `{"op":"add","path":"/spec/x`+path+`","value":`+nested+`}`),
+		"a template that is nested too deeply": operations(add(nested), 1, `{"op":"add","path":"/spec/y","value":1}`),
+	}
+}
+
 func TestPatchesOfExtensionsAreBounded(t *testing.T) {
-	doubling := []string{`{"op":"add","path":"/spec/x","value":["` + strings.Repeat("x", 1000) + `"]}`}
-	for range 40 {
-		doubling = append(doubling, `{"op":"copy","from":"/spec/x","path":"/spec/x/-"}`)
+	for reason, answer := range hostileAnswers() {
+		t.Run(reason, func(t *testing.T) {
+			in := externalFixture(t)
+			engine, err := New(in.Class, &extension{patches: answer})
+			if err != nil {
+				t.Fatal(err)
+			}
+			bounded(t, `of "generate.x"`, func() error { return engine.Apply(t.Context(), in) })
+		})
+	}
+}
+
+// TestManyPatchesOfATemplate applies as many patches as fit into an answer to a large template. It is decoded once, not for each.
+func TestManyPatchesOfATemplate(t *testing.T) {
+	answer := []Patch{{Item: 1, Type: JSONMergePatch, Patch: []byte(`{"spec":{"template":{"spec":{"kubeadmConfigSpec":{"external":1,"commands":[` +
+		strings.Repeat(`"aaaaaaaaaa",`, 70_000) + `"a"]}}}}}`)}}
+	for range 60_000 {
+		answer = append(answer, Patch{Item: 1, Type: JSONMergePatch, Patch: []byte(`{"a":1}`)})
 	}
 	in := externalFixture(t)
-	engine, err := New(in.Class, &extension{patches: []Patch{{Item: 1, Type: JSONPatch, Patch: []byte("[" + strings.Join(doubling, ",") + "]")}}})
+	engine, err := New(in.Class, &extension{patches: answer})
 	if err != nil {
 		t.Fatal(err)
 	}
-	bounded(t, `patch 0 of "generate.x"`, func() error { return engine.Apply(t.Context(), in) })
+	if err := engine.Apply(t.Context(), in); err != nil {
+		t.Errorf("tiny patches are applied: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := engine.Apply(ended, externalFixture(t)); !errors.Is(err, context.Canceled) {
+		t.Errorf("the process is ending: %v", err)
+	}
 }
 
 func TestTemplatesThatAreTooLongAreRejectedAtAdmission(t *testing.T) {

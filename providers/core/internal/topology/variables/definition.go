@@ -15,12 +15,25 @@ import (
 // Builtin is the name of the builtin variable, which contains properties of the Cluster. It is reserved.
 const Builtin = "builtin"
 
+const (
+	// maxDefinitions is the maximum number of variables that one source defines. A class with more could not be stored.
+	maxDefinitions = 10_000
+	// maxErrors is the number of errors after which validation ends.
+	maxErrors = 10
+)
+
 // ValidateDefinitions validates the variables that a class (spec.variables) or an extension defines; path is the path of the
-// list.
+// list. It returns the first errors.
 func ValidateDefinitions(ctx context.Context, variables []clusterv1.ClusterClassVariable, path *field.Path) field.ErrorList {
+	if len(variables) > maxDefinitions {
+		return field.ErrorList{field.TooMany(path, len(variables), maxDefinitions)}
+	}
 	var errs field.ErrorList
 	seen := map[string]bool{}
 	for i := range variables {
+		if len(errs) >= maxErrors || ctx.Err() != nil {
+			break
+		}
 		variable, at := &variables[i], path.Index(i)
 		if seen[variable.Name] {
 			errs = append(errs, field.Duplicate(at.Child("name"), variable.Name))
@@ -31,7 +44,7 @@ func ValidateDefinitions(ctx context.Context, variables []clusterv1.ClusterClass
 		errs = append(errs, apivalidation.ValidateAnnotations(variable.Metadata.Annotations, at.Child("metadata", "annotations"))...)
 		errs = append(errs, validateSchema(ctx, &variable.Schema.OpenAPIV3Schema, at.Child("schema", "openAPIV3Schema"))...)
 	}
-	return errs
+	return errs[:min(len(errs), maxErrors)]
 }
 
 func validateName(name string, path *field.Path) field.ErrorList {

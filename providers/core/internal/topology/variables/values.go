@@ -98,13 +98,16 @@ func sourcesByName(values []clusterv1.ClusterVariable) map[string][]string {
 	return out
 }
 
-// overrides calls do for every list of worker overrides.
+// overrides calls do for every list of overrides, of the control plane and of workers.
 func overrides(
 	topology *clusterv1.Topology, path *field.Path, do func([]clusterv1.ClusterVariable, *field.Path) field.ErrorList,
 ) field.ErrorList {
 	var errs field.ErrorList
+	if v := topology.ControlPlane.Variables; v != nil {
+		errs = append(errs, do(v.Overrides, path.Child("controlPlane", "variables", "overrides"))...)
+	}
 	if topology.Workers == nil {
-		return nil
+		return errs
 	}
 	workers := path.Child("workers")
 	for i := range topology.Workers.MachineDeployments {
@@ -121,7 +124,7 @@ func overrides(
 }
 
 // Default defaults the values of a topology in place: nested fields of all values, and variables of the Cluster that have no
-// value. Overrides of workers are defaulted, but not added; path is the path of the topology.
+// value. Overrides are defaulted, but not added; path is the path of the topology.
 //
 // Values of unknown variables are not changed: Validate reports them.
 func (d *Definitions) Default(topology *clusterv1.Topology, path *field.Path) field.ErrorList {

@@ -183,11 +183,13 @@ workers: {machineDeployments: [{class: a, name: a, variables: {overrides: [{name
 			[]string{`spec.topology.variables[1]: Duplicate value: "required"`}},
 		{"values are validated wherever they can be set", limits, "", `
 variables: [{name: required, value: x}, {name: cpu, value: 8}]
+controlPlane: {variables: {overrides: [{name: cpu, value: -1}]}}
 workers:
   machineDeployments: [{class: a, name: a, variables: {overrides: [{name: cpu, value: 0}]}}]
   machinePools: [{class: a, name: a, variables: {overrides: [{name: zone, value: c}]}}]`,
 			[]string{
 				`spec.topology.variables[1].value: Invalid value: 8: variable "cpu": should be less than 8`,
+				`spec.topology.controlPlane.variables.overrides[0].value: Invalid value: -1: variable "cpu": should be greater than or equal to 1`,
 				`spec.topology.workers.machineDeployments[0].variables.overrides[0].value: Invalid value: 0: variable "cpu": should be greater than or equal to 1`,
 				`spec.topology.workers.machinePools[0].variables.overrides[0].value: Unsupported value: "c": variable "zone": supported values: "a", "b"`,
 			}},
