@@ -140,6 +140,37 @@ func TestRemaining(t *testing.T) {
 			},
 			want: []string{"Machines to be running: m1 (Running), m2 (Provisioning [Waiting]), m3 (Failed), 1 more"},
 		},
+		"Pool": {
+			reason: "A MachinePool is running when it has its Nodes.",
+			change: []*unstructured.Unstructured{object(t, `{apiVersion: cluster.x-k8s.io/v1beta1, kind: MachinePool, metadata: {name: mp}, spec: {replicas: 2}, status: {nodeRefs: [{name: n1}]}}`)},
+			want:   []string{"MachinePool mp to have 2 Nodes instead of 1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) { check(t, tc.reason, tc.change, tc.want) })
+	}
+}
+
+func check(t *testing.T, reason string, change []*unstructured.Unstructured, want []string) {
+	t.Helper()
+	objects := running(t)
+	for _, u := range change {
+		objects.Add(u)
+	}
+	got, err := Remaining(testCluster, objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s\n-want +got:\n%s", reason, diff)
+	}
+}
+
+func TestRemainingOfTheCluster(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		change []*unstructured.Unstructured
+		want   []string
+	}{
 		"Infrastructure": {
 			reason: "A Cluster whose infrastructure is not ready, or no longer, is not done.",
 			change: []*unstructured.Unstructured{object(t, replace(runningCluster, "spec:\n", "spec:\n  infrastructureRef: {kind: ToyCluster, name: i}\n"))},
@@ -173,25 +204,8 @@ func TestRemaining(t *testing.T) {
 			},
 			want: []string{"MachinePool mp-0 to match the topology"},
 		},
-		"Pool": {
-			reason: "A MachinePool is running when it has its Nodes.",
-			change: []*unstructured.Unstructured{object(t, `{apiVersion: cluster.x-k8s.io/v1beta1, kind: MachinePool, metadata: {name: mp}, spec: {replicas: 2}, status: {nodeRefs: [{name: n1}]}}`)},
-			want:   []string{"MachinePool mp to have 2 Nodes instead of 1"},
-		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			objects := running(t)
-			for _, u := range tc.change {
-				objects.Add(u)
-			}
-			got, err := Remaining(testCluster, objects)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { check(t, tc.reason, tc.change, tc.want) })
 	}
 }
 

@@ -213,7 +213,7 @@ func messageColumn(wide bool) int {
 func wrapped(c cell, width int) []string {
 	var lines []string
 	limit := max(width-len(conditionIndent), 20)
-	for text := range strings.SplitSeq(wordwrap.WrapString(c.text, uint(limit)), "\n") { //nolint:gosec // It is positive.
+	for text := range strings.SplitSeq(wordwrap.WrapString(c.text, uint(limit)), "\n") {
 		if c.colored != "" {
 			text = strings.Replace(c.colored, c.text, text, 1)
 		}

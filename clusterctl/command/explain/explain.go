@@ -51,7 +51,7 @@ nothing, 2 if its controllers are at work, and 3 if it is blocked: a user or ano
   # The same for programs
   clusterctl explain my-cluster --namespace foo --output json
 
-  # Fail if somebody has to act
+  # Fail if a user or another program has to act
   clusterctl explain my-cluster --exit-code || [ $? = 2 ]`,
 		Args: clusterflags.OneName,
 		RunE: func(cmd *cobra.Command, args []string) error {

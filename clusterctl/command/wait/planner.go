@@ -46,8 +46,8 @@ func newPlanner(opts *Options, m *management.Cluster) (*planner, error) {
 	return &planner{io: opts.IO, clock: opts.Clock, client: m.Client, dial: dial}, nil
 }
 
-// pending returns what the controller still has to do. It returns nothing, with a warning, if that cannot be computed, for example because an
-// extension that the class uses cannot be reached from here: the conditions of the Cluster have to do then.
+// pending returns what the controller still has to do. It returns nothing, with a warning, if that cannot be computed, for example
+// because an extension that the class uses cannot be reached from here: the conditions of the Cluster have to do then.
 func (p *planner) pending(ctx context.Context, cluster *unstructured.Unstructured, objects *tree.Objects) []string {
 	if tree.Text(cluster, "spec", "topology", "class") == "" || p.warned {
 		return nil
