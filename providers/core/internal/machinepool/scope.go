@@ -81,7 +81,7 @@ func (s *scope) byInfraMachine() map[string]*clusterv1.Machine {
 }
 
 // desired returns spec.replicas.
-func desired(p *clusterv1.MachinePool) int32 { return ptr.Deref(p.Spec.Replicas, 1) }
+func desired(p *clusterv1.MachinePool) int32 { return max(0, ptr.Deref(p.Spec.Replicas, 1)) }
 
 // managedExternally reports whether an autoscaler outside of Cluster API manages spec.replicas.
 func managedExternally(p *clusterv1.MachinePool) bool {
