@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"strings"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -87,23 +86,11 @@ func (h defaulting[T]) Handle(ctx context.Context, req admission.Request) admiss
 		return admission.Errored(http.StatusInternalServerError,
 			fmt.Errorf("defaulting %s %s/%s: %w", req.Kind.Kind, req.Namespace, req.Name, err))
 	}
-	return admission.PatchResponseFromRaw(raw, defaulted)
-}
-
-// carryOver applies the changes between before and after to raw.
-func carryOver(raw, before []byte, after any) ([]byte, error) {
-	defaulted, err := json.Marshal(after)
+	operations, err := operationsBetween(raw, defaulted)
 	if err != nil {
-		return nil, err
+		return admission.Errored(http.StatusInternalServerError, err)
 	}
-	change, err := jsonpatch.CreateMergePatch(before, defaulted)
-	if err != nil {
-		return nil, err
-	}
-	if string(change) == "{}" {
-		return raw, nil
-	}
-	return jsonpatch.MergePatch(raw, change)
+	return admission.Patched("", operations...)
 }
 
 func refused(err error) admission.Response {
