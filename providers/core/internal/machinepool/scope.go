@@ -41,6 +41,8 @@ type scope struct {
 	cluster *clusterv1.Cluster
 	// infra is the infrastructure object; nil until the infrastructure step has read it, or if it does not exist.
 	infra *contract.InfrastructureMachinePool
+	// removedIDs are the provider IDs that this reconcile removed from the pool.
+	removedIDs []string
 	// machineKind is the kind of the infrastructure machines; empty if the provider has none.
 	machineKind schema.GroupVersionKind
 	// infraMachines are the infrastructure machines, and machines the Machines of the pool in the cache, sorted by name.
