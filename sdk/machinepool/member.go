@@ -138,7 +138,7 @@ func (s *scope[P, M]) replicas() int {
 	if given := s.given(); given != nil {
 		return int(max(0, *given))
 	}
-	return int(ptr.Deref(s.pool.Spec.Replicas, 1))
+	return int(max(0, ptr.Deref(s.pool.Spec.Replicas, 1)))
 }
 
 // plan returns the next changes of the pool.

@@ -10,6 +10,10 @@ import (
 // available before the machine that it replaces goes.
 const surge = 1
 
+// maxCreated is how many machines one reconcile creates. The next one reads the pool again, so that a mistaken number can be corrected
+// before all machines exist.
+const maxCreated = 500
+
 // instance is what a plan depends on of a machine.
 type instance struct {
 	name    string
@@ -63,7 +67,7 @@ func next(replicas int, hold bool, all []instance) plan {
 	if hold {
 		current = len(staying)
 	}
-	out := plan{create: max(0, min(replicas-current, replicas+surge-len(all)))}
+	out := plan{create: max(0, min(replicas-current, replicas+surge-len(all), maxCreated))}
 	slices.SortFunc(staying, before)
 	excess := len(staying) - replicas
 	for _, i := range staying {

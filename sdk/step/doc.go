@@ -35,6 +35,9 @@
 // write they belong to. A step that requires its changes, such as a finalizer, to be in the API server before the next step runs
 // returns Checkpoint.
 //
+// A step that panics fails with reason ReconcilePanicked, in its condition and in an event; all other steps are treated as after
+// any error.
+//
 // Other objects are written through Clients: Create, Patch, Delete, SetConditions. A conflict, or an object that exists but is
 // not in the cache, is a stale error: the reconcile is retried with backoff, and is not logged as an error at first.
 //

@@ -164,7 +164,8 @@ func (r *Runner[T]) paused(ctx context.Context, obj T) (bool, error) {
 func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
 	steps := &stepLog{controller: r.name, metrics: r.metrics}
 	commit := newCommit(r.Clients, r.newObject, obj, steps)
-	result, err := r.reconcile(commit.into(ctx), obj)
+	ctx = commit.into(ctx)
+	result, err := contained(ctx, "controller "+r.name, func() (Result, error) { return r.reconcile(ctx, obj) })
 	if err == nil {
 		commit.observed, commit.delay = r.observed, r.delay(commit)
 	}

@@ -103,7 +103,7 @@ func (s Step[S]) run(ctx context.Context, scope S) (Result, error) {
 		return result.completed(), err
 	}
 	begun := r.Now()
-	result, err := s.do(ctx, scope)
+	result, err := contained(ctx, "step "+s.name, func() (Result, error) { return s.do(ctx, scope) })
 	if err == nil && result.consequence == checkpoint {
 		err = r.Checkpoint(ctx)
 	}

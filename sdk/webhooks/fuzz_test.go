@@ -25,6 +25,10 @@ func FuzzCarryOver(f *testing.F) {
 		if len(raw) > 16<<10 || json.Unmarshal(raw, &keys) != nil || keys == nil || json.Unmarshal(raw, &before) != nil {
 			t.Skip("no request that an API server sends")
 		}
+		var sorted clusterv1.Machine // keys that differ only in case lead to another object if their order changes
+		if again, err := json.Marshal(keys); err != nil || json.Unmarshal(again, &sorted) != nil || !cmp.Equal(before, sorted, cmpopts.EquateEmpty()) {
+			t.Skip("no request that an API server sends")
+		}
 		encoded, err := json.Marshal(&before)
 		if err != nil {
 			t.Skip("cannot be encoded")

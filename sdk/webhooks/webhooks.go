@@ -15,7 +15,6 @@ import (
 	"reflect"
 	"strings"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -90,7 +89,11 @@ func (h defaulting[T]) Handle(ctx context.Context, req admission.Request) admiss
 		return admission.Errored(http.StatusInternalServerError,
 			fmt.Errorf("defaulting %s %s/%s: %w", req.Kind.Kind, req.Namespace, req.Name, err))
 	}
-	return admission.PatchResponseFromRaw(raw, defaulted)
+	operations, err := operationsBetween(raw, defaulted)
+	if err != nil {
+		return admission.Errored(http.StatusInternalServerError, err)
+	}
+	return admission.Patched("", operations...)
 }
 
 // quotingHint says what to do about a value such as true or 1.30 that YAML does not read as a text.
@@ -100,22 +103,6 @@ func quotingHint(err error) string {
 		return ": the value must be a text: quote it, as in \"true\" or \"1\""
 	}
 	return ""
-}
-
-// carryOver applies the changes between before and after to raw.
-func carryOver(raw, before []byte, after any) ([]byte, error) {
-	defaulted, err := json.Marshal(after)
-	if err != nil {
-		return nil, err
-	}
-	change, err := jsonpatch.CreateMergePatch(before, defaulted)
-	if err != nil {
-		return nil, err
-	}
-	if string(change) == "{}" {
-		return raw, nil
-	}
-	return jsonpatch.MergePatch(raw, change)
 }
 
 func refused(err error) admission.Response {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -42,6 +43,11 @@ func TestDefaultingChangesOnlyWhatWasDefaulted(t *testing.T) {
 			reason: "an object that has its defaults gets an empty patch",
 			raw:    `{"metadata":{"name":"m","namespace":"ns","labels":{"cluster.x-k8s.io/cluster-name":"c"}},"spec":{"clusterName":"c"}}`,
 			want:   `[]`,
+		},
+		"HugeInteger": {
+			reason: "integers above 2^53 are exact, in what is added and beside it",
+			raw:    `{"metadata":{"name":"m","namespace":"ns","annotations":{"a/b~c":""},"generation":9007199254740993},"spec":{"clusterName":"9007199254740993","unknown":[9007199254740995,1.50]}}`,
+			want:   `[{"op":"add","path":"/metadata/labels","value":{"cluster.x-k8s.io/cluster-name":"9007199254740993"}}]`,
 		},
 		"Refused": {
 			reason: "an error denies the request",
@@ -80,6 +86,36 @@ func TestTextsThatYAMLReadsAsSomethingElse(t *testing.T) {
 		got := hook.Handler.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Object: runtime.RawExtension{Raw: []byte(raw)}}})
 		if got.Allowed || !strings.Contains(got.Result.Message, want) || strings.Contains(got.Result.Message, "quote it") != (want == "quote it") {
 			t.Errorf("%s: %s, want %s", raw, got.Result.Message, want)
+		}
+	}
+}
+
+// sizing sets a variable, like the default of a class.
+type sizing struct{ value string }
+
+func (s sizing) Default(_ context.Context, c *clusterv1.Cluster) error {
+	c.Spec.Topology.Variables = append(c.Spec.Topology.Variables, clusterv1.ClusterVariable{Name: "size", Value: apiextensionsv1.JSON{Raw: []byte(s.value)}})
+	return nil
+}
+
+// The patch has the number that the default has, whatever its size.
+func TestDefaultsAreExact(t *testing.T) {
+	for _, value := range []string{"9007199254740993", "-9007199254740993", "9223372036854775807", "18446744073709551615", "0.1", "1e+30", `{"a":[9007199254740993]}`} {
+		for _, raw := range []string{
+			`{"metadata":{"name":"c","namespace":"ns"},"spec":{"topology":{"class":"c","version":"v1.30.0"}}}`,
+			`{"metadata":{"name":"c","namespace":"ns"},"spec":{"topology":{"class":"c","version":"v1.30.0","variables":[{"name":"own","value":9007199254740995}]}}}`,
+		} {
+			hook := newDefaulting(&clusterv1.Cluster{}, sizing{value})
+			got := hook.Handler.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+				Namespace: "ns", Name: "c", Object: runtime.RawExtension{Raw: []byte(raw)},
+			}})
+			patch, err := json.Marshal(got.Patches)
+			if err != nil || !strings.Contains(string(patch), `{"name":"size","value":`+value+`}`) {
+				t.Errorf("%s in %s: %s, %v", value, raw, patch, err)
+			}
+			if strings.Contains(raw, "own") && !strings.Contains(string(patch), `{"name":"own","value":9007199254740995}`) {
+				t.Errorf("the value of the user changes: %s", patch)
+			}
 		}
 	}
 }

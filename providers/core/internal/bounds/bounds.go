@@ -1,5 +1,6 @@
 // Package bounds limits what is copied from workload clusters and provider objects. Users control them: without limits, they could
-// fill the management cluster. References to Nodes are only made of names and UIDs that can come from an API server.
+// fill the management cluster. References to Nodes are only made of names and UIDs that can come from an API server. Numbers that are
+// computed from percentages stay within an int32.
 package bounds
 
 import (

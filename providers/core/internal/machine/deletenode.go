@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -18,7 +19,7 @@ import (
 // nodeRetry is the delay between attempts to delete a Node.
 const nodeRetry = 2 * time.Second
 
-// deleteNode deletes the Node. It retries until nodeDeletionTimeout has passed, forever if that is nil or zero.
+// deleteNode deletes the Node, also one that joined while the Machine was being deleted. It retries until nodeDeletionTimeout has passed, forever if that is nil or zero.
 func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, error) {
 	m := s.machine
 	allowed, err := c.nodeWorkAllowed(ctx, s)
@@ -27,6 +28,9 @@ func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, err
 	}
 	workload, err := c.workloads.Get(ctx, s.key())
 	if err == nil {
+		err = c.findLate(ctx, workload, m)
+	}
+	if err == nil && m.Status.NodeRef != nil {
 		err = deleteOwnNode(ctx, workload, m)
 	}
 	if err == nil {
@@ -34,14 +38,22 @@ func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, err
 	}
 	limit := m.Spec.NodeDeletionTimeout
 	if limit != nil && limit.Duration != 0 && c.Clock.Now().After(m.DeletionTimestamp.Add(limit.Duration)) {
-		step.Warning(ctx, "FailedDeleteNode", "Gave up deleting Node %s after %s: %v", m.Status.NodeRef.Name, limit.Duration, err)
+		step.Warning(ctx, "FailedDeleteNode", "Gave up deleting Node %s after %s: %v", nodeName(m), limit.Duration, err)
 		return step.Done().KeepCondition(), nil
 	}
 	if !deletionFailed(m) {
-		step.Warning(ctx, "FailedDeleteNode", "error deleting Machine's node %q: %v", m.Status.NodeRef.Name, err)
+		step.Warning(ctx, "FailedDeleteNode", "error deleting Machine's node %q: %v", nodeName(m), err)
 	}
-	return step.WaitAtMost(nodeRetry, fmt.Sprintf("Node %s to be deleted: %v", m.Status.NodeRef.Name, err)).WithConditions(
+	return step.WaitAtMost(nodeRetry, fmt.Sprintf("Node %s to be deleted: %v", nodeName(m), err)).WithConditions(
 		condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.DeletionFailedReason, "")), nil
+}
+
+// nodeName returns the name of the Node in messages, or its provider ID if it is not known whether it has joined.
+func nodeName(m *clusterv1.Machine) string {
+	if m.Status.NodeRef == nil {
+		return "with provider ID " + ptr.Deref(m.Spec.ProviderID, "")
+	}
+	return m.Status.NodeRef.Name
 }
 
 // deleteOwnNode deletes the Machine's Node, but not another Node that now has its name.

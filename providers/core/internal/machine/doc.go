@@ -13,7 +13,8 @@
 //
 // Every reconcile attempts all of bootstrap, infrastructure, node and certificates. Deletion:
 //
-//	node-work              decides whether to drain the Node: not if the cluster itself is being deleted
+//	node-work              decides whether to drain the Node: not if the cluster itself is being deleted. A Node that has joined
+//	                       since the last reconcile is found
 //	pre-drain-hooks        no pre-drain hook is set
 //	drain                  the Node is drained
 //	volumes                no volumes are attached to the Node

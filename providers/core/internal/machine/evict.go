@@ -18,8 +18,9 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/remote"
 )
 
-// unreachablePods is how long to wait for Pods of an unreachable Node, whose kubelet cannot confirm that they are gone.
-const unreachablePods = 5 * time.Minute
+// unreachableSeconds is the grace period of Pods of an unreachable Node, and how long to wait for them afterwards: its kubelet cannot
+// confirm that they are gone. Disruption budgets still apply.
+const unreachableSeconds = 1
 
 // evictor drains like "kubectl drain": Pods of DaemonSets and static Pods stay, data in emptyDir volumes is lost. Unlike
 // kubectl, it requests each eviction once and retries with the next reconcile, so that no worker is blocked.
@@ -47,7 +48,7 @@ func drainOnce(ctx context.Context, set kubernetes.Interface, node *corev1.Node)
 		Out: io.Discard, ErrOut: io.Discard,
 	}
 	if unreachable(node) {
-		helper.SkipWaitForDeleteTimeoutSeconds = int(unreachablePods.Seconds())
+		helper.GracePeriodSeconds, helper.SkipWaitForDeleteTimeoutSeconds = unreachableSeconds, unreachableSeconds
 	}
 	if err := drain.RunCordonOrUncordon(helper, node.DeepCopy(), true); err != nil {
 		return remainingPods{}, fmt.Errorf("cordoning the Node: %w", err)
@@ -59,10 +60,16 @@ func drainOnce(ctx context.Context, set kubernetes.Interface, node *corev1.Node)
 	return evictAll(ctx, helper, pods.Pods())
 }
 
-// evictAll evicts the Pods that are not terminating yet.
+// evictAll evicts the Pods that are not terminating yet. With a grace period, it also evicts those that would terminate later.
 func evictAll(ctx context.Context, helper *drain.Helper, pods []corev1.Pod) (remainingPods, error) {
 	left := remainingPods{pods: len(pods)}
-	pods = slices.DeleteFunc(pods, func(p corev1.Pod) bool { return !p.DeletionTimestamp.IsZero() })
+	pods = slices.DeleteFunc(pods, func(p corev1.Pod) bool {
+		if p.DeletionTimestamp.IsZero() {
+			return false
+		}
+		late := helper.GracePeriodSeconds >= 0 && time.Until(p.DeletionTimestamp.Time) > time.Duration(helper.GracePeriodSeconds)*time.Second
+		return !late
+	})
 	if len(pods) == 0 {
 		return left, nil
 	}
@@ -102,11 +109,12 @@ func rejectionReason(err error) string {
 	return err.Error()
 }
 
-// unreachable reports whether the kubelet does not respond, so that it cannot confirm that Pods are gone.
+// unreachable reports whether the kubelet does not respond, so that it can confirm neither that Pods are gone nor that volumes are
+// detached. Its taint decides only if the Node has no condition Ready: it is removed some time after the kubelet responds again.
 func unreachable(node *corev1.Node) bool {
 	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionUnknown {
-			return true
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionUnknown
 		}
 	}
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnreachable })

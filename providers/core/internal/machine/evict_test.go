@@ -85,7 +85,11 @@ func TestDrainOnce(t *testing.T) {
 		"Mirror":        {"static Pods cannot be evicted", node(), []runtime.Object{pod("a", mirrored, unmanaged)}, nil, nil, remainingPods{}},
 		"Terminating":   {"it is not evicted again", node(), []runtime.Object{pod("a", terminating(time.Hour))}, nil, nil, remainingPods{pods: 1}},
 		"Unconfirmed":   {"the unresponsive kubelet cannot confirm the deletion", node(unresponsive), []runtime.Object{pod("a", terminating(time.Hour))}, nil, nil, remainingPods{}},
-		"NotYetExpired": {"the kubelet may recover in time", node(unresponsive), []runtime.Object{pod("a", terminating(time.Minute))}, nil, nil, remainingPods{pods: 1}},
+		"Recent":        {"it was evicted a moment ago", node(unresponsive), []runtime.Object{pod("a", terminating(0))}, nil, nil, remainingPods{pods: 1}},
+		"Soon":          {"a minute is enough", node(unresponsive), []runtime.Object{pod("a", terminating(time.Minute))}, nil, nil, remainingPods{}},
+		"Shortened":     {"its grace period ends in an hour, and the kubelet cannot use it", node(unresponsive), []runtime.Object{pod("a", terminating(-time.Hour))}, nil, []string{"a"}, remainingPods{pods: 1}},
+		"OwnGrace":      {"the kubelet responds: it may use its grace period", node(healthy), []runtime.Object{pod("a", terminating(-time.Hour))}, nil, nil, remainingPods{pods: 1}},
+		"BudgetHolds":   {"the budget applies to unreachable Nodes, too", node(unresponsive), []runtime.Object{pod("a")}, budget(), []string{"a"}, remainingPods{1, []string{"Pod default/a (its disruption budget does not allow it)"}}},
 		"Unmanaged":     {"it is evicted although no controller replaces it", node(), []runtime.Object{pod("a", unmanaged)}, nil, []string{"a"}, remainingPods{pods: 1}},
 		"Data":          {"it is evicted although its data is lost", node(), []runtime.Object{pod("a", withData)}, nil, []string{"a"}, remainingPods{pods: 1}},
 		"Finished":      {"finished Pods are evicted, too", node(), []runtime.Object{pod("a", unmanaged, finished)}, nil, []string{"a"}, remainingPods{pods: 1}},
@@ -100,6 +104,7 @@ func TestDrainOnce(t *testing.T) {
 				tc.node = node()
 			}
 			set, evicted := evictions(tc.err, append(tc.objects, tc.node)...)
+			set.PrependReactor("create", "pods", graceOf(t, tc.node))
 			got, err := drainOnce(t.Context(), set, tc.node)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
@@ -138,6 +143,19 @@ func evictions(result error, objects ...runtime.Object) (*fake.Clientset, *[]str
 		return true, nil, result
 	})
 	return set, evicted
+}
+
+// graceOf checks the grace period of evictions, and passes them on.
+func graceOf(t *testing.T, node *corev1.Node) clienttesting.ReactionFunc {
+	return func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if create, ok := a.(clienttesting.CreateAction); ok && a.GetSubresource() == "eviction" {
+			options := create.GetObject().(*policyv1.Eviction).DeleteOptions
+			if short := options != nil && options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 1; short != unreachable(node) {
+				t.Errorf("the grace period is shortened: %t; the Node is unreachable: %t", short, unreachable(node))
+			}
+		}
+		return false, nil, nil
+	}
 }
 
 func TestServerWithoutEvictions(t *testing.T) {
@@ -200,7 +218,8 @@ func TestUnreachable(t *testing.T) {
 		"Unresponsive": {"its state is unknown", node(func(n *corev1.Node) {
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
 		}), true},
-		"Tainted": {"the node lifecycle controller has set the taint", node(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable}} }), true},
+		"Recovered": {"its kubelet responds again; the taint is outdated", node(healthy, func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable}} }), false},
+		"Tainted":   {"the node lifecycle controller has set the taint", node(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable}} }), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

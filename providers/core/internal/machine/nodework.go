@@ -5,27 +5,77 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// decide determines whether to drain the Node, see nodeWorkAllowed.
+// decide determines whether to drain the Node, see nodeWorkAllowed. It looks for a Node that has joined since the last reconcile, but
+// does not wait for a connection: until there is one, nothing is known that could be drained.
 func (c *Controller) decide(ctx context.Context, s *scope) (step.Result, error) {
 	allowed, err := c.nodeWorkAllowed(ctx, s)
-	s.nodeWork = allowed
-	return step.Done(), err
+	if err != nil || !allowed {
+		return step.Done(), err
+	}
+	if workload, err := c.workloads.Get(ctx, s.key()); err == nil {
+		err = c.findLate(ctx, workload, s.machine)
+		ctrl.LoggerFrom(ctx).V(4).Info("Looked for the Node", "error", err) // The step delete-node reports it.
+	}
+	s.nodeWork = s.machine.Status.NodeRef != nil
+	return step.Done(), nil
 }
 
-// nodeWorkAllowed returns false if there is no Node, or if the Cluster, its control plane or the last control plane Machine is
+// findLate sets status.nodeRef of a Machine that was deleted before that was done, if its Node has joined.
+func (c *Controller) findLate(ctx context.Context, workload client.Reader, m *clusterv1.Machine) error {
+	if m.Status.NodeRef != nil {
+		return nil
+	}
+	node, err := findNode(ctx, workload, ptr.Deref(m.Spec.ProviderID, ""))
+	if err != nil || node == nil {
+		return err
+	}
+	rival, err := c.rival(ctx, m, node)
+	if err != nil || rival != "" {
+		return err // The Node belongs to the rival.
+	}
+	ref, err := bounds.NodeReference(node)
+	m.Status.NodeRef = ref
+	return err
+}
+
+// mayHaveNode reports whether a Machine has a Node, or one may have joined. The infrastructure machine may have a provider ID that was
+// not copied yet; it is copied now, because the infrastructure machine is deleted before the Node.
+func (c *Controller) mayHaveNode(ctx context.Context, s *scope) (bool, error) {
+	m := s.machine
+	if m.Status.NodeRef != nil || ptr.Deref(m.Spec.ProviderID, "") != "" {
+		return true, nil
+	}
+	obj, err := c.object(ctx, s, &m.Spec.InfrastructureRef)
+	if err != nil || obj == nil || !metav1.IsControlledBy(obj, m) {
+		return false, client.IgnoreNotFound(err)
+	}
+	id, err := contract.InfrastructureMachineOf(obj).ProviderID()
+	if err != nil || id == "" || len(id) > bounds.ProviderID {
+		return false, nil // What the infrastructure machine says must not prevent its deletion.
+	}
+	m.Spec.ProviderID = &id
+	return true, nil
+}
+
+// nodeWorkAllowed returns false if there can be no Node, or if the Cluster, its control plane or the last control plane Machine is
 // being deleted: then draining is pointless. A skipped drain cannot be repeated, so an object that is only missing
 // in the cache is read from the API server.
 func (c *Controller) nodeWorkAllowed(ctx context.Context, s *scope) (bool, error) {
-	if s.machine.Status.NodeRef == nil {
-		return false, nil
+	if may, err := c.mayHaveNode(ctx, s); !may || err != nil {
+		return false, err
 	}
 	if s.cluster == nil {
 		live := &clusterv1.Cluster{}
@@ -34,7 +84,8 @@ func (c *Controller) nodeWorkAllowed(ctx context.Context, s *scope) (bool, error
 		}
 		s.cluster = live
 	}
-	if !s.cluster.DeletionTimestamp.IsZero() {
+	joined := s.machine.Status.NodeRef != nil
+	if !s.cluster.DeletionTimestamp.IsZero() || !joined && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition) {
 		return false, nil
 	}
 	if ref := s.cluster.Spec.ControlPlaneRef; ref != nil {

@@ -1,14 +1,17 @@
 package machine
 
 import (
+	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
@@ -36,7 +39,9 @@ func TestNodeWorkAllowed(t *testing.T) {
 		want    bool
 	}{
 		"AllRemain":         {"Cluster, control plane and a control plane Machine remain", machine(withNode), build.Cluster(managed), []client.Object{plane(nil), remaining}, true},
-		"NoNode":            {"there is nothing to drain", machine(withProviderID), build.Cluster(managed), []client.Object{plane(nil), remaining}, false},
+		"NoNode":            {"there is nothing to drain", machine(), build.Cluster(managed, object.Initialized), []client.Object{plane(nil), remaining}, false},
+		"MayJoin":           {"a Node may have joined", machine(withProviderID), build.Cluster(managed, object.Initialized), []client.Object{plane(nil), remaining}, true},
+		"CannotJoin":        {"no Node can join yet", machine(withProviderID), build.Cluster(managed), []client.Object{plane(nil), remaining}, false},
 		"NoCluster":         {"the Cluster does not exist", machine(withNode), nil, []client.Object{plane(nil), remaining}, false},
 		"ClusterDeleting":   {"the Cluster is being deleted", machine(withNode), build.Cluster(managed, beingDeleted), []client.Object{plane(nil), remaining}, false},
 		"PlaneDeleting":     {"the control plane is being deleted", machine(withNode), build.Cluster(managed), []client.Object{terminating, remaining}, false},
@@ -75,6 +80,64 @@ func TestNodeWorkWithStaleCache(t *testing.T) {
 			got, err := w.nodeWorkAllowed(t.Context(), &scope{machine: machine(withNode), cluster: tc.cluster})
 			if err != nil || got != tc.want {
 				t.Errorf("%s: got %v, err = %v", tc.reason, got, err)
+			}
+		})
+	}
+}
+
+// TestLateNode deletes a Machine whose status does not have its Node yet.
+func TestLateNode(t *testing.T) {
+	rival := machine(named("m-2"), withNode, withProviderID)
+	ofInfra := func(owner *clusterv1.Machine) *unstructured.Unstructured {
+		return provided("GenericMachine", infrastructure, owner, fields{"spec": fields{"providerID": id}})
+	}
+	for name, tc := range map[string]struct {
+		reason  string
+		machine *clusterv1.Machine
+		objects []client.Object
+		// late is whether the Node joins after the drain.
+		late    bool
+		away    error
+		drained int
+		deleted bool
+	}{
+		"Joined":       {reason: "its Node is drained and deleted", machine: machine(withProviderID, deleting), drained: 1, deleted: true},
+		"JoinedLater":  {reason: "a Node that joins later is deleted", machine: machine(withProviderID, deleting), late: true, deleted: true},
+		"Uncopied":     {reason: "the infrastructure machine has the provider ID", machine: machine(deleting), objects: []client.Object{ofInfra(machine())}, drained: 1, deleted: true},
+		"Others":       {reason: "the infrastructure machine is that of another Machine", machine: machine(deleting), objects: []client.Object{ofInfra(machine(named("m-2")))}},
+		"Rival":        {reason: "another Machine has the Node", machine: machine(withProviderID, deleting), objects: []client.Object{rival}},
+		"Disconnected": {reason: "there is no connection when the deletion begins", machine: machine(withProviderID, deleting), away: errors.New("down"), deleted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, append(tc.objects, machine(named("cp-1"), object.ControlPlane))...)
+			s := &scope{machine: tc.machine, cluster: build.Cluster(object.Initialized)}
+			if !tc.late {
+				testenv.Must(t, w.workload.Client.Create(t.Context(), node()))
+			}
+			w.workload.Err = tc.away
+			if r, err := w.step(t, "node-work", s); err != nil || r.Ends() {
+				t.Fatalf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
+			}
+			if s.nodeWork {
+				if r, err := w.step(t, "drain", s); err != nil || r.Ends() {
+					t.Fatalf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
+				}
+			}
+			if tc.away != nil {
+				if r, err := w.step(t, "delete-node", s); err != nil || r.After() == 0 {
+					t.Errorf("%s: the deletion of a Node that may have joined is retried: %q, %v", tc.reason, r.Waiting(), err)
+				}
+				w.workload.Err = nil
+			}
+			if tc.late {
+				testenv.Must(t, w.workload.Client.Create(t.Context(), node()))
+			}
+			if r, err := w.step(t, "delete-node", s); err != nil || r.Ends() {
+				t.Fatalf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
+			}
+			err := w.workload.Client.Get(t.Context(), client.ObjectKeyFromObject(node()), &corev1.Node{})
+			if w.drained != tc.drained || apierrors.IsNotFound(err) != tc.deleted {
+				t.Errorf("%s: drained %d times, deleted: %t", tc.reason, w.drained, apierrors.IsNotFound(err))
 			}
 		})
 	}

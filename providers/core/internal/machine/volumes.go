@@ -12,7 +12,7 @@ import (
 // volumesBackstop bounds the wait for the Node event of detached volumes.
 const volumesBackstop = 30 * time.Second
 
-// volumes waits until the Node has no volumes attached.
+// volumes waits until the Node has no volumes attached. It does not wait for a Node that is unreachable: its kubelet cannot detach any.
 func (c *Controller) volumes(ctx context.Context, s *scope) (step.Result, error) {
 	m := s.machine
 	limit := m.Spec.NodeVolumeDetachTimeout
@@ -30,13 +30,22 @@ func (c *Controller) volumes(ctx context.Context, s *scope) (step.Result, error)
 			m.Status.NodeRef.Name, err)
 		return step.Done(), err
 	}
-	if node == nil || len(node.Status.VolumesAttached) == 0 {
+	attached := node != nil && len(node.Status.VolumesAttached) > 0
+	if !attached || unreachable(node) {
 		if !condition.IsTrue(m, clusterv1.VolumeDetachSucceededCondition) {
 			condition.Set(m, condition.True(clusterv1.VolumeDetachSucceededCondition))
-			step.Event(ctx, "NodeVolumesDetached", "success waiting for node volumes detaching Machine's node %q", m.Status.NodeRef.Name)
+			announceVolumes(ctx, m.Status.NodeRef.Name, attached)
 		}
 		return step.Done(), nil
 	}
 	c.begin(m, clusterv1.VolumeDetachSucceededCondition, clusterv1.WaitingForVolumeDetachReason, "Waiting for node volumes to be detached")
 	return c.retry(m, clusterv1.VolumeDetachSucceededCondition, limit, volumesBackstop, "volumes of Node "+node.Name+" to be detached"), nil
+}
+
+func announceVolumes(ctx context.Context, node string, attached bool) {
+	if attached {
+		step.Warning(ctx, "FailedWaitForVolumeDetach", "Did not wait for volumes of Machine's node %q to be detached: the node is unreachable", node)
+		return
+	}
+	step.Event(ctx, "NodeVolumesDetached", "success waiting for node volumes detaching Machine's node %q", node)
 }

@@ -37,6 +37,7 @@ func TestVolumes(t *testing.T) {
 		"None":        {reason: "no volumes are attached", machine: machine(withNode), node: node(), want: &succeeded},
 		"NodeGone":    {reason: "the Node does not exist", machine: machine(withNode), want: &succeeded},
 		"Attached":    {reason: "an event of the Node ends the wait", machine: machine(withNode), node: node(attached), want: at(0), after: 30 * time.Second},
+		"Unreachable": {reason: "the kubelet cannot detach volumes", machine: machine(withNode, since(waiting, time.Hour)), node: node(attached, unresponsive), want: &succeeded},
 		"LimitNear":   {reason: "the reconcile runs again when the timeout has passed", machine: machine(withNode, volumeLimit(time.Hour), since(waiting, time.Hour-5*time.Second)), node: node(attached), want: at(time.Hour - 5*time.Second), after: 5 * time.Second},
 		"LimitPassed": {reason: "the timeout has passed", machine: machine(withNode, volumeLimit(time.Hour), since(waiting, time.Hour)), node: node(attached), want: at(time.Hour)},
 		"Excluded":    {reason: "an annotation disables the wait", machine: machine(withNode, annotated(clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation, "")), node: node(attached)},

@@ -23,7 +23,8 @@ func (c *Controller) clean(ctx context.Context, s *scope) (step.Result, error) {
 		return step.Done(), nil
 	}
 	old := s.old()
-	extra := len(old) - int(ptr.Deref(s.deployment.Spec.RevisionHistoryLimit, defaultHistory))
+	// A negative limit was admitted once; it counts as zero.
+	extra := len(old) - int(max(0, ptr.Deref(s.deployment.Spec.RevisionHistoryLimit, defaultHistory)))
 	var errs []error
 	for _, set := range old[:max(0, extra)] {
 		if empty, err := c.empty(ctx, s, set); err != nil || !empty {
@@ -44,7 +45,7 @@ func (s *scope) complete() bool {
 	if s.current == nil {
 		return false
 	}
-	desired := *s.deployment.Spec.Replicas
+	desired := s.replicas()
 	counts := s.counts()
 	return s.tally(s.current).Replicas == desired && counts.Replicas == desired && counts.AvailableReplicas == desired
 }

@@ -117,9 +117,9 @@ func (s *scope) annotations(live *clusterv1.MachineSet, current bool, target rol
 		s.setRevision(out)
 	}
 	if current || target.Replicas > 0 {
-		desired := *s.deployment.Spec.Replicas
+		desired := s.replicas()
 		out[clusterv1.DesiredReplicasAnnotation] = strconv.FormatInt(int64(desired), 10)
-		out[clusterv1.MaxReplicasAnnotation] = strconv.FormatInt(int64(desired+s.surge), 10)
+		out[clusterv1.MaxReplicasAnnotation] = strconv.FormatInt(int64(desired)+int64(s.surge), 10)
 	}
 	if target.Frozen {
 		out[clusterv1.DisableMachineCreateAnnotation] = "true"

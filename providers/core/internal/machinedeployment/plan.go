@@ -41,6 +41,9 @@ func strategyOf(md *clusterv1.MachineDeployment) clusterv1.MachineDeploymentStra
 	return md.Spec.Strategy.Type
 }
 
+// replicas returns how many Machines there must be. A negative number was admitted once; it counts as zero.
+func (s *scope) replicas() int32 { return max(0, *s.deployment.Spec.Replicas) }
+
 // bounds resolves maxSurge and maxUnavailable of a rolling update.
 func (s *scope) bounds() (err error) {
 	if strategyOf(s.deployment) != clusterv1.RollingUpdateMachineDeploymentStrategyType {
@@ -50,13 +53,13 @@ func (s *scope) bounds() (err error) {
 	if s.deployment.Spec.Strategy != nil && s.deployment.Spec.Strategy.RollingUpdate != nil {
 		update = s.deployment.Spec.Strategy.RollingUpdate
 	}
-	s.surge, s.unavailable, err = rollout.Bounds(*s.deployment.Spec.Replicas, update.MaxSurge, update.MaxUnavailable)
+	s.surge, s.unavailable, err = rollout.Bounds(s.replicas(), update.MaxSurge, update.MaxUnavailable)
 	return err
 }
 
 // rollout returns the input of the planner.
 func (s *scope) rollout() rollout.Rollout {
-	r := rollout.Rollout{Desired: *s.deployment.Spec.Replicas, MaxSurge: s.surge, MaxUnavailable: s.unavailable}
+	r := rollout.Rollout{Desired: s.replicas(), MaxSurge: s.surge, MaxUnavailable: s.unavailable}
 	for _, set := range s.old() {
 		r.Old = append(r.Old, s.observed(set))
 	}
@@ -75,7 +78,7 @@ func (s *scope) observed(set *clusterv1.MachineSet) rollout.Set {
 		Name:      set.Name,
 		Created:   set.CreationTimestamp.Time,
 		Revision:  revision(set.Annotations),
-		Replicas:  ptr.Deref(set.Spec.Replicas, 0),
+		Replicas:  max(0, ptr.Deref(set.Spec.Replicas, 0)),
 		Actual:    machines.Replicas,
 		Available: machines.Available,
 		Frozen:    metav1.HasAnnotation(set.ObjectMeta, clusterv1.DisableMachineCreateAnnotation),

@@ -327,6 +327,27 @@ func TestHistoryLimit(t *testing.T) {
 	w.want("1", "the set is deleted after its last Machine")
 }
 
+// TestNegativeHistoryLimit reconciles an object that was stored before negative numbers were rejected.
+func TestNegativeHistoryLimit(t *testing.T) {
+	w := newStale(t)
+	md := w.deployment(1, func(md *clusterv1.MachineDeployment) { md.Spec.RevisionHistoryLimit = ptr.To(int32(-1)) })
+	w.reconcile(md)
+	first := w.sets()[0]
+	w.fill(&first)
+	w.want("1", "no set is deleted before the first rollout")
+	w.change(md, version(md, "v1.30.1"))
+	w.reconcile(md)
+	w.fill(&w.sets()[1])
+	w.reconcile(md)
+	old := w.machinesOf(&first)[0]
+	before := old.DeepCopy()
+	old.Finalizers = nil
+	testenv.Must(t, w.Patch(t.Context(), &old, client.MergeFrom(before)))
+	testenv.Must(t, w.Delete(t.Context(), &old))
+	w.reconcile(md)
+	w.want("1", "the limit counts as zero: only the current set is left")
+}
+
 // TestReads counts the reads from the API server.
 func TestReads(t *testing.T) {
 	w := newStale(t)

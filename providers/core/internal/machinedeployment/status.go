@@ -3,6 +3,7 @@ package machinedeployment
 import (
 	"context"
 	"fmt"
+	"math"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -44,15 +45,15 @@ func (s *scope) counts() clusterv1.MachineDeploymentStatus {
 	if s.current != nil {
 		out.UpdatedReplicas = s.tally(s.current).Replicas
 	}
-	out.UnavailableReplicas = max(0, s.planned()-out.AvailableReplicas)
+	out.UnavailableReplicas = int32(max(0, min(s.planned()-int64(out.AvailableReplicas), math.MaxInt32)))
 	return out
 }
 
 // planned returns the sum of spec.replicas of the MachineSets.
-func (s *scope) planned() int32 {
-	var sum int32
+func (s *scope) planned() int64 {
+	var sum int64
 	for _, set := range s.sets {
-		sum += ptr.Deref(set.Spec.Replicas, 0)
+		sum += int64(max(0, ptr.Deref(set.Spec.Replicas, 0)))
 	}
 	return sum
 }
@@ -60,14 +61,14 @@ func (s *scope) planned() int32 {
 // phase returns the phase; the last rule that applies decides. It is empty if none applies.
 func (s *scope) phase(counts clusterv1.MachineDeploymentStatus) clusterv1.MachineDeploymentPhase {
 	var phase clusterv1.MachineDeploymentPhase
-	desired := *s.deployment.Spec.Replicas
+	desired := s.replicas()
 	switch {
 	case counts.ReadyReplicas == desired:
 		phase = clusterv1.MachineDeploymentPhaseRunning
 	case counts.ReadyReplicas < desired:
 		phase = clusterv1.MachineDeploymentPhaseScalingUp
 	}
-	if s.planned() < counts.AvailableReplicas {
+	if s.planned() < int64(counts.AvailableReplicas) {
 		phase = clusterv1.MachineDeploymentPhaseScalingDown
 	}
 	for _, set := range s.sets {
@@ -80,7 +81,7 @@ func (s *scope) phase(counts clusterv1.MachineDeploymentStatus) clusterv1.Machin
 
 func (s *scope) setAvailable() {
 	md := s.deployment
-	needed := *md.Spec.Replicas - s.unavailable
+	needed := s.replicas() - s.unavailable
 	if md.Status.AvailableReplicas >= needed {
 		condition.Set(md, condition.True(clusterv1.MachineDeploymentAvailableCondition))
 		return

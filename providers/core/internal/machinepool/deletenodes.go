@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -19,11 +21,13 @@ const (
 	defaultNodeDeletionTimeout = 10 * time.Second
 )
 
-// deleteNodes deletes the Nodes of the pool, whose machines are gone by now. It retries until nodeDeletionTimeout has passed, forever
+// deleteNodes deletes the Nodes of the pool, whose machines are gone by now, also those that are not in status.nodeRefs, because they
+// joined after the pool was deleted. It retries until nodeDeletionTimeout has passed, forever
 // if that is zero. The Nodes of a Cluster that is being deleted are left alone.
 func (c *Controller) deleteNodes(ctx context.Context, s *scope) (step.Result, error) {
 	p := s.pool
-	if len(p.Status.NodeRefs) == 0 || s.cluster == nil || !s.cluster.DeletionTimestamp.IsZero() {
+	late := len(p.Spec.ProviderIDList) > 0 && s.cluster != nil && condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition)
+	if len(p.Status.NodeRefs) == 0 && !late || s.cluster == nil || !s.cluster.DeletionTimestamp.IsZero() {
 		return step.Done(), nil
 	}
 	workload, err := c.workloads.Get(ctx, s.key())
@@ -38,17 +42,27 @@ func (c *Controller) deleteNodes(ctx context.Context, s *scope) (step.Result, er
 		limit = set.Duration
 	}
 	if limit != 0 && c.Clock.Now().After(p.DeletionTimestamp.Add(limit)) && !remote.IsConnecting(err) {
-		step.Warning(ctx, "FailedDeleteNode", "Gave up deleting %d Nodes after %s: %v", len(p.Status.NodeRefs), limit, err)
+		step.Warning(ctx, "FailedDeleteNode", "Gave up deleting %d Nodes after %s: %v", nodesOf(p), limit, err)
 		return step.Done(), nil
 	}
-	return step.WaitAtMost(nodeRetry, fmt.Sprintf("%d Nodes to be deleted: %v", len(p.Status.NodeRefs), err)), nil
+	return step.WaitAtMost(nodeRetry, fmt.Sprintf("%d Nodes to be deleted: %v", nodesOf(p), err)), nil
 }
 
-// deleteOwn deletes the Nodes in status.nodeRefs, and returns the references to those that it could not delete.
+// nodesOf returns how many Nodes the pool has, or may have.
+func nodesOf(p *clusterv1.MachinePool) int {
+	return max(len(p.Status.NodeRefs), len(p.Spec.ProviderIDList))
+}
+
+// deleteOwn deletes the Nodes in status.nodeRefs, and those with a provider ID of the pool. It returns the references to those that it
+// could not delete.
 func (c *Controller) deleteOwn(ctx context.Context, s *scope, workload client.Client) ([]corev1.ObjectReference, error) {
 	own, err := c.retired(ctx, s, workload, nil, membership{})
 	if err != nil {
 		return s.pool.Status.NodeRefs, err
 	}
-	return deleteEach(ctx, workload, own)
+	late, err := c.unrecorded(ctx, s, workload, s.pool.Spec.ProviderIDList)
+	if err != nil {
+		return s.pool.Status.NodeRefs, err
+	}
+	return deleteEach(ctx, workload, append(own, late...))
 }

@@ -32,6 +32,9 @@ func TestDeleteNodes(t *testing.T) {
 		left    []corev1.ObjectReference
 	}{
 		"Own":       {reason: "its own Nodes are deleted, not those that registered under their names", pool: pool(withIDs("a"), withNodes("a", "b", "gone")), writes: []string{"delete Node a"}},
+		"Late":      {reason: "a Node joined after the pool was deleted", pool: pool(withIDs("a")), cluster: build.Cluster(object.Initialized), writes: []string{"delete Node a"}},
+		"LateDown":  {reason: "one may have joined", pool: pool(withIDs("a")), cluster: build.Cluster(object.Initialized), down: down, waits: true},
+		"TooEarly":  {reason: "no Node can join yet: do not connect", pool: pool(withIDs("a")), down: errors.New("connected")},
 		"Cluster":   {reason: "the Cluster is being deleted", pool: pool(withNodes("a")), cluster: build.Cluster(object.Deleting), left: refsTo("a")},
 		"None":      {reason: "there are none: do not connect", pool: pool(), down: errors.New("connected")},
 		"Retry":     {reason: "it is tried again", pool: pool(withNodes("a")), fails: true, waits: true, writes: []string{"delete Node a"}, left: refsTo("a")},

@@ -37,7 +37,14 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 	if err != nil {
 		return result, err
 	}
-	return result, copyInfrastructure(p, infra)
+	before := p.Spec.ProviderIDList
+	err = copyInfrastructure(p, infra)
+	for _, id := range before {
+		if !slices.Contains(p.Spec.ProviderIDList, id) {
+			s.removedIDs = append(s.removedIDs, id)
+		}
+	}
+	return result, err
 }
 
 // infrastructureMissing waits for an infrastructure object that does not exist yet. One that was ready and no longer exists is a

@@ -210,8 +210,17 @@ func TestRetire(t *testing.T) {
 		nodes  map[string][]func(*corev1.Node)
 		others []client.Object
 		fail   bool
-		want   nodesOutcome
+		// removed are the Nodes whose provider IDs were removed from the pool in this reconcile.
+		removed []string
+		want    nodesOutcome
 	}{
+		"Late": {reason: "a Node joined right before its machine was removed", pool: pool(withIDs("a"), withNodes("a")), live: []string{"a"}, removed: []string{left},
+			nodes: map[string][]func(*corev1.Node){left: nil}, want: nodesOutcome{Refs: []string{"a"}, Writes: []string{"delete Node left"}}},
+		"LateFailing": {reason: "it is kept in mind until it is deleted", pool: pool(withIDs("a"), withNodes("a")), live: []string{"a"}, removed: []string{left}, fail: true,
+			nodes: map[string][]func(*corev1.Node){left: nil},
+			want:  nodesOutcome{Refs: []string{"a", left}, Writes: []string{"delete Node left"}, Error: "deleting Node left: no"}},
+		"LateTwins": {reason: "of two Nodes with its ID, at least one is wrong", pool: pool(withIDs("a"), withNodes("a")), live: []string{"a"}, removed: []string{left},
+			nodes: map[string][]func(*corev1.Node){left: nil, "twin": {withID(object.ProviderID(left))}}, want: nodesOutcome{Refs: []string{"a"}}},
 		"Retired": {reason: "a Node that left the pool is deleted", pool: pool(withIDs("a"), withNodes("a", left)), live: []string{"a"},
 			nodes: map[string][]func(*corev1.Node){left: nil}, want: nodesOutcome{Refs: []string{"a"}, Writes: []string{"delete Node left"}}},
 		"Gone": {reason: "it is gone already", pool: pool(withIDs("a"), withNodes("a", left)), live: []string{"a"}, want: nodesOutcome{Refs: []string{"a"}}},
@@ -235,6 +244,9 @@ func TestRetire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, append(tc.others, tc.pool)...)
 			s := &scope{pool: tc.pool, cluster: build.Cluster(object.Initialized)}
+			for _, node := range tc.removed {
+				s.removedIDs = append(s.removedIDs, object.ProviderID(node))
+			}
 			if !tc.gone {
 				testenv.Must(t, w.Server.Create(t.Context(), infraWith(tc.live...)))
 				infra := contract.InfrastructureMachinePoolOf(infraWith("a"))

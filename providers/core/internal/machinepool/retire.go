@@ -11,14 +11,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// retire deletes the Nodes in status.nodeRefs whose provider ID the pool no longer has: their machines are gone. It returns the
+// retire deletes the Nodes in status.nodeRefs whose provider ID the pool no longer has, and those that joined right before their ID was
+// removed: their machines are gone. It returns the
 // references to those that it could not delete. Because a stale cache may lack the latest provider IDs, the API server decides, with
 // one read.
 func (c *Controller) retire(ctx context.Context, s *scope, workload client.Client, found membership) ([]corev1.ObjectReference, error) {
 	candidates, err := c.retired(ctx, s, workload, s.pool.Spec.ProviderIDList, found)
+	if err == nil {
+		var joined []*corev1.Node
+		joined, err = c.unrecorded(ctx, s, workload, s.removedIDs)
+		candidates = append(candidates, joined...)
+	}
 	if err != nil || len(candidates) == 0 {
 		return references(candidates), err
 	}
@@ -70,6 +77,29 @@ func (c *Controller) retired(
 		}
 		if machine == nil && rival == "" {
 			out = append(out, node)
+		}
+	}
+	return out, nil
+}
+
+// unrecorded returns the Nodes with these provider IDs that are not in status.nodeRefs, and belong to no Machine and no other pool. An
+// ID of several Nodes is ignored: at least one of them is wrong.
+func (c *Controller) unrecorded(ctx context.Context, s *scope, workload client.Reader, ids []string) ([]*corev1.Node, error) {
+	var out []*corev1.Node
+	for _, id := range ids {
+		list := &corev1.NodeList{}
+		if err := workload.List(ctx, list, client.MatchingFields{remote.NodeProviderID: id}); err != nil {
+			return out, fmt.Errorf("finding the Node with provider ID %s: %w", id, err)
+		}
+		if len(list.Items) != 1 || refersTo(s.pool, &list.Items[0]) {
+			continue
+		}
+		machine, rival, err := c.claims(ctx, s, &list.Items[0])
+		if err != nil {
+			return out, err
+		}
+		if machine == nil && rival == "" {
+			out = append(out, &list.Items[0])
 		}
 	}
 	return out, nil

@@ -41,6 +41,8 @@ type scope struct {
 	cluster *clusterv1.Cluster
 	// infra is the infrastructure object; nil until the infrastructure step has read it, or if it does not exist.
 	infra *contract.InfrastructureMachinePool
+	// removedIDs are the provider IDs that this reconcile removed from the pool.
+	removedIDs []string
 	// machineKind is the kind of the infrastructure machines; empty if the provider has none.
 	machineKind schema.GroupVersionKind
 	// infraMachines are the infrastructure machines, and machines the Machines of the pool in the cache, sorted by name.
@@ -81,7 +83,7 @@ func (s *scope) byInfraMachine() map[string]*clusterv1.Machine {
 }
 
 // desired returns spec.replicas.
-func desired(p *clusterv1.MachinePool) int32 { return ptr.Deref(p.Spec.Replicas, 1) }
+func desired(p *clusterv1.MachinePool) int32 { return max(0, ptr.Deref(p.Spec.Replicas, 1)) }
 
 // managedExternally reports whether an autoscaler outside of Cluster API manages spec.replicas.
 func managedExternally(p *clusterv1.MachinePool) bool {

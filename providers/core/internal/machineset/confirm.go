@@ -35,7 +35,7 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 // decide computes how the number of Machines has to change from the Machines in the scope. If a preflight check fails, the result
 // requeues the MachineSet.
 func (c *Controller) decide(ctx context.Context, s *scope) (change, step.Result, error) {
-	desired, actual := int(*s.set.Spec.Replicas), len(s.machines)
+	desired, actual := int(max(0, *s.set.Spec.Replicas)), len(s.machines)
 	switch {
 	case actual > desired:
 		var out change
@@ -62,7 +62,8 @@ func (c *Controller) decide(ctx context.Context, s *scope) (change, step.Result,
 		s.incomplete = true
 		return change{}, step.Again(preflightBackstop), nil
 	}
-	return change{create: desired - actual - s.orphans}, step.Done(), nil
+	missing := desired - actual - s.orphans
+	return change{create: min(missing, maxCreated), more: missing > maxCreated}, step.Done(), nil
 }
 
 // readLive replaces the Machines in the scope with those of the API server. It waits if the cached MachineSet or Cluster are stale.

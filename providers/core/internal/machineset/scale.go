@@ -18,6 +18,10 @@ import (
 // which does not reflect every change.
 const preflightBackstop = 15 * time.Second
 
+// maxCreated is how many Machines one reconcile creates. The next one reads the MachineSet again, so that a mistaken number can be
+// corrected before all Machines exist.
+const maxCreated = 500
+
 // scale creates or deletes the Machines that confirm decided on.
 func (c *Controller) scale(ctx context.Context, s *scope) (step.Result, error) {
 	for _, m := range s.change.delete {
@@ -25,8 +29,11 @@ func (c *Controller) scale(ctx context.Context, s *scope) (step.Result, error) {
 	}
 	c.scaleUp(ctx, s)
 	c.names.observe(s.set.UID, s.generation, s.machines)
-	if s.set.Spec.Replicas != nil && len(s.machines) == int(*s.set.Spec.Replicas) && !s.incomplete {
+	if s.set.Spec.Replicas != nil && len(s.machines) == int(max(0, *s.set.Spec.Replicas)) && !s.incomplete {
 		condition.Set(s.set, condition.True(clusterv1.MachinesCreatedCondition))
+	}
+	if s.change.more {
+		return step.Again(time.Millisecond), nil
 	}
 	return step.Done(), nil
 }

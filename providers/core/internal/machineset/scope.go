@@ -47,6 +47,8 @@ type scope struct {
 // change is the number of Machines to create, or the Machines to delete.
 type change struct {
 	create int
+	// more is set if more Machines are missing than create.
+	more   bool
 	delete []*clusterv1.Machine
 }
 

@@ -3,6 +3,7 @@ package machineset
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -124,6 +125,20 @@ func TestScaleDownWithStaleCache(t *testing.T) {
 	w.restart()
 	w.reconcileAll(set)
 	w.wantMachines(3, "nor does another leader with the same cache")
+}
+
+// TestHugeNumber corrects a number of replicas by which far too many Machines would be created.
+func TestHugeNumber(t *testing.T) {
+	w := newStale(t)
+	set := w.set(math.MaxInt32)
+	c := newController(w.api.ForController(), false)
+	decided, _, err := c.decide(t.Context(), &scope{set: set})
+	if err != nil || decided.create != maxCreated || !decided.more {
+		t.Errorf("one reconcile creates at most %d Machines: %+v, %v", maxCreated, decided, err)
+	}
+	w.resize(set, 2)
+	w.reconcileAll(set)
+	w.wantMachines(2, "the number was corrected")
 }
 
 // TestScaleUpWithStaleCache has adopted Machines in the API server that are not in the cache. Their names do not derive from

@@ -52,7 +52,7 @@ func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
 // setResized sets the condition Resized. After scaling up, it becomes True only when all Machines are ready: clients that wait
 // for it want to use the Machines.
 func setResized(set *clusterv1.MachineSet, actual int) {
-	desired := int(*set.Spec.Replicas)
+	desired := int(max(0, *set.Spec.Replicas))
 	switch {
 	case actual < desired:
 		condition.Set(set, scalingUp(desired, actual))

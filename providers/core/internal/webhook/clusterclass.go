@@ -82,6 +82,7 @@ func (w *ClusterClass) validate(ctx context.Context, old, class *clusterv1.Clust
 		return nil
 	}
 	errs := check.Class(class)
+	errs = append(errs, withoutOld(classNumbers(old), classNumbers(class))...)
 	errs = append(errs, variables.ValidateDefinitions(ctx, class.Spec.Variables, field.NewPath("spec", "variables"))...)
 	errs = append(errs, patches.Validate(class, w.options.RuntimeSDK)...)
 	if old != nil {

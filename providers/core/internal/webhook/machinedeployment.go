@@ -112,30 +112,11 @@ func validateMachineDeployment(old, md *clusterv1.MachineDeployment) field.Error
 	spec := field.NewPath("spec")
 	template := spec.Child("template")
 	errs = append(errs, validateSelector(&md.Spec.Selector, md.Spec.Template.Labels)...)
-	errs = append(errs, validateStrategy(md.Spec.Strategy, spec.Child("strategy", "rollingUpdate"))...)
+	errs = append(errs, withoutOld(deploymentNumbers(old), deploymentNumbers(md))...)
 	errs = append(errs, validateVersion(md.Spec.Template.Spec.Version, template.Child("spec", "version"))...)
 	errs = append(errs, check.Metadata(&md.Spec.Template.ObjectMeta, template.Child("metadata"))...)
 	if old != nil {
 		errs = append(errs, validateClusterName(old.Spec.ClusterName, md.Spec.ClusterName)...)
 	}
 	return errs
-}
-
-// validateStrategy reports values of maxSurge and maxUnavailable that are neither numbers nor percentages.
-func validateStrategy(strategy *clusterv1.MachineDeploymentStrategy, path *field.Path) field.ErrorList {
-	if strategy == nil || strategy.Type != clusterv1.RollingUpdateMachineDeploymentStrategyType || strategy.RollingUpdate == nil {
-		return nil
-	}
-	errs := validateBound(strategy.RollingUpdate.MaxSurge, path.Child("maxSurge"))
-	return append(errs, validateBound(strategy.RollingUpdate.MaxUnavailable, path.Child("maxUnavailable"))...)
-}
-
-func validateBound(value *intstr.IntOrString, path *field.Path) field.ErrorList {
-	if value == nil {
-		return nil
-	}
-	if _, err := intstr.GetScaledValueFromIntOrPercent(value, 1, true); err != nil {
-		return field.ErrorList{field.Invalid(path, value.String(), "must be a number or a percentage")}
-	}
-	return nil
 }

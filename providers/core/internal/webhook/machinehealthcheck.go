@@ -65,15 +65,23 @@ func validateMachineHealthCheck(old, mhc *clusterv1.MachineHealthCheck) field.Er
 		errs = append(errs, field.Invalid(path.Child("matchLabels").Key(clusterv1.ClusterNameLabel), name,
 			fmt.Sprintf("must be %q, the value of spec.clusterName: only Machines of that Cluster are checked", mhc.Spec.ClusterName)))
 	}
-	errs = append(errs, check.HealthCheck(&clusterv1.MachineHealthCheckClass{
+	errs = append(errs, withoutOld(checkDefinition(old), checkDefinition(mhc))...)
+	if old != nil {
+		errs = append(errs, validateClusterName(old.Spec.ClusterName, mhc.Spec.ClusterName)...)
+	}
+	return errs
+}
+
+// checkDefinition validates what a MachineHealthCheck and a ClusterClass define alike; mhc may be nil.
+func checkDefinition(mhc *clusterv1.MachineHealthCheck) field.ErrorList {
+	if mhc == nil {
+		return nil
+	}
+	return check.HealthCheck(&clusterv1.MachineHealthCheckClass{
 		UnhealthyConditions: mhc.Spec.UnhealthyConditions,
 		MaxUnhealthy:        mhc.Spec.MaxUnhealthy,
 		UnhealthyRange:      mhc.Spec.UnhealthyRange,
 		NodeStartupTimeout:  mhc.Spec.NodeStartupTimeout,
 		RemediationTemplate: mhc.Spec.RemediationTemplate,
-	}, mhc.Namespace, field.NewPath("spec"))...)
-	if old != nil {
-		errs = append(errs, validateClusterName(old.Spec.ClusterName, mhc.Spec.ClusterName)...)
-	}
-	return errs
+	}, mhc.Namespace, field.NewPath("spec"))
 }

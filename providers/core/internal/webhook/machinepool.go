@@ -59,7 +59,10 @@ func (w MachinePool) validate(old, p *clusterv1.MachinePool) field.ErrorList {
 		}
 		return field.ErrorList{field.Forbidden(spec, "MachinePools require the feature gate MachinePool")}
 	}
-	errs := validatePoolSpec(p, spec)
+	errs := validatePoolReference(p, spec)
+	if p.DeletionTimestamp.IsZero() {
+		errs = append(errs, withoutOld(poolNumbers(old), poolNumbers(p))...)
+	}
 	path := spec.Child("template")
 	template := &p.Spec.Template.Spec
 	errs = append(errs, validateVersion(template.Version, path.Child("spec", "version"))...)
@@ -75,24 +78,13 @@ func (w MachinePool) validate(old, p *clusterv1.MachinePool) field.ErrorList {
 	return errs
 }
 
-// validatePoolSpec validates what the schema does not: numbers, and that there is an infrastructure, because the schema sees the
-// default of its namespace. It is not validated while the MachinePool is being deleted, so that finalizers can be removed.
-func validatePoolSpec(p *clusterv1.MachinePool, spec *field.Path) field.ErrorList {
-	if !p.DeletionTimestamp.IsZero() {
+// validatePoolReference requires an infrastructure, which the schema does not: it sees the default of its namespace. It is not required
+// while the MachinePool is being deleted, so that finalizers can be removed.
+func validatePoolReference(p *clusterv1.MachinePool, spec *field.Path) field.ErrorList {
+	ref := p.Spec.Template.Spec.InfrastructureRef
+	if !p.DeletionTimestamp.IsZero() || ref.APIVersion != "" && ref.Kind != "" && ref.Name != "" {
 		return nil
 	}
-	var errs field.ErrorList
-	if ref := p.Spec.Template.Spec.InfrastructureRef; ref.APIVersion == "" || ref.Kind == "" || ref.Name == "" {
-		errs = append(errs, field.Required(spec.Child("template", "spec", "infrastructureRef"),
-			"must reference an infrastructure machine pool, with apiVersion, kind and name"))
-	}
-	for _, one := range []struct {
-		name  string
-		value *int32
-	}{{"replicas", p.Spec.Replicas}, {"minReadySeconds", p.Spec.MinReadySeconds}} {
-		if one.value != nil && *one.value < 0 {
-			errs = append(errs, field.Invalid(spec.Child(one.name), *one.value, "must not be negative"))
-		}
-	}
-	return errs
+	return field.ErrorList{field.Required(spec.Child("template", "spec", "infrastructureRef"),
+		"must reference an infrastructure machine pool, with apiVersion, kind and name")}
 }

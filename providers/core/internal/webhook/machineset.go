@@ -71,6 +71,7 @@ func (w MachineSet) validate(old, set *clusterv1.MachineSet) field.ErrorList {
 	errs := validateSelector(&set.Spec.Selector, set.Spec.Template.Labels)
 	errs = append(errs, validateVersion(set.Spec.Template.Spec.Version, template.Child("spec", "version"))...)
 	errs = append(errs, check.Metadata(&set.Spec.Template.ObjectMeta, template.Child("metadata"))...)
+	errs = append(errs, withoutOld(setNumbers(old), setNumbers(set))...)
 	if w.Preflight {
 		errs = append(errs, validateSkippedChecks(set)...)
 	}

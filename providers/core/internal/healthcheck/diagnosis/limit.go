@@ -2,12 +2,12 @@ package diagnosis
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 )
 
 // Limit is the range of the number of unhealthy Machines in which remediation is allowed, both ends included.
@@ -26,11 +26,11 @@ func LimitOf(spec *clusterv1.MachineHealthCheckSpec, expected int) (Limit, error
 	if value == nil {
 		return Limit{Max: expected, Field: "maxUnhealthy 100%"}, nil
 	}
-	limit, err := intstr.GetScaledValueFromIntOrPercent(value, expected, false)
+	limit, err := bounds.Scaled(value, int32(min(expected, math.MaxInt32)), false)
 	if err != nil {
 		return Limit{}, fmt.Errorf("invalid spec.maxUnhealthy %q: %w", value.String(), err)
 	}
-	return Limit{Max: max(0, limit), Field: "maxUnhealthy " + value.String()}, nil
+	return Limit{Max: int(max(0, limit)), Field: "maxUnhealthy " + value.String()}, nil
 }
 
 // ParseRange parses a spec.unhealthyRange, such as "[3-5]".

@@ -3,10 +3,13 @@ package rollout
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 )
 
 // Set is the observed state of a MachineSet.
@@ -51,7 +54,8 @@ type Rollout struct {
 }
 
 // Bounds resolves maxSurge (default 1, percentages rounded up) and maxUnavailable (default 0, percentages rounded down, at most
-// desired). If both are zero, a rollout could not make progress: then maxUnavailable becomes one.
+// desired). If both are zero, a rollout could not make progress: then maxUnavailable becomes one. Negative numbers, which objects from
+// before they were rejected may have, count as zero. Desired plus the surge always fits into an int32.
 func Bounds(desired int32, surge, unavailable *intstr.IntOrString) (maxSurge, maxUnavailable int32, err error) {
 	if surge == nil {
 		surge = &intstr.IntOrString{Type: intstr.Int, IntVal: 1}
@@ -59,18 +63,19 @@ func Bounds(desired int32, surge, unavailable *intstr.IntOrString) (maxSurge, ma
 	if unavailable == nil {
 		unavailable = &intstr.IntOrString{}
 	}
-	up, err := intstr.GetScaledValueFromIntOrPercent(surge, int(desired), true)
+	up, err := bounds.Scaled(surge, desired, true)
 	if err != nil {
 		return 0, 0, fmt.Errorf("maxSurge: %w", err)
 	}
-	down, err := intstr.GetScaledValueFromIntOrPercent(unavailable, int(desired), false)
+	down, err := bounds.Scaled(unavailable, desired, false)
 	if err != nil {
 		return 0, 0, fmt.Errorf("maxUnavailable: %w", err)
 	}
+	up, down = max(0, up), max(0, down)
 	if up == 0 && down == 0 {
 		down = 1
 	}
-	return int32(up), min(int32(down), desired), nil
+	return min(up, math.MaxInt32-max(0, desired)), min(down, desired), nil
 }
 
 // RollingUpdate moves replicas from the old sets to the new one. It adds Machines only up to Desired+MaxSurge, and removes
@@ -81,23 +86,23 @@ func (r Rollout) RollingUpdate() Targets {
 	targets[r.New.Name] = Target{Replicas: replicas}
 
 	old := oldestFirst(r.Old)
-	newAvailable := min(replicas, r.New.Available)
-	needed := r.Desired - r.MaxUnavailable
+	newAvailable := int64(min(replicas, r.New.Available))
+	needed := int64(r.Desired - r.MaxUnavailable)
 	budget := newAvailable - needed
 	for _, s := range old {
-		budget += s.Replicas
+		budget += int64(s.Replicas)
 	}
 	for i := range old {
 		s := &old[i]
-		budget -= s.scaleDown(min(s.Replicas-s.keptAvailable(), budget))
+		budget -= s.scaleDown(min(int64(s.Replicas-s.keptAvailable()), budget))
 	}
 	spare := newAvailable - needed
 	for _, s := range old {
-		spare += s.keptAvailable()
+		spare += int64(s.keptAvailable())
 	}
 	for i := range old {
 		s := &old[i]
-		spare -= s.scaleDown(min(s.Replicas, spare))
+		spare -= s.scaleDown(min(int64(s.Replicas), spare))
 		targets[s.Name] = Target{Replicas: s.Replicas}
 	}
 	return targets
@@ -107,28 +112,28 @@ func (r Rollout) RollingUpdate() Targets {
 // sets first; later calls reduce their replicas to the Machines that are left.
 func (r Rollout) OnDelete() Targets {
 	targets := Targets{}
-	current := min(r.New.Replicas, r.Desired)
+	current, desired := int64(min(r.New.Replicas, r.Desired)), int64(r.Desired)
 	old := oldestFirst(r.Old)
-	surplus := current - r.Desired
+	surplus := current - desired
 	for i := range old {
 		s := &old[i]
 		if s.Frozen {
 			s.Replicas = min(s.Replicas, s.Actual)
 		}
 		s.Frozen = s.Frozen || s.Replicas > 0
-		surplus += s.Replicas
+		surplus += int64(s.Replicas)
 	}
-	total := max(current, r.New.Actual)
+	total := max(current, int64(r.New.Actual))
 	for i := range old {
 		s := &old[i]
-		surplus -= s.scaleDown(min(s.Replicas, surplus))
+		surplus -= s.scaleDown(min(int64(s.Replicas), surplus))
 		targets[s.Name] = Target{Replicas: s.Replicas, Frozen: s.Frozen}
-		total += max(s.Replicas, s.Actual)
+		total += int64(max(s.Replicas, s.Actual))
 	}
-	if total < r.Desired {
-		current = min(current+r.Desired-total, r.Desired)
+	if total < desired {
+		current = min(current+desired-total, desired)
 	}
-	targets[r.New.Name] = Target{Replicas: current}
+	targets[r.New.Name] = Target{Replicas: int32(current)}
 	return targets
 }
 
@@ -137,11 +142,11 @@ func (r Rollout) newReplicas(limit int32) int32 {
 	if r.New.Replicas >= r.Desired {
 		return r.Desired
 	}
-	total := max(r.New.Replicas, r.New.Actual)
+	total := int64(max(r.New.Replicas, r.New.Actual))
 	for _, s := range r.Old {
-		total += max(s.Replicas, s.Actual)
+		total += int64(max(s.Replicas, s.Actual))
 	}
-	return r.New.Replicas + max(0, min(limit-total, r.Desired-r.New.Replicas))
+	return r.New.Replicas + int32(max(0, min(int64(limit)-total, int64(r.Desired-r.New.Replicas))))
 }
 
 // keptAvailable returns how many available Machines the set keeps: Available may include Machines that the set is about to
@@ -149,9 +154,9 @@ func (r Rollout) newReplicas(limit int32) int32 {
 func (s *Set) keptAvailable() int32 { return min(s.Replicas, s.Available) }
 
 // scaleDown reduces the replicas by n if it is positive, and returns the reduction.
-func (s *Set) scaleDown(n int32) int32 {
+func (s *Set) scaleDown(n int64) int64 {
 	n = max(0, n)
-	s.Replicas -= n
+	s.Replicas -= int32(n) // n is at most Replicas
 	return n
 }
 

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -25,9 +26,14 @@ func TestBounds(t *testing.T) {
 		"RoundedZero": {reason: "the percentage is rounded down to zero", desired: 3, surge: number(0), unavailable: text("10%"), wantUnavailable: 1},
 		"TooMany":     {reason: "maxUnavailable is at most the number of desired Machines", desired: 2, surge: number(0), unavailable: number(5), wantUnavailable: 2},
 		"None":        {reason: "no Machines are desired", surge: number(0), unavailable: number(1)},
-		"BadSurge":    {reason: "the text is not a percentage", desired: 1, surge: text("some"), err: `maxSurge: invalid value for IntOrString: invalid type: string is not a percentage`},
+		"BadSurge":    {reason: "the text is not a percentage", desired: 1, surge: text("some"), err: `maxSurge: must be a number or a percentage`},
 		"BadUnavailable": {reason: "the text is not a percentage", desired: 1, unavailable: text("some"),
-			err: `maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage`},
+			err: `maxUnavailable: must be a number or a percentage`},
+		"HugeSurge":     {reason: "Desired plus surge fits into an int32", desired: 3, surge: number(math.MaxInt32), wantSurge: math.MaxInt32 - 3},
+		"HugePercent":   {reason: "a percentage that is too large, too", desired: 3, surge: text("9223372036854775807%"), unavailable: text("9223372036854775807%"), wantSurge: math.MaxInt32 - 3, wantUnavailable: 3},
+		"HugeDesired":   {reason: "there is no room for a surge", desired: math.MaxInt32, surge: text("50%"), unavailable: text("50%"), wantUnavailable: math.MaxInt32 / 2},
+		"Negative":      {reason: "negative numbers count as zero", desired: 3, surge: number(-1), unavailable: number(math.MinInt32), wantUnavailable: 1},
+		"NegativeShare": {reason: "negative percentages count as zero", desired: 3, surge: text("-9223372036854775807%"), unavailable: text("-50%"), wantUnavailable: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -215,4 +221,29 @@ func anySet(random *rand.Rand, name string, age int) Set {
 	s.Available = random.Int32N(s.Actual + 1)
 	s.Desired, s.Max = random.Int32N(8), random.Int32N(8)
 	return s
+}
+
+// Whatever the numbers are, the targets are between zero and what is desired, and a rollout proceeds.
+func TestHugeNumbers(t *testing.T) {
+	huge := Set{Name: "old", Replicas: math.MaxInt32, Actual: math.MaxInt32, Available: math.MaxInt32, Max: 1}
+	second := huge
+	second.Name = "older"
+	for _, tc := range []struct {
+		reason  string
+		rollout Rollout
+		move    func(Rollout) Targets
+		want    Targets
+	}{
+		{"a huge surge creates all Machines", Rollout{Desired: 3, MaxSurge: math.MaxInt32 - 3, New: &Set{Name: "new"}}, Rollout.RollingUpdate, Targets{"new": {Replicas: 3}}},
+		{"the old sets are scaled down", Rollout{Desired: 3, New: &Set{Name: "new", Replicas: 3, Actual: 3, Available: 3}, Old: []Set{huge, second}}, Rollout.RollingUpdate,
+			Targets{"new": {Replicas: 3}, "old": {}, "older": {}}},
+		{"there are too many old Machines for a new one", Rollout{Desired: 3, New: &Set{Name: "new"}, Old: []Set{huge, second}}, Rollout.OnDelete,
+			Targets{"new": {}, "old": {Frozen: true}, "older": {Replicas: 3, Frozen: true}}},
+		{"proportions are limited", Rollout{Desired: math.MaxInt32, New: &Set{Name: "new", Replicas: 1}, Old: []Set{huge}}, func(r Rollout) Targets { return r.Scale(true) },
+			Targets{"new": {Replicas: 1}, "old": {Replicas: math.MaxInt32 - 1}}},
+	} {
+		if diff := cmp.Diff(tc.want, tc.move(tc.rollout)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+		}
+	}
 }

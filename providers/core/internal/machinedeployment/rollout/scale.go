@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -56,14 +57,14 @@ func (r Rollout) saturated() bool {
 
 // spread distributes the difference to the allowed number of Machines over the active sets.
 func (r Rollout) spread(active []Set, targets Targets) {
-	allowed := int32(0)
+	allowed := int64(0)
 	if r.Desired > 0 {
-		allowed = r.Desired + r.MaxSurge
+		allowed = int64(r.Desired) + int64(r.MaxSurge)
 	}
-	change, actual := allowed, int32(0)
+	change, actual := allowed, int64(0)
 	for _, s := range active {
-		change -= s.Replicas
-		actual += s.Actual
+		change -= int64(s.Replicas)
+		actual += int64(s.Actual)
 	}
 	if change == 0 {
 		return
@@ -76,26 +77,28 @@ func (r Rollout) spread(active []Set, targets Targets) {
 		return cmp.Or(cmp.Compare(b.Replicas, a.Replicas), age)
 	})
 	left := change
-	sizes := make([]int32, len(active))
+	sizes := make([]int64, len(active))
 	for i, s := range active {
-		share := s.share(allowed, cmp.Or(s.Max, actual, allowed, 1))
+		share := s.share(allowed, cmp.Or(int64(s.Max), actual, allowed, 1))
 		if change > 0 {
 			share = max(0, min(share, left))
 		} else {
 			share = min(0, max(share, left))
 		}
-		sizes[i] = s.Replicas + share
+		sizes[i] = int64(s.Replicas) + share
 		left -= share
 	}
-	sizes[0] = max(0, sizes[0]+left)
+	sizes[0] += left
 	for i, s := range active {
-		targets.resize(s, sizes[i])
+		targets.resize(s, int32(max(0, min(sizes[i], math.MaxInt32))))
 	}
 }
 
 // share returns by how much the set changes if the total number of Machines changes from previous to allowed.
-func (s Set) share(allowed, previous int32) int32 {
-	size := int64(s.Replicas) * int64(allowed)
-	rounded := (2*size + int64(previous)) / (2 * int64(previous))
-	return int32(rounded) - s.Replicas
+func (s Set) share(allowed, previous int64) int64 {
+	size, rest := int64(s.Replicas)*allowed/previous, int64(s.Replicas)*allowed%previous
+	if rest >= previous-rest { // rounded to the nearest number, without doubling, which could overflow
+		size++
+	}
+	return size - int64(s.Replicas)
 }
