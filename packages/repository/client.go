@@ -116,13 +116,26 @@ func (c *Client) Metadata(ctx context.Context, version string) (*clusterctlv1.Me
 	if err != nil {
 		return nil, err
 	}
-	m := &clusterctlv1.Metadata{}
-	if err := yaml.Unmarshal(raw, m); err != nil {
+	m, err := ParseMetadata(raw)
+	if err != nil {
 		return nil, fmt.Errorf("invalid %s of %s %s: %w", MetadataFile, c.Provider.ManifestLabel(), version, err)
 	}
-	if want := clusterctlv1.GroupVersion.String(); m.APIVersion != want || m.Kind != clusterctlv1.MetadataKind {
-		return nil, fmt.Errorf("%s of %s %s has apiVersion %q and kind %q: it must have %s and Metadata",
-			MetadataFile, c.Provider.ManifestLabel(), version, m.APIVersion, m.Kind, want)
+	return m, nil
+}
+
+// ParseMetadata reads a metadata.yaml. Many providers have published it without kind or apiVersion: only others than those of
+// Metadata are an error.
+func ParseMetadata(raw []byte) (*clusterctlv1.Metadata, error) {
+	if err := packages.CheckYAML("not valid YAML", raw, packages.MaxMetadata); err != nil {
+		return nil, err
+	}
+	m := &clusterctlv1.Metadata{}
+	if err := yaml.Unmarshal(raw, m); err != nil {
+		return nil, err
+	}
+	version, kind := clusterctlv1.GroupVersion.String(), clusterctlv1.MetadataKind
+	if m.APIVersion != "" && m.APIVersion != version || m.Kind != "" && m.Kind != kind {
+		return nil, fmt.Errorf("it has apiVersion %q and kind %q: it must have %s and %s", m.APIVersion, m.Kind, version, kind)
 	}
 	return m, nil
 }

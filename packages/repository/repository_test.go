@@ -143,8 +143,8 @@ func TestDefaultVersion(t *testing.T) {
 		},
 		"BadMetadata": {
 			reason:   "Metadata of another kind is rejected, and the error has file and version.",
-			versions: list("v1.1.0"), metadata: map[string]string{"v1.1.0": "kind: Metadata"},
-			url: awsLatest, err: `metadata.yaml of infrastructure-aws v1.1.0 has apiVersion ""`,
+			versions: list("v1.1.0"), metadata: map[string]string{"v1.1.0": "kind: Other"},
+			url: awsLatest, err: `invalid metadata.yaml of infrastructure-aws v1.1.0: it has apiVersion "" and kind "Other"`,
 		},
 		"Pinned": {
 			reason: "A version in the URL is used without a request.",
