@@ -124,7 +124,13 @@ func TestDefaultVersion(t *testing.T) {
 		"OlderContract": {
 			reason:   "If the latest version has another contract, the latest of the right series is used.",
 			versions: list("v2.0.0", "v1.1.0", "v1.1.3", "v1.0.0"),
-			metadata: map[string]string{"v2.0.0": metadataV1 + "- {major: 2, minor: 0, contract: v1beta2}\n"},
+			metadata: map[string]string{"v2.0.0": metadataV1 + "- {major: 2, minor: 0, contract: v1beta2}\n", "v1.1.3": metadataV1},
+			url:      awsLatest, want: "v1.1.3",
+		},
+		"OlderContractWithoutFiles": {
+			reason:   "A tag of the right series whose release is not published yet is not used.",
+			versions: list("v2.0.0", "v1.1.4", "v1.1.3"),
+			metadata: map[string]string{"v2.0.0": metadataV1 + "- {major: 2, minor: 0, contract: v1beta2}\n", "v1.1.3": metadataV1},
 			url:      awsLatest, want: "v1.1.3",
 		},
 		"OnlyPreRelease": {
