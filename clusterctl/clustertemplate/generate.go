@@ -115,7 +115,7 @@ func render(t *template.Template, conf *config.Config, namespace string) ([]unst
 	if err != nil {
 		return nil, err
 	}
-	objects, err := manifest.Parse(raw)
+	objects, err := manifest.ParseTemplate(raw)
 	if err != nil {
 		return nil, err
 	}

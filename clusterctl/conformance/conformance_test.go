@@ -135,7 +135,8 @@ func TestCheck(t *testing.T) {
 	}{
 		{"a good release has no findings", nil, nil},
 		{"no metadata", map[string]string{"metadata.yaml": ""}, []string{": error: metadata.yaml is missing: it maps release series to contracts"}},
-		{"metadata of another kind", inMetadata("kind: Metadata", "kind: Data"), []string{`metadata.yaml:1: error: apiVersion and kind are "clusterctl.cluster.x-k8s.io/v1alpha3" and "Data": they must be clusterctl.cluster.x-k8s.io/v1alpha3 and Metadata`}},
+		{"metadata of another kind", inMetadata("kind: Metadata", "kind: Data"), []string{`metadata.yaml: error: not valid: it has apiVersion "clusterctl.cluster.x-k8s.io/v1alpha3" and kind "Data": it must have clusterctl.cluster.x-k8s.io/v1alpha3 and Metadata`}},
+		{"metadata without kind", inMetadata("kind: Metadata\n", ""), []string{`metadata.yaml:1: warning: apiVersion and kind are "clusterctl.cluster.x-k8s.io/v1alpha3" and "": they should be clusterctl.cluster.x-k8s.io/v1alpha3 and Metadata`}},
 		{"metadata that is no YAML", map[string]string{"metadata.yaml": "{"}, []string{"metadata.yaml: error: not valid: error converting YAML to JSON: yaml: line 1: did not find expected node content"}},
 		{"no series", inMetadata("minor: 0", "minor: 1"), []string{"metadata.yaml: error: releaseSeries has no entry for version v1.0.0: add major 1, minor 0 with its contract"}},
 		{"another contract", inMetadata("v1beta1}", "v1beta2}"), []string{`metadata.yaml: error: release series 1.0 has contract "v1beta2": only v1beta1 is supported`}},

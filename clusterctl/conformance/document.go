@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/template"
 )
 
@@ -80,6 +81,10 @@ func (c *checker) documents(name, rule string) (list []*document, variables []te
 	text, problem := t.Execute(placeholder(variables))
 	if problem != nil {
 		c.add(Error, name, 0, rule, "the variables cannot be substituted: %v", problem)
+		return nil, variables, nil
+	}
+	if problem := manifest.Check(text); problem != nil {
+		c.add(Error, name, 0, rule, "not valid YAML: %v", problem)
 		return nil, variables, nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))

@@ -3,8 +3,6 @@ package conformance
 import (
 	"fmt"
 
-	"sigs.k8s.io/yaml"
-
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/repository"
@@ -21,14 +19,14 @@ func (c *checker) metadata() error {
 		c.add(Error, "", 0, chapterRepository, "%s is missing: it maps release series to contracts", file)
 		return nil
 	}
-	m := &clusterctlv1.Metadata{}
-	if err := yaml.Unmarshal(raw, m); err != nil {
+	m, err := repository.ParseMetadata(raw)
+	if err != nil {
 		c.add(Error, file, 0, chapterMetadata, "not valid: %v", err)
 		return nil
 	}
-	if want := clusterctlv1.GroupVersion.String(); m.APIVersion != want || m.Kind != clusterctlv1.MetadataKind {
-		c.add(Error, file, 1, chapterMetadata, "apiVersion and kind are %q and %q: they must be %s and %s",
-			m.APIVersion, m.Kind, want, clusterctlv1.MetadataKind)
+	if m.APIVersion == "" || m.Kind == "" {
+		c.add(Warning, file, 1, chapterMetadata, "apiVersion and kind are %q and %q: they should be %s and %s",
+			m.APIVersion, m.Kind, clusterctlv1.GroupVersion, clusterctlv1.MetadataKind)
 	}
 	seen := map[string]bool{}
 	for _, s := range m.ReleaseSeries {

@@ -2,9 +2,12 @@ package move
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"maps"
+	"os"
 	"slices"
-	"sync/atomic"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -17,10 +20,25 @@ import (
 
 // files is a directory as the destination of a move.
 type files struct {
-	path     string
-	done     func()
+	root     *os.Root
+	progress Progress
 	versions map[types.UID]string // resource versions of what was written
+	taken    map[string]graph.Key
+	names    map[graph.Key]string
 }
+
+func openFiles(path string, progress Progress) (*files, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the directory: %w", err)
+	}
+	return &files{
+		root: root, progress: progress, versions: map[types.UID]string{}, taken: map[string]graph.Key{}, names: map[graph.Key]string{},
+	}, nil
+}
+
+// Close closes the directory.
+func (f *files) Close() error { return f.root.Close() }
 
 // Copy writes the objects that changed.
 func (f *files) Copy(ctx context.Context, g *graph.Graph) (written int, err error) {
@@ -31,14 +49,49 @@ func (f *files) Copy(ctx context.Context, g *graph.Graph) (written int, err erro
 		if f.versions[n.GetUID()] == n.GetResourceVersion() {
 			continue
 		}
-		if err := writeObject(f.path, n.Unstructured); err != nil {
+		name, err := fileName(n.Object, f.taken)
+		if err != nil {
 			return written, err
 		}
-		f.versions[n.GetUID()] = n.GetResourceVersion()
+		if err := writeObject(f.root, name, n.Unstructured); err != nil {
+			return written, err
+		}
+		f.versions[n.GetUID()], f.names[n.Key()] = n.GetResourceVersion(), name
 		written++
-		f.done()
+		f.progress.Done()
 	}
 	return written, nil
+}
+
+// setAside renames the files of an earlier backup of the namespace whose objects do not exist any more: otherwise they would be
+// created again. Those of other namespaces, and of cluster-scoped objects, may belong to backups of other namespaces.
+func (f *files) setAside(namespace string) error {
+	names, err := fileNames(f.root)
+	if err != nil {
+		return err
+	}
+	written := slices.Collect(maps.Values(f.names))
+	aside := 0
+	for _, name := range names {
+		if parts := strings.Split(name, "_"); len(parts) != 3 || parts[1] != namespace || slices.Contains(written, name) {
+			continue
+		}
+		if err := f.root.Rename(name, name+stale); err != nil {
+			return fmt.Errorf("cannot rename %s, whose object does not exist any more: %w", name, err)
+		}
+		aside++
+	}
+	if aside > 0 {
+		f.progress.Say("Renamed %d files of an earlier backup, whose objects do not exist any more, to *%s", aside, extension+stale)
+	}
+	return nil
+}
+
+// shorten makes a name unique by its hash.
+func shorten(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	const digits = 8
+	return fmt.Sprintf("%s-%x", name[:longest-2*digits-1], sum[:digits])
 }
 
 type phase struct {
@@ -46,26 +99,24 @@ type phase struct {
 	run   func(context.Context) error
 }
 
-func (m *Mover) directorySteps() []phase {
-	to := &files{path: m.Directory, done: m.Progress.Done, versions: map[types.UID]string{}}
-	return []phase{
-		{journal.Copying, func(ctx context.Context) error { _, err := m.settle(ctx, to); return err }},
-		{journal.Resuming, func(ctx context.Context) error { return m.resume(ctx, m.Source) }},
-	}
-}
-
 func (m *Mover) checkSource(_ context.Context, g *graph.Graph, started bool) error {
 	return preflight.Check(preflight.Input{ID: m.entry.ID, Graph: g, Directory: true}, started)
 }
 
+// Restored is the result of FromDirectory.
+type Restored struct {
+	// Objects is how many there are in the directory, Existing how many of them existed already, and were not changed.
+	Objects, Existing int
+}
+
 // FromDirectory creates the objects of a directory in the target, and resumes them. Objects that exist are not changed.
-func (m *Mover) FromDirectory(ctx context.Context) error {
+func (m *Mover) FromDirectory(ctx context.Context) (Restored, error) {
 	contents, err := ReadDirectory(m.Directory)
 	if err != nil {
-		return err
+		return Restored{}, err
 	}
 	if len(contents) == 0 {
-		return ErrNothing
+		return Restored{}, ErrNothing
 	}
 	objects := make([]graph.Object, 0, len(contents))
 	for _, o := range contents {
@@ -75,16 +126,15 @@ func (m *Mover) FromDirectory(ctx context.Context) error {
 	}
 	g, err := graph.Build(objects)
 	if err != nil {
-		return err
+		return Restored{}, err
 	}
-	var created atomic.Int32
-	copier := &transfer.Copier{Target: m.Target, KeepExisting: true, Done: func() { created.Add(1); m.Progress.Done() }}
+	copier := &transfer.Copier{Target: m.Target, KeepExisting: true, Done: m.Progress.Done}
 	copier.Know(nil)
 	m.Progress.Start("Creating", len(g.Nodes))
 	if _, err := copier.Copy(ctx, g); err != nil {
-		return fmt.Errorf("%w; run the same command again to continue", err)
+		return Restored{}, fmt.Errorf("%w; run the same command again to continue", err)
 	}
-	return m.resumeCreated(ctx, copier, g)
+	return Restored{Objects: len(g.Nodes), Existing: len(g.Nodes) - copier.Created()}, m.resumeCreated(ctx, copier, g)
 }
 
 // resumeCreated resumes what was paused when the directory was written, unless another client has paused or moved it since.

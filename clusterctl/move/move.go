@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/move/discovery"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
 	"sigs.k8s.io/cluster-api/clusterctl/move/journal"
@@ -34,8 +36,10 @@ type Progress interface {
 	Start(what string, objects int)
 	// Done counts an object.
 	Done()
-	// Say shows what happens, or what is waited for.
+	// Say shows what happens, or what is waited for, Warn what users should look at, and Log details.
 	Say(format string, args ...any)
+	Warn(format string, args ...any)
+	Log(format string, args ...any)
 }
 
 // Task is what one process at a time does in a namespace.
@@ -81,12 +85,8 @@ func (m *Mover) ToCluster(ctx context.Context) error {
 	if err := m.open(ctx); err != nil {
 		return err
 	}
-	if m.sourceID == m.targetID {
-		return fmt.Errorf("source and target are the same cluster at %s: choose another target with --to-kubeconfig or --to-kubeconfig-context",
-			m.Source.Host)
-	}
 	return m.Lock.Hold(ctx, func(ctx context.Context) error {
-		if err := m.begin(ctx, m.prepareTarget); err != nil {
+		if _, err := m.begin(ctx, m.prepareTarget); err != nil {
 			return err
 		}
 		var settled *graph.Graph
@@ -113,7 +113,7 @@ func (m *Mover) open(ctx context.Context) error {
 		if m.targetID, err = identity(ctx, m.Target); err != nil {
 			return err
 		}
-	} else {
+	} else if m.Directory != "" {
 		m.targetID = "directory " + m.Directory
 	}
 	return m.openReader(ctx)
@@ -142,28 +142,76 @@ func identity(ctx context.Context, s *side.Side) (string, error) {
 	return string(ns.UID), err
 }
 
-// begin finds the interrupted move to continue, or starts one after all checks. prepare is called in both cases.
-func (m *Mover) begin(ctx context.Context, prepare func(ctx context.Context, g *graph.Graph, started bool) error) error {
-	found, err := m.interruptedMove(ctx)
-	if err != nil {
-		return err
+// begin finds the interrupted move to continue, or starts one after all checks, and returns what is moved. prepare is called in both
+// cases. With an error of a check, it also returns what would be moved.
+func (m *Mover) begin(ctx context.Context, prepare func(ctx context.Context, g *graph.Graph, started bool) error) (*graph.Graph, error) {
+	if m.sourceID == m.targetID {
+		return nil, fmt.Errorf("source and target are the same cluster at %s: choose another target with --to-kubeconfig or --to-kubeconfig-context",
+			m.Source.Host)
 	}
-	g, err := m.reader.Graph(ctx)
+	found, err := m.interruptedMove(ctx)
+	if err == nil && found == nil {
+		err = m.checkNamespaces(ctx)
+	}
 	if err != nil {
-		return err
+		return nil, err
+	}
+	g, left, err := m.reader.Survey(ctx)
+	if err != nil {
+		return nil, err
 	}
 	switch {
 	case found != nil:
 		m.entry = *found
 		m.Progress.Say("Continuing move %s, which was interrupted while %s", found.ID, strings.ToLower(string(found.Phase)))
 	case len(g.Nodes) == 0:
-		return ErrNothing
+		return nil, ErrNothing
 	default:
 		m.entry = journal.Entry{
 			ID: m.NewID(), Source: m.sourceID, Target: m.targetID, SourceHost: m.Source.Host, TargetHost: m.targetHost(), Phase: journal.Copying,
 		}
 	}
-	return prepare(ctx, g, found != nil)
+	m.describe(g, left)
+	return g, prepare(ctx, g, found != nil)
+}
+
+// describe says what stays in the source although it may be needed, and why the rest is moved.
+func (m *Mover) describe(g *graph.Graph, left []graph.Left) {
+	for _, n := range g.Nodes {
+		m.Progress.Log("%s: %s", n.Key(), n.Why)
+	}
+	for _, l := range left {
+		switch {
+		case l.Name == journal.Name:
+		case l.Why == "":
+			m.Progress.Log("%s: it stays", l.Key)
+		default:
+			m.Progress.Warn("%s stays behind, although %s: to take it along, add the label %s", l.Key, l.Why, clusterctlv1.ClusterctlMoveLabel)
+		}
+	}
+}
+
+// checkNamespaces returns an error if the namespace does not exist in the source, or is being deleted on either side.
+func (m *Mover) checkNamespaces(ctx context.Context) error {
+	for _, s := range []*side.Side{m.Source, m.Target} {
+		if s == nil {
+			continue
+		}
+		ns := &corev1.Namespace{}
+		err := s.Do(ctx, "read namespace "+m.Namespace, func(ctx context.Context) error {
+			return s.Get(ctx, types.NamespacedName{Name: m.Namespace}, ns)
+		})
+		switch {
+		case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && s == m.Target:
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("the %s cluster has no namespace %s: choose one with --namespace", s.Name, m.Namespace)
+		case err != nil:
+			return err
+		case ns.DeletionTimestamp != nil:
+			return fmt.Errorf("the move cannot start, nothing was changed: namespace %s is being deleted in the %s cluster", m.Namespace, s.Name)
+		}
+	}
+	return nil
 }
 
 func movable(n *graph.Node) bool { return !n.Global }
@@ -187,7 +235,8 @@ func (m *Mover) interruptedMove(ctx context.Context) (*journal.Entry, error) {
 			return nil, err
 		}
 	}
-	if found == nil || found.Source == m.sourceID && found.Target == m.targetID {
+	// A dry run without a target is about any.
+	if found == nil || found.Source == m.sourceID && (found.Target == m.targetID || m.targetID == "") {
 		return found, nil
 	}
 	return nil, fmt.Errorf("namespace %s has an unfinished move from %s to %s, in phase %s: "+

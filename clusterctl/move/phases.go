@@ -12,6 +12,7 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/move/discovery"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
+	"sigs.k8s.io/cluster-api/clusterctl/move/journal"
 	"sigs.k8s.io/cluster-api/clusterctl/move/pause"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
@@ -182,32 +183,42 @@ func (m *Mover) pausable(ctx context.Context, s *side.Side) (*graph.Graph, error
 	return reader.Graph(ctx)
 }
 
-// ToDirectory writes the objects to files, and resumes the source. Nothing is removed from the source.
-func (m *Mover) ToDirectory(ctx context.Context) error {
+// ToDirectory writes the objects to files, and resumes the source. Nothing is removed from the source. It returns the number of
+// objects.
+func (m *Mover) ToDirectory(ctx context.Context) (objects int, err error) {
 	if err := m.open(ctx); err != nil {
-		return err
+		return 0, err
 	}
-	return m.Lock.Hold(ctx, func(ctx context.Context) error {
-		if err := m.begin(ctx, m.checkSource); err != nil {
+	err = m.Lock.Hold(ctx, func(ctx context.Context) error {
+		if _, err := m.begin(ctx, m.checkSource); err != nil {
 			return err
 		}
-		for _, step := range m.directorySteps() {
+		to, err := openFiles(m.Directory, m.Progress)
+		if err != nil {
+			return err
+		}
+		defer to.Close()
+		for _, step := range []phase{
+			{journal.Copying, func(ctx context.Context) error { _, err := m.settle(ctx, to); return err }},
+			{journal.Resuming, func(ctx context.Context) error { return m.resume(ctx, m.Source) }},
+		} {
 			if err := m.advance(ctx, step.phase, step.run); err != nil {
 				return m.interrupted(err)
 			}
 		}
-		return m.finish(ctx)
+		objects = len(to.names)
+		return errors.Join(m.finish(ctx), to.setAside(m.Namespace))
 	})
+	return objects, err
 }
 
-// DryRun returns the objects that would be moved, by level. It writes nothing.
+// DryRun returns the objects that would be moved, by level, and with them, if the move could not start, why. It writes nothing.
 func (m *Mover) DryRun(ctx context.Context) (*graph.Graph, error) {
-	if err := m.openReader(ctx); err != nil {
+	if err := m.open(ctx); err != nil {
 		return nil, err
 	}
-	g, err := m.reader.Graph(ctx)
-	if err == nil && len(g.Nodes) == 0 {
-		return nil, ErrNothing
+	if m.Target == nil {
+		return m.begin(ctx, m.checkSource)
 	}
-	return g, errors.Join(err)
+	return m.begin(ctx, m.prepareTarget)
 }

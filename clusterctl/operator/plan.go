@@ -256,7 +256,7 @@ func changes(d *Declaration, differences []string) error {
 		shown += fmt.Sprintf(" and %d more", more)
 	}
 	return fmt.Errorf("%s %s is installed, and the operator would change %s: "+
-		"set the variables that it was installed with (it has %s), or --validate=false to let the operator change it",
+		"set the variables (it has %s) and the image overrides that it was installed with, or --validate=false to let the operator change it",
 		d.Label(), d.Version, shown, cmp.Or(strings.Join(names, ", "), "none"))
 }
 

@@ -32,20 +32,26 @@ type Change struct {
 	Release *corev1.ConfigMap
 }
 
-// PlanUpgrade returns what an upgrade changes, in install order. Providers that have the wanted version are left out. It writes nothing.
-func PlanUpgrade(ctx context.Context, m *management.Cluster, c *catalog.Catalog, r choose.UpgradeRequest) ([]Change, error) {
+// PlanUpgrade returns what an upgrade changes, in install order, and the choice it is made of. Providers that have the wanted version
+// are left out. It writes nothing.
+func PlanUpgrade(ctx context.Context, m *management.Cluster, c *catalog.Catalog, r choose.UpgradeRequest) ([]Change, *choose.Choice, error) {
 	objects, err := inventory.ReadDeclared(ctx, m.Client)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	have, err := inventory.Read(ctx, m.Client)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	wanted, err := r.Wanted(ctx, c, have)
+	choice, err := r.Choose(ctx, c, have)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	changes, err := changesOf(ctx, c, objects, choice.Upgrade)
+	return changes, choice, err
+}
+
+func changesOf(ctx context.Context, c *catalog.Catalog, objects inventory.Declarations, wanted []choose.Wanted) ([]Change, error) {
 	var list []Change
 	for _, w := range wanted {
 		label := w.Installed.ManifestLabel()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/blang/semver/v4"
 
@@ -16,8 +17,13 @@ import (
 type Releases struct {
 	// Versions are all published versions, in any order.
 	Versions []string
-	// Metadata is that of the latest version.
-	Metadata *clusterctlv1.Metadata
+	// Metadata is that of the latest version that has one, MetadataVersion.
+	Metadata        *clusterctlv1.Metadata
+	MetadataVersion string
+	// Override is where users can put corrected metadata, if that is possible.
+	Override string
+	// Err is why the repository could not be read; nothing else is set then.
+	Err error
 }
 
 // ContractItem is a provider of a plan.
@@ -26,11 +32,17 @@ type ContractItem struct {
 	Installed clusterctlv1.Provider
 	// Next is the version to upgrade to, or "" if the provider is up to date.
 	Next string
+	// Problem is why it is not known which versions there are for the provider. It says nothing about others.
+	Problem error
+	// Skipped are newer versions whose contract is not known, because the metadata does not have their series.
+	Skipped []string
 }
 
 // ContractPlan is how all providers get to the latest versions of a contract.
 type ContractPlan struct {
 	Contract string
+	// Current is set if the core provider implements the contract already.
+	Current bool
 	// Core is the core provider's entry in the inventory.
 	Core clusterctlv1.Provider
 	// Items are all installed providers, sorted by type, name and namespace.
@@ -39,33 +51,66 @@ type ContractPlan struct {
 
 // UpToDate reports whether no provider has a newer version.
 func (p ContractPlan) UpToDate() bool {
-	return !slices.ContainsFunc(p.Items, func(i ContractItem) bool { return i.Next != "" })
+	return !slices.ContainsFunc(p.Items, func(i ContractItem) bool { return i.Next != "" || i.Problem != nil })
+}
+
+// Problems returns those of the providers.
+func (p ContractPlan) Problems() []error {
+	var list []error
+	for _, i := range p.Items {
+		if i.Problem != nil {
+			list = append(list, fmt.Errorf("%s stays at %s: %w", i.Installed.Name, i.Installed.Version, i.Problem))
+		}
+	}
+	return list
+}
+
+// Skipped returns a warning for each provider with skipped versions.
+func (p ContractPlan) Skipped() []string {
+	var list []string
+	for _, i := range p.Items {
+		if len(i.Skipped) > 0 {
+			list = append(list, fmt.Sprintf("not considering %s of %s: its metadata.yaml has no release series for it", strings.Join(i.Skipped, ", "), i.Installed.Name))
+		}
+	}
+	return list
 }
 
 // ContractPlans returns a plan for each contract that the core provider implements in its installed or a later release series, in
 // the order of these series. A plan for another contract than the present one is left out if a provider has no version for it.
-// releases are by manifest label.
+// releases are by manifest label. What is not known of one provider does not change the plans of others.
 func ContractPlans(installed inventory.Inventory, releases map[string]Releases) ([]ContractPlan, error) {
 	core, err := coreProvider(installed)
 	if err != nil {
 		return nil, err
 	}
-	candidates := make([][]candidate, len(installed))
+	known := make([]knowledge, len(installed))
 	for i := range installed {
-		if candidates[i], err = newer(&installed[i], releases[installed[i].ManifestLabel()]); err != nil {
-			return nil, err
-		}
+		k := &known[i]
+		k.candidates, k.skipped, k.problem = newer(&installed[i], releases[installed[i].ManifestLabel()])
 	}
 	at := slices.IndexFunc(installed, func(p clusterctlv1.Provider) bool { return p.GetProviderType() == clusterctlv1.CoreProviderType })
-	current := candidates[at][0].contract
+	// The present contract is the only one that is worth a plan if nothing is known of the core provider.
+	current, wanted := packages.Contract, []string{packages.Contract}
+	if known[at].problem == nil {
+		current, wanted = known[at].candidates[0].contract, contracts(core, releases[core.ManifestLabel()].Metadata)
+	}
 	var plans []ContractPlan
-	for _, contract := range contracts(core, releases[core.ManifestLabel()].Metadata) {
-		plan, complete := planFor(contract, core, installed, candidates)
+	for _, contract := range wanted {
+		plan, complete := planFor(contract, core, installed, known)
 		if complete || contract == current {
+			plan.Current = contract == current
 			plans = append(plans, plan)
 		}
 	}
 	return plans, nil
+}
+
+// knowledge is what is known of a provider's versions.
+type knowledge struct {
+	candidates []candidate
+	skipped    []string
+	problem    error
 }
 
 // coreProvider returns the only core provider.
@@ -85,29 +130,45 @@ type candidate struct {
 	contract string
 }
 
-// newer returns the installed version, and all newer ones, oldest first.
-func newer(p *clusterctlv1.Provider, r Releases) ([]candidate, error) {
+// newer returns the installed version, and all newer ones, oldest first; skipped are those whose series is not in the metadata.
+func newer(p *clusterctlv1.Provider, r Releases) (list []candidate, skipped []string, err error) {
+	if r.Err != nil {
+		return nil, nil, r.Err
+	}
 	installed, err := packages.ParseVersion(p.Version)
 	if err != nil {
-		return nil, fmt.Errorf("the inventory of %s in namespace %s: %w", p.ManifestLabel(), p.Namespace, err)
+		return nil, nil, fmt.Errorf("the inventory of %s in namespace %s: %w", p.ManifestLabel(), p.Namespace, err)
 	}
-	list := []candidate{{text: p.Version, version: installed}}
+	versions := []candidate{{text: p.Version, version: installed}}
 	for _, text := range r.Versions {
 		if v, err := packages.ParseVersion(text); err == nil && v.GT(installed) {
-			list = append(list, candidate{text: text, version: v})
+			versions = append(versions, candidate{text: text, version: v})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b candidate) int { return a.version.Compare(b.version) })
-	for i := range list {
-		series := r.Metadata.GetReleaseSeriesForVersion(list[i].version.Major, list[i].version.Minor)
-		if series == nil {
-			return nil, fmt.Errorf("the metadata of the latest version of %s has no release series %d.%d, which %s needs: "+
-				"the provider must add it to releaseSeries in metadata.yaml, or you can put a corrected file into the overrides folder",
-				p.ManifestLabel(), list[i].version.Major, list[i].version.Minor, list[i].text)
+	slices.SortStableFunc(versions, func(a, b candidate) int { return a.version.Compare(b.version) })
+	for i, v := range versions {
+		series := r.Metadata.GetReleaseSeriesForVersion(v.version.Major, v.version.Minor)
+		switch {
+		case series != nil:
+			v.contract = series.Contract
+			list = append(list, v)
+		case i == 0:
+			return nil, nil, withoutSeries(p, v, r)
+		default:
+			skipped = append(skipped, v.text)
 		}
-		list[i].contract = series.Contract
 	}
-	return list, nil
+	return list, skipped, nil
+}
+
+func withoutSeries(p *clusterctlv1.Provider, v candidate, r Releases) error {
+	place := "the overrides folder"
+	if r.Override != "" {
+		place = r.Override
+	}
+	return fmt.Errorf("metadata.yaml of %s %s, the latest version that has one, has no release series %d.%d, which the installed version %s needs: "+
+		"the provider must add it to releaseSeries, or you can put a corrected file at %s",
+		p.ManifestLabel(), r.MetadataVersion, v.version.Major, v.version.Minor, v.text, place)
 }
 
 // contracts returns the contracts of the core provider's release series from the installed one on.
@@ -129,12 +190,12 @@ func contracts(core *clusterctlv1.Provider, metadata *clusterctlv1.Metadata) []s
 
 // planFor returns the plan for a contract. complete is whether every provider has a newer version for it.
 func planFor(
-	contract string, core *clusterctlv1.Provider, installed inventory.Inventory, candidates [][]candidate,
+	contract string, core *clusterctlv1.Provider, installed inventory.Inventory, known []knowledge,
 ) (p ContractPlan, complete bool) {
 	p, complete = ContractPlan{Contract: contract, Core: *core}, true
 	for i, entry := range installed {
-		item := ContractItem{Installed: entry}
-		for _, c := range candidates[i][1:] {
+		item := ContractItem{Installed: entry, Problem: known[i].problem, Skipped: known[i].skipped}
+		for _, c := range known[i].candidates[min(1, len(known[i].candidates)):] {
 			if c.contract == contract && len(c.version.Pre) == 0 {
 				item.Next = c.text
 			}

@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func infrastructure(version string) clusterctlv1.Provider {
 
 // releases have series 0.4 of v1alpha4, 1.* of v1beta1 and 2.* of v1beta2.
 func releases(versions ...string) Releases {
-	return Releases{Versions: versions, Metadata: &clusterctlv1.Metadata{ReleaseSeries: []clusterctlv1.ReleaseSeries{
+	return Releases{Versions: versions, MetadataVersion: "v9.9.9", Override: "/overrides/metadata.yaml", Metadata: &clusterctlv1.Metadata{ReleaseSeries: []clusterctlv1.ReleaseSeries{
 		{Major: 2, Minor: 0, Contract: "v1beta2"},
 		{Major: 0, Minor: 4, Contract: "v1alpha4"},
 		{Major: 1, Minor: 0, Contract: "v1beta1"},
@@ -83,10 +84,29 @@ func TestPlans(t *testing.T) {
 			want:      []string{"v1alpha4 cluster-api v0.4.8", "v1beta1 cluster-api v1.1.0"},
 		},
 		"NoSeries": {
-			reason:    "A newer version without series is the provider's mistake.",
+			reason:    "A newer version without series is not considered: its contract is not known.",
 			installed: inventory.Inventory{core("v1.0.0")},
-			releases:  map[string]Releases{"cluster-api": releases("v1.7.0", "v1.0.0")},
-			err:       "cluster-api has no release series 1.7, which v1.7.0 needs",
+			releases:  map[string]Releases{"cluster-api": releases("v1.7.0", "v1.1.0", "v1.0.0", "v1.8.0-rc.0")},
+			want:      []string{"v1beta1 cluster-api v1.1.0 skips v1.7.0,v1.8.0-rc.0"},
+		},
+		"InstalledWithoutSeries": {
+			reason:    "The contract of an installed version must be known. It is the problem of that provider alone.",
+			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.5.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v1.1.0", "v1.0.0"), "infrastructure-toy": releases("v1.5.0")},
+			want: []string{"v1beta1 cluster-api v1.1.0", "v1beta1 infrastructure-toy  (metadata.yaml of infrastructure-toy v9.9.9, the latest version that has one, has no release series 1.5, " +
+				"which the installed version v1.5.0 needs: the provider must add it to releaseSeries, or you can put a corrected file at /overrides/metadata.yaml)"},
+		},
+		"Unreadable": {
+			reason:    "A repository that cannot be read does not decide about others, except about another contract.",
+			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.0.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v2.0.0", "v1.1.0", "v1.0.0"), "infrastructure-toy": {Err: errors.New("not found")}},
+			want:      []string{"v1beta1 cluster-api v1.1.0", "v1beta1 infrastructure-toy  (not found)"},
+		},
+		"UnreadableCore": {
+			reason:    "Not even that of the core provider.",
+			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.0.0")},
+			releases:  map[string]Releases{"cluster-api": {Err: errors.New("not found")}, "infrastructure-toy": releases("v1.1.0", "v1.0.0")},
+			want:      []string{"v1beta1 cluster-api  (not found)", "v1beta1 infrastructure-toy v1.1.0"},
 		},
 		"OldWithoutSeries": {
 			reason:    "Versions older than the installed one do not matter.",
@@ -115,7 +135,14 @@ func TestPlans(t *testing.T) {
 			var got []string
 			for _, p := range plans {
 				for _, item := range p.Items {
-					got = append(got, p.Contract+" "+item.Installed.Name+" "+item.Next)
+					line := p.Contract + " " + item.Installed.Name + " " + item.Next
+					if item.Problem != nil {
+						line += " (" + item.Problem.Error() + ")"
+					}
+					if len(item.Skipped) > 0 {
+						line += " skips " + strings.Join(item.Skipped, ",")
+					}
+					got = append(got, line)
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -1,10 +1,13 @@
 package choose
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/packages"
@@ -69,8 +72,18 @@ func withoutNamespace(text string, t clusterctlv1.ProviderType, namespaces map[s
 	return rest
 }
 
-// Wanted returns the providers to upgrade, in install order. It checks that all providers have versions of one contract.
-func (r UpgradeRequest) Wanted(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory) ([]Wanted, error) {
+// Choice is which providers to upgrade.
+type Choice struct {
+	// Upgrade are in install order.
+	Upgrade []Wanted
+	// Left are why others, which were requested with all, are not upgraded.
+	Left []error
+	// Warnings are for users.
+	Warnings []string
+}
+
+// Choose returns the providers to upgrade. Those that are selected by name do not depend on the repositories of others.
+func (r UpgradeRequest) Choose(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory) (*Choice, error) {
 	if err := single(installed); err != nil {
 		return nil, err
 	}
@@ -87,21 +100,26 @@ func (r UpgradeRequest) Wanted(ctx context.Context, c *catalog.Catalog, installe
 	}
 	at := slices.IndexFunc(plans, func(p ContractPlan) bool { return p.Contract == r.Contract })
 	if at < 0 {
-		return nil, fmt.Errorf("not all providers have a version of contract %s: see `clusterctl upgrade plan`", r.Contract)
+		var problems []error
+		for _, p := range plans[:min(1, len(plans))] {
+			problems = p.Problems()
+		}
+		return nil, errors.Join(append(problems, fmt.Errorf("not all providers have a version of contract %s: see `clusterctl upgrade plan`", r.Contract))...)
 	}
-	var list []Wanted
+	plan := plans[at]
+	choice := &Choice{Left: plan.Problems(), Warnings: plan.Skipped()}
 	for _, entry := range installed {
-		i := slices.IndexFunc(plans[at].Items, func(i ContractItem) bool {
+		i := slices.IndexFunc(plan.Items, func(i ContractItem) bool {
 			return i.Installed.Name == entry.Name && i.Installed.Namespace == entry.Namespace
 		})
-		if next := plans[at].Items[i].Next; next != "" {
-			list = append(list, Wanted{entry, next})
+		if next := plan.Items[i].Next; next != "" {
+			choice.Upgrade = append(choice.Upgrade, Wanted{entry, next})
 		}
 	}
-	return list, nil
+	return choice, nil
 }
 
-func (r UpgradeRequest) selected(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory) ([]Wanted, error) {
+func (r UpgradeRequest) selected(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory) (*Choice, error) {
 	items, namespaces, err := r.items()
 	if err != nil {
 		return nil, err
@@ -127,27 +145,41 @@ func (r UpgradeRequest) selected(ctx context.Context, c *catalog.Catalog, instal
 				packages.Word(item.Type), item.Label())
 		}
 	}
-	return list, checkContracts(ctx, c, others)
+	choice := &Choice{Upgrade: list}
+	if slices.ContainsFunc(list, func(w Wanted) bool { return w.Installed.GetProviderType() == clusterctlv1.CoreProviderType }) {
+		choice.Warnings, err = checkContracts(ctx, c, others)
+	}
+	return choice, err
 }
 
-// checkContracts checks that the providers that are not upgraded have versions of this project's contract.
-func checkContracts(ctx context.Context, c *catalog.Catalog, others inventory.Inventory) error {
-	releases, err := ReadReleases(ctx, c, others)
-	if err != nil {
-		return err
+// othersTimeout bounds how long repositories of providers that are not upgraded are asked.
+const othersTimeout = 15 * time.Second
+
+// checkContracts checks that the providers that are not upgraded with the core provider have versions of this project's contract. It
+// returns warnings for those of which that is not known.
+func checkContracts(ctx context.Context, c *catalog.Catalog, others inventory.Inventory) ([]string, error) {
+	limited, cancel := context.WithTimeout(ctx, othersTimeout)
+	defer cancel()
+	var warnings []string
+	releases, err := ReadReleases(limited, c, others)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	for i := range others {
 		p := &others[i]
-		list, err := newer(p, Releases{Metadata: releases[p.ManifestLabel()].Metadata})
+		r := Releases{Metadata: releases[p.ManifestLabel()].Metadata, Err: cmp.Or(err, releases[p.ManifestLabel()].Err)}
+		r.MetadataVersion, r.Override = releases[p.ManifestLabel()].MetadataVersion, releases[p.ManifestLabel()].Override
+		list, _, err := newer(p, r)
 		if err != nil {
-			return err
+			warnings = append(warnings, fmt.Sprintf("it is not known whether %s %s implements contract %s: %v", p.Name, p.Version, packages.Contract, err))
+			continue
 		}
 		if have := list[0].contract; have != packages.Contract {
-			return fmt.Errorf("%s %s implements contract %s, and the other providers are upgraded to %s: upgrade %s, too",
+			return nil, fmt.Errorf("%s %s implements contract %s, and the other providers are upgraded to %s: upgrade %s, too",
 				p.Name, p.Version, have, packages.Contract, p.Name)
 		}
 	}
-	return nil
+	return warnings, nil
 }
 
 // single checks that there is one core provider, and one of each other provider.

@@ -49,6 +49,9 @@ type Upgrade struct {
 	CertManager *certmanager.Plan
 	// Upgrades are in install order.
 	Upgrades []UpgradeStep
+	// Left are why providers that were requested with all others are not upgraded, Warnings what else users should know.
+	Left     []error
+	Warnings []string
 }
 
 // UpgradeStep is the upgrade of one provider.
@@ -123,11 +126,11 @@ func Describe(entries ...*journal.Entry) string {
 }
 
 func (p *UpgradePlanner) plan(ctx context.Context, s *UpgradeState, r UpgradeRequest) (*Upgrade, error) {
-	wanted, err := r.Wanted(ctx, p.Catalog, s.Installed)
+	choice, err := r.Choose(ctx, p.Catalog, s.Installed)
 	if err != nil {
 		return nil, err
 	}
-	wanted = slices.DeleteFunc(wanted, func(w Wanted) bool {
+	wanted := slices.DeleteFunc(choice.Upgrade, func(w Wanted) bool {
 		// Rolling it back is enough, and does not depend on a repository.
 		entry := s.of(&w.Installed)
 		return entry != nil && entry.Provider.Version == w.Version && entry.Version != w.Version
@@ -145,7 +148,7 @@ func (p *UpgradePlanner) plan(ctx context.Context, s *UpgradeState, r UpgradeReq
 			return nil, err
 		}
 	}
-	work := &Upgrade{RollBack: slices.Clone(s.Interrupted)}
+	work := &Upgrade{RollBack: slices.Clone(s.Interrupted), Left: choice.Left, Warnings: choice.Warnings}
 	for i, w := range wanted {
 		step := UpgradeStep{Target: replace.Target{Installed: w.Installed, Components: list[i], Present: found[w.Installed.ManifestLabel()]}}
 		if err := check(step.Target); err != nil {

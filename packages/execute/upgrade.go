@@ -57,7 +57,10 @@ func (u *Upgrader) run(ctx context.Context, r choose.UpgradeRequest) error {
 	if work == nil {
 		return err
 	}
-	return errors.Join(err, u.execute(ctx, work))
+	for _, warning := range work.Warnings {
+		u.Display.Warnf("%s", warning)
+	}
+	return errors.Join(append([]error{err, u.execute(ctx, work)}, work.Left...)...)
 }
 
 func (u *Upgrader) writer() *apply.Writer {
@@ -78,7 +81,7 @@ func (u *Upgrader) execute(ctx context.Context, w *choose.Upgrade) error {
 		}
 	}
 	if len(w.Upgrades) == 0 {
-		if len(w.RollBack) == 0 {
+		if len(w.RollBack) == 0 && len(w.Left) == 0 {
 			u.Display.Infof("All providers are up to date")
 		}
 		return nil

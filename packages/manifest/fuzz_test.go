@@ -48,3 +48,25 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Any YAML can be normalized, and doing it again changes nothing.
+func FuzzNormalize(f *testing.F) {
+	for _, text := range []string{
+		"a: 1\n---\n- b\n---\nc\n", "- [a, {b: c}]\n", "a: &a {b: 1}\nc: {<<: *a}\n", "12345678901234567890\n", "a: 1.0\nb: 1e400\nc: .nan\n", "'--- x'\n", "|\n  ---\n  a\n", "{}\n---\n[]\n", "a: \"\\0\\u2028\"\n", "yes: no\n1: 2\n", "? [a]\n: b\n", "%TAG ! x\n---\na\n", "--- a\n--- b\n", "a\r\n---\r\nb",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if len(text) > 16<<10 {
+			t.Skip("long")
+		}
+		once, err := Normalize(text)
+		if err != nil {
+			return
+		}
+		twice, err := Normalize(once)
+		if err != nil || string(once) != string(twice) {
+			t.Errorf("%q is %q, then %q, %v", text, once, twice, err)
+		}
+	})
+}

@@ -13,10 +13,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"sigs.k8s.io/cluster-api/sdk/expansion"
+	"sigs.k8s.io/cluster-api/packages"
 )
 
 // KindCRD is the kind of custom resource definitions.
@@ -24,48 +25,98 @@ const KindCRD = "CustomResourceDefinition"
 
 // Parse reads the objects of a file of YAML or JSON documents, in order; lists are replaced by their items, and empty
 // documents skipped. The error of a malformed document has its number.
-func Parse(raw []byte) ([]unstructured.Unstructured, error) {
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(raw)))
+func Parse(raw []byte) ([]unstructured.Unstructured, error) { return parse(raw, false) }
+
+// ParseTemplate is Parse for files of users that are only printed: documents without kind or apiVersion are objects, too.
+func ParseTemplate(raw []byte) ([]unstructured.Unstructured, error) { return parse(raw, true) }
+
+func parse(raw []byte, anyMap bool) ([]unstructured.Unstructured, error) {
 	var list []unstructured.Unstructured
+	err := documents(raw, func(asJSON []byte) error {
+		objects, err := parseDocument(asJSON, anyMap)
+		list = append(list, objects...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// Normalize returns a file of YAML or JSON documents, which need not be objects, as YAML documents with sorted keys, and without
+// comments and empty documents.
+func Normalize(raw []byte) ([]byte, error) {
+	var out bytes.Buffer
+	err := documents(raw, func(asJSON []byte) error {
+		text, err := yaml.JSONToYAML(asJSON)
+		if err != nil {
+			return err
+		}
+		if out.Len() > 0 {
+			out.WriteString("---\n")
+		}
+		out.Write(text)
+		return nil
+	})
+	return out.Bytes(), err
+}
+
+// Check returns an error if Parse would reject the file for another reason than a document that is not an object.
+func Check(raw []byte) error { return documents(raw, func([]byte) error { return nil }) }
+
+// documents calls visit with each document that is not empty, as JSON.
+func documents(raw []byte, visit func(asJSON []byte) error) error {
+	if len(raw) > packages.MaxManifests {
+		return packages.TooLarge("the file", len(raw), packages.MaxManifests)
+	}
+	// The reader loses a last line without an end that fills its buffer.
+	if len(raw) > 0 && raw[len(raw)-1] != '\n' {
+		raw = append(slices.Clip(raw), '\n')
+	}
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(raw)))
 	for number := 1; ; number++ {
 		document, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			return list, nil
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("cannot read document %d: %w", number, err)
+			return fmt.Errorf("cannot read document %d: %w", number, err)
 		}
-		objects, err := parseDocument(document)
+		asJSON, err := toJSON(document)
+		if err == nil && string(asJSON) != "null" {
+			err = visit(asJSON)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", number, err)
+			return fmt.Errorf("document %d: %w", number, err)
 		}
-		list = append(list, objects...)
 	}
 }
 
-// maxDocument is how much one document may hold with its aliases written out, in bytes.
-const maxDocument = 16 << 20
-
-func parseDocument(document []byte) ([]unstructured.Unstructured, error) {
-	if err := expansion.Check(document, maxDocument); err != nil {
-		return nil, fmt.Errorf("not valid YAML: %w", err)
+func toJSON(document []byte) ([]byte, error) {
+	if err := packages.CheckYAML("not valid YAML", document, packages.MaxDocument); err != nil {
+		return nil, err
 	}
 	asJSON, err := yaml.YAMLToJSON(document)
 	if err != nil {
 		return nil, fmt.Errorf("invalid YAML: %w", err)
 	}
-	if string(asJSON) == "null" {
-		return nil, nil
-	}
+	return asJSON, nil
+}
+
+func parseDocument(asJSON []byte, anyMap bool) ([]unstructured.Unstructured, error) {
 	object := unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(asJSON); err != nil {
+	err := object.UnmarshalJSON(asJSON)
+	if err == nil && object.GetKind() != "" {
+		err = checkType(&object)
+	}
+	if err != nil && anyMap && asJSON[0] == '{' {
+		return []unstructured.Unstructured{object}, json.Unmarshal(asJSON, &object.Object)
+	}
+	if err != nil {
 		if runtime.IsMissingKind(err) {
 			return nil, errNoKind
 		}
 		return nil, fmt.Errorf("not a Kubernetes object: %w", err)
-	}
-	if err := checkType(&object); err != nil {
-		return nil, err
 	}
 	if !object.IsList() {
 		return []unstructured.Unstructured{object}, nil
@@ -83,6 +134,16 @@ func parseDocument(document []byte) ([]unstructured.Unstructured, error) {
 }
 
 var errNoKind = errors.New("not a Kubernetes object: it has no kind")
+
+// CheckTypes returns an error if one of the objects has no kind or no apiVersion.
+func CheckTypes(objects []unstructured.Unstructured) error {
+	for i := range objects {
+		if err := checkType(&objects[i]); err != nil {
+			return fmt.Errorf("object %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
 
 func checkType(o *unstructured.Unstructured) error {
 	switch {
@@ -150,7 +211,7 @@ func (s Scope) Namespaced(o *unstructured.Unstructured) bool {
 func SetNamespace(objects []unstructured.Unstructured, namespace string) {
 	scope := ScopeOf(objects)
 	for i := range objects {
-		if scope.Namespaced(&objects[i]) {
+		if scope.Namespaced(&objects[i]) && objects[i].GetKind() != "" {
 			objects[i].SetNamespace(namespace)
 		}
 	}

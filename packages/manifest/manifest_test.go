@@ -1,10 +1,13 @@
 package manifest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sigs.k8s.io/cluster-api/packages"
 )
 
 func TestParseAndFormat(t *testing.T) {
@@ -66,5 +69,72 @@ func TestSetNamespace(t *testing.T) {
 	want := []string{"CustomResourceDefinition ids.x.io", "Identity id", "Cluster ns/c", "ClusterRole r"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("kinds a CRD of the same file makes cluster wide, and built-in ones, get no namespace: -want +got:\n%s", diff)
+	}
+}
+
+func TestNormalize(t *testing.T) {
+	for _, tc := range []struct{ reason, in, want string }{
+		{"a map without kind", "name: x\nb: 1 # comment\na: true\n", "a: true\nb: 1\nname: x\n"},
+		{"a kind without version", "kind: X\na: bar\n", "a: bar\nkind: X\n"},
+		{"a list", "- a: 1\n- b\n", "- a: 1\n- b\n"},
+		{"scalars", "hello\n---\n1\n---\n", "hello\n---\n1\n"},
+		{"a List stays one", "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: X}]\n", "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: X\nkind: List\n"},
+		{"large numbers", "a: 12345678901234567890\nb: 1.5\n", "a: 12345678901234567890\nb: 1.5\n"},
+		{"nothing", "# nothing\n---\n", ""},
+	} {
+		got, err := Normalize([]byte(tc.in))
+		if err != nil || string(got) != tc.want {
+			t.Errorf("%s: %q, %v", tc.reason, got, err)
+		}
+	}
+	if _, err := Normalize([]byte("a: 1\n---\na: [")); err == nil || !strings.Contains(err.Error(), "document 2") {
+		t.Errorf("what is no YAML: %v", err)
+	}
+}
+
+func TestParseTemplate(t *testing.T) {
+	objects, err := ParseTemplate([]byte("a: 1\n---\nkind: X\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	SetNamespace(objects, "n")
+	got, err := Format(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "a: 1\n---\nkind: X\nmetadata:\n  namespace: \"n\"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\n  namespace: \"n\"\n"
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if err := CheckTypes(objects); err == nil || !strings.Contains(err.Error(), "object 1: not a Kubernetes object") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestLastLineIsNotLost(t *testing.T) {
+	const begin = "apiVersion: v1\nkind: X\n---\n"
+	last := `{"apiVersion": "v1", "kind": "Y", "x": "`
+	last += strings.Repeat("x", 8192-len(last)-2) + `"}`
+	if objects, err := Parse([]byte(begin + last)); err != nil || len(objects) != 2 {
+		t.Errorf("%d objects, %v", len(objects), err)
+	}
+}
+
+// Files are written by others: whatever they have, the answer is an error, and the time bounded.
+func TestLimits(t *testing.T) {
+	aliases := "a: &a [x, x, x, x, x, x, x, x, x]\n"
+	for c := 'b'; c < 'k'; c++ {
+		aliases += fmt.Sprintf("%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", c, c, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1)
+	}
+	for name, text := range map[string]string{
+		"Large": strings.Repeat("a: b\n", packages.MaxManifests), "Aliases": aliases, "Circle": "a: &a [*a]\n",
+		"DeepFlow": strings.Repeat("[", 1<<20), "DeepMaps": strings.Repeat("{a: ", 1<<20), "DeepBlock": strings.Repeat("- ", 1<<20), "DeepKeys": strings.Repeat("? ", 1<<20),
+	} {
+		if _, err := Parse([]byte(text)); err == nil || len(err.Error()) > 1000 {
+			t.Errorf("%s: error is %v", name, err)
+		}
+		if err := Check([]byte(text)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
 	}
 }

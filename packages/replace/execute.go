@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages/remove"
 	"sigs.k8s.io/cluster-api/packages/replace/merge"
 	"sigs.k8s.io/cluster-api/packages/replace/stage"
+	"sigs.k8s.io/cluster-api/packages/retry"
 	"sigs.k8s.io/cluster-api/packages/storageversion"
 )
 
@@ -34,6 +35,11 @@ type run struct {
 
 // load starts a run with the objects that are known already, and reads the wanted ones that are not.
 func (u *Replacer) load(ctx context.Context, wanted, known []unstructured.Unstructured) (*run, error) {
+	if u.Writer == nil { // What only compares has none.
+		complete := *u
+		complete.Writer = &apply.Writer{Client: u.Client, Backoff: retry.Backoff()}
+		u = &complete
+	}
 	r := &run{Replacer: u, live: map[manifest.Key]*unstructured.Unstructured{}}
 	for i := range known {
 		r.set(&known[i])

@@ -116,13 +116,26 @@ func (c *Client) Metadata(ctx context.Context, version string) (*clusterctlv1.Me
 	if err != nil {
 		return nil, err
 	}
-	m := &clusterctlv1.Metadata{}
-	if err := yaml.Unmarshal(raw, m); err != nil {
+	m, err := ParseMetadata(raw)
+	if err != nil {
 		return nil, fmt.Errorf("invalid %s of %s %s: %w", MetadataFile, c.Provider.ManifestLabel(), version, err)
 	}
-	if want := clusterctlv1.GroupVersion.String(); m.APIVersion != want || m.Kind != clusterctlv1.MetadataKind {
-		return nil, fmt.Errorf("%s of %s %s has apiVersion %q and kind %q: it must have %s and Metadata",
-			MetadataFile, c.Provider.ManifestLabel(), version, m.APIVersion, m.Kind, want)
+	return m, nil
+}
+
+// ParseMetadata reads a metadata.yaml. Many providers have published it without kind or apiVersion: only others than those of
+// Metadata are an error.
+func ParseMetadata(raw []byte) (*clusterctlv1.Metadata, error) {
+	if err := packages.CheckYAML("not valid YAML", raw, packages.MaxMetadata); err != nil {
+		return nil, err
+	}
+	m := &clusterctlv1.Metadata{}
+	if err := yaml.Unmarshal(raw, m); err != nil {
+		return nil, err
+	}
+	version, kind := clusterctlv1.GroupVersion.String(), clusterctlv1.MetadataKind
+	if m.APIVersion != "" && m.APIVersion != version || m.Kind != "" && m.Kind != kind {
+		return nil, fmt.Errorf("it has apiVersion %q and kind %q: it must have %s and %s", m.APIVersion, m.Kind, version, kind)
 	}
 	return m, nil
 }
@@ -140,8 +153,12 @@ func (c *Client) Contract(ctx context.Context, version string) (string, error) {
 	if s := m.GetReleaseSeriesForVersion(v.Major, v.Minor); s != nil {
 		return s.Contract, nil
 	}
+	advice := c.Advice.orDefault().Series
+	if place := c.OverridePath(version, MetadataFile); place != "" && c.Advice.Series == "" {
+		advice = "put a corrected file at " + place
+	}
 	return "", fmt.Errorf("%s of %s %s has no release series %d.%d: the provider must add it to releaseSeries; until then, %s",
-		MetadataFile, c.Provider.ManifestLabel(), version, v.Major, v.Minor, c.Advice.orDefault().Series)
+		MetadataFile, c.Provider.ManifestLabel(), version, v.Major, v.Minor, advice)
 }
 
 func (c *Client) latest(ctx context.Context) (string, error) {
@@ -160,15 +177,15 @@ func (c *Client) latest(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return c.newestFor(m, candidate, versions)
+		return c.newestFor(ctx, m, candidate, versions)
 	}
 	return "", fmt.Errorf("none of the latest versions (%s) has a %s: %w",
 		strings.Join(versions[:min(len(versions), maxMetadataProbes)], ", "), MetadataFile, ErrNotFound)
 }
 
 // newestFor returns candidate if it implements this project's contract, otherwise the latest version of the latest series
-// that does.
-func (c *Client) newestFor(m *clusterctlv1.Metadata, candidate string, versions []string) (string, error) {
+// that does, and has metadata.
+func (c *Client) newestFor(ctx context.Context, m *clusterctlv1.Metadata, candidate string, versions []string) (string, error) {
 	if v, err := packages.ParseVersion(candidate); err == nil {
 		if own := m.GetReleaseSeriesForVersion(v.Major, v.Minor); own != nil && own.Contract == packages.Contract {
 			return candidate, nil
@@ -178,14 +195,55 @@ func (c *Client) newestFor(m *clusterctlv1.Metadata, candidate string, versions 
 	if series == nil {
 		return "", fmt.Errorf("%s of %s has no release series for contract %s", MetadataFile, candidate, packages.Contract)
 	}
+	probes := 0
 	for _, version := range versions {
 		v, err := packages.ParseVersion(version)
-		if err == nil && m.GetReleaseSeriesForVersion(v.Major, v.Minor) == series {
-			return version, nil
+		if err != nil || m.GetReleaseSeriesForVersion(v.Major, v.Minor) != series || probes == maxMetadataProbes {
+			continue
+		}
+		probes++
+		if _, err := c.Metadata(ctx, version); !errors.Is(err, ErrNotFound) {
+			return version, err
 		}
 	}
 	return "", fmt.Errorf("no version of release series %d.%d, the latest for contract %s, is published: %w",
 		series.Major, series.Minor, packages.Contract, ErrNotFound)
+}
+
+// LatestMetadata returns the metadata of the newest of the versions that has one, pre-releases included, and that version: it knows
+// all series. versions are those of Versions.
+func (c *Client) LatestMetadata(ctx context.Context, versions []string) (*clusterctlv1.Metadata, string, error) {
+	newest := slices.Clone(versions)
+	slices.SortStableFunc(newest, func(a, b string) int {
+		x, errX := packages.ParseVersion(a)
+		y, errY := packages.ParseVersion(b)
+		if errX != nil || errY != nil {
+			return 0
+		}
+		return y.Compare(x)
+	})
+	// There may be more pre-releases without a release than are probed.
+	var tried []string
+	for _, version := range append(newest[:min(len(newest), maxMetadataProbes)], versions[:min(len(versions), maxMetadataProbes)]...) {
+		if slices.Contains(tried, version) {
+			continue
+		}
+		tried = append(tried, version)
+		m, err := c.Metadata(ctx, version)
+		if !errors.Is(err, ErrNotFound) {
+			return m, version, err
+		}
+	}
+	return nil, "", fmt.Errorf("none of the latest versions of %s (%s) in %s has a %s: %w",
+		c.Provider.ManifestLabel(), strings.Join(tried, ", "), c.loc.folder, MetadataFile, ErrNotFound)
+}
+
+// OverridePath returns where users can put a file that replaces a published one; "" if there is no folder for them.
+func (c *Client) OverridePath(version, name string) string {
+	if c.overrides == "" {
+		return ""
+	}
+	return filepath.Join(c.overrides, c.Provider.ManifestLabel(), version, name)
 }
 
 // sortVersions drops invalid semantic versions and sorts the rest: latest first, pre-releases last.

@@ -124,7 +124,13 @@ func TestDefaultVersion(t *testing.T) {
 		"OlderContract": {
 			reason:   "If the latest version has another contract, the latest of the right series is used.",
 			versions: list("v2.0.0", "v1.1.0", "v1.1.3", "v1.0.0"),
-			metadata: map[string]string{"v2.0.0": metadataV1 + "- {major: 2, minor: 0, contract: v1beta2}\n"},
+			metadata: map[string]string{"v2.0.0": metadataV1 + "- {major: 2, minor: 0, contract: v1beta2}\n", "v1.1.3": metadataV1},
+			url:      awsLatest, want: "v1.1.3",
+		},
+		"OlderContractWithoutFiles": {
+			reason:   "A tag of the right series whose release is not published yet is not used.",
+			versions: list("v2.0.0", "v1.1.4", "v1.1.3"),
+			metadata: map[string]string{"v2.0.0": metadataV1 + "- {major: 2, minor: 0, contract: v1beta2}\n", "v1.1.3": metadataV1},
 			url:      awsLatest, want: "v1.1.3",
 		},
 		"OnlyPreRelease": {
@@ -143,8 +149,8 @@ func TestDefaultVersion(t *testing.T) {
 		},
 		"BadMetadata": {
 			reason:   "Metadata of another kind is rejected, and the error has file and version.",
-			versions: list("v1.1.0"), metadata: map[string]string{"v1.1.0": "kind: Metadata"},
-			url: awsLatest, err: `metadata.yaml of infrastructure-aws v1.1.0 has apiVersion ""`,
+			versions: list("v1.1.0"), metadata: map[string]string{"v1.1.0": "kind: Other"},
+			url: awsLatest, err: `invalid metadata.yaml of infrastructure-aws v1.1.0: it has apiVersion "" and kind "Other"`,
 		},
 		"Pinned": {
 			reason: "A version in the URL is used without a request.",

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sigs.k8s.io/cluster-api/packages"
 )
 
 func lookup(values map[string]string) Lookup {
@@ -35,7 +37,7 @@ func TestExecute(t *testing.T) {
 		"JSONDefault":       {reason: "Quotes and brackets in defaults survive.", in: `x: ${N:=["10.0.0.0/12"]}`, want: `x: ["10.0.0.0/12"]`},
 		"Nested":            {reason: "A default may be an expression.", in: "${N:=${M:=x}}", want: "x"},
 		"NestedNotNeeded":   {reason: "A variable in an unused default needs no value.", in: "${V:=${M}}", want: "hello.world"},
-		"NestedNeeded":      {reason: "A variable in a used default needs one.", in: "${N:=${M}}", missing: []string{"M"}},
+		"NestedNeeded":      {reason: "So does one in a used default: it is empty.", in: "[${N:=${M}}] [${N:-a${M}b}]", want: "[] [ab]"},
 		"FirstDecides":      {reason: "A default at the first occurrence makes later ones optional.", in: "${N:=d} [${N}]", want: "d []"},
 		"FirstDecidesOther": {reason: "No default at the first occurrence makes the variable required.", in: "${N} ${N:=d}", missing: []string{"N"}},
 		"Case":              {reason: "Case is changed for the first letter or all.", in: "${V^} ${V^^} ${V,} ${V,,}", want: "Hello.world HELLO.WORLD hello.world hello.world"},
@@ -77,7 +79,7 @@ func TestVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Variable{
-		{Name: "A", Default: str("1")}, {Name: "B"}, {Name: "C", Default: str("${D}-x")}, {Name: "D"}, {Name: "E"},
+		{Name: "A", Default: str("1")}, {Name: "B"}, {Name: "C", Default: str("${D}-x")}, {Name: "D", Default: str("")}, {Name: "E"},
 	}
 	if diff := cmp.Diff(want, tmpl.Variables()); diff != "" {
 		t.Errorf("Variables(): -want +got:\n%s", diff)
@@ -132,5 +134,81 @@ func TestPartsThatAreNotThere(t *testing.T) {
 	}
 	if _, err := tmpl.Execute(lookup(map[string]string{"V": "hello.world"})); err == nil || !strings.Contains(err.Error(), "${NAME:position:length}") {
 		t.Errorf("a negative length: %v", err)
+	}
+}
+
+// The forms that require a variable are those without an argument, as in Cluster API v1.7.
+func TestWhichFormsRequireAVariable(t *testing.T) {
+	for _, tc := range []struct {
+		text     string
+		required bool
+	}{
+		{"${A}", true}, {"${ A }", true}, {"${A^^}", true}, {"${A,,}", true}, {"${A^}", true}, {"${A,}", true}, {"${#A}", true},
+		{"${A/x/y}", false}, {"${A//x/y}", false}, {"${A/#x/y}", false}, {"${A/%x/y}", false}, {"${A/x/}", false}, {"${A/#arn/role: \"arn}", false},
+		{"${A#x}", false}, {"${A##x}", false}, {"${A%x}", false}, {"${A%%x}", false}, {"${A%.*}", false},
+		{"${A:0:1}", false}, {"${A:1}", false}, {"${A:0:${#B}}", false},
+		{"${A:-${B}}", false}, {"${A:=${B}}", false}, {"${A=${B^^}}", false}, {"${A:-${B:-${C}}}", false}, {"${A:=}", false}, {"${A=}", false},
+		{"${A/x/y} ${A}", false}, {"${A} ${A/x/y}", true}, {"${B:-${A}} ${A}", true}, {"${A:-${A}}", false},
+	} {
+		parsed, err := Parse([]byte("[" + tc.text + "]"))
+		if err != nil {
+			t.Errorf("%s: %v", tc.text, err)
+			continue
+		}
+		out, err := parsed.Execute(lookup(nil))
+		var missing *MissingError
+		if errors.As(err, &missing) != tc.required || !tc.required && strings.Trim(string(out), "[] ") != "" {
+			t.Errorf("%s without values is %q, %v; required: %t", tc.text, out, err, tc.required)
+		}
+		for _, v := range parsed.Variables() {
+			if (v.Default == nil) != (tc.required && v.Name == "A") {
+				t.Errorf("%s: variable %s has default %v", tc.text, v.Name, v.Default)
+			}
+		}
+	}
+}
+
+// Templates are written by others: whatever they have, the work is bounded, and the answer is an error.
+func TestLimits(t *testing.T) {
+	nested := func(levels int) string {
+		return "a: " + strings.Repeat("${a:-", levels) + "x" + strings.Repeat("}", levels)
+	}
+	for name, text := range map[string]string{
+		"Nested":               nested(packages.MaxNesting + 1),
+		"DeeplyNested":         nested(20_000),
+		"NestedInSeveralLines": strings.Repeat("${a:-\n", 20_000) + strings.Repeat("}\n", 20_000),
+		"NestedPatterns":       strings.Repeat("${a/}/", 9_000) + strings.Repeat("}", 9_000),
+		"NestedWithoutEnd":     strings.Repeat("${a:-", 2_000_000),
+		"ManyInOneLine":        strings.Repeat("${a:-}", 2_000_000),
+		"EscapedInOneLine":     strings.Repeat("$$", 2_000_000),
+		"EscapedBackslashes":   "${a/" + strings.Repeat(`\\`, 2_000_000) + "/x}",
+		"Large":                strings.Repeat("x", packages.MaxManifests+1),
+		"MalformedThenLong":    "${a-b}\n" + strings.Repeat("}\n", 1_000_000),
+		"ReplaceAll":           "${V//a/" + strings.Repeat("x", 1<<20) + "}",
+		"ReplaceNothing":       "${V///" + strings.Repeat("x", 1<<20) + "}",
+		"ManyReplaced":         strings.Repeat("${V//a/"+strings.Repeat("x", 1<<10)+"}\n", 1<<12),
+		"Patterns":             strings.Repeat("${V##"+strings.Repeat("*a", 1<<10)+"b}\n", 1<<10),
+	} {
+		t.Run(name, func(t *testing.T) {
+			tmpl, err := Parse([]byte(text))
+			if err == nil {
+				_, err = tmpl.Execute(lookup(map[string]string{"V": strings.Repeat("a", 4096)}))
+			}
+			if err == nil || len(err.Error()) > 1000 {
+				t.Errorf("error is %v", err)
+			}
+		})
+	}
+	for name, text := range map[string]string{
+		"Nested": nested(packages.MaxNesting), "ManyLines": strings.Repeat("a: ${a:-x} $$x\n", 50_000),
+		"SeveralLines": "a: ${a:-\n{b: {}\n}\n}\n${b:=x\n}", "Trimmed": "${V%a*}", "Pattern": "${V/a/}",
+	} {
+		tmpl, err := Parse([]byte(text))
+		if err == nil {
+			_, err = tmpl.Execute(lookup(map[string]string{"V": strings.Repeat("a", 4096)}))
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

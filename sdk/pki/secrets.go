@@ -2,6 +2,7 @@ package pki
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +38,22 @@ const (
 	// PrivateKeyKey is the data key of a private key.
 	PrivateKeyKey = "tls.key"
 )
+
+// Purposes returns all purposes.
+func Purposes() []Purpose {
+	return []Purpose{Kubeconfig, ClusterCA, EtcdCA, FrontProxyCA, ServiceAccount, APIServerEtcdClient}
+}
+
+// SplitSecretName returns the cluster and the purpose in the name of a Secret; ok is false for names that have none. Names of clusters
+// and purposes may both have dashes.
+func SplitSecretName(name string) (cluster string, p Purpose, ok bool) {
+	for _, p := range Purposes() {
+		if cluster, ok := strings.CutSuffix(name, "-"+string(p)); ok && cluster != "" {
+			return cluster, p, true
+		}
+	}
+	return "", "", false
+}
 
 // SecretName returns the name of a cluster's Secret.
 func SecretName(cluster string, p Purpose) string { return cluster + "-" + string(p) }

@@ -138,3 +138,18 @@ func TestGenerate(t *testing.T) {
 		})
 	}
 }
+
+func TestSplitSecretName(t *testing.T) {
+	for _, cluster := range []string{"a", "a-b", "ca", "a-ca", "a-etcd", "apiserver-etcd-client"} {
+		for _, p := range pki.Purposes() {
+			if got, purpose, ok := pki.SplitSecretName(pki.SecretName(cluster, p)); got != cluster || purpose != p || !ok {
+				t.Errorf("%s is %q, %q, %t", pki.SecretName(cluster, p), got, purpose, ok)
+			}
+		}
+	}
+	for _, name := range []string{"", "ca", "-ca", "a", "a-", "a-client", "a-etcd-client", "aca"} {
+		if cluster, p, ok := pki.SplitSecretName(name); ok {
+			t.Errorf("%q is %q, %q", name, cluster, p)
+		}
+	}
+}

@@ -31,7 +31,7 @@ func NewYAML(f *factory.Factory, runF func(context.Context, *YAMLOptions) error)
 	cmd := &cobra.Command{
 		Use:   "yaml",
 		Short: "Process yaml using clusterctl's yaml processor",
-		Long: `Process a YAML template of Kubernetes objects: replace its variables with values from the environment
+		Long: `Process a YAML template, of Kubernetes objects or anything else: replace its variables with values from the environment
 and the clusterctl configuration file, or with their defaults.`,
 		Example: `  # Process a template from a URL
   clusterctl generate yaml --from https://github.com/foo-org/foo-repository/blob/main/cluster-template.yaml
@@ -81,12 +81,8 @@ func runYAML(ctx context.Context, opts *YAMLOptions) error {
 	if raw, err = t.Execute(c.Variable); err != nil {
 		return fmt.Errorf("cannot process the template: %w", err)
 	}
-	objects, err := manifest.Parse(raw)
-	if err != nil {
+	if raw, err = manifest.Normalize(raw); err != nil {
 		return fmt.Errorf("cannot process the template: %w", err)
-	}
-	if raw, err = manifest.Format(objects); err != nil {
-		return err
 	}
 	return opts.IO.Deliver("", raw)
 }

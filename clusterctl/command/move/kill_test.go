@@ -341,4 +341,28 @@ func TestDryRun(t *testing.T) {
 			t.Errorf("a dry run makes the request %s", request)
 		}
 	}
+	dry := func(namespace string, change func(*Options)) (string, error) {
+		return runCut(t, &testenv.Wire{Limit: -1}, namespace, w.envs[0], w.envs[1], func(o *Options) {
+			o.DryRun, o.IO.Verbosity = true, 1
+			change(o)
+		})
+	}
+	text, err = dry(w.name, func(*Options) {})
+	if err != nil || !strings.Contains(text, "Machine dry/a1-m: belongs to MachineDeployment dry/a1-md\n") {
+		t.Errorf("with a target, and details: %v\n%s", err, text)
+	}
+	if _, err := dry("no-such-namespace", func(*Options) {}); err == nil || !strings.Contains(err.Error(), "the source cluster has no namespace no-such-namespace") {
+		t.Errorf("a namespace that does not exist: %v", err)
+	}
+	cluster := (&fixture{t: t, namespace: w.name, side: w.sides[0]}).object("Cluster", "a1")
+	testenv.Must(t, w.sides[0].Status().Patch(t.Context(), cluster, client.RawPatch(types.MergePatchType, []byte(`{"status":{"infrastructureReady":false}}`))))
+	for reason, change := range map[string]func(*Options){
+		"a target": func(*Options) {}, "no target": func(o *Options) { o.To = management.Kubeconfig{} },
+		"a directory": func(o *Options) { o.To, o.ToDirectory = management.Kubeconfig{}, t.TempDir() },
+	} {
+		text, err := dry(w.name, change)
+		if err == nil || !strings.Contains(err.Error(), "Cluster dry/a1 is not provisioned") || !strings.Contains(text, "Cluster dry/a1\n") {
+			t.Errorf("with %s it checks what a move checks: %v\n%s", reason, err, text)
+		}
+	}
 }

@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
@@ -87,7 +90,7 @@ GitOps tools must not create or change the objects meanwhile: suspend them.`,
 	clusterflags.AddTarget(cmd, &opts.To)
 	clusterflags.AddNamespace(cmd, f, &opts.From, &opts.Namespace)
 	flags.Lookup("namespace").Usage = "The `namespace` whose objects are moved. Defaults to the kubeconfig's current namespace"
-	flags.BoolVar(&opts.DryRun, "dry-run", false, "Print the objects that would be moved, without writing anything")
+	flags.BoolVar(&opts.DryRun, "dry-run", false, "Check and print what would be moved, without writing anything; with -v 1 also why")
 	flags.StringVar(&opts.ToDirectory, "to-directory", "", "Write the objects to this existing `directory`. They stay in the source")
 	flags.StringVar(&opts.FromDirectory, "from-directory", "", "Create the objects of a `directory` written with --to-directory")
 	flags.BoolVar(&opts.Cancel, "cancel", false, "Give up an interrupted move that has not started to remove objects")
@@ -120,48 +123,59 @@ func run(ctx context.Context, opts *Options) error {
 	if m.Namespace = opts.Namespace; m.Namespace == "" {
 		m.Namespace = source.Namespace
 	}
-	if opts.DryRun {
-		return dryRun(ctx, opts, m)
-	}
 	m.Lock = &lock.Lock{
 		Task: move.Task(), Config: source.Config, Namespace: m.Namespace, Self: opts.Self, Ended: opts.Ended,
 		Retry: m.Source.Policy(), Clock: opts.Clock, Say: show.Say, Explain: management.Text,
 	}
-	action := m.ToCluster
-	if opts.ToDirectory != "" {
-		if err := move.CheckDirectory(opts.ToDirectory); err != nil {
+	if err := opts.destination(ctx, m, show); err != nil {
+		return err
+	}
+	switch {
+	case opts.DryRun:
+		return dryRun(ctx, opts, m)
+	case opts.Cancel:
+		return conclude(opts, m.Namespace, m.Cancel(ctx), "The move of namespace %s is canceled", m.Namespace)
+	case opts.ToDirectory != "":
+		objects, err := m.ToDirectory(ctx)
+		return conclude(opts, m.Namespace, err, "Wrote %d objects of namespace %s to %s in %s; they stay in the source, and are resumed",
+			objects, m.Namespace, m.Directory, show.elapsed())
+	default:
+		err := m.ToCluster(ctx)
+		return conclude(opts, m.Namespace, err, "Moved namespace %s in %s", m.Namespace, show.elapsed())
+	}
+}
+
+// destination sets the directory or the target of a move; a dry run may have none.
+func (o *Options) destination(ctx context.Context, m *move.Mover, show *show) error {
+	switch {
+	case o.ToDirectory != "":
+		if err := move.CheckDirectory(o.ToDirectory); err != nil {
 			return err
 		}
-		if m.Directory, err = filepath.Abs(opts.ToDirectory); err != nil {
-			return fmt.Errorf("cannot use directory %s: %w", opts.ToDirectory, err)
+		var err error
+		if m.Directory, err = filepath.Abs(o.ToDirectory); err != nil {
+			return fmt.Errorf("cannot use directory %s: %w", o.ToDirectory, err)
 		}
-		action = m.ToDirectory
-	} else {
-		target, err := connect(ctx, opts, opts.To, "target")
+	case o.To.Path != "" || o.To.Context != "":
+		target, err := connect(ctx, o, o.To, "target")
 		if err != nil {
 			return err
 		}
-		m.Target = opts.side(target, "target", show)
+		m.Target = o.side(target, "target", show)
 	}
-	if opts.Cancel {
-		action = m.Cancel
-	}
-	return conclude(opts, show, m.Namespace, action(ctx))
+	return nil
 }
 
-// conclude reports the result.
-func conclude(opts *Options, show *show, namespace string, err error) error {
+// conclude reports the result: what was done, unless there was nothing to do.
+func conclude(opts *Options, namespace string, err error, done string, args ...any) error {
 	switch {
 	case errors.Is(err, move.ErrNothing):
 		opts.IO.Infof("There is nothing to move in namespace %s", namespace)
 		return nil
 	case err != nil:
 		return err
-	case opts.Cancel:
-		opts.IO.Infof("The move of namespace %s is canceled", namespace)
-	default:
-		opts.IO.Infof("Moved namespace %s in %s", namespace, show.elapsed())
 	}
+	opts.IO.Infof(done, args...)
 	return nil
 }
 
@@ -191,39 +205,68 @@ func fromDirectory(ctx context.Context, opts *Options, m *move.Mover, show *show
 	}
 	m.Directory = opts.FromDirectory
 	if opts.DryRun {
-		objects, err := move.ReadDirectory(opts.FromDirectory)
-		for _, o := range objects {
-			fmt.Fprintf(opts.IO.Out, "create %s %s\n", o.GetKind(), qualified(o.GetNamespace(), o.GetName()))
-		}
-		return err
+		return dryRunFromDirectory(ctx, opts)
 	}
 	target, err := connect(ctx, opts, opts.To, "target")
 	if err != nil {
 		return err
 	}
 	m.Target = opts.side(target, "target", show)
-	err = m.FromDirectory(ctx)
-	if errors.Is(err, move.ErrNothing) {
+	restored, err := m.FromDirectory(ctx)
+	switch {
+	case errors.Is(err, move.ErrNothing):
 		opts.IO.Infof("There are no objects in %s", opts.FromDirectory)
 		return nil
+	case err != nil:
+		return err
 	}
-	return err
+	opts.IO.Infof("Created %d of the %d objects of %s in %s; %d existed, and were not changed",
+		restored.Objects-restored.Existing, restored.Objects, opts.FromDirectory, show.elapsed(), restored.Existing)
+	return nil
 }
 
-// dryRun prints the objects that would be moved, in the order in which they would be created.
+// dryRunFromDirectory prints the objects of a directory, and which of them exist, if the target can be reached.
+func dryRunFromDirectory(ctx context.Context, opts *Options) error {
+	objects, err := move.ReadDirectory(opts.FromDirectory)
+	if err != nil {
+		return err
+	}
+	target, err := connect(ctx, opts, opts.To, "target")
+	if err != nil {
+		opts.IO.Warnf("it is not known which objects exist already: %v", err)
+	}
+	for _, o := range objects {
+		action := "create"
+		if target != nil {
+			found := &unstructured.Unstructured{}
+			found.SetGroupVersionKind(o.GroupVersionKind())
+			err := target.Client.Get(ctx, client.ObjectKeyFromObject(o), found)
+			switch {
+			case err == nil:
+				action = "keep"
+			case !apierrors.IsNotFound(err):
+				return fmt.Errorf("cannot check whether %s %s exists: %w", o.GetKind(), qualified(o.GetNamespace(), o.GetName()), err)
+			}
+		}
+		fmt.Fprintf(opts.IO.Out, "%s %s %s\n", action, o.GetKind(), qualified(o.GetNamespace(), o.GetName()))
+	}
+	return nil
+}
+
+// dryRun prints the objects that would be moved, in the order in which they would be created, and checks what a move checks.
 func dryRun(ctx context.Context, opts *Options, m *move.Mover) error {
 	g, err := m.DryRun(ctx)
 	if errors.Is(err, move.ErrNothing) {
 		opts.IO.Infof("There is nothing to move in namespace %s", m.Namespace)
 		return nil
 	}
-	if err != nil {
+	if g == nil {
 		return err
 	}
 	for _, n := range g.Nodes {
 		fmt.Fprintf(opts.IO.Out, "%s %s %s\n", verb(opts, n), n.Kind.Kind, qualified(n.GetNamespace(), n.GetName()))
 	}
-	return nil
+	return err
 }
 
 func verb(opts *Options, n *graph.Node) string {

@@ -63,6 +63,12 @@ func (s *show) Done() {
 // Say prints a line.
 func (s *show) Say(format string, args ...any) { s.io.Infof(format, args...) }
 
+// Warn prints a warning.
+func (s *show) Warn(format string, args ...any) { s.io.Warnf(format, args...) }
+
+// Log prints a line if details are wanted.
+func (s *show) Log(format string, args ...any) { s.io.Logf(1, format, args...) }
+
 // Retrying prints a line about a request that failed and is repeated, unless there was one a moment ago.
 func (s *show) Retrying(err error) {
 	s.mu.Lock()

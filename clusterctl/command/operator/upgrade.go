@@ -120,16 +120,19 @@ func runUpgradeApply(ctx context.Context, opts *UpgradeApplyOptions) error {
 		return err
 	}
 	opts.IO.Infof("Checking the versions of the providers")
-	changes, err := operator.PlanUpgrade(ctx, m, all, opts.Request)
+	changes, choice, err := operator.PlanUpgrade(ctx, m, all, opts.Request)
 	if err != nil {
 		return err
+	}
+	for _, warning := range choice.Warnings {
+		opts.IO.Warnf("%s", warning)
 	}
 	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: retry.Backoff(), Timeout: time.Duration(opts.WaitTimeout) * time.Second}
 	replaced := false
 	if opts.Request.Contract != "" {
 		next, err := operator.Next(ctx, all, have, "")
 		if err != nil {
-			return err
+			choice.Left = append(choice.Left, fmt.Errorf("the operator stays at %s: %w", have.Version, err))
 		}
 		if next != nil {
 			replaced = true
@@ -138,9 +141,9 @@ func runUpgradeApply(ctx context.Context, opts *UpgradeApplyOptions) error {
 			}
 		}
 	}
-	if len(changes) == 0 && !replaced {
+	if len(changes) == 0 && !replaced && len(choice.Left) == 0 {
 		opts.IO.Infof("All providers are up to date")
 		return nil
 	}
-	return a.Upgrade(ctx, changes)
+	return errors.Join(append([]error{a.Upgrade(ctx, changes)}, choice.Left...)...)
 }

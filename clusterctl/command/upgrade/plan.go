@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -89,6 +91,11 @@ func runPlan(ctx context.Context, opts *PlanOptions) error {
 	if err := printOperator(ctx, opts, m, all); err != nil {
 		return err
 	}
+	for _, p := range plans[:min(1, len(plans))] {
+		for _, warning := range p.Skipped() {
+			opts.IO.Warnf("%s", warning)
+		}
+	}
 	for _, p := range plans {
 		if err := printPlan(opts.IO.Out, p, len(declared) > 0); err != nil {
 			return err
@@ -106,7 +113,7 @@ func printOperator(ctx context.Context, opts *PlanOptions, m *management.Cluster
 	next, err := operator.Next(ctx, all, have, "")
 	switch {
 	case err != nil:
-		return err
+		fmt.Fprintf(opts.IO.Out, "It is not known whether the operator %s can be upgraded: %v\n", have.Version, err)
 	case next == nil:
 		fmt.Fprintf(opts.IO.Out, "The operator %s is already up to date\n", have.Version)
 	default:
@@ -138,7 +145,10 @@ func printPlan(out io.Writer, p choose.ContractPlan, declared bool) error {
 	fmt.Fprintln(w, "NAME\tNAMESPACE\tTYPE\tCURRENT VERSION\tNEXT VERSION")
 	for _, item := range p.Items {
 		next := item.Next
-		if next == "" {
+		switch {
+		case item.Problem != nil:
+			next = "Unknown: " + strings.Join(strings.Fields(item.Problem.Error()), " ")
+		case next == "":
 			next = "Already up to date"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", item.Installed.Name, item.Installed.Namespace, item.Installed.Type, item.Installed.Version, next)
@@ -146,7 +156,9 @@ func printPlan(out io.Writer, p choose.ContractPlan, declared bool) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	switch {
+	switch newer := slices.ContainsFunc(p.Items, func(i choose.ContractItem) bool { return i.Next != "" }); {
+	case !newer && len(p.Problems()) > 0:
+		fmt.Fprintf(out, "\nNo newer versions are known, but not all providers could be checked.\n")
 	case p.UpToDate():
 		fmt.Fprintf(out, "\nYou are already up to date!\n")
 	case p.Contract != packages.Contract:

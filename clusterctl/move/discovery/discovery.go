@@ -130,11 +130,21 @@ func (r *Reader) Objects(ctx context.Context) ([]graph.Object, error) {
 
 // Graph lists all objects, and returns those that are moved.
 func (r *Reader) Graph(ctx context.Context) (*graph.Graph, error) {
+	g, _, err := r.Survey(ctx)
+	return g, err
+}
+
+// Survey is Graph, and also returns the Secrets and ConfigMaps of the namespace that are not moved.
+func (r *Reader) Survey(ctx context.Context) (*graph.Graph, []graph.Left, error) {
 	objects, err := r.Objects(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return graph.Build(objects)
+	g, err := graph.Build(objects)
+	if err != nil {
+		return nil, nil, err
+	}
+	return g, graph.LeftBehind(objects, g, r.Namespace), nil
 }
 
 func (r *Reader) list(ctx context.Context, k graph.Kind, namespace string) ([]graph.Object, error) {

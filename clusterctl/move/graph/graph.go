@@ -16,6 +16,7 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/pki"
 )
 
 const (
@@ -31,9 +32,6 @@ var (
 	binding = schema.GroupKind{Group: addonsGroup, Kind: "ClusterResourceSetBinding"}
 	secret  = schema.GroupKind{Kind: "Secret"}
 )
-
-// purposes are the last parts of the names of a Cluster's Secrets that may be user-provided, and have no owner then.
-var purposes = []string{"ca", "etcd", "proxy", "sa", "kubeconfig"}
 
 // Kind is a kind whose objects may be moved.
 type Kind struct {
@@ -77,6 +75,8 @@ type Node struct {
 	Global bool
 	// Level is 0 for objects without owners among the moved objects, otherwise one more than the highest of an owner.
 	Level int
+	// Why is the reason why it is moved, for messages.
+	Why string
 }
 
 // Graph is the objects to move, sorted by level, kind and key.
@@ -168,7 +168,7 @@ func build(objects []Object, root, forced func(Object) bool) (*Graph, error) {
 		if err := v.rank(nil); err != nil {
 			return nil, err
 		}
-		g.Nodes = append(g.Nodes, &Node{Object: v.Object, Global: !v.Kind.Namespaced || v.global && !v.namespaced, Level: v.level})
+		g.Nodes = append(g.Nodes, &Node{Object: v.Object, Global: !v.Kind.Namespaced || v.global && !v.namespaced, Level: v.level, Why: v.why()})
 	}
 	slices.SortFunc(g.Nodes, func(a, b *Node) int {
 		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind),
@@ -192,6 +192,23 @@ func hasLabel(o Object, label string) bool {
 
 func (v *vertex) moved() bool {
 	return v.namespaced || v.global || v.forced
+}
+
+// why returns the reason why the object is moved.
+func (v *vertex) why() string {
+	for _, o := range v.owners {
+		if o.namespaced || o.global {
+			return "belongs to " + o.Key().String()
+		}
+	}
+	switch v.Kind.GroupKind() {
+	case cluster, class, set:
+		return "all objects of its kind are moved"
+	}
+	if v.forced {
+		return "it, or its kind, has the label " + clusterctlv1.ClusterctlMoveLabel
+	}
+	return "it, or its kind, has the label " + clusterctlv1.ClusterctlMoveHierarchyLabel
 }
 
 // reach marks everything below a root.
@@ -235,7 +252,7 @@ func (v *vertex) rank(path []string) error {
 
 // link connects objects with their owners: by owner references, and
 //
-//   - Secrets without owners with the Cluster whose name is before the last dash, if what follows is a purpose;
+//   - Secrets without owners with the Cluster in their name, if the rest of it is a purpose of package pki;
 //   - Clusters with their ClusterClass;
 //   - ClusterResourceSetBindings with their Cluster.
 func link(vertices []*vertex) {
@@ -268,9 +285,9 @@ func softOwner(o Object) Key {
 	}
 	switch o.Kind.GroupKind() {
 	case secret:
-		dash := strings.LastIndex(o.GetName(), "-")
-		if dash > 0 && len(o.GetOwnerReferences()) == 0 && slices.Contains(purposes, o.GetName()[dash+1:]) {
-			return key(cluster, o.GetName()[:dash])
+		// What users provide has no owner.
+		if name, _, ok := pki.SplitSecretName(o.GetName()); ok && len(o.GetOwnerReferences()) == 0 {
+			return key(cluster, name)
 		}
 	case cluster:
 		if name, _, _ := unstructured.NestedString(o.Unstructured.Object, "spec", "topology", "class"); name != "" {

@@ -71,9 +71,9 @@ func TestBuild(t *testing.T) {
 		{"Secrets with the names of certificates belong to the Cluster", []Object{
 			c, object("", "Secret", "c-ca"), object("", "Secret", "c-etcd"), object("", "Secret", "c-proxy"), object("", "Secret", "c-sa"), object("", "Secret", "c-kubeconfig"),
 		}, []string{"0 Cluster/c", "1 Secret/c-ca", "1 Secret/c-etcd", "1 Secret/c-kubeconfig", "1 Secret/c-proxy", "1 Secret/c-sa"}},
-		{"the name of the Cluster ends at the last dash", []Object{
-			object(coreGroup, "Cluster", "a-b"), object("", "Secret", "a-b-ca"), object("", "Secret", "a-b-apiserver-etcd-client"), object("", "Secret", "a-ca"), object("", "Secret", "ca"),
-		}, []string{"0 Cluster/a-b", "1 Secret/a-b-ca"}},
+		{"so does the client certificate for external etcd; what is no purpose does not", []Object{
+			object(coreGroup, "Cluster", "a-b"), object("", "Secret", "a-b-ca"), object("", "Secret", "a-b-apiserver-etcd-client"), object("", "Secret", "a-b-etcd-client"), object("", "Secret", "a-ca"), object("", "Secret", "ca"),
+		}, []string{"0 Cluster/a-b", "1 Secret/a-b-apiserver-etcd-client", "1 Secret/a-b-ca"}},
 		{"a Secret with an owner belongs to that one alone", []Object{c, object("", "Secret", "c-ca", "Other/o")}, []string{"0 Cluster/c"}},
 		{"a Secret in another namespace does not belong to a Cluster", []Object{c, with(object("", "Secret", "c-ca"), "other", "metadata", "namespace")}, []string{"0 Cluster/c"}},
 		{"a Cluster comes after its class, the templates of the class do, too", []Object{
@@ -138,6 +138,42 @@ func TestBelow(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"0 Cluster/c", "1 Machine/m"}, transcript(g)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// What is not moved, but has the label of a Cluster or is named by what is moved, is said to stay behind.
+func TestLeftBehind(t *testing.T) {
+	const infra = "infrastructure.cluster.x-k8s.io"
+	inLabel := func(o Object, cluster string) Object {
+		o.SetLabels(map[string]string{"cluster.x-k8s.io/cluster-name": cluster})
+		return o
+	}
+	identity := object(infra, "InfraCluster", "c", "Cluster/c")
+	identity.Unstructured.Object["spec"] = map[string]any{
+		"identityRef": map[string]any{"kind": "Secret", "name": "identity"}, "credentialsRef": map[string]any{"name": "credentials"}, "secretName": "named",
+		"files":     []any{map[string]any{"contentFrom": map[string]any{"secret": map[string]any{"name": "file", "key": "k"}}}, map[string]any{"contentFrom": map[string]any{"configMapRef": map[string]any{"name": "file"}}}},
+		"elsewhere": map[string]any{"kind": "Secret", "name": "elsewhere", "namespace": "other"}, "ownRef": map[string]any{"kind": "Secret", "name": "c-ca"}, "name": "unrelated",
+	}
+	objects := []Object{
+		object(coreGroup, "Cluster", "c"), identity, object("", "Secret", "c-ca"), inLabel(object("", "Secret", "c-cloud"), "c"), inLabel(object("", "ConfigMap", "d-cloud"), "d"),
+		object("", "Secret", "identity"), object("", "Secret", "credentials"), object("", "Secret", "named"), object("", "Secret", "file"), object("", "ConfigMap", "file"),
+		object("", "Secret", "elsewhere"), object("", "Secret", "unrelated"), object("", "ConfigMap", "kube-root-ca.crt"),
+	}
+	g, err := Build(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, l := range LeftBehind(objects, g, "ns") {
+		got = append(got, l.Kind+"/"+l.Name+" "+l.Why)
+	}
+	const names = "the spec of InfraCluster ns/c names it"
+	want := []string{
+		"ConfigMap/file " + names, "Secret/c-cloud it has the label cluster.x-k8s.io/cluster-name of Cluster ns/c", "Secret/credentials " + names, "Secret/file " + names,
+		"Secret/identity " + names, "Secret/named " + names, "ConfigMap/d-cloud ", "Secret/elsewhere ", "Secret/unrelated ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

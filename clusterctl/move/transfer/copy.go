@@ -38,6 +38,14 @@ type Copier struct {
 	uids     map[types.UID]types.UID         // in the target, by UID in the source
 	copied   map[types.UID][sha256.Size]byte // contents, by UID in the source
 	spaces   map[string]bool
+	created  int
+}
+
+// Created returns how many objects did not exist in the target.
+func (c *Copier) Created() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.created
 }
 
 // Know tells the Copier what the target has; other objects are created.
@@ -181,6 +189,9 @@ func (c *Copier) attempt(
 		if err := c.Target.Create(ctx, current); err != nil {
 			return nil, err
 		}
+		c.mu.Lock()
+		c.created++
+		c.mu.Unlock()
 	case n.Global:
 		return current, nil
 	case current.GetDeletionTimestamp() != nil:

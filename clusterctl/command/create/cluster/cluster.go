@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/live"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
+	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
@@ -156,7 +157,13 @@ func prepare(ctx context.Context, opts *Options) (*management.Cluster, []unstruc
 		IO: opts.IO, Catalog: all, Connect: g.Connect, Kubeconfig: g.Kubeconfig,
 	}
 	objects, err := generator.Objects(ctx, g.Request)
-	return m, objects, err
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := manifest.CheckTypes(objects); err != nil {
+		return nil, nil, fmt.Errorf("cannot apply the cluster template: %w", err)
+	}
+	return m, objects, nil
 }
 
 // clusterAmong returns the Cluster of that name.
