@@ -35,6 +35,11 @@ const (
 	ociRefreshToken = "OCI_REFRESH_TOKEN"
 )
 
+// IsOCICredential reports whether a variable has credentials for OCI registries.
+func IsOCICredential(name string) bool {
+	return slices.Contains([]string{ociUsername, ociPassword, ociAccessToken, ociRefreshToken}, name)
+}
+
 // oci is a repository of OCI artifacts, one per version, whose layers are files with titles.
 type oci struct {
 	provider packages.Provider

@@ -35,9 +35,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		controller := c.declared()
 		controller.Concurrency = o.Concurrency
 		for _, other := range providerobject.Kinds() {
-			if other.Type != k.Type {
-				controller.Watches = append(controller.Watches, step.Mapped(other.New(), c.ofOther, affectsOthers()))
-			}
+			controller.Watches = append(controller.Watches, step.Mapped(other.New(), c.ofOther, affectsOthers()))
 		}
 		if err := step.Add(ctx, mgr, c.Clients, controller); err != nil {
 			return err
@@ -46,7 +44,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-// declared returns the declaration of the controller, without the watches of the other kinds.
+// declared returns the declaration of the controller, without the watches of other provider objects.
 func (c *Controller) declared() step.Controller[providerobject.Object, *scope] {
 	return step.Controller[providerobject.Object, *scope]{
 		Name:    strings.ToLower(string(c.kind.Type)),
