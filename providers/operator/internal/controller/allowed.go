@@ -28,11 +28,12 @@ func (c *Controller) allowed(ctx context.Context, s *scope, components, addition
 		return inspect.Options{}, err
 	}
 	surroundings := &surroundings{
-		ctx: ctx, c: c, scope: manifest.ScopeOf(components), label: s.Identity().ManifestLabel(),
+		c: c, scope: manifest.ScopeOf(components), label: s.Identity().ManifestLabel(),
 		owner: componentcache.Owners(ctx, c.cached), listed: map[schema.GroupVersionKind]map[string]inspect.Found{},
 	}
 	return inspect.Options{
-		Find: surroundings.find, Roles: surroundings.roles,
+		Find:  func(o *unstructured.Unstructured) (inspect.Found, error) { return surroundings.find(ctx, o) },
+		Roles: func() ([]rbacv1.ClusterRole, error) { return c.roles(ctx) },
 		Installed: func(label string) bool {
 			return slices.ContainsFunc(s.all, func(p providerobject.Provider) bool { return p.Identity().ManifestLabel() == label }) ||
 				slices.ContainsFunc(installed, func(p clusterctlv1.Provider) bool { return p.ManifestLabel() == label })
@@ -43,7 +44,6 @@ func (c *Controller) allowed(ctx context.Context, s *scope, components, addition
 
 // surroundings is what inspections read of the management cluster.
 type surroundings struct {
-	ctx   context.Context
 	c     *Controller
 	scope manifest.Scope
 	label string
@@ -53,13 +53,13 @@ type surroundings struct {
 }
 
 // find returns what is known of an object. Objects without a namespace are listed if the cache does not show that they are the provider's.
-func (s *surroundings) find(o *unstructured.Unstructured) (inspect.Found, error) {
+func (s *surroundings) find(ctx context.Context, o *unstructured.Unstructured) (inspect.Found, error) {
 	if owner := s.owner(manifest.KeyOf(o)); owner != "" || s.scope.Namespaced(o) {
 		return inspect.Found{Provider: owner}, nil
 	}
 	kind := o.GroupVersionKind()
 	if s.listed[kind] == nil {
-		found, err := s.list(kind)
+		found, err := s.list(ctx, kind)
 		if err != nil {
 			return inspect.Found{}, fmt.Errorf("listing the %ss that exist: %w", kind.Kind, err)
 		}
@@ -68,11 +68,11 @@ func (s *surroundings) find(o *unstructured.Unstructured) (inspect.Found, error)
 	return s.listed[kind][o.GetName()], nil
 }
 
-func (s *surroundings) list(kind schema.GroupVersionKind) (map[string]inspect.Found, error) {
+func (s *surroundings) list(ctx context.Context, kind schema.GroupVersionKind) (map[string]inspect.Found, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	found := map[string]inspect.Found{}
-	if err := s.c.engine.Client.List(s.ctx, list); meta.IsNoMatchError(err) {
+	if err := s.c.engine.Client.List(ctx, list); meta.IsNoMatchError(err) {
 		return found, nil // The components define the kind.
 	} else if err != nil {
 		return nil, err
@@ -87,9 +87,9 @@ func (s *surroundings) list(kind schema.GroupVersionKind) (map[string]inspect.Fo
 	return found, nil
 }
 
-func (s *surroundings) roles() ([]rbacv1.ClusterRole, error) {
+func (c *Controller) roles(ctx context.Context) ([]rbacv1.ClusterRole, error) {
 	list := &rbacv1.ClusterRoleList{}
-	if err := s.c.engine.Client.List(s.ctx, list); err != nil {
+	if err := c.engine.Client.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("listing ClusterRoles: %w", err)
 	}
 	return list.Items, nil
@@ -102,5 +102,5 @@ func (s *scope) refusal() string {
 		labels = append(labels, p.Identity().ManifestLabel())
 	}
 	slices.Sort(labels)
-	return fmt.Sprint(s.hash, strings.Join(labels, " "), s.others)
+	return fmt.Sprint(s.demand(), strings.Join(labels, " "), s.others)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/engine"
@@ -30,10 +31,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		name := strings.ToLower(string(k.Type))
 		c := &Controller{
 			Clients: step.ClientsOf(mgr, name+"-controller", o.Filter), kind: k, engine: o.Engine, source: o.Source, drift: newDrift(),
-			cached: mgr.GetCache(),
+			cached: mgr.GetCache(), inputs: newInputs(watchInput(mgr)),
 		}
 		controller := c.declared()
 		controller.Concurrency = o.Concurrency
+		controller.Watches = append(controller.Watches, step.From(ctrlsource.Func(c.inputs.start)))
 		for _, other := range providerobject.Kinds() {
 			controller.Watches = append(controller.Watches, step.Mapped(other.New(), c.ofOther, affectsOthers()))
 		}

@@ -119,7 +119,7 @@ func (c *Controller) failed(s *scope, err error) error {
 	}
 	condition.Set(s.Object, condition.False(operatorv1.ProviderUpgradedCondition, clusterv1.ConditionSeverityError,
 		operatorv1.ComponentsUpgradeErrorReason, "%v", back))
-	c.drift.fail(s.GetUID(), s.hash, c.Clock.Now().Add(failedRetry))
+	c.drift.fail(s.GetUID(), s.demand(), c.Clock.Now().Add(failedRetry))
 	c.source.Forget(s.Provider) // The release may be published again.
 	return &step.Error{Reason: operatorv1.ComponentsUpgradeErrorReason, Err: err}
 }
