@@ -93,7 +93,7 @@ func TestFaults(t *testing.T) {
 		{"a wrong checksum", handlers{faultyRelease: release("sha256:0123"), faultyAsset: respond(200, "good")}, "", "but GitHub has recorded 0123: run the command again; if the error persists, check whether a proxy changes downloads", 2},
 		{"a redirect is followed", handlers{faultyRelease: release(""), faultyAsset: http.RedirectHandler("https://files.example/x", http.StatusFound).ServeHTTP, "files.example/x": respond(200, "good")}, withToken, "", 3},
 		{"redirects in a circle end, without retries", page(loop), withProxy, "too many redirects: check the URL, and whether a proxy or a login page is in between", maxRedirects},
-		{"a huge file is not read to its end", page(respond(200, strings.Repeat("x", 2000))), withProxy, "the file is larger than 1Ki: the URL is not that of a provider's file", 1},
+		{"a huge file is not read to its end", page(respond(200, strings.Repeat("x", 2000))), withProxy, "the file is larger than 1Ki: check that it is the address of a provider's releases", 1},
 		{"a login page instead of YAML", page(respond(200, "\n<!DOCTYPE html><html>Log in</html>")), withProxy, "the server responded with an HTML page instead of the file: check the URL, and whether a proxy or a login page is in between", 1},
 		{"a page instead of JSON", handlers{faultyRelease: respond(200, "<html></html>")}, "", "the server responded with an HTML page instead of the file", 1},
 		{"something else instead of JSON", handlers{faultyRelease: respond(200, "[]")}, "", "unexpected response: json: cannot unmarshal array", 1},
@@ -130,7 +130,7 @@ func TestFaults(t *testing.T) {
 				address = "https://" + faultyGitLab
 			}
 			store := NewStore(o)
-			store.fetch.limit = 1 << 10
+			store.fetch.transport.file = 1 << 10
 			c, err := store.Open(aws(address))
 			if err != nil {
 				t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -22,8 +21,6 @@ const (
 	defaultTimeout       = 30 * time.Second
 	defaultRetryInterval = 10 * time.Second
 	defaultRetryTimeout  = time.Minute
-	// maxDownload bounds what is read into memory; the largest components files are a few MiB.
-	maxDownload = 64 << 20
 )
 
 // fetcher makes GET requests, with retries, and caches the responses.
@@ -33,10 +30,10 @@ type fetcher struct {
 	interval time.Duration
 	timeout  time.Duration
 	now      func() time.Time
-	// limit is the size of the largest accepted response in bytes.
-	limit  int64
-	single bool
-	advice Advice
+	single   bool
+	advice   Advice
+	// transport is that of http.
+	transport *bounded
 
 	mu    sync.Mutex
 	cache map[string]*cachedResponse
@@ -53,12 +50,14 @@ type cachedResponse struct {
 func newFetcher(o Options) *fetcher {
 	f := &fetcher{
 		http: &http.Client{Timeout: defaultTimeout}, token: o.GitHubToken, interval: o.RetryInterval, timeout: o.RetryTimeout,
-		now: o.Now, limit: maxDownload, single: o.SingleAttempt, advice: o.Advice.orDefault(), cache: map[string]*cachedResponse{},
+		now: o.Now, single: o.SingleAttempt, advice: o.Advice.orDefault(), cache: map[string]*cachedResponse{},
 	}
 	if o.HTTP != nil {
 		c := *o.HTTP
 		f.http = &c
 	}
+	f.transport = boundTransport(f.http.Transport, storeBounds(), isStoreFile)
+	f.http.Transport = f.transport
 	f.http.CheckRedirect = checkRedirect
 	if f.now == nil {
 		f.now = time.Now
@@ -154,6 +153,9 @@ func (f *fetcher) once(ctx context.Context, r request) (body []byte, header http
 		req.Header.Set("Authorization", "Bearer "+f.token)
 	}
 	resp, err := f.http.Do(req)
+	if exceeded, ok := errors.AsType[*BoundsError](err); ok {
+		return nil, nil, false, fmt.Errorf("GET %s: %w", r.url, exceeded)
+	}
 	if err != nil {
 		var dns *net.DNSError
 		permanent := errors.As(err, &dns) && dns.IsNotFound || errors.Is(err, errRedirects)
@@ -172,13 +174,15 @@ func (f *fetcher) once(ctx context.Context, r request) (body []byte, header http
 
 // read reads the body of a successful response.
 func (f *fetcher) read(resp *http.Response, r request) (body []byte, again bool, err error) {
-	body, err = io.ReadAll(io.LimitReader(resp.Body, f.limit+1))
+	body, err = io.ReadAll(resp.Body)
+	exceeded, exceeds := errors.AsType[*BoundsError](err)
 	switch {
+	case exceeds:
+		return nil, false, fmt.Errorf("GET %s: %w", r.url, exceeded)
 	case err != nil:
 		return nil, true, &url.Error{Op: "GET", URL: r.url, Err: fmt.Errorf("the download ended after %d bytes: %w", len(body), err)}
-	case int64(len(body)) > f.limit:
-		return nil, false, fmt.Errorf("GET %s: the file is larger than %s: the URL is not that of a provider's file",
-			r.url, resource.NewQuantity(f.limit, resource.BinarySI))
+	case r.accept == acceptJSON && bytes.Count(body, []byte(",")) > maxFields:
+		return nil, false, fmt.Errorf("GET %s: %w", r.url, &BoundsError{"the response has too many fields"})
 	case isHTML(body):
 		return nil, false, fmt.Errorf("GET %s: the server responded with an HTML page instead of the file: "+
 			"check the URL, and whether a proxy or a login page is in between", r.url)

@@ -36,7 +36,7 @@ func FuzzOpen(f *testing.F) {
 		if c.ComponentsFile() == "" {
 			t.Errorf("%q has no file", address)
 		}
-		switch repo := c.repo.(type) {
+		switch repo := c.repo.(inBounds).Repository.(type) {
 		case local:
 			if !filepath.IsAbs(repo.folder) || filepath.Base(repo.folder) != p.ManifestLabel() {
 				t.Errorf("%q is folder %q", address, repo.folder)

@@ -35,6 +35,7 @@ func GoProxyURL(list, fallback string) (string, error) {
 // proxyVersions lists the versions of a Go module across all major versions: v0 and v1 share the path, v2 and up are a
 // suffix of it.
 func (s *Store) proxyVersions(ctx context.Context, module string) ([]string, error) {
+	ctx = operationIn(ctx) // A server may have any number of major versions.
 	var versions []string
 	for major := 1; ; major++ {
 		address := s.goProxy + "/" + escapeModule(module)
@@ -53,6 +54,9 @@ func (s *Store) proxyVersions(ctx context.Context, module string) ([]string, err
 			if _, err := packages.ParseVersion(version); err == nil {
 				versions = append(versions, version)
 				found++
+			}
+			if len(versions) > maxVersions {
+				return nil, tooManyVersions()
 			}
 		}
 		// A proxy that answers for every path would otherwise be asked forever.

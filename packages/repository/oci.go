@@ -35,6 +35,11 @@ const (
 	ociRefreshToken = "OCI_REFRESH_TOKEN"
 )
 
+// IsOCICredential reports whether a variable has credentials for OCI registries.
+func IsOCICredential(name string) bool {
+	return slices.Contains([]string{ociUsername, ociPassword, ociAccessToken, ociRefreshToken}, name)
+}
+
 // oci is a repository of OCI artifacts, one per version, whose layers are files with titles.
 type oci struct {
 	provider packages.Provider
@@ -65,7 +70,7 @@ func FromOCI(p packages.Provider, reference string, variables func(name string) 
 	if err != nil {
 		return nil, fmt.Errorf("%s %q has an invalid artifact %q: %w", p.Type, p.Name, reference, err)
 	}
-	return &Client{Provider: p, repo: r, loc: location{version: Latest, file: r.names("components")[1], folder: folder}}, nil
+	return &Client{Provider: p, repo: inBounds{r}, loc: location{version: Latest, file: r.names("components")[1], folder: folder}}, nil
 }
 
 // parse sets store and tag. It returns the location for messages.
@@ -86,14 +91,14 @@ func (r *oci) parse(reference string, variables func(string) string, transport h
 		if err != nil {
 			return "", err
 		}
-		r.store, r.tag = registryStore{tagged.Repository, credentials(variables), transport}, tagged.TagStr()
+		r.store, r.tag = registryStore{tagged.Repository, credentials(variables), transport, registryBounds()}, tagged.TagStr()
 		return tagged.Repository.Name(), nil
 	}
 	repo, err := name.NewRepository(plain, append(options, name.StrictValidation)...)
 	if err != nil {
 		return "", err
 	}
-	r.store = registryStore{repo, credentials(variables), transport}
+	r.store = registryStore{repo, credentials(variables), transport, registryBounds()}
 	return repo.Name(), nil
 }
 
@@ -219,14 +224,12 @@ type registryStore struct {
 	repo        name.Repository
 	credentials authn.Authenticator
 	transport   http.RoundTripper
+	limits      bounds
 }
 
 func (r registryStore) options(ctx context.Context) []remote.Option {
 	options := []remote.Option{remote.WithContext(ctx), remote.WithAuth(r.credentials)}
-	if r.transport != nil {
-		options = append(options, remote.WithTransport(r.transport))
-	}
-	return options
+	return append(options, remote.WithTransport(boundTransport(r.transport, r.limits, isBlob)))
 }
 
 func (r registryStore) tags(ctx context.Context) ([]string, error) {

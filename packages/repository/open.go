@@ -15,7 +15,7 @@ func (s *Store) Open(p packages.Provider) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s %q has an invalid url %q: %w", p.Type, p.Name, p.URL, err)
 	}
-	return &Client{Provider: p, Advice: s.advice, repo: repo, loc: loc, overrides: s.overrides}, nil
+	return &Client{Provider: p, Advice: s.advice, repo: inBounds{repo}, loc: loc, overrides: s.overrides}, nil
 }
 
 func (s *Store) open(p packages.Provider) (Repository, location, error) {

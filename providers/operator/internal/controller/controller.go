@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/engine"
@@ -30,14 +31,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		name := strings.ToLower(string(k.Type))
 		c := &Controller{
 			Clients: step.ClientsOf(mgr, name+"-controller", o.Filter), kind: k, engine: o.Engine, source: o.Source, drift: newDrift(),
-			cached: mgr.GetCache(),
+			cached: mgr.GetCache(), inputs: newInputs(watchInput(mgr)),
 		}
 		controller := c.declared()
 		controller.Concurrency = o.Concurrency
+		controller.Watches = append(controller.Watches, step.From(ctrlsource.Func(c.inputs.start)))
 		for _, other := range providerobject.Kinds() {
-			if other.Type != k.Type {
-				controller.Watches = append(controller.Watches, step.Mapped(other.New(), c.ofOther, affectsOthers()))
-			}
+			controller.Watches = append(controller.Watches, step.Mapped(other.New(), c.ofOther, affectsOthers()))
 		}
 		if err := step.Add(ctx, mgr, c.Clients, controller); err != nil {
 			return err
@@ -46,7 +46,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-// declared returns the declaration of the controller, without the watches of the other kinds.
+// declared returns the declaration of the controller, without the watches of other provider objects.
 func (c *Controller) declared() step.Controller[providerobject.Object, *scope] {
 	return step.Controller[providerobject.Object, *scope]{
 		Name:    strings.ToLower(string(c.kind.Type)),

@@ -44,9 +44,10 @@ type comparison struct {
 	settling time.Duration
 }
 
-// failure is a change that failed, and was rolled back.
+// failure is a change that was rejected, or failed and was rolled back.
 type failure struct {
-	spec  string
+	// cause identifies the spec, and for a rejection what else it depends on.
+	cause string
 	until time.Time
 }
 
@@ -54,18 +55,18 @@ func newDrift() *drift {
 	return &drift{known: map[types.UID]*comparison{}, failed: map[types.UID]failure{}}
 }
 
-// fail remembers that the change to a spec failed, and until when it is not retried.
-func (d *drift) fail(uid types.UID, spec string, until time.Time) {
+// fail remembers that a change failed, and until when it is not retried while what identifies its cause is the same.
+func (d *drift) fail(uid types.UID, cause string, until time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.failed[uid] = failure{spec, until}
+	d.failed[uid] = failure{cause, until}
 }
 
-// failedUntil returns until when the change to a spec is not retried; zero if it did not fail.
-func (d *drift) failedUntil(uid types.UID, spec string) time.Time {
+// failedUntil returns until when a change that failed for one of the causes is not retried; zero if it did not fail.
+func (d *drift) failedUntil(uid types.UID, causes ...string) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if f := d.failed[uid]; f.spec == spec {
+	if f := d.failed[uid]; slices.Contains(causes, f.cause) {
 		return f.until
 	}
 	return time.Time{}

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/replace"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/componentcache"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/customize"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/inspect"
@@ -79,8 +78,7 @@ func (c *Controller) desired(ctx context.Context, s *scope) (*components.Compone
 	if list.Objects, err = customize.Apply(list.Objects, additional, s.GetSpec()); err != nil {
 		return nil, &step.Error{Reason: operatorv1.ComponentsCustomizationErrorReason, Err: err}
 	}
-	if err := inspect.Check(without(list.Objects, additional), c.allowed(ctx, s)); err != nil {
-		c.drift.fail(s.GetUID(), s.hash, c.Clock.Now().Add(failedRetry))
+	if err := c.inspect(ctx, s, without(list.Objects, additional), additional); err != nil {
 		return nil, &step.Error{Reason: operatorv1.ComponentsRefusedReason, Err: err}
 	}
 	if s.GetSpec().Paused {
@@ -91,12 +89,17 @@ func (c *Controller) desired(ctx context.Context, s *scope) (*components.Compone
 	return list, nil
 }
 
-// allowed returns what the components may contain.
-func (c *Controller) allowed(ctx context.Context, s *scope) inspect.Options {
-	return inspect.Options{
-		Owner: componentcache.Owners(ctx, c.cached), Label: s.Identity().ManifestLabel(),
-		AllPermissions: allPermissions(s.Object),
+// inspect rejects components that do more than components of a provider may.
+func (c *Controller) inspect(ctx context.Context, s *scope, list, additional []unstructured.Unstructured) error {
+	allowed, err := c.allowed(ctx, s, list, additional)
+	if err != nil {
+		return err
 	}
+	err = inspect.Check(list, allowed)
+	if _, refused := errors.AsType[*inspect.RefusedError](err); refused {
+		c.drift.fail(s.GetUID(), s.refusal(), c.Clock.Now().Add(failedRetry))
+	}
+	return err
 }
 
 // without returns the objects that are not among others.
@@ -116,7 +119,7 @@ func (c *Controller) failed(s *scope, err error) error {
 	}
 	condition.Set(s.Object, condition.False(operatorv1.ProviderUpgradedCondition, clusterv1.ConditionSeverityError,
 		operatorv1.ComponentsUpgradeErrorReason, "%v", back))
-	c.drift.fail(s.GetUID(), s.hash, c.Clock.Now().Add(failedRetry))
+	c.drift.fail(s.GetUID(), s.demand(), c.Clock.Now().Add(failedRetry))
 	c.source.Forget(s.Provider) // The release may be published again.
 	return &step.Error{Reason: operatorv1.ComponentsUpgradeErrorReason, Err: err}
 }

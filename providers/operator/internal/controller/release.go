@@ -28,7 +28,7 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 		}
 		s.only = only
 	}
-	if left := c.drift.failedUntil(s.GetUID(), s.hash).Sub(c.Clock.Now()); left > 0 {
+	if left := c.drift.failedUntil(s.GetUID(), s.demand(), s.refusal()).Sub(c.Clock.Now()); left > 0 {
 		return step.WaitAtMost(left, "a change of the spec, or the next attempt of the change that failed").KeepCondition(), nil
 	}
 	if left := c.source.Paused(s.Provider); left > 0 {

@@ -17,6 +17,7 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 		}
 	}
 	c.drift.forget(s.GetUID())
+	c.inputs.forget(s.Provider)
 	c.source.Forget(s.Provider)
 	controllerutil.RemoveFinalizer(s.Object, operatorv1.ProviderFinalizer)
 	return step.Stop(), nil

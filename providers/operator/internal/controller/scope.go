@@ -28,6 +28,7 @@ type Controller struct {
 	cached client.Reader
 	engine *engine.Engine
 	source *source.Reader
+	inputs *inputs
 	drift  *drift
 }
 
@@ -40,6 +41,8 @@ type scope struct {
 	deployments []appsv1.Deployment
 	// others identifies the provider's objects of the kinds of componentcache.
 	others componentcache.State
+	// inputs identifies the contents of the Secrets and ConfigMaps that the spec refers to.
+	inputs string
 	// only are the kinds to compare with the components; nil: all.
 	only []schema.GroupVersionKind
 	// hash is that of the spec, as far as it determines the components.
@@ -57,12 +60,20 @@ func (c *Controller) scope(ctx context.Context, o providerobject.Object) (*scope
 	if s.deployments, err = deploymentsOf(ctx, c.Client, s.Provider); err != nil {
 		return nil, err
 	}
-	s.others, err = componentcache.StateOf(ctx, c.cached, s.Identity().ManifestLabel())
+	if s.others, err = componentcache.StateOf(ctx, c.cached, s.Identity().ManifestLabel()); err != nil {
+		return nil, err
+	}
+	if o.GetDeletionTimestamp().IsZero() {
+		s.inputs, err = c.inputs.versions(ctx, s.Provider)
+	}
 	return s, err
 }
 
-// state returns what identifies the spec and what is in the management cluster.
-func (s *scope) state() state { return state{s.hash, specsOf(s.deployments), s.others} }
+// state returns what identifies the spec, with what it refers to, and what is in the management cluster.
+func (s *scope) state() state { return state{s.demand(), specsOf(s.deployments), s.others} }
+
+// demand identifies the spec and the contents of what it refers to.
+func (s *scope) demand() string { return s.hash + "\n" + s.inputs }
 
 // deploymentsOf returns the Deployments of a provider.
 func deploymentsOf(ctx context.Context, from client.Reader, p providerobject.Provider) ([]appsv1.Deployment, error) {

@@ -33,7 +33,7 @@ func (c *Controller) ofComponent(ctx context.Context, component client.Object) [
 	return c.requests(ctx, func(p providerobject.Provider) bool { return p.Identity().ManifestLabel() == label })
 }
 
-// ofOther returns all objects of this kind when an object of another kind changes such that they may be affected.
+// ofOther returns all objects of this kind when a provider object changes such that others may be affected.
 func (c *Controller) ofOther(ctx context.Context, _ client.Object) []reconcile.Request {
 	return c.requests(ctx, func(providerobject.Provider) bool { return true })
 }

@@ -170,7 +170,11 @@ func (w *world) controller(of clusterctlv1.ProviderType) *Controller {
 	for _, k := range providerobject.Kinds() {
 		if k.Type == of {
 			clients := w.ForController()
-			w.controllers[of] = &Controller{Clients: clients, kind: k, cached: clients.Client, engine: w.engine, source: w.source, drift: newDrift()}
+			watched := newInputs(func(context.Context, source.Input, func()) (client.Reader, error) { return clients.Client, nil })
+			testenv.Must(w.t, watched.start(w.t.Context(), nil))
+			w.controllers[of] = &Controller{
+				Clients: clients, kind: k, cached: clients.Client, engine: w.engine, source: w.source, inputs: watched, drift: newDrift(),
+			}
 		}
 	}
 	return w.controllers[of]

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 )
@@ -23,138 +24,166 @@ const maxObjects = 2000
 
 // Options are what is allowed.
 type Options struct {
-	// Owner returns the provider label of an object in the management cluster, "" if the object or the label does not exist.
-	Owner func(manifest.Key) string
+	// Find returns what is known of an object in the management cluster.
+	Find func(o *unstructured.Unstructured) (Found, error)
+	// Installed reports whether the provider with a label is declared or installed.
+	Installed func(label string) bool
 	// Label is the label of the provider.
 	Label string
+	// Additional are objects that administrators add to the provider. They are not inspected.
+	Additional []unstructured.Unstructured
+	// Roles returns the ClusterRoles of the management cluster. It is only called if the components refer to some.
+	Roles func() ([]rbacv1.ClusterRole, error)
 	// AllPermissions allows roles with all permissions, or with which all permissions can be acquired.
 	AllPermissions bool
+}
+
+// Found is what is known of an object in the management cluster.
+type Found struct {
+	// Exists is only set for objects without a namespace.
+	Exists bool
+	// Provider is its provider label, "" without one.
+	Provider string
+	// Part is what it belongs to if not to a provider, such as cert-manager; "" if that is not known.
+	Part string
+}
+
+// inspection is the inspection of components.
+type inspection struct {
+	Options
+	objects []unstructured.Unstructured
+	// roles are the ClusterRoles of the management cluster, by name, once they were needed.
+	roles map[string]*rbacv1.ClusterRole
+	// resolving are the ClusterRoles that are being inspected.
+	resolving map[string]bool
 }
 
 // Check returns why the components are rejected, or nil.
 func Check(objects []unstructured.Unstructured, o Options) error {
 	if n := len(objects); n > maxObjects {
-		return fmt.Errorf("the components have %d objects, at most %d are accepted", n, maxObjects)
+		return &RefusedError{fmt.Sprintf("the components have %d objects, at most %d are accepted", n, maxObjects)}
+	}
+	in := &inspection{Options: o, objects: objects, resolving: map[string]bool{}}
+	checks := []func(*unstructured.Unstructured) (string, error){
+		in.named, in.ownKind, in.builtIn, in.ofOther, in.subjects,
+		in.unlessAllowed(in.binding), in.unlessAllowed(in.role), in.unlessAllowed(in.aggregation), in.unlessAllowed(in.forUsers),
+		in.unlessAllowed(in.admission), in.unlessAllowed(in.volume), in.unlessAllowed(in.account),
 	}
 	for i := range objects {
-		for _, check := range []func(*unstructured.Unstructured, Options) string{named, ownKind, builtIn, ofOther, subjects, permissions} {
-			if reason := check(&objects[i], o); reason != "" {
-				return fmt.Errorf("the components are refused: %s %s", manifest.Describe(&objects[i]), reason)
+		for _, check := range checks {
+			reason, err := check(&objects[i])
+			if err != nil {
+				return fmt.Errorf("inspecting %s: %w", manifest.Describe(&objects[i]), err)
+			}
+			if reason != "" {
+				return &RefusedError{fmt.Sprintf("the components are refused: %s %s", manifest.Describe(&objects[i]), reason)}
 			}
 		}
 	}
 	return nil
 }
 
-// named rejects objects that would be created again and again.
-func named(o *unstructured.Unstructured, _ Options) string {
-	if o.GetName() == "" {
-		return "has no metadata.name"
+// RefusedError is the error of components that are rejected.
+type RefusedError struct{ text string }
+
+// Error implements error.
+func (e *RefusedError) Error() string { return e.text }
+
+// unlessAllowed returns a check that administrators can switch off.
+func (in *inspection) unlessAllowed(check func(*unstructured.Unstructured) (string, error)) func(*unstructured.Unstructured) (string, error) {
+	return func(o *unstructured.Unstructured) (string, error) {
+		if in.AllPermissions {
+			return "", nil
+		}
+		reason, err := check(o)
+		if reason != "" {
+			reason += fmt.Sprintf(": to allow it, set the annotation %s: \"true\" on the object that declares the provider",
+				operatorv1.AllowAllPermissionsAnnotation)
+		}
+		return reason, err
 	}
-	return ""
+}
+
+// named rejects objects that would be created again and again.
+func (in *inspection) named(o *unstructured.Unstructured) (string, error) {
+	if o.GetName() == "" {
+		return "has no metadata.name", nil
+	}
+	return "", nil
 }
 
 // ownKind rejects providers that install providers, which could go round in circles.
-func ownKind(o *unstructured.Unstructured, _ Options) string {
+func (in *inspection) ownKind(o *unstructured.Unstructured) (string, error) {
 	switch o.GroupVersionKind().Group {
 	case operatorv1.GroupVersion.Group:
-		return "declares a provider: only administrators may"
+		return "declares a provider: only administrators may", nil
 	case clusterctlv1.GroupVersion.Group:
-		return "is a part of the inventory, which the operator writes itself"
+		return "is a part of the inventory, which the operator writes itself", nil
 	}
-	return ""
+	return "", nil
 }
 
 // builtIn rejects to replace the roles that the API server defines.
-func builtIn(o *unstructured.Unstructured, _ Options) string {
+func (in *inspection) builtIn(o *unstructured.Unstructured) (string, error) {
 	if o.GroupVersionKind().Group != rbacv1.GroupName {
-		return ""
+		return "", nil
 	}
 	if name := o.GetName(); strings.HasPrefix(name, "system:") || slices.Contains([]string{"cluster-admin", "admin", "edit", "view"}, name) {
-		return "would replace what Kubernetes defines"
+		return "would replace what Kubernetes defines", nil
 	}
-	return ""
+	return "", nil
 }
 
-// ofOther rejects to replace an object of another provider.
-func ofOther(o *unstructured.Unstructured, options Options) string {
-	if owner := options.Owner(manifest.KeyOf(o)); owner != "" && owner != options.Label && o.GetKind() != "Namespace" {
-		return "belongs to provider " + owner
+// ofOther rejects to replace an object of another provider, and one without a namespace that is of no provider. What was written for a
+// provider that is gone, such as its CustomResourceDefinitions, may be taken over.
+func (in *inspection) ofOther(o *unstructured.Unstructured) (string, error) {
+	if o.GetKind() == "Namespace" {
+		return "", nil
 	}
-	return ""
+	found, err := in.Find(o)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case found.Provider == in.Label:
+		return "", nil
+	case found.Provider != "" && in.Installed(found.Provider):
+		return "belongs to provider " + found.Provider + ": delete that provider first, or use a release that does not have this object", nil
+	case found.Provider != "" || !found.Exists:
+		return "", nil
+	case found.Part != "":
+		return "would replace a part of " + found.Part, nil
+	default:
+		return fmt.Sprintf("exists already, and is of no provider: if it is of this one, set its label: kubectl label %s %s %s=%s",
+			strings.ToLower(o.GetKind())+"."+o.GroupVersionKind().Group, o.GetName(), clusterv1.ProviderNameLabel, in.Label), nil
+	}
 }
 
 // subjects rejects permissions for others than the ServiceAccounts of the provider.
-func subjects(o *unstructured.Unstructured, _ Options) string {
+func (in *inspection) subjects(o *unstructured.Unstructured) (string, error) {
 	if !isBinding(o) {
-		return ""
+		return "", nil
 	}
 	binding := &rbacv1.ClusterRoleBinding{} // A RoleBinding has the same fields.
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, binding); err != nil {
-		return "is invalid: " + err.Error()
+	if reason := into(o, binding); reason != "" {
+		return reason, nil
 	}
 	for _, s := range binding.Subjects {
 		if s.Kind != rbacv1.ServiceAccountKind {
-			return fmt.Sprintf("grants permissions to %s %s: only ServiceAccounts of the provider may have them", s.Kind, s.Name)
+			return fmt.Sprintf("grants permissions to %s %s: only ServiceAccounts of the provider may have them", s.Kind, s.Name), nil
 		}
 	}
-	return ""
+	return "", nil
 }
 
-// permissions rejects all permissions, and those with which all can be acquired, in all namespaces.
-func permissions(o *unstructured.Unstructured, options Options) string {
-	if options.AllPermissions {
-		return ""
-	}
-	reason := ""
-	switch {
-	case isBinding(o) && isClusterWide(o):
-		if role, _, _ := unstructured.NestedString(o.Object, "roleRef", "name"); role == "cluster-admin" {
-			reason = "grants cluster-admin"
-		}
-	case isRole(o) && isClusterWide(o):
-		role := &rbacv1.ClusterRole{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, role); err != nil {
-			return "is invalid: " + err.Error()
-		}
-		for i := range role.Rules {
-			if what := excess(&role.Rules[i]); what != "" {
-				reason = fmt.Sprintf("grants %s (rule %d)", what, i+1)
-				break
-			}
-		}
-	}
-	if reason == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s: to allow it, set the annotation %s: \"true\" on the object that declares the provider",
-		reason, operatorv1.AllowAllPermissionsAnnotation)
-}
-
-// excess returns what a rule grants beyond what providers may have, "" if nothing.
-func excess(r *rbacv1.PolicyRule) string {
-	has := func(list []string, values ...string) bool {
-		return slices.ContainsFunc(values, func(v string) bool { return slices.Contains(list, v) }) || slices.Contains(list, "*")
-	}
-	switch {
-	case slices.Contains(r.APIGroups, "*") && slices.Contains(r.Resources, "*") && slices.Contains(r.Verbs, "*"):
-		return "all permissions"
-	case has(r.APIGroups, rbacv1.GroupName) && has(r.Resources, "roles", "clusterroles") && has(r.Verbs, "escalate", "bind"):
-		return "permission to write roles with any permissions"
-	case has(r.APIGroups, "") && has(r.Resources, "users", "groups") && has(r.Verbs, "impersonate"):
-		return "permission to impersonate users"
+// into converts an object. It returns why that is not possible, or "".
+func into(o *unstructured.Unstructured, typed any) string {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); err != nil {
+		return "is invalid: " + err.Error()
 	}
 	return ""
 }
 
 func isBinding(o *unstructured.Unstructured) bool {
 	return o.GroupVersionKind().Group == rbacv1.GroupName && strings.HasSuffix(o.GetKind(), "RoleBinding")
-}
-
-func isRole(o *unstructured.Unstructured) bool {
-	return o.GroupVersionKind().Group == rbacv1.GroupName && strings.HasSuffix(o.GetKind(), "Role")
-}
-
-func isClusterWide(o *unstructured.Unstructured) bool {
-	return strings.HasPrefix(o.GetKind(), "Cluster")
 }

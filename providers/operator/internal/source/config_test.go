@@ -127,3 +127,30 @@ func TestSecret(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestCredentialsAreNotForComponents: a release must not get what it was downloaded with.
+func TestCredentialsAreNotForComponents(t *testing.T) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "place", Name: "s"}, Data: map[string][]byte{}}
+	for _, name := range []string{"OCI_USERNAME", "OCI_PASSWORD", "OCI_ACCESS_TOKEN", "OCI_REFRESH_TOKEN", "GITHUB_TOKEN"} {
+		secret.Data[name] = []byte("hidden")
+	}
+	w := newWorld(t, secret)
+	w.env["GITHUB_TOKEN"] = "hidden"
+	spec := operatorv1.ProviderSpec{SecretName: ptr.To("s"), FetchConfig: &operatorv1.FetchConfiguration{URL: w.location()}}
+	for name := range secret.Data {
+		release := func(expression string) {
+			w.write(t, "infrastructure-x/v1.0.0/infrastructure-components.yaml",
+				strings.NewReplacer("${A}", expression, "${B}", "", "${C:=default}", "").Replace(componentsFile))
+		}
+		release("${" + name + "}")
+		if _, err := w.container(t, spec); err == nil || !strings.Contains(err.Error(), "credentials for downloads are not passed on to components: use a release without "+name) || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%s: %v", name, err)
+		}
+		release("${" + name + ":-none}")
+		got, err := w.container(t, spec)
+		testenv.Must(t, err)
+		if diff := cmp.Diff([]any{"--a=none", "--b=", "--c="}, got["args"]); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+}

@@ -89,8 +89,22 @@ func (r *Reader) Find(ctx context.Context, p providerobject.Provider) (*Release,
 		}
 	}
 	out := *release
-	out.lookup, out.images = lookup, cfg.Images
+	out.lookup, out.images = withoutCredentials(lookup), cfg.Images
 	return &out, nil
+}
+
+// withoutCredentials does not find the credentials for downloads: a release could write them anywhere.
+func withoutCredentials(lookup template.Lookup) template.Lookup {
+	return func(name string) (string, bool) {
+		if isCredential(name) {
+			return "", false
+		}
+		return lookup(name)
+	}
+}
+
+func isCredential(name string) bool {
+	return name == config.GitHubTokenVariable || name == operatorv1.GitHubTokenKey || repository.IsOCICredential(name)
 }
 
 // read reads a release from where it was kept, or else from its source.
@@ -217,11 +231,14 @@ func (r *Release) Components(p providerobject.Provider) (*components.Components,
 func (r *Release) missing(p providerobject.Provider, names []string) error {
 	needs := fmt.Sprintf("the components of %s %s need values of the variables %s",
 		r.provider.ManifestLabel(), r.Version, strings.Join(names, ", "))
+	if i := slices.IndexFunc(names, isCredential); i >= 0 {
+		return fmt.Errorf("%s: credentials for downloads are not passed on to components: use a release without %s", needs, names[i])
+	}
 	key, field, ok := secretOf(p)
 	if !ok {
 		return fmt.Errorf("%s: create a Secret with them in namespace %s, and set spec.secretName to its name", needs, p.GetNamespace())
 	}
-	return fmt.Errorf("%s: %s: Secret %s does not have them: create another one with all variables, and change the name", field, needs, key)
+	return fmt.Errorf("%s: %s: Secret %s does not have them: add them, or create another one with all variables, and change the name", field, needs, key)
 }
 
 func (r *Reader) open(
