@@ -176,3 +176,9 @@ func (quiet) Done() {}
 
 // Say does nothing.
 func (quiet) Say(string, ...any) {}
+
+// Log implements move.Progress.
+func (quiet) Log(string, ...any) {}
+
+// Warn implements move.Progress.
+func (quiet) Warn(string, ...any) {}
