@@ -62,7 +62,7 @@ func (b *Board) Set(name, state string) {
 }
 
 func (b *Board) line(name string) string {
-	return fmt.Sprintf("%-*s  %s", b.width, name, b.states[name])
+	return Clean(fmt.Sprintf("%-*s  %s", b.width, name, b.states[name]))
 }
 
 func truncate(s string, n int) string {

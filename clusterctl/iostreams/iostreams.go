@@ -1,4 +1,5 @@
-// Package iostreams is how clusterctl prints: results to Out, everything else to Err.
+// Package iostreams is how clusterctl prints: results to Out, everything else to Err. Both make control characters visible, because
+// much of what is printed was written by others: see Clean.
 //
 // Output formats are defined by the commands.
 package iostreams
@@ -28,6 +29,14 @@ type Streams struct {
 
 	outTerminal, errTerminal bool
 	outColor, errColor       bool
+	// rawOut and rawErr are what Out and Err write to.
+	rawOut, rawErr io.Writer
+}
+
+// New returns streams that write to out and err, which are no terminals.
+func New(in io.Reader, out, err io.Writer) *Streams {
+	locked := &lockedWriter{w: err}
+	return &Streams{In: in, Out: &cleaner{out, Clean}, Err: &cleaner{locked, Clean}, rawOut: out, rawErr: locked}
 }
 
 // System returns the process's streams. Terminals get colors unless NO_COLOR is set.
@@ -36,11 +45,10 @@ func System(env func(string) (string, bool)) *Streams {
 	noColor, set := env("NO_COLOR")
 	dumb, _ := env("TERM")
 	colors := !(set && noColor != "") && dumb != "dumb"
-	return &Streams{
-		In: os.Stdin, Out: os.Stdout, Err: &lockedWriter{w: os.Stderr},
-		outTerminal: outTerminal, errTerminal: errTerminal && dumb != "dumb",
-		outColor: outTerminal && colors, errColor: errTerminal && colors,
-	}
+	s := New(os.Stdin, os.Stdout, os.Stderr)
+	s.outTerminal, s.errTerminal = outTerminal, errTerminal && dumb != "dumb"
+	s.outColor, s.errColor = outTerminal && colors, errTerminal && colors
+	return s
 }
 
 // Buffers are the buffers behind Streams in tests.
@@ -51,7 +59,7 @@ type Buffers struct {
 // Test returns streams that are not terminals, and the buffers behind them.
 func Test() (*Streams, Buffers) {
 	b := Buffers{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
-	return &Streams{In: b.In, Out: b.Out, Err: &lockedWriter{w: b.Err}}, b
+	return New(b.In, b.Out, b.Err), b
 }
 
 // OutTerminal reports whether results go to a terminal.
@@ -71,12 +79,24 @@ func (s *Streams) ErrColumns() int {
 	return defaultColumns
 }
 
-// Progress returns where progress is written, and the width of the terminal there, 0 if it is none: Err, or nothing with Quiet.
+// Progress returns where progress is written, and the width of the terminal there, 0 if it is none: what is behind Err, or nothing
+// with Quiet. Whoever redraws lines there has to clean what others have written.
 func (s *Streams) Progress() (w io.Writer, columns int) {
 	if s.Quiet {
 		return io.Discard, 0
 	}
-	return s.Err, s.ErrColumns()
+	return s.rawErr, s.ErrColumns()
+}
+
+// Screen returns what is behind Out, for those that redraw lines: they have to clean what others have written.
+func (s *Streams) Screen() io.Writer { return s.rawOut }
+
+// ColoredOut is Out for results that may be colored. Whoever colors them has to clean what others have written.
+func (s *Streams) ColoredOut() io.Writer {
+	if s.outColor {
+		return &cleaner{s.rawOut, CleanColored}
+	}
+	return s.Out
 }
 
 // ErrSize returns the width and height of the terminal behind Err, 0 if they are unknown.
@@ -113,18 +133,24 @@ func (s *Streams) Logf(verbosity int, format string, args ...any) {
 
 // Warnf prints a warning to Err.
 func (s *Streams) Warnf(format string, args ...any) {
-	fmt.Fprintf(s.Err, "%s %s\n", paint(s.errColor, Yellow, "Warning:"), fmt.Sprintf(format, args...))
+	fmt.Fprintf(s.rawErr, "%s %s\n", paint(s.errColor, Yellow, "Warning:"), Clean(fmt.Sprintf(format, args...)))
 }
 
 // Noticef is Infof in yellow.
 func (s *Streams) Noticef(format string, args ...any) {
-	s.Infof("%s", paint(s.errColor, Yellow, fmt.Sprintf(format, args...)))
+	if !s.Quiet {
+		fmt.Fprintln(s.rawErr, paint(s.errColor, Yellow, Clean(fmt.Sprintf(format, args...))))
+	}
 }
 
-// Deliver writes a result to a file with mode 0600, or to Out if path is empty or "-".
+// Deliver writes a document to a file with mode 0600, or to Out if path is empty or "-": byte by byte, unless that is a terminal.
 func (s *Streams) Deliver(path string, result []byte) error {
 	if path == "" || path == "-" {
-		_, err := s.Out.Write(result)
+		w := s.rawOut
+		if s.outTerminal {
+			w = s.Out
+		}
+		_, err := w.Write(result)
 		return err
 	}
 	if err := os.WriteFile(path, result, 0o600); err != nil {
@@ -144,11 +170,6 @@ const (
 	Cyan   Color = "36"
 	Gray   Color = "90"
 )
-
-// Paint colors a part of a result, if results may be colored.
-func (s *Streams) Paint(c Color, text string) string {
-	return paint(s.outColor, c, text)
-}
 
 func paint(on bool, c Color, text string) string {
 	if !on {

@@ -33,11 +33,6 @@ func TestMessages(t *testing.T) {
 	if w, columns := s.Progress(); w != io.Discard || columns != 0 {
 		t.Error("no progress is shown with --quiet")
 	}
-	plain := s.Paint(Red, "x")
-	s.SetOutColor(true)
-	if got := plain + s.Paint(Red, "x"); got != "x\x1b[31mx\x1b[0m" {
-		t.Errorf("Paint(): got %q", got)
-	}
 	if s.ErrColumns() != 0 || s.ErrTerminal() || s.OutTerminal() {
 		t.Error("buffers are no terminals")
 	}

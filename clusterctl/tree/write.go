@@ -11,6 +11,8 @@ import (
 	"github.com/fatih/color"
 	"github.com/mitchellh/go-wordwrap"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 )
 
 const (
@@ -75,7 +77,7 @@ func (t *table) node(n *Node, prefix, below string) {
 	for i := range n.Conditions {
 		c := &n.Conditions[i]
 		glyph := below + pipe + conditionIndent + branch(i, len(n.Conditions))
-		name := cell{glyph + c.Type, glyph + t.palette.cyan(c.Type)}
+		name := cell{glyph + iostreams.Clean(c.Type), glyph + t.palette.cyan(c.Type)}
 		t.add(slices.Concat([]cell{name}, t.details(nil), t.condition(c, false))...)
 	}
 	for i, child := range n.Children {
@@ -99,7 +101,7 @@ func (t *table) details(n *Node) []cell {
 	if r := n.Replicas; r != nil {
 		cells[0].text = fmt.Sprintf("%d/%d", r.Ready, r.Desired)
 	}
-	cells[1].text, cells[2].text = n.Version, n.NodeName
+	cells[1].text, cells[2].text = iostreams.Clean(n.Version), iostreams.Clean(n.NodeName)
 	if !n.Created.IsZero() {
 		cells[3].text = duration.HumanDuration(t.Now.Sub(n.Created))
 	}
@@ -118,13 +120,15 @@ func (t *table) name(n *Node, prefix string) cell {
 	if n.Deleting {
 		deleting = " (deleting)"
 	}
-	c := cell{text: prefix + n.RowName() + deleting}
+	c := cell{text: prefix + iostreams.Clean(n.RowName()) + deleting}
 	name := n.objectName()
 	switch {
 	case len(n.Group) > 0:
 		name = t.palette.bold(name)
 	case n.MetaName != "" && n.Kind != "":
 		name = n.MetaName + " - " + t.palette.gray(name)
+	default:
+		name = iostreams.Clean(name)
 	}
 	c.colored = prefix + name + t.palette.red(deleting)
 	return c
@@ -149,9 +153,12 @@ func (t *table) condition(c *Condition, group bool) []cell {
 		paintMessage = t.palette.gray
 	}
 	return []cell{
-		{c.Status, paint(c.Status)}, {c.Severity, paint(c.Severity)}, {c.Reason, paint(c.Reason)},
-		{text: since}, {message, paintMessage(message)},
+		painted(c.Status, paint), painted(c.Severity, paint), painted(c.Reason, paint), {text: since}, painted(message, paintMessage),
 	}
+}
+
+func painted(text string, paint func(string) string) cell {
+	return cell{iostreams.Clean(text), paint(text)}
 }
 
 // oneLine shortens a message, which has no line breaks, for a table. If it ends with the names of the extensions that it is about, in
@@ -258,7 +265,7 @@ func newPalette(on bool) palette {
 			if text == "" {
 				return ""
 			}
-			return c.Sprint(text)
+			return c.Sprint(iostreams.Clean(text))
 		}
 	}
 	return palette{

@@ -3,6 +3,8 @@ package tree
 import (
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 )
 
 func TestOneLine(t *testing.T) {
@@ -22,5 +24,26 @@ func TestOneLine(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// Names and conditions are written by others: nothing of them reaches the terminal as a control character, with or without colors.
+func TestWriteIsClean(t *testing.T) {
+	const evil = "x\x1b[31m\x1b[2J\x1b]0;PWNED\ax"
+	bad := Condition{Type: evil, Status: evil, Severity: evil, Reason: evil, Message: evil}
+	for _, color := range []bool{false, true} {
+		streams, buffers := iostreams.Test()
+		streams.SetOutColor(color)
+		root := &Node{Kind: "Cluster", Name: evil, Ready: &bad, Conditions: []Condition{bad}, Version: evil, NodeName: evil, Children: []*Node{
+			{Kind: evil, Name: evil, MetaName: "ControlPlane", Deleting: true}, {Kind: "Machine", Group: []string{evil, evil}, Ready: &bad},
+		}}
+		if err := Write(streams.ColoredOut(), root, Style{Color: color, Wide: true}); err != nil {
+			t.Fatal(err)
+		}
+		out := buffers.Out.String()
+		if strings.ContainsAny(out, "\a") || strings.Contains(out, "\x1b[2J") || strings.Contains(out, "\x1b]") || strings.Contains(out, "x\x1b[31m") ||
+			!strings.Contains(out, "x^[[31m^[[2J^[]0;PWNED^Gx") {
+			t.Errorf("with color %t: %q", color, out)
+		}
 	}
 }

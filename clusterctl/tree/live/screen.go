@@ -46,7 +46,11 @@ func NewScreen(io *iostreams.Streams) Screen {
 
 // draw replaces the previous drawing, if it differs.
 func (s *Screen) draw(lines []string) {
-	lines = s.fit(lines)
+	clean := make([]string, 0, len(lines))
+	for _, l := range lines {
+		clean = append(clean, iostreams.CleanColored(l))
+	}
+	lines = s.fit(clean)
 	if slices.Equal(lines, s.last) {
 		return
 	}
@@ -154,7 +158,7 @@ func (s *Screen) transitions(cluster types.NamespacedName, objects *tree.Objects
 	}
 	s.states = states
 	if len(lines) > 0 && !(initial && s.ChangesOnly) {
-		fmt.Fprintln(s.W, strings.Join(lines, "\n"))
+		fmt.Fprintln(s.W, iostreams.Clean(strings.Join(lines, "\n")))
 	}
 }
 

@@ -206,7 +206,7 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 		return w.Remaining(objects)
 	})
 	if last != nil {
-		if writeErr := tree.Write(opts.IO.Out, tree.Build(name, last, options),
+		if writeErr := tree.Write(opts.IO.ColoredOut(), tree.Build(name, last, options),
 			tree.Style{Color: opts.IO.OutColor(), Now: opts.Clock.Now()}); writeErr != nil {
 			return writeErr
 		}

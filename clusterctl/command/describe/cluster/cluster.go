@@ -158,7 +158,7 @@ func write(opts *Options, root *tree.Node) error {
 	case "yaml":
 		raw, err = yaml.Marshal(tree.NewDocument(root))
 	default:
-		return tree.Write(opts.IO.Out, root, tree.Style{
+		return tree.Write(opts.IO.ColoredOut(), root, tree.Style{
 			Color: opts.IO.OutColor(), Now: opts.Clock.Now(), Wide: opts.Output == "wide", Width: opts.width(),
 		})
 	}
@@ -186,7 +186,7 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 	defer stop()
 	f := &live.Follower{
 		Screen: live.Screen{
-			W: opts.IO.Out, Terminal: opts.IO.OutTerminal() && opts.IO.ErrTerminal(), Color: opts.IO.OutColor(), Size: opts.IO.ErrSize,
+			W: opts.IO.Screen(), Terminal: opts.IO.OutTerminal() && opts.IO.ErrTerminal(), Color: opts.IO.OutColor(), Size: opts.IO.ErrSize,
 		},
 		Source: watcher, Cluster: name, Options: opts.Tree, Clock: opts.Clock, Wide: opts.Output == "wide",
 	}

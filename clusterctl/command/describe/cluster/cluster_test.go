@@ -184,13 +184,12 @@ func TestWatchEnds(t *testing.T) {
 			watched <- struct{}{}
 			return w, err
 		}}).Build()
-	streams, buffers := iostreams.Test()
-	opts := &Options{IO: streams, ClusterName: "c1", Watch: true, Clock: clock.RealClock{},
+	_, buffers := iostreams.Test()
+	out := &notifying{Writer: buffers.Out, written: make(chan struct{}, 100)}
+	opts := &Options{IO: iostreams.New(buffers.In, out, buffers.Err), ClusterName: "c1", Watch: true, Clock: clock.RealClock{},
 		Connect: func(management.Kubeconfig) (*management.Cluster, error) {
 			return &management.Cluster{Client: c, Namespace: "default"}, nil
 		}}
-	out := &notifying{Writer: streams.Out, written: make(chan struct{}, 100)}
-	streams.Out = out
 	done := make(chan error, 1)
 	go func() { done <- run(t.Context(), opts) }()
 	for _, event := range []<-chan struct{}{watched, out.written} {
