@@ -19,7 +19,8 @@ import (
 // nodeRetry is the delay between attempts to delete a Node.
 const nodeRetry = 2 * time.Second
 
-// deleteNode deletes the Node, also one that joined while the Machine was being deleted. It retries until nodeDeletionTimeout has passed, forever if that is nil or zero.
+// deleteNode deletes the Node, also one that joined while the Machine was being deleted. It retries until nodeDeletionTimeout has
+// passed, forever if that is nil or zero.
 func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, error) {
 	m := s.machine
 	allowed, err := c.nodeWorkAllowed(ctx, s)
@@ -48,7 +49,7 @@ func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, err
 		condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.DeletionFailedReason, "")), nil
 }
 
-// nodeName returns the name of the Node in messages, or its provider ID if it is not known whether it has joined.
+// nodeName returns the name of the Node in messages, or the provider ID if no Node has been found.
 func nodeName(m *clusterv1.Machine) string {
 	if m.Status.NodeRef == nil {
 		return "with provider ID " + ptr.Deref(m.Spec.ProviderID, "")

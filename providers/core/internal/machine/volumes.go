@@ -44,7 +44,8 @@ func (c *Controller) volumes(ctx context.Context, s *scope) (step.Result, error)
 
 func announceVolumes(ctx context.Context, node string, attached bool) {
 	if attached {
-		step.Warning(ctx, "FailedWaitForVolumeDetach", "Did not wait for volumes of Machine's node %q to be detached: the node is unreachable", node)
+		step.Warning(ctx, "FailedWaitForVolumeDetach",
+			"Did not wait for volumes of Machine's node %q to be detached: the node is unreachable", node)
 		return
 	}
 	step.Event(ctx, "NodeVolumesDetached", "success waiting for node volumes detaching Machine's node %q", node)
