@@ -24,7 +24,7 @@ type Referrer interface {
 }
 
 // Delete deletes the referenced object and waits until it is gone. Condition t of the owner reports the
-// progress. An object that is controlled by another object of the owner's kind is not deleted.
+// progress. An object that is controlled by another object of the owner's kind, or is in no or another namespace, is not deleted.
 func (f *Follower) Delete(
 	ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType,
 ) (step.Result, error) {
@@ -47,7 +47,7 @@ func (f *Follower) DeleteOnce(
 	if err != nil {
 		return step.Done(), err
 	}
-	if obj == nil || f.ofAnother(obj, owner) {
+	if obj == nil || mayOwn(obj, owner.GetNamespace()) != nil || f.ofAnother(obj, owner) {
 		return step.Done().WithConditions(condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, "")), nil
 	}
 	wait, err := leaving(obj, t)

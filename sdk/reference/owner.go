@@ -25,6 +25,9 @@ func AddOwner(
 	if err != nil {
 		return false, err
 	}
+	if err := mayOwn(obj, namespace); err != nil {
+		return true, err
+	}
 	before := obj.DeepCopy()
 	owners, changed := ownership.Ensure(obj.GetOwnerReferences(), owner)
 	if !changed {

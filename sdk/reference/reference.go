@@ -26,6 +26,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
@@ -96,13 +97,38 @@ func (f *Follower) Follow(ctx context.Context, ref *corev1.ObjectReference, name
 	return obj, err
 }
 
+// ReferenceInvalidReason is the reason of conditions about a reference to an object that the referring object must not own.
+const ReferenceInvalidReason = "ReferenceInvalid"
+
+// mayOwn returns an error unless both objects are in one namespace. A tenant who refers to a cluster-scoped object, such as an identity
+// that all namespaces share, must not become its owner: it would be deleted with the tenant's object. The contract requires objects in
+// a namespace.
+func mayOwn(obj *unstructured.Unstructured, namespace string) error {
+	if obj.GetNamespace() == namespace {
+		return nil
+	}
+	where := "in namespace " + obj.GetNamespace()
+	if obj.GetNamespace() == "" {
+		where = "cluster-scoped"
+	}
+	return &step.Error{
+		Reason: ReferenceInvalidReason,
+		Err: fmt.Errorf("%s %s is %s: a reference must name an object in namespace %s, which it is owned in and deleted with",
+			obj.GetKind(), obj.GetName(), where, namespace),
+	}
+}
+
 // Own makes owner the controller of obj, and sets the cluster-name label. Owner references of the kinds in previous are removed: for
-// example, a MachineSet owns objects that it creates for a Machine until the Machine exists.
+// example, a MachineSet owns objects that it creates for a Machine until the Machine exists. An object that another one controls, or
+// that is in no or another namespace, is an error, which the step's condition reports.
 func (f *Follower) Own(ctx context.Context, obj *unstructured.Unstructured, owner metav1.Object, cluster string, previous ...string) error {
+	if err := mayOwn(obj, owner.GetNamespace()); err != nil {
+		return err
+	}
 	before := obj.DeepCopy()
 	release(obj, previous)
 	if _, err := ownership.EnsureController(obj, ownership.Reference(owner, f.Kind, true)); err != nil {
-		return fmt.Errorf("taking over %s: %w", obj.GetKind(), err)
+		return &step.Error{Reason: ReferenceInvalidReason, Err: fmt.Errorf("taking over %s: %w", obj.GetKind(), err)}
 	}
 	labels := obj.GetLabels()
 	if labels == nil {

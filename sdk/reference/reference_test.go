@@ -1,6 +1,7 @@
 package reference_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -269,5 +270,23 @@ func TestKeys(t *testing.T) {
 				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
 			}
 		})
+	}
+}
+
+// A cluster-scoped object, which all namespaces share, is not owned: it would be deleted with the object of one tenant.
+func TestOwnOnlyInTheNamespace(t *testing.T) {
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
+	for namespace, want := range map[string]string{"": "is cluster-scoped", "other": "is in namespace other"} {
+		obj := thing("shared", nil)
+		obj.SetNamespace(namespace)
+		w := newWorld(t)
+		err := w.follow.Own(t.Context(), obj, m, "c")
+		var failed *step.Error
+		if !contains(err, want) || !errors.As(err, &failed) || failed.Reason != "ReferenceInvalid" {
+			t.Errorf("namespace %q: want an error that sets the condition, with %q, got %v", namespace, want, err)
+		}
+		if len(obj.GetOwnerReferences()) > 0 {
+			t.Errorf("namespace %q: owners are %v", namespace, obj.GetOwnerReferences())
+		}
 	}
 }
