@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	trustPoll    = 100 * time.Millisecond
+	// trustPoll is a part of what the client may request: changes of several providers wait at the same time.
+	trustPoll    = 500 * time.Millisecond
 	trustTimeout = 30 * time.Second
 )
 
@@ -60,7 +61,13 @@ func (r *run) introduce(ctx context.Context, desired *unstructured.Unstructured)
 		return err
 	}
 	r.report("waiting for the CA bundle of %s %s", desired.GetKind(), desired.GetName())
-	err := wait.PollUntilContextTimeout(ctx, trustPoll, trustTimeout, true, func(ctx context.Context) (bool, error) {
+	return r.awaitTrust(ctx, desired, trustPoll, trustTimeout)
+}
+
+// awaitTrust waits until a webhook configuration has CA bundles, at most for a time. Requests are not made with its end as their deadline:
+// near it, the client's rate limiter would reject them, which is not an error of the upgrade.
+func (r *run) awaitTrust(ctx context.Context, desired *unstructured.Unstructured, poll, timeout time.Duration) error {
+	err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(context.Context) (bool, error) {
 		if err := r.refresh(ctx, desired); err != nil {
 			return false, err
 		}

@@ -21,11 +21,14 @@ func (s *scope) isInstalled() bool {
 // available reports the condition Available of the Deployments. Their changes trigger a reconcile.
 func available(_ context.Context, s *scope) (step.Result, error) {
 	if s.GetSpec().Paused {
+		if i := slices.IndexFunc(s.deployments, func(d appsv1.Deployment) bool { return !isStopped(&d) }); i >= 0 {
+			return waits(operatorv1.ReadyCondition, operatorv1.PausingReason,
+				fmt.Sprintf("Waiting for Deployment %s to stop", s.deployments[i].Name)), nil
+		}
 		return waits(operatorv1.ReadyCondition, operatorv1.PausedReason, "Waiting for spec.paused to be false"), nil
 	}
 	if i := slices.IndexFunc(s.deployments, isPaused); i >= 0 { // Resuming it was rejected, or has failed.
-		return waits(operatorv1.ReadyCondition, operatorv1.PausedReason,
-			fmt.Sprintf("Waiting for Deployment %s to be resumed", s.deployments[i].Name)), nil
+		return waits(operatorv1.ReadyCondition, operatorv1.PausedReason, resuming(&s.deployments[i])), nil
 	}
 	if len(s.deployments) == 0 {
 		return waits(operatorv1.ReadyCondition, operatorv1.NoDeploymentAvailableReason, "Waiting for the provider to have a Deployment"), nil

@@ -55,6 +55,7 @@ func (c *Controller) declared() step.Controller[providerobject.Object, *scope] {
 		Scope:   c.scope,
 		Steps: []step.Step[*scope]{
 			step.Do("adopt", adopt),
+			step.Do("stop", c.stop),
 			step.Do("preflight", c.preflight).Sets(operatorv1.PreflightCheckCondition),
 			step.Do("release", c.release),
 			step.Do("install", c.install).Sets(operatorv1.ProviderInstalledCondition),

@@ -1,6 +1,7 @@
 // Package controller reconciles provider objects: one controller per kind, all with the same steps.
 //
 //	adopt      adds the finalizer
+//	stop       scales the Deployments of a paused provider to zero
 //	preflight  checks the spec, and that it fits the other providers
 //	release    finds the release; a version that is not set is written to the spec
 //	install    writes the components if they are not as the spec demands

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"sigs.k8s.io/cluster-api/providers/operator/internal/componentcache"
 )
@@ -116,7 +117,7 @@ func specsOf(deployments []appsv1.Deployment) string {
 	var parts []string
 	for i := range deployments {
 		d := &deployments[i]
-		parts = append(parts, fmt.Sprintf("%s %s %d", d.Name, d.UID, d.Generation))
+		parts = append(parts, fmt.Sprintf("%s %s %d %d", d.Name, d.UID, d.Generation, ptr.Deref(d.Spec.Replicas, 1)))
 	}
 	slices.Sort(parts)
 	return strings.Join(parts, "\n")

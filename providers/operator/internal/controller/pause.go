@@ -73,6 +73,15 @@ func lastReplicas(d appsv1.Deployment) int64 {
 	return n
 }
 
+func resuming(d *appsv1.Deployment) string {
+	return fmt.Sprintf("Waiting for Deployment %s to be resumed", d.Name)
+}
+
+// isStopped reports whether a Deployment has no Pods, and will not get any.
+func isStopped(d *appsv1.Deployment) bool {
+	return ptr.Deref(d.Spec.Replicas, 1) == 0 && d.Status.Replicas == 0 && d.Status.ObservedGeneration >= d.Generation
+}
+
 // unmark removes the number of replicas from Deployments that are no longer paused: upgrades keep annotations.
 func (c *Controller) unmark(ctx context.Context, deployments []appsv1.Deployment, isPaused bool) error {
 	for i := range deployments {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/packages/repository"
@@ -38,7 +40,13 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 	if err != nil {
 		return notFound(s, err)
 	}
-	if blocked := contracts(s.Provider, s.all, found.Contract); blocked != "" {
+	blocked := contracts(s.Provider, s.all, found.Contract)
+	if blocked == "" && changesContract(s.Provider, s.all, found.Contract) {
+		if blocked, err = c.running(ctx, s); err != nil {
+			return step.Done(), err
+		}
+	}
+	if blocked != "" {
 		return waits(operatorv1.PreflightCheckCondition, operatorv1.IncompatibleContractReason, blocked), nil
 	}
 	s.found = found
@@ -85,6 +93,31 @@ func contracts(p providerobject.Provider, all []providerobject.Provider, contrac
 		}
 	}
 	return ""
+}
+
+// changesContract reports whether a release with this contract makes it, for a time, one of two in the management cluster.
+func changesContract(p providerobject.Provider, all []providerobject.Provider, contract string) bool {
+	return slices.ContainsFunc(append([]providerobject.Provider{p}, all...), func(o providerobject.Provider) bool {
+		return contractOf(o) != "" && contractOf(o) != contract
+	})
+}
+
+// running returns which manager of another provider has not stopped yet, although it is paused; "" if there is none. When it has stopped, its
+// provider object reports that, which triggers a reconcile of this one.
+func (c *Controller) running(ctx context.Context, s *scope) (string, error) {
+	for _, other := range s.all {
+		if other.GetUID() == s.GetUID() || contractOf(other) == "" {
+			continue
+		}
+		list, err := deploymentsOf(ctx, c.Client, other)
+		if err != nil {
+			return "", err
+		}
+		if i := slices.IndexFunc(list, func(d appsv1.Deployment) bool { return !isStopped(&d) }); i >= 0 {
+			return fmt.Sprintf("Waiting for Deployment %s of %s to stop: the contract changes", list[i].Name, other), nil
+		}
+	}
+	return "", nil
 }
 
 func allPaused(all []providerobject.Provider) bool {

@@ -56,8 +56,15 @@ func (c *Controller) requests(ctx context.Context, selected func(providerobject.
 // affectsOthers selects the events after which others may be installed, changed or deleted.
 func affectsOthers() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(func(before, after providerobject.Object) bool {
-		return before.GetSpec().Paused != after.GetSpec().Paused || contractOf(before) != contractOf(after) || isReady(before) != isReady(after)
+		return before.GetSpec().Paused != after.GetSpec().Paused || contractOf(before) != contractOf(after) ||
+			isReady(before) != isReady(after) || hasStopped(before) != hasStopped(after)
 	}))
+}
+
+// hasStopped reports whether the managers of a paused provider have stopped.
+func hasStopped(o providerobject.Object) bool {
+	c := condition.Get(o, operatorv1.ReadyCondition)
+	return c != nil && c.Reason == operatorv1.PausedReason
 }
 
 func isReady(o providerobject.Object) bool { return condition.IsTrue(o, operatorv1.ReadyCondition) }

@@ -50,7 +50,9 @@ type world struct {
 	requests []string
 	// unavailable is set while Deployments do not become available.
 	unavailable bool
-	log         strings.Builder
+	// stopping is set while Deployments without replicas still have a Pod.
+	stopping bool
+	log      strings.Builder
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -89,6 +91,9 @@ func (w *world) deployments(r fakeapi.Request, err error) error {
 	d := &appsv1.Deployment{}
 	testenv.Must(w.t, w.Get(w.t.Context(), client.ObjectKeyFromObject(r.Object), d))
 	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: ptr.Deref(d.Spec.Replicas, 1)}
+	if w.stopping {
+		d.Status.Replicas = max(1, d.Status.Replicas)
+	}
 	d.Status.UpdatedReplicas, d.Status.AvailableReplicas = d.Status.Replicas, d.Status.Replicas
 	available := appsv1.DeploymentCondition{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}
 	if w.unavailable {
