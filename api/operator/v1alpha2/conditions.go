@@ -73,7 +73,7 @@ const (
 	DeploymentAvailableReason = "DeploymentAvailable"
 	// NoDeploymentAvailableReason: the provider has no Deployment, or it does not report its availability.
 	NoDeploymentAvailableReason = "NoDeploymentAvailableConditionReason"
-	// PausingReason: the provider is to be paused, and its managers have not stopped yet.
+	// PausingReason: the provider is being paused, and its managers have not stopped yet.
 	PausingReason = "Pausing"
 	// PausedReason: the provider is paused.
 	PausedReason = "Paused"

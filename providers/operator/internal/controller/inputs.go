@@ -62,8 +62,8 @@ func (i *inputs) start(ctx context.Context, queue workqueue.TypedRateLimitingInt
 	return nil
 }
 
-// versions identifies the contents of what a provider object refers to. It watches it from now on, and no longer what the object referred to
-// before.
+// versions identifies the contents of what a provider object refers to. It watches it from now on, and no longer what the object
+// referred to before.
 func (i *inputs) versions(ctx context.Context, p providerobject.Provider) (string, error) {
 	readers, list, err := i.follow(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)}, source.Inputs(p))
 	if err != nil {

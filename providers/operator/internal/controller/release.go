@@ -102,7 +102,8 @@ func changesContract(p providerobject.Provider, all []providerobject.Provider, c
 	})
 }
 
-// running returns which manager of another provider has not stopped yet, although it is paused; "" if there is none. When it has stopped, its
+// running returns which manager of another provider has not stopped yet, although it is paused; "" if there is none. When it has stopped,
+// its
 // provider object reports that, which triggers a reconcile of this one.
 func (c *Controller) running(ctx context.Context, s *scope) (string, error) {
 	for _, other := range s.all {

@@ -14,7 +14,7 @@ import (
 )
 
 // stop scales the Deployments of a paused provider to zero, whatever else is wrong with the spec: users pause in an emergency, too, and
-// before a contract changes. If it is not paused any more, it reports what waits to be resumed, which may take as long as other changes.
+// before a contract changes. If it is no longer paused, it reports what waits to be resumed, which may take as long as other changes.
 func (c *Controller) stop(ctx context.Context, s *scope) (step.Result, error) {
 	if !s.isInstalled() {
 		return step.Done(), nil

@@ -44,7 +44,7 @@ type Found struct {
 	Exists bool
 	// Provider is its provider label, "" without one.
 	Provider string
-	// Part is what it belongs to if not to a provider, such as cert-manager; "" if that is not known.
+	// Part is what it belongs to if not to a provider, such as cert-manager; "" if that is unknown.
 	Part string
 }
 
@@ -90,7 +90,9 @@ type RefusedError struct{ text string }
 func (e *RefusedError) Error() string { return e.text }
 
 // unlessAllowed returns a check that administrators can switch off.
-func (in *inspection) unlessAllowed(check func(*unstructured.Unstructured) (string, error)) func(*unstructured.Unstructured) (string, error) {
+func (in *inspection) unlessAllowed(
+	check func(*unstructured.Unstructured) (string, error),
+) func(*unstructured.Unstructured) (string, error) {
 	return func(o *unstructured.Unstructured) (string, error) {
 		if in.AllPermissions {
 			return "", nil

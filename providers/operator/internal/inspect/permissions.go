@@ -15,7 +15,7 @@ import (
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 )
 
-// power is a permission in all namespaces with which any other can be acquired. Whoever may read or write all Secrets can do the same, but
+// power is a permission in all namespaces with which any other can be acquired. Who may read or write all Secrets can do the same, but
 // nearly all providers need that.
 type power struct {
 	group     string
@@ -263,10 +263,13 @@ func (in *inspection) limited(p power, resource string, r *rbacv1.PolicyRule) bo
 }
 
 func (p power) isVerb(verb string) bool {
-	return verb == "*" || slices.ContainsFunc(p.verbs, func(v string) bool { return verb == v || v == "impersonate" && strings.HasPrefix(verb, v) })
+	return verb == "*" || slices.ContainsFunc(p.verbs, func(v string) bool {
+		return verb == v || v == "impersonate" && strings.HasPrefix(verb, v)
+	})
 }
 
-// includes reports whether a resource in a rule includes another one: * are all with all subresources, */x the subresources x of all. Extras
+// includes reports whether a resource in a rule includes another one: * are all with all subresources, */x the subresources x of all.
+// Extras
 // of users are subresources.
 func includes(have, resource string) bool {
 	if _, sub, isSub := strings.Cut(resource, "/"); isSub && have == "*/"+sub {

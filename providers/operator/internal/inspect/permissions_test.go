@@ -31,7 +31,7 @@ func TestPermissionsInEffect(t *testing.T) {
 	aggregates := func(selector string) string {
 		return rbacVersion + "kind: ClusterRole\nmetadata: {name: r}\naggregationRule: {clusterRoleSelectors: [" + selector + "]}\nrules: []\n"
 	}
-	labelled := func(label, groups string) string {
+	labeled := func(label, groups string) string {
 		return strings.Replace(rule(groups, "secrets", "get, list"), "{name: r}", "{name: r, labels: {"+label+": 'true'}}", 1)
 	}
 	webhook := func(kind, groups string) string {
@@ -52,7 +52,7 @@ func TestPermissionsInEffect(t *testing.T) {
 		{"token-request", rule("''", "serviceaccounts/token", "create"), tokens},
 		{"split-star", rule("'', apps, batch, rbac.authorization.k8s.io, admissionregistration.k8s.io", "'*'", "create, get, list, update, patch"), tokens},
 		{"aggregation", aggregates("{}"), "r grants the permissions of all ClusterRoles"},
-		{"to-everybody", labelled("rbac.authorization.k8s.io/aggregate-to-view", "''"), "r grants permissions for what is not of the provider to all users with the ClusterRole view (rule 1)"},
+		{"to-everybody", labeled("rbac.authorization.k8s.io/aggregate-to-view", "''"), "r grants permissions for what is not of the provider to all users with the ClusterRole view (rule 1)"},
 		{"approve-csr", rule("certificates.k8s.io", "certificatesigningrequests, certificatesigningrequests/approval, signers", "create, get, update, approve, sign"), certificates},
 		{"sa-of-others", bind("admin"), "b grants ClusterRole admin, and so permission to impersonate users (its rule 1)"},
 		{"webhook-all", webhook("MutatingWebhookConfiguration", "'*'"), `w would change objects of others while they are written (API group "*")`},
@@ -116,8 +116,8 @@ func TestPermissionsInEffect(t *testing.T) {
 		{"permissions for the core provider", aggregates("{matchLabels: {cluster.x-k8s.io/aggregate-to-manager: 'true'}}"), "r grants the permissions of ClusterRole mighty"},
 		{"permissions of harmless roles", aggregates("{matchLabels: {a: b}}"), ""},
 		{"an invalid aggregation", aggregates("{matchExpressions: [{key: x, operator: Is}]}"), "r is invalid: "},
-		{"permissions for users, for its own objects", labelled("rbac.authorization.k8s.io/aggregate-to-edit", "x.io, infrastructure.cluster.x-k8s.io"), ""},
-		{"permissions for administrators of namespaces", labelled("rbac.authorization.k8s.io/aggregate-to-admin", "x.io, apps"), "ClusterRole admin"},
+		{"permissions for users, for its own objects", labeled("rbac.authorization.k8s.io/aggregate-to-edit", "x.io, infrastructure.cluster.x-k8s.io"), ""},
+		{"permissions for administrators of namespaces", labeled("rbac.authorization.k8s.io/aggregate-to-admin", "x.io, apps"), "ClusterRole admin"},
 		{"all ServiceAccounts", role("") + "---\n" + strings.Replace(bind("r"), "{kind: ServiceAccount, name: s, namespace: place}", "{kind: Group, name: 'system:serviceaccounts'}", 1), "b grants permissions to Group system:serviceaccounts"},
 		{"another provider's ServiceAccount", pod("taken"), "place/d uses ServiceAccount taken of provider cluster-api"},
 		{"the token of another provider's ServiceAccount", "apiVersion: v1\nkind: Secret\ntype: kubernetes.io/service-account-token\nmetadata: {name: s, namespace: place, annotations: {kubernetes.io/service-account.name: taken}}\n", "place/s uses ServiceAccount taken of provider cluster-api"},

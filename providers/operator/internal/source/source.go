@@ -238,7 +238,8 @@ func (r *Release) missing(p providerobject.Provider, names []string) error {
 	if !ok {
 		return fmt.Errorf("%s: create a Secret with them in namespace %s, and set spec.secretName to its name", needs, p.GetNamespace())
 	}
-	return fmt.Errorf("%s: %s: Secret %s does not have them: add them, or create another one with all variables, and change the name", field, needs, key)
+	return fmt.Errorf("%s: %s: Secret %s does not have them: add them, or create another one with all variables, and change the name",
+		field, needs, key)
 }
 
 func (r *Reader) open(
