@@ -23,8 +23,8 @@ const (
 	MaxExpressions = 10_000
 )
 
-// CheckYAML returns an error if a document, which is called what in it, is larger than limit, also with its aliases expanded. Depth is limited
-// by the YAML library.
+// CheckYAML returns an error if a document, which is called what in it, is larger than limit, also with its aliases expanded. Depth is
+// limited by the YAML library.
 func CheckYAML(what string, document []byte, limit int) error {
 	if len(document) > limit {
 		return TooLarge(what, len(document), limit)

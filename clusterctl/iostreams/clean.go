@@ -48,7 +48,8 @@ func harmless(text string) bool {
 
 // dangerous reports whether a character that is not ASCII, or DEL, controls the terminal or the order of text.
 func dangerous(r rune) bool {
-	return r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x2028 || r == 0x2029
+	return r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 ||
+		r == 0x200e || r == 0x200f || r == 0x2028 || r == 0x2029
 }
 
 // colors matches sequences that change colors, which are the only ones in trees.

@@ -92,7 +92,7 @@ func ReadDirectory(path string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the directory: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	names, err := fileNames(root)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	content, err := io.ReadAll(io.LimitReader(file, packages.MaxDocument+1))
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func (f *files) Copy(ctx context.Context, g *graph.Graph) (written int, err erro
 	return written, nil
 }
 
-// setAside renames the files of an earlier backup of the namespace whose objects do not exist any more: otherwise they would be
+// setAside renames the files of an earlier backup of the namespace whose objects no longer exist: otherwise they would be
 // created again. Those of other namespaces, and of cluster-scoped objects, may belong to backups of other namespaces.
 func (f *files) setAside(namespace string) error {
 	names, err := fileNames(f.root)
@@ -77,12 +77,12 @@ func (f *files) setAside(namespace string) error {
 			continue
 		}
 		if err := f.root.Rename(name, name+stale); err != nil {
-			return fmt.Errorf("cannot rename %s, whose object does not exist any more: %w", name, err)
+			return fmt.Errorf("cannot rename %s, whose object no longer exists: %w", name, err)
 		}
 		aside++
 	}
 	if aside > 0 {
-		f.progress.Say("Renamed %d files of an earlier backup, whose objects do not exist any more, to *%s", aside, extension+stale)
+		f.progress.Say("Renamed %d files of an earlier backup, whose objects no longer exist, to *%s", aside, extension+stale)
 	}
 	return nil
 }

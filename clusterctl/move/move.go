@@ -146,8 +146,8 @@ func identity(ctx context.Context, s *side.Side) (string, error) {
 // cases. With an error of a check, it also returns what would be moved.
 func (m *Mover) begin(ctx context.Context, prepare func(ctx context.Context, g *graph.Graph, started bool) error) (*graph.Graph, error) {
 	if m.sourceID == m.targetID {
-		return nil, fmt.Errorf("source and target are the same cluster at %s: choose another target with --to-kubeconfig or --to-kubeconfig-context",
-			m.Source.Host)
+		return nil, fmt.Errorf("source and target are the same cluster at %s: "+
+			"choose another target with --to-kubeconfig or --to-kubeconfig-context", m.Source.Host)
 	}
 	found, err := m.interruptedMove(ctx)
 	if err == nil && found == nil {

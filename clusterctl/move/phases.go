@@ -197,7 +197,7 @@ func (m *Mover) ToDirectory(ctx context.Context) (objects int, err error) {
 		if err != nil {
 			return err
 		}
-		defer to.Close()
+		defer func() { _ = to.Close() }()
 		for _, step := range []phase{
 			{journal.Copying, func(ctx context.Context) error { _, err := m.settle(ctx, to); return err }},
 			{journal.Resuming, func(ctx context.Context) error { return m.resume(ctx, m.Source) }},

@@ -34,7 +34,9 @@ type Change struct {
 
 // PlanUpgrade returns what an upgrade changes, in install order, and the choice it is made of. Providers that have the wanted version
 // are left out. It writes nothing.
-func PlanUpgrade(ctx context.Context, m *management.Cluster, c *catalog.Catalog, r choose.UpgradeRequest) ([]Change, *choose.Choice, error) {
+func PlanUpgrade(
+	ctx context.Context, m *management.Cluster, c *catalog.Catalog, r choose.UpgradeRequest,
+) ([]Change, *choose.Choice, error) {
 	objects, err := inventory.ReadDeclared(ctx, m.Client)
 	if err != nil {
 		return nil, nil, err

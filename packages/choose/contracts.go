@@ -32,9 +32,9 @@ type ContractItem struct {
 	Installed clusterctlv1.Provider
 	// Next is the version to upgrade to, or "" if the provider is up to date.
 	Next string
-	// Problem is why it is not known which versions there are for the provider. It says nothing about others.
+	// Problem is why the versions of the provider are unknown. It says nothing about others.
 	Problem error
-	// Skipped are newer versions whose contract is not known, because the metadata does not have their series.
+	// Skipped are newer versions whose contract is unknown, because the metadata does not have their series.
 	Skipped []string
 }
 
@@ -70,7 +70,8 @@ func (p ContractPlan) Skipped() []string {
 	var list []string
 	for _, i := range p.Items {
 		if len(i.Skipped) > 0 {
-			list = append(list, fmt.Sprintf("not considering %s of %s: its metadata.yaml has no release series for it", strings.Join(i.Skipped, ", "), i.Installed.Name))
+			list = append(list, fmt.Sprintf("not considering %s of %s: its metadata.yaml has no release series for it",
+				strings.Join(i.Skipped, ", "), i.Installed.Name))
 		}
 	}
 	return list
@@ -78,7 +79,7 @@ func (p ContractPlan) Skipped() []string {
 
 // ContractPlans returns a plan for each contract that the core provider implements in its installed or a later release series, in
 // the order of these series. A plan for another contract than the present one is left out if a provider has no version for it.
-// releases are by manifest label. What is not known of one provider does not change the plans of others.
+// releases are by manifest label. What is unknown of one provider does not change the plans of others.
 func ContractPlans(installed inventory.Inventory, releases map[string]Releases) ([]ContractPlan, error) {
 	core, err := coreProvider(installed)
 	if err != nil {
@@ -166,8 +167,8 @@ func withoutSeries(p *clusterctlv1.Provider, v candidate, r Releases) error {
 	if r.Override != "" {
 		place = r.Override
 	}
-	return fmt.Errorf("metadata.yaml of %s %s, the latest version that has one, has no release series %d.%d, which the installed version %s needs: "+
-		"the provider must add it to releaseSeries, or you can put a corrected file at %s",
+	return fmt.Errorf("metadata.yaml of %s %s, the latest version that has one, has no release series %d.%d, "+
+		"which the installed version %s needs: the provider must add it to releaseSeries, or you can put a corrected file at %s",
 		p.ManifestLabel(), r.MetadataVersion, v.version.Major, v.version.Minor, v.text, place)
 }
 

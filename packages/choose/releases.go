@@ -53,7 +53,8 @@ func readOne(ctx context.Context, c *catalog.Catalog, installed *clusterctlv1.Pr
 	}
 	versions, err := client.Versions(ctx)
 	if err == nil && len(versions) == 0 {
-		err = fmt.Errorf("%s has no version of %s: correct the provider's url in the clusterctl configuration", client.Folder(), p.ManifestLabel())
+		err = fmt.Errorf("%s has no version of %s: correct the provider's url in the clusterctl configuration",
+			client.Folder(), p.ManifestLabel())
 	}
 	if err != nil {
 		return Releases{Err: err}

@@ -176,3 +176,9 @@ func (quiet) Done() {}
 
 // Say does nothing.
 func (quiet) Say(string, ...any) {}
+
+// Warn does nothing.
+func (quiet) Warn(string, ...any) {}
+
+// Log does nothing.
+func (quiet) Log(string, ...any) {}

@@ -45,7 +45,8 @@ func LeftBehind(objects []Object, g *Graph, namespace string) []Left {
 			continue
 		}
 		why := named[o.Key()]
-		owner := Key{GroupKind: cluster, NamespacedName: types.NamespacedName{Namespace: namespace, Name: o.GetLabels()[clusterv1.ClusterNameLabel]}}
+		label := types.NamespacedName{Namespace: namespace, Name: o.GetLabels()[clusterv1.ClusterNameLabel]}
+		owner := Key{GroupKind: cluster, NamespacedName: label}
 		if moved[owner] {
 			why = "it has the label " + clusterv1.ClusterNameLabel + " of " + owner.String()
 		}
