@@ -7,7 +7,8 @@ import (
 )
 
 // Limits of what is read of others: releases, templates, configurations and backups. They are far above what such files have,
-// and far below what would exhaust memory or time. The parsers of these files take them from here, and have none of their own.
+// and far below what would exhaust memory or time. The parsers of these files take them from here; the size
+// of downloads is in package repository.
 const (
 	// MaxManifests is the size of a template or of manifests, before and after variables are replaced.
 	MaxManifests = 16 << 20
