@@ -7,7 +7,8 @@ import (
 )
 
 // Limits of what is read of others: releases, templates, configurations and backups. They are far above what such files have,
-// and far below what would exhaust memory or time. The parsers of these files take them from here, and have none of their own.
+// and far below what would exhaust memory or time. The parsers of these files take them from here; the size
+// of downloads is in package repository.
 const (
 	// MaxManifests is the size of a template or of manifests, before and after variables are replaced.
 	MaxManifests = 16 << 20
@@ -23,8 +24,8 @@ const (
 	MaxExpressions = 10_000
 )
 
-// CheckYAML returns an error if a document, which is called what in it, is larger than limit, also with its aliases expanded. Depth
-// is limited by the YAML library.
+// CheckYAML returns an error if a document, which is called what in it, is larger than limit, also with its aliases expanded. Depth is
+// limited by the YAML library.
 func CheckYAML(what string, document []byte, limit int) error {
 	if len(document) > limit {
 		return TooLarge(what, len(document), limit)

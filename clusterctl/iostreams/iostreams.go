@@ -80,7 +80,7 @@ func (s *Streams) ErrColumns() int {
 }
 
 // Progress returns where progress is written, and the width of the terminal there, 0 if it is none: what is behind Err, or nothing
-// with Quiet. What redraws lines there has to clean what others have written.
+// with Quiet. Callers that redraw lines there have to clean what others have written.
 func (s *Streams) Progress() (w io.Writer, columns int) {
 	if s.Quiet {
 		return io.Discard, 0
@@ -91,7 +91,7 @@ func (s *Streams) Progress() (w io.Writer, columns int) {
 // Screen returns what is behind Out, for those that redraw lines: they have to clean what others have written.
 func (s *Streams) Screen() io.Writer { return s.rawOut }
 
-// ColoredOut is Out for results that may be colored. What colors them has to clean what others have written.
+// ColoredOut is Out for results that may be colored. Callers that color them have to clean what others have written.
 func (s *Streams) ColoredOut() io.Writer {
 	if s.outColor {
 		return &cleaner{s.rawOut, CleanColored}

@@ -147,8 +147,7 @@ func identity(ctx context.Context, s *side.Side) (string, error) {
 func (m *Mover) begin(ctx context.Context, prepare func(ctx context.Context, g *graph.Graph, started bool) error) (*graph.Graph, error) {
 	if m.sourceID == m.targetID {
 		return nil, fmt.Errorf("source and target are the same cluster at %s: "+
-			"choose another target with --to-kubeconfig or --to-kubeconfig-context",
-			m.Source.Host)
+			"choose another target with --to-kubeconfig or --to-kubeconfig-context", m.Source.Host)
 	}
 	found, err := m.interruptedMove(ctx)
 	if err == nil && found == nil {

@@ -32,9 +32,9 @@ type ContractItem struct {
 	Installed clusterctlv1.Provider
 	// Next is the version to upgrade to, or "" if the provider is up to date.
 	Next string
-	// Problem is why it is unclear which versions there are for the provider. It says nothing about others.
+	// Problem is why the versions of the provider are unknown. It says nothing about others.
 	Problem error
-	// Skipped are newer versions without a known contract, because the metadata does not have their series.
+	// Skipped are newer versions whose contract is unknown, because the metadata does not have their series.
 	Skipped []string
 }
 
@@ -79,7 +79,7 @@ func (p ContractPlan) Skipped() []string {
 
 // ContractPlans returns a plan for each contract that the core provider implements in its installed or a later release series, in
 // the order of these series. A plan for another contract than the present one is left out if a provider has no version for it.
-// releases are by manifest label. What is unclear about one provider does not change the plans of others.
+// releases are by manifest label. What is unknown of one provider does not change the plans of others.
 func ContractPlans(installed inventory.Inventory, releases map[string]Releases) ([]ContractPlan, error) {
 	core, err := coreProvider(installed)
 	if err != nil {
@@ -168,8 +168,7 @@ func withoutSeries(p *clusterctlv1.Provider, v candidate, r Releases) error {
 		place = r.Override
 	}
 	return fmt.Errorf("metadata.yaml of %s %s, the latest version that has one, has no release series %d.%d, "+
-		"which the installed version %s needs: "+
-		"the provider must add it to releaseSeries, or you can put a corrected file at %s",
+		"which the installed version %s needs: the provider must add it to releaseSeries, or you can put a corrected file at %s",
 		p.ManifestLabel(), r.MetadataVersion, v.version.Major, v.version.Minor, v.text, place)
 }
 

@@ -38,15 +38,18 @@ func releases(versions ...string) Releases {
 	}}}
 }
 
+// planCase is a case of TestPlans.
+type planCase struct {
+	reason    string
+	installed inventory.Inventory
+	releases  map[string]Releases
+	// want are lines of contract, provider and next version.
+	want []string
+	err  string
+}
+
 func TestPlans(t *testing.T) {
-	tests := map[string]struct {
-		reason    string
-		installed inventory.Inventory
-		releases  map[string]Releases
-		// want are lines of contract, provider and next version.
-		want []string
-		err  string
-	}{
+	tests := map[string]planCase{
 		"Latest": {
 			reason:    "The latest version of the contract is next, in whatever order the repository lists versions.",
 			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.0.0")},
@@ -84,7 +87,7 @@ func TestPlans(t *testing.T) {
 			want:      []string{"v1alpha4 cluster-api v0.4.8", "v1beta1 cluster-api v1.1.0"},
 		},
 		"NoSeries": {
-			reason:    "A newer version without series is not considered: its contract is not known.",
+			reason:    "A newer version without series is not considered: its contract is unknown.",
 			installed: inventory.Inventory{core("v1.0.0")},
 			releases:  map[string]Releases{"cluster-api": releases("v1.7.0", "v1.1.0", "v1.0.0", "v1.8.0-rc.0")},
 			want:      []string{"v1beta1 cluster-api v1.1.0 skips v1.7.0,v1.8.0-rc.0"},
@@ -121,33 +124,35 @@ func TestPlans(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			plans, err := ContractPlans(tc.installed, tc.releases)
-			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Fatalf("%s: want an error with %q, got %v", tc.reason, tc.err, err)
-				}
-				return
+		t.Run(name, tc.check)
+	}
+}
+
+func (tc planCase) check(t *testing.T) {
+	plans, err := ContractPlans(tc.installed, tc.releases)
+	if tc.err != "" {
+		if err == nil || !strings.Contains(err.Error(), tc.err) {
+			t.Fatalf("%s: want an error with %q, got %v", tc.reason, tc.err, err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", tc.reason, err)
+	}
+	var got []string
+	for _, p := range plans {
+		for _, item := range p.Items {
+			line := p.Contract + " " + item.Installed.Name + " " + item.Next
+			if item.Problem != nil {
+				line += " (" + item.Problem.Error() + ")"
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
+			if len(item.Skipped) > 0 {
+				line += " skips " + strings.Join(item.Skipped, ",")
 			}
-			var got []string
-			for _, p := range plans {
-				for _, item := range p.Items {
-					line := p.Contract + " " + item.Installed.Name + " " + item.Next
-					if item.Problem != nil {
-						line += " (" + item.Problem.Error() + ")"
-					}
-					if len(item.Skipped) > 0 {
-						line += " skips " + strings.Join(item.Skipped, ",")
-					}
-					got = append(got, line)
-				}
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
-			}
-		})
+			got = append(got, line)
+		}
+	}
+	if diff := cmp.Diff(tc.want, got); diff != "" {
+		t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 	}
 }

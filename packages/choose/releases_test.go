@@ -98,9 +98,9 @@ func TestChoose(t *testing.T) {
 			want:         []string{"infrastructure-toy v1.1.0"},
 		},
 		"NamedCore": {
-			reason: "Nor does the core provider, but it is said what is not known.", request: coreOnly,
+			reason: "Nor does the core provider, but it is said what is unknown.", request: coreOnly,
 			repositories: map[string][]string{"cluster-api": {"v1.0.0", "v1.1.0"}},
-			want:         []string{"cluster-api v1.1.0", "warning: cannot tell whether infrastructure-toy v1.0.0 implements contract v1beta1"},
+			want:         []string{"cluster-api v1.1.0", "warning: cannot find out whether infrastructure-toy v1.0.0 implements contract v1beta1"},
 		},
 	}
 	for name, tc := range tests {

@@ -104,8 +104,8 @@ func (r UpgradeRequest) Choose(ctx context.Context, c *catalog.Catalog, installe
 		for _, p := range plans[:min(1, len(plans))] {
 			problems = p.Problems()
 		}
-		return nil, errors.Join(append(problems,
-			fmt.Errorf("not all providers have a version of contract %s: see `clusterctl upgrade plan`", r.Contract))...)
+		err := fmt.Errorf("not all providers have a version of contract %s: see `clusterctl upgrade plan`", r.Contract)
+		return nil, errors.Join(append(problems, err)...)
 	}
 	plan := plans[at]
 	choice := &Choice{Left: plan.Problems(), Warnings: plan.Skipped()}
@@ -157,7 +157,7 @@ func (r UpgradeRequest) selected(ctx context.Context, c *catalog.Catalog, instal
 const othersTimeout = 15 * time.Second
 
 // checkContracts checks that the providers that are not upgraded with the core provider have versions of this project's contract. It
-// returns warnings for those of which that is unclear.
+// returns warnings for those of which that is unknown.
 func checkContracts(ctx context.Context, c *catalog.Catalog, others inventory.Inventory) ([]string, error) {
 	limited, cancel := context.WithTimeout(ctx, othersTimeout)
 	defer cancel()
@@ -172,7 +172,7 @@ func checkContracts(ctx context.Context, c *catalog.Catalog, others inventory.In
 		r.MetadataVersion, r.Override = releases[p.ManifestLabel()].MetadataVersion, releases[p.ManifestLabel()].Override
 		list, _, err := newer(p, r)
 		if err != nil {
-			warnings = append(warnings, fmt.Sprintf("cannot tell whether %s %s implements contract %s: %v",
+			warnings = append(warnings, fmt.Sprintf("cannot find out whether %s %s implements contract %s: %v",
 				p.Name, p.Version, packages.Contract, err))
 			continue
 		}

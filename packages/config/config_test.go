@@ -225,7 +225,7 @@ func TestPlainHTTP(t *testing.T) {
 		case "/c.yaml":
 			fmt.Fprint(w, "WHICH: genuine")
 		case "/large.yaml":
-			fmt.Fprint(w, "WHICH: genuine\n#"+strings.Repeat("x", maxSize))
+			fmt.Fprint(w, "WHICH: genuine\n#"+strings.Repeat("x", packages.MaxConfiguration))
 		default:
 			http.Redirect(w, r, elsewhere, http.StatusFound)
 		}
@@ -276,5 +276,15 @@ func TestVariable(t *testing.T) {
 	}
 	if v, _ := c.With(map[string]string{"A": "flag"}).Variable("A"); v != "flag" {
 		t.Errorf("With() must win over the environment, got %q", v)
+	}
+}
+
+// Configurations can be downloaded: what they expand to is limited.
+func TestLimits(t *testing.T) {
+	bomb := "a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a, ", 100) + "]\n"
+	for name, text := range map[string]string{".yaml": bomb, ".yml": strings.Repeat("#", packages.MaxConfiguration+1), ".toml": strings.Repeat("#", packages.MaxConfiguration+1)} {
+		if _, _, err := parse([]byte(text), name); err == nil || len(err.Error()) > 200 {
+			t.Errorf("%s: error is %v", name, err)
+		}
 	}
 }

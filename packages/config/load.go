@@ -23,12 +23,12 @@ import (
 	"github.com/BurntSushi/toml"
 	"sigs.k8s.io/yaml"
 
+	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/template"
 )
 
 const (
 	downloadTimeout = 30 * time.Second
-	maxSize         = 8 << 20
 	maxRedirects    = 10
 )
 
@@ -130,9 +130,9 @@ func download(ctx context.Context, o Options) ([]byte, error) {
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("GET %s: %s", o.Path, resp.Status)
 	}
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxSize+1))
-	if err == nil && len(raw) > maxSize {
-		return nil, fmt.Errorf("GET %s: the file is larger than %d MiB", o.Path, maxSize>>20)
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, packages.MaxConfiguration+1))
+	if err == nil && len(raw) > packages.MaxConfiguration {
+		return nil, fmt.Errorf("GET %s: the file is larger than %d MiB", o.Path, packages.MaxConfiguration>>20)
 	}
 	return raw, err
 }
@@ -181,12 +181,18 @@ func parse(raw []byte, extension string) (file, map[string]string, error) {
 }
 
 func toJSON(raw []byte, extension string) ([]byte, error) {
+	if len(raw) > packages.MaxConfiguration {
+		return nil, packages.TooLarge("it", len(raw), packages.MaxConfiguration)
+	}
 	if extension == ".toml" {
 		var all map[string]any
 		if err := toml.Unmarshal(raw, &all); err != nil {
 			return nil, err
 		}
 		return json.Marshal(all)
+	}
+	if err := packages.CheckYAML("not valid YAML", raw, packages.MaxConfiguration); err != nil {
+		return nil, err
 	}
 	asJSON, err := yaml.YAMLToJSON(raw)
 	if string(asJSON) == "null" {

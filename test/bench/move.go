@@ -177,8 +177,8 @@ func (quiet) Done() {}
 // Say does nothing.
 func (quiet) Say(string, ...any) {}
 
-// Log implements move.Progress.
-func (quiet) Log(string, ...any) {}
-
-// Warn implements move.Progress.
+// Warn does nothing.
 func (quiet) Warn(string, ...any) {}
+
+// Log does nothing.
+func (quiet) Log(string, ...any) {}

@@ -233,7 +233,7 @@ func dryRunFromDirectory(ctx context.Context, opts *Options) error {
 	}
 	target, err := connect(ctx, opts, opts.To, "target")
 	if err != nil {
-		opts.IO.Warnf("it is unknown which objects exist already: %v", err)
+		opts.IO.Warnf("cannot find out which objects exist already: %v", err)
 	}
 	for _, o := range objects {
 		action := "create"

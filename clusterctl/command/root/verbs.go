@@ -9,7 +9,7 @@ import (
 	topologyplan "sigs.k8s.io/cluster-api/clusterctl/command/alpha/topology/plan"
 	checkprovider "sigs.k8s.io/cluster-api/clusterctl/command/check/provider"
 	createcluster "sigs.k8s.io/cluster-api/clusterctl/command/create/cluster"
-	deletion "sigs.k8s.io/cluster-api/clusterctl/command/delete"
+	deletecommand "sigs.k8s.io/cluster-api/clusterctl/command/delete"
 	describecluster "sigs.k8s.io/cluster-api/clusterctl/command/describe/cluster"
 	"sigs.k8s.io/cluster-api/clusterctl/command/generate"
 	"sigs.k8s.io/cluster-api/clusterctl/command/get"
@@ -88,9 +88,9 @@ func newCreate(f *factory.Factory) *cobra.Command {
 }
 
 func newDelete(f *factory.Factory) *cobra.Command {
-	cmd := deletion.New(f, nil)
+	cmd := deletecommand.New(f, nil)
 	cmd.Args = unknown
-	cmd.AddCommand(deletion.NewCluster(f, nil))
+	cmd.AddCommand(deletecommand.NewCluster(f, nil))
 	return cmd
 }
 

@@ -113,7 +113,7 @@ func printOperator(ctx context.Context, opts *PlanOptions, m *management.Cluster
 	next, err := operator.Next(ctx, all, have, "")
 	switch {
 	case err != nil:
-		fmt.Fprintf(opts.IO.Out, "Cannot tell whether the operator %s can be upgraded: %v\n", have.Version, err)
+		fmt.Fprintf(opts.IO.Out, "The operator %s cannot be checked: %v\n", have.Version, err)
 	case next == nil:
 		fmt.Fprintf(opts.IO.Out, "The operator %s is already up to date\n", have.Version)
 	default:

@@ -45,8 +45,8 @@ func LeftBehind(objects []Object, g *Graph, namespace string) []Left {
 			continue
 		}
 		why := named[o.Key()]
-		name := types.NamespacedName{Namespace: namespace, Name: o.GetLabels()[clusterv1.ClusterNameLabel]}
-		owner := Key{GroupKind: cluster, NamespacedName: name}
+		label := types.NamespacedName{Namespace: namespace, Name: o.GetLabels()[clusterv1.ClusterNameLabel]}
+		owner := Key{GroupKind: cluster, NamespacedName: label}
 		if moved[owner] {
 			why = "it has the label " + clusterv1.ClusterNameLabel + " of " + owner.String()
 		}
