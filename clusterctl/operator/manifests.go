@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/blang/semver/v4"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -69,6 +70,24 @@ func Find(ctx context.Context, c client.Reader) (*Installed, error) {
 			len(found), strings.Join(found, ", "))
 }
 
+// Unmatched returns what to know about an operator that is newer than a version of clusterctl, which does not know what it can do; ""
+// otherwise. Patch releases match.
+func (i *Installed) Unmatched(clusterctl string) string {
+	own, err := packages.ParseVersion(clusterctl)
+	if err != nil {
+		return "" // A build without a version.
+	}
+	if have, err := packages.ParseVersion(i.Version); err == nil && isOlderMinor(own, have) {
+		return fmt.Sprintf("the operator %s is newer than this clusterctl (%s): use the clusterctl of its release", i.Version, clusterctl)
+	}
+	return ""
+}
+
+// isOlderMinor reports whether a version is of an older minor version than another.
+func isOlderMinor(v, than semver.Version) bool {
+	return v.Major < than.Major || v.Major == than.Major && v.Minor < than.Minor
+}
+
 // Require returns the operator of a management cluster, or an error if it has none.
 func Require(ctx context.Context, c client.Reader) (*Installed, error) {
 	have, err := Find(ctx, c)
@@ -91,6 +110,9 @@ func Read(ctx context.Context, c *catalog.Catalog, version, namespace string) (*
 	release, err := c.Release(ctx, clusterctlv1.CoreProviderType, packages.Ref{Name: clusterctlv1.ClusterAPIProviderName, Version: version})
 	if err != nil {
 		return nil, err
+	}
+	if err := release.Validate(ctx); err != nil && !errors.Is(err, repository.ErrNotFound) {
+		return nil, fmt.Errorf("this clusterctl cannot install the operator %s: use the clusterctl of that release: %w", release.Version, err)
 	}
 	raw, err := release.Read(ctx, manifestsFile)
 	if errors.Is(err, repository.ErrNotFound) {

@@ -148,7 +148,8 @@ func (a *Applier) Replace(ctx context.Context, m *management.Cluster, next *Mani
 }
 
 // Next returns the manifests of an operator that is to replace the installed one: of the version, or the latest; nil if there is
-// nothing to do, because it is installed, or newer than the latest, or the latest release has no operator.
+// nothing to do, because it is installed, or newer than the latest, or the latest release has no operator. An older minor version is an error,
+// as for providers: stored objects may have fields that it does not know.
 func Next(ctx context.Context, c *catalog.Catalog, have *Installed, version string) (*Manifests, error) {
 	next, err := Read(ctx, c, version, have.Namespace)
 	if version == "" && errors.Is(err, repository.ErrNotFound) {
@@ -161,12 +162,18 @@ func Next(ctx context.Context, c *catalog.Catalog, have *Installed, version stri
 		return nil, nil
 	}
 	before, err := packages.ParseVersion(have.Version)
-	if err != nil || version != "" {
-		return next, nil // An unknown version is replaced, and any version that was asked for.
+	if err != nil {
+		return next, nil // An unknown version is replaced.
 	}
 	after, err := packages.ParseVersion(next.Version)
-	if err != nil || before.GT(after) {
+	switch {
+	case err != nil:
 		return nil, err
+	case version != "" && isOlderMinor(after, before):
+		return nil, fmt.Errorf("the operator %s is of an older minor version than the installed %s: downgrades are not supported",
+			next.Version, have.Version)
+	case version == "" && before.GT(after):
+		return nil, nil
 	}
 	return next, nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -23,6 +24,7 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
+	"sigs.k8s.io/cluster-api/packages/config"
 	"sigs.k8s.io/cluster-api/packages/lock"
 	"sigs.k8s.io/cluster-api/packages/replace"
 	"sigs.k8s.io/cluster-api/packages/repository"
@@ -33,6 +35,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/operator/internal/source"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/webhook"
 	"sigs.k8s.io/cluster-api/sdk/manager"
+	"sigs.k8s.io/cluster-api/sdk/version"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
@@ -117,11 +120,22 @@ func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment,
 		Filter:      filter,
 		Engine:      &engine.Engine{Client: live, Resources: resources, Hold: held.Hold, Timeout: f.timeout},
 		Source: &source.Reader{
-			Live: live, Clock: clock.RealClock{}, Options: repository.Options{SingleAttempt: true, Advice: source.Advice()},
+			Live: live, Clock: clock.RealClock{},
+			Options: repository.Options{SingleAttempt: true, Advice: source.Advice(), GoProxy: goProxy(env.Getenv, logger)},
 			Config: source.ConfigFile(f.config, func(name string) (string, bool) {
 				value := env.Getenv(name)
 				return value, value != ""
 			}),
 		},
 	})
+}
+
+// goProxy returns the Go module proxy that lists versions of GitHub repositories, as for clusterctl: GitHub's API accepts few requests without
+// a token. An operator that runs beside other programs must not fail because of a variable that is for Go.
+func goProxy(getenv func(string) string, logger logr.Logger) string {
+	proxy, err := repository.GoProxyURL(getenv(config.GoProxyVariable), version.GoProxy())
+	if err != nil {
+		logger.Info("Versions are listed by GitHub's API, because there is no Go module proxy", "reason", err.Error())
+	}
+	return proxy
 }

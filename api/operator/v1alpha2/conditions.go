@@ -86,6 +86,10 @@ const (
 	ProviderFinalizer = "provider.cluster.x-k8s.io"
 	// AppliedSpecHashAnnotation is, on providers, the hash of what was last applied.
 	AppliedSpecHashAnnotation = "operator.cluster.x-k8s.io/applied-spec-hash"
+	// AppliedSourceHashAnnotation is, on providers, the hash of spec.fetchConfig when the components were last applied.
+	AppliedSourceHashAnnotation = "operator.cluster.x-k8s.io/applied-source-hash"
+	// AppliedComponentsHashAnnotation is, on providers, the hash of the components that were last applied.
+	AppliedComponentsHashAnnotation = "operator.cluster.x-k8s.io/applied-components-hash"
 	// PausedReplicasAnnotation is, on Deployments of paused providers, their number of replicas before.
 	PausedReplicasAnnotation = "operator.cluster.x-k8s.io/paused-replicas"
 	// AllowAllPermissionsAnnotation is "true" on providers whose components may have all permissions in the management cluster.

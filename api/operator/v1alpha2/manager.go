@@ -21,7 +21,7 @@ type ManagerSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	MaxConcurrentReconciles int `json:"maxConcurrentReconciles,omitempty"`
 
-	// verbosity of the logs (--v).
+	// verbosity of the logs (--v). The default, 1, leaves the verbosity of the components; a lower one can be set with an argument.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
@@ -55,7 +55,8 @@ type ControllerManagerConfiguration struct {
 	// +optional
 	CacheNamespace string `json:"cacheNamespace,omitempty"`
 
-	// gracefulShutDown is how long the manager may take to stop. Managers of Cluster API have no flag for it.
+	// gracefulShutDown is how long the manager may take to stop before it is killed (terminationGracePeriodSeconds of its Pods); a
+	// negative time is a day.
 	// +optional
 	GracefulShutdownTimeout *Duration `json:"gracefulShutDown,omitempty"`
 
@@ -152,7 +153,8 @@ type ControllerWebhook struct {
 	// +optional
 	Port *int `json:"port,omitempty"`
 
-	// host is the address that the webhook server listens on (--webhook-host).
+	// host is the address that the webhook server listens on (--webhook-host), if the components have this argument. Managers of
+	// Cluster API have no flag for it, and listen on all addresses.
 	// +optional
 	Host string `json:"host,omitempty"`
 

@@ -10,7 +10,9 @@ import (
 // +kubebuilder:resource:path=coreproviders,shortName=cacp,scope=Namespaced
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion
+// +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".spec.version"
 // +kubebuilder:printcolumn:name="InstalledVersion",type="string",JSONPath=".status.installedVersion"
+// +kubebuilder:printcolumn:name="Installed",type="string",JSONPath=".status.conditions[?(@.type=='ProviderInstalled')].status"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 
 // CoreProvider declares the core provider, Cluster API itself. A management cluster has one, named cluster-api.
@@ -54,7 +56,9 @@ type CoreProviderList struct {
 // +kubebuilder:resource:path=bootstrapproviders,shortName=cabp,scope=Namespaced
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion
+// +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".spec.version"
 // +kubebuilder:printcolumn:name="InstalledVersion",type="string",JSONPath=".status.installedVersion"
+// +kubebuilder:printcolumn:name="Installed",type="string",JSONPath=".status.conditions[?(@.type=='ProviderInstalled')].status"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 
 // BootstrapProvider declares a bootstrap provider.
@@ -98,7 +102,9 @@ type BootstrapProviderList struct {
 // +kubebuilder:resource:path=controlplaneproviders,shortName=cacpp,scope=Namespaced
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion
+// +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".spec.version"
 // +kubebuilder:printcolumn:name="InstalledVersion",type="string",JSONPath=".status.installedVersion"
+// +kubebuilder:printcolumn:name="Installed",type="string",JSONPath=".status.conditions[?(@.type=='ProviderInstalled')].status"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 
 // ControlPlaneProvider declares a control plane provider.
@@ -142,7 +148,9 @@ type ControlPlaneProviderList struct {
 // +kubebuilder:resource:path=infrastructureproviders,shortName=caip,scope=Namespaced
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion
+// +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".spec.version"
 // +kubebuilder:printcolumn:name="InstalledVersion",type="string",JSONPath=".status.installedVersion"
+// +kubebuilder:printcolumn:name="Installed",type="string",JSONPath=".status.conditions[?(@.type=='ProviderInstalled')].status"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 
 // InfrastructureProvider declares an infrastructure provider.
@@ -188,7 +196,9 @@ type InfrastructureProviderList struct {
 // +kubebuilder:resource:path=addonproviders,shortName=caap,scope=Namespaced
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion
+// +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".spec.version"
 // +kubebuilder:printcolumn:name="InstalledVersion",type="string",JSONPath=".status.installedVersion"
+// +kubebuilder:printcolumn:name="Installed",type="string",JSONPath=".status.conditions[?(@.type=='ProviderInstalled')].status"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 
 // AddonProvider declares an addon provider.
@@ -232,7 +242,9 @@ type AddonProviderList struct {
 // +kubebuilder:resource:path=ipamproviders,shortName=caipamp,scope=Namespaced
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion
+// +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".spec.version"
 // +kubebuilder:printcolumn:name="InstalledVersion",type="string",JSONPath=".status.installedVersion"
+// +kubebuilder:printcolumn:name="Installed",type="string",JSONPath=".status.conditions[?(@.type=='ProviderInstalled')].status"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 
 // IPAMProvider declares an IPAM provider.
@@ -276,7 +288,9 @@ type IPAMProviderList struct {
 // +kubebuilder:resource:path=runtimeextensionproviders,shortName=carep,scope=Namespaced
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion
+// +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".spec.version"
 // +kubebuilder:printcolumn:name="InstalledVersion",type="string",JSONPath=".status.installedVersion"
+// +kubebuilder:printcolumn:name="Installed",type="string",JSONPath=".status.conditions[?(@.type=='ProviderInstalled')].status"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 
 // RuntimeExtensionProvider declares a runtime extension.

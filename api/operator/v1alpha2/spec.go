@@ -24,8 +24,8 @@ type ProviderSpec struct {
 	Deployment *DeploymentSpec `json:"deployment,omitempty"`
 
 	// secretName is the name of a Secret in the provider's namespace with values of variables in the components, such as
-	// credentials. They are read when the provider is installed, changed or upgraded. Its contents count as immutable: to change
-	// them, create another Secret and change the name.
+	// credentials. New contents are applied at once; to change them together with the spec, create another Secret and change the
+	// name.
 	// +optional
 	SecretName *string `json:"secretName,omitempty"`
 

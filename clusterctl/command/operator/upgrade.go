@@ -20,9 +20,11 @@ import (
 
 // UpgradeApplyOptions are the inputs of the command.
 type UpgradeApplyOptions struct {
-	IO         *iostreams.Streams
-	Catalog    func(context.Context) (*catalog.Catalog, error)
-	Connect    func(management.Kubeconfig) (*management.Cluster, error)
+	IO      *iostreams.Streams
+	Catalog func(context.Context) (*catalog.Catalog, error)
+	Connect func(management.Kubeconfig) (*management.Cluster, error)
+	// Clusterctl is the version of clusterctl.
+	Clusterctl string
 	Kubeconfig management.Kubeconfig
 	Selection  choose.Selection
 	Request    choose.UpgradeRequest
@@ -32,7 +34,7 @@ type UpgradeApplyOptions struct {
 
 // NewUpgradeApply returns the command. runF, if not nil, is run instead.
 func NewUpgradeApply(f *factory.Factory, runF func(context.Context, *UpgradeApplyOptions) error) *cobra.Command {
-	opts := &UpgradeApplyOptions{IO: f.IO, Catalog: f.Catalog, Connect: f.Connect}
+	opts := &UpgradeApplyOptions{IO: f.IO, Catalog: f.Catalog, Connect: f.Connect, Clusterctl: f.Version.GitVersion}
 	cmd := &cobra.Command{
 		Use:   "apply",
 		Short: "Change the versions of declared providers",
@@ -118,6 +120,9 @@ func runUpgradeApply(ctx context.Context, opts *UpgradeApplyOptions) error {
 	have, err := operator.Require(ctx, m.Client)
 	if err != nil {
 		return err
+	}
+	if text := have.Unmatched(opts.Clusterctl); text != "" {
+		opts.IO.Warnf("%s", text)
 	}
 	opts.IO.Infof("Checking the versions of the providers")
 	changes, choice, err := operator.PlanUpgrade(ctx, m, all, opts.Request)

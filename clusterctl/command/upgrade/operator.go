@@ -18,9 +18,11 @@ import (
 
 // OperatorOptions are the inputs of the command.
 type OperatorOptions struct {
-	IO         *iostreams.Streams
-	Catalog    func(context.Context) (*catalog.Catalog, error)
-	Connect    func(management.Kubeconfig) (*management.Cluster, error)
+	IO      *iostreams.Streams
+	Catalog func(context.Context) (*catalog.Catalog, error)
+	Connect func(management.Kubeconfig) (*management.Cluster, error)
+	// Clusterctl is the version of clusterctl.
+	Clusterctl string
 	Kubeconfig management.Kubeconfig
 	// Version is empty for the latest.
 	Version string
@@ -30,7 +32,7 @@ type OperatorOptions struct {
 
 // NewOperator returns the command. runF, if not nil, is run instead.
 func NewOperator(f *factory.Factory, runF func(context.Context, *OperatorOptions) error) *cobra.Command {
-	opts := &OperatorOptions{IO: f.IO, Catalog: f.Catalog, Connect: f.Connect}
+	opts := &OperatorOptions{IO: f.IO, Catalog: f.Catalog, Connect: f.Connect, Clusterctl: f.Version.GitVersion}
 	cmd := &cobra.Command{
 		Use:   "operator",
 		Short: "Upgrade the operator",
@@ -74,6 +76,9 @@ func runOperator(ctx context.Context, opts *OperatorOptions) error {
 	have, err := operator.Require(ctx, m.Client)
 	if err != nil {
 		return err
+	}
+	if text := have.Unmatched(opts.Clusterctl); text != "" {
+		opts.IO.Warnf("%s", text)
 	}
 	next, err := operator.Next(ctx, all, have, opts.Version)
 	if err != nil {

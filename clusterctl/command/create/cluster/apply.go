@@ -194,7 +194,8 @@ func rejection(o *unstructured.Unstructured, err error) error {
 		return fmt.Errorf("%s does not match the schema of its kind: %s: correct the template or its values",
 			name, typed.ReplaceAllString(err.Error(), ""))
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("the management cluster does not have the kind of %s (%s): install its provider with `clusterctl init`: %w",
+		return fmt.Errorf("the management cluster does not have the kind of %s (%s): "+
+			"install its provider with `clusterctl init`, or `clusterctl operator init` where the operator manages providers: %w",
 			name, o.GetAPIVersion(), err)
 	case apierrors.IsConflict(err):
 		return fmt.Errorf("%s exists, and some of its fields are managed by other tools: change it with them, or leave it unchanged: %w",

@@ -214,7 +214,7 @@ func TestMistakesWriteNothing(t *testing.T) {
 		"Field":     {"What is not a field may be a slip of the pen.", replace(template, `port: 0`, `prot: 0`), nil, "Cluster NS/bad does not match the schema of its kind: .spec.controlPlaneEndpoint.prot: field not declared in schema"},
 		"Reference": {"What is referred to must come from somewhere.", replace(template, "kind: InMemoryCluster\nmetadata: {name: \"${CLUSTER_NAME}\"", "kind: InMemoryCluster\nmetadata: {name: other"), nil, "Cluster NS/bad references InMemoryCluster NS/bad, which does not exist"},
 		"Class":     {"A Cluster of a missing class would wait forever.", classTemplate, nil, "Cluster NS/bad references ClusterClass NS/toy, which does not exist: create it first, or add it to the template"},
-		"Kind":      {"A provider may be missing.", replace(template, "kind: InMemoryCluster\n", "kind: OtherCluster\n"), nil, "install its provider with `clusterctl init`"},
+		"Kind":      {"A provider may be missing.", replace(template, "kind: InMemoryCluster\n", "kind: OtherCluster\n"), nil, "install its provider with `clusterctl init`, or `clusterctl operator init` where the operator manages providers"},
 		"Namespace": {"A namespace must exist.", template, []string{"-n", "no-such-namespace"}, "create it with `kubectl create namespace no-such-namespace`"},
 		"Name":      {"The template must make the cluster.", replace(template, "${CLUSTER_NAME}", "fixed"), nil, "contains no Cluster bad, only fixed"},
 		"Nothing":   {"The template must make a cluster.", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}", nil, "contains no Cluster"},

@@ -107,7 +107,8 @@ func found(ctx context.Context, c client.Reader, t target) error {
 	case err == nil || apierrors.IsForbidden(err):
 		return nil
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("whose kind (%s) does not exist in the management cluster: install its provider with `clusterctl init`",
+		return fmt.Errorf("whose kind (%s) does not exist in the management cluster: "+
+			"install its provider with `clusterctl init`, or `clusterctl operator init` where the operator manages providers",
 			t.kind.GroupVersion())
 	case apierrors.IsNotFound(err):
 		return errors.New("which does not exist: create it first, or add it to the template")

@@ -64,7 +64,10 @@ func (c *Controller) declared() step.Controller[providerobject.Object, *scope] {
 			step.Do("unused", c.unused).Sets(operatorv1.ReadyCondition),
 			step.Do("remove", c.remove),
 		},
-		Report:   []step.Step[*scope]{step.When((*scope).isInstalled, step.Do("available", available).Sets(operatorv1.ReadyCondition))},
+		Report: []step.Step[*scope]{
+			step.When((*scope).isInstalled, step.Do("available", available).Sets(operatorv1.ReadyCondition)),
+			step.Do("observe", observe),
+		},
 		Observed: func(o providerobject.Object, generation int64) { o.GetStatus().ObservedGeneration = generation },
 	}
 }

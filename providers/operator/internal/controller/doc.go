@@ -14,6 +14,7 @@
 // Report:
 //
 //	available  reports whether the Deployments are available
+//	observe    records the generation that the conditions are about
 //
 // A provider whose components were compared with the spec by this process, and whose objects have not changed since, costs no
 // request. Decisions on writes are in package engine.

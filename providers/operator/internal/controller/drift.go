@@ -105,6 +105,13 @@ func (d *drift) compared(uid types.UID, s state, wrote bool) {
 	delete(d.failed, uid)
 }
 
+// withdrawn forgets a change that failed.
+func (d *drift) withdrawn(uid types.UID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.failed, uid)
+}
+
 func (d *drift) forget(uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,6 +13,18 @@ func allPermissions(o providerobject.Object) bool {
 	return o.GetAnnotations()[operatorv1.AllowAllPermissionsAnnotation] == "true"
 }
 
+// sourceOf identifies the location of releases.
+func sourceOf(o providerobject.Object) string { return hashed(o.GetSpec().FetchConfig) }
+
+// hashed returns the hash of a value of an API.
+func hashed(value any) string {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return "" // Cannot happen: it was decoded from JSON.
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(raw))
+}
+
 // hashOf returns the hash of what determines the components. The location of releases does not: it is used when something else
 // changes.
 func hashOf(o providerobject.Object) string {

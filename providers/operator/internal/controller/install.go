@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/operator/internal/customize"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/inspect"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -59,6 +60,9 @@ func (c *Controller) install(ctx context.Context, s *scope) (step.Result, error)
 	}
 	c.announce(ctx, s, out)
 	annotate(s.Object, operatorv1.AppliedSpecHashAnnotation, s.hash)
+	annotate(s.Object, operatorv1.AppliedSourceHashAnnotation, sourceOf(s.Object))
+	annotate(s.Object, operatorv1.AppliedComponentsHashAnnotation, s.components)
+	clearFailure(s.Object, operatorv1.ProviderUpgradedCondition)
 	s.GetStatus().InstalledVersion, s.GetStatus().Contract = &s.found.Version, &s.found.Contract
 	// The state of the other objects is from before the change: when the cache has what was written, it is compared once more.
 	c.drift.compared(s.GetUID(), s.state(), out.Wrote())
@@ -81,6 +85,7 @@ func (c *Controller) desired(ctx context.Context, s *scope) (*components.Compone
 	if err := c.inspect(ctx, s, without(list.Objects, additional), additional); err != nil {
 		return nil, &step.Error{Reason: operatorv1.ComponentsRefusedReason, Err: err}
 	}
+	s.components = hashed(list.Objects)
 	if s.GetSpec().Paused {
 		pause(list, s.deployments)
 	} else {
@@ -117,8 +122,10 @@ func (c *Controller) failed(s *scope, err error) error {
 	if !errors.As(err, &back) {
 		return &step.Error{Reason: operatorv1.InstallFailedReason, Err: err}
 	}
-	condition.Set(s.Object, condition.False(operatorv1.ProviderUpgradedCondition, clusterv1.ConditionSeverityError,
-		operatorv1.ComponentsUpgradeErrorReason, "%v", back))
+	if installed := s.GetStatus().InstalledVersion; installed != nil && *installed != s.found.Version {
+		condition.Set(s.Object, condition.False(operatorv1.ProviderUpgradedCondition, clusterv1.ConditionSeverityError,
+			operatorv1.ComponentsUpgradeErrorReason, "%v", back))
+	}
 	c.drift.fail(s.GetUID(), s.demand(), c.Clock.Now().Add(failedRetry))
 	c.source.Forget(s.Provider) // The release may be published again.
 	return &step.Error{Reason: operatorv1.ComponentsUpgradeErrorReason, Err: err}
@@ -131,18 +138,26 @@ func (c *Controller) announce(ctx context.Context, s *scope, out engine.Outcome)
 		out.Before = *reported // A process that was killed before it reported an upgrade has written the inventory.
 	}
 	applied := s.Object.GetAnnotations()[operatorv1.AppliedSpecHashAnnotation]
+	same := applied == s.hash && s.Object.GetAnnotations()[operatorv1.AppliedComponentsHashAnnotation] == s.components
 	switch {
 	case out.Before == "":
 		step.Event(ctx, "Installed", "Installed %s %s", label, version)
 	case out.Before != version:
 		step.Event(ctx, "Upgraded", "Upgraded %s from %s to %s", label, out.Before, version)
 		condition.Set(s.Object, condition.True(operatorv1.ProviderUpgradedCondition))
-	case len(out.Changed) > 0 && applied == s.hash:
+	case len(out.Changed) > 0 && same: // Otherwise, the configuration of the operator or what the spec refers to has changed.
 		step.Warning(ctx, "DriftCorrected", "Restored %s after changes by other clients", list(out.Changed))
 	case len(out.Changed) > 0:
 		step.Event(ctx, "Changed", "Changed %s", list(out.Changed))
 	case applied == "":
 		step.Event(ctx, "Adopted", "Adopted %s %s, which was installed already", label, version)
+	}
+}
+
+// clearFailure removes a condition that is False because of a spec that is no longer demanded.
+func clearFailure(o providerobject.Object, kind clusterv1.ConditionType) {
+	if condition.IsFalse(o, kind) {
+		condition.Delete(o, kind)
 	}
 }
 

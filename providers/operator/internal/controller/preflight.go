@@ -15,6 +15,7 @@ func (c *Controller) preflight(ctx context.Context, s *scope) (step.Result, erro
 		return step.Done(), err
 	}
 	if failed := preflight.Check(s.Provider, s.all, cfg.Providers); failed != nil {
+		clearFailure(s.Object, operatorv1.ProviderInstalledCondition) // It is that of another spec, or will be found again.
 		return waits(operatorv1.PreflightCheckCondition, failed.Reason, failed.Message), nil
 	}
 	return step.Done(), nil

@@ -20,9 +20,13 @@ import (
 // release finds the release, unless the components are as the spec demands.
 func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error) {
 	s.hash = hashOf(s.Object)
+	c.ignoredSource(ctx, s)
 	if s.Object.GetAnnotations()[operatorv1.AppliedSpecHashAnnotation] == s.hash {
 		due, only, changed := c.drift.due(s.GetUID(), s.state(), c.Clock.Now())
 		if !changed {
+			// A change that failed has been withdrawn. If it is demanded again, it is made at once.
+			c.drift.withdrawn(s.GetUID())
+			clearFailure(s.Object, operatorv1.ProviderUpgradedCondition)
 			return step.Done(), nil
 		}
 		if left := due.Sub(c.Clock.Now()); left > 0 {
@@ -47,6 +51,7 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 		}
 	}
 	if blocked != "" {
+		clearFailure(s.Object, operatorv1.ProviderInstalledCondition)
 		return waits(operatorv1.PreflightCheckCondition, operatorv1.IncompatibleContractReason, blocked), nil
 	}
 	s.found = found
@@ -55,6 +60,19 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 		s.hash = hashOf(s.Object)
 	}
 	return step.Checkpoint(), nil
+}
+
+// ignoredSource tells once that a new source alone changes nothing.
+func (c *Controller) ignoredSource(ctx context.Context, s *scope) {
+	annotations := s.Object.GetAnnotations()
+	before, known := annotations[operatorv1.AppliedSourceHashAnnotation]
+	config := s.GetSpec().FetchConfig
+	if !known || before == sourceOf(s.Object) || annotations[operatorv1.AppliedSpecHashAnnotation] != s.hash ||
+		s.GetStatus().ObservedGeneration == s.Object.GetGeneration() || config != nil && config.Selector != nil {
+		return
+	}
+	step.Warning(ctx, "SourceNotUsed", "spec.fetchConfig has changed, but not spec.version: what was installed from the former source stays. "+
+		"To replace it, delete the ConfigMap with version %s of this provider, and then change another field", s.GetSpec().Version)
 }
 
 // notFound reports that a release cannot be read. Downloads are repeated less and less often, other requests as after any error.

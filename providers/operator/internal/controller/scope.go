@@ -47,6 +47,8 @@ type scope struct {
 	only []schema.GroupVersionKind
 	// hash is that of the spec, as far as it determines the components.
 	hash string
+	// components identifies the components as the spec demands them, whether the provider is paused or not.
+	components string
 	// found is the release; nil if the components are as the spec demands.
 	found *source.Release
 }

@@ -43,7 +43,16 @@ func TestApply(t *testing.T) {
 		failure      string
 	}{
 		{reason: "nothing", spec: `{}`},
-		{reason: "the default of verbosity changes a flag that is there", spec: `manager: {verbosity: 1}`, minus: []string{"- --v=2"}, plus: []string{"- --v=1"}},
+		{reason: "the default of verbosity leaves a flag that is there", spec: `manager: {verbosity: 1, syncPeriod: 5m}`, plus: []string{"- --sync-period=5m0s"}},
+		{reason: "a lower verbosity is an argument", spec: `{manager: {verbosity: 1}, deployment: {containers: [{name: manager, args: {v: 1}}]}}`, minus: []string{"- --v=2"}, plus: []string{"- --v=1"}},
+		{reason: "no manager has a flag for the host of webhooks", spec: `manager: {webhook: {host: 10.0.0.1}}`},
+		{reason: "unless the components have it", spec: `{manager: {webhook: {host: 10.0.0.1}}, deployment: {containers: [{name: manager, args: {webhook-host: x}}]}}`, plus: []string{"- --webhook-host=10.0.0.1"}},
+		{reason: "the time to stop", spec: `manager: {gracefulShutDown: 90500ms}`, plus: []string{"terminationGracePeriodSeconds: 91"}},
+		{reason: "no time to stop", spec: `manager: {gracefulShutDown: 0}`, plus: []string{"terminationGracePeriodSeconds: 0"}},
+		{reason: "any time to stop", spec: `manager: {gracefulShutDown: -1}`, plus: []string{"terminationGracePeriodSeconds: 86400"}},
+		{reason: "an invalid time to stop", spec: `manager: {gracefulShutDown: soon}`, failure: "spec.manager.gracefulShutDown: \"soon\" must be a duration"},
+		{reason: "a merge patch with a key twice", spec: `manifestPatches: ["{kind: ConfigMap, data: {k: a}, data: {k: b}}"]`, failure: "spec.manifestPatches[0]: the patch must be YAML: "},
+		{reason: "a patch with a key twice", spec: `patches: [{target: {kind: ConfigMap}, patch: "{data: {k: a, k: b}}"}]`, failure: "spec.patches[0]: the patch must be YAML: "},
 		{reason: "debug", spec: `manager: {verbosity: 1, debug: true}`, minus: []string{"- --v=2"}, plus: []string{"- --v=5", "- --profiler-address=localhost:6060"}},
 		{reason: "gates are merged, a flag of two arguments becomes one", spec: `manager: {verbosity: 2, featureGates: {B: true, C: false}}`,
 			minus: []string{"- --feature-gates", "- A=true,B=false"}, plus: []string{"- --feature-gates=A=true,B=true,C=false"}},

@@ -4,14 +4,17 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 )
@@ -46,6 +49,9 @@ func changeManager(d *appsv1.Deployment, spec *operatorv1.ManagerSpec, specific 
 	}
 	concurrency(args, spec, specific)
 	endpoints(args, c, spec)
+	if err := shutdown(d, spec.GracefulShutdownTimeout); err != nil {
+		return fmt.Errorf("%s.gracefulShutDown: %w", field, err)
+	}
 	for _, name := range slices.Sorted(maps.Keys(spec.AdditionalArgs)) {
 		if args.has(name) {
 			return fmt.Errorf("%s.additionalArgs[%s]: Deployment %s has this argument already: use deployment.containers[].args to change it",
@@ -67,8 +73,8 @@ func logging(args *arguments, spec *operatorv1.ManagerSpec) {
 	if args.has("verbosity") {
 		flag = "verbosity"
 	}
-	// 1 is the default of the API: the user may not have set it.
-	if verbosity > 1 || args.has(flag) {
+	// 1 is the default of the API: the user may not have set it, and 0 stands for a field that is not set.
+	if verbosity > 1 {
 		args.set(flag, strconv.Itoa(verbosity))
 	}
 	if profiler != nil {
@@ -97,6 +103,25 @@ func featureGates(present string, gates map[string]bool) (string, error) {
 		list = append(list, gate+"="+all[gate])
 	}
 	return strings.Join(list, ","), nil
+}
+
+// maxShutdown is the time for managers that may take any time to stop.
+const maxShutdown = 24 * time.Hour
+
+// shutdown sets how long a manager may take to stop: a negative time stands for any.
+func shutdown(d *appsv1.Deployment, timeout *operatorv1.Duration) error {
+	if timeout == nil || *timeout == "" {
+		return nil
+	}
+	value, err := timeout.Parse()
+	if err != nil {
+		return err
+	}
+	if value < 0 {
+		value = maxShutdown
+	}
+	d.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To(int64(math.Ceil(value.Seconds())))
+	return nil
 }
 
 func general(args *arguments, spec *operatorv1.ManagerSpec, field string) error {
@@ -181,7 +206,7 @@ func endpoints(args *arguments, c *corev1.Container, spec *operatorv1.ManagerSpe
 		args.set("webhook-port", strconv.Itoa(*port))
 		setPort(c, *port, "webhook-server")
 	}
-	if v := spec.Webhook.Host; v != "" {
+	if v := spec.Webhook.Host; v != "" && args.has("webhook-host") { // Managers of Cluster API do not start with this flag.
 		args.set("webhook-host", v)
 	}
 	if v := spec.Webhook.CertDir; v != "" {

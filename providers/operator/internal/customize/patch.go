@@ -48,7 +48,7 @@ func mergePatch(objects []unstructured.Unstructured, text string) error {
 
 // parsePatch returns the content of a patch that is an object, and the patch in JSON.
 func parsePatch(text string) (map[string]any, []byte, error) {
-	raw, err := yaml.YAMLToJSON([]byte(text))
+	raw, err := yaml.YAMLToJSONStrict([]byte(text))
 	if err != nil {
 		return nil, nil, fmt.Errorf("the patch must be YAML: %w", err)
 	}
@@ -77,7 +77,7 @@ func targeted(objects []unstructured.Unstructured, p *operatorv1.Patch) error {
 	if p == nil {
 		return errors.New("the patch must not be null")
 	}
-	raw, err := yaml.YAMLToJSON([]byte(p.Patch))
+	raw, err := yaml.YAMLToJSONStrict([]byte(p.Patch))
 	if err != nil {
 		return fmt.Errorf("the patch must be YAML: %w", err)
 	}
