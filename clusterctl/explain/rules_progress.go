@@ -59,7 +59,7 @@ func (v *view) rolloutsFirst(causes []Cause) []Cause {
 // rollouts finds a control plane and workers that replace Machines.
 func (v *view) rollouts() []Cause {
 	var list []Cause
-	if plane := v.controlPlane(); isKubeadm(plane) {
+	if plane := v.controlPlane(); plane != nil && isKubeadm(plane) {
 		if c := failing(plane, controlplanev1.MachinesSpecUpToDateCondition); c != nil {
 			list = append(list, v.rollout(plane, c, "control plane Machines"))
 		}

@@ -148,8 +148,8 @@ func (a *Applier) Replace(ctx context.Context, m *management.Cluster, next *Mani
 }
 
 // Next returns the manifests of an operator that is to replace the installed one: of the version, or the latest; nil if there is
-// nothing to do, because it is installed, or newer than the latest, or the latest release has no operator. An older minor version is an error,
-// as for providers: stored objects may have fields that it does not know.
+// nothing to do, because it is installed, or newer than the latest, or the latest release has no operator. An older minor version is an
+// error, as for providers: stored objects may have fields that it does not know.
 func Next(ctx context.Context, c *catalog.Catalog, have *Installed, version string) (*Manifests, error) {
 	next, err := Read(ctx, c, version, have.Namespace)
 	if version == "" && errors.Is(err, repository.ErrNotFound) {

@@ -46,7 +46,7 @@ func small() bounds {
 }
 
 // TestEndlessServers: whatever a server does, an operation ends, with a bounded amount of memory and of requests.
-func TestEndlessServers(t *testing.T) {
+func TestEndlessServers(t *testing.T) { //nolint:funlen // A table, with the answers that its rows use.
 	type answer = func(w http.ResponseWriter, r *http.Request, e *endless)
 	always := func(start, text string, status int, header ...string) answer {
 		return func(w http.ResponseWriter, _ *http.Request, e *endless) {

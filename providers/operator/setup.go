@@ -130,8 +130,8 @@ func controllers(ctx context.Context, mgr ctrl.Manager, env manager.Environment,
 	})
 }
 
-// goProxy returns the Go module proxy that lists versions of GitHub repositories, as for clusterctl: GitHub's API accepts few requests without
-// a token. An operator that runs beside other programs must not fail because of a variable that is for Go.
+// goProxy returns the Go module proxy that lists versions of GitHub repositories, as for clusterctl: GitHub's API accepts few requests
+// without a token. An operator that runs beside other programs must not fail because of a variable that is for Go.
 func goProxy(getenv func(string) string, logger logr.Logger) string {
 	proxy, err := repository.GoProxyURL(getenv(config.GoProxyVariable), version.GoProxy())
 	if err != nil {

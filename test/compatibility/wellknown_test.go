@@ -22,7 +22,7 @@ func wellKnown() []string {
 		"clusterctl.cluster.x-k8s.io/core", "clusterctl.cluster.x-k8s.io/move", "clusterctl.cluster.x-k8s.io/move-hierarchy",
 		"cluster.x-k8s.io/aggregate-to-manager", "cluster.x-k8s.io/v1beta1", "docker.cluster.x-k8s.io/machine-pool",
 		// Annotations.
-		"cluster.x-k8s.io/paused",
+		"cluster.x-k8s.io/paused", "cluster.x-k8s.io/conversion-data",
 		"cluster.x-k8s.io/delete-machine", "cluster.x-k8s.io/disable-machine-create", "cluster.x-k8s.io/managed-by",
 		"cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size",
 		"cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size", "cluster.x-k8s.io/cloned-from-name",
@@ -135,10 +135,9 @@ func TestWellKnownValuesAreComplete(t *testing.T) {
 
 // notActedOn returns documented keys that no controller acts on, and why.
 func notActedOn() map[string]string {
-	const roles, conversion = "a label of ClusterRoles, in config/", "no conversion exists"
+	const roles = "a label of ClusterRoles, in config/"
 	return map[string]string{
 		"kubeadm.controlplane.cluster.x-k8s.io/aggregate-to-manager": roles,
-		"cluster.x-k8s.io/conversion-data":                           conversion,
 	}
 }
 

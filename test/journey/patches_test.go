@@ -12,8 +12,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -252,8 +254,17 @@ func TestExtensionIsDown(t *testing.T) {
 	before := c.Snapshot()
 	stop()
 	still := c.Always("nothing changes", SameMachines((*Snapshot).ControlPlane, before), SameMachines((*Snapshot).Workers, before), c.greets("hello"))
-	c.Change(func(cluster *clusterv1.Cluster) { cluster.Labels["seen"] = "yes" })
-	c.Eventually("what is known needs no extension", reconciled(""))
+	c.Change(func(cluster *clusterv1.Cluster) {
+		cluster.Spec.Topology.ControlPlane.NodeDrainTimeout = &metav1.Duration{Duration: time.Minute}
+	})
+	c.Eventually("what no request to the extension contains needs no answer", reconciled(""), func(p *Snapshot) error {
+		for i := range p.ControlPlanes.Items {
+			if d := p.ControlPlanes.Items[i].Spec.MachineTemplate.NodeDrainTimeout; d == nil || d.Duration != time.Minute {
+				return fmt.Errorf("nodeDrainTimeout is %v", d)
+			}
+		}
+		return nil
+	})
 	c.Change(setVariable("greeting", "moin"))
 	const refused = "calling extension generate.greeter of hook GeneratePatches: the server refused the connection"
 	c.Eventually("the condition says which extension is down", notReconciled(refused), c.Explains("ExtensionFailed Cluster/c", refused))

@@ -71,7 +71,7 @@ func (c *Controller) ignoredSource(ctx context.Context, s *scope) {
 		s.GetStatus().ObservedGeneration == s.Object.GetGeneration() || config != nil && config.Selector != nil {
 		return
 	}
-	step.Warning(ctx, "SourceNotUsed", "spec.fetchConfig has changed, but not spec.version: what was installed from the former source stays. "+
+	step.Warning(ctx, "SourceNotUsed", "spec.fetchConfig has changed, but not spec.version: what was installed from the source before stays. "+
 		"To replace it, delete the ConfigMap with version %s of this provider, and then change another field", s.GetSpec().Version)
 }
 

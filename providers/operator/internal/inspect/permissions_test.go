@@ -16,7 +16,7 @@ import (
 const rbacVersion = "apiVersion: rbac.authorization.k8s.io/v1\n"
 
 // TestPermissionsInEffect: what ServiceAccounts of a provider can do, and what they can acquire, decides; not how the rules are written.
-func TestPermissionsInEffect(t *testing.T) {
+func TestPermissionsInEffect(t *testing.T) { //nolint:funlen // A table.
 	named := func(name, rules string) string {
 		return rbacVersion + "kind: ClusterRole\nmetadata: {name: " + name + "}\nrules: [" + rules + "]\n"
 	}
