@@ -184,7 +184,11 @@ func (b *boundedBody) read(p []byte) (int, error) {
 	b.left -= int64(n)
 	switch {
 	case b.left < 0:
-		return 0, &BoundsError{"the file is larger than " + bytesText(b.limit)}
+		what := "response"
+		if b.isFile {
+			what = "file"
+		}
+		return 0, &BoundsError{"the " + what + " is larger than " + bytesText(b.limit)}
 	case !b.isFile && !b.op.spend(n, b.answers):
 		return 0, &BoundsError{"the responses of the server are larger than " + bytesText(b.answers)}
 	case err != nil && !errors.Is(err, io.EOF):
