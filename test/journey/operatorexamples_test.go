@@ -375,7 +375,7 @@ func testAirGap(o *operatorCluster, c client.Client) {
 	for _, version := range []string{"v1alpha1", "v1alpha2"} {
 		o.kubectl(fmt.Sprintf(airGap, "operator.cluster.x-k8s.io/"+version), "apply", "-f", "-")
 	}
-	waitForCondition(o.t, c, "InfrastructureProvider", namespace, name, "ProviderInstalled", "False ComponentsFetchError: metadata.yaml of infrastructure-azure v0.4.9", "it must have clusterctl.cluster.x-k8s.io/v1alpha3 and Metadata")
+	waitForCondition(o.t, c, "InfrastructureProvider", namespace, name, "ProviderInstalled", "False ComponentsFetchError: metadata.yaml of infrastructure-azure v0.4.9", "has no release series")
 	o.kubectl(simpleConfigMap(namespace, name, "v0.4.9"), "apply", "-f", "-")
 	waitForCondition(o.t, c, "InfrastructureProvider", namespace, name, "ProviderInstalled", "True")
 	if image := deploymentOf(o.t, c, namespace, simpleDeployment(name)).Spec.Template.Spec.Containers[0].Image; image != "registry.example.com/x/controller:v0.4.9" {

@@ -51,7 +51,7 @@ func TestRelease(t *testing.T) {
 		{reason: "no metadata", release: data("metadata", nil), because: fetch, words: []string{"has no key metadata", "add it"}},
 		{reason: "metadata that is no YAML", release: data("metadata", ptr.To("a: [")), because: fetch, words: []string{"invalid metadata.yaml of infrastructure-"}},
 		{reason: "metadata that is only a comment", release: data("metadata", ptr.To("# metadata information goes here")), because: fetch,
-			words: []string{"metadata.yaml of infrastructure-wrong v1.0.0", "it must have clusterctl.cluster.x-k8s.io/v1alpha3 and Metadata"}},
+			words: []string{"metadata.yaml of infrastructure-wrong v1.0.0", "has no release series 1.0"}},
 		{reason: "metadata without the series", release: data("metadata", ptr.To(strings.ReplaceAll(series, "major: 1", "major: 7"))), because: fetch,
 			words: []string{"has no release series 1.0", "store the release in a ConfigMap with corrected metadata"}},
 		{reason: "components that are not compressed", release: func(m *corev1.ConfigMap) {
