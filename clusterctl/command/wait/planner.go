@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/servicedial"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
+	"sigs.k8s.io/cluster-api/packages/retry"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/replacement"
 	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
 )
@@ -27,8 +28,9 @@ type planner struct {
 	clock  clock.PassiveClock
 	client client.Client
 	dial   *servicedial.Dialer
-	// warned is set once it is known that plans cannot be made.
-	warned bool
+	// warned is set once it is known that plans cannot be made, and failures counts the errors since the last plan.
+	warned   bool
+	failures int
 	// last is the result for the versions of the objects, and when it was computed: a plan takes many requests.
 	last     []string
 	versions string
@@ -37,6 +39,9 @@ type planner struct {
 
 // planInterval is how often a plan is made anew for unchanged objects, for classes and templates that changed meanwhile.
 const planInterval = 10 * time.Second
+
+// maxFailures is how many plans in a row may fail with errors that pass, such as an API server that is restarting.
+const maxFailures = 10
 
 func newPlanner(opts *Options, m *management.Cluster) (*planner, error) {
 	dial, err := servicedial.Through(m.Client, m.Config)
@@ -52,7 +57,7 @@ func (p *planner) pending(ctx context.Context, cluster *unstructured.Unstructure
 	if tree.Text(cluster, "spec", "topology", "class") == "" || p.warned {
 		return nil
 	}
-	if versions := versionsOf(objects); versions != p.versions || p.clock.Since(p.at) > planInterval {
+	if versions := versionsOf(objects); p.failures > 0 || versions != p.versions || p.clock.Since(p.at) > planInterval {
 		p.last, p.versions, p.at = p.compute(ctx, cluster), versions, p.clock.Now()
 	}
 	return p.last
@@ -77,11 +82,15 @@ func (p *planner) compute(ctx context.Context, cluster *unstructured.Unstructure
 	switch {
 	case ctx.Err() != nil:
 		return []string{"the plan of the topology"}
+	case err != nil && retry.Passes(err) && p.failures < maxFailures:
+		p.failures++
+		return []string{fmt.Sprintf("the topology to be planned: %v", err)}
 	case err != nil:
 		p.warned = true
 		p.io.Warnf("A change that no controller has seen yet is not noticed, because the topology cannot be planned: %v", err)
 		return nil
 	}
+	p.failures = 0
 	return pending(plan)
 }
 

@@ -1,11 +1,13 @@
 package wait
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,11 +15,13 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
 )
 
@@ -127,6 +131,44 @@ func TestRun(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An API server that does not respond for a moment neither ends the wait nor the planning.
+func TestPlansAreRepeated(t *testing.T) {
+	streams, buffers := iostreams.Test()
+	unavailable := true
+	c := interceptor.NewClient(kinds(t, []string{withClass, plane}), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if unavailable {
+				return apierrors.NewServiceUnavailable("restarting")
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if unavailable {
+				return apierrors.NewServiceUnavailable("restarting")
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+	p, err := newPlanner(&Options{IO: streams, Clock: clock.RealClock{}}, &management.Cluster{Client: c, Config: &rest.Config{Host: "127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := object(t, withClass)
+	objects := tree.NewObjects(cluster)
+	for range 3 {
+		if list := p.pending(t.Context(), cluster, objects); len(list) != 1 || !strings.Contains(list[0], "restarting") {
+			t.Errorf("want the plan to be waited for, got %q", list)
+		}
+	}
+	unavailable = false
+	if list := p.pending(t.Context(), cluster, objects); len(list) > 0 && strings.Contains(list[0], "restarting") {
+		t.Errorf("the plan is not repeated: %q", list)
+	}
+	if text := buffers.Err.String(); strings.Contains(text, "restarting") {
+		t.Errorf("an error that passes is no warning: %s", text)
 	}
 }
 

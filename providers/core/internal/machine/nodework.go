@@ -26,8 +26,9 @@ func (c *Controller) decide(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Done(), err
 	}
 	if workload, err := c.workloads.Get(ctx, s.key()); err == nil {
-		err = c.findLate(ctx, workload, s.machine)
-		ctrl.LoggerFrom(ctx).V(4).Info("Looked for the Node", "error", err) // The step delete-node reports it.
+		if err := c.findLate(ctx, workload, s.machine); err != nil {
+			ctrl.LoggerFrom(ctx).V(4).Info("Cannot look for the Node", "reason", err.Error()) // The step delete-node reports it.
+		}
 	}
 	s.nodeWork = s.machine.Status.NodeRef != nil
 	return step.Done(), nil

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -154,9 +155,10 @@ func TestCoreAggregatesAll(t *testing.T) {
 
 // TestRealProviders: releases of real providers are accepted as they are. They are read in place, where there are any.
 func TestRealProviders(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(os.Getenv("PROVIDER_RELEASES"), "*", "components.yaml"))
-	if err != nil || os.Getenv("PROVIDER_RELEASES") == "" {
-		t.Skip("PROVIDER_RELEASES is not set to a folder with a folder per provider")
+	facts := cmp.Or(os.Getenv("CAPI_FACTS_DIR"), filepath.Join("..", "..", "..", "..", "..", "shared", "facts"))
+	files, err := filepath.Glob(filepath.Join(facts, "data", "providers", "*", "components.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Skipf("there are no published releases: set CAPI_FACTS_DIR to the directory with data/providers (%v)", err)
 	}
 	for _, file := range files {
 		name, _, _ := strings.Cut(filepath.Base(filepath.Dir(file)), "-")
