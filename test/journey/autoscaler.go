@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,6 +26,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/scale"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -284,17 +284,20 @@ func (g *nodeGroup) resize(ctx context.Context, change func(replicas int32) int3
 	if err != nil {
 		return err
 	}
-	scales := g.autoscaler.scales.Scales(g.GetNamespace())
-	var current *autoscalingv1.Scale
-	if current, err = scales.Get(ctx, mapping.Resource.GroupResource(), g.GetName(), metav1.GetOptions{}); err != nil {
+	scales, resource := g.autoscaler.scales.Scales(g.GetNamespace()), mapping.Resource.GroupResource()
+	// The autoscaler tries again in its next loop, if a controller has written the object meanwhile.
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		current, err := scales.Get(ctx, resource, g.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		current.Spec.Replicas = change(current.Spec.Replicas)
+		if n := int(current.Spec.Replicas); n < g.min || n > g.max {
+			return fmt.Errorf("%d replicas of %s are outside of the limits %d and %d", n, g.GetName(), g.min, g.max)
+		}
+		_, err = scales.Update(ctx, resource, current, metav1.UpdateOptions{})
 		return err
-	}
-	current.Spec.Replicas = change(current.Spec.Replicas)
-	if n := int(current.Spec.Replicas); n < g.min || n > g.max {
-		return fmt.Errorf("%d replicas of %s are outside of the limits %d and %d", n, g.GetName(), g.min, g.max)
-	}
-	_, err = scales.Update(ctx, mapping.Resource.GroupResource(), current, metav1.UpdateOptions{})
-	return err
+	})
 }
 
 // deleteNode marks the Machine of a Node, which is found by the last part of its provider ID, and lowers the number of replicas.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"sigs.k8s.io/cluster-api/sdk/pki"
@@ -173,13 +174,20 @@ func (m *Manager) Stop() error {
 	return nil // A manager may be killed at any time.
 }
 
-// FreePort returns a port that is not in use. It is outside the range of outgoing connections (from 32768): one of them could
-// hold the port when a killed manager starts again.
+// given has the ports that FreePort has returned. Managers that start at the same time would otherwise get the same one now and then: it is
+// free until the first of them listens.
+var given sync.Map
+
+// FreePort returns a port that is not in use, and that it has not returned before. It is outside the range of outgoing connections (from
+// 32768): one of them could hold the port when a killed manager starts again.
 func FreePort() (int, error) {
 	const first, count, tries = 10000, 10000, 100
 	var err error
 	for range tries {
 		port := first + rand.IntN(count) //nolint:gosec // Not a secret.
+		if _, before := given.LoadOrStore(port, true); before {
+			continue
+		}
 		var l net.Listener
 		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
 			return port, l.Close()
