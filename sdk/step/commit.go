@@ -197,6 +197,9 @@ func (c *commit[T]) status(ctx context.Context) error {
 			return nil
 		}
 	}
+	if err := patch.addZeros(c.before, c.object); err != nil {
+		return err
+	}
 	c.refresh(ctx)
 	for attempt := 0; ; attempt++ {
 		if err := c.requireLatest(patch); err != nil {

@@ -42,13 +42,39 @@ func statusDifference(before, after runtime.Object) (document, error) {
 	return difference(from, to), nil
 }
 
+// addZeros adds the zeros that a first status has beside a patch. A later patch would never contain them, and columns of kubectl would be
+// empty instead of 0.
+func (d document) addZeros(before, after runtime.Object) error {
+	if field := statusField(before); !field.IsValid() || !field.IsZero() {
+		return nil
+	}
+	to, err := statusOnly(after)
+	if err != nil {
+		return err
+	}
+	for field, value := range to.status() {
+		if _, changed := d.status()[field]; !changed && value == int64(0) {
+			d.status()[field] = value
+		}
+	}
+	return nil
+}
+
+// statusField returns the status of a typed object; an invalid value for others.
+func statusField(obj runtime.Object) reflect.Value {
+	if value := reflect.Indirect(reflect.ValueOf(obj)); value.Kind() == reflect.Struct {
+		if field := value.FieldByName("Status"); field.Kind() == reflect.Struct {
+			return field
+		}
+	}
+	return reflect.Value{}
+}
+
 // statusOnly converts the status of an object alone: converting all of a Machine takes three times as long.
 func statusOnly(obj runtime.Object) (document, error) {
 	var status any = obj
-	if value := reflect.Indirect(reflect.ValueOf(obj)); value.Kind() == reflect.Struct {
-		if field := value.FieldByName("Status"); field.Kind() == reflect.Struct {
-			status = field.Addr().Interface()
-		}
+	if field := statusField(obj); field.IsValid() {
+		status = field.Addr().Interface()
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
 // cases of the difference between two JSON objects; want is empty where they are equal.
@@ -38,6 +40,33 @@ func TestDifference(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			if got := difference(parsed(t, tc.from), parsed(t, tc.to)); !reflect.DeepEqual(map[string]any(got), parsed(t, tc.want)) {
 				t.Errorf("from %s to %s: %v, want %s", tc.from, tc.to, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestZerosOfTheFirstStatus(t *testing.T) {
+	none, first := &clusterv1.MachineDeployment{}, &clusterv1.MachineDeployment{}
+	first.Status.ObservedGeneration = 1
+	written := &clusterv1.MachineDeployment{Status: clusterv1.MachineDeploymentStatus{ObservedGeneration: 1, Replicas: 1}}
+	for _, tc := range []struct {
+		reason        string
+		before, after *clusterv1.MachineDeployment
+		zeros         bool
+	}{
+		{"the first status has unavailableReplicas 0, which no later patch would contain", none, first, true},
+		{"an existing status is patched alone", first, written, false},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			patch, err := statusDifference(tc.before, tc.after)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := patch.addZeros(tc.before, tc.after); err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := patch.status()["unavailableReplicas"]; ok != tc.zeros {
+				t.Errorf("the patch is %v", patch)
 			}
 		})
 	}
