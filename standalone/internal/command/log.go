@@ -23,7 +23,8 @@ const (
 type logTarget struct {
 	writer io.Writer
 	logger logr.Logger
-	path   string // of the log file, or ""
+	path   string    // of the log file, or ""
+	fatal  io.Writer // also receives why etcd ends the process; nil if that is in the log on the terminal
 	close  func() error
 }
 
@@ -32,7 +33,7 @@ func (o *serveOptions) openLog(dir *datadir.Dir, errOut io.Writer) logTarget {
 	target := logTarget{writer: errOut, close: func() error { return nil }}
 	if !o.logToStderr {
 		file := &lumberjack.Logger{Filename: dir.Path("capi.log"), MaxSize: logMegabytes, MaxBackups: logBackups}
-		target = logTarget{writer: file, path: file.Filename, close: file.Close}
+		target = logTarget{writer: file, path: file.Filename, fatal: errOut, close: file.Close}
 	}
 	var level klog.Level
 	_ = level.Set(strconv.Itoa(o.verbosity)) // sets klog's own verbosity; an int is always accepted

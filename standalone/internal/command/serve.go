@@ -148,7 +148,7 @@ func (o *serveOptions) serve(ctx context.Context, out io.Writer, dir *datadir.Di
 		EncryptionKeys: o.encryptionKeys, RotateEncryptionKey: o.rotateEncryptionKey, Audit: o.audit,
 		// Components share one metrics registry, and do not open ports.
 		Handlers: map[string]http.Handler{componentMetrics: promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{})},
-		Log:      log.writer, Clock: clock.RealClock{},
+		Log:      log.writer, Fatal: log.fatal, Clock: clock.RealClock{},
 	}
 	var egress net.Listener
 	if o.components {

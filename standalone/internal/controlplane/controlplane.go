@@ -56,6 +56,8 @@ type Options struct {
 	UnsafeNoFsync bool
 	// Log receives etcd's log. The API server logs with klog.
 	Log io.Writer
+	// Fatal receives why etcd ends the process, which it does when it cannot save data. Nil: only Log.
+	Fatal io.Writer
 	// Clock is the time for certificates.
 	Clock clock.WithTicker
 }
@@ -99,7 +101,7 @@ func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 		return nil, err
 	}
 	c.first = !exists(filepath.Join(data, "member"))
-	if c.etcd, err = startEtcd(ctx, data, o.Dir.Socket("etcd"), o.UnsafeNoFsync, o.Log); err != nil {
+	if c.etcd, err = startEtcd(ctx, data, o.Dir.Socket("etcd"), o.UnsafeNoFsync, o.Log, o.Fatal); err != nil {
 		return nil, err
 	}
 	if err := c.openKeys(ctx); err != nil {

@@ -47,7 +47,7 @@ func (e *etcdServer) Close() {
 
 // startEtcd serves one member on a unix socket. No TCP port is opened: dir and socket are protected by the file system,
 // so no other user of the machine can read the cluster's Secrets. It returns when etcd accepts writes.
-func startEtcd(ctx context.Context, dir, socket string, unsafeNoFsync bool, log io.Writer) (*etcdServer, error) {
+func startEtcd(ctx context.Context, dir, socket string, unsafeNoFsync bool, log, fatal io.Writer) (*etcdServer, error) {
 	cfg := embed.NewConfig()
 	cfg.Dir = dir
 	cfg.ListenPeerUrls = nil
@@ -65,7 +65,7 @@ func startEtcd(ctx context.Context, dir, socket string, unsafeNoFsync bool, log 
 	connections := make(chan *grpc.Server, 1)
 	cfg.ServiceRegister = func(s *grpc.Server) { connections <- s }
 	level := zap.NewAtomicLevelAt(zapcore.WarnLevel)
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLogger(log, level))
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLogger(log, fatal, level))
 
 	// gRPC warns about every connection that is aborted while connecting, which kube-apiserver does often.
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, log))
@@ -86,8 +86,26 @@ func startEtcd(ctx context.Context, dir, socket string, unsafeNoFsync bool, log 
 	}
 }
 
-func etcdLogger(out io.Writer, level zapcore.LevelEnabler) *zap.Logger {
+// etcdLogger logs to out. etcd ends the process when it cannot save data; the reason is also written to fatal, if it is not nil.
+func etcdLogger(out, fatal io.Writer, level zapcore.LevelEnabler) *zap.Logger {
 	encoding := zap.NewProductionEncoderConfig()
 	encoding.EncodeTime = zapcore.RFC3339NanoTimeEncoder
-	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(encoding), zapcore.AddSync(out), level))
+	core := zapcore.NewCore(zapcore.NewConsoleEncoder(encoding), zapcore.AddSync(out), level)
+	if fatal != nil {
+		short := zap.NewProductionEncoderConfig()
+		short.TimeKey, short.LevelKey, short.CallerKey, short.StacktraceKey = "", "", "", ""
+		core = zapcore.NewTee(core, zapcore.NewCore(zapcore.NewConsoleEncoder(short), fatalWriter{fatal}, zapcore.DPanicLevel))
+	}
+	return zap.New(core)
 }
+
+// fatalWriter writes why etcd ends the process.
+type fatalWriter struct{ io.Writer }
+
+func (w fatalWriter) Write(message []byte) (int, error) {
+	_, err := fmt.Fprintf(w.Writer, "Error: etcd cannot go on (is the disk full?): %s", message)
+	return len(message), err
+}
+
+// Sync implements zapcore.WriteSyncer.
+func (fatalWriter) Sync() error { return nil }
