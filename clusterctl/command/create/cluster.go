@@ -26,7 +26,6 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/ready"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/live"
-	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/retry"
 )
@@ -189,33 +188,25 @@ func clusterAmong(objects []unstructured.Unstructured, name string) (*unstructur
 
 // follow shows the cluster until it is ready.
 func follow(ctx context.Context, opts *Options, m *management.Cluster, name types.NamespacedName) error {
-	waitCtx, cancel := context.WithTimeoutCause(ctx, opts.Timeout, live.ErrTimeout)
-	defer cancel()
-	options := tree.Options{Grouping: true}
-	watcher := snapshot.Watch(waitCtx, m.Client, name, options)
-	defer watcher.Wait()
-	defer cancel()
-	f := &live.Follower{
-		Screen: live.NewScreen(opts.IO), Source: watcher, Cluster: name, Options: options, Clock: opts.Clock,
-	}
+	f := live.New(opts.IO, opts.Clock, name)
 	opts.IO.Infof("Waiting for cluster %s to be ready; interrupting this command does not stop the creation", name)
 	var last *tree.Objects
 	w := &ready.Waiter{Cluster: name, Clock: opts.Clock}
-	err := f.Follow(waitCtx, func(objects *tree.Objects) ([]string, error) {
+	err := f.Wait(ctx, m.Client, live.Ending{
+		Cluster: name, Timeout: opts.Timeout, State: "ready", Going: fmt.Sprintf("cluster %s", name),
+		Hint: fmt.Sprintf("see `clusterctl describe cluster %s -n %s`; run the same command to wait again", name.Name, name.Namespace),
+	}, func(_ context.Context, objects *tree.Objects) ([]string, error) {
 		last = objects
 		return w.Remaining(objects)
 	})
 	if last != nil {
-		if writeErr := tree.Write(opts.IO.ColoredOut(), tree.Build(name, last, options),
+		if writeErr := tree.Write(opts.IO.ColoredOut(), tree.Build(name, last, f.Options),
 			tree.Style{Color: opts.IO.OutColor(), Now: opts.Clock.Now()}); writeErr != nil {
 			return writeErr
 		}
 	}
 	if err != nil {
-		return live.Ending{
-			Cluster: name, Timeout: opts.Timeout, State: "ready", Going: fmt.Sprintf("cluster %s", name),
-			Hint: fmt.Sprintf("see `clusterctl describe cluster %s -n %s`; run the same command to wait again", name.Name, name.Namespace),
-		}.Explain(err, f.Waiting(), watcher.Err())
+		return err
 	}
 	state := "is ready"
 	if missing := w.Warning(); missing != "" {

@@ -180,18 +180,14 @@ func (o *Options) width() int {
 
 // follow shows the tree until the Cluster and its objects are deleted, or the context ends: that is how users stop it.
 func follow(ctx context.Context, opts *Options, m *management.Cluster, name types.NamespacedName) error {
-	watchCtx, stop := context.WithCancel(ctx)
-	watcher := snapshot.Watch(watchCtx, m.Client, name, opts.Tree)
-	defer watcher.Wait()
-	defer stop()
 	f := &live.Follower{
 		Screen: live.Screen{
 			W: opts.IO.Screen(), Terminal: opts.IO.OutTerminal() && opts.IO.ErrTerminal(), Color: opts.IO.OutColor(), Size: opts.IO.ErrSize,
 		},
-		Source: watcher, Cluster: name, Options: opts.Tree, Clock: opts.Clock, Wide: opts.Output == "wide",
+		Cluster: name, Options: opts.Tree, Clock: opts.Clock, Wide: opts.Output == "wide",
 	}
 	found := false
-	err := f.Follow(watchCtx, func(objects *tree.Objects) ([]string, error) {
+	err := f.Watch(ctx, m.Client, func(_ context.Context, objects *tree.Objects) ([]string, error) {
 		switch {
 		case objects.Cluster(name) != nil:
 			found = true
