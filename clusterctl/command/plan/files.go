@@ -19,8 +19,11 @@ import (
 )
 
 // write writes the changed objects below the directory: created objects to created, and the original, the result, and their
-// differences to modified.
+// differences to modified. Without a directory, there is nothing to do.
 func (o *Options) write(ctx context.Context, changes []topologyplan.Change, out io.Writer) error {
+	if o.Directory == "" {
+		return nil
+	}
 	created, modified := filepath.Join(o.Directory, "created"), filepath.Join(o.Directory, "modified")
 	for _, dir := range []string{created, modified} {
 		if err := os.MkdirAll(dir, 0o750); err != nil {

@@ -1,4 +1,4 @@
-// Package plan is the command `clusterctl alpha topology plan`.
+// Package plan is the command `clusterctl plan`, which is also `clusterctl alpha topology plan`.
 package plan
 
 import (
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,22 +37,65 @@ type Options struct {
 	Files []string
 	// ClusterName is the Cluster to plan, empty for the only one that is affected.
 	ClusterName string
-	// Directory is an existing directory for the changed objects.
+	// Directory is where the changed objects are written to; empty: nowhere.
 	Directory string
-	// Output is text or json.
+	// Output is text, json or yaml.
 	Output string
+	// ExitCode makes changes an error with the code ExitChanges.
+	ExitCode bool
 	// SkipExtensions leaves out the patches of runtime extensions.
 	SkipExtensions bool
 	// DiffCommand compares two files, which follow its arguments.
 	DiffCommand string
 }
 
-// NewCmd returns the command. runF, if not nil, is run instead.
-func NewCmd(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+// NewPlan returns the command `clusterctl plan`. runF, if not nil, is run instead.
+func NewPlan(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	cmd, opts := newCmd(f, runF)
+	cmd.Short = "Show what a changed ClusterClass, template or Cluster changes"
+	cmd.Example = `  # Show what a changed ClusterClass changes, if one Cluster uses it
+  clusterctl plan -f modified-class.yaml
+
+  # The same for one of several Clusters, with all objects and their differences in files
+  clusterctl plan -f modified-class.yaml --cluster my-cluster --output-directory plan
+
+  # Show what a new Cluster and its class create, without a management cluster
+  clusterctl plan -f class.yaml -f cluster.yaml
+
+  # Fail if a change replaces Machines
+  clusterctl plan -f modified-class.yaml -o json | jq -e '[.rounds[].rollouts[].machines[]] == []'
+
+  # Find out in a script whether anything changes: the exit code is 0 if not, and 2 if so
+  clusterctl plan -f cluster.yaml --exit-code`
+	flags := cmd.Flags()
+	flags.StringVar(&opts.Directory, "output-directory", "", "A `directory` for the changed objects. It is created if it does not exist")
+	clusterflags.AddOutput(cmd, &opts.Output, "text", "json", "yaml")
+	flags.BoolVar(&opts.ExitCode, "exit-code", false, "Exit with 2 if objects change or Machines are replaced")
+	return cmd
+}
+
+// NewTopologyPlan returns the command `clusterctl alpha topology plan`: the same with the flags of previous versions, where -o is the
+// directory. runF, if not nil, is run instead.
+func NewTopologyPlan(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
+	cmd, opts := newCmd(f, runF)
+	cmd.Short = "List the changes to clusters that use managed topologies for a given input"
+	cmd.Long += "\n\nThis is the name of `clusterctl plan` in previous versions. The meaning of -o differs: here it is a directory."
+	cmd.Example = `  # Show what a changed ClusterClass changes, if one Cluster uses it
+  clusterctl alpha topology plan -f modified-class.yaml -o plan
+
+  # The same for one of several Clusters
+  clusterctl alpha topology plan -f modified-class.yaml -o plan --cluster my-cluster`
+	cmd.Flags().StringVarP(&opts.Directory, "output-directory", "o", "",
+		"A `directory` for the changed objects. It is created if it does not exist")
+	clusterflags.AddLongOutput(cmd, &opts.Output, "text", "json", "yaml")
+	return cmd
+}
+
+// newCmd returns what both commands have in common.
+func newCmd(f *factory.Factory, runF func(context.Context, *Options) error) (*cobra.Command, *Options) {
 	opts := &Options{IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}}
 	cmd := &cobra.Command{
-		Use:   "plan",
-		Short: "List the changes to clusters that use managed topologies for a given input",
+		Use: "plan",
 		Long: `Show what applying ClusterClasses, templates and a Cluster would change: which ClusterClasses and Clusters are
 affected, and for one Cluster which objects the topology controller creates, modifies and deletes, and which
 Machines are replaced, in which order and why.
@@ -62,22 +106,8 @@ management cluster, the files are all there is.
 
 All objects must be in one namespace, with at most one Cluster, one ClusterClass, and one API version of each
 kind.`,
-		Example: `  # Show what a changed ClusterClass changes, if one Cluster uses it
-  clusterctl alpha topology plan -f modified-class.yaml -o plan
-
-  # The same for one of several Clusters
-  clusterctl alpha topology plan -f modified-class.yaml -o plan --cluster my-cluster
-
-  # Show what a new Cluster and its class create, without a management cluster
-  clusterctl alpha topology plan -f class.yaml -f cluster.yaml -o plan
-
-  # Fail if a change replaces Machines
-  clusterctl alpha topology plan -f modified-class.yaml -o plan --output json | jq -e '[.rounds[].rollouts[].machines[]] == []'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if opts.Output != "text" && opts.Output != "json" {
-				return fmt.Errorf("--output %q is not supported: use text or json", opts.Output)
-			}
 			command, _ := f.Env("KUBECTL_EXTERNAL_DIFF")
 			opts.DiffCommand = cmp.Or(strings.TrimSpace(command), "diff -u -N")
 			if runF != nil {
@@ -91,21 +121,18 @@ kind.`,
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&opts.Files, "file", "f", nil, "A `file` with objects to apply; may be repeated. - is the standard input")
 	flags.StringVarP(&opts.ClusterName, "cluster", "c", "", "The `name` of the Cluster to plan. Defaults to the only one that is affected")
-	flags.StringVarP(&opts.Directory, "output-directory", "o", "", "An existing `directory` for the changed objects")
-	flags.StringVar(&opts.Output, "output", "text", "Output `format`: text or json. The objects are in the output directory")
 	flags.BoolVar(&opts.SkipExtensions, "skip-extensions", false,
 		"Leave out the patches of runtime extensions, which are called from this machine otherwise")
-	for _, name := range []string{"file", "output-directory"} {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag is defined above
-		}
+	clusterflags.CompleteClusters(cmd, f, &opts.Kubeconfig, &opts.Namespace, "cluster")
+	if err := cmd.MarkFlagRequired("file"); err != nil {
+		panic(err) // the flag is defined above
 	}
-	return cmd
+	return cmd, opts
 }
 
 func run(ctx context.Context, opts *Options) error {
-	if info, err := os.Stat(opts.Directory); err != nil || !info.IsDir() {
-		return fmt.Errorf("--output-directory %q is not an existing directory: create it first", opts.Directory)
+	if info, err := os.Stat(opts.Directory); err == nil && !info.IsDir() {
+		return fmt.Errorf("--output-directory %q is not a directory", opts.Directory)
 	}
 	objects, err := opts.read()
 	if err != nil {
@@ -138,13 +165,33 @@ func run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	if opts.Output == "json" {
-		if err := opts.print(plan); err != nil || len(plan.Rounds) == 0 {
-			return err
-		}
-		return opts.write(ctx, plan.Rounds[0].Changes, opts.IO.Err)
+	if err := opts.report(ctx, plan); err != nil || !opts.ExitCode {
+		return err
 	}
-	return opts.show(ctx, plan)
+	return exitCode(plan)
+}
+
+// report prints the plan, and writes the files.
+func (o *Options) report(ctx context.Context, plan *topologyplan.Plan) error {
+	if o.Output == "text" {
+		return o.show(ctx, plan)
+	}
+	if err := o.print(plan); err != nil || len(plan.Rounds) == 0 {
+		return err
+	}
+	return o.write(ctx, plan.Rounds[0].Changes, o.IO.Err)
+}
+
+// exitCode returns an error with ExitChanges if something changes.
+func exitCode(plan *topologyplan.Plan) error {
+	switch {
+	case plan.Cluster == nil && len(plan.Clusters) > 0:
+		return errors.New("--exit-code is for one Cluster, and several are affected: use --cluster")
+	case slices.ContainsFunc(plan.Rounds, func(r topologyplan.Round) bool { return len(r.Changes)+len(r.Rollouts) > 0 }):
+		return factory.WithExitCode(fmt.Errorf("Cluster %s changes", plan.Cluster), factory.ExitChanges)
+	default:
+		return nil
+	}
 }
 
 func (o *Options) now() time.Time { return o.Clock.Now() }

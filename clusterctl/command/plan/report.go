@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
 )
@@ -84,8 +85,16 @@ func keys(all []client.ObjectKey) []string {
 	return out
 }
 
-// print writes the plan as JSON.
+// print writes the plan as JSON or YAML.
 func (o *Options) print(plan *topologyplan.Plan) error {
+	if o.Output == "yaml" {
+		raw, err := yaml.Marshal(reportOf(plan))
+		if err != nil {
+			return err
+		}
+		_, err = o.IO.Out.Write(raw)
+		return err
+	}
 	encoder := json.NewEncoder(o.IO.Out)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(reportOf(plan))

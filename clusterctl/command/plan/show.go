@@ -36,6 +36,9 @@ func (o *Options) show(ctx context.Context, plan *topologyplan.Plan) error {
 	if err := o.showRollouts(plan); err != nil {
 		return err
 	}
+	if o.Directory == "" && len(first.Changes) > 0 {
+		o.IO.Infof("To get the objects and their differences as files, use --output-directory")
+	}
 	return o.write(ctx, first.Changes, o.IO.Out)
 }
 
@@ -46,7 +49,7 @@ func (o *Options) list(kind string, keys []client.ObjectKey) {
 	}
 	fmt.Fprintf(o.IO.Out, "The following %s will be affected by the changes:\n", kind)
 	for _, key := range keys {
-		fmt.Fprintf(o.IO.Out, " ＊ %s\n", key)
+		fmt.Fprintf(o.IO.Out, " * %s\n", key)
 	}
 	fmt.Fprintln(o.IO.Out)
 }

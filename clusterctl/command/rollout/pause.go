@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/rollout"
 )
 
-// NewPause returns the command `clusterctl alpha rollout pause`. runF, if not nil, is run instead.
+// NewPause returns the command `clusterctl rollout pause`. runF, if not nil, is run instead.
 func NewPause(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := newOptions(f)
 	cmd := &cobra.Command{
@@ -20,10 +20,10 @@ func NewPause(f *factory.Factory, runF func(context.Context, *Options) error) *c
 Of a MachineDeployment, the command sets spec.paused; a KubeadmControlPlane gets the annotation
 cluster.x-k8s.io/paused. It fails if the resource is already paused.`,
 		Example: `  # Pause the rollouts of a MachineDeployment
-  clusterctl alpha rollout pause machinedeployment/my-md-0
+  clusterctl rollout pause machinedeployment/my-md-0
 
   # Pause a control plane
-  clusterctl alpha rollout pause kubeadmcontrolplane/my-kcp`,
+  clusterctl rollout pause kubeadmcontrolplane/my-kcp`,
 	}
 	return opts.complete(cmd, f, rollout.Types(), func(ctx context.Context) error {
 		if runF != nil {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/rollout"
 )
 
-// NewRestart returns the command `clusterctl alpha rollout restart`. runF, if not nil, is run instead.
+// NewRestart returns the command `clusterctl rollout restart`. runF, if not nil, is run instead.
 func NewRestart(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := newOptions(f)
 	cmd := &cobra.Command{
@@ -20,10 +20,10 @@ func NewRestart(f *factory.Factory, runF func(context.Context, *Options) error) 
 The command sets spec.rolloutAfter to the current time. It fails if the resource is paused, or if
 spec.rolloutAfter is in the future.`,
 		Example: `  # Replace the Machines of a MachineDeployment
-  clusterctl alpha rollout restart machinedeployment/my-md-0
+  clusterctl rollout restart machinedeployment/my-md-0
 
   # Replace the Machines of a control plane
-  clusterctl alpha rollout restart kubeadmcontrolplane/my-kcp --namespace foo`,
+  clusterctl rollout restart kubeadmcontrolplane/my-kcp --namespace foo`,
 	}
 	return opts.complete(cmd, f, rollout.Types(), func(ctx context.Context) error {
 		if runF != nil {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/rollout"
 )
 
-// NewResume returns the command `clusterctl alpha rollout resume`. runF, if not nil, is run instead.
+// NewResume returns the command `clusterctl rollout resume`. runF, if not nil, is run instead.
 func NewResume(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := newOptions(f)
 	cmd := &cobra.Command{
@@ -19,10 +19,10 @@ func NewResume(f *factory.Factory, runF func(context.Context, *Options) error) *
 
 Changes that were made in the meantime are rolled out. The command fails if the resource is not paused.`,
 		Example: `  # Resume the rollouts of a MachineDeployment
-  clusterctl alpha rollout resume machinedeployment/my-md-0
+  clusterctl rollout resume machinedeployment/my-md-0
 
   # Resume a control plane
-  clusterctl alpha rollout resume kubeadmcontrolplane/my-kcp`,
+  clusterctl rollout resume kubeadmcontrolplane/my-kcp`,
 	}
 	return opts.complete(cmd, f, rollout.Types(), func(ctx context.Context) error {
 		if runF != nil {

@@ -1,4 +1,4 @@
-// Package rollout has the commands `clusterctl alpha rollout restart|pause|resume|undo`, one file each, and in this one their
+// Package rollout has the commands `clusterctl rollout restart|pause|resume|undo`, one file each, and in this one their
 // common options, flags, arguments and shell completion.
 package rollout
 

@@ -2,6 +2,7 @@ package root
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -44,20 +45,35 @@ func newAlpha(f *factory.Factory) *cobra.Command {
 	return verb(&cobra.Command{
 		Use:     "alpha",
 		Short:   "Commands for features in alpha",
-		Long:    "Commands for features in alpha, whose flags and output may change.",
+		Long:    `Previous names of commands, which were for features in alpha. ` + "`clusterctl rollout` and `clusterctl plan`" + ` do the same.`,
 		Example: "  # Replace the Machines of a MachineDeployment\n  clusterctl alpha rollout restart machinedeployment/my-md-0",
-	}, verb(&cobra.Command{
+	}, newRollout(f, "alpha rollout"), verb(&cobra.Command{
+		Use:     "topology SUBCOMMAND",
+		Short:   "Commands for clusters that use managed topologies",
+		Long:    "Show the effects of changes on Clusters that have a ClusterClass.",
+		Example: "  # Show what a changed ClusterClass changes\n  clusterctl alpha topology plan -f modified-class.yaml -o plan",
+	}, plan.NewTopologyPlan(f, nil)))
+}
+
+// newRollout returns the command `clusterctl rollout` under a name, which is in its examples.
+func newRollout(f *factory.Factory, name string) *cobra.Command {
+	cmd := verb(&cobra.Command{
 		Use:     "rollout SUBCOMMAND",
 		Short:   "Manage the rollout of a cluster-api resource",
 		Long:    "Restart, pause, resume and undo the rollouts of MachineDeployments and KubeadmControlPlanes.",
-		Example: "  # Roll a MachineDeployment back to the previous revision\n  clusterctl alpha rollout undo machinedeployment/my-md-0",
-	}, rollout.NewRestart(f, nil), rollout.NewPause(f, nil), rollout.NewResume(f, nil), rollout.NewUndo(f, nil)),
-		verb(&cobra.Command{
-			Use:     "topology SUBCOMMAND",
-			Short:   "Commands for clusters that use managed topologies",
-			Long:    "Show the effects of changes on Clusters that have a ClusterClass.",
-			Example: "  # Show what a changed ClusterClass changes\n  clusterctl alpha topology plan -f modified-class.yaml -o plan",
-		}, plan.NewCmd(f, nil)))
+		Example: "  # Roll a MachineDeployment back to the previous revision\n  clusterctl rollout undo machinedeployment/my-md-0",
+	}, rollout.NewRestart(f, nil), rollout.NewPause(f, nil), rollout.NewResume(f, nil), rollout.NewUndo(f, nil))
+	for _, c := range append(cmd.Commands(), cmd) {
+		c.Example = strings.ReplaceAll(c.Example, "clusterctl rollout", "clusterctl "+name)
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 && args[0] == "status" {
+			return fmt.Errorf("unknown command \"status\" for %q: `clusterctl wait cluster NAME` waits until all rollouts of a cluster are complete, "+
+				"and `clusterctl explain NAME` shows what they wait for", cmd.CommandPath())
+		}
+		return unknown(cmd, args)
+	}
+	return cmd
 }
 
 func newCheck(f *factory.Factory) *cobra.Command {

@@ -40,7 +40,7 @@ func NewCluster(f *factory.Factory, runF func(context.Context, *Options) error) 
 		Use:   "cluster NAME",
 		Short: "Wait until the spec of a workload cluster is rolled out",
 		Long: `Wait until everything that the spec of a workload cluster requires exists, is up to date and is ready: its topology
-is applied as ` + "`clusterctl alpha topology plan`" + ` predicts, all Machines have the current version and template, those that they
+is applied as ` + "`clusterctl plan`" + ` predicts, all Machines have the current version and template, those that they
 replace are gone, and nothing reports that it is not ready.
 
 A change that was made before this command counts, even if no controller has seen it yet. If Nodes are all that is not
