@@ -81,6 +81,14 @@ func ClusterNames(f *factory.Factory, k *management.Kubeconfig, namespace *strin
 	}
 }
 
+// CompleteClusters completes an existing flag with the names of Clusters.
+func CompleteClusters(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, namespace *string, flag string) {
+	complete := ClusterNames(f, k, namespace)
+	register(cmd, flag, func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return complete(cmd, nil, typed)
+	})
+}
+
 // Resources returns a completion function for arguments of the form type/name; kinds maps types to the objects that
 // complete them, and namespace points to the value of the command's namespace flag.
 func Resources(

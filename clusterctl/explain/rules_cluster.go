@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/clusterctl/move/pause"
+	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
@@ -42,7 +42,7 @@ func (v *view) paused() []Cause {
 }
 
 func (v *view) pausedCluster() Cause {
-	if id := v.cluster.GetAnnotations()[pause.MoveAnnotation]; id != "" {
+	if id := v.cluster.GetAnnotations()[transfer.MoveAnnotation]; id != "" {
 		return v.cause(Paused, Blocked, v.cluster, nil,
 			fmt.Sprintf("`clusterctl move` has paused the Cluster (move %s): no controller reconciles its objects here", id)).
 			do("If the move no longer runs, repeat its command: it continues where it stopped; " +

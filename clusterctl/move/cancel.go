@@ -8,7 +8,6 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
 	"sigs.k8s.io/cluster-api/clusterctl/move/journal"
-	"sigs.k8s.io/cluster-api/clusterctl/move/pause"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
 )
 
@@ -59,7 +58,7 @@ func (m *Mover) deleteCopies(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		g, err := graph.Below(objects, func(o graph.Object) bool { return pause.By(o) == m.entry.ID && !before(o, theirs.Created) })
+		g, err := graph.Below(objects, func(o graph.Object) bool { return transfer.PausedBy(o) == m.entry.ID && !before(o, theirs.Created) })
 		if err != nil {
 			return err
 		}

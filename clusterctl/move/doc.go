@@ -5,9 +5,9 @@
 //
 //  1. Lock: a Lease in the source lets one clusterctl at a time move a namespace (package lock).
 //  2. Begin: the journals of both clusters (package journal) say whether a move was interrupted, and in which phase. A new
-//     move is checked before anything is written (package preflight).
+//     move is checked before anything is written (preflight.go).
 //  3. Copying: the journals are written. Clusters and ClusterClasses in the source are paused, with the ID of the move in an
-//     annotation (package pause). When no object has the annotation block-move any longer, the objects (packages discovery and
+//     annotation (package transfer). When no object has the annotation block-move any longer, the objects (packages discovery and
 //     graph) are created in the target, owners first (package transfer). The source is read and copied again until nothing has
 //     changed.
 //  4. Removing: the journals say so before the first removal. Dependents first, each object of the source is marked with a

@@ -10,11 +10,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
-
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
 	"sigs.k8s.io/cluster-api/clusterctl/move/journal"
-	"sigs.k8s.io/cluster-api/clusterctl/move/pause"
-	"sigs.k8s.io/cluster-api/clusterctl/move/preflight"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
 )
 
@@ -100,7 +97,7 @@ type phase struct {
 }
 
 func (m *Mover) checkSource(_ context.Context, g *graph.Graph, started bool) error {
-	return preflight.Check(preflight.Input{ID: m.entry.ID, Graph: g, Directory: true}, started)
+	return checkStart(input{ID: m.entry.ID, Graph: g, Directory: true}, started)
 }
 
 // Restored is the result of FromDirectory.
@@ -142,10 +139,10 @@ func (m *Mover) resumeCreated(ctx context.Context, copier *transfer.Copier, g *g
 	byMove := map[string][]*graph.Node{}
 	for _, n := range g.Nodes {
 		current := copier.Current(n.Key())
-		if !pause.Pausable(n.Object) || current == nil {
+		if !transfer.Pausable(n.Object) || current == nil {
 			continue
 		}
-		id := pause.By(n.Object)
+		id := transfer.PausedBy(n.Object)
 		byMove[id] = append(byMove[id], &graph.Node{Object: graph.Object{Unstructured: current, Kind: n.Kind}})
 	}
 	ids := make([]string, 0, len(byMove))
@@ -154,7 +151,7 @@ func (m *Mover) resumeCreated(ctx context.Context, copier *transfer.Copier, g *g
 	}
 	slices.Sort(ids)
 	for _, id := range ids {
-		if _, err := pause.Resume(ctx, m.Target, byMove[id], id); err != nil {
+		if _, err := transfer.Resume(ctx, m.Target, byMove[id], id); err != nil {
 			return fmt.Errorf("%w; run the same command again to continue", err)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/move/discovery"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
 	"sigs.k8s.io/cluster-api/clusterctl/move/journal"
-	"sigs.k8s.io/cluster-api/clusterctl/move/preflight"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
 	"sigs.k8s.io/cluster-api/packages/inventory"
@@ -256,7 +255,7 @@ func (m *Mover) prepareTarget(ctx context.Context, g *graph.Graph, started bool)
 	if err != nil {
 		return err
 	}
-	err = preflight.Check(preflight.Input{
+	err = checkStart(input{
 		ID: m.entry.ID, Graph: g, Source: m.providers, Target: installed, Existing: existing,
 		Served: func(kind schema.GroupVersionKind) bool {
 			_, err := m.Target.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)

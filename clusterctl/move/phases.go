@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/move/discovery"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
 	"sigs.k8s.io/cluster-api/clusterctl/move/journal"
-	"sigs.k8s.io/cluster-api/clusterctl/move/pause"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
 )
@@ -86,7 +85,7 @@ func (m *Mover) paused(ctx context.Context) (*graph.Graph, error) {
 		if err != nil {
 			return nil, err
 		}
-		paused, err := pause.Pause(ctx, m.Source, g.Select(m.remaining), m.entry.ID)
+		paused, err := transfer.Pause(ctx, m.Source, g.Select(m.remaining), m.entry.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +162,7 @@ func (m *Mover) resume(ctx context.Context, s *side.Side) error {
 	if err != nil {
 		return err
 	}
-	resumed, err := pause.Resume(ctx, s, g.Nodes, m.entry.ID)
+	resumed, err := transfer.Resume(ctx, s, g.Nodes, m.entry.ID)
 	if err != nil {
 		return err
 	}
@@ -176,7 +175,7 @@ func (m *Mover) pausable(ctx context.Context, s *side.Side) (*graph.Graph, error
 	reader := &discovery.Reader{Side: s, Namespace: m.Namespace}
 	for _, k := range m.reader.Kinds {
 		o := graph.Object{Kind: k}
-		if pause.Pausable(o) {
+		if transfer.Pausable(o) {
 			reader.Kinds = append(reader.Kinds, k)
 		}
 	}

@@ -1,6 +1,7 @@
 // Package house checks the rules of this repository that golangci-lint does not have: the share of long functions, the length
 // of Reconcile, package comments, also of packages that only have tests, nolint comments for linters that are not enabled, and
-// imports against the order of the layers, words and small packages, whose number must not grow.
+// imports against the order of the layers, words and small packages, whose number must not grow; and in go.mod files, that all
+// modules require the same versions of dependencies, so that a generator reads the types that a program is built with.
 //
 // It reads syntax only, so it needs neither a build nor dependencies. All other rules are in .golangci.yml.
 package house

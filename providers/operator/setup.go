@@ -28,7 +28,6 @@ import (
 	"sigs.k8s.io/cluster-api/packages/lock"
 	"sigs.k8s.io/cluster-api/packages/replace"
 	"sigs.k8s.io/cluster-api/packages/repository"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/componentcache"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/controller"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/helm"
@@ -84,8 +83,8 @@ func cacheOf(o *cache.Options) {
 	}
 	ofProviders := labels.NewSelector().Add(*requirement)
 	o.ByObject[&appsv1.Deployment{}] = cache.ByObject{Label: ofProviders}
-	for _, kind := range componentcache.Kinds() {
-		o.ByObject[componentcache.Metadata(kind)] = cache.ByObject{Label: ofProviders, Transform: componentcache.Lean}
+	for _, kind := range controller.CachedKinds() {
+		o.ByObject[controller.CachedMetadata(kind)] = cache.ByObject{Label: ofProviders, Transform: controller.Lean}
 	}
 }
 

@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/live"
-	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
 )
 
 // defaultTimeout is enough for real machines that start one after the other.
@@ -125,26 +124,20 @@ func deleteCluster(ctx context.Context, opts *ClusterOptions, m *management.Clus
 
 // follow shows the remaining objects until there are none.
 func follow(ctx context.Context, opts *ClusterOptions, m *management.Cluster, name types.NamespacedName) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, opts.Timeout, live.ErrTimeout)
-	defer cancel()
-	watchCtx, stop := context.WithCancel(ctx)
-	options := tree.Options{Grouping: true}
-	watcher := snapshot.Watch(watchCtx, m.Client, name, options)
-	defer watcher.Wait()
-	defer stop()
-	f := &live.Follower{
-		Screen: live.NewScreen(opts.IO), Source: watcher, Cluster: name, Options: options, Clock: opts.Clock,
-	}
-	f.Screen.ChangesOnly = true
 	ending := live.Ending{
 		Cluster: name, Timeout: opts.Timeout, State: "gone", Going: fmt.Sprintf("the deletion of cluster %s", name),
 		Hint: fmt.Sprintf("see `clusterctl describe cluster %s -n %s --echo --grouping=false`", name.Name, name.Namespace),
 	}
-	err := f.Follow(watchCtx, func(objects *tree.Objects) ([]string, error) { return remaining(objects), nil })
-	if err != nil {
-		return ending.Explain(err, f.Waiting(), watcher.Err())
+	// The sweep has the rest of the time.
+	ctx, cancel := ending.Context(ctx)
+	defer cancel()
+	f := live.New(opts.IO, opts.Clock, name)
+	f.Screen.ChangesOnly = true
+	if err := f.Wait(ctx, m.Client, ending, func(_ context.Context, objects *tree.Objects) ([]string, error) {
+		return remaining(objects), nil
+	}); err != nil {
+		return err
 	}
-	stop()
 	s := &sweeper{IO: opts.IO, client: m.Client, cluster: name}
 	if err := s.sweep(ctx); err != nil {
 		if ctx.Err() != nil {

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/move/discovery"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
-	"sigs.k8s.io/cluster-api/clusterctl/move/pause"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
 	"sigs.k8s.io/cluster-api/packages/retry"
@@ -291,7 +290,7 @@ func read(t *testing.T, s *side.Side, namespace string) state {
 		}
 		key := o.Kind.Kind + " " + o.GetName()
 		_, out.moved[key] = o.GetLabels()[transfer.MovedLabel]
-		if pause.Pausable(o) {
+		if transfer.Pausable(o) {
 			out.paused[key] = o.Paused()
 		}
 		out.contents[key] = contents(t, o)
@@ -306,7 +305,7 @@ func contents(t *testing.T, o graph.Object) string {
 	t.Helper()
 	d := transfer.Desired(o, func(types.UID) (types.UID, bool) { return "", true })
 	annotations := d.GetAnnotations()
-	for _, name := range []string{pause.MoveAnnotation, pause.KeepAnnotation, "cluster.x-k8s.io/paused"} {
+	for _, name := range []string{transfer.MoveAnnotation, transfer.KeepAnnotation, "cluster.x-k8s.io/paused"} {
 		delete(annotations, name)
 	}
 	d.SetAnnotations(annotations)

@@ -144,6 +144,9 @@ func (m mistakes) rollouts() []mistake {
 		{"Control planes cannot be undone.", []string{"alpha", "rollout", "undo", "kubeadmcontrolplane/a"}, []string{`has the type "kubeadmcontrolplane", which is not supported: use machinedeployment/{name}`}},
 		{"A revision is a number.", []string{"alpha", "rollout", "undo", "machinedeployment/a", "--to-revision", "last"}, []string{`--to-revision is "last": it must be an integer`}},
 		{"Only undo has revisions.", []string{"alpha", "rollout", "restart", "machinedeployment/a", "--to-revision", "1"}, []string{"unknown flag: --to-revision: see `clusterctl alpha rollout restart --help`"}},
+		{"The new name has the same mistakes.", []string{"rollout", "restart"}, []string{"see `clusterctl rollout restart --help`"}},
+		{"A similar subcommand of rollout is suggested.", []string{"rollout", "restrat"}, []string{`did you mean "restart"?`, "clusterctl rollout --help"}},
+		{"The status of a rollout is that of its Cluster.", []string{"rollout", "status", "machinedeployment/a"}, []string{"`clusterctl wait cluster NAME`", "`clusterctl explain NAME`"}},
 		{"Rollouts need an API server that responds.", []string{"alpha", "rollout", "restart", "machinedeployment/a", "--kubeconfig", m.closed}, []string{"connection refused: check that it is running"}},
 	}
 }
@@ -153,9 +156,11 @@ func (m mistakes) plans() []mistake {
 	plan := func(args ...string) []string { return append([]string{"alpha", "topology", "plan"}, args...) }
 	here := filepath.Dir(m.broken)
 	return []mistake{
-		{"A plan needs files and a directory.", plan(), []string{`"file", "output-directory"`}},
-		{"The directory must exist.", plan("-f", m.broken, "-o", m.missing), []string{"is not an existing directory: create it first"}},
-		{"A plan is text or JSON.", plan("-f", m.broken, "-o", here, "--output", "yaml"), []string{`--output "yaml" is not supported: use text or json`}},
+		{"A plan needs files.", plan(), []string{`"file"`}},
+		{"A file is not a directory.", plan("-f", m.broken, "-o", m.broken), []string{"is not a directory"}},
+		{"The formats of plans are listed.", plan("-f", m.broken, "-o", here, "--output", "xml"), []string{`--output "xml" is not supported: use text, json or yaml`}},
+		{"The output of the new name is a format.", []string{"plan", "-f", m.broken, "-o", here}, []string{"is not supported: use text, json or yaml"}},
+		{"The new name needs files, too.", []string{"plan"}, []string{`"file"`}},
 		{"A file must exist.", plan("-f", m.missing, "-o", here), []string{"cannot read --file " + m.missing}},
 		{"A file must be valid.", plan("-f", m.broken, "-o", here), []string{"--file " + m.broken + ": document 1"}},
 		{"A selected management cluster must respond.", plan("-f", writeClass(here), "-o", here, "--kubeconfig", m.closed), []string{"connection refused: check that it is running"}},

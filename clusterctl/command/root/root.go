@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/command/explain"
 	"sigs.k8s.io/cluster-api/clusterctl/command/initialize"
 	"sigs.k8s.io/cluster-api/clusterctl/command/move"
+	"sigs.k8s.io/cluster-api/clusterctl/command/plan"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 )
@@ -79,7 +80,7 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 	}{
 		{groupManagement, "Cluster Management Commands:", []*cobra.Command{
 			initialize.NewCmd(f, nil), newGenerate(f), newCreate(f), newGet(f), newWait(f), move.NewCmd(f, nil), newUpgrade(f),
-			newDelete(f), newOperator(f),
+			newDelete(f), newOperator(f), newRollout(f, "rollout"), plan.NewPlan(f, nil),
 		}},
 		{groupDebug, "Troubleshooting and Debugging Commands:", []*cobra.Command{newDescribe(f), explain.NewCmd(f, nil)}},
 		{groupOther, "Other Commands:", []*cobra.Command{

@@ -2,19 +2,20 @@ package root
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sigs.k8s.io/cluster-api/clusterctl/command/alpha/rollout"
-	topologyplan "sigs.k8s.io/cluster-api/clusterctl/command/alpha/topology/plan"
-	checkprovider "sigs.k8s.io/cluster-api/clusterctl/command/check/provider"
-	createcluster "sigs.k8s.io/cluster-api/clusterctl/command/create/cluster"
+	"sigs.k8s.io/cluster-api/clusterctl/command/check"
+	"sigs.k8s.io/cluster-api/clusterctl/command/create"
 	deletecommand "sigs.k8s.io/cluster-api/clusterctl/command/delete"
-	describecluster "sigs.k8s.io/cluster-api/clusterctl/command/describe/cluster"
+	"sigs.k8s.io/cluster-api/clusterctl/command/describe"
 	"sigs.k8s.io/cluster-api/clusterctl/command/generate"
 	"sigs.k8s.io/cluster-api/clusterctl/command/get"
 	"sigs.k8s.io/cluster-api/clusterctl/command/move"
 	"sigs.k8s.io/cluster-api/clusterctl/command/operator"
+	"sigs.k8s.io/cluster-api/clusterctl/command/plan"
+	"sigs.k8s.io/cluster-api/clusterctl/command/rollout"
 	"sigs.k8s.io/cluster-api/clusterctl/command/upgrade"
 	"sigs.k8s.io/cluster-api/clusterctl/command/wait"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
@@ -44,20 +45,35 @@ func newAlpha(f *factory.Factory) *cobra.Command {
 	return verb(&cobra.Command{
 		Use:     "alpha",
 		Short:   "Commands for features in alpha",
-		Long:    "Commands for features in alpha, whose flags and output may change.",
+		Long:    `Previous names of commands, which were for features in alpha. ` + "`clusterctl rollout` and `clusterctl plan`" + ` do the same.`,
 		Example: "  # Replace the Machines of a MachineDeployment\n  clusterctl alpha rollout restart machinedeployment/my-md-0",
-	}, verb(&cobra.Command{
+	}, newRollout(f, "alpha rollout"), verb(&cobra.Command{
+		Use:     "topology SUBCOMMAND",
+		Short:   "Commands for clusters that use managed topologies",
+		Long:    "Show the effects of changes on Clusters that have a ClusterClass.",
+		Example: "  # Show what a changed ClusterClass changes\n  clusterctl alpha topology plan -f modified-class.yaml -o plan",
+	}, plan.NewTopologyPlan(f, nil)))
+}
+
+// newRollout returns the command `clusterctl rollout` under a name, which is in its examples.
+func newRollout(f *factory.Factory, name string) *cobra.Command {
+	cmd := verb(&cobra.Command{
 		Use:     "rollout SUBCOMMAND",
 		Short:   "Manage the rollout of a cluster-api resource",
 		Long:    "Restart, pause, resume and undo the rollouts of MachineDeployments and KubeadmControlPlanes.",
-		Example: "  # Roll a MachineDeployment back to the previous revision\n  clusterctl alpha rollout undo machinedeployment/my-md-0",
-	}, rollout.NewCmdRestart(f, nil), rollout.NewCmdPause(f, nil), rollout.NewCmdResume(f, nil), rollout.NewCmdUndo(f, nil)),
-		verb(&cobra.Command{
-			Use:     "topology SUBCOMMAND",
-			Short:   "Commands for clusters that use managed topologies",
-			Long:    "Show the effects of changes on Clusters that have a ClusterClass.",
-			Example: "  # Show what a changed ClusterClass changes\n  clusterctl alpha topology plan -f modified-class.yaml -o plan",
-		}, topologyplan.NewCmd(f, nil)))
+		Example: "  # Roll a MachineDeployment back to the previous revision\n  clusterctl rollout undo machinedeployment/my-md-0",
+	}, rollout.NewRestart(f, nil), rollout.NewPause(f, nil), rollout.NewResume(f, nil), rollout.NewUndo(f, nil))
+	for _, c := range append(cmd.Commands(), cmd) {
+		c.Example = strings.ReplaceAll(c.Example, "clusterctl rollout", "clusterctl "+name)
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 && args[0] == "status" {
+			return fmt.Errorf("unknown command \"status\" for %q: `clusterctl wait cluster NAME` waits until all rollouts of a cluster are complete, "+
+				"and `clusterctl explain NAME` shows what they wait for", cmd.CommandPath())
+		}
+		return unknown(cmd, args)
+	}
+	return cmd
 }
 
 func newCheck(f *factory.Factory) *cobra.Command {
@@ -66,7 +82,7 @@ func newCheck(f *factory.Factory) *cobra.Command {
 		Short:   "Check releases of providers",
 		Long:    "Check releases of providers against the contract, before they are published.",
 		Example: "  # Check a release in a local repository\n  clusterctl check provider ~/local-repository/infrastructure-aws/v2.4.0",
-	}, checkprovider.NewCmd(f, nil))
+	}, check.NewProvider(f, nil))
 }
 
 func newConfig(f *factory.Factory) *cobra.Command {
@@ -84,7 +100,7 @@ func newCreate(f *factory.Factory) *cobra.Command {
 		Short:   "Create workload clusters",
 		Long:    "Create workload clusters in a management cluster.",
 		Example: "  # Create a workload cluster and wait until it is ready\n  clusterctl create cluster my-cluster --kubernetes-version v1.29.0",
-	}, createcluster.NewCmd(f, nil))
+	}, create.NewCluster(f, nil))
 }
 
 func newDelete(f *factory.Factory) *cobra.Command {
@@ -100,7 +116,7 @@ func newDescribe(f *factory.Factory) *cobra.Command {
 		Short:   "Describe workload clusters",
 		Long:    "Describe the status of workload clusters.",
 		Example: "  # Show the state of a workload cluster\n  clusterctl describe cluster my-cluster",
-	}, describecluster.NewCmd(f, nil))
+	}, describe.NewCluster(f, nil))
 }
 
 func newGenerate(f *factory.Factory) *cobra.Command {

@@ -14,7 +14,6 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/clusterctl/servicedial"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/packages/retry"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/replacement"
@@ -27,7 +26,7 @@ type planner struct {
 	io     *iostreams.Streams
 	clock  clock.PassiveClock
 	client client.Client
-	dial   *servicedial.Dialer
+	dial   *management.Dialer
 	// warned is set once it is known that plans cannot be made, and failures counts the errors since the last plan.
 	warned   bool
 	failures int
@@ -44,7 +43,7 @@ const planInterval = 10 * time.Second
 const maxFailures = 10
 
 func newPlanner(opts *Options, m *management.Cluster) (*planner, error) {
-	dial, err := servicedial.Through(m.Client, m.Config)
+	dial, err := management.NewDialer(m.Client, m.Config)
 	if err != nil {
 		return nil, err
 	}

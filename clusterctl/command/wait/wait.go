@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/ready"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/live"
-	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
 )
 
 // defaultTimeout is enough to replace the Machines of a large cluster one by one.
@@ -41,7 +40,7 @@ func NewCluster(f *factory.Factory, runF func(context.Context, *Options) error) 
 		Use:   "cluster NAME",
 		Short: "Wait until the spec of a workload cluster is rolled out",
 		Long: `Wait until everything that the spec of a workload cluster requires exists, is up to date and is ready: its topology
-is applied as ` + "`clusterctl alpha topology plan`" + ` predicts, all Machines have the current version and template, those that they
+is applied as ` + "`clusterctl plan`" + ` predicts, all Machines have the current version and template, those that they
 replace are gone, and nothing reports that it is not ready.
 
 A change that was made before this command counts, even if no controller has seen it yet. If Nodes are all that is not
@@ -92,18 +91,13 @@ func run(ctx context.Context, opts *Options) error {
 
 // follow shows the cluster until it is ready, and returns what it still lacks then.
 func follow(ctx context.Context, opts *Options, m *management.Cluster, name types.NamespacedName, p *planner) (string, error) {
-	waitCtx, cancel := context.WithTimeoutCause(ctx, opts.Timeout, live.ErrTimeout)
-	defer cancel()
-	options := tree.Options{Grouping: true}
-	watcher := snapshot.Watch(waitCtx, m.Client, name, options)
-	defer watcher.Wait()
-	defer cancel()
-	f := &live.Follower{
-		Screen: live.NewScreen(opts.IO), Source: watcher, Cluster: name, Options: options, Clock: opts.Clock,
-	}
+	f := live.New(opts.IO, opts.Clock, name)
 	f.Screen.ChangesOnly = true
 	w, found := &ready.Waiter{Cluster: name, Clock: opts.Clock}, false
-	err := f.Follow(waitCtx, func(objects *tree.Objects) ([]string, error) {
+	err := f.Wait(ctx, m.Client, live.Ending{
+		Cluster: name, Timeout: opts.Timeout, State: "ready", Going: fmt.Sprintf("the rollout of cluster %s", name),
+		Hint: fmt.Sprintf("see `clusterctl explain %s -n %s`", name.Name, name.Namespace),
+	}, func(ctx context.Context, objects *tree.Objects) ([]string, error) {
 		if found = found || objects.Cluster(name) != nil; !found {
 			return nil, management.NoCluster(name)
 		}
@@ -111,13 +105,10 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 		if err != nil || len(list) > 0 {
 			return list, err
 		}
-		return p.pending(waitCtx, objects.Cluster(name), objects), nil
+		return p.pending(ctx, objects.Cluster(name), objects), nil
 	})
 	if err != nil {
-		return "", live.Ending{
-			Cluster: name, Timeout: opts.Timeout, State: "ready", Going: fmt.Sprintf("the rollout of cluster %s", name),
-			Hint: fmt.Sprintf("see `clusterctl explain %s -n %s`", name.Name, name.Namespace),
-		}.Explain(err, f.Waiting(), watcher.Err())
+		return "", err
 	}
 	return w.Warning(), nil
 }

@@ -1,4 +1,5 @@
-// Package transfer copies objects to the target of a move, and removes them from the source.
+// Package transfer pauses Clusters in the source of a move, copies objects to the target, removes them from the source, and resumes
+// the Clusters in the target. What its user had paused before stays paused.
 //
 // It does not decide which objects are moved, and when: see packages graph and move.
 package transfer

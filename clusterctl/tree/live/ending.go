@@ -27,6 +27,11 @@ type Ending struct {
 	Hint string
 }
 
+// Context returns a context that ends after the timeout, with ErrTimeout as its cause.
+func (e Ending) Context(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, e.Timeout, ErrTimeout)
+}
+
 // Explain returns why the wait ended, and what was missing: waiting is what the Follower waited for, readErr its last
 // read error, if any.
 func (e Ending) Explain(err error, waiting []string, readErr error) error {

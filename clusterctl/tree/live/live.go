@@ -10,8 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
+	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
 )
 
 const (
@@ -34,7 +37,8 @@ type Source interface {
 
 // Follower shows a Cluster's tree until a wait is over.
 type Follower struct {
-	Screen  Screen
+	Screen Screen
+	// Source is set by Watch and Wait.
 	Source  Source
 	Cluster types.NamespacedName
 	Options tree.Options
@@ -43,7 +47,38 @@ type Follower struct {
 	Wide bool
 
 	waiting []string
+	readErr error
 	drawn   time.Time
+}
+
+// New returns a Follower that shows the progress of a command: the tree with its Machines in groups.
+func New(io *iostreams.Streams, now clock.Clock, cluster types.NamespacedName) *Follower {
+	return &Follower{Screen: NewScreen(io), Cluster: cluster, Options: tree.Options{Grouping: true}, Clock: now}
+}
+
+// Wait is Watch until the timeout of ending, which explains the error.
+func (f *Follower) Wait(
+	ctx context.Context, c client.WithWatch, ending Ending, remaining func(context.Context, *tree.Objects) ([]string, error),
+) error {
+	ctx, cancel := ending.Context(ctx)
+	defer cancel()
+	if err := f.Watch(ctx, c, remaining); err != nil {
+		return ending.Explain(err, f.waiting, f.readErr)
+	}
+	return nil
+}
+
+// Watch is Follow with the objects of the management cluster c, which are watched until it returns. remaining is called with the context
+// of the watch.
+func (f *Follower) Watch(ctx context.Context, c client.WithWatch, remaining func(context.Context, *tree.Objects) ([]string, error)) error {
+	ctx, stop := context.WithCancel(ctx)
+	watcher := snapshot.Watch(ctx, c, f.Cluster, f.Options)
+	defer watcher.Wait()
+	defer stop()
+	f.Source = watcher
+	err := f.Follow(ctx, func(objects *tree.Objects) ([]string, error) { return remaining(ctx, objects) })
+	f.readErr = watcher.Err() // before the watches are stopped
+	return err
 }
 
 // Follow shows the tree each time it changes, until remaining returns nothing or an error, or the context ends. remaining

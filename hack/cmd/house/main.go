@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 
 	"sigs.k8s.io/cluster-api/hack/house"
-	"sigs.k8s.io/cluster-api/hack/modules"
 )
 
 func main() {
@@ -54,7 +53,7 @@ func check(tree fs.FS) (bool, error) {
 		return false, err
 	}
 	// The tools are built separately, with their own dependencies.
-	versions, err := modules.Check(tree, "hack/tools")
+	versions, err := house.CheckModules(tree, "hack/tools")
 	if err != nil {
 		return false, err
 	}

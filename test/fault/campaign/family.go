@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"sigs.k8s.io/cluster-api/test/fault/request"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 	"sigs.k8s.io/cluster-api/test/fault/world"
 )
@@ -175,26 +174,26 @@ func partitioned(write script.Record, random *rand.Rand) script.Fault {
 	switch write.Manager {
 	case operator:
 		f.For *= time.Duration(1 + random.IntN(2)) // A change is given up when its Lease cannot be renewed for 10 seconds.
-		f.On = pick(random, request.Kind{Manager: operator}, request.Kind{Manager: operator},
-			request.Kind{Manager: operator, Verb: world.Admission})
+		f.On = pick(random, script.Kind{Manager: operator}, script.Kind{Manager: operator},
+			script.Kind{Manager: operator, Verb: world.Admission})
 		return f
 	case ipam: // There is no workload cluster.
-		f.On = pick(random, request.Kind{Manager: ipam}, request.Kind{Manager: ipam, Verb: world.Admission},
-			request.Kind{Manager: core, Verb: world.Admission})
+		f.On = pick(random, script.Kind{Manager: ipam}, script.Kind{Manager: ipam, Verb: world.Admission},
+			script.Kind{Manager: core, Verb: world.Admission})
 		return f
 	}
 	switch random.IntN(6) {
 	case 0:
-		f.On = request.Kind{Workload: true, Manager: controlPlane, Verb: "connect"}
+		f.On = script.Kind{Workload: true, Manager: controlPlane, Verb: "connect"}
 	case 1:
-		f.On = request.Kind{Manager: pick(random, managers()...)}
+		f.On = script.Kind{Manager: pick(random, managers()...)}
 	case 2:
-		f.On = request.Kind{Manager: pick(random, managers()...), Verb: world.Admission}
+		f.On = script.Kind{Manager: pick(random, managers()...), Verb: world.Admission}
 	case 3:
 		f.Do = script.Flood
 		fallthrough
 	default:
-		f.On = request.Kind{Workload: true, Manager: pick(random, "", core, bootstrap, controlPlane)}
+		f.On = script.Kind{Workload: true, Manager: pick(random, "", core, bootstrap, controlPlane)}
 	}
 	return f
 }
@@ -226,7 +225,7 @@ const (
 func managers() []string { return []string{core, bootstrap, controlPlane, inMemory} }
 
 // cached returns the kinds that a manager caches and decides on.
-func cached(manager string) []request.Kind {
+func cached(manager string) []script.Kind {
 	resources := map[string][]string{
 		core: {
 			"clusters", "machines", "machinesets", "machinedeployments", "kubeadmcontrolplanes", "kubeadmconfigs", "inmemorymachines",
@@ -238,9 +237,9 @@ func cached(manager string) []request.Kind {
 		ipam:         {"inclusterippools", "ipaddressclaims", "ipaddresses", ""},
 		inMemory:     {"inmemoryclusters", "inmemorymachines", "machines", "machinepools", "inmemorymachinepools", "clusters", ""},
 	}
-	var kinds []request.Kind
+	var kinds []script.Kind
 	for _, resource := range resources[manager] {
-		kinds = append(kinds, request.Kind{Manager: manager, Resource: resource})
+		kinds = append(kinds, script.Kind{Manager: manager, Resource: resource})
 	}
 	return kinds
 }

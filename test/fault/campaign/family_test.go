@@ -6,14 +6,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sigs.k8s.io/cluster-api/test/fault/request"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
 func writes() []script.Record {
 	var all []script.Record
 	for i, manager := range []string{core, bootstrap, controlPlane, inMemory} {
-		all = append(all, script.Record{Request: request.Request{Manager: manager, Verb: "patch", Resource: "machines"}, Nth: i + 1})
+		all = append(all, script.Record{Request: script.Request{Manager: manager, Verb: "patch", Resource: "machines"}, Nth: i + 1})
 	}
 	return all
 }
@@ -77,7 +76,7 @@ func TestShuffleKeepsRelativeOrder(t *testing.T) {
 func TestKillsCoverEveryWrite(t *testing.T) {
 	var many []script.Record
 	for i := range 2*killStride + 1 {
-		many = append(many, script.Record{Request: request.Request{Manager: operator, Verb: "patch", Resource: "coreproviders"}, Nth: i + 1})
+		many = append(many, script.Record{Request: script.Request{Manager: operator, Verb: "patch", Resource: "coreproviders"}, Nth: i + 1})
 	}
 	killed := map[int]bool{}
 	runs := killAgain(many, 0)

@@ -8,7 +8,6 @@ import (
 
 	"sigs.k8s.io/cluster-api/test/fault/history"
 	"sigs.k8s.io/cluster-api/test/fault/invariant"
-	"sigs.k8s.io/cluster-api/test/fault/request"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
@@ -84,7 +83,7 @@ func (r *Runner) disrupt(ctx context.Context, all, partitioned []*Result) error 
 		one.Injected++
 	}
 	ongoing := r.World.Scripts.Ongoing()
-	ongoing.Begin(script.Fault{Do: script.Blind, For: outage, On: request.Kind{Workload: true}}, namespaces...)
+	ongoing.Begin(script.Fault{Do: script.Blind, For: outage, On: script.Kind{Workload: true}}, namespaces...)
 	defer ongoing.Clear()
 	begin := time.Now()
 	for _, one := range all {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"sigs.k8s.io/cluster-api/sdk/pki"
-	"sigs.k8s.io/cluster-api/test/fault/request"
+	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
 // readHeaderTimeout limits how long a manager may take to send request headers.
@@ -104,7 +104,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	if e.proxy.isDead() {
 		panic(http.ErrAbortHandler)
 	}
-	r, isResource := request.Parse(h)
+	r, isResource := script.ParseRequest(h)
 	r.Manager, r.Workload, r.Run = e.proxy.options.Manager, e.workload, r.Namespace
 	if e.workload != "" {
 		r.Run = e.namespace
@@ -129,7 +129,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 }
 
 // pass forwards a request and its response, and returns the status.
-func (e *endpoint) pass(w http.ResponseWriter, h *http.Request, r request.Request) int {
+func (e *endpoint) pass(w http.ResponseWriter, h *http.Request, r script.Request) int {
 	switch {
 	case r.Verb == "connect":
 		return e.upgrade(w, h, r)
@@ -153,7 +153,7 @@ func (e *endpoint) pass(w http.ResponseWriter, h *http.Request, r request.Reques
 }
 
 // upgrade forwards an upgraded connection until it ends or a partition begins.
-func (e *endpoint) upgrade(w http.ResponseWriter, h *http.Request, r request.Request) int {
+func (e *endpoint) upgrade(w http.ResponseWriter, h *http.Request, r script.Request) int {
 	ctx, cancel := context.WithCancel(h.Context())
 	defer cancel()
 	ongoing := e.proxy.options.Scripts.Ongoing()
@@ -187,7 +187,7 @@ func (a *answer) write(w http.ResponseWriter) {
 }
 
 // forward forwards a request and reads the whole response. A write is not canceled when its sender exits.
-func (e *endpoint) forward(h *http.Request, r request.Request) (*answer, error) {
+func (e *endpoint) forward(h *http.Request, r script.Request) (*answer, error) {
 	ctx := h.Context()
 	if r.Write() {
 		ctx = context.WithoutCancel(ctx)

@@ -9,12 +9,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"sigs.k8s.io/cluster-api/test/fault/request"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
 // inject injects a fault into a request, and calls answered with the status of the API server's response.
-func (e *endpoint) inject(w http.ResponseWriter, h *http.Request, r request.Request, f *script.Fault, answered func(code int)) {
+func (e *endpoint) inject(w http.ResponseWriter, h *http.Request, r script.Request, f *script.Fault, answered func(code int)) {
 	switch {
 	case f.Do == script.Touch, f.Do == script.Sicken:
 		e.touch(h.Context(), r, *f)
@@ -45,7 +44,7 @@ func (e *endpoint) inject(w http.ResponseWriter, h *http.Request, r request.Requ
 }
 
 // injectAfter forwards the request first.
-func (e *endpoint) injectAfter(w http.ResponseWriter, h *http.Request, r request.Request, f *script.Fault, answered func(code int)) {
+func (e *endpoint) injectAfter(w http.ResponseWriter, h *http.Request, r script.Request, f *script.Fault, answered func(code int)) {
 	a, err := e.forward(h, r)
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -91,7 +90,7 @@ func status(code int, reason metav1.StatusReason) *answer {
 }
 
 // suspend suspends the manager, and forwards its request when it resumes.
-func (e *endpoint) suspend(w http.ResponseWriter, h *http.Request, r request.Request, f *script.Fault, answered func(code int)) {
+func (e *endpoint) suspend(w http.ResponseWriter, h *http.Request, r script.Request, f *script.Fault, answered func(code int)) {
 	body, err := io.ReadAll(h.Body) // A suspended manager sends no more of it.
 	if err != nil {
 		panic(http.ErrAbortHandler)

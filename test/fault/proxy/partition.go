@@ -8,12 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/cluster-api/test/fault/request"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
 // blocked handles a request to an unreachable API server. It returns false if there is no partition.
-func (e *endpoint) blocked(w http.ResponseWriter, h *http.Request, r request.Request) bool {
+func (e *endpoint) blocked(w http.ResponseWriter, h *http.Request, r script.Request) bool {
 	how, remaining := e.proxy.options.Scripts.Ongoing().Blocked(r.Kind(), e.namespace)
 	switch how {
 	case "":
@@ -36,7 +35,7 @@ func (e *endpoint) blocked(w http.ResponseWriter, h *http.Request, r request.Req
 
 // flood sends an endless response until the manager closes the connection: a list with ever more items, an object that grows,
 // or events.
-func flood(w http.ResponseWriter, h *http.Request, r request.Request, d time.Duration) {
+func flood(w http.ResponseWriter, h *http.Request, r script.Request, d time.Duration) {
 	ctx, cancel := context.WithTimeout(h.Context(), d)
 	defer cancel()
 	kind, known := map[string]string{"nodes": "Node", "pods": "Pod"}[r.Resource]

@@ -16,7 +16,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"sigs.k8s.io/cluster-api/sdk/pki"
-	"sigs.k8s.io/cluster-api/test/fault/request"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
@@ -113,7 +112,7 @@ func (p *Proxy) Fail(err error) {
 }
 
 // snapshot saves the current lists of the kinds that on selects.
-func (p *Proxy) snapshot(on request.Kind) {
+func (p *Proxy) snapshot(on script.Kind) {
 	p.mu.Lock()
 	all := slices.Collect(maps.Values(p.shims))
 	p.mu.Unlock()

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"sigs.k8s.io/cluster-api/test/fault/request"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
@@ -126,7 +125,7 @@ func TestRequestFaults(t *testing.T) {
 	for _, test := range tests {
 		t.Run(string(test.do)+" "+test.reason, func(t *testing.T) {
 			u := newUpstream(t)
-			m := newManager(t, u, script.Fault{When: request.Kind{Manager: "m", Verb: "patch", Resource: "machines"}, Nth: 1, Do: test.do, For: time.Millisecond})
+			m := newManager(t, u, script.Fault{When: script.Kind{Manager: "m", Verb: "patch", Resource: "machines"}, Nth: 1, Do: test.do, For: time.Millisecond})
 			code, answer, err := m.patch(t.Context())
 			if test.code != 0 && err != nil || test.code == 0 && err == nil {
 				t.Fatalf("status %d, error %v", code, err)
@@ -178,7 +177,7 @@ func (h *halting) Read(p []byte) (int, error) {
 
 func TestSuspendedManagerSendsNothing(t *testing.T) {
 	u := newUpstream(t)
-	m := newManager(t, u, script.Fault{When: request.Kind{Manager: "m", Verb: "patch", Resource: "machines"}, Nth: 1, Do: script.Suspend, For: time.Millisecond})
+	m := newManager(t, u, script.Fault{When: script.Kind{Manager: "m", Verb: "patch", Resource: "machines"}, Nth: 1, Do: script.Suspend, For: time.Millisecond})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	sent := &halting{suspended: make(chan struct{}), resumed: make(chan struct{}), end: ctx.Done()}

@@ -5,18 +5,18 @@ import (
 	"net/http"
 	"net/url"
 
-	"sigs.k8s.io/cluster-api/test/fault/request"
+	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
 // list identifies a list that a manager requests. A kind may have several, with other selectors.
 type list struct {
-	kind request.Kind
+	kind script.Kind
 	// url is its path and its selectors.
 	url string
 }
 
 // listOf returns the list of a request to list or watch.
-func listOf(h *http.Request, r request.Request) list {
+func listOf(h *http.Request, r script.Request) list {
 	kept := url.Values{}
 	for _, name := range []string{"labelSelector", "fieldSelector"} {
 		if value := h.URL.Query().Get(name); value != "" {
@@ -29,7 +29,7 @@ func listOf(h *http.Request, r request.Request) list {
 }
 
 // remember stores that a manager watches a list, so that snapshot can request it. Lists that are not watched are not in a cache.
-func (e *endpoint) remember(h *http.Request, r request.Request) {
+func (e *endpoint) remember(h *http.Request, r script.Request) {
 	if r.Namespace != "" {
 		return // Caches list all namespaces.
 	}
@@ -39,7 +39,7 @@ func (e *endpoint) remember(h *http.Request, r request.Request) {
 }
 
 // snapshot saves the current lists of some kinds.
-func (e *endpoint) snapshot(on request.Kind) {
+func (e *endpoint) snapshot(on script.Kind) {
 	on.Verb = "list"
 	e.mu.Lock()
 	wanted := map[list]string{}
@@ -55,7 +55,7 @@ func (e *endpoint) snapshot(on request.Kind) {
 			continue
 		}
 		h.Header.Set("Accept", accept)
-		a, err := e.forward(h, request.Request{Verb: "list", Resource: l.kind.Resource})
+		a, err := e.forward(h, script.Request{Verb: "list", Resource: l.kind.Resource})
 		if err != nil || a.code != http.StatusOK {
 			continue // Then the manager gets the current list.
 		}
@@ -66,7 +66,7 @@ func (e *endpoint) snapshot(on request.Kind) {
 }
 
 // staleList returns the saved list for a request, if a fault requires it.
-func (e *endpoint) staleList(h *http.Request, r request.Request) *answer {
+func (e *endpoint) staleList(h *http.Request, r script.Request) *answer {
 	l := listOf(h, r)
 	e.mu.Lock()
 	defer e.mu.Unlock()

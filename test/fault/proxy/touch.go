@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/test/fault/request"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
@@ -20,7 +19,7 @@ import (
 const TouchedAnnotation = "fault.cluster.x-k8s.io/touched"
 
 // touch changes all Machines of the run, or their health. The fault begins when these events are delivered.
-func (e *endpoint) touch(ctx context.Context, r request.Request, f script.Fault) {
+func (e *endpoint) touch(ctx context.Context, r script.Request, f script.Fault) {
 	client, err := dynamic.NewForConfig(e.proxy.options.Admin)
 	if err != nil {
 		e.proxy.Fail(err)

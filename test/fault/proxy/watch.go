@@ -10,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"sigs.k8s.io/cluster-api/test/fault/request"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
@@ -27,7 +26,7 @@ type timed struct {
 }
 
 // watch forwards events, one by one, as faults permit.
-func (e *endpoint) watch(w http.ResponseWriter, h *http.Request, r request.Request) int {
+func (e *endpoint) watch(w http.ResponseWriter, h *http.Request, r script.Request) int {
 	e.remember(h, r)
 	kind := r.Kind()
 	listing := kind
@@ -58,7 +57,7 @@ func (e *endpoint) watch(w http.ResponseWriter, h *http.Request, r request.Reque
 }
 
 // read reads events without waiting for their delivery. The queue is unbounded.
-func (e *endpoint) read(ctx context.Context, h *http.Request, r request.Request, body io.Reader, events chan<- timed) {
+func (e *endpoint) read(ctx context.Context, h *http.Request, r script.Request, body io.Reader, events chan<- timed) {
 	incoming := make(chan timed)
 	go func() {
 		defer close(incoming)
@@ -103,7 +102,7 @@ func (e *endpoint) read(ctx context.Context, h *http.Request, r request.Request,
 }
 
 // deliver writes events until the watch ends.
-func (e *endpoint) deliver(ctx context.Context, w http.ResponseWriter, kind request.Kind, ongoing *script.Ongoing, events <-chan timed) {
+func (e *endpoint) deliver(ctx context.Context, w http.ResponseWriter, kind script.Kind, ongoing *script.Ongoing, events <-chan timed) {
 	var next *timed
 	for {
 		delivery := ongoing.Delivery(kind, e.namespace)

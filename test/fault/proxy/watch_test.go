@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/cluster-api/test/fault/request"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
@@ -112,8 +111,8 @@ func (w *watching) sees(want string) {
 // trigger returns a fault that begins with the next write and affects watches of Machines.
 func trigger(do script.Action, d time.Duration, after int) script.Fault {
 	return script.Fault{
-		When: request.Kind{Manager: "m", Verb: "patch", Resource: "machines"}, Nth: 1, Do: do, For: d, After: after,
-		On: request.Kind{Manager: "m", Resource: "machines"},
+		When: script.Kind{Manager: "m", Verb: "patch", Resource: "machines"}, Nth: 1, Do: do, For: d, After: after,
+		On: script.Kind{Manager: "m", Resource: "machines"},
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/move/discovery"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
-	"sigs.k8s.io/cluster-api/clusterctl/move/pause"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
 )
@@ -37,7 +36,7 @@ func Move(ctx context.Context, t Target) error {
 	if err != nil {
 		return err
 	}
-	if _, err := pause.Pause(ctx, s, g.Nodes, moveID); err != nil {
+	if _, err := transfer.Pause(ctx, s, g.Nodes, moveID); err != nil {
 		return err
 	}
 	if g, err = movedObjects(ctx, s, t.Namespace); err != nil {
@@ -59,7 +58,7 @@ func Resume(ctx context.Context, t Target) error {
 	if err != nil {
 		return err
 	}
-	_, err = pause.Resume(ctx, s, g.Nodes, moveID)
+	_, err = transfer.Resume(ctx, s, g.Nodes, moveID)
 	return err
 }
 

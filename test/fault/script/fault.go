@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"sigs.k8s.io/cluster-api/test/fault/request"
 )
 
 // Action is the effect of a fault.
@@ -106,14 +104,14 @@ const defaultFor = 3 * time.Second
 // Fault is one fault of a run.
 type Fault struct {
 	// When selects requests; the Nth of them, counted from 1, triggers the fault.
-	When request.Kind
+	When Kind
 	Nth  int
 	// Do is the effect.
 	Do Action
 	// For is the duration, for actions that have one. Defaults to 3 s.
 	For time.Duration
 	// On selects the requests and watches that a lasting fault affects, After is how many events are delivered before it begins.
-	On    request.Kind
+	On    Kind
 	After int
 }
 
@@ -141,7 +139,7 @@ func Parse(text string) (Fault, error) {
 	}
 	f := Fault{}
 	var err error
-	if f.When, err = request.ParseKind(kind); err != nil {
+	if f.When, err = ParseKind(kind); err != nil {
 		return Fault{}, fmt.Errorf("fault %q: %w", text, err)
 	}
 	if f.Nth, err = strconv.Atoi(number); err != nil || f.Nth < 1 {
@@ -176,7 +174,7 @@ func (f *Fault) parseOn(text string) error {
 			return err
 		}
 	}
-	f.On, err = request.ParseKind(on)
+	f.On, err = ParseKind(on)
 	return err
 }
 

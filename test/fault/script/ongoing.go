@@ -4,8 +4,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"sigs.k8s.io/cluster-api/test/fault/request"
 )
 
 // Ongoing holds the lasting faults that have begun: stale caches and partitions. It is safe for concurrent use.
@@ -24,13 +22,13 @@ type ongoingFault struct {
 	until time.Time
 	left  int
 	// ended and listed are the kinds whose watch was ended and whose stale list was returned: both happen once.
-	ended, listed map[request.Kind]bool
+	ended, listed map[Kind]bool
 }
 
 func newOngoing() *Ongoing { return &Ongoing{changed: make(chan struct{})} }
 
 // selects reports whether the fault affects requests of a kind. namespace is the run's, for requests to workload clusters.
-func (one *ongoingFault) selects(kind request.Kind, namespace string) bool {
+func (one *ongoingFault) selects(kind Kind, namespace string) bool {
 	return one.On.Selects(kind) && (!kind.Workload || len(one.namespaces) == 0 || slices.Contains(one.namespaces, namespace))
 }
 
@@ -44,7 +42,7 @@ func (v *Ongoing) Begin(f Fault, namespaces ...string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	now := time.Now()
-	one := &ongoingFault{Fault: f, namespaces: namespaces, left: f.After, ended: map[request.Kind]bool{}, listed: map[request.Kind]bool{}}
+	one := &ongoingFault{Fault: f, namespaces: namespaces, left: f.After, ended: map[Kind]bool{}, listed: map[Kind]bool{}}
 	if f.After == 0 {
 		one.until = now.Add(f.Duration())
 	}
@@ -73,7 +71,7 @@ type Delivery struct {
 }
 
 // Delivery returns how the events of a kind are delivered. namespace is the run's, for watches of workload clusters.
-func (v *Ongoing) Delivery(kind request.Kind, namespace string) Delivery {
+func (v *Ongoing) Delivery(kind Kind, namespace string) Delivery {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := Delivery{Changed: v.changed}
@@ -107,7 +105,7 @@ func (v *Ongoing) Delivery(kind request.Kind, namespace string) Delivery {
 const delayShare = 4
 
 // Delivered counts an event of a kind.
-func (v *Ongoing) Delivered(kind request.Kind) {
+func (v *Ongoing) Delivered(kind Kind) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, one := range v.active {
@@ -122,7 +120,7 @@ func (v *Ongoing) Delivered(kind request.Kind) {
 }
 
 // TakeStale reports whether to return the list of a kind from before the fault. It does so once per fault and kind.
-func (v *Ongoing) TakeStale(kind request.Kind) bool {
+func (v *Ongoing) TakeStale(kind Kind) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, one := range v.active {
@@ -135,7 +133,7 @@ func (v *Ongoing) TakeStale(kind request.Kind) bool {
 }
 
 // HasStale returns what TakeStale would return.
-func (v *Ongoing) HasStale(kind request.Kind) bool {
+func (v *Ongoing) HasStale(kind Kind) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, one := range v.active {
@@ -148,7 +146,7 @@ func (v *Ongoing) HasStale(kind request.Kind) bool {
 
 // Blocked returns the fault that keeps requests of a kind from getting a response, or "", and how long it lasts. namespace
 // is the run's, for requests to workload clusters.
-func (v *Ongoing) Blocked(kind request.Kind, namespace string) (Action, time.Duration) {
+func (v *Ongoing) Blocked(kind Kind, namespace string) (Action, time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	now := time.Now()

@@ -3,13 +3,11 @@ package script
 import (
 	"sync"
 	"time"
-
-	"sigs.k8s.io/cluster-api/test/fault/request"
 )
 
 // Record is a write that a manager sent.
 type Record struct {
-	request.Request
+	Request
 	// Nth is its number among the writes of its kind, counted from 1.
 	Nth int
 	// Fault was injected, if not nil.
@@ -27,14 +25,14 @@ type Script struct {
 
 	mu      sync.Mutex
 	armed   bool
-	counts  map[request.Kind]int
+	counts  map[Kind]int
 	hits    []int // requests that each fault has selected
 	records []*Record
 }
 
 // New returns the Script of the run in a namespace of the management cluster.
 func New(namespace string, faults ...Fault) *Script {
-	return &Script{namespace: namespace, faults: faults, counts: map[request.Kind]int{}, hits: make([]int, len(faults))}
+	return &Script{namespace: namespace, faults: faults, counts: map[Kind]int{}, hits: make([]int, len(faults))}
 }
 
 // Arm starts counting requests: those of the preparation do not count.
@@ -53,7 +51,7 @@ func (s *Script) Disarm() {
 
 // Next numbers a request and returns the fault that is due, or nil. The record is nil for reads and requests of other runs;
 // otherwise Answered completes it.
-func (s *Script) Next(r request.Request) (*Record, *Fault) {
+func (s *Script) Next(r Request) (*Record, *Fault) {
 	if r.Run != s.namespace {
 		return nil, nil
 	}

@@ -5,12 +5,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"sigs.k8s.io/cluster-api/test/fault/request"
 )
 
-func patch(namespace, name string) request.Request {
-	return request.Request{Manager: "m", Run: namespace, Namespace: namespace, Verb: "patch", Resource: "machines", Name: name}
+func patch(namespace, name string) Request {
+	return Request{Manager: "m", Run: namespace, Namespace: namespace, Verb: "patch", Resource: "machines", Name: name}
 }
 
 func TestFaultRoundTrip(t *testing.T) {
@@ -28,13 +26,13 @@ func TestFaultRoundTrip(t *testing.T) {
 }
 
 func TestNthRequestGetsFault(t *testing.T) {
-	s := New("n", Fault{When: request.Kind{Manager: "m", Verb: "patch", Resource: "machines"}, Nth: 2, Do: KillAfter})
+	s := New("n", Fault{When: Kind{Manager: "m", Verb: "patch", Resource: "machines"}, Nth: 2, Do: KillAfter})
 	if _, f := s.Next(patch("n", "early")); f != nil {
 		t.Errorf("fault before the script is armed: %v", f)
 	}
 	s.Arm()
 	var injected []string
-	for _, r := range []request.Request{patch("n", "1"), patch("other", "x"), patch("n", "2"), patch("n", "3")} {
+	for _, r := range []Request{patch("n", "1"), patch("other", "x"), patch("n", "2"), patch("n", "3")} {
 		record, f := s.Next(r)
 		if f != nil {
 			injected = append(injected, r.Name)
@@ -77,9 +75,9 @@ func TestSet(t *testing.T) {
 // TestBeginWithoutActiveScript: the run of a fault may end before the fault begins. It must not affect the next run.
 func TestBeginWithoutActiveScript(t *testing.T) {
 	var set Set
-	kind := request.Kind{Verb: "watch", Resource: "machines"}
+	kind := Kind{Verb: "watch", Resource: "machines"}
 	saved := 0
-	set.OnTravel(func(request.Kind) { saved++ })
+	set.OnTravel(func(Kind) { saved++ })
 	fault := Fault{On: kind, Do: Travel, For: time.Hour}
 	set.Begin(fault)
 	ended := New("a")

@@ -2,15 +2,13 @@ package script
 
 import (
 	"sync"
-
-	"sigs.k8s.io/cluster-api/test/fault/request"
 )
 
 // Set holds the Scripts of all runs that are not finished: the active one, whose faults are injected, and those that only
 // record. It is safe for concurrent use.
 type Set struct {
 	ongoing  *Ongoing
-	snapshot []func(on request.Kind)
+	snapshot []func(on Kind)
 
 	mu      sync.Mutex
 	scripts map[string]*Script
@@ -63,7 +61,7 @@ func (s *Set) own() *Ongoing {
 }
 
 // OnTravel registers a function that saves the current lists. It is called before a fault that returns them later begins.
-func (s *Set) OnTravel(save func(on request.Kind)) {
+func (s *Set) OnTravel(save func(on Kind)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.snapshot = append(s.snapshot, save)

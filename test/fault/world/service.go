@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"sigs.k8s.io/cluster-api/test/fault/request"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 )
 
@@ -16,7 +15,7 @@ const Admission = "admit"
 
 // service forwards a port to the webhook server of the first available replica, as a Service does.
 type service struct {
-	calls    request.Kind
+	calls    script.Kind
 	scripts  *script.Set
 	replicas []*manager
 }

@@ -18,7 +18,6 @@ import (
 
 	"sigs.k8s.io/cluster-api/test/fault/extension"
 	"sigs.k8s.io/cluster-api/test/fault/history"
-	"sigs.k8s.io/cluster-api/test/fault/request"
 	"sigs.k8s.io/cluster-api/test/fault/scenario"
 	"sigs.k8s.io/cluster-api/test/fault/script"
 	"sigs.k8s.io/cluster-api/test/managers"
@@ -150,7 +149,7 @@ func (w *World) program(ctx context.Context, p managers.Program) error {
 	for _, m := range replicas[1:] {
 		m.ShareCertificate(replicas[0].Manager)
 	}
-	webhooks := &service{calls: request.Kind{Manager: p.Name, Verb: Admission}, scripts: w.Scripts, replicas: replicas}
+	webhooks := &service{calls: script.Kind{Manager: p.Name, Verb: Admission}, scripts: w.Scripts, replicas: replicas}
 	port, err := webhooks.open(ctx)
 	if err != nil {
 		return err

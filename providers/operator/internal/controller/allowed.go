@@ -16,7 +16,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/manifest"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/componentcache"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/inspect"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
 )
@@ -29,7 +28,7 @@ func (c *Controller) allowed(ctx context.Context, s *scope, components, addition
 	}
 	surroundings := &surroundings{
 		c: c, scope: manifest.ScopeOf(components), label: s.Identity().ManifestLabel(),
-		owner: componentcache.Owners(ctx, c.cached), listed: map[schema.GroupVersionKind]map[string]inspect.Found{},
+		owner: componentOwners(ctx, c.cached), listed: map[schema.GroupVersionKind]map[string]inspect.Found{},
 	}
 	return inspect.Options{
 		Find:  func(o *unstructured.Unstructured) (inspect.Found, error) { return surroundings.find(ctx, o) },

@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-
-	"sigs.k8s.io/cluster-api/providers/operator/internal/componentcache"
 )
 
 // settling is how long after the first change of an object other than a Deployment the components are compared: managers write CA bundles
@@ -26,7 +24,7 @@ const (
 // state identifies the spec that was applied, and what is in the management cluster.
 type state struct {
 	spec, deployments string
-	others            componentcache.State
+	others            componentState
 }
 
 // drift remembers which components this process has compared with their provider objects.

@@ -6,15 +6,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"sigs.k8s.io/cluster-api/providers/operator/internal/componentcache"
 )
 
 func TestDrift(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	service, role := componentcache.Kinds()[2], componentcache.Kinds()[4]
-	before := state{"spec", "deployments", componentcache.State{service: "1"}}
-	after := state{"spec", "deployments", componentcache.State{service: "2"}}
+	service, role := CachedKinds()[2], CachedKinds()[4]
+	before := state{"spec", "deployments", componentState{service: "1"}}
+	after := state{"spec", "deployments", componentState{service: "2"}}
 	type expected struct {
 		reason string
 		state  state
@@ -46,7 +44,7 @@ func TestDrift(t *testing.T) {
 		expected{"another spec", state{"other spec", "deployments", before.others}, 2 * time.Second, 2 * time.Second, nil},
 		expected{"a Deployment changed", state{"spec", "other deployments", before.others}, 2 * time.Second, 2 * time.Second, nil},
 		expected{"another object changed", after, 3 * time.Second, 13 * time.Second, []schema.GroupVersionKind{service}},
-		expected{"and more", state{"spec", "deployments", componentcache.State{service: "2", role: "1"}}, 5 * time.Second, 13 * time.Second, []schema.GroupVersionKind{service, role}},
+		expected{"and more", state{"spec", "deployments", componentState{service: "2", role: "1"}}, 5 * time.Second, 13 * time.Second, []schema.GroupVersionKind{service, role}},
 		expected{"back again", before, 6 * time.Second, -1, nil},
 		expected{"it changed again", after, 20 * time.Second, 30 * time.Second, []schema.GroupVersionKind{service}},
 	)

@@ -13,14 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/source"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	"sigs.k8s.io/cluster-api/providers/operator/internal/componentcache"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/source"
 )
 
 // inputs knows the versions of the Secrets and ConfigMaps that the provider objects of a kind refer to. Each is watched by itself, and only
@@ -129,7 +127,7 @@ func versionsOf(ctx context.Context, r client.Reader, in source.Input) ([]string
 		return strings.Join([]string{in.Kind, m.Namespace, m.Name, string(m.UID), m.ResourceVersion}, " ")
 	}
 	if in.Name != "" {
-		m := componentcache.Metadata(in.GroupVersionKind())
+		m := CachedMetadata(in.GroupVersionKind())
 		if err := r.Get(ctx, client.ObjectKey{Namespace: in.Namespace, Name: in.Name}, m); err != nil {
 			return nil, ignoreMissing(err)
 		}
@@ -162,7 +160,7 @@ func ignoreMissing(err error) error {
 // watchInput returns a function that watches an input through a cache that has nothing else.
 func watchInput(mgr ctrl.Manager) func(ctx context.Context, in source.Input, changed func()) (client.Reader, error) {
 	return func(ctx context.Context, in source.Input, changed func()) (client.Reader, error) {
-		only := cache.Config{Transform: componentcache.Lean}
+		only := cache.Config{Transform: Lean}
 		if in.Name != "" {
 			only.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, in.Name)
 		} else {
@@ -179,7 +177,7 @@ func watchInput(mgr ctrl.Manager) func(ctx context.Context, in source.Input, cha
 		if err != nil {
 			return nil, err
 		}
-		informer, err := c.GetInformer(ctx, componentcache.Metadata(in.GroupVersionKind()))
+		informer, err := c.GetInformer(ctx, CachedMetadata(in.GroupVersionKind()))
 		if err != nil {
 			return nil, err
 		}

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/componentcache"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/source"
@@ -24,7 +23,7 @@ import (
 type Controller struct {
 	step.Clients
 	kind providerobject.Kind
-	// cached has the metadata of all kinds of componentcache: Client reads Secrets and ConfigMaps from the API server.
+	// cached has the metadata of CachedKinds: Client reads Secrets and ConfigMaps from the API server.
 	cached client.Reader
 	engine *engine.Engine
 	source *source.Reader
@@ -39,8 +38,8 @@ type scope struct {
 	all []providerobject.Provider
 	// deployments are those of the provider, sorted by name.
 	deployments []appsv1.Deployment
-	// others identifies the provider's objects of the kinds of componentcache.
-	others componentcache.State
+	// others identifies the provider's objects of CachedKinds.
+	others componentState
 	// inputs identifies the contents of the Secrets and ConfigMaps that the spec refers to.
 	inputs string
 	// only are the kinds to compare with the components; nil: all.
@@ -62,7 +61,7 @@ func (c *Controller) scope(ctx context.Context, o providerobject.Object) (*scope
 	if s.deployments, err = deploymentsOf(ctx, c.Client, s.Provider); err != nil {
 		return nil, err
 	}
-	if s.others, err = componentcache.StateOf(ctx, c.cached, s.Identity().ManifestLabel()); err != nil {
+	if s.others, err = componentStateOf(ctx, c.cached, s.Identity().ManifestLabel()); err != nil {
 		return nil, err
 	}
 	if o.GetDeletionTimestamp().IsZero() {

@@ -11,7 +11,6 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/componentcache"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -21,8 +20,8 @@ import (
 // watches returns the watches of what providers consist of.
 func (c *Controller) watches() []step.Watch {
 	list := []step.Watch{step.Mapped(&appsv1.Deployment{}, c.ofComponent)}
-	for _, kind := range componentcache.Kinds() {
-		list = append(list, step.Mapped(componentcache.Metadata(kind), c.ofComponent))
+	for _, kind := range CachedKinds() {
+		list = append(list, step.Mapped(CachedMetadata(kind), c.ofComponent))
 	}
 	return list
 }

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/internal/debian"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/internal/filetree"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/internal/oci"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/internal/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/nodeimage/programs"
 )
 
@@ -96,7 +95,7 @@ func (b *Builder) assembleNode(ctx context.Context, version, kubernetes string, 
 		return nil, err
 	}
 	dataDir := filepath.Join(dir, "containerd")
-	if err := store.Write(ctx, dataDir, images.byName, oci.Modified); err != nil {
+	if err := oci.WriteStore(ctx, dataDir, images.byName, oci.Modified); err != nil {
 		return nil, err
 	}
 	data := filetree.New()

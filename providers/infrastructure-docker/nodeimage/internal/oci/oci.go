@@ -1,4 +1,5 @@
-// Package oci makes container images from file trees, and loads them into Docker, through its command line. Images only depend on the
+// Package oci makes container images from file trees, loads them into Docker, through its command line, and puts them into a data
+// folder of containerd, without a running containerd, so that nodes neither pull nor import them. Images only depend on the
 // trees and the configuration.
 package oci
 

@@ -1,0 +1,182 @@
+package move
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
+	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+)
+
+// input is what the checks need; they are pure functions of it.
+type input struct {
+	// ID is the identity of the move.
+	ID string
+	// Graph is the objects to move.
+	Graph *graph.Graph
+	// Source and Target are the installed providers.
+	Source, Target inventory.Inventory
+	// Existing are the objects of the target.
+	Existing []graph.Object
+	// Served reports whether the target serves a kind.
+	Served func(schema.GroupVersionKind) bool
+	// Directory is true if the target is a directory, which has no providers and no objects.
+	Directory bool
+}
+
+// check is one reason why a move cannot start.
+type check struct {
+	name string
+	// always is true for checks that are repeated when an interrupted move is continued.
+	always bool
+	// cluster is true for checks that need a target cluster.
+	cluster bool
+	find    func(input) []string
+}
+
+func checks() []check {
+	return []check{
+		{name: "Clusters are provisioned", find: provisioned},
+		{name: "Machines have a Node", find: nodes},
+		{name: "nothing is being deleted", find: deleting},
+		{name: "the target has the providers", always: true, cluster: true, find: providers},
+		{name: "the target serves the kinds", always: true, cluster: true, find: kinds},
+		{name: "the target has no active Cluster of the same name", always: true, cluster: true, find: occupied},
+	}
+}
+
+// checkStart returns one error with everything that prevents the move. started is true if the move was interrupted before.
+func checkStart(in input, started bool) error {
+	var problems []error
+	for _, c := range checks() {
+		if started && !c.always || in.Directory && c.cluster {
+			continue
+		}
+		for _, problem := range c.find(in) {
+			problems = append(problems, errors.New(problem))
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the move cannot start, nothing was changed: %w", errors.Join(problems...))
+}
+
+func provisioned(in input) []string {
+	var problems []string
+	for _, n := range in.Graph.Select(func(n *graph.Node) bool { return n.IsCluster() }) {
+		object := n.Unstructured.Object
+		infrastructure, _, _ := unstructured.NestedBool(object, "status", "infrastructureReady")
+		_, controlPlane, _ := unstructured.NestedMap(object, "spec", "controlPlaneRef")
+		ready, _, _ := unstructured.NestedBool(object, "status", "controlPlaneReady")
+		var missing []string
+		if !infrastructure {
+			missing = append(missing, "status.infrastructureReady is not true")
+		}
+		if !conditionTrue(n.Object, "ControlPlaneInitialized") {
+			missing = append(missing, "condition ControlPlaneInitialized is not True")
+		}
+		if controlPlane && !ready {
+			missing = append(missing, "status.controlPlaneReady is not true")
+		}
+		if len(missing) > 0 {
+			problems = append(problems, fmt.Sprintf("%s is not provisioned: %s: wait until it is", n.Key(), strings.Join(missing, ", ")))
+		}
+	}
+	return problems
+}
+
+func conditionTrue(o graph.Object, conditionType string) bool {
+	conditions, _, _ := unstructured.NestedSlice(o.Unstructured.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(item any) bool {
+		c, ok := item.(map[string]any)
+		return ok && c["type"] == conditionType && c["status"] == "True"
+	})
+}
+
+func nodes(in input) []string {
+	var problems []string
+	machine := schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "Machine"}
+	for _, n := range in.Graph.Nodes {
+		if n.Kind.GroupKind() != machine {
+			continue
+		}
+		if _, found, _ := unstructured.NestedMap(n.Unstructured.Object, "status", "nodeRef"); !found {
+			problems = append(problems, fmt.Sprintf("%s has no status.nodeRef: wait until its Node is ready, or delete it", n.Key()))
+		}
+	}
+	return problems
+}
+
+func deleting(in input) []string {
+	var problems []string
+	for _, n := range in.Graph.Nodes {
+		if n.GetDeletionTimestamp() != nil && !n.Global {
+			problems = append(problems, fmt.Sprintf("%s is being deleted, which a copy would not be: wait until it is gone", n.Key()))
+		}
+	}
+	return problems
+}
+
+func providers(in input) []string {
+	var problems []string
+	for _, p := range in.Source {
+		installed := in.Target.Of(p.GetProviderType(), p.ProviderName)
+		switch {
+		case len(installed) == 0:
+			problems = append(problems,
+				fmt.Sprintf("the target cluster does not have provider %s: install it with `clusterctl init`", p.ManifestLabel()))
+		case !slices.ContainsFunc(installed, func(t clusterctlv1.Provider) bool { return !older(t.Version, p.Version) }):
+			problems = append(problems, fmt.Sprintf("provider %s has version %s in the target cluster, "+
+				"older than %s in the source cluster: upgrade it", p.ManifestLabel(), installed[0].Version, p.Version))
+		}
+	}
+	return problems
+}
+
+// older reports whether a is a lower version than b. Versions that cannot be compared are not.
+func older(a, b string) bool {
+	x, errX := semver.ParseTolerant(a)
+	y, errY := semver.ParseTolerant(b)
+	return errX == nil && errY == nil && x.LT(y)
+}
+
+func kinds(in input) []string {
+	var problems []string
+	seen := map[schema.GroupVersionKind]bool{}
+	for _, n := range in.Graph.Nodes {
+		kind := n.Kind.GroupVersionKind
+		if seen[kind] {
+			continue
+		}
+		seen[kind] = true
+		if !in.Served(kind) {
+			problems = append(problems, fmt.Sprintf("the target cluster does not serve kind %s of %s, which %s has: "+
+				"install its provider, or upgrade it", kind.Kind, kind.GroupVersion(), n.Key()))
+		}
+	}
+	return problems
+}
+
+func occupied(in input) []string {
+	var problems []string
+	moved := map[graph.Key]bool{}
+	for _, n := range in.Graph.Select(func(n *graph.Node) bool { return n.IsCluster() }) {
+		moved[n.Key()] = true
+	}
+	for _, o := range in.Existing {
+		if moved[o.Key()] && !o.Paused() && transfer.PausedBy(o) != in.ID {
+			problems = append(problems, fmt.Sprintf("the target cluster already has %s, and it is not paused: "+
+				"delete or rename it, or set its spec.paused if the move shall replace it", o.Key()))
+		}
+	}
+	return problems
+}
