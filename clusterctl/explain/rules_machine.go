@@ -294,7 +294,7 @@ func (v *view) hooks(m *unstructured.Unstructured, c *tree.Condition, prefix str
 func (v *view) restricted() []Cause {
 	var list []Cause
 	for _, h := range v.Objects.Of(tree.MachineHealthCheckKind, v.Cluster) {
-		if c := failing(h, clusterv1.RemediationAllowedCondition); c != nil && c.Reason == clusterv1.TooManyUnhealthyReason {
+		if c := failing(h, clusterv1.RemediationAllowedCondition); c != nil && c.Reason == clusterv1.TooManyUnhealthyReason && v.marked(h) {
 			list = append(list, v.cause(RemediationRestricted, Blocked, h, c, c.Message).
 				do("Find what the Machines that are not healthy have in common, such as a zone, a network or an image: "+
 					"`kubectl get machines -n "+v.Cluster.Namespace+"`",
@@ -311,6 +311,17 @@ func (v *view) restricted() []Cause {
 		}
 	}
 	return list
+}
+
+// marked reports whether a check found unhealthy Machines. The limit concerns healthy and starting Machines, too, so that it may be exceeded
+// although there is nothing to remediate.
+func (v *view) marked(check *unstructured.Unstructured) bool {
+	targets, _, _ := unstructured.NestedStringSlice(check.Object, "status", "targets")
+	expected, _, _ := unstructured.NestedInt64(check.Object, "status", "expectedMachines")
+	truncated := len(targets) == 0 || int64(len(targets)) < expected
+	return slices.ContainsFunc(v.machines, func(m *unstructured.Unstructured) bool {
+		return failing(m, clusterv1.MachineHealthCheckSucceededCondition) != nil && (truncated || slices.Contains(targets, m.GetName()))
+	})
 }
 
 // unhealthy finds Machines whose remediation is stuck, and unhealthy Nodes, etcd members and control plane components.

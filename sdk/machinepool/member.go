@@ -64,11 +64,12 @@ func (m Member[M]) deleting() bool {
 }
 
 func (m Member[M]) marked() bool {
-	_, marked := m.Object.GetAnnotations()[clusterv1.DeleteMachineAnnotation]
-	if m.Machine != nil && !marked {
-		_, marked = m.Machine.Annotations[clusterv1.DeleteMachineAnnotation]
-	}
-	return marked
+	return ownership.Marked(m.Object) || m.Machine != nil && ownership.Marked(m.Machine)
+}
+
+// unhealthy reports whether the machine is known to be unhealthy. Whether it has joined without a Machine is up to the provider.
+func (m Member[M]) unhealthy() bool {
+	return !m.Joined || m.Machine != nil && ownership.Unhealthy(m.Machine)
 }
 
 // ordinal returns the ordinal in an annotation of a pool or a machine. ok is false if it has none: Cluster API v1.7 created the machine,
@@ -150,7 +151,7 @@ func (s *scope[P, M]) plan() plan {
 	for _, m := range s.members {
 		all = append(all, instance{
 			name: m.Object.GetName(), created: m.Object.GetCreationTimestamp().Time, joined: m.Joined, available: m.available(),
-			outdated: s.outdated(m), marked: m.marked(), deleting: m.deleting(),
+			outdated: s.outdated(m), marked: m.marked(), unhealthy: m.unhealthy(), deleting: m.deleting(),
 		})
 	}
 	return next(s.replicas(), s.incomplete() != "", all)

@@ -26,6 +26,8 @@ type instance struct {
 	outdated string
 	// marked is whether the user wants it to be deleted before others.
 	marked bool
+	// unhealthy is whether its Machine is known to be unhealthy, see ownership.Unhealthy.
+	unhealthy bool
 	// deleting is whether its deletion has started. It may still take long, to drain the Node.
 	deleting bool
 }
@@ -45,10 +47,12 @@ func (p plan) none() bool { return p.create == 0 && len(p.delete) == 0 }
 //
 // Outdated machines are replaced one at a time: one is only deleted if enough others are available, or if it is not available itself, but
 // all replacements are. So a failure that affects all machines, such as one of the network, stops the rollout. Machines that never joined
-// are not missed. Machines whose deletion has started still count for the surge, so that a pool that cannot delete them does not grow.
+// are not missed. A machine that the user marked goes first, but while there are outdated ones, it waits in the same way: the surplus may
+// be the surge. Nothing that is up to date goes in its place then. Machines whose deletion has started still count for the surge, so that
+// a pool that cannot delete them does not grow.
 func next(replicas int, hold bool, all []instance) plan {
 	var staying []instance
-	available, current, pending := 0, 0, 0
+	available, current, pending, rollout := 0, 0, 0, false
 	for _, i := range all {
 		if i.deleting {
 			continue
@@ -62,25 +66,33 @@ func next(replicas int, hold bool, all []instance) plan {
 			if !i.available {
 				pending++
 			}
+		} else {
+			rollout = true
 		}
 	}
 	if hold {
 		current = len(staying)
 	}
 	out := plan{create: max(0, min(replicas-current, replicas+surge-len(all), maxCreated))}
-	slices.SortFunc(staying, before)
-	excess := len(staying) - replicas
+	slices.SortFunc(staying, func(a, b instance) int { return before(a, b, rollout) })
+	excess, waiting := len(staying)-replicas, false
 	for _, i := range staying {
 		left := available
 		if i.available {
 			left--
 		}
+		needed := left < replicas && (i.available || pending > 0)
 		switch {
 		case i.outdated != "" && !i.joined && !hold:
 			// It is not missed.
 		case excess <= 0:
+			continue
+		case i.marked && rollout && needed:
+			waiting = true
+			continue
+		case i.outdated == "" && waiting:
 			return out
-		case i.outdated != "" && left < replicas && (i.available || pending > 0):
+		case i.outdated != "" && needed:
 			return out // Its replacement is not available yet.
 		}
 		available = left
@@ -90,18 +102,24 @@ func next(replicas int, hold bool, all []instance) plan {
 	return out
 }
 
-// before is the order in which machines are deleted: outdated ones, those that the user marked, and then the rest; among these,
-// machines that did not join, then those that are not available, and then the youngest.
-func before(a, b instance) int {
-	first := func(a, b bool) int {
-		if a == b {
+// before is the order in which machines are deleted: those that the user marked, outdated ones, and then the rest; among these, machines
+// that did not join, then those that are unhealthy, and then the youngest. One that is not available is not unhealthy, because its health
+// may only be unknown; but during a rollout, it goes before others, since it is not missed.
+func before(a, b instance, rollout bool) int {
+	first := func(is func(instance) bool) int {
+		switch {
+		case is(a) == is(b):
 			return 0
-		}
-		if a {
+		case is(a):
 			return -1
 		}
 		return 1
 	}
-	return cmp.Or(first(a.outdated != "", b.outdated != ""), first(a.marked, b.marked), first(!a.joined, !b.joined),
-		first(!a.available, !b.available), b.created.Compare(a.created), cmp.Compare(a.name, b.name))
+	return cmp.Or(
+		first(func(i instance) bool { return i.marked }),
+		first(func(i instance) bool { return i.outdated != "" }),
+		first(func(i instance) bool { return !i.joined }),
+		first(func(i instance) bool { return i.unhealthy }),
+		first(func(i instance) bool { return rollout && !i.available }),
+		b.created.Compare(a.created), cmp.Compare(a.name, b.name))
 }

@@ -10,13 +10,13 @@ import (
 )
 
 // describe returns instances from a short form: a name with letters for its state: j(oined), r(eady: joined and available), o(utdated),
-// m(arked), d(eleting). Those further left are older.
+// m(arked), u(nhealthy), d(eleting). Those further left are older.
 func describe(text string) []instance {
 	var all []instance
 	for i, word := range strings.Fields(text) {
 		name, state, _ := strings.Cut(word, ":")
 		one := instance{name: name, created: time.Unix(int64(i), 0), joined: strings.ContainsAny(state, "jr"), available: strings.Contains(state, "r"),
-			marked: strings.Contains(state, "m"), deleting: strings.Contains(state, "d")}
+			marked: strings.Contains(state, "m"), unhealthy: strings.Contains(state, "u"), deleting: strings.Contains(state, "d")}
 		if strings.Contains(state, "o") {
 			one.outdated = "another version"
 		}
@@ -40,7 +40,9 @@ func TestNext(t *testing.T) {
 		{"scaling down removes the youngest", 1, "a:r b:r c:r", plan{delete: []string{"c", "b"}}},
 		{"scaling down removes those that are not ready first", 1, "a: b:r c:r", plan{delete: []string{"a", "c"}}},
 		{"those that are marked come before those that are not ready", 2, "a:rm b: c:r", plan{delete: []string{"a"}}},
-		{"outdated ones come before those that are marked", 2, "a:rm b:r c:ro", plan{delete: []string{"c"}}},
+		{"marked ones come before those that are outdated", 2, "a:rm b:r c:ro", plan{delete: []string{"a"}}},
+		{"unhealthy ones come before younger ones", 2, "a:r b:ru c:r", plan{delete: []string{"b"}}},
+		{"one whose Node is only unknown is not unhealthy", 2, "a:r b:j c:r", plan{delete: []string{"c"}}},
 		{"to zero", 0, "a:ro b:r c:", plan{delete: []string{"a", "c", "b"}}},
 		{"a mark alone deletes nothing", 2, "a:rm b:r", plan{}},
 		{"what is being deleted is not deleted again", 1, "a:r b:rd", plan{}},
@@ -63,6 +65,11 @@ func TestNext(t *testing.T) {
 		{"one whose Node is not ready goes first", 3, "a:ro b:jo c:ro d:r", plan{delete: []string{"b"}}},
 		{"even if there are too few without it, because it does not count", 3, "a:r b:r c:jo d:jo", plan{delete: []string{"d"}}},
 		{"but not if no other is available either", 2, "a:jo b:jo c:j", plan{}},
+		{"during a rollout, a marked one waits until enough others are available", 2, "a:rm b:ro c:", plan{}},
+		{"and is deleted then", 2, "a:rm b:ro c:r", plan{delete: []string{"a"}}},
+		{"nothing that is up to date is deleted in its place", 1, "a:rm b:o c:", plan{delete: []string{"b"}}},
+		{"but outdated ones that are not available do not wait for it", 2, "a:rm b:jo c:r", plan{delete: []string{"b"}}},
+		{"one that never joined is not missed beside a mark", 2, "a:rm b:o", plan{create: 1, delete: []string{"b"}}},
 		{"scaling up creates up-to-date machines, and one for the rollout", 3, "a:ro", plan{create: 3}},
 		{"scaling to zero does not wait for replacements", 0, "a:ro b:ro", plan{delete: []string{"b", "a"}}},
 	} {
@@ -100,10 +107,11 @@ func TestNextWhileHeld(t *testing.T) {
 }
 
 // TestNextConverges follows plans from every pool of up to four machines to every size, with machines that become ready and are deleted
-// in any order. It checks that a pool never has more machines than its surge allows, never fewer that are ready than it should have
-// and had (except if the user marked the one to delete), and that it ends with what it should have.
+// in any order. It checks that a pool never has more machines than its surge allows, during a rollout never fewer that are available than
+// it should have and had, otherwise never fewer that are not unhealthy (except if the user marked the one to delete), and that it ends
+// with what it should have.
 func TestNextConverges(t *testing.T) {
-	states := []string{"r", "", "j", "ro", "jo", "o", "rm", "rd"}
+	states := []string{"r", "", "j", "ju", "ro", "jo", "o", "rm", "rom", "rd"}
 	var start func(prefix string, left int)
 	start = func(prefix string, left int) {
 		for replicas := range 4 {
@@ -133,15 +141,16 @@ func converge(t *testing.T, replicas int, from string, eager bool) {
 		}
 		return n
 	}
-	available := func(i instance) bool { return i.available && !i.deleting }
 	for round := range 40 {
 		p := next(replicas, false, all)
+		rollout := count(func(i instance) bool { return i.outdated != "" && !i.deleting }) > 0
+		available := func(i instance) bool { return !i.deleting && (i.available || !rollout && i.joined && !i.unhealthy) }
 		before, marked := count(available), 0
 		for i := range all {
 			for _, name := range p.delete {
 				if all[i].name == name {
 					all[i].deleting = true
-					if all[i].marked {
+					if all[i].marked && !rollout {
 						marked++
 					}
 				}
@@ -171,7 +180,7 @@ func progress(all []instance, eager bool) []instance {
 		for i := range all {
 			switch {
 			case ready && !all[i].available && !all[i].deleting && all[i].outdated == "":
-				all[i].joined, all[i].available = true, all[i].joined
+				all[i].joined, all[i].available, all[i].unhealthy = true, all[i].joined, false
 				return all
 			case !ready && all[i].deleting:
 				return append(all[:i:i], all[i+1:]...)

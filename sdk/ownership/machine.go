@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
 // MachineOf returns the Machine that controls an object. It returns nil without error if there is none, or if it does not exist.
@@ -33,4 +34,25 @@ func MachineOf(ctx context.Context, c client.Reader, obj client.Object) (*cluste
 func ManagedExternally(obj metav1.Object) bool {
 	_, managed := obj.GetAnnotations()[clusterv1.ManagedByAnnotation]
 	return managed
+}
+
+// Marked reports whether a Machine, or an infrastructure machine of a pool, has the annotation cluster.x-k8s.io/delete-machine: when its
+// owner is scaled down, it is deleted before all others, also before unhealthy ones.
+func Marked(obj metav1.Object) bool {
+	_, marked := obj.GetAnnotations()[clusterv1.DeleteMachineAnnotation]
+	return marked
+}
+
+// Unhealthy reports whether a Machine is deleted before healthy ones when its owner is scaled down: it has no Node, or is Broken. This is
+// not whether it is available, which a Machine of unknown health is not.
+func Unhealthy(m *clusterv1.Machine) bool {
+	return m.Status.NodeRef == nil || Broken(m)
+}
+
+// Broken reports whether a Machine failed, its Node is known to be unhealthy, or a health check marked it. Unknown health does not count: a
+// partition makes it unknown for all Machines at once. Nor does a missing Node alone: the machine may still be joining the cluster.
+func Broken(m *clusterv1.Machine) bool {
+	return m.Status.FailureReason != nil || m.Status.FailureMessage != nil ||
+		m.Status.NodeRef != nil && condition.IsFalse(m, clusterv1.MachineNodeHealthyCondition) ||
+		condition.IsFalse(m, clusterv1.MachineHealthCheckSucceededCondition)
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
 
@@ -60,5 +61,43 @@ func TestManagedExternally(t *testing.T) {
 	managed := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"cluster.x-k8s.io/managed-by": ""}}}
 	if !ownership.ManagedExternally(managed) || ownership.ManagedExternally(&corev1.Secret{}) {
 		t.Error("the presence of the annotation decides, whatever its value")
+	}
+}
+
+func TestUnhealthy(t *testing.T) {
+	set := func(c clusterv1.Condition) func(*clusterv1.Machine) {
+		return func(m *clusterv1.Machine) { condition.Set(m, c) }
+	}
+	const warning = clusterv1.ConditionSeverityWarning
+	node, check := clusterv1.MachineNodeHealthyCondition, clusterv1.MachineHealthCheckSucceededCondition
+	nodeless := func(m *clusterv1.Machine) { m.Status.NodeRef = nil }
+	failed := func(m *clusterv1.Machine) { m.Status.FailureReason = ptr.To(clusterv1.CreateMachineError) }
+	tests := []struct {
+		reason            string
+		edit              []func(*clusterv1.Machine)
+		unhealthy, broken bool
+	}{
+		{reason: "it has a Node, and nothing is known against it"},
+		{reason: "its Node is healthy", edit: []func(*clusterv1.Machine){set(condition.True(node)), set(condition.True(check))}},
+		{reason: "its Node is not healthy", edit: []func(*clusterv1.Machine){set(condition.False(node, warning, "", ""))}, unhealthy: true, broken: true},
+		{reason: "the health of its Node is unknown, as after a partition", edit: []func(*clusterv1.Machine){set(condition.Unknown(node, "", ""))}},
+		{reason: "a health check marked it", edit: []func(*clusterv1.Machine){set(condition.False(check, warning, "", ""))}, unhealthy: true, broken: true},
+		{reason: "it has no Node yet", edit: []func(*clusterv1.Machine){nodeless, set(condition.False(node, warning, "", ""))}, unhealthy: true},
+		{reason: "it failed", edit: []func(*clusterv1.Machine){failed}, unhealthy: true, broken: true},
+		{
+			reason: "it failed before it had a Node", unhealthy: true, broken: true,
+			edit: []func(*clusterv1.Machine){nodeless, func(m *clusterv1.Machine) { m.Status.FailureMessage = ptr.To("no quota") }},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			m := &clusterv1.Machine{Status: clusterv1.MachineStatus{NodeRef: &corev1.ObjectReference{Name: "m"}}}
+			for _, edit := range tt.edit {
+				edit(m)
+			}
+			if unhealthy, broken := ownership.Unhealthy(m), ownership.Broken(m); unhealthy != tt.unhealthy || broken != tt.broken {
+				t.Errorf("unhealthy %t, broken %t", unhealthy, broken)
+			}
+		})
 	}
 }

@@ -1,5 +1,5 @@
 // Package ownership handles owner references and the cluster-name label: which Cluster an object belongs to, and which object
-// controls it.
+// controls it. It also has what owners of Machines agree on: which of them are deleted first.
 package ownership
 
 import (

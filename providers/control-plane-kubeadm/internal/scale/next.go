@@ -22,7 +22,8 @@ type Machine struct {
 	Unwanted bool
 	// Problems are the reasons, with a few words each, why the Machine is not healthy. Empty if it is.
 	Problems []string
-	// Broken is true if one of its control plane components is known to be unhealthy.
+	// Broken is true if it is broken (ownership.Broken), or one of its control plane components is known to be unhealthy. A Machine that is
+	// joining is neither: its etcd member may have been added already, and without it etcd may have no quorum.
 	Broken bool
 	// Held is true if it is being deleted and waits until its etcd member can be removed.
 	Held bool

@@ -86,6 +86,11 @@ func TestNext(t *testing.T) {
 		},
 		{reason: "scale down: the oldest Machine", machines: "a b c", desired: 1, want: Action{Kind: ScaleDown, Machine: "a"}},
 		{reason: "scale down: the Machine that a user has marked", machines: "a b,unwanted c", desired: 1, want: Action{Kind: ScaleDown, Machine: "b"}},
+		{reason: "scale down: a broken Machine before healthy ones", machines: "a b,broken c", desired: 1, want: Action{Kind: ScaleDown, Machine: "b"}},
+		{reason: "scale down: a marked Machine before a broken one", machines: "a,broken b,unwanted c", desired: 1,
+			want: Action{Kind: ScaleDown, Machine: "b", Blocked: blocked("a", MachinesHealthy, "broken")}},
+		{reason: "scale down: a Machine that is joining is not broken: etcd may wait for it", machines: "a b c,starting", desired: 1,
+			want: Action{Kind: ScaleDown, Machine: "a", Blocked: blocked("c", MachinesHealthy, "no Node")}},
 		{
 			reason: "scale down: from the failure domain with the most Machines", machines: "a@x b@y c@y", desired: 1, domains: []string{"x", "y"},
 			want: Action{Kind: ScaleDown, Machine: "b"},
@@ -111,6 +116,8 @@ func TestNext(t *testing.T) {
 		{reason: "a rollout without surge deletes first", machines: "a,outdated b,outdated c,outdated", desired: 3, want: Action{Kind: ScaleDown, Rollout: true, Machine: "a"}},
 		{reason: "a rollout without surge creates after it has deleted", machines: "b,outdated c,outdated", desired: 3, want: Action{Kind: ScaleUp, Rollout: true}},
 		{reason: "a rollout deletes broken Machines first", machines: "a,outdated b,outdated,broken c,outdated d", desired: 3, surge: 1, want: Action{Kind: ScaleDown, Rollout: true, Machine: "b"}},
+		{reason: "a rollout deletes outdated Machines before broken ones that are up to date", machines: "a,broken b,outdated c d", desired: 3, surge: 1,
+			want: Action{Kind: ScaleDown, Rollout: true, Machine: "b", Blocked: blocked("a", MachinesHealthy, "broken")}},
 		{reason: "a rollout deletes marked Machines that are outdated first", machines: "a,unwanted b,outdated,unwanted c d", desired: 3, surge: 1, want: Action{Kind: ScaleDown, Rollout: true, Machine: "b"}},
 		{reason: "while the last Machine is held, another one joins", machines: "a,held", desired: 1, before: true, want: Action{Kind: ScaleUp}},
 		{

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -51,12 +52,11 @@ func input(state membership.State, unreachable string) Input {
 func machine(m *snapshot.Machine, stackedEtcd bool) Machine {
 	p := Machine{
 		Name: m.Name, Created: m.CreationTimestamp.Time,
-		Deleting: m.Deleting(), Held: m.Deleting() && membership.HasHook(m.Machine), Outdated: len(m.Outdated) > 0,
+		Unwanted: ownership.Marked(m), Broken: ownership.Broken(m.Machine), Deleting: m.Deleting(), Held: m.Deleting() && membership.HasHook(m.Machine), Outdated: len(m.Outdated) > 0,
 	}
 	if m.Spec.FailureDomain != nil {
 		p.FailureDomain = *m.Spec.FailureDomain
 	}
-	_, p.Unwanted = m.Annotations[clusterv1.DeleteMachineAnnotation]
 	if m.Node() == "" {
 		p.Problems = []string{"it has no Node"} // so the health of its components is unknown
 		return p
@@ -67,7 +67,7 @@ func machine(m *snapshot.Machine, stackedEtcd bool) Machine {
 			p.Problems = append(p.Problems, string(t)+" is unknown")
 		case c.Status != corev1.ConditionTrue:
 			p.Problems = append(p.Problems, fmt.Sprintf("%s is %s (%s)", t, c.Status, c.Reason))
-			p.Broken = true
+			p.Broken = p.Broken || c.Status == corev1.ConditionFalse
 		}
 	}
 	return p

@@ -40,6 +40,24 @@ func TestProblemsOfAMachine(t *testing.T) {
 				condition.Set(m, condition.False(controlplanev1.MachineEtcdPodHealthyCondition, clusterv1.ConditionSeverityError, controlplanev1.PodMissingReason, ""))
 			},
 		},
+		{
+			reason: "a component of unknown state is a problem, but the Machine is not broken", want: []string{"EtcdPodHealthy is Unknown (PodInspectionFailed)"},
+			edit: func(m *snapshot.Machine) {
+				condition.Set(m, condition.Unknown(controlplanev1.MachineEtcdPodHealthyCondition, controlplanev1.PodInspectionFailedReason, ""))
+			},
+		},
+		{
+			reason: "a health check marked it", broken: true,
+			edit: func(m *snapshot.Machine) {
+				condition.Set(m, condition.False(clusterv1.MachineHealthCheckSucceededCondition, clusterv1.ConditionSeverityWarning, "", ""))
+			},
+		},
+		{
+			reason: "it failed before it had a Node", want: []string{"it has no Node"}, broken: true,
+			edit: func(m *snapshot.Machine) {
+				m.Status.NodeRef, m.Status.FailureMessage = nil, ptr.To("no quota")
+			},
+		},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {

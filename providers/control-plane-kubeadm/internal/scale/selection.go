@@ -47,6 +47,7 @@ func firstGroup(machines []Machine) []Machine {
 		func(m Machine) bool { return m.Unwanted },
 		func(m Machine) bool { return m.Outdated && m.Broken },
 		func(m Machine) bool { return m.Outdated },
+		func(m Machine) bool { return m.Broken },
 		func(Machine) bool { return true },
 	}
 	for _, member := range groups {

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -377,6 +378,37 @@ func TestInterruptedAfterEveryRequest(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestRangeWithoutUnhealthyMachines checks that a lower limit is announced only once there is a Machine that it concerns: a healthy cluster
+// is none of its causes.
+func TestRangeWithoutUnhealthyMachines(t *testing.T) {
+	in := check("100%", func(h *clusterv1.MachineHealthCheck) { h.Spec.UnhealthyRange = ptr.To("[3-5]") })
+	w := newWorld(t, in, running("a", "b", "c")...)
+	w.settled()
+	equal(t, "status", "3/3, 0 allowed, False TooManyUnhealthy", w.status())
+	equal(t, "events", nil, w.Events())
+
+	w.becomes(corev1.ConditionUnknown, time.Hour, "a")
+	w.settled()
+	equal(t, "status", "2/3, 0 allowed, False TooManyUnhealthy", w.status())
+	equal(t, "events", []string{
+		"Warning RemediationRestricted No Machine is remediated: 1 of 3 Machines are not healthy, which is outside of unhealthyRange [3-5] (3 to 5 Machines)",
+	}, w.Events())
+}
+
+// TestFirstControlPlaneMachine checks a Machine of a control plane that is not initialized; its cluster is not connected.
+func TestFirstControlPlaneMachine(t *testing.T) {
+	plane := build.Machine("a", object.ControlPlane, func(m *clusterv1.Machine) { m.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour)) })
+	w := newWorld(t, check("100%"), plane)
+	c := build.Cluster()
+	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(c), c))
+	c.Status.Conditions = nil
+	testenv.Must(t, w.Status().Update(t.Context(), c))
+	w.workload.Err = &remote.NotConnectedError{Since: now, Cause: errors.New("no kubeconfig")}
+	w.settled()
+	equal(t, "marks", []string{"a: False NodeStartupTimeout" + waiting}, w.marks())
+	equal(t, "status", "0/1, 0 allowed, True", w.status())
 }
 
 func TestConflictsAreRetried(t *testing.T) {

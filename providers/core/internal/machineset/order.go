@@ -7,7 +7,7 @@ import (
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
 
 // Deletion priorities of Machines, highest first, as the API documents them.
@@ -31,16 +31,14 @@ func toDelete(machines []*clusterv1.Machine, policy string, n int, now time.Time
 }
 
 func priority(m *clusterv1.Machine, policy string, now time.Time) float64 {
-	_, marked := m.Annotations[clusterv1.DeleteMachineAnnotation]
-	random := policy == "" || policy == string(clusterv1.RandomMachineSetDeletePolicy)
 	switch {
 	case !m.DeletionTimestamp.IsZero():
 		return mustDelete
-	case marked && !random:
+	case ownership.Marked(m):
 		return betterDelete
-	case marked || unhealthy(m):
+	case ownership.Unhealthy(m):
 		return mayDelete
-	case random:
+	case policy == "" || policy == string(clusterv1.RandomMachineSetDeletePolicy):
 		return couldDelete
 	}
 	age := now.Sub(m.CreationTimestamp.Time).Seconds()
@@ -52,9 +50,4 @@ func priority(m *clusterv1.Machine, policy string, now time.Time) float64 {
 		return mayDelete - oldest
 	}
 	return oldest
-}
-
-func unhealthy(m *clusterv1.Machine) bool {
-	return m.Status.NodeRef == nil || m.Status.FailureReason != nil || m.Status.FailureMessage != nil ||
-		condition.Has(m, clusterv1.MachineNodeHealthyCondition) && !condition.IsTrue(m, clusterv1.MachineNodeHealthyCondition)
 }

@@ -39,6 +39,14 @@ func nodeUnhealthy(m *clusterv1.Machine) {
 	condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, "Bad", ""))
 }
 
+func nodeUnknown(m *clusterv1.Machine) {
+	condition.Set(m, condition.Unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.NodeConditionsFailedReason, ""))
+}
+
+func checkFailed(m *clusterv1.Machine) {
+	condition.Set(m, condition.False(clusterv1.MachineHealthCheckSucceededCondition, clusterv1.ConditionSeverityWarning, "Bad", ""))
+}
+
 func deleting(m *clusterv1.Machine) { m.DeletionTimestamp = ptr.To(metav1.NewTime(object.Now())) }
 
 func marked(m *clusterv1.Machine) {
@@ -51,7 +59,7 @@ func TestToDelete(t *testing.T) {
 	const day = 24 * time.Hour
 	ages := []*clusterv1.Machine{machine("b", 2*day), machine("a", day), machine("c", 3*day)}
 	states := []*clusterv1.Machine{
-		machine("healthy", 9*day), machine("nodeless", day, withoutNode), machine("marked", day, marked), machine("deleting", day, deleting),
+		machine("healthy", 9*day), machine("broken", day, withoutNode), machine("marked", day, marked), machine("deleting", day, deleting),
 	}
 	cases := map[string]struct {
 		reason   string
@@ -60,16 +68,21 @@ func TestToDelete(t *testing.T) {
 		n        int
 		want     []string
 	}{
-		"Random":         {reason: "names decide between Machines of the same priority", machines: ages, policy: "Random", n: 2, want: []string{"a", "b"}},
-		"Empty":          {reason: "an empty policy is Random", machines: ages, n: 1, want: []string{"a"}},
-		"Newest":         {reason: "the newest are deleted first", machines: ages, policy: "Newest", n: 2, want: []string{"a", "b"}},
-		"Oldest":         {reason: "the oldest are deleted first", machines: ages, policy: "Oldest", n: 2, want: []string{"c", "b"}},
-		"None":           {reason: "there are no Machines to delete", machines: ages, n: 0},
-		"Negative":       {reason: "a negative number counts as zero", machines: ages, n: -1},
-		"TooMany":        {reason: "there are fewer Machines", machines: ages, n: 9, want: []string{"a", "b", "c"}},
-		"StatesByRandom": {reason: "marked and unhealthy Machines have the same priority with Random", machines: states, policy: "Random", n: 4, want: []string{"deleting", "marked", "nodeless", "healthy"}},
-		"StatesByOldest": {reason: "with other policies, marked Machines come before unhealthy ones, and those before the oldest", machines: states, policy: "Oldest", n: 4,
-			want: []string{"deleting", "marked", "nodeless", "healthy"}},
+		"Random":   {reason: "names decide between Machines of the same priority", machines: ages, policy: "Random", n: 2, want: []string{"a", "b"}},
+		"Empty":    {reason: "an empty policy is Random", machines: ages, n: 1, want: []string{"a"}},
+		"Newest":   {reason: "the newest are deleted first", machines: ages, policy: "Newest", n: 2, want: []string{"a", "b"}},
+		"Oldest":   {reason: "the oldest are deleted first", machines: ages, policy: "Oldest", n: 2, want: []string{"c", "b"}},
+		"None":     {reason: "there are no Machines to delete", machines: ages, n: 0},
+		"Negative": {reason: "a negative number counts as zero", machines: ages, n: -1},
+		"TooMany":  {reason: "there are fewer Machines", machines: ages, n: 9, want: []string{"a", "b", "c"}},
+		"StatesByRandom": {reason: "marked Machines come before unhealthy ones with Random", machines: states, policy: "Random", n: 4,
+			want: []string{"deleting", "marked", "broken", "healthy"}},
+		"StatesByOldest": {reason: "with other policies, too, and unhealthy ones come before the oldest", machines: states, policy: "Oldest", n: 4,
+			want: []string{"deleting", "marked", "broken", "healthy"}},
+		"Unreachable": {reason: "a Machine whose health is unknown is not unhealthy: after a partition, all are", policy: "Oldest", n: 1,
+			machines: []*clusterv1.Machine{machine("old", 3*day), machine("young", day, nodeUnknown)}, want: []string{"old"}},
+		"HealthCheck": {reason: "a Machine that a health check marked is unhealthy", policy: "Oldest", n: 1,
+			machines: []*clusterv1.Machine{machine("old", 3*day), machine("young", day, checkFailed)}, want: []string{"young"}},
 		"Unhealthy": {reason: "a Machine with a failure or an unhealthy Node is unhealthy", policy: "Newest", n: 3,
 			machines: []*clusterv1.Machine{
 				machine("young", 0, func(m *clusterv1.Machine) { m.CreationTimestamp = metav1.NewTime(object.Now().Add(-time.Hour)) }),
@@ -104,7 +117,7 @@ func TestPriority(t *testing.T) {
 		want    float64
 	}{
 		"Deleting":       {reason: "the highest priority", machine: machine("m", tenDays, deleting), policy: "Newest", want: 100},
-		"MarkedRandom":   {reason: "the same as unhealthy", machine: machine("m", tenDays, marked), policy: "Random", want: 50},
+		"MarkedRandom":   {reason: "higher than unhealthy with Random, too", machine: machine("m", tenDays, marked), policy: "Random", want: 75},
 		"MarkedOldest":   {reason: "higher than unhealthy", machine: machine("m", tenDays, marked), policy: "Oldest", want: 75},
 		"UnhealthyNewer": {reason: "higher than any age", machine: machine("m", tenDays, withoutNode), policy: "Newest", want: 50},
 		"Random":         {reason: "the same for all healthy Machines", machine: machine("m", tenDays), policy: "Random", want: 20},

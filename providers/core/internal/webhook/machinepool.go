@@ -21,10 +21,20 @@ type MachinePool struct {
 }
 
 // Default implements Defaulter.
-func (MachinePool) Default(_ context.Context, p *clusterv1.MachinePool) error {
-	if p.Spec.Replicas == nil {
-		p.Spec.Replicas = ptr.To(int32(1))
+func (MachinePool) Default(ctx context.Context, p *clusterv1.MachinePool) error {
+	old, err := oldObject[clusterv1.MachinePool](ctx)
+	if err != nil {
+		return err
 	}
+	var before *int32
+	if old != nil {
+		before = old.Spec.Replicas
+	}
+	replicas, err := defaultReplicas(p.Spec.Replicas, before, p.Annotations)
+	if err != nil {
+		return err
+	}
+	p.Spec.Replicas = &replicas
 	if p.Spec.MinReadySeconds == nil {
 		p.Spec.MinReadySeconds = ptr.To(int32(0))
 	}

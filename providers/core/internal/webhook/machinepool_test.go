@@ -1,12 +1,17 @@
 package webhook
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
@@ -47,17 +52,46 @@ func TestMachinePoolDefault(t *testing.T) {
 	set := func(p *clusterv1.MachinePool) {
 		p.Spec.Replicas, p.Spec.MinReadySeconds = ptr.To(int32(0)), ptr.To(int32(5))
 	}
+	autoscaled := func(p *clusterv1.MachinePool) {
+		p.Annotations = map[string]string{clusterv1.AutoscalerMinSizeAnnotation: "3", clusterv1.AutoscalerMaxSizeAnnotation: "5"}
+	}
+	replicas := func(n *int32) func(*clusterv1.MachinePool) { return func(p *clusterv1.MachinePool) { p.Spec.Replicas = n } }
 	for name, tc := range map[string]struct {
-		reason   string
-		in, want *clusterv1.MachinePool
+		reason        string
+		old, in, want *clusterv1.MachinePool
+		err           string
 	}{
-		"Complete": {"all defaults are set already", pool(), pool()},
-		"Bare":     {"all defaults are set", pool(bare), pool()},
-		"Set":      {"values are kept, also zero", pool(set), pool(set)},
-		"OwnData":  {"there is no bootstrap config", pool(bare, withDataSecret), pool(withDataSecret)},
+		"Complete": {reason: "all defaults are set already", in: pool(), want: pool()},
+		"Bare":     {reason: "all defaults are set", in: pool(bare), want: pool()},
+		"Set":      {reason: "values are kept, also zero", in: pool(set), want: pool(set)},
+		"OwnData":  {reason: "there is no bootstrap config", in: pool(bare, withDataSecret), want: pool(withDataSecret)},
+		"NewGroup": {reason: "a new node group of the autoscaler starts at its lower limit", in: pool(autoscaled, replicas(nil)), want: pool(autoscaled, replicas(ptr.To[int32](3)))},
+		"Autoscaled": {
+			reason: "an update without replicas keeps the number of the autoscaler",
+			old:    pool(autoscaled, replicas(ptr.To[int32](4))), in: pool(autoscaled, replicas(nil)), want: pool(autoscaled, replicas(ptr.To[int32](4))),
+		},
+		"BadLimits": {
+			reason: "the limits are not numbers", err: "must be an integer",
+			in: pool(replicas(nil), autoscaled, func(p *clusterv1.MachinePool) { p.Annotations[clusterv1.AutoscalerMinSizeAnnotation] = "few" }),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := (MachinePool{Enabled: true}).Default(t.Context(), tc.in); err != nil {
+			ctx := t.Context()
+			if tc.old != nil {
+				raw, err := json.Marshal(tc.old)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx = admission.NewContextWithRequest(ctx, admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{OldObject: runtime.RawExtension{Raw: raw}}})
+			}
+			err := (MachinePool{Enabled: true}).Default(ctx, tc.in)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s: %v", tc.reason, err)
+				}
+				return
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, tc.in); diff != "" {

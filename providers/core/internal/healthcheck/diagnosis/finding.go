@@ -20,7 +20,7 @@ const (
 	Unhealthy Verdict = "Unhealthy"
 	// Failing means that a condition of the Node is bad, but not for long enough yet.
 	Failing Verdict = "Failing"
-	// Starting means that the Machine has no Node yet.
+	// Starting means that the Machine has no Node yet, or that it has one, but has not initialized the control plane yet.
 	Starting Verdict = "Starting"
 	// Unknown means that the Machine was not evaluated: its Node is unknown, or the Cluster is not ready for Nodes yet.
 	Unknown Verdict = "Unknown"
@@ -67,17 +67,17 @@ func (in *Input) diagnose(m *clusterv1.Machine) Finding {
 	if r := m.Status.FailureMessage; r != nil {
 		return unhealthy(m, clusterv1.MachineHasFailureReason, "status.failureMessage is %q", condition.Brief(*r))
 	}
-	if !initialized {
-		return Finding{Machine: m, Verdict: Unknown}
+	if _, first := m.Labels[clusterv1.MachineControlPlaneLabel]; !initialized && !first {
+		return Finding{Machine: m, Verdict: Unknown} // Workers cannot join yet.
 	}
 	ref := m.Status.NodeRef
-	if ref != nil && in.Nodes[ref.Name] == nil {
+	if initialized && ref != nil && in.Nodes[ref.Name] == nil {
 		return unhealthy(m, clusterv1.NodeNotFoundReason, "Node %s no longer exists", ref.Name)
 	}
 	if !in.Cluster.Status.InfrastructureReady {
 		return Finding{Machine: m, Verdict: Unknown}
 	}
-	if ref == nil {
+	if ref == nil || !initialized {
 		return in.starting(m)
 	}
 	return in.node(m, in.Nodes[ref.Name])
@@ -87,8 +87,8 @@ func unhealthy(m *clusterv1.Machine, reason, format string, args ...any) Finding
 	return Finding{Machine: m, Verdict: Unhealthy, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// starting checks how long a Machine has had no Node, since the latest of its creation and the moments at which the Cluster became ready
-// for Nodes.
+// starting checks how long a Machine has had no Node, since the latest of its creation and the moments at which its infrastructure and the
+// Cluster became ready for Nodes. Before the control plane is initialized, its first Machine has that long to initialize it.
 func (in *Input) starting(m *clusterv1.Machine) Finding {
 	timeout := clusterv1.DefaultNodeStartupTimeout
 	if t := in.Check.Spec.NodeStartupTimeout; t != nil {
@@ -98,12 +98,19 @@ func (in *Input) starting(m *clusterv1.Machine) Finding {
 		return Finding{Machine: m, Verdict: Starting}
 	}
 	since := m.CreationTimestamp.Time
-	for _, t := range []clusterv1.ConditionType{clusterv1.ControlPlaneInitializedCondition, clusterv1.InfrastructureReadyCondition} {
-		if c := condition.Get(in.Cluster, t); c != nil && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(since) {
+	for _, c := range []*clusterv1.Condition{
+		condition.Get(in.Cluster, clusterv1.ControlPlaneInitializedCondition),
+		condition.Get(in.Cluster, clusterv1.InfrastructureReadyCondition),
+		condition.Get(m, clusterv1.InfrastructureReadyCondition),
+	} {
+		if c != nil && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(since) {
 			since = c.LastTransitionTime.Time
 		}
 	}
 	due := since.Add(timeout)
+	if in.Now.After(due) && m.Status.NodeRef != nil {
+		return unhealthy(m, clusterv1.NodeStartupTimeoutReason, "The control plane has not been initialized for %s (nodeStartupTimeout)", timeout)
+	}
 	if in.Now.After(due) {
 		return unhealthy(m, clusterv1.NodeStartupTimeoutReason, "No Node has joined the cluster for %s (nodeStartupTimeout)", timeout)
 	}

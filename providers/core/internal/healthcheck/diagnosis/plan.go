@@ -2,10 +2,12 @@ package diagnosis
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
 
 // Plan is the diagnosis of all targets of a check.
@@ -50,8 +52,7 @@ func (p *Plan) countsAsHealthy(f Finding) bool {
 		return false
 	}
 	if !p.Observed && f.Verdict == Unknown {
-		return f.Machine.Status.NodeRef != nil && condition.IsTrue(f.Machine, clusterv1.MachineNodeHealthyCondition) &&
-			!condition.IsFalse(f.Machine, clusterv1.MachineHealthCheckSucceededCondition)
+		return !ownership.Unhealthy(f.Machine) && condition.IsTrue(f.Machine, clusterv1.MachineNodeHealthyCondition)
 	}
 	return f.Verdict == Healthy
 }
@@ -83,13 +84,26 @@ func (p *Plan) Next() time.Time {
 	return next
 }
 
+// restricted is how the message of condition RemediationAllowed begins if there are Machines that should be remediated.
+const restricted = "No Machine is remediated: "
+
+// IsRestricted reports whether condition RemediationAllowed reports that Machines should be remediated, but are not. It is also False if
+// there are none: if the limit is a range such as [3-5], and all Machines are healthy, or if they are only starting.
+func IsRestricted(allowance *clusterv1.Condition) bool {
+	return allowance != nil && allowance.Reason == clusterv1.TooManyUnhealthyReason && strings.HasPrefix(allowance.Message, restricted)
+}
+
 // Allowance returns condition RemediationAllowed of a plan whose counters are Observed.
 func (p *Plan) Allowance() clusterv1.Condition {
 	if p.Allowed {
 		return condition.True(clusterv1.RemediationAllowedCondition)
 	}
+	begin := restricted
+	if len(p.with(Unhealthy)) == 0 {
+		begin = "No Machine has to be remediated: "
+	}
 	return condition.False(clusterv1.RemediationAllowedCondition, clusterv1.ConditionSeverityWarning, clusterv1.TooManyUnhealthyReason,
-		"No Machine is remediated: %d of %d Machines are not healthy, which is outside of %s", p.Unhealthy(), p.Expected, p.Limit.describe())
+		begin+"%d of %d Machines are not healthy, which is outside of %s", p.Unhealthy(), p.Expected, p.Limit.describe())
 }
 
 func (l Limit) describe() string {

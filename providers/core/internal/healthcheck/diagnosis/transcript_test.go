@@ -91,6 +91,8 @@ func (s *story) command(words []string) {
 		spec.RemediationTemplate = &corev1.ObjectReference{Kind: "FixTemplate", Name: "f"}
 	case "uninitialized":
 		s.in.Cluster.Status.Conditions = nil
+	case "unprovisioned":
+		s.in.Cluster.Status.InfrastructureReady = false
 	case "initialized":
 		condition.Set(s.in.Cluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
 		condition.Stamp(s.in.Cluster, nil, s.now)
@@ -125,6 +127,12 @@ func (s *story) event(what, name string) {
 		s.node(name, corev1.ConditionTrue)
 	case "unknown":
 		s.node(name, corev1.ConditionUnknown)
+	case "plane":
+		object.ControlPlane(m)
+	case "provisioned":
+		before := m.GetConditions()
+		condition.Set(m, condition.True(clusterv1.InfrastructureReadyCondition))
+		condition.Stamp(m, before, s.now)
 	case "lose":
 		delete(s.nodes, name)
 	case "delete":
