@@ -67,13 +67,17 @@ func validateBound(value *intstr.IntOrString, path *field.Path) field.ErrorList 
 	return nil
 }
 
-// validateStrategy validates the numbers of rolling updates; other strategies do not use them. path is that of the strategy.
+// validateStrategy validates the numbers of a strategy; only rolling updates use those of rollingUpdate. path is that of the strategy.
 func validateStrategy(strategy *clusterv1.MachineDeploymentStrategy, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if strategy != nil && strategy.Remediation != nil {
+		errs = validateBound(strategy.Remediation.MaxInFlight, path.Child("remediation", "maxInFlight"))
+	}
 	if strategy == nil || strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType || strategy.RollingUpdate == nil {
-		return nil
+		return errs
 	}
 	path = path.Child("rollingUpdate")
-	errs := validateBound(strategy.RollingUpdate.MaxSurge, path.Child("maxSurge"))
+	errs = append(errs, validateBound(strategy.RollingUpdate.MaxSurge, path.Child("maxSurge"))...)
 	return append(errs, validateBound(strategy.RollingUpdate.MaxUnavailable, path.Child("maxUnavailable"))...)
 }
 
