@@ -308,6 +308,9 @@ func (v *view) failures() []Cause {
 // infrastructure finds why the infrastructure of the Cluster is not ready.
 func (v *view) infrastructure() []Cause {
 	u := v.resolve(v.cluster, "spec", "infrastructureRef")
+	if tree.Text(v.cluster, "spec", "infrastructureRef", "name") == "" {
+		return v.endpointOfUser()
+	}
 	if u == nil || tree.True(v.cluster, "status", "infrastructureReady") && readiness(u) == nil {
 		return nil
 	}
@@ -340,6 +343,21 @@ func (v *view) infrastructure() []Cause {
 	}
 	return []Cause{v.cause(InfrastructureNotReady, state, u, c, message).
 		do(fmt.Sprintf("See `kubectl describe %s -n %s`, and the log of provider %s", resource(u), u.GetNamespace(), v.provider(u)))}
+}
+
+// endpointOfUser finds a Cluster whose endpoint only its user can set: it has no infrastructure, and its control plane runs on Machines.
+func (v *view) endpointOfUser() []Cause {
+	plane := v.resolve(v.cluster, "spec", "controlPlaneRef")
+	if plane == nil || tree.Text(v.cluster, "spec", "topology", "class") != "" ||
+		tree.Text(v.cluster, "spec", "controlPlaneEndpoint", "host") != "" {
+		return nil
+	}
+	if _, machines, _ := unstructured.NestedFieldNoCopy(plane.Object, "spec", "machineTemplate"); !machines {
+		return nil
+	}
+	return []Cause{v.cause(InfrastructureNotReady, Blocked, v.cluster, readiness(v.cluster),
+		"spec.controlPlaneEndpoint is not set, and without spec.infrastructureRef no controller sets it").
+		do("Set spec.controlPlaneEndpoint of the Cluster to the host and port of its API server")}
 }
 
 // withoutDeployment returns ": provider x has no Deployment" if that is why no controller reconciles an object.

@@ -70,7 +70,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	}
 	clusters := remote.New(remote.Options{
 		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Policy: policy, Management: mgr.GetConfig(),
-		CheckLeader: env.CheckLeader,
+		CheckLeader: env.CheckLeader, QPS: f.workloads.QPS, Burst: f.workloads.Burst,
 	})
 	if err := mgr.Add(clusters); err != nil {
 		return err

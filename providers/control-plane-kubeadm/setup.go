@@ -32,6 +32,7 @@ type flags struct {
 	concurrency, remoteConcurrency   int
 	etcdDialTimeout, etcdCallTimeout time.Duration
 	keyAlgorithm                     pki.KeyAlgorithm
+	namedAfterTemplates              bool
 	workloads                        remote.Flags
 }
 
@@ -42,6 +43,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.etcdDialTimeout, "etcd-dial-timeout-duration", etcd.DefaultDialTimeout, "Timeout for connecting to an etcd member")
 	fs.DurationVar(&f.etcdCallTimeout, "etcd-call-timeout-duration", etcd.DefaultCallTimeout, "Timeout for a call to an etcd member")
 	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)
+	fs.BoolVar(&f.namedAfterTemplates, "use-deprecated-infra-machine-naming", false,
+		"Name new infrastructure machines after their template instead of their Machine, as before v1.7")
 	f.workloads.AddTo(fs)
 }
 
@@ -95,7 +98,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	}
 	connections := remote.New(remote.Options{
 		Secrets: mgr.GetCache(), Scheme: clientgoscheme.Scheme, UserAgent: env.UserAgent, Cached: workload.Cached(), Policy: policy,
-		Management: mgr.GetConfig(), CheckLeader: env.CheckLeader,
+		Management: mgr.GetConfig(), CheckLeader: env.CheckLeader, QPS: f.workloads.QPS, Burst: f.workloads.Burst,
 	})
 	secrets := credentials.SecretReader{Cached: mgr.GetCache(), Live: mgr.GetAPIReader()}
 	workloads := workload.New(workload.Options{
@@ -115,7 +118,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, env manager.Environment, f *fl
 	err = controlplane.Setup(ctx, mgr, controlplane.Options{
 		Concurrency: f.concurrency, Filter: watch.Filter(env.WatchFilter),
 		Secrets: secrets, Workloads: workloads, Connections: connections,
-		MachinePools: gates.Enabled(feature.MachinePool), Keys: keys,
+		MachinePools: gates.Enabled(feature.MachinePool), Keys: keys, NamedAfterTemplates: f.namedAfterTemplates,
 	})
 	if err != nil {
 		return err

@@ -55,6 +55,7 @@ type flags struct {
 	topology, class, cluster, remote, extension              int
 	machine, set, deployment, pool, resourceSet, healthCheck int
 	drainTimeout                                             time.Duration
+	namedAfterTemplates                                      bool
 	workloads                                                remote.Flags
 }
 
@@ -76,6 +77,8 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	workers(&f.healthCheck, "machinehealthcheck", "MachineHealthChecks")
 	fs.DurationVar(&f.drainTimeout, "node-drain-client-timeout-duration", 10*time.Second,
 		"Timeout of requests that drain a Node; must be positive")
+	fs.BoolVar(&f.namedAfterTemplates, "use-deprecated-infra-machine-naming", false,
+		"Name new infrastructure machines after their template instead of their Machine, as before v1.7")
 	f.workloads.AddTo(fs)
 }
 
@@ -136,6 +139,8 @@ func (s *setup) all(ctx context.Context) error {
 		UserAgent:   s.env.UserAgent,
 		Cached:      []remote.Cached{remote.Nodes()},
 		Policy:      policy,
+		QPS:         s.flags.workloads.QPS,
+		Burst:       s.flags.workloads.Burst,
 		Management:  s.mgr.GetConfig(),
 		CheckLeader: s.env.CheckLeader,
 	})
@@ -183,6 +188,7 @@ func (s *setup) controllers(ctx context.Context) error {
 		}),
 		machineset.Setup(ctx, s.mgr, machineset.Options{
 			Concurrency: s.flags.set, Filter: filter, Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks), Recent: s.recent,
+			NamedAfterTemplates: s.flags.namedAfterTemplates,
 		}),
 		machinedeployment.Setup(ctx, s.mgr, machinedeployment.Options{Concurrency: s.flags.deployment, Filter: filter, Recent: s.recent}),
 		healthcheck.Setup(ctx, s.mgr, healthcheck.Options{Concurrency: s.flags.healthCheck, Filter: filter, Clusters: s.clusters}),

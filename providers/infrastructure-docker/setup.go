@@ -145,6 +145,8 @@ func (c controllers) machines(ctx context.Context, mgr ctrl.Manager) error {
 		UserAgent:   c.env.UserAgent,
 		Cached:      []remote.Cached{remote.Nodes()},
 		Policy:      policy,
+		QPS:         c.flags.workloads.QPS,
+		Burst:       c.flags.workloads.Burst,
 		Management:  mgr.GetConfig(),
 		CheckLeader: c.env.CheckLeader,
 	})

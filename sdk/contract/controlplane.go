@@ -59,6 +59,18 @@ func (c ControlPlane) SetInfrastructureRef(ref *corev1.ObjectReference) error {
 	return c.setRef(ref, "spec", "machineTemplate", "infrastructureRef")
 }
 
+// Endpoint returns spec.controlPlaneEndpoint; zero if absent: most control planes leave it to the infrastructure.
+func (c ControlPlane) Endpoint() (clusterv1.APIEndpoint, error) {
+	endpoint, _, err := structured[clusterv1.APIEndpoint](c.Object, "spec", "controlPlaneEndpoint")
+	return endpoint, err
+}
+
+// HasMachines reports whether the control plane runs on Machines: it has a template for them.
+func (c ControlPlane) HasMachines() bool {
+	_, ok, _ := unstructured.NestedFieldNoCopy(c.Unstructured.Object, "spec", "machineTemplate")
+	return ok
+}
+
 // Initialized returns status.initialized: the first API server has responded once. False if absent.
 func (c ControlPlane) Initialized() (bool, error) {
 	initialized, _, err := field[bool](c.Object, "status", "initialized")

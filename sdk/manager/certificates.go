@@ -18,7 +18,8 @@ import (
 // ignored in a shared process, which does not have a mounted volume per component.
 func (r *run) certificates() (certificateSource, error) {
 	if !r.host.shared() {
-		directory, found, err := webhookcert.OpenDirectory(r.options.webhookCertDir)
+		directory, found, err := webhookcert.OpenDirectory(r.options.webhookCertDir,
+			r.options.webhookCertName, r.options.webhookKeyName)
 		if err != nil {
 			return nil, fmt.Errorf("reading --webhook-cert-dir: %w", err)
 		}

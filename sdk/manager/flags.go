@@ -97,8 +97,10 @@ func (o *options) addLeaderElectionFlags(fs *pflag.FlagSet, defaults LeaderElect
 func (o *options) addWebhookFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhook server.")
 	fs.StringVar(&o.webhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/",
-		"Directory with the webhook server's certificate, tls.crt and tls.key. If it contains neither, the manager issues "+
+		"Directory with the webhook server's certificate and its key. If it contains neither, the manager issues "+
 			"and renews the certificate itself.")
+	fs.StringVar(&o.webhookCertName, "webhook-cert-name", "tls.crt", "File with the certificate in --webhook-cert-dir.")
+	fs.StringVar(&o.webhookKeyName, "webhook-key-name", "tls.key", "File with the key of the certificate in --webhook-cert-dir.")
 	fs.StringVar(&o.tlsMinVersion, "tls-min-version", "VersionTLS12",
 		"Lowest TLS version of the webhook server. Possible values: "+strings.Join(cliflag.TLSPossibleVersions(), ", ")+".")
 	fs.StringSliceVar(&o.tlsCipherSuites, "tls-cipher-suites", nil,

@@ -25,6 +25,8 @@ type options struct {
 
 	webhookPort     int
 	webhookCertDir  string
+	webhookCertName string
+	webhookKeyName  string
 	tlsMinVersion   string
 	tlsCipherSuites []string
 

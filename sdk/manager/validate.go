@@ -59,6 +59,8 @@ func (o *options) checks() []check {
 		{"webhook-port", func() string {
 			return unless(o.webhookPort >= 0 && o.webhookPort <= 65535, "%d is not a port", o.webhookPort)
 		}},
+		{"webhook-cert-name", func() string { return unless(o.webhookCertName != "", "must not be empty") }},
+		{"webhook-key-name", func() string { return unless(o.webhookKeyName != "", "must not be empty") }},
 		{"tls-min-version", func() string { _, err := cliflag.TLSVersion(o.tlsMinVersion); return message(err) }},
 		{"tls-cipher-suites", func() string { _, err := cliflag.TLSCipherSuites(o.tlsCipherSuites); return message(err) }},
 		{"health-addr", func() string { return address(o.healthAddress) }},

@@ -42,6 +42,20 @@ func WithSuffix(base, suffix string) string {
 	return Limit(base+"-", suffix)
 }
 
+// OfTemplate returns the name of an object that is named after its template instead of its Machine. It derives from the Machine: see
+// IsOfTemplate.
+func OfTemplate(template, machine string) string { return Limit(template+"-", templateSuffix(machine)) }
+
+// IsOfTemplate reports whether a name is that of a Machine's object by OfTemplate, of any template.
+func IsOfTemplate(name, machine string) bool {
+	return strings.HasSuffix(name, "-"+templateSuffix(machine))
+}
+
+// templateSuffix is longer than other suffixes: thousands of objects may have the name of one template.
+func templateSuffix(machine string) string {
+	return Suffix("template", machine) + Suffix(machine, "template")
+}
+
 // Limit joins base and suffix, and truncates the base so that the result has at most 63 characters.
 func Limit(base, suffix string) string {
 	if room := maxLength - len(suffix); len(base) > room {

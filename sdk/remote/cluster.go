@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -47,7 +48,7 @@ func dial(ctx context.Context, kubeconfig []byte, o Options) (*Cluster, error) {
 		return nil, err
 	}
 	config.UserAgent = o.UserAgent
-	config.QPS = -1
+	o.limit(config)
 	config.Dial = dialer(config, o.dial)
 	if o.CheckLeader != nil {
 		tenure.Guard(config, o.CheckLeader)
@@ -62,6 +63,14 @@ func dial(ctx context.Context, kubeconfig []byte, o Options) (*Cluster, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// limit sets the limit of requests, which all clients of the connection share.
+func (o Options) limit(config *rest.Config) {
+	config.QPS = -1
+	if o.QPS > 0 {
+		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
+	}
 }
 
 func (c *Cluster) open(o Options) error {

@@ -43,6 +43,9 @@ type Options struct {
 	Clock  clock.WithTickerAndDelayedExecution
 	// Policy restricts what kubeconfigs may use.
 	Policy Policy
+	// QPS limits the requests to each workload cluster per second, on average, and Burst in a burst. Zero or negative QPS: no limit.
+	QPS   float32
+	Burst int
 	// Management is the connection of this process to the management cluster. A workload cluster that is the management cluster
 	// itself is connected at the same address. Nil: at the address in its kubeconfig, as all others.
 	Management *rest.Config

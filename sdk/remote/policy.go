@@ -38,13 +38,25 @@ const (
 	allowLinkLocal = "link-local"
 )
 
+// The flags that limit requests; v1.7 named them after the part of it that connects to workload clusters.
+const (
+	qpsFlag   = "clustercachetracker-client-qps"
+	burstFlag = "clustercachetracker-client-burst"
+)
+
 // Flags are the flags of managers that connect to workload clusters.
 type Flags struct {
+	// QPS and Burst are those of Options.
+	QPS   float32
+	Burst int
 	allow []string
 }
 
 // AddTo adds the flags.
 func (f *Flags) AddTo(fs *pflag.FlagSet) {
+	fs.Float32Var(&f.QPS, qpsFlag, -1,
+		"Requests per second to the API server of each workload cluster, on average. Negative: no limit.")
+	fs.IntVar(&f.Burst, burstFlag, 30, "Maximum number of requests to the API server of a workload cluster in a burst.")
 	fs.StringSliceVar(&f.allow, allowFlag, nil,
 		"What kubeconfig Secrets of workload clusters may use beyond inline credentials and TLS, comma-separated: "+
 			allowExec+" (run programs in this process's environment), "+allowFiles+" (read files of this process), "+
@@ -55,6 +67,9 @@ func (f *Flags) AddTo(fs *pflag.FlagSet) {
 
 // Validate returns an error for invalid values.
 func (f *Flags) Validate() error {
+	if f.Burst <= 0 && f.QPS >= 0 {
+		return fmt.Errorf("invalid --%s: %d must be positive, unless --%s is negative", burstFlag, f.Burst, qpsFlag)
+	}
 	_, err := f.policy()
 	return err
 }

@@ -216,3 +216,37 @@ func TestAllowed(t *testing.T) {
 		})
 	}
 }
+
+// TestRateOfRequests: all clients of a connection share the limits of the flags; without flags there are none.
+func TestRateOfRequests(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		args   []string
+		want   float32
+		err    string
+	}{
+		{"no limit by default", nil, 0, ""},
+		{"both limits", []string{"--clustercachetracker-client-qps=50", "--clustercachetracker-client-burst=60"}, 50, ""},
+		{"a burst of nothing would allow nothing", []string{"--clustercachetracker-client-qps=50", "--clustercachetracker-client-burst=0"}, 50, "must be positive"},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			f, fs := &Flags{}, pflag.NewFlagSet("", pflag.ContinueOnError)
+			f.AddTo(fs)
+			if err := fs.Parse(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Validate(); (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+				t.Fatalf("error %v, want %q", err, tc.err)
+			}
+			config := &rest.Config{}
+			Options{QPS: f.QPS, Burst: f.Burst}.limit(config)
+			got := float32(0)
+			if config.RateLimiter != nil {
+				got = config.RateLimiter.QPS()
+			}
+			if got != tc.want || config.QPS >= 0 {
+				t.Errorf("a limit of %v, and %v per client; want %v, and none per client", got, config.QPS, tc.want)
+			}
+		})
+	}
+}

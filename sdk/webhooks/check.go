@@ -2,6 +2,8 @@ package webhooks
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,4 +61,26 @@ func TopologyDryRun(ctx context.Context, obj metav1.Object) bool {
 	request, err := admission.RequestFromContext(ctx)
 	_, annotated := obj.GetAnnotations()[clusterv1.TopologyDryRunAnnotation]
 	return err == nil && request.DryRun != nil && *request.DryRun && annotated
+}
+
+// WithoutOld returns the errors that the old object does not have: what is wrong and unchanged must not prevent other changes. Positions
+// in lists are ignored, because an element may have moved.
+func WithoutOld(old, current field.ErrorList) field.ErrorList {
+	known := map[string]bool{}
+	for _, e := range old {
+		known[identity(e)] = true
+	}
+	var errs field.ErrorList
+	for _, e := range current {
+		if !known[identity(e)] {
+			errs = append(errs, e)
+		}
+	}
+	return errs
+}
+
+// identity identifies an error by the field without positions in lists, and by the value.
+func identity(e *field.Error) string {
+	parts := strings.FieldsFunc(e.Field, func(r rune) bool { return strings.ContainsRune("[]0123456789", r) })
+	return strings.Join(parts, "") + fmt.Sprintf("=%v", e.BadValue)
 }

@@ -40,7 +40,12 @@ func ourOwn() map[kindKey]map[string]string {
 	const hosted = "control planes without machines need an API server; without the field, none runs"
 	const patchRelease = "a patch release of v1.7 added it, and the reference is v1.7.0"
 	return map[kindKey]map[string]string{
-		{"Cluster", "cluster.x-k8s.io/v1beta1"}:                                  {"spec.topology.controlPlane.variables": patchRelease},
+		{"Cluster", "cluster.x-k8s.io/v1beta1"}: {
+			"spec.topology.controlPlane.variables":                            patchRelease,
+			"spec.topology.workers.machineDeployments[].strategy.remediation": patchRelease,
+		},
+		{"ClusterClass", "cluster.x-k8s.io/v1beta1"}:                             {"spec.workers.machineDeployments[].strategy.remediation": patchRelease},
+		{"MachineDeployment", "cluster.x-k8s.io/v1beta1"}:                        {"spec.strategy.remediation": patchRelease},
 		{"KubeadmConfig", "bootstrap.cluster.x-k8s.io/v1beta1"}:                  {"spec." + describedKubeconfig: patchRelease},
 		{"KubeadmConfigTemplate", "bootstrap.cluster.x-k8s.io/v1beta1"}:          {"spec.template.spec." + describedKubeconfig: patchRelease},
 		{"KubeadmControlPlane", "controlplane.cluster.x-k8s.io/v1beta1"}:         {"spec.kubeadmConfigSpec." + describedKubeconfig: patchRelease},

@@ -73,6 +73,19 @@ type MachineDeploymentStrategy struct {
 	// rollingUpdate sets the bounds of a rolling update. Ignored for other types.
 	// +optional
 	RollingUpdate *MachineRollingUpdateDeployment `json:"rollingUpdate,omitempty"`
+
+	// remediation limits the remediation of unhealthy machines, with any type.
+	// +optional
+	Remediation *RemediationStrategy `json:"remediation,omitempty"`
+}
+
+// RemediationStrategy limits the remediation of a MachineDeployment's unhealthy machines.
+type RemediationStrategy struct {
+	// maxInFlight is how many machines, or which percentage of replicas rounded up, may be in remediation at the same time: marked
+	// as unhealthy, and being deleted. The newest are remediated first. Only machines of the MachineDeployment's current template
+	// are remediated: a rollout replaces the others. When unset, all unhealthy machines are remediated at once.
+	// +optional
+	MaxInFlight *intstr.IntOrString `json:"maxInFlight,omitempty"`
 }
 
 // MachineRollingUpdateDeployment sets the bounds of a rolling update.

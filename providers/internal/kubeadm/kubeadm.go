@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // DefaultConfigSpec sets the defaults of a spec: the format and the image pull policy.
@@ -24,9 +25,11 @@ func DefaultConfigSpec(spec *bootstrapv1.KubeadmConfigSpec) {
 	}
 }
 
-// ValidateConfigSpec validates a spec at path. ignition is whether its feature gate is enabled.
-func ValidateConfigSpec(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path, ignition bool) field.ErrorList {
-	all := validateFiles(spec.Files, path.Child("files"))
+// ValidateConfigSpec validates a spec at path. old is nil on creation; a number that it has is kept. ignition is whether its feature gate
+// is enabled.
+func ValidateConfigSpec(old, spec *bootstrapv1.KubeadmConfigSpec, path *field.Path, ignition bool) field.ErrorList {
+	all := webhooks.WithoutOld(validateNumbers(old, path), validateNumbers(spec, path))
+	all = append(all, validateFiles(spec.Files, path.Child("files"))...)
 	all = append(all, validateUsers(spec.Users, path.Child("users"))...)
 	return append(all, validateIgnition(spec, path, ignition)...)
 }

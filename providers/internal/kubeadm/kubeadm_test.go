@@ -51,7 +51,7 @@ func TestValidateConfigSpec(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, err := range ValidateConfigSpec(&tc.spec, field.NewPath("spec"), tc.ignition) {
+			for _, err := range ValidateConfigSpec(nil, &tc.spec, field.NewPath("spec"), tc.ignition) {
 				got = append(got, err.Field)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -38,16 +38,16 @@ func (configs) Default(_ context.Context, config *bootstrapv1.KubeadmConfig) err
 
 // ValidateCreate implements Validator.
 func (w configs) ValidateCreate(_ context.Context, config *bootstrapv1.KubeadmConfig) (admission.Warnings, error) {
-	return nil, w.validate(config)
+	return nil, w.validate(nil, config)
 }
 
 // ValidateUpdate implements Validator.
-func (w configs) ValidateUpdate(_ context.Context, _, config *bootstrapv1.KubeadmConfig) (admission.Warnings, error) {
-	return nil, w.validate(config)
+func (w configs) ValidateUpdate(_ context.Context, old, config *bootstrapv1.KubeadmConfig) (admission.Warnings, error) {
+	return nil, w.validate(&old.Spec, config)
 }
 
-func (w configs) validate(config *bootstrapv1.KubeadmConfig) error {
-	return invalid("KubeadmConfig", config.Name, kubeadm.ValidateConfigSpec(&config.Spec, field.NewPath("spec"), w.ignition))
+func (w configs) validate(old *bootstrapv1.KubeadmConfigSpec, config *bootstrapv1.KubeadmConfig) error {
+	return invalid("KubeadmConfig", config.Name, kubeadm.ValidateConfigSpec(old, &config.Spec, field.NewPath("spec"), w.ignition))
 }
 
 // ValidateDelete implements Validator.
@@ -65,17 +65,17 @@ func (templates) Default(_ context.Context, template *bootstrapv1.KubeadmConfigT
 
 // ValidateCreate implements Validator.
 func (w templates) ValidateCreate(_ context.Context, template *bootstrapv1.KubeadmConfigTemplate) (admission.Warnings, error) {
-	return nil, w.validate(template)
+	return nil, w.validate(nil, template)
 }
 
 // ValidateUpdate implements Validator.
-func (w templates) ValidateUpdate(_ context.Context, _, template *bootstrapv1.KubeadmConfigTemplate) (admission.Warnings, error) {
-	return nil, w.validate(template)
+func (w templates) ValidateUpdate(_ context.Context, old, template *bootstrapv1.KubeadmConfigTemplate) (admission.Warnings, error) {
+	return nil, w.validate(&old.Spec.Template.Spec, template)
 }
 
-func (w templates) validate(template *bootstrapv1.KubeadmConfigTemplate) error {
+func (w templates) validate(old *bootstrapv1.KubeadmConfigSpec, template *bootstrapv1.KubeadmConfigTemplate) error {
 	path := field.NewPath("spec", "template", "spec")
-	return invalid("KubeadmConfigTemplate", template.Name, kubeadm.ValidateConfigSpec(&template.Spec.Template.Spec, path, w.ignition))
+	return invalid("KubeadmConfigTemplate", template.Name, kubeadm.ValidateConfigSpec(old, &template.Spec.Template.Spec, path, w.ignition))
 }
 
 // ValidateDelete implements Validator.

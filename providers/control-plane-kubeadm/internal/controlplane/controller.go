@@ -43,6 +43,8 @@ type Options struct {
 	MachinePools bool
 	// Keys generates keys. The manager runs it.
 	Keys *pki.Keys
+	// NamedAfterTemplates names new infrastructure machines after their template, as before v1.7, instead of their Machine.
+	NamedAfterTemplates bool
 }
 
 // Setup adds the controller, and that of orphaned Machines, to a manager.
@@ -51,6 +53,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	clients.Client = client.WithFieldOwner(clients.Client, machines.FieldManager)
 	externals := external.Reader{Client: mgr.GetClient(), Versions: contract.APIVersions{Reader: mgr.GetClient()}}
 	c := newController(clients, externals, o.Secrets, o.Workloads, o.Keys)
+	c.machines.NamedAfterTemplates = o.NamedAfterTemplates
 	c.machinePools = o.MachinePools
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency

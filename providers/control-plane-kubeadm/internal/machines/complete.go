@@ -16,6 +16,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -50,7 +51,7 @@ func (mgr *Manager) complete(ctx context.Context, cp *snapshot.ControlPlane, m *
 }
 
 // missesConfig reports whether the KubeadmConfig must be created. Machines that we created refer to objects with their own
-// name; adopted ones may refer to any objects, which are not created here.
+// name, or one that derives from it; adopted ones may refer to any objects, which are not created here.
 func missesConfig(m *snapshot.Machine) bool {
 	ref := m.Spec.Bootstrap.ConfigRef
 	return m.Config == nil && ref != nil && ref.Name == m.Name && m.Spec.Bootstrap.DataSecretName == nil
@@ -58,7 +59,8 @@ func missesConfig(m *snapshot.Machine) bool {
 
 // missesInfrastructure reports whether the infrastructure machine must be created.
 func missesInfrastructure(m *snapshot.Machine) bool {
-	return m.Infrastructure == nil && m.Spec.InfrastructureRef.Name == m.Name && !m.Status.InfrastructureReady && m.Spec.ProviderID == nil
+	name := m.Spec.InfrastructureRef.Name
+	return m.Infrastructure == nil && (name == m.Name || naming.IsOfTemplate(name, m.Name)) && !m.Status.InfrastructureReady && m.Spec.ProviderID == nil
 }
 
 func (mgr *Manager) completeMachine(ctx context.Context, cp *snapshot.ControlPlane, m *snapshot.Machine, role Role) error {
@@ -90,7 +92,7 @@ func (mgr *Manager) createConfig(ctx context.Context, cp *snapshot.ControlPlane,
 	}
 	err := mgr.Clients.Create(ctx, config)
 	if apierrors.IsAlreadyExists(err) {
-		return mgr.confirmOwned(ctx, snapshot.ConfigKind(), m.Machine)
+		return mgr.confirmOwned(ctx, snapshot.ConfigKind(), config.Name, m.Machine)
 	}
 	if err != nil {
 		return fmt.Errorf("creating KubeadmConfig %s: %w", config.Name, err)
@@ -100,7 +102,7 @@ func (mgr *Manager) createConfig(ctx context.Context, cp *snapshot.ControlPlane,
 }
 
 func (mgr *Manager) createInfrastructure(ctx context.Context, cp *snapshot.ControlPlane, m *snapshot.Machine) error {
-	infrastructure, err := mgr.clone(ctx, cp, m.Name)
+	infrastructure, err := mgr.clone(ctx, cp, m.Spec.InfrastructureRef.Name)
 	if err != nil {
 		return err
 	}
@@ -112,7 +114,7 @@ func (mgr *Manager) createInfrastructure(ctx context.Context, cp *snapshot.Contr
 	infrastructure.SetOwnerReferences(dependent(cp, m.Machine).OwnerReferences)
 	err = mgr.Clients.Create(ctx, infrastructure)
 	if apierrors.IsAlreadyExists(err) {
-		return mgr.confirmOwned(ctx, kind, m.Machine)
+		return mgr.confirmOwned(ctx, kind, infrastructure.GetName(), m.Machine)
 	}
 	if err != nil {
 		return fmt.Errorf("creating %s %s: %w", kind.Kind, infrastructure.GetName(), err)
@@ -131,14 +133,14 @@ func dependent(cp *snapshot.ControlPlane, m *clusterv1.Machine) metav1.ObjectMet
 }
 
 // confirmOwned checks that the Machine controls an object that already exists.
-func (mgr *Manager) confirmOwned(ctx context.Context, kind schema.GroupVersionKind, m *clusterv1.Machine) error {
+func (mgr *Manager) confirmOwned(ctx context.Context, kind schema.GroupVersionKind, name string, m *clusterv1.Machine) error {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(kind)
-	if err := mgr.Live.Get(ctx, client.ObjectKeyFromObject(m), obj); err != nil {
-		return fmt.Errorf("reading %s %s: %w", kind.Kind, m.Name, err)
+	if err := mgr.Live.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: name}, obj); err != nil {
+		return fmt.Errorf("reading %s %s: %w", kind.Kind, name, err)
 	}
 	if !metav1.IsControlledBy(obj, m) {
-		return fmt.Errorf("%s %s already exists, and the Machine with that name does not control it: delete it", kind.Kind, m.Name)
+		return fmt.Errorf("%s %s already exists, and Machine %s does not control it: delete it", kind.Kind, name, m.Name)
 	}
 	return nil
 }

@@ -39,6 +39,8 @@ type Manager struct {
 	step.Clients
 	// External reads infrastructure templates and machines.
 	External external.Reader
+	// NamedAfterTemplates names new infrastructure machines after their template instead of their Machine.
+	NamedAfterTemplates bool
 }
 
 // Confirm returns the reader that checks snapshots against the API server.
@@ -52,11 +54,12 @@ func (mgr *Manager) Create(ctx context.Context, cp *snapshot.ControlPlane, failu
 }
 
 func (mgr *Manager) create(ctx context.Context, cp *snapshot.ControlPlane, failureDomain string, role Role) error {
-	infrastructure, err := mgr.clone(ctx, cp, machineName(cp))
+	name := machineName(cp)
+	infrastructure, err := mgr.clone(ctx, cp, mgr.infrastructureName(cp, name))
 	if err != nil {
 		return failed(controlplanev1.InfrastructureTemplateCloningFailedReason, err)
 	}
-	m, err := newMachine(cp, infrastructure, failureDomain)
+	m, err := newMachine(cp, name, infrastructure, failureDomain)
 	if err != nil {
 		return failed(controlplanev1.MachineGenerationFailedReason, err)
 	}
@@ -125,7 +128,17 @@ func machineName(cp *snapshot.ControlPlane) string {
 	return naming.WithSuffix(cp.KCP.Name, naming.Suffix(append(parts, uids...)...))
 }
 
-func newMachine(cp *snapshot.ControlPlane, infrastructure *unstructured.Unstructured, failureDomain string) (*clusterv1.Machine, error) {
+// infrastructureName returns the name of a new Machine's infrastructure machine.
+func (mgr *Manager) infrastructureName(cp *snapshot.ControlPlane, machine string) string {
+	if mgr.NamedAfterTemplates {
+		return naming.OfTemplate(cp.KCP.Spec.MachineTemplate.InfrastructureRef.Name, machine)
+	}
+	return machine
+}
+
+func newMachine(
+	cp *snapshot.ControlPlane, name string, infrastructure *unstructured.Unstructured, failureDomain string,
+) (*clusterv1.Machine, error) {
 	recorded, err := json.Marshal(cp.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration)
 	if err != nil {
 		return nil, fmt.Errorf("recording clusterConfiguration: %w", err)
@@ -146,7 +159,7 @@ func newMachine(cp *snapshot.ControlPlane, infrastructure *unstructured.Unstruct
 	template, config := cp.KCP.Spec.MachineTemplate, snapshot.ConfigKind()
 	m := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: cp.KCP.Namespace, Name: infrastructure.GetName(),
+			Namespace: cp.KCP.Namespace, Name: name,
 			Labels: cp.MachineLabels(), Annotations: annotations,
 			Finalizers:      []string{clusterv1.MachineFinalizer},
 			OwnerReferences: []metav1.OwnerReference{*cp.Owner()},
@@ -156,7 +169,7 @@ func newMachine(cp *snapshot.ControlPlane, infrastructure *unstructured.Unstruct
 			Version:     ptr.To(cp.KCP.Spec.Version),
 			Bootstrap: clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{
 				APIVersion: config.GroupVersion().String(), Kind: config.Kind,
-				Namespace: cp.KCP.Namespace, Name: infrastructure.GetName(),
+				Namespace: cp.KCP.Namespace, Name: name,
 			}},
 			InfrastructureRef: corev1.ObjectReference{
 				APIVersion: infrastructure.GetAPIVersion(), Kind: infrastructure.GetKind(),

@@ -54,7 +54,7 @@ func TestAdoptedMachinesGetTheHook(t *testing.T) {
 	}
 	infrastructure := &unstructured.Unstructured{}
 	infrastructure.SetName("new")
-	m, err := newMachine(b.ControlPlane, infrastructure, "")
+	m, err := newMachine(b.ControlPlane, "new", infrastructure, "")
 	if err != nil || !membership.HasHook(m) {
 		t.Errorf("a new Machine has the hook: %t, error %v", membership.HasHook(m), err)
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 )
@@ -57,12 +58,12 @@ func defaultStrategy(r *controlplanev1.RolloutStrategy) *controlplanev1.RolloutS
 
 // ValidateCreate implements Validator.
 func (w controlPlanes) ValidateCreate(_ context.Context, kcp *controlplanev1.KubeadmControlPlane) (admission.Warnings, error) {
-	return nil, invalid("KubeadmControlPlane", kcp.Name, w.validate(kcp))
+	return nil, invalid("KubeadmControlPlane", kcp.Name, w.validate(nil, kcp))
 }
 
 // ValidateUpdate implements Validator.
 func (w controlPlanes) ValidateUpdate(_ context.Context, before, kcp *controlplanev1.KubeadmControlPlane) (admission.Warnings, error) {
-	all := w.validate(kcp)
+	all := w.validate(&before.Spec.KubeadmConfigSpec, kcp)
 	changes, err := changedPaths(before, kcp)
 	if err != nil {
 		return nil, fmt.Errorf("comparing with the previous version of KubeadmControlPlane %s/%s: %w", kcp.Namespace, kcp.Name, err)
@@ -83,7 +84,8 @@ func (controlPlanes) ValidateDelete(context.Context, *controlplanev1.KubeadmCont
 	return nil, nil
 }
 
-func (w controlPlanes) validate(kcp *controlplanev1.KubeadmControlPlane) field.ErrorList {
+// validate returns what is wrong with a control plane. old is nil on creation.
+func (w controlPlanes) validate(old *bootstrapv1.KubeadmConfigSpec, kcp *controlplanev1.KubeadmControlPlane) field.ErrorList {
 	path := field.NewPath("spec")
 	s := &kcp.Spec
 	all := validateReplicas(s, path.Child("replicas"))
@@ -99,7 +101,7 @@ func (w controlPlanes) validate(kcp *controlplanev1.KubeadmControlPlane) field.E
 	if c := s.KubeadmConfigSpec.ClusterConfiguration; c != nil && kcp.DeletionTimestamp.IsZero() {
 		all = append(all, validateExternalEtcd(c.Etcd.External, config.Child("clusterConfiguration", "etcd", "external"))...)
 	}
-	return append(all, kubeadm.ValidateConfigSpec(&s.KubeadmConfigSpec, config, w.ignition)...)
+	return append(all, kubeadm.ValidateConfigSpec(old, &s.KubeadmConfigSpec, config, w.ignition)...)
 }
 
 func validateReplicas(s *controlplanev1.KubeadmControlPlaneSpec, path *field.Path) field.ErrorList {

@@ -41,7 +41,7 @@ func (w templates) ValidateCreate(_ context.Context, t *controlplanev1.KubeadmCo
 	all = append(all, validateStrategy(s.RolloutStrategy, nil, at.Child("rolloutStrategy"))...)
 	config := at.Child("kubeadmConfigSpec")
 	all = append(all, validateClusterConfiguration(s.KubeadmConfigSpec.ClusterConfiguration, config.Child("clusterConfiguration"))...)
-	all = append(all, kubeadm.ValidateConfigSpec(&s.KubeadmConfigSpec, config, w.gates.Ignition)...)
+	all = append(all, kubeadm.ValidateConfigSpec(nil, &s.KubeadmConfigSpec, config, w.gates.Ignition)...)
 	return nil, invalid("KubeadmControlPlaneTemplate", t.Name, all)
 }
 

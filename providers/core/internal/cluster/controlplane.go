@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// controlPlane copies the state of the control plane object.
+// controlPlane copies the state of the control plane object, and its endpoint unless the Cluster has one: it may host the API server.
 func (c *Controller) controlPlane(ctx context.Context, s *scope) (step.Result, error) {
 	cluster, ref := s.Cluster, s.Spec.ControlPlaneRef
 	if ref == nil {
@@ -24,6 +24,9 @@ func (c *Controller) controlPlane(ctx context.Context, s *scope) (step.Result, e
 	}
 	plane := contract.ControlPlaneOf(obj)
 	s.controlPlane = &plane
+	if err := copyEndpoint(cluster, plane); err != nil {
+		return step.Done(), err
+	}
 	ready, err := plane.Ready()
 	if err != nil {
 		return step.Done(), err
@@ -33,4 +36,32 @@ func (c *Controller) controlPlane(ctx context.Context, s *scope) (step.Result, e
 	}
 	cluster.Status.ControlPlaneReady = ready
 	return reference.Readiness(plane.Object, ready, clusterv1.ControlPlaneReadyCondition, clusterv1.WaitingForControlPlaneFallbackReason)
+}
+
+// copyEndpoint copies the endpoint of a control plane, which may have it before it is ready.
+func copyEndpoint(cluster *clusterv1.Cluster, plane contract.ControlPlane) error {
+	if cluster.Spec.ControlPlaneEndpoint.IsValid() {
+		return nil
+	}
+	endpoint, err := plane.Endpoint()
+	if err == nil && endpoint.IsValid() {
+		cluster.Spec.ControlPlaneEndpoint = endpoint
+	}
+	return err
+}
+
+// mayHaveEndpoint reports whether the control plane object has an endpoint, or may get one. One with Machines does not: they need
+// the endpoint.
+func (c *Controller) mayHaveEndpoint(ctx context.Context, cluster *clusterv1.Cluster) (bool, error) {
+	ref := cluster.Spec.ControlPlaneRef
+	if ref == nil {
+		return false, nil
+	}
+	obj, err := c.follow.Follow(ctx, ref, cluster.Namespace)
+	if err != nil || obj == nil {
+		return err == nil, err
+	}
+	plane := contract.ControlPlaneOf(obj)
+	endpoint, err := plane.Endpoint()
+	return err == nil && (endpoint.IsValid() || !plane.HasMachines()), err
 }

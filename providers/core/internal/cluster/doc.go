@@ -4,8 +4,8 @@
 // The steps, in order, and what each guarantees:
 //
 //	finalizer       the finalizer is in the API server before any other step runs
-//	infrastructure  infrastructureReady, endpoint and failure domains are copied from the infrastructure object
-//	control-plane   controlPlaneReady is copied from the control plane object
+//	infrastructure  infrastructureReady, endpoint and failure domains are copied from the infrastructure object; without one, it is ready
+//	control-plane   controlPlaneReady, and the endpoint if there is none yet, are copied from the control plane object
 //	initialized     ControlPlaneInitialized becomes True once, and stays True
 //	kubeconfig      a Cluster without control plane object has a kubeconfig, signed by its CA
 //

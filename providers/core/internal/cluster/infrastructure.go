@@ -10,11 +10,12 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// infrastructure copies the state of the infrastructure object.
+// infrastructure copies the state of the infrastructure object. A Cluster without one needs no infrastructure: it is ready.
 func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result, error) {
 	cluster, ref := s.Cluster, s.Spec.InfrastructureRef
 	if ref == nil {
-		return step.Done().KeepCondition(), nil
+		cluster.Status.InfrastructureReady = true
+		return step.Done(), nil
 	}
 	obj, err := c.adopt(ctx, cluster, ref)
 	if err != nil {
@@ -37,27 +38,31 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 	if err != nil || !ready {
 		return result, err
 	}
-	return result, copyInfrastructure(cluster, infra)
+	return result, c.copyInfrastructure(ctx, cluster, infra)
 }
 
-// copyInfrastructure copies the endpoint unless the Cluster has one, and always the failure domains.
-func copyInfrastructure(cluster *clusterv1.Cluster, infra contract.InfrastructureCluster) error {
-	if !cluster.Spec.ControlPlaneEndpoint.IsValid() {
-		endpoint, present, err := infra.ControlPlaneEndpoint()
-		if err != nil {
-			return err
-		}
-		if !present {
-			return fmt.Errorf("%s %s/%s is ready, but spec.controlPlaneEndpoint is set neither there nor on the Cluster: "+
-				"its provider must set it, or set it on the Cluster",
-				infra.GetKind(), infra.GetNamespace(), infra.GetName())
-		}
-		cluster.Spec.ControlPlaneEndpoint = endpoint
-	}
+// copyInfrastructure copies the failure domains, and the endpoint unless the Cluster has one.
+func (c *Controller) copyInfrastructure(ctx context.Context, cluster *clusterv1.Cluster, infra contract.InfrastructureCluster) error {
 	domains, err := infra.FailureDomains()
 	if err != nil {
 		return err
 	}
 	cluster.Status.FailureDomains = domains
-	return nil
+	if cluster.Spec.ControlPlaneEndpoint.IsValid() {
+		return nil
+	}
+	endpoint, present, err := infra.ControlPlaneEndpoint()
+	if err != nil {
+		return err
+	}
+	if present {
+		cluster.Spec.ControlPlaneEndpoint = endpoint
+		return nil
+	}
+	if hosted, err := c.mayHaveEndpoint(ctx, cluster); err != nil || hosted {
+		return err
+	}
+	return fmt.Errorf("%s %s/%s is ready, but spec.controlPlaneEndpoint is set neither there nor on the Cluster: "+
+		"its provider must set it, or set it on the Cluster",
+		infra.GetKind(), infra.GetNamespace(), infra.GetName())
 }

@@ -9,6 +9,8 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 )
 
 func TestInfrastructure(t *testing.T) {
@@ -34,9 +36,10 @@ func TestInfrastructure(t *testing.T) {
 		infra   fields
 		want    outcome
 	}{
-		"NoReference": {"the reference is optional", build.Cluster(), nil, outcome{}},
-		"NotFound":    {"it may be created later", build.Cluster(withInfra), nil, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to exist")}}},
-		"NotReady":    {"the provider has not set the status", build.Cluster(withInfra), fields{}, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to be ready")}}},
+		"NoReference": {"nothing has to be provisioned", build.Cluster(), nil,
+			outcome{Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}}},
+		"NotFound": {"it may be created later", build.Cluster(withInfra), nil, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to exist")}}},
+		"NotReady": {"the provider has not set the status", build.Cluster(withInfra), fields{}, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to be ready")}}},
 		"Ready": {"endpoint and failure domains are copied", build.Cluster(withInfra), up, outcome{
 			Status:   clusterv1.ClusterStatus{InfrastructureReady: true, FailureDomains: domains, Conditions: clusterv1.Conditions{isReady}},
 			Endpoint: clusterv1.APIEndpoint{Host: "theirs", Port: 6443}}},
@@ -48,6 +51,9 @@ func TestInfrastructure(t *testing.T) {
 			outcome{Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}, Endpoint: clusterv1.APIEndpoint{Host: "own", Port: 1}}},
 		"NoEndpoint": {"a ready object without endpoint is an error", build.Cluster(withInfra), fields{"status": fields{"ready": true}}, outcome{Failed: true,
 			Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}}},
+		"NoEndpointHosted": {"the control plane object may have the endpoint, and may be created later", build.Cluster(withInfra, withPlane),
+			fields{"status": fields{"ready": true}},
+			outcome{Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}}},
 		"Failed": {"a terminal failure is copied", build.Cluster(withInfra), fields{"status": fields{"failureReason": "CreateError", "failureMessage": "no luck"}}, outcome{Waits: true,
 			Status: clusterv1.ClusterStatus{
 				FailureReason:  ptr.To(clusterv1.ClusterStatusError("CreateError")),
@@ -68,6 +74,45 @@ func TestInfrastructure(t *testing.T) {
 			}
 			if len(w.Writes) != 0 {
 				t.Errorf("%s: an object with controller and label is not written: %q", tc.reason, w.Writes)
+			}
+		})
+	}
+}
+
+// TestEndpointOfControlPlane checks who sets the endpoint: the user, the infrastructure, or a control plane that hosts its API server.
+func TestEndpointOfControlPlane(t *testing.T) {
+	endpointOf := func(host string) fields {
+		return fields{"controlPlaneEndpoint": fields{"host": host, "port": int64(6443)}}
+	}
+	ready := func(spec fields) fields { return fields{"spec": spec, "status": fields{"ready": true}} }
+	cases := map[string]struct {
+		reason       string
+		cluster      *clusterv1.Cluster
+		infra, plane fields
+		want         string
+		err          bool
+	}{
+		"NoInfrastructure": {"there is no other source", build.Cluster(withPlane), nil, fields{"spec": endpointOf("plane")}, "plane:6443", false},
+		"Silent":           {"the infrastructure does not set it", build.Cluster(withInfra, withPlane), ready(nil), fields{"spec": endpointOf("plane")}, "plane:6443", false},
+		"Both":             {"the infrastructure takes precedence", build.Cluster(withInfra, withPlane), ready(endpointOf("infra")), fields{"spec": endpointOf("plane")}, "infra:6443", false},
+		"User":             {"the Cluster's own is kept", build.Cluster(withPlane, withEndpoint), nil, fields{"spec": endpointOf("plane")}, "own:1", false},
+		"Later":            {"a hosted control plane may set it later", build.Cluster(withInfra, withPlane), ready(nil), fields{}, ":0", false},
+		"Half":             {"an endpoint without a port is not usable yet", build.Cluster(withPlane), nil, fields{"spec": fields{"controlPlaneEndpoint": fields{"host": "plane", "port": int64(0)}}}, ":0", false},
+		"Invalid":          {"a field of a wrong type is reported", build.Cluster(withPlane), nil, fields{"spec": fields{"controlPlaneEndpoint": "plane:6443"}}, ":0", true},
+		"Machines": {"Machines need the endpoint, so their control plane cannot set it", build.Cluster(withInfra, withPlane), ready(nil),
+			fields{"spec": fields{"machineTemplate": fields{}}}, ":0", true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{controlPlaneObject(tc.plane)}
+			if tc.infra != nil {
+				objects = append(objects, infraCluster(tc.infra))
+			}
+			declared := newWorld(t, objects...).declared()
+			both := step.All(declared.Step("infrastructure"), declared.Step("control-plane"))
+			_, err := steptest.Run(t.Context(), tc.cluster, &scope{Cluster: tc.cluster}, both)
+			if got := tc.cluster.Spec.ControlPlaneEndpoint.String(); got != tc.want || (err != nil) != tc.err {
+				t.Errorf("%s: endpoint %s, want %s; err = %v", tc.reason, got, tc.want, err)
 			}
 		})
 	}

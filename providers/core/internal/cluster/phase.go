@@ -10,7 +10,7 @@ import (
 // phaseOf returns the phase of a Cluster; later rules take precedence.
 func phaseOf(cluster *clusterv1.Cluster) clusterv1.ClusterPhase {
 	phase := clusterv1.ClusterPhasePending
-	if cluster.Spec.InfrastructureRef != nil {
+	if cluster.Spec.InfrastructureRef != nil || cluster.Spec.ControlPlaneRef != nil {
 		phase = clusterv1.ClusterPhaseProvisioning
 	}
 	if cluster.Status.InfrastructureReady && cluster.Spec.ControlPlaneEndpoint.IsValid() {

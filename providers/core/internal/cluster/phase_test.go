@@ -17,7 +17,9 @@ func TestPhase(t *testing.T) {
 		cluster *clusterv1.Cluster
 		want    clusterv1.ClusterPhase
 	}{
-		"Empty":      {"there is no infrastructureRef", build.Cluster(), clusterv1.ClusterPhasePending},
+		"Empty":      {"there is no reference", build.Cluster(), clusterv1.ClusterPhasePending},
+		"Hosted":     {"the control plane is being created", build.Cluster(withPlane, up), clusterv1.ClusterPhaseProvisioning},
+		"NoRef":      {"an endpoint suffices without infrastructure", build.Cluster(up, withEndpoint), clusterv1.ClusterPhaseProvisioned},
 		"Referring":  {"the infrastructure is not ready", build.Cluster(withInfra), clusterv1.ClusterPhaseProvisioning},
 		"NoEndpoint": {"the infrastructure is ready, but there is no endpoint", build.Cluster(withInfra, up), clusterv1.ClusterPhaseProvisioning},
 		"Up":         {"the infrastructure is ready and there is an endpoint", build.Cluster(withInfra, up, withEndpoint), clusterv1.ClusterPhaseProvisioned},

@@ -24,12 +24,14 @@ type Options struct {
 	Recent *step.Recent
 	// Preflight enables preflight checks, which delay Machines until the control plane is stable and of a compatible version.
 	Preflight bool
+	// NamedAfterTemplates names new infrastructure machines after their template, as before v1.7, instead of their Machine.
+	NamedAfterTemplates bool
 }
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := newController(step.ClientsOf(mgr, "machineset-controller", o.Filter), o.Preflight)
-	c.Recent = o.Recent
+	c.Recent, c.namedAfterTemplates = o.Recent, o.NamedAfterTemplates
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	return step.Add(ctx, mgr, c.Clients, declared)

@@ -10,7 +10,7 @@
 //	sync       labels, annotations and timeouts of the template are on the Machines, labels and
 //	           annotations also on their objects
 //	complete   the bootstrap config and infrastructure machine of every Machine exist
-//	remediate  Machines that are marked for remediation are deleted
+//	remediate  Machines that are marked for remediation are deleted, as many at a time as the MachineDeployment allows
 //	scale      the Machines that confirm decided on are created or deleted
 //	status     counters and conditions reflect the Machines
 //	problems   errors of individual Machines are returned

@@ -11,6 +11,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -61,7 +62,11 @@ func (c *Controller) create(ctx context.Context, s *scope) (*clusterv1.Machine, 
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.apply(ctx, nil, newMachine(s.set, name, s.generation))
+	desired := newMachine(s.set, name, s.generation)
+	if c.namedAfterTemplates {
+		desired.Spec.InfrastructureRef.Name = naming.OfTemplate(s.set.Spec.Template.Spec.InfrastructureRef.Name, name)
+	}
+	m, err := c.apply(ctx, nil, desired)
 	if err != nil {
 		condition.Set(s.set, condition.False(clusterv1.MachinesCreatedCondition, clusterv1.ConditionSeverityError,
 			clusterv1.MachineCreationFailedReason, "%v", err))

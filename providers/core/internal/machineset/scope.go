@@ -20,7 +20,9 @@ type Controller struct {
 	external  external.Reader
 	applier   *ssa.Applier
 	preflight bool
-	names     *namesInUse
+	// namedAfterTemplates is Options.NamedAfterTemplates.
+	namedAfterTemplates bool
+	names               *namesInUse
 }
 
 // scope is the state of one reconcile, shared by its steps.

@@ -30,6 +30,8 @@ type stale struct {
 	*world
 	api    *fakeapi.Server
 	runner *step.Runner[*clusterv1.MachineSet]
+	// controller is the one that runner runs.
+	controller *Controller
 	// recent records the writes of the manager.
 	recent *step.Recent
 }
@@ -62,7 +64,7 @@ func (w *stale) restartController(changes ...func(*step.Clients)) {
 		change(&clients)
 	}
 	c := newController(clients, false)
-	w.runner = c.declared().Runner(c.Clients)
+	w.controller, w.runner = c, c.declared().Runner(c.Clients)
 }
 
 func (w *stale) reconcile(set *clusterv1.MachineSet) error {
@@ -522,4 +524,26 @@ func TestFailedAdoption(t *testing.T) {
 	if !reported {
 		t.Error("no event reports the failure")
 	}
+}
+
+// TestNamesOfInfrastructure: with the flag, infrastructure machines are named after their template, and an interrupted creation is
+// continued without it.
+func TestNamesOfInfrastructure(t *testing.T) {
+	w := newStale(t)
+	w.controller.namedAfterTemplates = true
+	set := w.set(2)
+	w.reconcileAll(set)
+	w.controller.namedAfterTemplates = false
+	for _, m := range w.machines() {
+		ref := m.Spec.InfrastructureRef
+		if !strings.HasPrefix(ref.Name, "small-") || m.Spec.Bootstrap.ConfigRef.Name != m.Name {
+			t.Errorf("Machine %s has infrastructure %s and bootstrap config %s", m.Name, ref.Name, m.Spec.Bootstrap.ConfigRef.Name)
+		}
+		testenv.Must(t, w.Delete(t.Context(), w.get(&ref)))
+	}
+	w.reconcileAll(set)
+	for _, m := range w.machines() {
+		w.get(&m.Spec.InfrastructureRef)
+	}
+	w.wantMachines(2, "the names do not change with the flag")
 }

@@ -17,6 +17,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // ValidateCreate implements Validator.
@@ -43,7 +44,7 @@ func (w *Cluster) validate(ctx context.Context, old, cluster *clusterv1.Cluster)
 	errs = append(errs, validateReference(cluster.Spec.InfrastructureRef, cluster.Namespace, spec.Child("infrastructureRef"))...)
 	errs = append(errs, validateReference(cluster.Spec.ControlPlaneRef, cluster.Namespace, spec.Child("controlPlaneRef"))...)
 	errs = append(errs, validateNetwork(cluster.Spec.ClusterNetwork, spec.Child("clusterNetwork"))...)
-	errs = append(errs, withoutOld(clusterNumbers(old), clusterNumbers(cluster))...)
+	errs = append(errs, webhooks.WithoutOld(clusterNumbers(old), clusterNumbers(cluster))...)
 	warnings, topologyErrs, err := w.topology(ctx, old, cluster, spec.Child("topology"))
 	if err != nil {
 		return warnings, apierrors.NewInternalError(err)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-clusterclass,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=clusterclasses,versions=v1beta1,name=default.clusterclass.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -82,7 +83,7 @@ func (w *ClusterClass) validate(ctx context.Context, old, class *clusterv1.Clust
 		return nil
 	}
 	errs := check.Class(class)
-	errs = append(errs, withoutOld(classNumbers(old), classNumbers(class))...)
+	errs = append(errs, webhooks.WithoutOld(classNumbers(old), classNumbers(class))...)
 	errs = append(errs, variables.ValidateDefinitions(ctx, class.Spec.Variables, field.NewPath("spec", "variables"))...)
 	errs = append(errs, patches.Validate(class, w.options.RuntimeSDK)...)
 	if old != nil {

@@ -11,6 +11,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-machinedeployment,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machinedeployments,versions=v1beta1,name=default.machinedeployment.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -112,7 +113,7 @@ func validateMachineDeployment(old, md *clusterv1.MachineDeployment) field.Error
 	spec := field.NewPath("spec")
 	template := spec.Child("template")
 	errs = append(errs, validateSelector(&md.Spec.Selector, md.Spec.Template.Labels)...)
-	errs = append(errs, withoutOld(deploymentNumbers(old), deploymentNumbers(md))...)
+	errs = append(errs, webhooks.WithoutOld(deploymentNumbers(old), deploymentNumbers(md))...)
 	errs = append(errs, validateVersion(md.Spec.Template.Spec.Version, template.Child("spec", "version"))...)
 	errs = append(errs, check.Metadata(&md.Spec.Template.ObjectMeta, template.Child("metadata"))...)
 	if old != nil {

@@ -12,6 +12,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-machinehealthcheck,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machinehealthchecks,versions=v1beta1,name=default.machinehealthcheck.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -65,7 +66,7 @@ func validateMachineHealthCheck(old, mhc *clusterv1.MachineHealthCheck) field.Er
 		errs = append(errs, field.Invalid(path.Child("matchLabels").Key(clusterv1.ClusterNameLabel), name,
 			fmt.Sprintf("must be %q, the value of spec.clusterName: only Machines of that Cluster are checked", mhc.Spec.ClusterName)))
 	}
-	errs = append(errs, withoutOld(checkDefinition(old), checkDefinition(mhc))...)
+	errs = append(errs, webhooks.WithoutOld(checkDefinition(old), checkDefinition(mhc))...)
 	if old != nil {
 		errs = append(errs, validateClusterName(old.Spec.ClusterName, mhc.Spec.ClusterName)...)
 	}

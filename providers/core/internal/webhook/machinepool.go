@@ -9,6 +9,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-machinepool,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machinepools,versions=v1beta1,name=default.machinepool.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -71,7 +72,7 @@ func (w MachinePool) validate(old, p *clusterv1.MachinePool) field.ErrorList {
 	}
 	errs := validatePoolReference(p, spec)
 	if p.DeletionTimestamp.IsZero() {
-		errs = append(errs, withoutOld(poolNumbers(old), poolNumbers(p))...)
+		errs = append(errs, webhooks.WithoutOld(poolNumbers(old), poolNumbers(p))...)
 	}
 	path := spec.Child("template")
 	template := &p.Spec.Template.Spec

@@ -12,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/sdk/naming"
+	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-machineset,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machinesets,versions=v1beta1,name=default.machineset.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
@@ -71,7 +72,7 @@ func (w MachineSet) validate(old, set *clusterv1.MachineSet) field.ErrorList {
 	errs := validateSelector(&set.Spec.Selector, set.Spec.Template.Labels)
 	errs = append(errs, validateVersion(set.Spec.Template.Spec.Version, template.Child("spec", "version"))...)
 	errs = append(errs, check.Metadata(&set.Spec.Template.ObjectMeta, template.Child("metadata"))...)
-	errs = append(errs, withoutOld(setNumbers(old), setNumbers(set))...)
+	errs = append(errs, webhooks.WithoutOld(setNumbers(old), setNumbers(set))...)
 	if w.Preflight {
 		errs = append(errs, validateSkippedChecks(set)...)
 	}

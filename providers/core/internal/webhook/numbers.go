@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -16,28 +15,6 @@ import (
 // stored that were admitted before a rule existed.
 
 const maxPort = 65535
-
-// withoutOld returns the errors that the old object does not have: what is wrong and unchanged must not prevent other changes. Positions
-// in lists are ignored, because an element may have moved.
-func withoutOld(old, current field.ErrorList) field.ErrorList {
-	known := map[string]bool{}
-	for _, e := range old {
-		known[identity(e)] = true
-	}
-	var errs field.ErrorList
-	for _, e := range current {
-		if !known[identity(e)] {
-			errs = append(errs, e)
-		}
-	}
-	return errs
-}
-
-// identity identifies an error by the field without positions in lists, and by the value.
-func identity(e *field.Error) string {
-	parts := strings.FieldsFunc(e.Field, func(r rune) bool { return strings.ContainsRune("[]0123456789", r) })
-	return strings.Join(parts, "") + fmt.Sprintf("=%v", e.BadValue)
-}
 
 func validateNotNegative(value *int32, path *field.Path) field.ErrorList {
 	if value == nil || *value >= 0 {
@@ -67,13 +44,17 @@ func validateBound(value *intstr.IntOrString, path *field.Path) field.ErrorList 
 	return nil
 }
 
-// validateStrategy validates the numbers of rolling updates; other strategies do not use them. path is that of the strategy.
+// validateStrategy validates the numbers of a strategy; only rolling updates use those of rollingUpdate. path is that of the strategy.
 func validateStrategy(strategy *clusterv1.MachineDeploymentStrategy, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if strategy != nil && strategy.Remediation != nil {
+		errs = validateBound(strategy.Remediation.MaxInFlight, path.Child("remediation", "maxInFlight"))
+	}
 	if strategy == nil || strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType || strategy.RollingUpdate == nil {
-		return nil
+		return errs
 	}
 	path = path.Child("rollingUpdate")
-	errs := validateBound(strategy.RollingUpdate.MaxSurge, path.Child("maxSurge"))
+	errs = append(errs, validateBound(strategy.RollingUpdate.MaxSurge, path.Child("maxSurge"))...)
 	return append(errs, validateBound(strategy.RollingUpdate.MaxUnavailable, path.Child("maxUnavailable"))...)
 }
 

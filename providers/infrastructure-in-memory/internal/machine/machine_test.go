@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -108,6 +109,20 @@ func TestRestartWhileStarting(t *testing.T) {
 	w.restart(t)
 	if got := w.reconcile(t, "m").RequeueAfter; got != delay-20*time.Second {
 		t.Errorf("remaining startup after a restart: %v, want %v", got, delay-20*time.Second)
+	}
+}
+
+// TestClusterWithoutInfrastructure: a Cluster without infrastructureRef is ready, but a simulated machine is part of a simulated cluster.
+func TestClusterWithoutInfrastructure(t *testing.T) {
+	cluster := newCluster()
+	cluster.Spec.InfrastructureRef = nil
+	w := newWorld(t, append(newMachine("m", true), cluster)...)
+	again := w.reconcile(t, "m").RequeueAfter
+	w.Clock.Step(again)
+	w.reconcile(t, "m")
+	const want = "Waiting for spec.infrastructureRef of Cluster test to be an InMemoryCluster"
+	if c := condition.Get(w.read(t, "m"), inmemoryv1.VMProvisionedCondition); c == nil || c.Message != want {
+		t.Errorf("condition %v, want the message %q", c, want)
 	}
 }
 

@@ -18,7 +18,10 @@ import (
 // step.Progress.
 func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error) {
 	switch {
-	case !s.cluster.Status.InfrastructureReady || s.cluster.Spec.InfrastructureRef == nil:
+	case s.cluster.Spec.InfrastructureRef == nil:
+		return step.Wait("spec.infrastructureRef of Cluster " + s.cluster.Name + " to be an InMemoryCluster").
+			Because(inmemoryv1.WaitingForClusterInfrastructureReason), nil
+	case !s.cluster.Status.InfrastructureReady:
 		return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Because(inmemoryv1.WaitingForClusterInfrastructureReason), nil
 	case s.secret != "":
 	case !s.isControlPlane() && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition):

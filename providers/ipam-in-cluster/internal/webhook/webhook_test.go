@@ -2,11 +2,13 @@ package webhook
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -14,6 +16,7 @@ import (
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/poolref"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
 // pool returns a pool with addresses.
@@ -94,4 +97,25 @@ func TestUpdate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Numbers are rejected with their field's name.
+func TestNumbers(t *testing.T) {
+	table := map[string]object.Number{}
+	for _, kind := range []string{"InClusterIPPool", "GlobalInClusterIPPool"} {
+		table[kind+".prefix"] = object.Number{Rejected: []any{-1, 33, math.MinInt64, math.MaxInt64}, Accepted: []any{24, 32}}
+	}
+	object.CheckNumbers(t, table, nil, map[string]object.Numbered{
+		"InClusterIPPool": {New: func() any { return pool("10.0.0.0/24") }, Validate: func(o any) field.ErrorList {
+			_, err := validator[*inclusterv1.InClusterIPPool]{}.ValidateCreate(t.Context(), o.(*inclusterv1.InClusterIPPool))
+			return object.FieldErrors(err)
+		}},
+		"GlobalInClusterIPPool": {
+			New: func() any { return &inclusterv1.GlobalInClusterIPPool{Spec: pool("10.0.0.0/24").Spec} },
+			Validate: func(o any) field.ErrorList {
+				_, err := validator[*inclusterv1.GlobalInClusterIPPool]{}.ValidateCreate(t.Context(), o.(*inclusterv1.GlobalInClusterIPPool))
+				return object.FieldErrors(err)
+			},
+		},
+	})
 }

@@ -18,10 +18,10 @@ type Directory struct {
 	watcher *certwatcher.CertWatcher
 }
 
-// OpenDirectory reads tls.crt and tls.key of a directory. It reports whether they exist: it is not an error if the
+// OpenDirectory reads a certificate and its key from files of a directory. It reports whether they exist: it is not an error if the
 // directory contains neither of them or does not exist, but it is one if only one exists or they are invalid.
-func OpenDirectory(path string) (d *Directory, found bool, err error) {
-	certificate, key := filepath.Join(path, servingCertKey), filepath.Join(path, servingKeyKey)
+func OpenDirectory(path, certName, keyName string) (d *Directory, found bool, err error) {
+	certificate, key := filepath.Join(path, certName), filepath.Join(path, keyName)
 	hasCertificate, err := exists(certificate)
 	if err != nil {
 		return nil, false, err
@@ -35,11 +35,11 @@ func OpenDirectory(path string) (d *Directory, found bool, err error) {
 	}
 	if hasCertificate != hasKey {
 		return nil, false, fmt.Errorf("%s contains only one of %s and %s: provide both, or none to have a certificate issued",
-			path, servingCertKey, servingKeyKey)
+			path, certName, keyName)
 	}
 	watcher, err := certwatcher.New(certificate, key)
 	if err != nil {
-		return nil, false, fmt.Errorf("reading %s and %s of %s: %w", servingCertKey, servingKeyKey, path, err)
+		return nil, false, fmt.Errorf("reading %s and %s of %s: %w", certName, keyName, path, err)
 	}
 	return &Directory{watcher: watcher}, true, nil
 }

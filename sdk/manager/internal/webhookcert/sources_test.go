@@ -31,7 +31,7 @@ func writePair(t *testing.T, dir string) []byte {
 func TestDirectoryReloads(t *testing.T) {
 	dir := t.TempDir()
 	first := writePair(t, dir)
-	d, found, err := OpenDirectory(dir)
+	d, found, err := OpenDirectory(dir, servingCertKey, servingKeyKey)
 	if err != nil || !found {
 		t.Fatalf("found %t, %v", found, err)
 	}
@@ -98,7 +98,7 @@ func TestOpenDirectory(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, found, err := OpenDirectory(dir)
+			_, found, err := OpenDirectory(dir, servingCertKey, servingKeyKey)
 			if found {
 				t.Errorf("%s: found a certificate", tt.reason)
 			}
@@ -107,7 +107,7 @@ func TestOpenDirectory(t *testing.T) {
 			}
 		})
 	}
-	if _, found, err := OpenDirectory(filepath.Join(t.TempDir(), "none")); found || err != nil {
+	if _, found, err := OpenDirectory(filepath.Join(t.TempDir(), "none"), servingCertKey, servingKeyKey); found || err != nil {
 		t.Errorf("a directory that does not exist is an empty one: %t, %v", found, err)
 	}
 }
@@ -128,5 +128,26 @@ func TestMemory(t *testing.T) {
 	clock.SetTime(start.Add(servingValidity - servingRenewal))
 	if renewed, err := m.GetCertificate(nil); err != nil || renewed == first {
 		t.Errorf("an old certificate is renewed: %v", err)
+	}
+}
+
+// TestNamesOfFiles: issuers have names of their own for the two files.
+func TestNamesOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	want := writePair(t, dir)
+	for from, to := range map[string]string{servingCertKey: "server.pem", servingKeyKey: "server-key.pem"} {
+		if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, found, err := OpenDirectory(dir, "server.pem", "server-key.pem")
+	if err != nil || !found {
+		t.Fatalf("found %t, %v", found, err)
+	}
+	if c, err := d.GetCertificate(nil); err != nil || !bytes.Equal(c.Certificate[0], want) {
+		t.Errorf("the files' certificate is not served: %v", err)
+	}
+	if _, _, err := OpenDirectory(dir, "server.pem", "other"); err == nil || !strings.Contains(err.Error(), "only one of server.pem and other") {
+		t.Errorf("error %v; want the names of the flags", err)
 	}
 }
