@@ -160,10 +160,21 @@ func (p *UpgradePlanner) plan(ctx context.Context, s *UpgradeState, r UpgradeReq
 		}
 		work.Upgrades = append(work.Upgrades, step)
 	}
+	warnings, err := p.replaced(ctx, s, list)
+	if err != nil {
+		return nil, err
+	}
+	work.Warnings = append(work.Warnings, warnings...)
 	if slices.ContainsFunc(list, (*components.Components).NeedsCertManager) {
 		work.CertManager, err = certmanager.PrepareUpgrade(ctx, p.Client, p.Catalog.Store, p.Catalog.Config)
 	}
 	return work, err
+}
+
+// replaced rejects new versions that would replace objects of users or other programs. It returns warnings about those of other providers.
+func (p *UpgradePlanner) replaced(ctx context.Context, s *UpgradeState, list []*components.Components) ([]string, error) {
+	problems, warnings, err := newSurvey(p.Client, s.Installed, nil).replacements(ctx, list)
+	return warnings, errors.Join(append(problems, err)...)
 }
 
 // checkOperated rejects upgrades of providers that belong to the operator.
