@@ -165,9 +165,8 @@ func (p *UpgradePlanner) plan(ctx context.Context, s *UpgradeState, r UpgradeReq
 		return nil, err
 	}
 	work.Warnings = append(work.Warnings, warnings...)
-	if slices.ContainsFunc(list, (*components.Components).NeedsCertManager) {
-		work.CertManager, err = certmanager.PrepareUpgrade(ctx, p.Client, p.Catalog.Store, p.Catalog.Config)
-	}
+	needed := slices.ContainsFunc(list, (*components.Components).NeedsCertManager)
+	work.CertManager, err = certmanager.PrepareUpgrade(ctx, p.Client, p.Catalog.Store, p.Catalog.Config, needed)
 	return work, err
 }
 
