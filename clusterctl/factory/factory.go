@@ -66,7 +66,7 @@ func New(streams *iostreams.Streams, env template.Lookup, httpClient *http.Clien
 		if err != nil {
 			return nil, err
 		}
-		options.HTTP = httpClient
+		options.HTTP, options.Report = httpClient, streams.Infof
 		store = repository.NewStore(options)
 		return store, nil
 	}

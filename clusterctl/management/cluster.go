@@ -58,6 +58,9 @@ type Cluster struct {
 	Config *rest.Config
 	// Resources lists the API server's kinds.
 	Resources discovery.ServerResourcesInterface
+
+	// inPod is set if the connection is that of the Pod in which clusterctl runs, because there is no kubeconfig.
+	inPod bool
 }
 
 // Scheme returns the types known to the Client of a Cluster; all others work as unstructured objects.
@@ -72,7 +75,7 @@ func Scheme() (*runtime.Scheme, error) {
 
 // Connect prepares a connection; it makes no request yet.
 func Connect(k Kubeconfig, userAgent string) (*Cluster, error) {
-	config, err := k.rest()
+	config, inPod, err := k.rest()
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +86,11 @@ func Connect(k Kubeconfig, userAgent string) (*Cluster, error) {
 	config.QPS, config.Burst, config.Timeout, config.UserAgent = qps, burst, timeout, userAgent
 	host := config.Host
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return explaining{RoundTripper: next, host: host} })
-	return New(config, namespace)
+	cluster, err := New(config, namespace)
+	if err == nil {
+		cluster.inPod = inPod
+	}
+	return cluster, err
 }
 
 // New prepares a connection with a configuration that is not changed later. namespace is that of the kubeconfig's context.
@@ -115,7 +122,11 @@ func (c *Cluster) Key(namespace, name string) client.ObjectKey {
 func (c *Cluster) Unlimited() (*Cluster, error) {
 	config := rest.CopyConfig(c.Config)
 	config.QPS, config.RateLimiter = -1, nil
-	return New(config, c.Namespace)
+	unlimited, err := New(config, c.Namespace)
+	if err == nil {
+		unlimited.inPod = c.inPod
+	}
+	return unlimited, err
 }
 
 // ReadBackoff is the backoff of the first request; it gives up after about twenty seconds.
@@ -180,6 +191,10 @@ func (c *Cluster) CheckContract(ctx context.Context) error {
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%w: the cluster at %s has no CustomResourceDefinition %s: run `clusterctl init` first",
 			ErrNotInitialized, c.Host, clusterCRD)
+	}
+	if c.inPod && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
+		// For example a Pod of a CI system, which has nothing to do with management clusters.
+		return fmt.Errorf("%w, and the ServiceAccount of this Pod has no access to the cluster at %s: %w", ErrNoKubeconfig, c.Host, err)
 	}
 	if err != nil {
 		return c.explained("cannot check the management cluster at %s: %w", err)

@@ -71,6 +71,9 @@ func (t explaining) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
+// WrappedRoundTripper returns the next transport, for libraries that look for the connections of a request, to cancel it.
+func (t explaining) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
+
 // request matches the failed request in libraries' errors, which means nothing to users.
 var request = regexp.MustCompile(`(failed to get server groups: )?([A-Z][a-z]+ "https?://[^"]*": )?`)
 

@@ -1,12 +1,17 @@
 package management
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -21,6 +26,34 @@ type Kubeconfig struct {
 	Path string
 	// Context is one of the file's contexts; empty means its current one.
 	Context string
+
+	// account is the folder of the Pod's ServiceAccount; empty means the usual one.
+	account string
+}
+
+// usualAccount is where the kubelet mounts the token of a Pod's ServiceAccount.
+const usualAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// pod returns the connection of a Pod to its own cluster, as kubectl uses it if there is no kubeconfig, with the Pod's namespace; nil
+// outside of Pods, and if a file or context is selected.
+func (k Kubeconfig) pod() (*rest.Config, string) {
+	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	if k.Path != "" || k.Context != "" || host == "" || port == "" {
+		return nil, ""
+	}
+	folder := cmp.Or(k.account, usualAccount)
+	token, err := os.ReadFile(filepath.Join(folder, "token"))
+	if err != nil {
+		return nil, ""
+	}
+	config := &rest.Config{
+		Host:            "https://" + net.JoinHostPort(host, port),
+		BearerToken:     string(token),
+		BearerTokenFile: filepath.Join(folder, "token"),
+		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(folder, "ca.crt")},
+	}
+	namespace, _ := os.ReadFile(filepath.Join(folder, "namespace")) // Without it, the default.
+	return config, cmp.Or(strings.TrimSpace(string(namespace)), metav1.NamespaceDefault)
 }
 
 // Contexts returns the names of the contexts, sorted.
@@ -32,9 +65,14 @@ func (k Kubeconfig) Contexts() ([]string, error) {
 	return slices.Sorted(maps.Keys(raw.Contexts)), nil
 }
 
-// Namespace returns the context's namespace, "default" if it has none.
+// Namespace returns the context's namespace, "default" if it has none. Without a kubeconfig, it is that of the Pod in which clusterctl runs.
 func (k Kubeconfig) Namespace() (string, error) {
 	raw, err := k.raw()
+	if errors.Is(err, ErrNoKubeconfig) {
+		if config, namespace := k.pod(); config != nil {
+			return namespace, nil
+		}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -73,14 +111,20 @@ func (k Kubeconfig) raw() (clientcmdapi.Config, error) {
 	return *loaded, nil
 }
 
-func (k Kubeconfig) rest() (*rest.Config, error) {
+// rest returns the configuration of the connection. inPod reports whether it is that of the Pod in which clusterctl runs.
+func (k Kubeconfig) rest() (config *rest.Config, inPod bool, err error) {
 	raw, err := k.raw()
-	if err != nil {
-		return nil, err
+	if errors.Is(err, ErrNoKubeconfig) {
+		if config, _ = k.pod(); config != nil {
+			return config, true, nil
+		}
 	}
-	config, err := clientcmd.NewDefaultClientConfig(raw, nil).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("invalid context %q of the kubeconfig: %w", raw.CurrentContext, err)
+		return nil, false, err
 	}
-	return config, nil
+	config, err = clientcmd.NewDefaultClientConfig(raw, nil).ClientConfig()
+	if err != nil {
+		return nil, false, fmt.Errorf("invalid context %q of the kubeconfig: %w", raw.CurrentContext, err)
+	}
+	return config, false, nil
 }

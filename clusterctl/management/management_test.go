@@ -1,14 +1,21 @@
 package management
 
 import (
+	"encoding/pem"
 	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -127,5 +134,73 @@ func TestKubeconfig(t *testing.T) {
 				t.Errorf("%s\nNamespace(): want %q, got %q", tc.reason, tc.want, got)
 			}
 		})
+	}
+}
+
+// TestInPod: without a kubeconfig, the ServiceAccount of a Pod is used, as kubectl does. One without access to the cluster is as good as no
+// kubeconfig: it is that of a CI system, for example.
+func TestInPod(t *testing.T) {
+	status := http.StatusNotFound
+	var authorization string
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		authorization = r.Header.Get("Authorization")
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/api", "/apis":
+			fmt.Fprint(w, `{"kind": "APIGroupList", "apiVersion": "v1", "groups": [{"name": "apiextensions.k8s.io", "versions": [{"groupVersion": "apiextensions.k8s.io/v1", "version": "v1"}]}]}`)
+		case "/apis/apiextensions.k8s.io/v1":
+			fmt.Fprint(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "apiextensions.k8s.io/v1", "resources": [{"name": "customresourcedefinitions", "kind": "CustomResourceDefinition"}]}`)
+		default:
+			w.WriteHeader(status)
+			reason := map[int]metav1.StatusReason{http.StatusNotFound: metav1.StatusReasonNotFound, http.StatusForbidden: metav1.StatusReasonForbidden}[status]
+			fmt.Fprintf(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": %d, "reason": %q}`, status, reason)
+		}
+	}))
+	defer server.Close()
+	account := t.TempDir()
+	for name, content := range map[string][]byte{
+		"token": []byte("tok"), "namespace": []byte("ci\n"), "ca.crt": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	} {
+		if err := os.WriteFile(filepath.Join(account, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", filepath.Join(account, "none"))
+	t.Setenv("KUBERNETES_SERVICE_PORT", port)
+	k := Kubeconfig{account: account}
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	if _, err := Connect(k, "test"); !errors.Is(err, ErrNoKubeconfig) {
+		t.Errorf("outside of a Pod: %v", err)
+	}
+	t.Setenv("KUBERNETES_SERVICE_HOST", host)
+	if _, err := Connect(Kubeconfig{account: account, Context: "mine"}, "test"); !errors.Is(err, ErrNoKubeconfig) {
+		t.Errorf("a context that is selected must exist: %v", err)
+	}
+	c, err := Connect(k, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Namespace != "ci" {
+		t.Errorf("the namespace is %q", c.Namespace)
+	}
+	if err := c.CheckContract(t.Context()); !errors.Is(err, ErrNotInitialized) || authorization != "Bearer tok" {
+		t.Errorf("got %v, with %q", err, authorization)
+	}
+	status = http.StatusForbidden
+	if err := c.CheckContract(t.Context()); !errors.Is(err, ErrNoKubeconfig) || !strings.Contains(err.Error(), "the ServiceAccount of this Pod has no access") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestRequestsCanBeCancelled: libraries find the transport below ours; otherwise they write a warning each time a watch ends.
+func TestRequestsCanBeCancelled(t *testing.T) {
+	below := &http.Transport{}
+	wrapper, ok := http.RoundTripper(explaining{RoundTripper: below}).(utilnet.RoundTripperWrapper)
+	if !ok || wrapper.WrappedRoundTripper() != http.RoundTripper(below) {
+		t.Error("the transport cannot be found")
 	}
 }

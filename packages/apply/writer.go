@@ -80,14 +80,7 @@ func (w *Writer) attempt(ctx context.Context, o *unstructured.Unstructured) erro
 	if live.GetDeletionTimestamp() != nil { // For example the namespace of a provider that was just deleted.
 		return fmt.Errorf("it is being deleted: %w", exists)
 	}
-	desired := o.DeepCopy()
-	unstructured.RemoveNestedField(desired.Object, "status")
-	if _, aggregated := desired.Object["aggregationRule"]; aggregated {
-		// Its rules are those of other ClusterRoles, which the API server's controller manager writes.
-		unstructured.RemoveNestedField(desired.Object, "rules")
-	}
-	keepCABundles(desired, live)
-	patch, err := json.Marshal(desired.Object)
+	patch, err := mergePatch(live, o)
 	if err != nil {
 		return err
 	}
@@ -95,6 +88,30 @@ func (w *Writer) attempt(ctx context.Context, o *unstructured.Unstructured) erro
 		return err
 	}
 	return w.Client.Patch(ctx, live, client.RawPatch(types.MergePatchType, patch))
+}
+
+// mergePatch returns what merges an object into the existing one.
+func mergePatch(live, o *unstructured.Unstructured) ([]byte, error) {
+	desired := o.DeepCopy()
+	unstructured.RemoveNestedField(desired.Object, "status")
+	if _, aggregated := desired.Object["aggregationRule"]; aggregated {
+		// Its rules are those of other ClusterRoles, which the API server's controller manager writes.
+		unstructured.RemoveNestedField(desired.Object, "rules")
+	}
+	keepCABundles(desired, live)
+	return json.Marshal(desired.Object)
+}
+
+// Changes reports whether Writer.Object would change the content of the existing object: labels and annotations are none.
+func Changes(live, o *unstructured.Unstructured) (bool, error) {
+	desired := o.DeepCopy()
+	desired.Object["metadata"] = map[string]any{"name": live.GetName()}
+	patch, err := mergePatch(live, desired)
+	if err != nil {
+		return false, err
+	}
+	same, err := changesNothing(live, patch)
+	return !same, err
 }
 
 func changesNothing(live *unstructured.Unstructured, patch []byte) (bool, error) {

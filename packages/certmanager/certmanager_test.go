@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/config"
+	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/repository"
 	"sigs.k8s.io/cluster-api/packages/retry"
 )
@@ -147,5 +149,92 @@ func TestOverride(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"mirror/controller:v1"}, images); diff != "" || len(objects) != 1 || objects[0].GetName() != "mine" {
 		t.Errorf("objects %v; images: -want +got:\n%s", objects, diff)
+	}
+}
+
+// TestUpgrade: what the plan announces is what is done, whether or not the new versions of providers need cert-manager.
+func TestUpgrade(t *testing.T) {
+	const published = `
+{apiVersion: v1, kind: Namespace, metadata: {name: cert-manager}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: cert-manager, namespace: cert-manager}
+spec: {template: {spec: {containers: [{name: c, image: "quay.io/jetstack/controller:v1"}], initContainers: [{name: i, image: "quay.io/jetstack/init:v1"}]}}}
+`
+	file := filepath.Join(t.TempDir(), "cert-manager", config.CertManagerVersion, "cert-manager.yaml")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o750), os.WriteFile(file, []byte(published), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	running, err := manifest.Parse([]byte(published))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		reason, label, version, repository string
+		alone, needed, missing             bool
+		due, plan                          bool
+		images                             []string
+	}{
+		"Older":    {reason: "An older version is replaced, even if nobody needs it.", label: "cert-manager", version: "v1.5.0", due: true, plan: true},
+		"Images":   {reason: "Other images replace those of the same version.", label: "cert-manager", version: config.CertManagerVersion, repository: "mirror", due: true, plan: true, images: []string{"mirror/controller:v1", "mirror/init:v1"}},
+		"Same":     {reason: "The same images are not touched.", label: "cert-manager", version: config.CertManagerVersion, needed: true},
+		"Alone":    {reason: "Without its Deployments there is nothing to compare.", label: "cert-manager", version: config.CertManagerVersion, repository: "mirror", alone: true},
+		"Newer":    {reason: "A newer version is not touched.", label: "cert-manager", version: "v99.0.0", repository: "mirror"},
+		"External": {reason: "A cert-manager of others is not touched.", version: "v1.5.0", repository: "mirror", needed: true},
+		"Offline":  {reason: "Manifests that cannot be read do not prevent the upgrade of providers.", label: "cert-manager", version: config.CertManagerVersion, missing: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failures := 0
+			c := newCluster(true, tc.label, &failures)
+			crd := &unstructured.Unstructured{}
+			crd.SetAPIVersion("apiextensions.k8s.io/v1")
+			crd.SetKind("CustomResourceDefinition")
+			crd.SetName(certificates)
+			patch := `{"metadata": {"annotations": {"cert-manager.clusterctl.cluster.x-k8s.io/version": "` + tc.version + `"}}}`
+			if err := c.Patch(t.Context(), crd, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+				t.Fatal(err)
+			}
+			for i := range running {
+				if err := c.Create(t.Context(), running[i].DeepCopy()); !tc.alone && err != nil {
+					t.Fatal(err)
+				}
+				if tc.alone {
+					if err := c.Delete(t.Context(), running[i].DeepCopy()); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			conf := config.Default(func(string) (string, bool) { return "", false })
+			conf.CertManager.URL = file
+			if tc.missing {
+				conf.CertManager.URL = filepath.Join(t.TempDir(), "cert-manager", config.CertManagerVersion, "cert-manager.yaml")
+			}
+			if tc.repository != "" {
+				conf.Images = components.ImageOverrides{"all": {Repository: tc.repository}}
+			}
+			store := repository.NewStore(repository.Options{})
+			u, err := CheckUpgrade(t.Context(), c, store, conf)
+			if err != nil || u.Due() != tc.due || (u.Unchecked != nil) != tc.missing {
+				t.Fatalf("%s: got %+v, %v", tc.reason, u, err)
+			}
+			if diff := cmp.Diff(tc.images, u.Images); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			plan, err := PrepareUpgrade(t.Context(), c, store, conf, tc.needed)
+			if err != nil || (plan != nil) != tc.plan {
+				t.Fatalf("%s: got the plan %+v, %v", tc.reason, plan, err)
+			}
+			if plan == nil {
+				return
+			}
+			if err := plan.Apply(t.Context(), &apply.Writer{Client: c, Backoff: retry.Backoff()}); err != nil {
+				t.Fatal(err)
+			}
+			conf.CertManager.Version = config.CertManagerVersion
+			if u, err := CheckUpgrade(t.Context(), c, store, conf); err != nil || len(u.Images) > 0 {
+				t.Errorf("%s: then %+v, %v", tc.reason, u, err)
+			}
+		})
 	}
 }

@@ -35,7 +35,7 @@ type InstallPlanner struct {
 	Catalog *catalog.Catalog
 	// Client reads the management cluster; nil for Images of an empty one.
 	Client client.Client
-	// Warn is called with the problems that InstallOptions.Lenient ignores.
+	// Warn is called with the problems that InstallOptions.Lenient ignores, and with what else users should know.
 	Warn func(problem error)
 }
 
@@ -91,7 +91,11 @@ func (p *InstallPlanner) Plan(ctx context.Context, o InstallOptions) (*Installat
 		return nil, err
 	}
 	problems = append(problems, Validate(plan.Install, installed)...)
-	if err := p.judge(problems, o.Lenient); err != nil {
+	conflicts, err := p.conflicts(ctx, plan.Install, newSurvey(p.Client, installed, objects))
+	if err != nil {
+		return nil, err
+	}
+	if err := p.judge(append(problems, conflicts...), o.Lenient); err != nil {
 		return nil, err
 	}
 	needy := slices.ContainsFunc(plan.Install, (*components.Components).NeedsCertManager)
@@ -99,6 +103,15 @@ func (p *InstallPlanner) Plan(ctx context.Context, o InstallOptions) (*Installat
 		plan.CertManager, err = certmanager.Prepare(ctx, p.Client, p.Catalog.Store, p.Catalog.Config)
 	}
 	return plan, err
+}
+
+// conflicts returns the objects of others that would be replaced, and warns about those that may be shared.
+func (p *InstallPlanner) conflicts(ctx context.Context, added []*components.Components, s *survey) ([]error, error) {
+	problems, warnings, err := s.newConflicts(ctx, added)
+	for _, warning := range warnings {
+		p.Warn(warning)
+	}
+	return problems, err
 }
 
 // FirstRun reports whether init has never completed: there is no core provider, which is recorded last.

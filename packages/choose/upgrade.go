@@ -160,10 +160,20 @@ func (p *UpgradePlanner) plan(ctx context.Context, s *UpgradeState, r UpgradeReq
 		}
 		work.Upgrades = append(work.Upgrades, step)
 	}
-	if slices.ContainsFunc(list, (*components.Components).NeedsCertManager) {
-		work.CertManager, err = certmanager.PrepareUpgrade(ctx, p.Client, p.Catalog.Store, p.Catalog.Config)
+	warnings, err := p.replaced(ctx, s, list)
+	if err != nil {
+		return nil, err
 	}
+	work.Warnings = append(work.Warnings, warnings...)
+	needed := slices.ContainsFunc(list, (*components.Components).NeedsCertManager)
+	work.CertManager, err = certmanager.PrepareUpgrade(ctx, p.Client, p.Catalog.Store, p.Catalog.Config, needed)
 	return work, err
+}
+
+// replaced rejects new versions that would replace objects of users or other programs. It returns warnings about those of other providers.
+func (p *UpgradePlanner) replaced(ctx context.Context, s *UpgradeState, list []*components.Components) ([]string, error) {
+	problems, warnings, err := newSurvey(p.Client, s.Installed, nil).replacements(ctx, list)
+	return warnings, errors.Join(append(problems, err)...)
 }
 
 // checkOperated rejects upgrades of providers that belong to the operator.

@@ -24,7 +24,9 @@ import (
 const (
 	CertManagerVersion = "v1.14.4"
 	CertManagerTimeout = 10 * time.Minute
-	certManagerURL     = "https://github.com/cert-manager/cert-manager/releases/%s/cert-manager.yaml"
+	// overridesName is the name of the default folder of overrides.
+	overridesName  = "overrides"
+	certManagerURL = "https://github.com/cert-manager/cert-manager/releases/%s/cert-manager.yaml"
 )
 
 // Variables that configure clusterctl itself.
@@ -60,13 +62,15 @@ type CertManager struct {
 }
 
 // Variable returns the value of a variable: from the environment, otherwise from the configuration file. Names are
-// compared in upper case with underscores; an empty value counts as set.
+// compared in upper case with underscores, but in the environment the name as it is comes first; an empty value counts as set.
 func (c *Config) Variable(name string) (string, bool) {
-	name = variableName(name)
-	if value, ok := c.env(name); ok {
-		return value, true
+	canonical := variableName(name)
+	for _, name := range []string{name, canonical} {
+		if value, ok := c.env(name); ok {
+			return value, true
+		}
 	}
-	value, ok := c.values[name]
+	value, ok := c.values[canonical]
 	return value, ok
 }
 
@@ -74,8 +78,10 @@ func (c *Config) Variable(name string) (string, bool) {
 func (c *Config) With(variables map[string]string) *Config {
 	merged := *c
 	merged.env = func(name string) (string, bool) {
-		if value, ok := variables[name]; ok {
-			return value, true
+		for _, name := range []string{name, variableName(name)} {
+			if value, ok := variables[name]; ok {
+				return value, true
+			}
 		}
 		return c.env(name)
 	}
@@ -98,7 +104,7 @@ func Default(env template.Lookup) *Config {
 		CertManager: CertManager{
 			URL: fmt.Sprintf(certManagerURL, CertManagerVersion), Version: CertManagerVersion, Timeout: CertManagerTimeout,
 		},
-		OverridesFolder: filepath.Join(Dir(env), "overrides"),
+		OverridesFolder: filepath.Join(Dir(env), overridesName),
 		env:             env,
 	}
 }

@@ -136,6 +136,74 @@ overridesFolder: ${HOME}/over
 	}
 }
 
+// TestYAMLKeys: what is set twice is an error, as for v1.7; what has no meaning is a warning, so that files of other versions can be used.
+func TestYAMLKeys(t *testing.T) {
+	for _, tc := range []struct {
+		reason, file, content string
+		err                   string
+		warnings              []string
+	}{
+		{"the providers twice", "c.yaml", "providers: []\nCOUNTRY: no\nproviders:\n- {name: b, type: AddonProvider, url: /x}\n", "line 3: providers is set already in line 1", nil},
+		{"a variable twice", "c.yaml", "A: 1\nA: 1\n", "line 2: A is set already in line 1", nil},
+		{"in a nested map", "c.yaml", "images:\n  all: {tag: a, tag: b}\n", "line 2: tag is set already", nil},
+		{"in JSON the last one counts", "c.json", `{"COUNTRY": "se", "COUNTRY": "no"}`, "", nil},
+		{"merged keys are no repetition", "c.yaml", "images:\n  a: &a {tag: x}\n  b: {<<: *a, tag: z}\nCOUNTRY: no\n", "", nil},
+		{"misspelled keys", "c.yaml", "images:\n  all: {repositry: m, Tag: t}\nproviders:\n- {name: b, type: AddonProvider, url: /x, version: v1}\ncert-manager: {versoin: v1}\nprovider: [{name: c}]\nCOUNTRY: no\nnothing:\n", "", []string{
+			"cert-manager.versoin is ignored: known keys are url, version, timeout",
+			"images.all.repositry is ignored: known keys are repository, tag",
+			"provider is ignored: it is neither a known key nor a variable, whose value is a text, number or boolean",
+			"providers[0].version is ignored: known keys are name, type, url",
+		}},
+	} {
+		path := write(t, filepath.Join(t.TempDir(), tc.file), tc.content)
+		var warnings []string
+		c, err := Load(t.Context(), Options{Path: path, Env: environment(nil), Warn: func(format string, args ...any) {
+			warnings = append(warnings, strings.TrimPrefix(fmt.Sprintf(format, args...), "clusterctl configuration "+path+": "))
+		}})
+		if tc.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", tc.reason, err)
+			continue
+		}
+		if diff := cmp.Diff(tc.warnings, warnings); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+		}
+		if got, _ := c.Variable("COUNTRY"); got != "no" {
+			t.Errorf("%s: no is a text, got %q", tc.reason, got)
+		}
+	}
+}
+
+// TestOverridesBesideTheFile: overrides are where the file is, if there are some.
+func TestOverridesBesideTheFile(t *testing.T) {
+	xdg, home := t.TempDir(), t.TempDir()
+	env := environment(map[string]string{"XDG_CONFIG_HOME": xdg, "HOME": home})
+	wants := func(reason, want string, o Options) {
+		t.Helper()
+		o.Env = env
+		if c, err := Load(t.Context(), o); err != nil || c.OverridesFolder != want {
+			t.Errorf("%s: got %+v, %v, want %s", reason, c, err, want)
+		}
+	}
+	usual := filepath.Join(xdg, "cluster-api", "overrides")
+	wants("without a file", usual, Options{})
+	file := write(t, filepath.Join(home, ".cluster-api", "clusterctl.yaml"), "A: b")
+	wants("without overrides beside the file", usual, Options{})
+	beside := filepath.Join(home, ".cluster-api", "overrides")
+	write(t, filepath.Join(beside, "x"), "")
+	wants("with overrides beside the file", beside, Options{})
+	wants("a file that is chosen has none beside it", usual, Options{Path: file})
+	write(t, file, "overridesFolder: /o")
+	wants("the file says where", "/o", Options{})
+	write(t, filepath.Join(xdg, "cluster-api", "clusterctl.yaml"), "A: b")
+	wants("with a file in the first place", usual, Options{})
+}
+
 // Keys that differ only in case are alternatives, the last in byte order applies: their values are not mixed.
 func TestKeysInSeveralCases(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "c.yaml"),
@@ -274,6 +342,18 @@ func TestVariable(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the environment wins over the file; keys ignore case; scalars become text: -want +got:\n%s", diff)
 	}
+	mixed, err := Load(t.Context(), Options{Path: path, Env: environment(map[string]string{"enableFoo": "exact", "ENABLEFOO": "upper", "MYVAR": "upper", "num": "exact"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"enableFoo": "exact", "ENABLEFOO": "upper", "EnableFoo": "upper", "myVar": "upper", "num": "exact", "NUM": "3"} {
+		if got, _ := mixed.Variable(name); got != want {
+			t.Errorf("the name as it is comes first: %s is %q, want %q", name, got, want)
+		}
+	}
+	if v, _ := mixed.With(map[string]string{"ENABLEFOO": "flag"}).Variable("enableFoo"); v != "flag" {
+		t.Errorf("With() must win over the environment in any case, got %q", v)
+	}
 	if v, _ := c.With(map[string]string{"A": "flag"}).Variable("A"); v != "flag" {
 		t.Errorf("With() must win over the environment, got %q", v)
 	}
@@ -283,7 +363,7 @@ func TestVariable(t *testing.T) {
 func TestLimits(t *testing.T) {
 	bomb := "a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a, ", 100) + "]\n"
 	for name, text := range map[string]string{".yaml": bomb, ".yml": strings.Repeat("#", packages.MaxConfiguration+1), ".toml": strings.Repeat("#", packages.MaxConfiguration+1)} {
-		if _, _, err := parse([]byte(text), name); err == nil || len(err.Error()) > 200 {
+		if _, err := parse([]byte(text), name); err == nil || len(err.Error()) > 200 {
 			t.Errorf("%s: error is %v", name, err)
 		}
 	}

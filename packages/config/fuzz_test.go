@@ -21,9 +21,9 @@ func FuzzFile(f *testing.F) {
 	env := environment(map[string]string{"HOME": "/home/me", "SET": "by the environment"})
 	read := func(text []byte, extension string) (*Config, error) {
 		c := Default(env)
-		parsed, values, err := parse(text, extension)
+		parsed, err := parse(text, extension)
 		if err == nil {
-			err = c.apply(parsed, values)
+			err = c.apply(parsed.file, parsed.values)
 		}
 		return c, err
 	}

@@ -56,14 +56,32 @@ func Load(ctx context.Context, o Options) (*Config, error) {
 		return c, nil
 	}
 	c.Source = source
-	f, values, err := parse(raw, path.Ext(source))
+	parsed, err := parse(raw, path.Ext(source))
 	if err == nil {
-		err = c.apply(f, values)
+		c.OverridesFolder = overridesBeside(source, o)
+		err = c.apply(parsed.file, parsed.values)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("invalid clusterctl configuration %s: %w", source, err)
 	}
+	for _, problem := range parsed.ignored {
+		if o.Warn != nil {
+			o.Warn("clusterctl configuration %s: %s", source, problem)
+		}
+	}
 	return c, nil
+}
+
+// overridesBeside returns the default folder of overrides: beside the file, if it was found in one of the usual places and has one,
+// otherwise in Dir.
+func overridesBeside(source string, o Options) string {
+	if o.Path == "" {
+		beside := filepath.Join(filepath.Dir(source), overridesName)
+		if info, err := os.Stat(beside); err == nil && info.IsDir() {
+			return beside
+		}
+	}
+	return filepath.Join(Dir(o.Env), overridesName)
 }
 
 // read returns the contents of the configuration and their source, if there is one.
@@ -144,40 +162,66 @@ func protected(u *url.URL) bool {
 	return u.Scheme == "https" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// contents is what a file has.
+type contents struct {
+	file file
+	// values are variables.
+	values map[string]string
+	// ignored describes what has no meaning.
+	ignored []string
+}
+
 // parse splits a file into the keys with a meaning and variables.
-func parse(raw []byte, extension string) (file, map[string]string, error) {
-	var f file
+func parse(raw []byte, extension string) (*contents, error) {
 	asJSON, err := toJSON(raw, extension)
 	if err != nil {
-		return f, nil, err
+		return nil, err
+	}
+	var y yamlFile
+	if extension != ".toml" && extension != ".json" { // In JSON, the last one of equal keys counts.
+		if y, err = readYAML(raw); err != nil {
+			return nil, err
+		}
 	}
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal(asJSON, &all); err != nil {
-		return f, nil, errors.New("it must be a map of keys and values")
+		return nil, errors.New("it must be a map of keys and values")
 	}
-	values := map[string]string{}
+	c := &contents{values: map[string]string{}}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		value := all[key]
-		// Keys are case-insensitive. Of those that differ in case alone, the last in byte order wins: the lower-case one.
-		switch strings.ToLower(key) {
-		case "providers":
-			err = into(key, value, &f.Providers)
-		case "cert-manager":
-			err = into(key, value, &f.CertManager)
-		case "images":
-			err = into(key, value, &f.Images)
-		case "overridesfolder":
-			err = into(key, value, &f.OverridesFolder)
-		default:
-			if text, ok := scalar(value); ok {
-				values[variableName(key)] = text
-			}
-		}
-		if err != nil {
-			return f, nil, err
+		if err := c.add(key, all[key], y); err != nil {
+			return nil, err
 		}
 	}
-	return f, values, nil
+	return c, nil
+}
+
+// add adds a key. Keys are case-insensitive. Of those that differ in case alone, the last in byte order wins: the lower-case one.
+func (c *contents) add(key string, value json.RawMessage, y yamlFile) error {
+	switch strings.ToLower(key) {
+	case "providers":
+		c.ignored = append(c.ignored, unknownKeys(key, value, "name", "type", "url")...)
+		return into(key, value, &c.file.Providers)
+	case "cert-manager":
+		c.ignored = append(c.ignored, unknownKeys(key, value, "url", "version", "timeout")...)
+		return into(key, value, &c.file.CertManager)
+	case "images":
+		c.ignored = append(c.ignored, unknownKeysOfEach(key, value, "repository", "tag")...)
+		return into(key, value, &c.file.Images)
+	case "overridesfolder":
+		return into(key, value, &c.file.OverridesFolder)
+	}
+	text, ok := y.texts[key]
+	if !ok {
+		text, ok = scalar(value)
+	}
+	switch {
+	case ok:
+		c.values[variableName(key)] = text
+	case string(value) != "null":
+		c.ignored = append(c.ignored, key+" is ignored: it is neither a known key nor a variable, whose value is a text, number or boolean")
+	}
+	return nil
 }
 
 func toJSON(raw []byte, extension string) ([]byte, error) {

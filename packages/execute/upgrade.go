@@ -80,22 +80,27 @@ func (u *Upgrader) execute(ctx context.Context, w *choose.Upgrade) error {
 			return err
 		}
 	}
+	if err := u.certManager(ctx, w); err != nil {
+		return err
+	}
 	if len(w.Upgrades) == 0 {
 		if len(w.RollBack) == 0 && len(w.Left) == 0 {
 			u.Display.Infof("All providers are up to date")
 		}
 		return nil
 	}
-	if w.CertManager != nil {
-		if w.CertManager.Version != "" {
-			u.Display.Infof("Upgrading cert-manager to %s", w.CertManager.Version)
-		}
-		u.Display.Infof("Waiting for cert-manager")
-		if err := w.CertManager.Apply(ctx, u.writer()); err != nil {
-			return err
-		}
-	}
 	return u.upgrade(ctx, w.Upgrades)
+}
+
+func (u *Upgrader) certManager(ctx context.Context, w *choose.Upgrade) error {
+	if w.CertManager == nil {
+		return nil
+	}
+	if w.CertManager.Version != "" {
+		u.Display.Infof("Upgrading cert-manager to %s", w.CertManager.Version)
+	}
+	u.Display.Infof("Waiting for cert-manager")
+	return w.CertManager.Apply(ctx, u.writer())
 }
 
 // rollBack rolls interrupted upgrades back.

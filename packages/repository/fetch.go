@@ -31,6 +31,7 @@ type fetcher struct {
 	timeout  time.Duration
 	now      func() time.Time
 	single   bool
+	report   func(format string, args ...any)
 	advice   Advice
 	// transport is that of http.
 	transport *bounded
@@ -50,7 +51,7 @@ type cachedResponse struct {
 func newFetcher(o Options) *fetcher {
 	f := &fetcher{
 		http: &http.Client{Timeout: defaultTimeout}, token: o.GitHubToken, interval: o.RetryInterval, timeout: o.RetryTimeout,
-		now: o.Now, single: o.SingleAttempt, advice: o.Advice.orDefault(), cache: map[string]*cachedResponse{},
+		now: o.Now, single: o.SingleAttempt, report: o.Report, advice: o.Advice.orDefault(), cache: map[string]*cachedResponse{},
 	}
 	if o.HTTP != nil {
 		c := *o.HTTP
@@ -61,6 +62,9 @@ func newFetcher(o Options) *fetcher {
 	f.http.CheckRedirect = checkRedirect
 	if f.now == nil {
 		f.now = time.Now
+	}
+	if f.report == nil {
+		f.report = func(string, ...any) {}
 	}
 	if f.interval == 0 {
 		f.interval = defaultRetryInterval
@@ -128,6 +132,9 @@ func (f *fetcher) retry(ctx context.Context, r request) ([]byte, http.Header, er
 		if last != nil && !again {
 			return false, last
 		}
+		if last != nil && attempts == 1 {
+			f.report("Retrying for up to %s: %v", f.timeout, last)
+		}
 		return last == nil, nil
 	})
 	switch {
@@ -154,7 +161,7 @@ func (f *fetcher) once(ctx context.Context, r request) (body []byte, header http
 	}
 	resp, err := f.http.Do(req)
 	if exceeded, ok := errors.AsType[*BoundsError](err); ok {
-		return nil, nil, false, fmt.Errorf("GET %s: %w", r.url, exceeded)
+		return nil, nil, false, fmt.Errorf("GET %s: %w", r.shown(), exceeded)
 	}
 	if err != nil {
 		var dns *net.DNSError
@@ -172,20 +179,29 @@ func (f *fetcher) once(ctx context.Context, r request) (body []byte, header http
 	return body, resp.Header, false, nil
 }
 
+// shown returns the URL for messages: without a password.
+func (r request) shown() string {
+	u, err := url.Parse(r.url)
+	if err != nil {
+		return r.url
+	}
+	return u.Redacted()
+}
+
 // read reads the body of a successful response.
 func (f *fetcher) read(resp *http.Response, r request) (body []byte, again bool, err error) {
 	body, err = io.ReadAll(resp.Body)
 	exceeded, exceeds := errors.AsType[*BoundsError](err)
 	switch {
 	case exceeds:
-		return nil, false, fmt.Errorf("GET %s: %w", r.url, exceeded)
+		return nil, false, fmt.Errorf("GET %s: %w", r.shown(), exceeded)
 	case err != nil:
-		return nil, true, &url.Error{Op: "GET", URL: r.url, Err: fmt.Errorf("the download ended after %d bytes: %w", len(body), err)}
+		return nil, true, &url.Error{Op: "GET", URL: r.shown(), Err: fmt.Errorf("the download ended after %d bytes: %w", len(body), err)}
 	case r.accept == acceptJSON && bytes.Count(body, []byte(",")) > maxFields:
-		return nil, false, fmt.Errorf("GET %s: %w", r.url, &BoundsError{"the response has too many fields"})
+		return nil, false, fmt.Errorf("GET %s: %w", r.shown(), &BoundsError{"the response has too many fields"})
 	case isHTML(body):
 		return nil, false, fmt.Errorf("GET %s: the server responded with an HTML page instead of the file: "+
-			"check the URL, and whether a proxy or a login page is in between", r.url)
+			"check the URL, and whether a proxy or a login page is in between", r.shown())
 	default:
 		return body, false, nil
 	}
@@ -210,16 +226,16 @@ func checkRedirect(_ *http.Request, via []*http.Request) error {
 }
 
 func (f *fetcher) statusError(resp *http.Response, r request) (again bool, err error) {
-	failed := func(remedy string) error { return fmt.Errorf("GET %s: %s: %s", r.url, resp.Status, remedy) }
+	failed := func(remedy string) error { return fmt.Errorf("GET %s: %s: %s", r.shown(), resp.Status, remedy) }
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK:
 		return false, nil
 	case code == http.StatusNotFound || code == http.StatusGone:
-		return false, fmt.Errorf("GET %s: %s: %w", r.url, resp.Status, ErrNotFound)
+		return false, fmt.Errorf("GET %s: %s: %w", r.shown(), resp.Status, ErrNotFound)
 	case r.github && (code == http.StatusForbidden || code == http.StatusTooManyRequests) && rateLimited(resp):
 		return false, failed(f.rateLimit(resp))
 	case r.github && (code == http.StatusUnauthorized || code == http.StatusForbidden):
-		return false, fmt.Errorf("GET %s: %s: %w", r.url, resp.Status, &TokenError{f.advice.Token})
+		return false, fmt.Errorf("GET %s: %s: %w", r.shown(), resp.Status, &TokenError{f.advice.Token})
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return false, failed(f.advice.Credentials)
 	case code >= http.StatusInternalServerError || code == http.StatusTooManyRequests:

@@ -75,11 +75,26 @@ func checkParts(parts []string) error {
 // Versions uses the Go module proxy, which has no rate limit, and GitHub's API if there is no proxy or it does not have
 // the repository.
 func (g *github) Versions(ctx context.Context) ([]string, error) {
+	var failed error
 	if g.goProxy != "" {
-		if versions, err := g.proxyVersions(ctx, githubHost+"/"+g.owner+"/"+g.name); err == nil && len(versions) > 0 {
+		versions, err := g.proxyVersions(ctx, githubHost+"/"+g.owner+"/"+g.name)
+		if err == nil && len(versions) > 0 {
 			return versions, nil
 		}
+		if err != nil {
+			failed = fmt.Errorf("the Go module proxy could not be used (GOPROXY=off leaves it out): %w", err)
+			g.fetch.report("Listing the versions of %s/%s with GitHub's API, because %v", g.owner, g.name, failed)
+		}
 	}
+	versions, err := g.apiVersions(ctx)
+	if err != nil && failed != nil {
+		err = fmt.Errorf("%w; and %w", err, failed)
+	}
+	return versions, err
+}
+
+// apiVersions lists the releases with GitHub's API.
+func (g *github) apiVersions(ctx context.Context) ([]string, error) {
 	var versions []string
 	next := g.api("releases?per_page=100")
 	for page := 0; next != "" && page < maxPages; page++ {

@@ -20,6 +20,8 @@ type Options struct {
 	RetryInterval, RetryTimeout time.Duration
 	// SingleAttempt makes no retries at all: the caller makes them.
 	SingleAttempt bool
+	// Report, which may be nil, is called with what takes time, and with failures after which something else is tried.
+	Report func(format string, args ...any)
 	// Advice is for messages.
 	Advice Advice
 	// Now returns the time, for messages about rate limits; nil means time.Now.

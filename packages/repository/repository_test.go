@@ -457,3 +457,50 @@ func TestUnreachable(t *testing.T) {
 		t.Errorf("File(): %v, want %q", err, want)
 	}
 }
+
+// TestProxyDown: what takes time is told, and why, and the reason is in the error if nothing else works; without passwords.
+func TestProxyDown(t *testing.T) {
+	const list = "proxy.example/github.com/org/capa/@v/list"
+	const api = "api.github.com/repos/org/capa/releases?per_page=100"
+	proxyFailure := "the Go module proxy could not be used (GOPROXY=off leaves it out): GET https://me:xxxxx@proxy.example/github.com/org/capa/@v/list: 403 Forbidden"
+	for _, tc := range []struct {
+		reason string
+		pages  map[string]page
+		report []string
+		err    []string
+	}{
+		{"The first failure is reported.", map[string]page{list: {body: "v1.0.0\n", failures: 3}},
+			[]string{"Retrying for up to 5s: GET https://me:xxxxx@proxy.example/github.com/org/capa/@v/list: 503 Service Unavailable"}, nil},
+		{"So is that something else is tried.", map[string]page{list: {status: http.StatusForbidden}, api: {body: `[{"tag_name":"v1.0.0"}]`}},
+			[]string{"Listing the versions of org/capa with GitHub's API, because " + proxyFailure}, nil},
+		{"An error has both reasons.", map[string]page{list: {status: http.StatusForbidden}, api: {status: http.StatusForbidden, header: map[string]string{"X-RateLimit-Remaining": "0"}}},
+			[]string{proxyFailure}, []string{"the rate limit of GitHub's API is exceeded", proxyFailure}},
+		{"A proxy that does not know the repository is none of users' business.", map[string]page{api: {body: `[{"tag_name":"v1.0.0"}]`}}, nil, nil},
+	} {
+		var reports []string
+		_, store := newWeb(t, tc.pages, Options{GoProxy: "https://me:secret@proxy.example", Report: func(format string, args ...any) {
+			reports = append(reports, fmt.Sprintf(format, args...))
+		}})
+		c, err := store.Open(aws(awsLatest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Versions(t.Context())
+		if (err != nil) != (tc.err != nil) || strings.Contains(fmt.Sprint(err, reports), "secret") {
+			t.Errorf("%s\ngot error %v, reports %q", tc.reason, err, reports)
+		}
+		for _, want := range tc.err {
+			if !strings.Contains(fmt.Sprint(err), want) {
+				t.Errorf("%s\nwant an error with %q, got %v", tc.reason, want, err)
+			}
+		}
+		if len(reports) != len(tc.report) {
+			t.Fatalf("%s\nreports: %q", tc.reason, reports)
+		}
+		for i, want := range tc.report {
+			if !strings.Contains(reports[i], want) {
+				t.Errorf("%s\nwant a report of %q, got %q", tc.reason, want, reports[i])
+			}
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -433,4 +434,13 @@ func TestUnresponsiveServers(t *testing.T) {
 	}
 	w.secret(green, raw)
 	w.connected(green)
+}
+
+// TestRequestsCanBeCancelled: libraries find the transport below ours; otherwise they write a warning each time a watch ends.
+func TestRequestsCanBeCancelled(t *testing.T) {
+	below := &http.Transport{}
+	wrapper, ok := http.RoundTripper(&monitored{transport: below}).(utilnet.RoundTripperWrapper)
+	if !ok || wrapper.WrappedRoundTripper() != http.RoundTripper(below) {
+		t.Error("the transport cannot be found")
+	}
 }

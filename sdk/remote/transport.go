@@ -153,6 +153,9 @@ func (a *monitored) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
+// WrappedRoundTripper returns the next transport, for libraries that look for the connections of a request, to cancel it.
+func (a *monitored) WrappedRoundTripper() http.RoundTripper { return a.transport }
+
 // isStatus reports whether a response can be a Status of Kubernetes.
 func isStatus(h http.Header) bool {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))

@@ -42,10 +42,12 @@ func listImages(ctx context.Context, opts *Options) error {
 	m, err := opts.Connect(opts.Kubeconfig)
 	switch {
 	case err == nil:
-		if err := m.CheckContract(ctx); err != nil && !errors.Is(err, management.ErrNotInitialized) {
+		switch err := m.CheckContract(ctx); {
+		case err == nil, errors.Is(err, management.ErrNotInitialized):
+			planner.Client = m.Client
+		case !errors.Is(err, management.ErrNoKubeconfig):
 			return err
 		}
-		planner.Client = m.Client
 	case !errors.Is(err, management.ErrNoKubeconfig), opts.Kubeconfig.Path != "":
 		return err
 	}

@@ -105,6 +105,7 @@ func (j *journey) nothingOnMistakes() {
 
 func (j *journey) firstInit() {
 	j.cli = j.with("TOY_TOKEN", "secret-token")
+	j.foreignDefinition()
 	r := j.works("init", "-i", "toy:v1.0.0")
 	if !strings.Contains(r.Out, "Your management cluster has been initialized successfully!") || strings.Contains(r.Out+r.Err, "secret-token") {
 		j.t.Errorf("init must say that it is done, without secrets:\n%s%s", r.Out, r.Err)
@@ -129,6 +130,28 @@ func (j *journey) firstInit() {
 	wantLabels := map[string]string{"clusterctl.cluster.x-k8s.io": "", "cluster.x-k8s.io/provider": "infrastructure-toy"}
 	if diff := cmp.Diff(wantLabels, secret.Labels); diff != "" {
 		j.t.Errorf("labels: -want +got:\n%s", diff)
+	}
+}
+
+// foreignDefinition ends with the definition being the provider's, because the user says so.
+func (j *journey) foreignDefinition() {
+	foreign := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "toyidentities.toy.example")
+	version := map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{"mine": map[string]any{"type": "string"}}}}}
+	names := map[string]any{"kind": "ToyIdentity", "listKind": "ToyIdentityList", "plural": "toyidentities", "singular": "toyidentity"}
+	foreign.Object["spec"] = map[string]any{"group": "toy.example", "scope": "Cluster", "names": names, "versions": []any{version}}
+	if err := j.Env.Client.Create(j.t.Context(), foreign); err != nil {
+		j.t.Fatal(err)
+	}
+	const label = "cluster.x-k8s.io/provider=infrastructure-toy"
+	j.fails("A definition of others is not overwritten.", []string{"init", "-i", "toy:v1.0.0"},
+		"CustomResourceDefinition toyidentities.toy.example exists already, and is of no provider",
+		"kubectl label customresourcedefinition.apiextensions.k8s.io toyidentities.toy.example "+label, "--validate=false")
+	if err := j.get(object("v1", "Namespace", "", "toy-core-system")); !apierrors.IsNotFound(err) {
+		j.t.Errorf("nothing must have been written: %v", err)
+	}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"cluster.x-k8s.io/provider":"infrastructure-toy"}}}`))
+	if err := j.Env.Client.Patch(j.t.Context(), foreign, patch); err != nil {
+		j.t.Fatal(err)
 	}
 }
 

@@ -1,12 +1,15 @@
 package upgrade
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,12 +30,17 @@ func writes(w *testenv.Wire) []string {
 
 func TestChangesNothing(t *testing.T) {
 	w := newWorld(t)
+	foreign := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "up-new"}}
+	testenv.Must(t, w.env.Client.Create(t.Context(), foreign))
+	t.Cleanup(func() { testenv.Must(t, w.env.Client.Delete(context.WithoutCancel(t.Context()), foreign)) })
 	for _, tc := range []struct {
 		reason, repository, version string
 		want                        string
 	}{
 		{"A definition must have the version in which objects are stored.", w.repository, incompatibleVersion,
 			"cluster-api v1.3.0: CustomResourceDefinition things.up.example stores objects in version v1, which the new one does not have: first upgrade the provider"},
+		{"An object of users is not replaced.", w.stable, newVersion,
+			"cluster-api v1.1.0: ValidatingWebhookConfiguration up-new exists already, and is of no provider: if it is of this one, set its label: kubectl label"},
 		{"A version must exist.", w.gone, newVersion, "cluster-api has no version v1.1.0"},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {

@@ -66,10 +66,11 @@ func runPlan(ctx context.Context, opts *PlanOptions) error {
 		return err
 	}
 	opts.IO.Infof("Checking cert-manager version...")
-	version, err := certmanager.Installed(ctx, m.Client)
+	manager, err := certmanager.CheckUpgrade(ctx, m.Client, all.Store, all.Config)
 	if err != nil {
 		return err
 	}
+	printCertManager(opts.IO.Out, manager)
 	opts.IO.Infof("Checking new release availability...")
 	installed, err := inventory.Read(ctx, m.Client)
 	if err != nil {
@@ -87,7 +88,6 @@ func runPlan(ctx context.Context, opts *PlanOptions) error {
 	if err != nil {
 		return err
 	}
-	printCertManager(opts.IO.Out, version, all.Config.CertManager.Version)
 	if err := printOperator(ctx, opts, m, all); err != nil {
 		return err
 	}
@@ -122,12 +122,16 @@ func printOperator(ctx context.Context, opts *PlanOptions, m *management.Cluster
 	return nil
 }
 
-// printCertManager prints what happens to a cert-manager that clusterctl manages; installed is "" if there is none.
-func printCertManager(w io.Writer, installed, wanted string) {
+// printCertManager prints what happens to a cert-manager that clusterctl manages.
+func printCertManager(w io.Writer, u *certmanager.Upgrade) {
 	switch {
-	case installed == "":
-	case certmanager.Outdated(installed, wanted):
-		fmt.Fprintf(w, "Cert-Manager will be upgraded from %q to %q\n", installed, wanted)
+	case u.Installed == "":
+	case len(u.Images) > 0:
+		fmt.Fprintf(w, "Cert-Manager %q will get other images: %s\n", u.Installed, strings.Join(u.Images, ", "))
+	case u.Due():
+		fmt.Fprintf(w, "Cert-Manager will be upgraded from %q to %q\n", u.Installed, u.Wanted)
+	case u.Unchecked != nil:
+		fmt.Fprintf(w, "Cert-Manager is already up to date, but its images could not be compared: %v\n", u.Unchecked)
 	default:
 		fmt.Fprintln(w, "Cert-Manager is already up to date")
 	}

@@ -2,12 +2,14 @@ package upgrade
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/packages/certmanager"
 	"sigs.k8s.io/cluster-api/packages/choose"
 )
 
@@ -54,17 +56,24 @@ func TestPrintPlan(t *testing.T) {
 }
 
 func TestPrintCertManager(t *testing.T) {
-	tests := map[string]struct{ reason, installed, wanted, want string }{
-		"None":    {reason: "A cert-manager of others is not mentioned.", wanted: "v1.14.4"},
-		"Older":   {reason: "An older one is upgraded.", installed: "v0.11.0", wanted: "v1.14.4", want: "Cert-Manager will be upgraded from \"v0.11.0\" to \"v1.14.4\"\n"},
-		"Same":    {reason: "The same one stays.", installed: "v1.14.4", wanted: "v1.14.4", want: "Cert-Manager is already up to date\n"},
-		"Newer":   {reason: "A newer one stays.", installed: "v1.15.0", wanted: "v1.14.4", want: "Cert-Manager is already up to date\n"},
-		"Rebuilt": {reason: "Another build of the same version replaces it.", installed: "v1.14.4+a", wanted: "v1.14.4+b", want: "Cert-Manager will be upgraded from \"v1.14.4+a\" to \"v1.14.4+b\"\n"},
+	tests := map[string]struct {
+		reason, installed, wanted string
+		images                    []string
+		unchecked                 error
+		want                      string
+	}{
+		"Images":    {reason: "Other images replace those of the same version.", installed: "v1.14.4", wanted: "v1.14.4", images: []string{"m/a:v9", "m/b:v9"}, want: "Cert-Manager \"v1.14.4\" will get other images: m/a:v9, m/b:v9\n"},
+		"Unchecked": {reason: "What is unknown is said.", installed: "v1.14.4", wanted: "v1.14.4", unchecked: errors.New("gone"), want: "Cert-Manager is already up to date, but its images could not be compared: gone\n"},
+		"None":      {reason: "A cert-manager of others is not mentioned.", wanted: "v1.14.4"},
+		"Older":     {reason: "An older one is upgraded.", installed: "v0.11.0", wanted: "v1.14.4", want: "Cert-Manager will be upgraded from \"v0.11.0\" to \"v1.14.4\"\n"},
+		"Same":      {reason: "The same one stays.", installed: "v1.14.4", wanted: "v1.14.4", want: "Cert-Manager is already up to date\n"},
+		"Newer":     {reason: "A newer one stays.", installed: "v1.15.0", wanted: "v1.14.4", want: "Cert-Manager is already up to date\n"},
+		"Rebuilt":   {reason: "Another build of the same version replaces it.", installed: "v1.14.4+a", wanted: "v1.14.4+b", want: "Cert-Manager will be upgraded from \"v1.14.4+a\" to \"v1.14.4+b\"\n"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			printCertManager(&out, tc.installed, tc.wanted)
+			printCertManager(&out, &certmanager.Upgrade{Installed: tc.installed, Wanted: tc.wanted, Images: tc.images, Unchecked: tc.unchecked})
 			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

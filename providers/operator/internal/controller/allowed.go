@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/live"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/inspect"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
@@ -28,10 +28,10 @@ func (c *Controller) allowed(ctx context.Context, s *scope, components, addition
 	}
 	surroundings := &surroundings{
 		c: c, scope: manifest.ScopeOf(components), label: s.Identity().ManifestLabel(),
-		owner: componentOwners(ctx, c.cached), listed: map[schema.GroupVersionKind]map[string]inspect.Found{},
+		owner: componentOwners(ctx, c.cached), listed: map[schema.GroupVersionKind]map[string]live.Owner{},
 	}
 	return inspect.Options{
-		Find:  func(o *unstructured.Unstructured) (inspect.Found, error) { return surroundings.find(ctx, o) },
+		Find:  func(o *unstructured.Unstructured) (live.Owner, error) { return surroundings.find(ctx, o) },
 		Roles: func() ([]rbacv1.ClusterRole, error) { return c.roles(ctx) },
 		Installed: func(label string) bool {
 			return slices.ContainsFunc(s.all, func(p providerobject.Provider) bool { return p.Identity().ManifestLabel() == label }) ||
@@ -48,40 +48,36 @@ type surroundings struct {
 	label string
 	owner func(manifest.Key) string
 	// listed has what is known of the objects of a kind without namespaces, by name.
-	listed map[schema.GroupVersionKind]map[string]inspect.Found
+	listed map[schema.GroupVersionKind]map[string]live.Owner
 }
 
 // find returns what is known of an object. Objects without a namespace are listed if the cache does not show that they are the provider's.
-func (s *surroundings) find(ctx context.Context, o *unstructured.Unstructured) (inspect.Found, error) {
+func (s *surroundings) find(ctx context.Context, o *unstructured.Unstructured) (live.Owner, error) {
 	if owner := s.owner(manifest.KeyOf(o)); owner != "" || s.scope.Namespaced(o) {
-		return inspect.Found{Provider: owner}, nil
+		return live.Owner{Provider: owner}, nil
 	}
 	kind := o.GroupVersionKind()
 	if s.listed[kind] == nil {
 		found, err := s.list(ctx, kind)
 		if err != nil {
-			return inspect.Found{}, fmt.Errorf("listing the %ss that exist: %w", kind.Kind, err)
+			return live.Owner{}, fmt.Errorf("listing the %ss that exist: %w", kind.Kind, err)
 		}
 		s.listed[kind] = found
 	}
 	return s.listed[kind][o.GetName()], nil
 }
 
-func (s *surroundings) list(ctx context.Context, kind schema.GroupVersionKind) (map[string]inspect.Found, error) {
+func (s *surroundings) list(ctx context.Context, kind schema.GroupVersionKind) (map[string]live.Owner, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	found := map[string]inspect.Found{}
+	found := map[string]live.Owner{}
 	if err := s.c.engine.Client.List(ctx, list); meta.IsNoMatchError(err) {
 		return found, nil // The components define the kind.
 	} else if err != nil {
 		return nil, err
 	}
 	for i := range list.Items {
-		labels := list.Items[i].Labels
-		// What clusterctl or the operator has written has this label, also if a user has removed that of the provider.
-		_, written := labels[clusterctlv1.ClusterctlLabel]
-		part := labels[clusterctlv1.ClusterctlCoreLabel]
-		found[list.Items[i].Name] = inspect.Found{Exists: part != "" || !written, Provider: labels[clusterv1.ProviderNameLabel], Part: part}
+		found[list.Items[i].Name] = live.OwnerOf(list.Items[i].Labels)
 	}
 	return found, nil
 }

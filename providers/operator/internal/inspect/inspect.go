@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
+	"sigs.k8s.io/cluster-api/packages/live"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 )
 
@@ -25,7 +25,7 @@ const maxObjects = 2000
 // Options are what is allowed.
 type Options struct {
 	// Find returns what is known of an object in the management cluster.
-	Find func(o *unstructured.Unstructured) (Found, error)
+	Find func(o *unstructured.Unstructured) (live.Owner, error)
 	// Installed reports whether the provider with a label is declared or installed.
 	Installed func(label string) bool
 	// Label is the label of the provider.
@@ -36,16 +36,6 @@ type Options struct {
 	Roles func() ([]rbacv1.ClusterRole, error)
 	// AllPermissions allows roles with all permissions, or with which all permissions can be acquired.
 	AllPermissions bool
-}
-
-// Found is what is known of an object in the management cluster.
-type Found struct {
-	// Exists is only set for objects without a namespace.
-	Exists bool
-	// Provider is its provider label, "" without one.
-	Provider string
-	// Part is what it belongs to if not to a provider, such as cert-manager; "" if that is unknown.
-	Part string
 }
 
 // inspection is the inspection of components.
@@ -136,8 +126,7 @@ func (in *inspection) builtIn(o *unstructured.Unstructured) (string, error) {
 	return "", nil
 }
 
-// ofOther rejects to replace an object of another provider, and one without a namespace that is of no provider. What was written for a
-// provider that is gone, such as its CustomResourceDefinitions, may be taken over.
+// ofOther rejects to replace an object of another provider, and one without a namespace that is of no provider.
 func (in *inspection) ofOther(o *unstructured.Unstructured) (string, error) {
 	if o.GetKind() == "Namespace" {
 		return "", nil
@@ -146,19 +135,7 @@ func (in *inspection) ofOther(o *unstructured.Unstructured) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	switch {
-	case found.Provider == in.Label:
-		return "", nil
-	case found.Provider != "" && in.Installed(found.Provider):
-		return "belongs to provider " + found.Provider + ": delete that provider first, or use a release that does not have this object", nil
-	case found.Provider != "" || !found.Exists:
-		return "", nil
-	case found.Part != "":
-		return "would replace a part of " + found.Part, nil
-	default:
-		return fmt.Sprintf("exists already, and is of no provider: if it is of this one, set its label: kubectl label %s %s %s=%s",
-			strings.ToLower(o.GetKind())+"."+o.GroupVersionKind().Group, o.GetName(), clusterv1.ProviderNameLabel, in.Label), nil
-	}
+	return found.Objection(o, in.Label, in.Installed), nil
 }
 
 // subjects rejects permissions for others than the ServiceAccounts of the provider.

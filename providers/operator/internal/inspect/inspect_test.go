@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"sigs.k8s.io/cluster-api/packages/live"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 )
 
@@ -74,8 +75,8 @@ func world() Options {
 	return Options{
 		Label:     "infrastructure-x",
 		Installed: func(label string) bool { return label == "cluster-api" },
-		Find: func(o *unstructured.Unstructured) (Found, error) {
-			return map[string]Found{
+		Find: func(o *unstructured.Unstructured) (live.Owner, error) {
+			return map[string]live.Owner{
 				"taken": {Provider: "cluster-api"}, "own": {Provider: "infrastructure-x"}, "left": {Provider: "infrastructure-gone"},
 				"foreign": {Exists: true}, "part": {Exists: true, Part: "cert-manager"},
 			}[o.GetName()], nil

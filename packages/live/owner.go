@@ -1,0 +1,62 @@
+package live
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+)
+
+// Owner is what is known of an object that components would replace.
+type Owner struct {
+	// Exists is set if there is an object without a namespace that neither clusterctl nor an operator has written for a provider.
+	Exists bool
+	// Provider is its provider label, "" without one.
+	Provider string
+	// Part is what it belongs to if not to a provider, such as cert-manager; "" if that is unknown.
+	Part string
+}
+
+// OwnerOf returns what the labels of an object without a namespace say.
+func OwnerOf(labels map[string]string) Owner {
+	// What clusterctl or an operator has written has this label, also if a user has removed that of the provider.
+	_, written := labels[clusterctlv1.ClusterctlLabel]
+	part := labels[clusterctlv1.ClusterctlCoreLabel]
+	return Owner{Exists: part != "" || !written, Provider: labels[clusterv1.ProviderNameLabel], Part: part}
+}
+
+// Objection returns why the components of the provider with a label must not replace an object, or "". installed reports whether the
+// provider with a label is declared or installed.
+//
+// An object of another provider is not replaced, and one without a namespace not if it is of no provider. What was written for a provider
+// that is gone, such as its CustomResourceDefinitions, is taken over. Namespaces are not inspected: they may be of several.
+func (w Owner) Objection(o *unstructured.Unstructured, label string, installed func(label string) bool) string {
+	switch {
+	case o.GetKind() == "Namespace", w.Provider == label:
+		return ""
+	case w.Provider != "" && installed(w.Provider):
+		return fmt.Sprintf("belongs to provider %s: delete that provider first, or use a release that does not have this object; "+
+			"if it is of %s now, change its label: %s", w.Provider, label, relabel(o, label, " --overwrite"))
+	case w.Provider != "" || !w.Exists:
+		return ""
+	case w.Part != "":
+		return "would replace a part of " + w.Part
+	default:
+		return "exists already, and is of no provider: if it is of this one, set its label: " + relabel(o, label, "")
+	}
+}
+
+// relabel returns the command that makes an object one of a provider.
+func relabel(o *unstructured.Unstructured, label, flags string) string {
+	kind := strings.ToLower(o.GetKind())
+	if group := o.GroupVersionKind().Group; group != "" {
+		kind += "." + group
+	}
+	if namespace := o.GetNamespace(); namespace != "" {
+		kind = "-n " + namespace + " " + kind
+	}
+	return fmt.Sprintf("kubectl label%s %s %s %s=%s", flags, kind, o.GetName(), clusterv1.ProviderNameLabel, label)
+}
