@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,7 +41,8 @@ type world struct {
 	// loaded are the configurations that HAProxy loaded, one after another.
 	loaded []string
 	// killAt is the number of the write or call of the runtime after which the process is killed. 0: never.
-	killAt, steps int
+	// Jobs, which count too, run beside the controller.
+	killAt, steps atomic.Int64
 }
 
 // newWorld returns a world in which the image of the load balancer is present.
@@ -71,10 +73,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 func (w *world) load(string) { w.loaded = append(w.loaded, "") }
 
 // killed counts a step, and reports whether the process is killed after it.
-func (w *world) killed() bool {
-	w.steps++
-	return w.steps == w.killAt
-}
+func (w *world) killed() bool { return w.steps.Add(1) == w.killAt.Load() }
 
 // reconcile runs the controller once, as a new process.
 func (w *world) reconcile() error { return w.over(w.runtime) }
@@ -198,11 +197,12 @@ func newWorker(name, address string) *dockerv1.DockerMachine {
 // the end of each run.
 func interrupted(t *testing.T, start func(t *testing.T) *world, check func(w *world)) {
 	t.Helper()
-	for killAt := 1; ; killAt++ {
+	for killAt := int64(1); ; killAt++ {
 		finished := false
 		t.Run(fmt.Sprintf("killed after step %d", killAt), func(t *testing.T) {
 			w := start(t)
-			w.steps, w.killAt = 0, killAt
+			w.steps.Store(0)
+			w.killAt.Store(killAt)
 			for range 10 {
 				err := w.reconcile()
 				if err == nil {
@@ -212,8 +212,8 @@ func interrupted(t *testing.T, start func(t *testing.T) *world, check func(w *wo
 					t.Fatalf("an error that is not the kill: %v", err)
 				}
 			}
-			finished = w.steps < killAt
-			w.killAt = 0
+			finished = w.steps.Load() < killAt
+			w.killAt.Store(0)
 			if err := w.reconcile(); client.IgnoreNotFound(err) != nil {
 				t.Fatal(err)
 			}
