@@ -3,6 +3,7 @@ package journey
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
 // reported is input of users, or an example of the specification. Each once had another result than v1.7's.
@@ -189,9 +192,15 @@ func (tc reported) run(t *testing.T, w *World, dir string) {
 			c.Eventually("the mistake is reported", topologyFails(words))
 			continue
 		}
-		if c.Snapshot().Cluster.Spec.Topology != nil {
-			c.Eventually("the topology is reconciled", reconciled(""))
-		}
+		c.Eventually("the Cluster makes progress", func(p *Snapshot) error {
+			if p.Cluster.Spec.Topology != nil {
+				return reconciled("")(p)
+			}
+			if phase := p.Cluster.Status.GetTypedPhase(); phase != clusterv1.ClusterPhaseProvisioned {
+				return fmt.Errorf("the phase is %s", phase)
+			}
+			return nil
+		})
 		if slices.Contains(tc.ready, c.Name) {
 			c.Eventually("the Cluster becomes ready", Ready)
 		}
