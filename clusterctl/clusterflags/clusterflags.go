@@ -81,6 +81,21 @@ func ClusterNames(f *factory.Factory, k *management.Kubeconfig, namespace *strin
 	}
 }
 
+// CompleteValues completes an existing flag with fixed values.
+func CompleteValues(cmd *cobra.Command, flag string, values ...string) {
+	register(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return names(values, nil) })
+}
+
+// CompleteWith completes an existing flag with the values that a function returns within a short time; an error means none. args are the
+// arguments before the flag, and typed is the beginning of the value.
+func CompleteWith(cmd *cobra.Command, flag string, values func(ctx context.Context, args []string, typed string) ([]string, error)) {
+	register(cmd, flag, func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		defer cancel()
+		return names(values(ctx, args, typed))
+	})
+}
+
 // CompleteClusters completes an existing flag with the names of Clusters.
 func CompleteClusters(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, namespace *string, flag string) {
 	complete := ClusterNames(f, k, namespace)

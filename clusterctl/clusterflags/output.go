@@ -1,16 +1,41 @@
 package clusterflags
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 )
 
 // AddOutput adds --output and -o, whose value must be one of the formats. The first one is the default.
 func AddOutput(cmd *cobra.Command, value *string, formats ...string) {
 	addOutput(cmd, value, "o", formats)
+}
+
+// AddObjectOutput adds --output and -o to a command that prints objects: the formats are the same for all of them.
+func AddObjectOutput(cmd *cobra.Command, value *string) {
+	AddOutput(cmd, value, "text", "wide", "name", "json", "yaml")
+}
+
+// ForPrograms reports whether a format is one of Print.
+func ForPrograms(format string) bool { return format == "json" || format == "yaml" }
+
+// Print writes a value as yaml, or as json for all other formats.
+func Print(out io.Writer, format string, value any) error {
+	raw, err := yaml.Marshal(value)
+	if format != "yaml" {
+		raw, err = json.MarshalIndent(value, "", "  ")
+		raw = append(raw, '\n')
+	}
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(raw)
+	return err
 }
 
 // AddLongOutput adds --output alone, to a command whose -o is something else.

@@ -105,20 +105,9 @@ func (g *Generator) fromRepository(ctx context.Context, s Source) ([]byte, *cata
 
 // explainFlavors adds the available templates to an error about one that is not found.
 func explainFlavors(ctx context.Context, release *catalog.Release, flavor string, err error) error {
-	files, listErr := release.Files(ctx, release.Version)
+	flavors, plain, listErr := flavorsOf(ctx, release)
 	if listErr != nil {
 		return err
-	}
-	var flavors []string
-	plain := false
-	for _, file := range files {
-		name, ok := strings.CutSuffix(file, templateSuffix)
-		if name == templatePrefix && ok {
-			plain = true
-		}
-		if f, isFlavor := strings.CutPrefix(name, templatePrefix+"-"); ok && isFlavor {
-			flavors = append(flavors, f)
-		}
 	}
 	what := fmt.Sprintf("%s %s has no template of flavor %q", release.Provider.ManifestLabel(), release.Version, flavor)
 	if flavor == "" {
@@ -134,6 +123,38 @@ func explainFlavors(ctx context.Context, release *catalog.Release, flavor string
 	default:
 		return fmt.Errorf("%s, and no other templates: use your own template with --from", what)
 	}
+}
+
+// flavorsOf returns the flavors of a release, and whether it has a default template.
+func flavorsOf(ctx context.Context, release *catalog.Release) (flavors []string, plain bool, err error) {
+	files, err := release.Files(ctx, release.Version)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, file := range files {
+		name, ok := strings.CutSuffix(file, templateSuffix)
+		if name == templatePrefix && ok {
+			plain = true
+		}
+		if f, isFlavor := strings.CutPrefix(name, templatePrefix+"-"); ok && isFlavor {
+			flavors = append(flavors, f)
+		}
+	}
+	return flavors, plain, nil
+}
+
+// Flavors returns the flavors of an infrastructure provider, as name or name:version; empty for the one in the management cluster.
+func (g *Generator) Flavors(ctx context.Context, infrastructure string) ([]string, error) {
+	ref, err := g.infrastructure(ctx, infrastructure)
+	if err != nil {
+		return nil, err
+	}
+	release, err := g.Catalog.Release(ctx, clusterctlv1.InfrastructureProviderType, ref)
+	if err != nil {
+		return nil, err
+	}
+	flavors, _, err := flavorsOf(ctx, release)
+	return flavors, err
 }
 
 // infrastructure completes the reference to the infrastructure provider from the management cluster's inventory.

@@ -68,7 +68,9 @@ func rules() []rule {
 func Explain(in Input) Report {
 	v := newView(in)
 	r := Report{
-		Cluster: Object{Kind: tree.ClusterKind.Kind, Namespace: in.Cluster.Namespace, Name: in.Cluster.Name},
+		Cluster: Object{
+			APIVersion: tree.ClusterKind.GroupVersion().String(), Kind: tree.ClusterKind.Kind, Namespace: in.Cluster.Namespace, Name: in.Cluster.Name,
+		},
 		Summary: v.summary(), Unread: in.Unread,
 	}
 	seen, above := map[Object]bool{}, map[Object]bool{}

@@ -31,16 +31,17 @@ type Report struct {
 
 // Object identifies an object.
 type Object struct {
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
 }
 
 // String returns "Kind/name".
 func (o Object) String() string { return o.Kind + "/" + o.Name }
 
 func objectOf(u *unstructured.Unstructured) Object {
-	return Object{Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
+	return Object{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
 // Cause is one finding.

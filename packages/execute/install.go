@@ -136,7 +136,6 @@ func (i *Installer) Wait(ctx context.Context, plan *choose.Installation, timeout
 }
 
 func (i *Installer) waitProvider(ctx context.Context, p *clusterctlv1.Provider, timeout time.Duration, b board) error {
-	b.set(p.Name, "waiting")
 	deployments := &appsv1.DeploymentList{}
 	labels := client.MatchingLabels{clusterv1.ProviderNameLabel: p.ManifestLabel()}
 	err := i.Client.List(ctx, deployments, client.InNamespace(p.Namespace), labels)

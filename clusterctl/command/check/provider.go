@@ -3,7 +3,6 @@ package check
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -27,7 +26,7 @@ type Options struct {
 	Releases []string
 	// Provider and Version override the names of the folders, or the parts of the URLs.
 	Provider, Version string
-	// Output is text or json.
+	// Output is text, json or yaml.
 	Output string
 }
 
@@ -77,7 +76,7 @@ there is an error; warnings are deviations from recommendations.`,
 		"for example infrastructure-aws. Defaults to the name of the parent folder, or to the configured provider with the URL")
 	cmd.Flags().StringVar(&opts.Version, "version", "",
 		"The `version` of the release. Defaults to the name of the folder, or to the version in the URL")
-	clusterflags.AddOutput(cmd, &opts.Output, "text", "json")
+	clusterflags.AddOutput(cmd, &opts.Output, "text", "json", "yaml")
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	}
@@ -163,10 +162,8 @@ func run(ctx context.Context, opts *Options) error {
 }
 
 func write(opts *Options, findings []conformance.Finding) error {
-	if opts.Output == "json" {
-		encoder := json.NewEncoder(opts.IO.Out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(findings)
+	if opts.Output != "text" {
+		return clusterflags.Print(opts.IO.Out, opts.Output, findings)
 	}
 	for _, f := range findings {
 		if _, err := fmt.Fprintln(opts.IO.Out, f); err != nil {

@@ -3,15 +3,15 @@ package describe
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
@@ -32,7 +32,7 @@ type Options struct {
 	Namespace   string
 	ClusterName string
 	Tree        tree.Options
-	// Output is text, wide, json or yaml.
+	// Output is text, wide, name, json or yaml.
 	Output string
 	// Watch shows the tree until the cluster is deleted, or the command is interrupted.
 	Watch bool
@@ -78,6 +78,9 @@ Machine are only shown if their state differs from the Machine's.`,
 			if cmd.Flags().Changed("color") {
 				opts.IO.SetOutColor(color)
 			}
+			if opts.Output == "name" {
+				opts.Tree.Grouping = false // A group has no name.
+			}
 			if err := checkOutput(opts); err != nil {
 				return err
 			}
@@ -89,10 +92,36 @@ Machine are only shown if their state differs from the Machine's.`,
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
 	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace)
-	clusterflags.AddOutput(cmd, &opts.Output, "text", "wide", "json", "yaml")
+	clusterflags.AddObjectOutput(cmd, &opts.Output)
 	addFlags(cmd.Flags(), opts, &conditions, &disableGrouping, &color)
+	clusterflags.CompleteWith(cmd, "show-conditions", func(ctx context.Context, args []string, typed string) ([]string, error) {
+		return conditionObjects(ctx, opts, args, typed)
+	})
 	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
 	return cmd
+}
+
+// conditionObjects returns the values of --show-conditions for a Cluster: its objects and their kinds. What is typed may have other values
+// before a comma.
+func conditionObjects(ctx context.Context, opts *Options, args []string, typed string) ([]string, error) {
+	before := typed[:strings.LastIndex(typed, ",")+1]
+	if len(args) == 0 {
+		return []string{before + "all"}, nil
+	}
+	m, err := opts.Connect(opts.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := snapshot.Read(ctx, m.Client, m.Key(opts.Namespace, args[0]), opts.Tree)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{before + "all": true}
+	for _, u := range objects.All() {
+		found[before+u.GetKind()] = true
+		found[before+u.GetKind()+"/"+u.GetName()] = true
+	}
+	return slices.Sorted(maps.Keys(found)), nil
 }
 
 func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGrouping, color *bool) {
@@ -112,8 +141,11 @@ func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGr
 	_ = flags.MarkDeprecated("disable-grouping", "use --grouping=false instead")
 }
 
+// isTable reports whether a format is for users.
+func isTable(format string) bool { return format == "" || format == "text" || format == "wide" }
+
 func checkOutput(opts *Options) error {
-	if opts.Watch && (opts.Output == "json" || opts.Output == "yaml") {
+	if opts.Watch && !isTable(opts.Output) {
 		return fmt.Errorf("--watch is not supported with --output %s: use a table, or run the command repeatedly", opts.Output)
 	}
 	return nil
@@ -138,7 +170,7 @@ func run(ctx context.Context, opts *Options) error {
 	if err := write(opts, tree.Build(name, objects, opts.Tree)); err != nil {
 		return err
 	}
-	if opts.Output == "json" || opts.Output == "yaml" {
+	if !isTable(opts.Output) {
 		return nil
 	}
 	if list, err := ready.Remaining(name, objects); err != nil || len(list)+len(ready.Unready(name, objects)) > 0 {
@@ -149,24 +181,16 @@ func run(ctx context.Context, opts *Options) error {
 
 // write prints the tree in the requested format.
 func write(opts *Options, root *tree.Node) error {
-	var raw []byte
-	var err error
-	switch opts.Output {
-	case "json":
-		raw, err = json.MarshalIndent(tree.NewDocument(root), "", "  ")
-		raw = append(raw, '\n')
-	case "yaml":
-		raw, err = yaml.Marshal(tree.NewDocument(root))
+	switch {
+	case clusterflags.ForPrograms(opts.Output):
+		return clusterflags.Print(opts.IO.Out, opts.Output, tree.NewDocument(root))
+	case opts.Output == "name":
+		return tree.WriteNames(opts.IO.Out, tree.Names(root))
 	default:
 		return tree.Write(opts.IO.ColoredOut(), root, tree.Style{
 			Color: opts.IO.OutColor(), Now: opts.Clock.Now(), Wide: opts.Output == "wide", Width: opts.width(),
 		})
 	}
-	if err != nil {
-		return err
-	}
-	_, err = opts.IO.Out.Write(raw)
-	return err
 }
 
 // width returns the width of the terminal that the tree is printed on, 0 if it is none.

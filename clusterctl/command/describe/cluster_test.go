@@ -3,6 +3,7 @@ package describe
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,15 @@ func TestRun(t *testing.T) {
 	if diff := cmp.Diff(want, buffers.Out.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+	buffers.Out.Reset()
+	opts.Output = "name"
+	if err := run(t.Context(), opts); err != nil || buffers.Out.String() != "cluster.cluster.x-k8s.io/c1\n" {
+		t.Errorf("the names are %q, %v", buffers.Out, err)
+	}
+	if got, err := conditionObjects(t.Context(), opts, []string{"c1"}, "Machine,C"); err != nil || !slices.Equal(got, []string{"Machine,Cluster", "Machine,Cluster/c1", "Machine,all"}) {
+		t.Errorf("--show-conditions is completed with %q, %v", got, err)
+	}
+	opts.Output = ""
 	opts.ClusterName = "c2"
 	if err := run(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "cluster default/c2 not found") {
 		t.Errorf("want an error for a missing Cluster, got %v", err)
@@ -149,7 +159,7 @@ func TestMistakes(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		{"an unknown format", []string{"c1", "-o", "tree"}, `--output "tree" is not supported: use text, wide, json or yaml`},
+		{"an unknown format", []string{"c1", "-o", "tree"}, `--output "tree" is not supported: use text, wide, name, json or yaml`},
 		{"watching JSON", []string{"c1", "-w", "-o", "json"}, "--watch is not supported with --output json"},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {

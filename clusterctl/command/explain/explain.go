@@ -3,13 +3,11 @@ package explain
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/explain"
@@ -17,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
 // Options are the inputs of the command.
@@ -64,7 +63,7 @@ nothing, 2 if its controllers are at work, and 3 if it is blocked: a user or ano
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
 	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace)
-	clusterflags.AddOutput(cmd, &opts.Output, "text", "json", "yaml")
+	clusterflags.AddObjectOutput(cmd, &opts.Output)
 	cmd.Flags().BoolVar(&opts.ExitCode, "exit-code", false, "Exit with 2 if the cluster is changing, and with 3 if it is blocked")
 	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
 	return cmd
@@ -98,20 +97,16 @@ func exitCode(r explain.Report) int {
 }
 
 func write(opts *Options, report explain.Report) error {
-	var raw []byte
-	var err error
-	switch opts.Output {
-	case "json":
-		raw, err = json.MarshalIndent(report, "", "  ")
-		raw = append(raw, '\n')
-	case "yaml":
-		raw, err = yaml.Marshal(report)
+	switch {
+	case clusterflags.ForPrograms(opts.Output):
+		return clusterflags.Print(opts.IO.Out, opts.Output, report)
+	case opts.Output == "name":
+		var names []string
+		for _, cause := range report.Causes {
+			names = append(names, tree.ReferenceName(cause.Object.APIVersion, cause.Object.Kind, cause.Object.Name))
+		}
+		return tree.WriteNames(opts.IO.Out, names)
 	default:
 		return explain.Write(opts.IO.Out, report, opts.Clock.Now())
 	}
-	if err != nil {
-		return err
-	}
-	_, err = opts.IO.Out.Write(raw)
-	return err
 }

@@ -30,7 +30,7 @@ func TestRun(t *testing.T) {
 	u.SetName("c1")
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(u).
 		WithIndex(&corev1.Event{}, "type", func(o client.Object) []string { return []string{o.(*corev1.Event).Type} }).Build()
-	for _, output := range []string{"text", "json"} {
+	for _, output := range []string{"text", "json", "name"} {
 		t.Run(output, func(t *testing.T) {
 			streams, buffers := iostreams.Test()
 			opts := &Options{
@@ -45,6 +45,12 @@ func TestRun(t *testing.T) {
 			if output == "text" {
 				if want := "Cluster ns/c1 waits for Cluster/c1: the Cluster is paused"; !strings.HasPrefix(buffers.Out.String(), want) {
 					t.Errorf("want %q, got:\n%s", want, buffers.Out)
+				}
+				return
+			}
+			if output == "name" {
+				if buffers.Out.String() != "cluster.cluster.x-k8s.io/c1\n" {
+					t.Errorf("the names are %q", buffers.Out)
 				}
 				return
 			}
@@ -77,7 +83,7 @@ func TestMistakes(t *testing.T) {
 		{"no name", nil, "the cluster name is required"},
 		{"two names", []string{"a", "b"}, "expected one cluster name, got 2 (a, b)"},
 		{"the words of describe", []string{"cluster", "c1"}, "expected one cluster name, got 2 (cluster, c1)"},
-		{"an unknown format", []string{"c1", "-o", "table"}, `--output "table" is not supported: use text, json or yaml`},
+		{"an unknown format", []string{"c1", "-o", "table"}, `--output "table" is not supported: use text, wide, name, json or yaml`},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {

@@ -2,11 +2,15 @@ package generate
 
 import (
 	"context"
+	"io"
+	"slices"
 
+	"github.com/blang/semver/v4"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/clustertemplate"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
@@ -106,6 +110,19 @@ func addClusterFlags(cmd *cobra.Command, f *factory.Factory, opts *ClusterOption
 	flags.BoolVar(&opts.ListVariables, "list-variables", false, "Print the template's variables and exit")
 	flags.StringVar(&opts.WriteTo, "write-to", "", "The `file` to write to, or - for standard output (the default)")
 	clusterflags.CompleteProviders(cmd, f, "infrastructure", clusterctlv1.InfrastructureProviderType)
+	clusterflags.CompleteWith(cmd, "flavor", func(ctx context.Context, _ []string, _ string) ([]string, error) {
+		all, err := opts.Catalog(ctx)
+		if err != nil {
+			return nil, err
+		}
+		g := &clustertemplate.Generator{
+			IO: iostreams.New(opts.IO.In, io.Discard, io.Discard), Catalog: all, Connect: opts.Connect, Kubeconfig: opts.Kubeconfig,
+		}
+		return g.Flavors(ctx, source.Infrastructure)
+	})
+	clusterflags.CompleteWith(cmd, "kubernetes-version", func(ctx context.Context, _ []string, _ string) ([]string, error) {
+		return versionsInUse(ctx, opts)
+	})
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		// The spelling in the provider contract.
 		if name == "controlplane-machine-count" {
@@ -113,6 +130,34 @@ func addClusterFlags(cmd *cobra.Command, f *factory.Factory, opts *ClusterOption
 		}
 		return pflag.NormalizedName(name)
 	})
+}
+
+// versionsInUse returns the Kubernetes versions of the Clusters with a topology, the newest first.
+func versionsInUse(ctx context.Context, opts *ClusterOptions) ([]string, error) {
+	m, err := opts.Connect(opts.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	clusters := &clusterv1.ClusterList{}
+	if err := m.Client.List(ctx, clusters); err != nil {
+		return nil, err
+	}
+	var versions []semver.Version
+	for i := range clusters.Items {
+		if topology := clusters.Items[i].Spec.Topology; topology != nil {
+			if v, err := semver.ParseTolerant(topology.Version); err == nil {
+				versions = append(versions, v)
+			}
+		}
+	}
+	slices.SortFunc(versions, func(a, b semver.Version) int { return b.Compare(a) })
+	var list []string
+	for _, v := range versions {
+		if text := "v" + v.String(); !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list, nil
 }
 
 // given returns a flag's value, or nil if it is not set.

@@ -3,7 +3,6 @@ package get
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -18,13 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/overview"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/clusterctl/tree/snapshot"
 )
 
@@ -44,6 +43,8 @@ type ClustersOptions struct {
 	Output string
 	// Watch prints Clusters that change, until interrupted.
 	Watch bool
+	// SortBy is a key of overview.Sort; empty for namespace and name.
+	SortBy string
 	// NoHeaders leaves out the first line of a table.
 	NoHeaders bool
 }
@@ -64,6 +65,10 @@ The number of requests depends on the number of kinds, not on that of clusters.`
   # List those with a label, with their endpoints
   clusterctl get clusters --selector team=blue --output wide
 
+  # List those that are being upgraded or repaired first, the oldest first
+  clusterctl get clusters --all-namespaces --sort-by ready
+  clusterctl get clusters --all-namespaces --sort-by created
+
   # For scripts: names, and those that are not ready
   clusterctl get clusters --all-namespaces --output name
   clusterctl get clusters --output json | jq -r '.items[] | select(.ready != "True") | .name'`,
@@ -71,7 +76,10 @@ The number of requests depends on the number of kinds, not on that of clusters.`
 			if opts.Names = args; len(args) > 0 && opts.AllNamespaces {
 				return errors.New("names and --all-namespaces exclude each other: use --namespace")
 			}
-			if opts.Watch && (opts.Output == "json" || opts.Output == "yaml") {
+			if err := overview.Sort(nil, opts.SortBy); err != nil {
+				return fmt.Errorf("--sort-by: %w", err)
+			}
+			if opts.Watch && clusterflags.ForPrograms(opts.Output) {
 				return fmt.Errorf("--watch is not supported with --output %s: use a table, or run the command repeatedly", opts.Output)
 			}
 			if runF != nil {
@@ -85,8 +93,11 @@ The number of requests depends on the number of kinds, not on that of clusters.`
 	cmd.Flags().BoolVarP(&opts.AllNamespaces, "all-namespaces", "A", false, "List the workload clusters of all namespaces")
 	cmd.Flags().StringVarP(&opts.Selector, "selector", "l", "",
 		"List only workload clusters with these `labels`, such as team=blue,stage!=test")
-	clusterflags.AddOutput(cmd, &opts.Output, "text", "wide", "name", "json", "yaml")
+	clusterflags.AddObjectOutput(cmd, &opts.Output)
 	cmd.Flags().BoolVarP(&opts.Watch, "watch", "w", false, "After the list, print clusters that change, until interrupted")
+	cmd.Flags().StringVar(&opts.SortBy, "sort-by", "", "Sort by a `column`: "+strings.Join(overview.SortKeys(), ", ")+
+		". Defaults to namespace and name. The fields of kubectl, such as .metadata.creationTimestamp, are accepted, too")
+	clusterflags.CompleteValues(cmd, "sort-by", overview.SortKeys()...)
 	cmd.Flags().BoolVar(&opts.NoHeaders, "no-headers", false, "Leave out the headings of a table")
 	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
 	cmd.ValidArgsFunction = clusterflags.ClusterNames(f, &opts.Kubeconfig, &opts.Namespace)
@@ -118,6 +129,9 @@ func runClusters(ctx context.Context, opts *ClustersOptions) error {
 	}
 	rows, err := named(overview.Rows(objects), namespace, opts.Names)
 	if err != nil {
+		return err
+	}
+	if err := overview.Sort(rows, opts.SortBy); err != nil {
 		return err
 	}
 	return write(opts, rows, namespace)
@@ -159,26 +173,17 @@ func follow(ctx context.Context, opts *ClustersOptions, m *management.Cluster, n
 }
 
 func write(opts *ClustersOptions, rows []overview.Row, namespace string) error {
-	var raw []byte
-	var err error
-	switch opts.Output {
-	case "json":
-		raw, err = json.MarshalIndent(overview.List{Items: rows}, "", "  ")
-		raw = append(raw, '\n')
-	case "yaml":
-		raw, err = yaml.Marshal(overview.List{Items: rows})
-	case "name":
+	switch {
+	case clusterflags.ForPrograms(opts.Output):
+		return clusterflags.Print(opts.IO.Out, opts.Output, overview.List{Items: rows})
+	case opts.Output == "name":
 		for i := range rows {
-			raw = fmt.Appendf(raw, "cluster.cluster.x-k8s.io/%s\n", rows[i].Name)
+			fmt.Fprintln(opts.IO.Out, tree.ReferenceName(tree.ClusterKind.GroupVersion().String(), tree.ClusterKind.Kind, rows[i].Name))
 		}
+		return nil
 	default:
 		return table(opts, rows, namespace)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = opts.IO.Out.Write(raw)
-	return err
 }
 
 // named returns the rows of these Clusters, all if there are no names.

@@ -41,11 +41,13 @@ func TestClusters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster("a", "one", "blue"), cluster("b", "two", "red")).Build()
+	newest := cluster("b", "two", "red")
+	newest.CreationTimestamp.Time = newest.CreationTimestamp.Add(time.Second)
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster("a", "one", "blue"), newest).Build()
 	const (
 		headings  = "NAME   CLASS   VERSION   CONTROL PLANE   WORKERS   READY   AGE   ACTIVITY\n"
 		one       = "one    quick   v1.31.0   -               0/0       -       60m   waiting for infrastructure\n"
-		two       = "two    quick   v1.31.0   -               0/0       -       60m   waiting for infrastructure\n"
+		two       = "two    quick   v1.31.0   -               0/0       -       59m   waiting for infrastructure\n"
 		namespace = "NAMESPACE   "
 		a, b      = "a           ", "b           "
 	)
@@ -60,6 +62,7 @@ func TestClusters(t *testing.T) {
 		{reason: "all namespaces", opts: ClustersOptions{AllNamespaces: true}, want: namespace + headings + a + one + b + two},
 		{reason: "a label", opts: ClustersOptions{AllNamespaces: true, Selector: "team=red"}, want: namespace + headings + b + two},
 		{reason: "a name", opts: ClustersOptions{Names: []string{"one"}, NoHeaders: true}, want: "one   quick   v1.31.0   -   0/0   -   60m   waiting for infrastructure\n"},
+		{reason: "the newest first", opts: ClustersOptions{AllNamespaces: true, Output: "name", SortBy: "age"}, want: "cluster.cluster.x-k8s.io/two\ncluster.cluster.x-k8s.io/one\n"},
 		{reason: "names of all", opts: ClustersOptions{AllNamespaces: true, Output: "name"}, want: "cluster.cluster.x-k8s.io/one\ncluster.cluster.x-k8s.io/two\n"},
 		{
 			reason: "wide", opts: ClustersOptions{Output: "wide"},

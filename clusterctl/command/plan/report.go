@@ -1,11 +1,9 @@
 package plan
 
 import (
-	"encoding/json"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
 )
 
@@ -87,15 +85,5 @@ func keys(all []client.ObjectKey) []string {
 
 // print writes the plan as JSON or YAML.
 func (o *Options) print(plan *topologyplan.Plan) error {
-	if o.Output == "yaml" {
-		raw, err := yaml.Marshal(reportOf(plan))
-		if err != nil {
-			return err
-		}
-		_, err = o.IO.Out.Write(raw)
-		return err
-	}
-	encoder := json.NewEncoder(o.IO.Out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(reportOf(plan))
+	return clusterflags.Print(o.IO.Out, o.Output, reportOf(plan))
 }

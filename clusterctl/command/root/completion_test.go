@@ -15,7 +15,8 @@ import (
 
 // TestNamesAreCompleted checks that every argument and flag that takes the name of an object has completion.
 func TestNamesAreCompleted(t *testing.T) {
-	flags := []string{"namespace", "target-namespace", "kubeconfig-context", "to-kubeconfig-context", "from-config-map", "from-config-map-namespace"}
+	flags := []string{"namespace", "target-namespace", "kubeconfig-context", "to-kubeconfig-context", "from-config-map", "from-config-map-namespace",
+		"flavor", "kubernetes-version", "show-conditions", "sort-by", "cluster"}
 	for _, providerType := range packages.Types() {
 		flags = append(flags, packages.Word(providerType))
 	}
@@ -27,6 +28,9 @@ func TestNamesAreCompleted(t *testing.T) {
 			t.Errorf("%s: %s is not completed", c.CommandPath(), argument)
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if _, ok := c.GetFlagCompletionFunc(f.Name); f.Name == "output" && !ok {
+				t.Errorf("%s: the formats of --output are not completed", c.CommandPath())
+			}
 			if _, ok := c.GetFlagCompletionFunc(f.Name); !ok && slices.Contains(flags, f.Name) && f.Value.Type() != "bool" {
 				t.Errorf("%s: --%s is not completed", c.CommandPath(), f.Name)
 			}
@@ -36,4 +40,33 @@ func TestNamesAreCompleted(t *testing.T) {
 		}
 	}
 	visit(NewCmd(factory.New(streams, func(string) (string, bool) { return "", false }, nil)))
+}
+
+// TestFormatsAndFlavors completes what needs no management cluster.
+func TestFormatsAndFlavors(t *testing.T) {
+	c := newCLI(t)
+	for _, tc := range []struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		{"flavors are those of the provider's release", []string{"generate", "cluster", "c1", "-i", "toy:v1.0.0", "--flavor", ""}, "small\n"},
+		{"create has those, too", []string{"create", "cluster", "c1", "-i", "toy:v1.0.0", "-f", ""}, "small\n"},
+		{"versions are not files", []string{"generate", "cluster", "c1", "--kubernetes-version", ""}, ""},
+		{"formats of objects", []string{"get", "clusters", "-o", ""}, "text\nwide\nname\njson\nyaml\n"},
+		{"formats of the version", []string{"version", "-o", ""}, "text\nshort\nyaml\njson\n"},
+		{"all conditions can be shown", []string{"describe", "cluster", "--show-conditions", ""}, "all\n"},
+		{"columns to sort by", []string{"get", "clusters", "--sort-by", "n"}, "name\nnamespace\n"},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			local := &cli{t: t, env: c.env}
+			got, directive, _ := strings.Cut(local.works(append([]string{cobra.ShellCompNoDescRequestCmd}, tc.args...)...).Out, ":")
+			if tc.args[len(tc.args)-1] == "n" {
+				got = strings.Join(slices.DeleteFunc(strings.SplitAfter(got, "\n"), func(l string) bool { return !strings.HasPrefix(l, "n") }), "")
+			}
+			if got != tc.want || !strings.HasPrefix(directive, "4") {
+				t.Errorf("got %q, directive %q", got, directive)
+			}
+		})
+	}
 }

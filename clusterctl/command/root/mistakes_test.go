@@ -68,7 +68,7 @@ func (m mistakes) general() []mistake {
 		{"An unknown flag leads to help.", []string{"init", "--x"}, []string{"unknown flag: --x: see `clusterctl init --help`"}},
 		{"A specified configuration must exist.", []string{"version", "--config", m.missing}, []string{"cannot read the clusterctl configuration", "none"}},
 		{"The error names an invalid configuration.", []string{"version", "--config", m.broken}, []string{"invalid clusterctl configuration " + m.broken}},
-		{"The formats there are are listed.", []string{"version", "-o", "xml"}, []string{`--output "xml" is not supported: use short, yaml or json`}},
+		{"The formats there are are listed.", []string{"version", "-o", "xml"}, []string{`--output "xml" is not supported: use text, short, yaml or json`}},
 		{"One provider must be named.", []string{"generate", "provider"}, []string{"at least one of the flags"}},
 		{"A verb without noun has its own unknown ones.", []string{"describe", "machine", "m1"}, []string{`unknown command "machine" for "clusterctl describe"`, "clusterctl describe --help"}},
 		{"Deep commands are suggested, too.", []string{"alpha", "rollout", "restrat"}, []string{`did you mean "restart"?`, "clusterctl alpha rollout --help"}},
@@ -190,7 +190,7 @@ func (m mistakes) releases() []mistake {
 		{"A release has a version.", []string{"check", "provider", "testdata/repository/infrastructure-toy"}, []string{"rename the folder, or use --version"}},
 		{"A release has a provider.", []string{"check", "provider", "testdata/repository/cert-manager/v1.14.4"}, []string{`"cert-manager" is not a provider label, for example infrastructure-aws: rename the parent folder, or use --provider`}},
 		{"The version must be one.", []string{"check", "provider", "testdata", "--version", "new"}, []string{`version "new" is not a semantic version`}},
-		{"The formats of findings are listed.", []string{"check", "provider", "testdata", "-o", "xml"}, []string{`--output "xml" is not supported: use text or json`}},
+		{"The formats of findings are listed.", []string{"check", "provider", "testdata", "-o", "xml"}, []string{`--output "xml" is not supported: use text, json or yaml`}},
 	}
 }
 

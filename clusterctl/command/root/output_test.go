@@ -23,6 +23,9 @@ func TestVersion(t *testing.T) {
 	if diff := cmp.Diff(v.GitVersion+"\n", c.works("version", "-o", "short").Out); diff != "" {
 		t.Errorf("short: -want +got:\n%s", diff)
 	}
+	if out := c.works("version", "-o", "text").Out; !strings.HasPrefix(out, "clusterctl "+v.GitVersion+" (") || strings.Contains(out, "Info") || !strings.HasSuffix(out, platform+")\n") {
+		t.Errorf("got %q", out)
+	}
 	if out := c.works("version", "-o", "yaml").Out; !strings.HasPrefix(out, "clusterctl:\n  ") || !strings.Contains(out, "\n  platform: "+platform+"\n") {
 		t.Errorf("got %q", out)
 	}

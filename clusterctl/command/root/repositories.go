@@ -2,13 +2,11 @@ package root
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
@@ -60,16 +58,7 @@ func printRepositories(ctx context.Context, opts *repositoriesOptions) error {
 		entries = append(entries, repositoryEntry{Name: p.Name, ProviderType: string(p.Type), URL: p.URL[:split], File: p.URL[split:]})
 	}
 	if opts.Output != "text" {
-		raw, err := yaml.Marshal(entries)
-		if err == nil && opts.Output == "json" {
-			raw, err = json.MarshalIndent(entries, "", "  ")
-			raw = append(raw, '\n')
-		}
-		if err != nil {
-			return err
-		}
-		_, err = opts.IO.Out.Write(raw)
-		return err
+		return clusterflags.Print(opts.IO.Out, opts.Output, entries)
 	}
 	w := tabwriter.NewWriter(opts.IO.Out, 10, 4, 3, ' ', 0)
 	fmt.Fprintln(w, "NAME\tTYPE\tURL\tFILE")

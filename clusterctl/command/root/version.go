@@ -2,13 +2,12 @@ package root
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/sdk/version"
@@ -30,6 +29,9 @@ func newVersion(f *factory.Factory) *cobra.Command {
 		Example: `  # Print all build information
   clusterctl version
 
+  # Print one line
+  clusterctl version -o text
+
   # Print only the version
   clusterctl version -o short`,
 		Args: cobra.NoArgs,
@@ -37,29 +39,38 @@ func newVersion(f *factory.Factory) *cobra.Command {
 			return printVersion(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "Output `format`: short, yaml or json")
+	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "Output `format`: text, short, yaml or json. Defaults to the one of previous versions")
+	clusterflags.CompleteValues(cmd, "output", "text", "short", "yaml", "json")
 	return cmd
 }
 
 func printVersion(_ context.Context, opts *versionOptions) error {
 	result := map[string]*version.Info{"clusterctl": &opts.Info}
-	var err error
 	var raw []byte
 	switch opts.Output {
 	case "":
 		raw = fmt.Appendf(nil, "clusterctl version: %#v", &opts.Info)
+	case "text":
+		raw = []byte(sentence(opts.Info))
 	case "short":
 		raw = []byte(opts.Info.GitVersion)
-	case "yaml":
-		raw, err = yaml.Marshal(result)
-	case "json":
-		raw, err = json.MarshalIndent(result, "", "  ")
+	case "yaml", "json":
+		return clusterflags.Print(opts.IO.Out, opts.Output, result)
 	default:
-		return fmt.Errorf("--output %q is not supported: use short, yaml or json", opts.Output)
+		return fmt.Errorf("--output %q is not supported: use text, short, yaml or json", opts.Output)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(opts.IO.Out, strings.TrimSpace(string(raw)))
+	_, err := fmt.Fprintln(opts.IO.Out, string(raw))
 	return err
+}
+
+// sentence describes a build in one line, without what is unknown.
+func sentence(i version.Info) string {
+	details := []string{i.GoVersion, i.Platform}
+	if i.GitCommit != "" {
+		details = append([]string{"commit " + i.GitCommit[:min(len(i.GitCommit), 12)]}, details...)
+	}
+	if i.GitTreeState == "dirty" {
+		details = append(details, "with changes that are not committed")
+	}
+	return fmt.Sprintf("clusterctl %s (%s)", i.GitVersion, strings.Join(details, ", "))
 }

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -144,6 +145,32 @@ func TestWaitsAreReportedOnce(t *testing.T) {
 		if b.StatusWrites() != want {
 			t.Errorf("round %d: %d writes of status, want %d", round, b.StatusWrites(), want)
 		}
+	}
+}
+
+// TestAnnouncement: the event says whether to act, before it says how to give up the member.
+func TestAnnouncement(t *testing.T) {
+	for _, tc := range []struct {
+		reason, why string
+		failure     error
+		want        []string
+	}{
+		{
+			"waiting is normal", "a healthy etcd member other than b (found 0)", nil,
+			[]string{"Machine b is held until", "Waiting for a healthy etcd member other than b", "normal", "without help. Only if none can join, remove the annotation"},
+		},
+		{"a failure is retried", "", errors.New("no leader"), []string{"failed and is retried: no leader. To delete the Machine without"}},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			got := announcement("b", tc.why, tc.failure)
+			for _, text := range tc.want {
+				before, after, found := strings.Cut(got, text)
+				if !found {
+					t.Fatalf("%q is missing, or not in this order, in %q", text, got)
+				}
+				got = before + after
+			}
+		})
 	}
 }
 

@@ -82,9 +82,16 @@ func (c Cluster) MayRemove(name string) string {
 	}
 	quorum := remaining/2 + 1
 	if healthy := len(c.HealthyWithout(name)); healthy < quorum {
-		return fmt.Sprintf("%d healthy etcd members other than %s (found %d)", quorum, name, healthy)
+		return fmt.Sprintf("%s other than %s (found %d)", healthyMembers(quorum), name, healthy)
 	}
 	return ""
+}
+
+func healthyMembers(n int) string {
+	if n == 1 {
+		return "a healthy etcd member"
+	}
+	return fmt.Sprintf("%d healthy etcd members", n)
 }
 
 // MayAbandon returns what is missing before a machine can be deleted that may run one of these members, if it is unknown which
@@ -93,8 +100,8 @@ func (c Cluster) MayRemove(name string) string {
 func (c Cluster) MayAbandon(names []string) string {
 	healthy := slices.DeleteFunc(slices.Clone(c.Healthy), func(n string) bool { return slices.Contains(names, n) })
 	if quorum := len(c.Members)/2 + 1; len(healthy) < quorum {
-		return fmt.Sprintf("%d healthy etcd members other than [%s] (found %d): these may be the members of Machines without a Node",
-			quorum, strings.Join(names, " "), len(healthy))
+		return fmt.Sprintf("%s other than [%s] (found %d): these may be the members of Machines without a Node",
+			healthyMembers(quorum), strings.Join(names, " "), len(healthy))
 	}
 	return ""
 }

@@ -39,6 +39,7 @@ func TestMayRemove(t *testing.T) {
 		{reason: "all are healthy", responses: []string{"a*: a b c", "b: a b c", "c: a b c"}, removed: "a", leader: "a"},
 		{reason: "the unhealthy one is removed", responses: []string{"a*: a b c", "b: a b c", "c?"}, removed: "c", leader: "a"},
 		{reason: "a healthy one while another is not", responses: []string{"a*: a b c", "b: a b c", "c?"}, removed: "b", leader: "a", missing: "2 healthy etcd members other than b (found 1)"},
+		{reason: "one of two is unhealthy", responses: []string{"a: a b", "b?"}, removed: "a", missing: "a healthy etcd member other than a (found 0)"},
 		{reason: "two of three are unhealthy", responses: []string{"a: a b c", "b?", "c?"}, removed: "b", missing: "2 healthy etcd members other than b (found 1)"},
 		{reason: "two of five are, and one of them is removed", responses: []string{"a*: a b c d e", "b: a b c d e", "c: a b c d e", "d?", "e?"}, removed: "e", leader: "a"},
 		{

@@ -1,0 +1,4 @@
+package explain
+
+// EachTranscript is eachTranscript, for tests of commands.
+var EachTranscript = eachTranscript
