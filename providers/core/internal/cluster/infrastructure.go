@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -42,22 +43,35 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 
 // copyInfrastructure copies the endpoint unless the Cluster has one, and always the failure domains.
 func copyInfrastructure(cluster *clusterv1.Cluster, infra contract.InfrastructureCluster) error {
-	if !cluster.Spec.ControlPlaneEndpoint.IsValid() {
-		endpoint, present, err := infra.ControlPlaneEndpoint()
-		if err != nil {
-			return err
-		}
-		if !present {
-			return fmt.Errorf("%s %s/%s is ready, but spec.controlPlaneEndpoint is set neither there nor on the Cluster: "+
-				"its provider must set it, or set it on the Cluster",
-				infra.GetKind(), infra.GetNamespace(), infra.GetName())
-		}
-		cluster.Spec.ControlPlaneEndpoint = endpoint
-	}
 	domains, err := infra.FailureDomains()
 	if err != nil {
 		return err
 	}
 	cluster.Status.FailureDomains = domains
+	if cluster.Spec.ControlPlaneEndpoint.IsValid() {
+		return nil
+	}
+	endpoint, err := endpointOf(infra)
+	if err != nil {
+		return err
+	}
+	cluster.Spec.ControlPlaneEndpoint = endpoint
 	return nil
+}
+
+const maxPort = 65535
+
+// endpointOf returns the endpoint of an infrastructure object. What the API server would reject in the Cluster is an error of the provider.
+func endpointOf(infra contract.InfrastructureCluster) (clusterv1.APIEndpoint, error) {
+	endpoint, _, err := infra.ControlPlaneEndpoint()
+	what := fmt.Sprintf("%s %s/%s is ready, but spec.controlPlaneEndpoint", infra.GetKind(), infra.GetNamespace(), infra.GetName())
+	switch {
+	case err != nil:
+	case endpoint.IsZero():
+		err = contract.Violated("%s is set neither there nor on the Cluster: its provider must set host and port there, or you on the Cluster", what)
+	case endpoint.Host == "" || endpoint.Port < 1 || endpoint.Port > maxPort:
+		err = contract.Violated("%s has host %q and port %d: its provider must set both, the port from 1 to %d",
+			what, condition.Brief(endpoint.Host), endpoint.Port, maxPort)
+	}
+	return endpoint, err
 }
