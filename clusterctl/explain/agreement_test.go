@@ -11,7 +11,7 @@ import (
 
 // aside are causes that are not about the rollout of the Cluster's spec, or that stop what has not begun: nothing waits for them now.
 var aside = map[Reason]bool{
-	Paused: true, ProviderUnavailable: true, MissingObject: true, MissingKind: true, ClassInvalid: true, ForeignFinalizer: true, Failed: true,
+	Paused: true, ProviderUnavailable: true, MissingObject: true, MissingKind: true, ReferenceFailed: true, ClassInvalid: true, ForeignFinalizer: true, Failed: true,
 	CertificatesExpired: true, AddressNotAllocated: true, WorkloadClusterUnreachable: true, RemediationRestricted: true, RemediationTemplate: true,
 	RemediationBlocked: true, NodeUnhealthy: true, ControlPlaneUnhealthy: true, ResourcesNotApplied: true, NotReconciled: true,
 	InfrastructureNotReady: true, RolloutPaused: true, PreflightFailed: true, MachinesNotCreated: true, CertificatesUnavailable: true,

@@ -9,6 +9,7 @@
 //	paused          objects that controllers skip, rollouts that are paused
 //	providers       kinds without CustomResourceDefinition, Deployments that are not available
 //	missing         references to objects that do not exist
+//	references      objects that break the contract, that others own, or that the managers may not access
 //	topology        a class that cannot be applied, lifecycle hooks that block
 //	finalizers      deletions that wait for finalizers of other programs
 //	failures        terminal failures

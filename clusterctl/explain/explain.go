@@ -43,6 +43,7 @@ func rules() []rule {
 		{name: "paused", find: (*view).paused, deletion: true},
 		{name: "providers", find: (*view).providers, deletion: true},
 		{name: "missing", find: (*view).missing},
+		{name: "references", find: (*view).references, deletion: true},
 		{name: "topology", find: (*view).topology, deletion: true},
 		{name: "finalizers", find: (*view).finalizers, deletion: true},
 		{name: "failures", find: (*view).failures},

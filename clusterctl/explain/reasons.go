@@ -11,6 +11,7 @@ const (
 	ProviderUnavailable         Reason = "ProviderUnavailable"
 	MissingKind                 Reason = "MissingKind"
 	MissingObject               Reason = "MissingObject"
+	ReferenceFailed             Reason = "ReferenceFailed"
 	ExtensionFailed             Reason = "ExtensionFailed"
 	ClassInvalid                Reason = "ClassInvalid"
 	TopologyFailed              Reason = "TopologyFailed"

@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
+	"sigs.k8s.io/cluster-api/sdk/reference"
 )
 
 // providerLabel has the provider's name on everything that it installs.
@@ -163,6 +164,74 @@ func (v *view) missing() []Cause {
 	return list
 }
 
+// references finds conditions about references that a controller cannot follow.
+func (v *view) references() []Cause {
+	var list []Cause
+	for _, u := range slices.Concat([]*unstructured.Unstructured{v.cluster}, v.machines, v.Objects.Of(tree.MachinePoolKind, v.Cluster)) {
+		for _, of := range followed(u) {
+			if c := v.failedReference(u, of); c != nil {
+				list = append(list, v.cause(ReferenceFailed, Blocked, u, c, c.Message).do(remedyOf(u, c.Reason)))
+			}
+		}
+	}
+	return list
+}
+
+// follower is the condition of an object about one of its references.
+type follower struct {
+	condition clusterv1.ConditionType
+	path      []string
+}
+
+func followed(u *unstructured.Unstructured) []follower {
+	machine := []string{"spec"}
+	switch u.GetKind() {
+	case tree.ClusterKind.Kind:
+		return []follower{
+			{clusterv1.InfrastructureReadyCondition, []string{"spec", "infrastructureRef"}},
+			{clusterv1.ControlPlaneReadyCondition, []string{"spec", "controlPlaneRef"}},
+		}
+	case tree.MachinePoolKind.Kind:
+		machine = []string{"spec", "template", "spec"}
+	}
+	return []follower{
+		{clusterv1.InfrastructureReadyCondition, append(machine[:len(machine):len(machine)], "infrastructureRef")},
+		{clusterv1.BootstrapReadyCondition, append(machine[:len(machine):len(machine)], "bootstrap", "configRef")},
+	}
+}
+
+// failedReference returns the condition if the reference cannot be followed. A condition that mirrors one of the object is that of its
+// provider.
+func (v *view) failedReference(u *unstructured.Unstructured, of follower) *tree.Condition {
+	c := failing(u, of.condition)
+	if c == nil || remedyOf(u, c.Reason) == "" {
+		return nil
+	}
+	if obj := v.resolve(u, of.path...); obj != nil {
+		if own := readiness(obj); own != nil && own.Reason == c.Reason && own.Message == c.Message {
+			return nil
+		}
+	}
+	return c
+}
+
+// remedyOf returns what to do about a condition with a reason of package reference; empty for other reasons.
+func remedyOf(u *unstructured.Unstructured, reason string) string {
+	switch reason {
+	case reference.ReferenceInvalidReason:
+		return "Let the reference name an object of its own, or correct the object"
+	case reference.ContractViolatedReason:
+		return fmt.Sprintf("The provider of the object has to correct what the message names: see `kubectl describe %s -n %s`",
+			resource(u), u.GetNamespace())
+	case reference.KindNotInstalledReason:
+		return "Install its provider with `clusterctl init`; see `clusterctl config repositories` for the known providers"
+	case reference.AccessDeniedReason:
+		return "Grant the manager the permission, with a ClusterRole that has the label cluster.x-k8s.io/aggregate-to-manager=true; " +
+			"if an admission webhook denied it, see that webhook"
+	}
+	return ""
+}
+
 // readiness returns the condition Ready if it is not True.
 func readiness(u *unstructured.Unstructured) *tree.Condition {
 	return failing(u, clusterv1.ReadyCondition)
@@ -311,7 +380,8 @@ func (v *view) infrastructure() []Cause {
 	if tree.Text(v.cluster, "spec", "infrastructureRef", "name") == "" {
 		return v.endpointOfUser()
 	}
-	if u == nil || tree.True(v.cluster, "status", "infrastructureReady") && readiness(u) == nil {
+	if u == nil || tree.True(v.cluster, "status", "infrastructureReady") && readiness(u) == nil ||
+		v.failedReference(v.cluster, followed(v.cluster)[0]) != nil {
 		return nil
 	}
 	c := readiness(u)

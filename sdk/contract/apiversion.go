@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,11 +56,28 @@ func (v APIVersions) Newest(ctx context.Context, kind schema.GroupKind) (schema.
 	}
 	newest := newestOf(crd.Labels[Label()])
 	if newest == "" {
-		return schema.GroupVersionKind{}, fmt.Errorf(
+		return schema.GroupVersionKind{}, Violated(
 			"%s: CustomResourceDefinition %s has no version in label %s: its provider does not support this version of Cluster API",
 			kind, name, Label())
 	}
 	return kind.WithVersion(newest), nil
+}
+
+// KindGone reports whether err is a NotInstalledError that the API server confirms: a cache may be stale. Then nothing of that kind exists.
+// Otherwise it returns an error, unless err is nil.
+func KindGone(ctx context.Context, live client.Reader, err error) (bool, error) {
+	var missing *NotInstalledError
+	if !errors.As(err, &missing) {
+		return false, err
+	}
+	_, confirmed := APIVersions{Reader: live}.Newest(ctx, missing.Kind)
+	switch {
+	case errors.As(confirmed, &missing):
+		return true, nil
+	case confirmed != nil:
+		return false, confirmed
+	}
+	return false, err
 }
 
 // Refresh sets ref's apiVersion to the newest version that supports the contract, and reports whether that changed it.

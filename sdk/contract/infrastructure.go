@@ -2,6 +2,7 @@ package contract
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
@@ -17,7 +18,17 @@ func InfrastructureClusterOf(u *unstructured.Unstructured) InfrastructureCluster
 // ControlPlaneEndpoint returns spec.controlPlaneEndpoint, and whether it is present: a provider that is ready may leave it zero, but must
 // not omit it.
 func (c InfrastructureCluster) ControlPlaneEndpoint() (endpoint clusterv1.APIEndpoint, present bool, err error) {
-	return structured[clusterv1.APIEndpoint](c.Object, "spec", "controlPlaneEndpoint")
+	_, present, err = c.lookup("spec", "controlPlaneEndpoint")
+	if err != nil {
+		return endpoint, present, err
+	}
+	paths := ControlPlaneEndpointPaths()
+	if endpoint.Host, _, err = field[string](c.Object, paths[0]...); err != nil {
+		return endpoint, present, err
+	}
+	port, err := c.count(paths[1]...)
+	endpoint.Port = ptr.Deref(port, 0)
+	return endpoint, present, err
 }
 
 // ControlPlaneEndpointPaths returns the fields of an infrastructure cluster that belong to the provider or the user if they are

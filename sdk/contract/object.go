@@ -123,7 +123,7 @@ func (o Object) errorf(path []string, format string, args ...any) error {
 	if o.GetNamespace() != "" {
 		name = o.GetNamespace() + "/" + name
 	}
-	return fmt.Errorf("%s %s: field %s %w", o.GroupVersionKind().GroupKind(), name, strings.Join(path, "."), fmt.Errorf(format, args...))
+	return Violated("%s %s: field %s %w", o.GroupVersionKind().GroupKind(), name, strings.Join(path, "."), fmt.Errorf(format, args...))
 }
 
 // lookup returns the value at path without copying it. Null counts as absent, as it does for Go types.
@@ -189,3 +189,16 @@ func jsonType(value any) string {
 		return fmt.Sprintf("%T", value)
 	}
 }
+
+// Violation is the error of an object, or a CustomResourceDefinition, that breaks the contract. It lasts until its provider, or the user who
+// wrote the object, corrects it.
+type Violation struct{ err error }
+
+// Violated returns a Violation. The text must not contain secrets: conditions report it.
+func Violated(format string, args ...any) error { return &Violation{fmt.Errorf(format, args...)} }
+
+// Error implements error.
+func (v *Violation) Error() string { return v.err.Error() }
+
+// Unwrap returns the cause.
+func (v *Violation) Unwrap() error { return v.err }

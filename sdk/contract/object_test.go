@@ -156,7 +156,7 @@ func TestFieldsOfAnotherTypeAreErrors(t *testing.T) {
 		{"a count that does not fit", `status: {replicas: 4294967296}`, "field status.replicas is 4294967296, which is out of the range"},
 		{"a list of the wrong strings", `spec: {providerIDList: [1]}`, "field spec.providerIDList is not what the contract asks for"},
 		{"a list of the wrong thing", `status: {addresses: [1]}`, "field status.addresses is not what the contract asks for"},
-		{"a structure of the wrong type", `spec: {controlPlaneEndpoint: {port: lots}}`, "field spec.controlPlaneEndpoint is not what the contract asks for"},
+		{"a structure of the wrong type", `spec: {controlPlaneEndpoint: {port: lots}}`, "field spec.controlPlaneEndpoint.port is a string, the contract asks for a whole number"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {

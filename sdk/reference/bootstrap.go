@@ -1,8 +1,6 @@
 package reference
 
 import (
-	"fmt"
-
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -27,7 +25,7 @@ func CopyBootstrap(from contract.Bootstrap, ready *bool, to *clusterv1.Bootstrap
 		return result, err
 	}
 	if name == "" {
-		return result, fmt.Errorf("%s %s/%s is ready but status.dataSecretName is empty: its provider must set it",
+		return result, contract.Violated("%s %s/%s is ready but status.dataSecretName is empty: its provider must set it",
 			from.GetKind(), from.GetNamespace(), from.GetName())
 	}
 	to.DataSecretName = ptr.To(name)

@@ -44,8 +44,10 @@ func (f *Follower) DeleteOnce(
 	if err == nil && obj == nil {
 		obj, err = f.confirm(ctx, ref, owner, t)
 	}
-	if err != nil {
-		return step.Done(), err
+	if gone, err := contract.KindGone(ctx, f.live(), err); err != nil {
+		return failed(t, err), err
+	} else if gone {
+		return notInstalled(ctx, ref, owner, t), nil
 	}
 	if obj == nil || mayOwn(obj, owner.GetNamespace()) != nil || f.ofAnother(obj, owner) {
 		return step.Done().WithConditions(condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, "")), nil
@@ -59,10 +61,30 @@ func (f *Follower) DeleteOnce(
 			return wait.WithOutcome(result), err
 		}
 		if err := f.Client.Delete(ctx, obj, client.Preconditions{UID: ptr.To(obj.GetUID())}); client.IgnoreNotFound(err) != nil {
-			return step.Done(), fmt.Errorf("deleting %s %s/%s: %w", ref.Kind, obj.GetNamespace(), ref.Name, err)
+			err = fmt.Errorf("deleting %s %s/%s: %w", ref.Kind, obj.GetNamespace(), ref.Name, err)
+			return failed(t, err), err
 		}
 	}
 	return wait, nil
+}
+
+// live returns what decides that something does not exist.
+func (f *Follower) live() client.Reader {
+	if f.Live != nil {
+		return f.Live
+	}
+	return f.Client
+}
+
+// notInstalled goes on without an object whose kind is not installed: there is nothing that could be deleted. What the provider created
+// outside of the cluster may still exist, so an event says it once.
+func notInstalled(ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType) step.Result {
+	message := fmt.Sprintf("%s %s does not exist: its kind %s is not installed", ref.Kind, ref.Name, ref.GroupVersionKind().GroupKind())
+	if said := condition.Get(owner, t); said == nil || said.Message != message {
+		step.Warning(ctx, KindNotInstalledReason, "The deletion goes on without %s %s: its kind %s is not installed. "+
+			"What its provider created outside of this cluster may still exist", ref.Kind, ref.Name, ref.GroupVersionKind().GroupKind())
+	}
+	return step.Done().WithConditions(condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, "%s", message))
 }
 
 // leaving waits until an object is gone, and mirrors its Ready condition meanwhile.

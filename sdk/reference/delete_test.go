@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
 // contains reports whether an error contains a text.
@@ -112,5 +114,29 @@ func TestDeleteObjectsMissingInTheCache(t *testing.T) {
 	}
 	if len(w.LiveReads) != 2 {
 		t.Errorf("live reads %q, want one while it existed and one after its deletion", w.LiveReads)
+	}
+}
+
+// TestDeleteKindThatIsNotInstalled: nothing of a kind exists without its CustomResourceDefinition, so nothing is left to delete. That is
+// decided in the API server.
+func TestDeleteKindThatIsNotInstalled(t *testing.T) {
+	w := newWorld(t)
+	w.follow.Live = w.ForController().Live
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
+	if r, err := w.delete(t, to("example.com/v2", "Gadget", "one"), m); err != nil || r.Ends() {
+		t.Errorf("waits for %q, err = %v", r.Waiting(), err)
+	}
+	want := condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason,
+		"Gadget one does not exist: its kind Gadget.example.com is not installed")
+	if diff := cmp.Diff(&want, condition.Get(m, clusterv1.InfrastructureReadyCondition)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+
+	crd := object.CRD(schema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Gadget"})
+	testenv.Must(t, w.Create(t.Context(), crd))
+	w.Cache.Hide(crd)
+	r, err := w.delete(t, to("example.com/v2", "Gadget", "one"), m)
+	if err == nil {
+		t.Errorf("a kind that is only missing in the cache: waits for %q, want an error", r.Waiting())
 	}
 }

@@ -97,9 +97,6 @@ func (f *Follower) Follow(ctx context.Context, ref *corev1.ObjectReference, name
 	return obj, err
 }
 
-// ReferenceInvalidReason is the reason of conditions about a reference to an object that the referring object must not own.
-const ReferenceInvalidReason = "ReferenceInvalid"
-
 // mayOwn returns an error unless both objects are in one namespace. A tenant who refers to a cluster-scoped object, such as an identity
 // that all namespaces share, must not become its owner: it would be deleted with the tenant's object. The contract requires objects in
 // a namespace.

@@ -5,6 +5,7 @@ package kubeadm
 import (
 	"fmt"
 
+	"github.com/blang/semver/v4"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -143,4 +144,14 @@ func validateIgnitionDisks(disks *bootstrapv1.DiskSetup, path *field.Path) field
 		}
 	}
 	return all
+}
+
+// FrozenRegistry reports whether kubeadm of a version pulls from k8s.gcr.io by default, which has no images of new versions, and returns the
+// first version of the minor version that does not. A control plane cannot be upgraded to such a version without an image repository.
+func FrozenRegistry(v semver.Version) (fixed string, frozen bool) {
+	if v.LT(semver.MustParse("1.22.0")) || v.Major != 1 || v.Minor > 25 {
+		return "", false
+	}
+	fixed = map[uint64]string{22: "1.22.17", 23: "1.23.15", 24: "1.24.9", 25: "1.25.0-alpha.1"}[v.Minor]
+	return fixed, v.LT(semver.MustParse(fixed))
 }

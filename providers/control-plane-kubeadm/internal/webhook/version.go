@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 )
 
 func validateVersionChange(before, after *controlplanev1.KubeadmControlPlane) field.ErrorList {
@@ -29,20 +30,11 @@ func validateVersionChange(before, after *controlplanev1.KubeadmControlPlane) fi
 			before.Spec.Version, after.Spec.Version)))
 	}
 	config := after.Spec.KubeadmConfigSpec.ClusterConfiguration
-	if (config == nil || config.ImageRepository == "") && usesFrozenRegistry(to) {
+	if fixed, frozen := kubeadm.FrozenRegistry(to); frozen && (config == nil || config.ImageRepository == "") {
 		all = append(all, field.Forbidden(path, fmt.Sprintf("kubeadm of %s pulls from the registry k8s.gcr.io, which is frozen: "+
-			"use a newer patch version or set imageRepository in spec.kubeadmConfigSpec.clusterConfiguration", after.Spec.Version)))
+			"use a newer patch version, such as v%s, or set imageRepository in spec.kubeadmConfigSpec.clusterConfiguration", after.Spec.Version, fixed)))
 	}
 	return all
-}
-
-// usesFrozenRegistry reports whether k8s.gcr.io is the default registry of kubeadm in this version.
-func usesFrozenRegistry(v semver.Version) bool {
-	if v.LT(semver.MustParse("1.22.0")) || v.Major != 1 || v.Minor > 25 {
-		return false
-	}
-	first := map[uint64]string{22: "1.22.17", 23: "1.23.15", 24: "1.24.9", 25: "1.25.0-alpha.1"}[v.Minor]
-	return v.LT(semver.MustParse(first))
 }
 
 func validateEtcdChange(before, after *controlplanev1.KubeadmControlPlane) field.ErrorList {

@@ -73,8 +73,8 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 		Steps: []step.Step[*scope]{
 			step.Do("finalizer", c.finalizer),
 			step.All(
-				step.Do("infrastructure", c.infrastructure).Sets(clusterv1.InfrastructureReadyCondition),
-				step.Do("control-plane", c.controlPlane).Sets(clusterv1.ControlPlaneReadyCondition),
+				step.Do("infrastructure", reference.Reported(c.infrastructure)).Sets(clusterv1.InfrastructureReadyCondition),
+				step.Do("control-plane", reference.Reported(c.controlPlane)).Sets(clusterv1.ControlPlaneReadyCondition),
 				step.Do("initialized", c.initialized).Sets(clusterv1.ControlPlaneInitializedCondition),
 				step.Do("kubeconfig", c.kubeconfig),
 			),

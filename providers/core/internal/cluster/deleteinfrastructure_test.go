@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -53,5 +54,19 @@ func TestDeleteReferenced(t *testing.T) {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestDeleteWithoutKinds deletes a Cluster whose references name kinds that are not installed, such as those of a provider that was deleted
+// with its CustomResourceDefinitions, or misspelled ones.
+func TestDeleteWithoutKinds(t *testing.T) {
+	c := build.Cluster(object.Deleting, func(c *clusterv1.Cluster) {
+		c.Finalizers = []string{clusterv1.ClusterFinalizer}
+		c.Spec.InfrastructureRef = object.Reference(schema.GroupVersionKind{Group: infra.Group, Version: "v1", Kind: "GenericClusterr"}, "c-infra")
+		c.Spec.ControlPlaneRef = object.Reference(schema.GroupVersionKind{Group: plane.Group, Version: "v1", Kind: "Gone"}, "c-plane")
+	})
+	w := newWorld(t)
+	if r, err := w.all(t, c); err != nil || r.Ends() || len(c.Finalizers) > 0 {
+		t.Errorf("waits for %q, finalizers are %q, err = %v", r.Waiting(), c.Finalizers, err)
 	}
 }

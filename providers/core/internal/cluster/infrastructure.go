@@ -2,9 +2,9 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -51,18 +51,34 @@ func (c *Controller) copyInfrastructure(ctx context.Context, cluster *clusterv1.
 	if cluster.Spec.ControlPlaneEndpoint.IsValid() {
 		return nil
 	}
-	endpoint, present, err := infra.ControlPlaneEndpoint()
+	endpoint, err := endpointOf(infra)
 	if err != nil {
 		return err
 	}
-	if present {
+	if !endpoint.IsZero() {
 		cluster.Spec.ControlPlaneEndpoint = endpoint
 		return nil
 	}
 	if hosted, err := c.mayHaveEndpoint(ctx, cluster); err != nil || hosted {
 		return err
 	}
-	return fmt.Errorf("%s %s/%s is ready, but spec.controlPlaneEndpoint is set neither there nor on the Cluster: "+
-		"its provider must set it, or set it on the Cluster",
-		infra.GetKind(), infra.GetNamespace(), infra.GetName())
+	return contract.Violated("%s %s/%s is ready, but spec.controlPlaneEndpoint is set neither there nor on the Cluster: "+
+		"its provider must set host and port there, or you on the Cluster", infra.GetKind(), infra.GetNamespace(), infra.GetName())
+}
+
+const maxPort = 65535
+
+// endpointOf returns the endpoint of an infrastructure object, which may be zero. What the API server would reject in the Cluster is an
+// error of the provider.
+func endpointOf(infra contract.InfrastructureCluster) (clusterv1.APIEndpoint, error) {
+	endpoint, _, err := infra.ControlPlaneEndpoint()
+	if err != nil || endpoint.IsZero() {
+		return endpoint, err
+	}
+	if endpoint.Host == "" || endpoint.Port < 1 || endpoint.Port > maxPort {
+		err = contract.Violated("%s %s/%s is ready, but spec.controlPlaneEndpoint has host %q and port %d: "+
+			"its provider must set both, the port from 1 to %d",
+			infra.GetKind(), infra.GetNamespace(), infra.GetName(), condition.Brief(endpoint.Host), endpoint.Port, maxPort)
+	}
+	return endpoint, err
 }

@@ -9,6 +9,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 )
@@ -30,6 +31,10 @@ func TestInfrastructure(t *testing.T) {
 		Waits    bool
 		Failed   bool
 	}
+	violated := func(message string) outcome {
+		return outcome{Failed: true, Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{
+			condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityError, reference.ContractViolatedReason, "%s", message)}}}
+	}
 	cases := map[string]struct {
 		reason  string
 		cluster *clusterv1.Cluster
@@ -49,8 +54,30 @@ func TestInfrastructure(t *testing.T) {
 		"DomainsGone": {"removed failure domains are removed from the Cluster",
 			build.Cluster(withInfra, withEndpoint, func(c *clusterv1.Cluster) { c.Status.FailureDomains = domains }), fields{"status": fields{"ready": true}},
 			outcome{Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}, Endpoint: clusterv1.APIEndpoint{Host: "own", Port: 1}}},
-		"NoEndpoint": {"a ready object without endpoint is an error", build.Cluster(withInfra), fields{"status": fields{"ready": true}}, outcome{Failed: true,
-			Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}}},
+		"NoEndpoint": {"a ready object without endpoint is an error, and the Cluster is not ready", build.Cluster(withInfra), fields{"status": fields{"ready": true}},
+			violated("GenericCluster default/c-infra is ready, but spec.controlPlaneEndpoint is set neither there nor on the Cluster: " +
+				"its provider must set host and port there, or you on the Cluster")},
+		"ZeroEndpoint": {"an empty endpoint is none; failure domains are copied, because control planes need them", build.Cluster(withInfra),
+			fields{"status": fields{"ready": true, "failureDomains": fields{"a": fields{"controlPlane": true}}},
+				"spec": fields{"controlPlaneEndpoint": fields{"host": "", "port": int64(0)}}},
+			func() outcome {
+				o := violated("GenericCluster default/c-infra is ready, but spec.controlPlaneEndpoint is set neither there nor on the Cluster: " +
+					"its provider must set host and port there, or you on the Cluster")
+				o.Status.FailureDomains = domains
+				return o
+			}()},
+		"HalfEndpoint": {"an endpoint without port is none", build.Cluster(withInfra),
+			fields{"status": fields{"ready": true}, "spec": fields{"controlPlaneEndpoint": fields{"host": "theirs"}}},
+			violated("GenericCluster default/c-infra is ready, but spec.controlPlaneEndpoint has host \"theirs\" and port 0: " +
+				"its provider must set both, the port from 1 to 65535")},
+		"NoPort": {"a port that the API server would reject", build.Cluster(withInfra),
+			fields{"status": fields{"ready": true}, "spec": fields{"controlPlaneEndpoint": fields{"host": "theirs", "port": int64(70000)}}},
+			violated("GenericCluster default/c-infra is ready, but spec.controlPlaneEndpoint has host \"theirs\" and port 70000: " +
+				"its provider must set both, the port from 1 to 65535")},
+		"PortType": {"a port of another type", build.Cluster(withInfra),
+			fields{"status": fields{"ready": true}, "spec": fields{"controlPlaneEndpoint": fields{"host": "theirs", "port": "6443"}}},
+			violated("GenericCluster.infrastructure.cluster.x-k8s.io default/c-infra: " +
+				"field spec.controlPlaneEndpoint.port is a string, the contract asks for a whole number")},
 		"NoEndpointHosted": {"the control plane object may have the endpoint, and may be created later", build.Cluster(withInfra, withPlane),
 			fields{"status": fields{"ready": true}},
 			outcome{Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}}},

@@ -9,6 +9,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -46,7 +47,9 @@ func TestBootstrap(t *testing.T) {
 		},
 		"ReadyWithoutSecret": {
 			reason: "a ready config without Secret is an error", machine: machine(), config: fields{"status": fields{"ready": true}},
-			want:     clusterv1.MachineStatus{BootstrapReady: true, Conditions: clusterv1.Conditions{condition.True(clusterv1.BootstrapReadyCondition)}},
+			want: clusterv1.MachineStatus{BootstrapReady: true, Conditions: clusterv1.Conditions{
+				condition.False(clusterv1.BootstrapReadyCondition, clusterv1.ConditionSeverityError, reference.ContractViolatedReason,
+					"GenericConfig default/m-1 is ready but status.dataSecretName is empty: its provider must set it")}},
 			wantsErr: true,
 		},
 		"Once": {

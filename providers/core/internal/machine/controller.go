@@ -71,8 +71,8 @@ func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
 			step.Do("cluster", exists),
 			step.Do("adopt", c.adopt),
 			step.All(
-				step.Do("bootstrap", c.bootstrap).Sets(clusterv1.BootstrapReadyCondition),
-				step.Do("infrastructure", c.infrastructure).Sets(clusterv1.InfrastructureReadyCondition),
+				step.Do("bootstrap", reference.Reported(c.bootstrap)).Sets(clusterv1.BootstrapReadyCondition),
+				step.Do("infrastructure", reference.Reported(c.infrastructure)).Sets(clusterv1.InfrastructureReadyCondition),
 				step.Do("node", c.node).Sets(clusterv1.MachineNodeHealthyCondition),
 				step.Do("certificates", c.certificates),
 			),

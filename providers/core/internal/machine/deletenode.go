@@ -19,8 +19,12 @@ import (
 // nodeRetry is the delay between attempts to delete a Node.
 const nodeRetry = 2 * time.Second
 
+// LateNodeTimeout is how long to look for a Node that may have joined without being known, if nodeDeletionTimeout is nil or zero: what may
+// not exist does not hold a deletion forever.
+const LateNodeTimeout = 10 * time.Second
+
 // deleteNode deletes the Node, also one that joined while the Machine was being deleted. It retries until nodeDeletionTimeout has
-// passed, forever if that is nil or zero.
+// passed. If that is nil or zero, it retries to delete a known Node forever.
 func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, error) {
 	m := s.machine
 	allowed, err := c.nodeWorkAllowed(ctx, s)
@@ -37,9 +41,12 @@ func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, err
 	if err == nil {
 		return step.Done().KeepCondition(), nil
 	}
-	limit := m.Spec.NodeDeletionTimeout
-	if limit != nil && limit.Duration != 0 && c.Clock.Now().After(m.DeletionTimestamp.Add(limit.Duration)) {
-		step.Warning(ctx, "FailedDeleteNode", "Gave up deleting Node %s after %s: %v", nodeName(m), limit.Duration, err)
+	limit := ptr.Deref(m.Spec.NodeDeletionTimeout, metav1.Duration{}).Duration
+	if limit == 0 && m.Status.NodeRef == nil {
+		limit = LateNodeTimeout
+	}
+	if limit != 0 && c.Clock.Now().After(m.DeletionTimestamp.Add(limit)) {
+		step.Warning(ctx, "FailedDeleteNode", "Gave up deleting Node %s after %s: %v", nodeName(m), limit, err)
 		return step.Done().KeepCondition(), nil
 	}
 	if !deletionFailed(m) {

@@ -26,6 +26,9 @@ func TestDeleteNode(t *testing.T) {
 		return func(m *clusterv1.Machine) { m.Spec.NodeDeletionTimeout = &metav1.Duration{Duration: d} }
 	}
 	failed := &clusterv1.Condition{Type: clusterv1.MachineNodeHealthyCondition, Status: corev1.ConditionFalse, Severity: clusterv1.ConditionSeverityWarning, Reason: clusterv1.DeletionFailedReason}
+	late := func(since time.Duration, with ...func(*clusterv1.Machine)) *clusterv1.Machine {
+		return machine(append(with, func(m *clusterv1.Machine) { m.Spec.ProviderID = ptr.To(id) }, func(m *clusterv1.Machine) { m.DeletionTimestamp = &metav1.Time{Time: now.Add(-since)} })...)
+	}
 	cases := map[string]struct {
 		reason  string
 		machine *clusterv1.Machine
@@ -39,6 +42,10 @@ func TestDeleteNode(t *testing.T) {
 		"Unreachable": {"the deletion is retried", machine(withNode, deleting, limit(10*time.Second)), remote.ErrNotConnected, failed, nil, true},
 		"GivesUp":     {"the timeout has passed", machine(withNode, deleting, limit(500*time.Millisecond)), remote.ErrNotConnected, nil, nil, false},
 		"NoLimit":     {"without timeout, the deletion is retried forever", machine(withNode, deleting), errors.New("forbidden"), failed, nil, true},
+		"LateNoLimit": {"a Node that may have joined, but is not known, does not hold the Machine forever", late(time.Minute), remote.ErrNotConnected, nil, nil, false},
+		"LateZero":    {"nor with zero", late(time.Minute, limit(0)), remote.ErrNotConnected, nil, nil, false},
+		"LateRetry":   {"but for a while", late(time.Second, limit(0)), remote.ErrNotConnected, failed, nil, true},
+		"LateLimit":   {"a timeout of the Machine counts", late(time.Minute, limit(time.Hour)), remote.ErrNotConnected, failed, nil, true},
 		"ZeroLimit":   {"zero is no timeout", machine(withNode, deleting, limit(0)), errors.New("forbidden"), failed, nil, true},
 	}
 	for name, tc := range cases {
@@ -46,7 +53,7 @@ func TestDeleteNode(t *testing.T) {
 			w := newWorld(t, machine(named("cp-1"), object.ControlPlane))
 			testenv.Must(t, w.workload.Client.Create(t.Context(), node()))
 			w.workload.Err = tc.away
-			r, err := w.step(t, "delete-node", &scope{machine: tc.machine, cluster: build.Cluster()})
+			r, err := w.step(t, "delete-node", &scope{machine: tc.machine, cluster: build.Cluster(object.Initialized)})
 			if err != nil || r.Ends() != tc.waits || (r.After() > 0) != tc.waits {
 				t.Errorf("%s: waits for %q at most %s, err = %v", tc.reason, r.Waiting(), r.After(), err)
 			}

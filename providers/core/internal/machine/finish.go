@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -26,8 +27,10 @@ func (c *Controller) finish(ctx context.Context, s *scope) (step.Result, error) 
 			continue
 		}
 		obj, err := live.Get(ctx, ref, s.machine.Namespace)
-		if client.IgnoreNotFound(err) != nil {
+		if gone, err := contract.KindGone(ctx, c.Live, client.IgnoreNotFound(err)); err != nil {
 			return step.Done(), err
+		} else if gone {
+			continue
 		}
 		if err == nil && !controlledByOther(obj, s.machine) {
 			return step.WaitAtMost(cacheBackstop, ref.Kind+" "+ref.Name+" to appear in the cache and to be deleted"), nil

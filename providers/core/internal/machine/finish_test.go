@@ -3,7 +3,12 @@ package machine
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/step/steptest"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
 func TestFinish(t *testing.T) {
@@ -30,5 +35,24 @@ func TestFinish(t *testing.T) {
 				t.Errorf("%s: waits for %q, finalizers are %q, err = %v", tc.reason, r.Waiting(), m.Finalizers, err)
 			}
 		})
+	}
+}
+
+// TestDeleteWithoutKinds deletes a Machine whose kinds are not installed any more, and neither is that of the control plane.
+func TestDeleteWithoutKinds(t *testing.T) {
+	gone := func(group string) *corev1.ObjectReference { return object.Reference(kindOf("Gone", group), "m-1") }
+	cluster := build.Cluster(object.Initialized, func(c *clusterv1.Cluster) { c.Spec.ControlPlaneRef = gone("controlplane.cluster.x-k8s.io") })
+	m := machine(deleting, func(m *clusterv1.Machine) {
+		m.Spec.InfrastructureRef, m.Spec.Bootstrap.ConfigRef = *gone(infrastructure), gone(bootstrapping)
+	})
+	for _, with := range []func(*clusterv1.Machine){func(*clusterv1.Machine) {}, withNode} {
+		m := m.DeepCopy()
+		with(m)
+		w := newWorld(t, cluster)
+		w.workload.Err = nil
+		s := &scope{machine: m, cluster: cluster}
+		if _, err := steptest.Run(t.Context(), m, s, w.declared().Deletion...); err != nil || len(m.Finalizers) > 0 {
+			t.Errorf("finalizers are %q, err = %v", m.Finalizers, err)
+		}
 	}
 }

@@ -56,11 +56,11 @@ func copyInfrastructure(m *clusterv1.Machine, from contract.InfrastructureMachin
 		return err
 	}
 	if id == "" {
-		return fmt.Errorf("%s %s/%s is ready but spec.providerID is empty: its provider must set it",
+		return contract.Violated("%s %s/%s is ready but spec.providerID is empty: its provider must set it",
 			from.GetKind(), from.GetNamespace(), from.GetName())
 	}
 	if len(id) > bounds.ProviderID {
-		return fmt.Errorf("spec.providerID of %s %s/%s is longer than %d characters",
+		return contract.Violated("spec.providerID of %s %s/%s is longer than %d characters",
 			from.GetKind(), from.GetNamespace(), from.GetName(), bounds.ProviderID)
 	}
 	addresses, err := from.Addresses()
@@ -72,7 +72,7 @@ func copyInfrastructure(m *clusterv1.Machine, from contract.InfrastructureMachin
 		return err
 	}
 	if len(ptr.Deref(domain, "")) > bounds.Token {
-		return fmt.Errorf("spec.failureDomain of %s %s/%s is longer than %d characters",
+		return contract.Violated("spec.failureDomain of %s %s/%s is longer than %d characters",
 			from.GetKind(), from.GetNamespace(), from.GetName(), bounds.Token)
 	}
 	m.Spec.ProviderID = ptr.To(id)

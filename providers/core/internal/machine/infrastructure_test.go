@@ -9,6 +9,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/reference"
 )
 
 func TestInfrastructure(t *testing.T) {
@@ -49,7 +50,9 @@ func TestInfrastructure(t *testing.T) {
 				InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady},
 				Addresses: clusterv1.MachineAddresses{{Type: clusterv1.MachineInternalIP, Address: "10.0.0.1"}}}}},
 		"ReadyWithoutID": {"a ready machine without provider ID is an error", machine(), fields{"status": fields{"ready": true}},
-			outcome{Failed: true, Status: clusterv1.MachineStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}}},
+			outcome{Failed: true, Status: clusterv1.MachineStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{
+				condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityError, reference.ContractViolatedReason,
+					"GenericMachine default/m-1 is ready but spec.providerID is empty: its provider must set it")}}}},
 		"Failed": {"a terminal failure is copied", machine(), fields{"status": fields{"failureReason": "CreateError"}},
 			outcome{Waits: true, Status: clusterv1.MachineStatus{FailureReason: ptr.To(clusterv1.CreateMachineError), Conditions: waiting("to be ready")}}},
 	}

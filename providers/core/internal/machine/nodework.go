@@ -61,7 +61,8 @@ func (c *Controller) mayHaveNode(ctx context.Context, s *scope) (bool, error) {
 	}
 	obj, err := c.object(ctx, s, &m.Spec.InfrastructureRef)
 	if err != nil || obj == nil || !metav1.IsControlledBy(obj, m) {
-		return false, client.IgnoreNotFound(err)
+		_, err = contract.KindGone(ctx, c.Live, client.IgnoreNotFound(err))
+		return false, err
 	}
 	id, err := contract.InfrastructureMachineOf(obj).ProviderID()
 	if err != nil || id == "" || len(id) > bounds.ProviderID {
@@ -91,8 +92,9 @@ func (c *Controller) nodeWorkAllowed(ctx context.Context, s *scope) (bool, error
 	}
 	if ref := s.cluster.Spec.ControlPlaneRef; ref != nil {
 		obj, err := c.follow.Reader.Get(ctx, ref, s.cluster.Namespace)
+		gone, err := contract.KindGone(ctx, c.Live, err)
 		switch {
-		case apierrors.IsNotFound(err):
+		case gone || apierrors.IsNotFound(err):
 		case err != nil:
 			return false, err
 		case !obj.GetDeletionTimestamp().IsZero():

@@ -79,8 +79,8 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachinePool, *scope] 
 			step.Do("cluster", exists),
 			step.Do("adopt", adopt),
 			step.All(
-				step.Do("bootstrap", c.bootstrap).Sets(clusterv1.BootstrapReadyCondition),
-				step.Do("infrastructure", c.infrastructure).Sets(clusterv1.InfrastructureReadyCondition),
+				step.Do("bootstrap", reference.Reported(c.bootstrap)).Sets(clusterv1.BootstrapReadyCondition),
+				step.Do("infrastructure", reference.Reported(c.infrastructure)).Sets(clusterv1.InfrastructureReadyCondition),
 				step.InOrder(
 					step.Do("list-machines", c.listMachines),
 					step.Do("sync-machines", c.syncMachines),

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/machine"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -19,11 +20,13 @@ const (
 	nodeRetry = 2 * time.Second
 	// defaultNodeDeletionTimeout is how long to try, if the template sets no timeout. It is that of Machines.
 	defaultNodeDeletionTimeout = 10 * time.Second
+	// connectTimeout is how long to wait for the first attempt to connect of a manager that has just started, even if the time is up.
+	connectTimeout = time.Minute
 )
 
 // deleteNodes deletes the Nodes of the pool, whose machines are gone by now, also those that are not in status.nodeRefs, because they
-// joined after the pool was deleted. It retries until nodeDeletionTimeout has passed, forever
-// if that is zero. The Nodes of a Cluster that is being deleted are left alone.
+// joined after the pool was deleted. It retries until nodeDeletionTimeout has passed; if that is zero, it retries to delete known Nodes
+// forever. The Nodes of a Cluster that is being deleted are left alone.
 func (c *Controller) deleteNodes(ctx context.Context, s *scope) (step.Result, error) {
 	p := s.pool
 	late := len(p.Spec.ProviderIDList) > 0 && s.cluster != nil && condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition)
@@ -41,11 +44,20 @@ func (c *Controller) deleteNodes(ctx context.Context, s *scope) (step.Result, er
 	if set := p.Spec.Template.Spec.NodeDeletionTimeout; set != nil {
 		limit = set.Duration
 	}
-	if limit != 0 && c.Clock.Now().After(p.DeletionTimestamp.Add(limit)) && !remote.IsConnecting(err) {
+	if limit == 0 && len(p.Status.NodeRefs) == 0 {
+		limit = machine.LateNodeTimeout
+	}
+	if limit != 0 && c.Clock.Now().After(p.DeletionTimestamp.Add(limit)) && !c.connects(err) {
 		step.Warning(ctx, "FailedDeleteNode", "Gave up deleting %d Nodes after %s: %v", nodesOf(p), limit, err)
 		return step.Done(), nil
 	}
 	return step.WaitAtMost(nodeRetry, fmt.Sprintf("%d Nodes to be deleted: %v", nodesOf(p), err)), nil
+}
+
+// connects reports whether an attempt to connect is about to be made.
+func (c *Controller) connects(err error) bool {
+	since, known := remote.DisconnectedSince(err)
+	return remote.IsConnecting(err) && (!known || c.Clock.Since(since) < connectTimeout)
 }
 
 // nodesOf returns how many Nodes the pool has, or may have.

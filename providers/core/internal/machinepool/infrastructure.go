@@ -96,16 +96,16 @@ func providerIDs(of contract.InfrastructureMachinePool) ([]string, error) {
 	}
 	what := fmt.Sprintf("spec.providerIDList of %s %s/%s", of.GetKind(), of.GetNamespace(), of.GetName())
 	if len(ids) > maxMachines {
-		return nil, fmt.Errorf("%s has more than %d elements", what, maxMachines)
+		return nil, contract.Violated("%s has more than %d elements", what, maxMachines)
 	}
 	var out []string
 	known := map[string]bool{}
 	for i, id := range ids {
 		switch {
 		case id == "":
-			return nil, fmt.Errorf("%s: element %d is empty", what, i)
+			return nil, contract.Violated("%s: element %d is empty", what, i)
 		case len(id) > bounds.ProviderID:
-			return nil, fmt.Errorf("%s: element %d is longer than %d characters", what, i, bounds.ProviderID)
+			return nil, contract.Violated("%s: element %d is longer than %d characters", what, i, bounds.ProviderID)
 		case !known[id]:
 			known[id] = true
 			out = append(out, id)

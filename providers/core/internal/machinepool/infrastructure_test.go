@@ -10,6 +10,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
+	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -33,6 +34,9 @@ func TestInfrastructure(t *testing.T) {
 		IDs                         []string
 		Replicas, Counted, Missing  int32
 		Condition, Failure, Problem string
+	}
+	violated := func(problem string) outcome {
+		return outcome{Condition: "False Error " + reference.ContractViolatedReason + " " + problem, Problem: problem}
 	}
 	tests := map[string]struct {
 		reason string
@@ -66,13 +70,13 @@ func TestInfrastructure(t *testing.T) {
 		"Twice": {"an ID counts once", pool(), infra(fields{"providerIDList": []any{a, b, a}}, fields{"ready": true, "replicas": int64(-2)}),
 			outcome{Ready: true, IDs: []string{a, b}, Condition: "True"}},
 		"Empty": {"an ID is empty", pool(), infra(fields{"providerIDList": []any{a, ""}}, nil),
-			outcome{Condition: waiting, Problem: "spec.providerIDList of GenericMachinePool default/p: element 1 is empty"}},
+			violated("spec.providerIDList of GenericMachinePool default/p: element 1 is empty")},
 		"Long": {"an ID is too long", pool(), infra(fields{"providerIDList": []any{strings.Repeat("x", bounds.ProviderID+1)}}, nil),
-			outcome{Condition: waiting, Problem: "spec.providerIDList of GenericMachinePool default/p: element 0 is longer than 1024 characters"}},
+			violated("spec.providerIDList of GenericMachinePool default/p: element 0 is longer than 1024 characters")},
 		"Many": {"there are too many", pool(), infra(fields{"providerIDList": many}, nil),
-			outcome{Condition: waiting, Problem: "spec.providerIDList of GenericMachinePool default/p has more than 5000 elements"}},
+			violated("spec.providerIDList of GenericMachinePool default/p has more than 5000 elements")},
 		"Wrong": {"a field has another type", pool(), infra(nil, fields{"replicas": "two"}),
-			outcome{Condition: waiting, Problem: "GenericMachinePool.infrastructure.cluster.x-k8s.io default/p: field status.replicas is a string, the contract asks for a whole number"}},
+			violated("GenericMachinePool.infrastructure.cluster.x-k8s.io default/p: field status.replicas is a string, the contract asks for a whole number")},
 		"Failed": {"a terminal failure is copied", pool(), infra(nil, fields{"failureReason": "Unfit", "failureMessage": "no"}), outcome{
 			Condition: waiting,
 			Failure:   `Unfit: Failure detected from referenced resource infrastructure.cluster.x-k8s.io/v1, Kind=GenericMachinePool with name "p": no`}},

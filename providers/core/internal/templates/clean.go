@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -127,7 +128,8 @@ func (c Cleaner) delete(ctx context.Context, namespace string, ref *corev1.Objec
 		template, err = c.LiveExternal.Get(ctx, ref, namespace)
 	}
 	if err != nil {
-		return client.IgnoreNotFound(err)
+		_, err = contract.KindGone(ctx, c.Live, client.IgnoreNotFound(err))
+		return err
 	}
 	if _, ours := template.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]; !ours || !template.GetDeletionTimestamp().IsZero() {
 		return nil

@@ -81,7 +81,15 @@ func TestDeletingTemplates(t *testing.T) {
 		},
 		"SetWithoutDeployment": {reason: "the MachineDeployment is gone", deleted: set("old", "b1", "i1", true), want: []string{"b2", "i2", "user"}},
 		"UsersTemplate":        {reason: "a template of a user is kept", deleted: set("old", "user", "i1", true), want: []string{"b1", "b2", "i2", "user"}},
-		"GoneAlready":          {reason: "templates that no longer exist do not block the deletion", deleted: set("old", "b3", "i3", true), want: []string{"b1", "b2", "i1", "i2", "user"}},
+		"KindGone": {
+			reason: "templates of kinds that are not installed do not exist", want: []string{"b1", "b2", "i2", "user"},
+			deleted: func() client.Object {
+				ms := set("old", "b1", "i1", true)
+				ms.Spec.Template.Spec.Bootstrap.ConfigRef = object.Reference(kind("Gadget"), "g")
+				return ms
+			}(),
+		},
+		"GoneAlready": {reason: "templates that no longer exist do not block the deletion", deleted: set("old", "b3", "i3", true), want: []string{"b1", "b2", "i1", "i2", "user"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -3,12 +3,16 @@ package topology
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
+	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -61,8 +65,24 @@ func (c *Controller) applyChange(ctx context.Context, change plan.Change) (*unst
 	defer answered()
 	result, changed, err := c.Applier.Apply(ctx, change.Live, change.Desired, change.Options...)
 	if err != nil || !changed {
-		return nil, err
+		return nil, rejected(change, err)
 	}
 	c.Recent.Wrote(result, asked)
 	return result, nil
+}
+
+// rejected adds to the error of an object that its own validation rejects, such as a KubeadmControlPlane with a changed field that cannot
+// change, what users can do: they write the Cluster and its class, not the object.
+func rejected(change plan.Change, err error) error {
+	if err == nil || change.Live == nil || !apierrors.IsInvalid(err) {
+		return err
+	}
+	advice := "The change comes from spec.topology of the Cluster, or from its class: revert it there, or create another Cluster"
+	was, _ := contract.ControlPlaneOf(change.Live).Version()
+	is, _ := contract.ControlPlaneOf(change.Desired).Version()
+	if was != nil && is != nil && *was != *is {
+		advice += fmt.Sprintf(". spec.topology.version can go back to %s with annotation %s",
+			*was, clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation)
+	}
+	return fmt.Errorf("%w. %s", err, advice)
 }

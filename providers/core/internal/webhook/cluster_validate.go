@@ -230,12 +230,16 @@ func (w *Cluster) change(
 			was, is, clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation)}, nil, nil
 	}
 	at := path.Child("version")
-	if errs := check.Upgrade(was, is, at); len(errs) > 0 || !check.MinorUpgrade(was, is) {
-		return nil, errs, nil
+	if errs := check.Upgrade(was, is, at); len(errs) > 0 {
+		return nil, w.wayBack(ctx, cluster, was, errs), nil
+	}
+	warnings := w.frozenRegistry(ctx, cluster)
+	if !check.MinorUpgrade(was, is) {
+		return warnings, nil, nil
 	}
 	reasons, err := w.notAtVersion(ctx, cluster, was)
 	if err != nil || len(reasons) == 0 {
-		return nil, nil, err
+		return warnings, nil, err
 	}
 	return nil, field.ErrorList{field.Invalid(at, is, fmt.Sprintf(
 		"all parts of the Cluster must have version %s before the upgrade: %s", was, strings.Join(reasons, ", ")))}, nil

@@ -160,6 +160,10 @@ func TestClusterUpgrade(t *testing.T) {
 		{reason: "two minor versions", version: "v1.32.0",
 			want: clusterInvalid + `spec.topology.version: Invalid value: "v1.32.0": a Cluster at v1.30.0 can be upgraded by one minor version at a time: upgrade to v1.31 first`},
 		{reason: "downgrade", version: "v1.29.9", want: clusterInvalid + `spec.topology.version: Invalid value: "v1.29.9": must not be lower than the previous version v1.30.0`},
+		{reason: "back from an upgrade that has not reached the control plane", version: "v1.29.9",
+			controlPlane: `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.29.9}, status: {version: v1.29.9}}`,
+			want: clusterInvalid + `spec.topology.version: Invalid value: "v1.29.9": must not be lower than the previous version v1.30.0. ` +
+				`KubeadmControlPlane cp still has version v1.29.9: if it rejects v1.30.0, go back with annotation unsafe.topology.cluster.x-k8s.io/disable-update-version-check`},
 		{reason: "two minor versions with the unsafe annotation", version: "v1.32.0", annotations: `unsafe.topology.cluster.x-k8s.io/disable-update-version-check: ""`,
 			warnings: []string{`The change of version from v1.30.0 to v1.32.0 was not validated because annotation unsafe.topology.cluster.x-k8s.io/disable-update-version-check is set`}},
 		{reason: "patch versions can change at any time", version: "v1.30.1", controlPlane: `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.29.0}}`,
@@ -202,6 +206,38 @@ func TestClusterUpgrade(t *testing.T) {
 			}
 			if w.reader.lists != tt.lists {
 				t.Errorf("%s: %d lists, want %d", tt.reason, w.reader.lists, tt.lists)
+			}
+		})
+	}
+}
+
+// TestClusterUpgradeToFrozenRegistry checks that a version that the KubeadmControlPlane will most likely reject is a warning: only the class
+// knows, whose patches may set the repository.
+func TestClusterUpgradeToFrozenRegistry(t *testing.T) {
+	const warning = "kubeadm of v1.22.0 pulls from the registry k8s.gcr.io, which is frozen: KubeadmControlPlane cp rejects the version " +
+		"unless ClusterClass a sets clusterConfiguration.imageRepository. Use a newer patch version, such as v1.22.17"
+	for _, tt := range []struct {
+		reason, version, controlPlane string
+		want                          []string
+	}{
+		{"images of this version are in the frozen registry", "v1.22.0", `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.21.2}, status: {version: v1.21.2}}`, []string{warning}},
+		{"the control plane has a repository", "v1.22.0",
+			`{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.21.2, kubeadmConfigSpec: {clusterConfiguration: {imageRepository: mine}}}, status: {version: v1.21.2}}`, nil},
+		{"the last patch version has another default", "v1.22.17", `{kind: KubeadmControlPlane, metadata: {name: cp}, spec: {version: v1.21.2}, status: {version: v1.21.2}}`, nil},
+		{"another kind of control plane", "v1.22.0", `{kind: HostedControlPlane, metadata: {name: cp}, spec: {version: v1.21.2}, status: {version: v1.21.2}}`, nil},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			w := newWorld(t, reconciledClass(t, "a"))
+			w.controlPlane = tt.controlPlane
+			old := parse[clusterv1.Cluster](t, clusterWith("", `class: a, version: v1.21.2, `+repositoryVariable))
+			cluster := parse[clusterv1.Cluster](t, clusterWith("", `class: a, version: `+tt.version+`, `+repositoryVariable))
+			cluster.Spec.ControlPlaneRef = new(parse[clusterv1.Cluster](t, `{spec: {controlPlaneRef: {kind: KubeadmControlPlane, name: cp, namespace: default}}}`)).Spec.ControlPlaneRef
+			warnings, err := w.webhook(t).ValidateUpdate(t.Context(), &old, &cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, []string(warnings)); diff != "" {
+				t.Errorf("%s: warnings (-want +got):\n%s", tt.reason, diff)
 			}
 		})
 	}

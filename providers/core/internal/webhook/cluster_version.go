@@ -5,11 +5,16 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/blang/semver/v4"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
@@ -144,4 +149,66 @@ func poolNotAtVersion(ctx context.Context, pool *clusterv1.MachinePool, version 
 		}
 	}
 	return "", nil
+}
+
+// controlPlane returns the control plane object and its version. The version is empty if there is none, or if it cannot be read: what depends
+// on it is advice.
+func (w *Cluster) controlPlane(ctx context.Context, cluster *clusterv1.Cluster) (contract.ControlPlane, string) {
+	none := contract.ControlPlane{}
+	if cluster.Spec.ControlPlaneRef == nil {
+		return none, ""
+	}
+	object, err := w.options.Object(ctx, cluster.Spec.ControlPlaneRef, cluster.Namespace)
+	if err != nil {
+		return none, ""
+	}
+	cp := contract.ControlPlaneOf(object)
+	version, err := cp.Version()
+	if err != nil || version == nil {
+		return none, ""
+	}
+	return cp, *version
+}
+
+// wayBack adds to the errors of a lower version how to go back from a version that the control plane has not got, such as one that its own
+// validation rejects.
+func (w *Cluster) wayBack(ctx context.Context, cluster *clusterv1.Cluster, was string, errs field.ErrorList) field.ErrorList {
+	is := cluster.Spec.Topology.Version
+	if order, err := contract.CompareVersions(is, was); err != nil || order >= 0 {
+		return errs
+	}
+	cp, has := w.controlPlane(ctx, cluster)
+	if has == "" || differ(has, is) {
+		return errs
+	}
+	for _, e := range errs {
+		e.Detail += fmt.Sprintf(". %s %s still has version %s: if it rejects %s, go back with annotation %s",
+			cp.GetKind(), cp.GetName(), has, was, clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation)
+	}
+	return errs
+}
+
+// frozenRegistry warns of a version that a KubeadmControlPlane rejects without an image repository. It is no error, because patches of the
+// class may set one.
+func (w *Cluster) frozenRegistry(ctx context.Context, cluster *clusterv1.Cluster) admission.Warnings {
+	version := cluster.Spec.Topology.Version
+	to, err := semver.ParseTolerant(version)
+	if err != nil {
+		return nil
+	}
+	fixed, frozen := kubeadm.FrozenRegistry(to)
+	if !frozen {
+		return nil
+	}
+	cp, _ := w.controlPlane(ctx, cluster)
+	if cp.Unstructured == nil || cp.GetKind() != "KubeadmControlPlane" {
+		return nil
+	}
+	if repository, _, _ := unstructured.NestedString(cp.Unstructured.Object, "spec", "kubeadmConfigSpec", "clusterConfiguration",
+		"imageRepository"); repository != "" {
+		return nil
+	}
+	return admission.Warnings{fmt.Sprintf("kubeadm of %s pulls from the registry k8s.gcr.io, which is frozen: %s %s rejects the version "+
+		"unless ClusterClass %s sets clusterConfiguration.imageRepository. Use a newer patch version, such as v%s",
+		version, cp.GetKind(), cp.GetName(), cluster.Spec.Topology.Class, fixed)}
 }

@@ -55,7 +55,9 @@ func TestMachinePoolDefault(t *testing.T) {
 	autoscaled := func(p *clusterv1.MachinePool) {
 		p.Annotations = map[string]string{clusterv1.AutoscalerMinSizeAnnotation: "3", clusterv1.AutoscalerMaxSizeAnnotation: "5"}
 	}
-	replicas := func(n *int32) func(*clusterv1.MachinePool) { return func(p *clusterv1.MachinePool) { p.Spec.Replicas = n } }
+	replicas := func(n *int32) func(*clusterv1.MachinePool) {
+		return func(p *clusterv1.MachinePool) { p.Spec.Replicas = n }
+	}
 	for name, tc := range map[string]struct {
 		reason        string
 		old, in, want *clusterv1.MachinePool

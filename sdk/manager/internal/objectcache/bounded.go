@@ -8,9 +8,11 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,11 +26,14 @@ const listTimeout = 5 * time.Second
 // down, reads of it fail after a short wait, and then immediately. Otherwise each such read would block a worker, until objects of all
 // other providers have to wait. The list is retried in the background; when it succeeds, watches of the kind trigger reconciles.
 func New(config *rest.Config, options cache.Options) (cache.Cache, error) {
-	c, err := cache.New(config, options)
-	if err != nil {
-		return nil, err
+	p := newBounded(nil, clock.RealClock{})
+	options.DefaultWatchErrorHandler = func(ctx context.Context, r *toolscache.Reflector, err error) {
+		p.listFailed(r.TypeDescription(), err)
+		toolscache.DefaultWatchErrorHandler(ctx, r, err)
 	}
-	return newBounded(c, clock.RealClock{}), nil
+	var err error
+	p.Cache, err = cache.New(config, options)
+	return p, err
 }
 
 // bounded is a cache whose reads of unstructured objects have a timeout.
@@ -38,10 +43,12 @@ type bounded struct {
 
 	mu    sync.Mutex
 	until map[schema.GroupVersionKind]time.Time // when reads of kinds that are not listed yet stop waiting
+	// denied has why kinds may not be listed. Its keys are as in a Reflector's TypeDescription: "example.com/v1, Kind=Foo".
+	denied map[string]error
 }
 
 func newBounded(c cache.Cache, clock clock.PassiveClock) *bounded {
-	return &bounded{Cache: c, clock: clock, until: map[schema.GroupVersionKind]time.Time{}}
+	return &bounded{Cache: c, clock: clock, until: map[schema.GroupVersionKind]time.Time{}, denied: map[string]error{}}
 }
 
 // Get reads an object.
@@ -85,6 +92,9 @@ func (p *bounded) read(ctx context.Context, kind schema.GroupVersionKind, do fun
 	if err = do(waiting); err == nil || ctx.Err() != nil || !errors.Is(waiting.Err(), context.DeadlineExceeded) {
 		return err
 	}
+	if denied := p.why(kind); denied != nil {
+		err = denied
+	}
 	return fmt.Errorf("cannot read %s in version %s: its objects have not been listed yet. Check that the manager's ServiceAccount "+
 		"may list and watch it (providers grant that with a ClusterRole that is aggregated into the manager's), "+
 		"and that the API server can serve it: %w", kind.GroupKind(), kind.Version, err)
@@ -94,6 +104,24 @@ func (p *bounded) forget(kind schema.GroupVersionKind) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.until, kind)
+	delete(p.denied, kind.String())
+}
+
+// listFailed remembers why a kind may not be listed. Other errors pass by themselves.
+func (p *bounded) listFailed(kind string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.denied, kind)
+	if apierrors.IsForbidden(err) {
+		p.denied[kind] = err
+	}
+}
+
+// why returns why a kind may not be listed, if that is why it is not.
+func (p *bounded) why(kind schema.GroupVersionKind) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.denied[kind.String()]
 }
 
 // left returns how long a read may still wait for the first list of a kind.

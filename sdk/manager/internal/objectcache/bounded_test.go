@@ -2,11 +2,13 @@ package objectcache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -89,13 +91,18 @@ func TestAKindThatCannotBeListedDoesNotBlock(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "Thing.external.test in version v1") || !strings.Contains(err.Error(), "ClusterRole") {
 		t.Errorf("the error must contain what cannot be read, and what to check: %v", err)
 	}
+	denied := apierrors.NewForbidden(schema.GroupResource{Group: "external.test", Resource: "things"}, "", errors.New("User capi cannot list resource"))
+	p.listFailed(kind("v1").String(), denied)
+	if err := get(); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "User capi cannot list resource") || !strings.Contains(err.Error(), "ClusterRole") {
+		t.Errorf("the error must be why it cannot be listed: %v", err)
+	}
 	inner.listed = true
 	for _, read := range []func() error{get, list} {
 		if err := read(); err != nil {
 			t.Errorf("after the list arrived: %v", err)
 		}
 	}
-	if len(p.until) > 0 {
-		t.Errorf("kinds that are listed are still waited for: %v", p.until)
+	if len(p.until)+len(p.denied) > 0 {
+		t.Errorf("kinds that are listed are still waited for: %v, %v", p.until, p.denied)
 	}
 }
