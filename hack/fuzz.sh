@@ -15,10 +15,22 @@ readonly shares=4
 # Inputs that need more memory fail, instead of exhausting the machine's.
 readonly memory=$((8 << 20)) # KiB of address space
 
-# seconds parses a duration such as 90s, 10m, 1h or 1h30m.
+# seconds parses a positive duration as Go does, such as 90s, 1h30m or 0.5h, and prints whole seconds, at least one.
 seconds() {
-	[[ $1 =~ ^(([0-9]+)h)?(([0-9]+)m)?(([0-9]+)s)?$ && -n $1 ]] || { echo "FUZZ_TIME=$1 is not a duration such as 90s, 10m or 1h" >&2; exit 2; }
-	echo $((10#${BASH_REMATCH[2]:-0} * 3600 + 10#${BASH_REMATCH[4]:-0} * 60 + 10#${BASH_REMATCH[6]:-0}))
+	awk -v rest="$1" 'BEGIN {
+		unit["h"] = 3600; unit["m"] = 60; unit["s"] = 1; unit["ms"] = 1e-3; unit["us"] = unit["µs"] = unit["μs"] = 1e-6; unit["ns"] = 1e-9
+		sub(/^[+]/, "", rest)
+		while (rest != "") {
+			if (!match(rest, /^([0-9]+[.]?[0-9]*|[.][0-9]+)/)) exit 1
+			number = substr(rest, 1, RLENGTH); rest = substr(rest, RLENGTH + 1)
+			if (!match(rest, /^[^0-9.]+/)) exit 1
+			name = substr(rest, 1, RLENGTH); rest = substr(rest, RLENGTH + 1)
+			if (!(name in unit)) exit 1
+			total += number * unit[name]
+		}
+		if (total <= 0) exit 1
+		printf "%d\n", total < 1 ? 1 : total + 0.5
+	}' || { echo "FUZZ_TIME=$1 is not a positive duration such as 90s, 10m, 0.5h or 1h30m" >&2; return 2; }
 }
 
 share=${SHARE:-all}

@@ -2,13 +2,14 @@
 # What proves more than .ci/run, and takes too long for each change: about nine hours on 2 cores. Every stage runs, whatever happens to
 # the others; the seconds and results of all are in out/soak/stages and printed last, and their output is in out/soak.
 #
-# STAGES selects stages by name. HOURS (default 1) is the time of each stage that could go on for ever: faults and fuzz.
+# STAGES selects stages by name; results of the others, of earlier runs, are kept. HOURS (default 1; fractions are allowed) is the time
+# of each stage that could go on for ever: faults and fuzz.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export GOGC=400 CAPI_SOAK=1 CAPI_REQUIRE_ENV=1 CAPI_REQUIRE_DOCKER=1 CAPI_REQUIRE_KUBEADM=1
 readonly hours=${HOURS:-1} out=out/soak
 mkdir -p $out
-printf '%-12s %8s %s\n' stage seconds result >$out/stages
+[ -n "${STAGES:-}" ] && [ -e $out/stages ] || printf '%-12s %8s %s\n' stage seconds result >$out/stages
 failed=0
 
 stage() {
@@ -17,7 +18,14 @@ stage() {
 	[ -z "${STAGES:-}" ] || [[ " $STAGES " = *" $name "* ]] || return 0
 	echo "== $name (at $SECONDS s)"
 	"$@" >"$out/$name.log" 2>&1 || { result=failed failed=1; tail -20 "$out/$name.log"; }
-	printf '%-12s %8d %s\n' "$name" $((SECONDS - start)) $result >>$out/stages
+	record "$name" $((SECONDS - start)) $result
+}
+
+# record writes the result of a stage at the end of the table, instead of an earlier one.
+record() {
+	local others
+	others=$(grep -v "^$1 " $out/stages)
+	printf '%s\n%-12s %8d %s\n' "$others" "$1" "$2" "$3" >$out/stages
 }
 
 # Every version of Kubernetes reads what is written for its kubeadm.

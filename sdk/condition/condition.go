@@ -43,9 +43,9 @@ func Unknown(t clusterv1.ConditionType, reason, format string, args ...any) clus
 
 func sprintf(format string, args []any) string {
 	if len(args) == 0 {
-		return format
+		return written(format)
 	}
-	return withoutPorts(fmt.Sprintf(format, args...))
+	return written(withoutPorts(fmt.Sprintf(format, args...)))
 }
 
 // localAddress is the local end of a connection in the text of a net.OpError.
@@ -85,8 +85,9 @@ func has(from Getter, t clusterv1.ConditionType, status corev1.ConditionStatus) 
 }
 
 // Set sets a condition. If it is equal to the present one, nothing changes, including the transition time. Otherwise the
-// transition time is zero until Stamp sets it.
+// transition time is zero until Stamp sets it. Control characters in reason and message are shown: see Clean.
 func Set(on Setter, c clusterv1.Condition) {
+	c.Reason, c.Message = written(c.Reason), written(c.Message)
 	conditions := slices.Clone(on.GetConditions())
 	i := slices.IndexFunc(conditions, func(x clusterv1.Condition) bool { return x.Type == c.Type })
 	switch {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -216,4 +217,34 @@ func TestMessageWithoutLocalPorts(t *testing.T) {
 	if want := "listing Nodes: read tcp 10.0.0.1:6443: connection reset by peer; a -> b"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+// Messages contain what servers, providers and users have written: terminals must not interpret it, and the API server must not change it.
+func TestMessagesHaveNoControlCharacters(t *testing.T) {
+	const hostile = "a\x1b[2Jb\x00\u0085\u202ec\xff\r\nd\te"
+	const want = "a^[[2Jb^@\\u0085\\u202ec\\r\nd\te"
+	m := &clusterv1.Machine{}
+	for _, c := range []clusterv1.Condition{
+		{Type: "T", Status: corev1.ConditionFalse, Message: hostile},
+		condition.False("T", clusterv1.ConditionSeverityInfo, "R", "%s", hostile),
+		condition.False("T", clusterv1.ConditionSeverityInfo, "R", hostile),
+		condition.Unknown("T", "R", "%s", hostile),
+		condition.Mirror("T", mirrored(hostile), clusterv1.Condition{}),
+	} {
+		condition.Set(m, c)
+		if got := condition.Get(m, "T").Message; got != want {
+			t.Errorf("%+v: message %q, want %q", c, got, want)
+		}
+		before := m.GetConditions()
+		if condition.Set(m, c); !slices.Equal(before, m.GetConditions()) {
+			t.Errorf("setting it again changes it: %v", m.GetConditions())
+		}
+	}
+}
+
+// mirrored has the condition Ready with a message.
+type mirrored string
+
+func (m mirrored) GetConditions() clusterv1.Conditions {
+	return clusterv1.Conditions{{Type: clusterv1.ReadyCondition, Status: corev1.ConditionFalse, Message: string(m)}}
 }

@@ -39,9 +39,19 @@ const (
 	PrivateKeyKey = "tls.key"
 )
 
+// OfControlPlane returns the purposes of the certificates and keys that machines of a control plane have. With an external etcd, its
+// client certificate is one of them.
+func OfControlPlane(externalEtcd bool) []Purpose {
+	all := []Purpose{ClusterCA, EtcdCA, FrontProxyCA, ServiceAccount}
+	if externalEtcd {
+		all = append(all, APIServerEtcdClient)
+	}
+	return all
+}
+
 // Purposes returns all purposes.
 func Purposes() []Purpose {
-	return []Purpose{Kubeconfig, ClusterCA, EtcdCA, FrontProxyCA, ServiceAccount, APIServerEtcdClient}
+	return append([]Purpose{Kubeconfig}, OfControlPlane(true)...)
 }
 
 // SplitSecretName returns the cluster and the purpose in the name of a Secret; ok is false for names that have none. Names of clusters

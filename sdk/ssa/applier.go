@@ -68,7 +68,8 @@ func (a *Applier) Plan(ctx context.Context, live, desired *unstructured.Unstruct
 // The result is the object afterwards, live itself if nothing was sent; changed reports whether it differs from live.
 // desired and live are not modified. If live was deleted or replaced in the meantime, it is not created
 // again; that is an error. If live is nil but the object exists, it is adopted, so that creating an object with a
-// derived name twice results in one object. An apply that empties maps or lists takes a second request.
+// derived name twice results in one object. An apply that empties maps or lists takes three requests, the first
+// of which changes the whole content.
 func (a *Applier) Apply(
 	ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option,
 ) (result *unstructured.Unstructured, changed bool, err error) {
@@ -82,6 +83,9 @@ func (a *Applier) Apply(
 	result = p.request()
 	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(result), client.FieldOwner(a.manager),
 		client.ForceOwnership); err != nil {
+		return nil, false, fmt.Errorf("applying %s %s/%s: %w", desired.GetKind(), desired.GetNamespace(), desired.GetName(), err)
+	}
+	if err := a.disown(ctx, result); err != nil {
 		return nil, false, fmt.Errorf("applying %s %s/%s: %w", desired.GetKind(), desired.GetNamespace(), desired.GetName(), err)
 	}
 	if live == nil {

@@ -2,13 +2,17 @@ package ssa
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apimachinery/pkg/runtime"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/merge"
@@ -16,8 +20,13 @@ import (
 )
 
 // A server-side apply cannot empty a map or list: if the field manager owns all items of a map, applying {} removes them, and what
-// remains is null, which most schemas reject. So before such an apply, a patch removes the items. It adds no owner of any field,
-// and leaves {}, which the apply then keeps and owns.
+// remains is null, which most schemas reject. Such an object therefore gets its new content by a patch, all at once, so that no other
+// controller acts on a part of the change. The patch has a field manager of its own; the apply that follows changes no content, but
+// makes the Applier's manager the owner of the fields. Then the entry of the patch is removed from managedFields: as a second owner, it
+// would keep fields that are no longer applied. If that is interrupted, the next apply removes it.
+
+// emptier returns the field manager of patches that empty maps and lists for a manager.
+func emptier(manager string) string { return manager + "-emptied" }
 
 // emptiedAtOnce limits how many levels of maps that contain each other are emptied.
 const emptiedAtOnce = 100
@@ -185,9 +194,9 @@ func isEmpty(value any) bool {
 	return false
 }
 
-// empties returns what must be written before the apply, nil if nothing must or if the objects cannot be compared: the API server
-// decides then.
-func (c *comparison) empties() *emptying {
+// empties returns the content that the apply results in, without defaults, if it cannot be reached by an apply alone, and otherwise nil.
+// It is nil, too, if the objects cannot be compared: the API server decides then.
+func (c *comparison) empties() map[string]any {
 	if c.live == nil || c.beforeErr != nil {
 		return nil
 	}
@@ -196,29 +205,88 @@ func (c *comparison) empties() *emptying {
 		return nil
 	}
 	result, err := c.merge(managers)
-	if err != nil {
+	if err != nil || result.emptied == nil {
 		return nil
 	}
-	return result.emptied
+	return result.content
 }
 
-// empty writes the emptied maps and lists, if there are any, and makes the result the live object. Any write since the object was
-// read is a conflict.
+// empty writes the content that the apply results in, if the apply would make a map or a list null, and makes the result the live
+// object. Any write since the object was read is a conflict.
 func (a *Applier) empty(ctx context.Context, c *comparison) error {
-	emptied := c.empties()
-	if emptied == nil {
+	content := c.empties()
+	if content == nil {
 		return nil
 	}
-	target := c.live.DeepCopy()
-	for name, value := range emptied.content {
-		if name != "metadata" {
-			target.Object[name] = runtime.DeepCopyJSONValue(value)
-		}
+	patch, err := c.replacement(content, emptier(a.manager))
+	if err != nil {
+		return err
 	}
-	patch := client.MergeFromWithOptions(c.live, client.MergeFromWithOptimisticLock{})
-	if err := a.client.Patch(ctx, target, patch, client.FieldOwner(a.manager)); err != nil {
+	target := c.live.DeepCopy()
+	if err := a.client.Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(emptier(a.manager))); err != nil {
 		return err
 	}
 	c.live = target
 	return nil
+}
+
+// operation is an operation of a JSON patch, which, unlike a merge patch, can write nulls.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// replacement returns the patch that replaces the content of live. It has an entry of managedFields for the manager, even if it only
+// removes fields: without any entry, the apply would have the API server invent an owner of all fields.
+func (c *comparison) replacement(content map[string]any, manager string) ([]byte, error) {
+	at := func(name string) string { return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
+	own := map[string]any{}
+	operations := []operation{{"replace", "/metadata/resourceVersion", c.live.GetResourceVersion()}}
+	for name := range c.live.Object {
+		if _, stays := content[name]; !stays && c.isContent(name) {
+			operations = append(operations, operation{"remove", at(name), nil})
+		}
+	}
+	for name, value := range content {
+		if c.isContent(name) {
+			operations = append(operations, operation{"add", at(name), value}) // It replaces what exists.
+			own["f:"+name] = map[string]any{}
+		}
+	}
+	fields, err := json.Marshal(own)
+	if err != nil {
+		return nil, err
+	}
+	entries := append(withoutManager(c.live, manager), metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: c.live.GetAPIVersion(),
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(fields)),
+	})
+	return json.Marshal(append(operations, operation{"add", "/metadata/managedFields", entries}))
+}
+
+// isContent reports whether a top-level field is part of what an apply changes, apart from metadata.
+func (c *comparison) isContent(name string) bool {
+	return name != "apiVersion" && name != "kind" && name != "metadata" && (name != "status" || !c.schema.statusApart)
+}
+
+// disown removes the entry of a patch that emptied something. Any write since the object was applied is a conflict.
+func (a *Applier) disown(ctx context.Context, applied *unstructured.Unstructured) error {
+	if !hasEmptied(applied, a.manager) {
+		return nil
+	}
+	before := applied.DeepCopy()
+	applied.SetManagedFields(withoutManager(applied, emptier(a.manager)))
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return a.client.Patch(ctx, applied, patch, client.FieldOwner(a.manager))
+}
+
+// withoutManager returns the managedFields of an object, without the entries of a manager.
+func withoutManager(u *unstructured.Unstructured, manager string) []metav1.ManagedFieldsEntry {
+	return slices.DeleteFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager })
+}
+
+// hasEmptied reports whether an object has an entry of a patch that emptied something.
+func hasEmptied(u *unstructured.Unstructured, manager string) bool {
+	return slices.ContainsFunc(entries(u), func(e entry) bool { return e.manager == emptier(manager) })
 }

@@ -160,7 +160,7 @@ func (c *comparison) unchanged() (bool, error) {
 }
 
 func (c *comparison) ownershipChanges() bool {
-	if !c.owned.Equals(c.last) {
+	if !c.owned.Equals(c.last) || hasEmptied(c.live, c.manager) {
 		return true
 	}
 	return !c.owned.Empty() && string(c.lastVersion) != c.config.GetAPIVersion()

@@ -1,11 +1,15 @@
 package ssa
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -64,7 +68,11 @@ func TestEmptying(t *testing.T) {
 				if err != nil || !planned.SpecChanged() {
 					t.Errorf("plan: %v, %v, want changes", planned, err)
 				}
+				before := live.GetGeneration()
 				live = j.apply(live, next, 1)
+				if got := live.GetGeneration() - before; got != 1 {
+					t.Errorf("the spec has changed %d times: another controller may act on what is neither the old nor the new one", got)
+				}
 				j.expectSpec(preview.Object["spec"].(map[string]any))
 				created := j.desired(next)
 				created.SetName("new")
@@ -82,5 +90,60 @@ func TestEmptying(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// interrupted fails all requests after the first ones.
+type interrupted struct {
+	applyClient
+	left int
+}
+
+func (i *interrupted) next() error {
+	if i.left--; i.left < 0 {
+		return errors.New("interrupted")
+	}
+	return nil
+}
+
+func (i *interrupted) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	if err := i.next(); err != nil {
+		return err
+	}
+	return i.applyClient.Apply(ctx, obj, opts...)
+}
+
+func (i *interrupted) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if err := i.next(); err != nil {
+		return err
+	}
+	return i.applyClient.Patch(ctx, obj, patch, opts...)
+}
+
+// TestEmptyingIsContinued interrupts what empties a map after each of its requests. Only the first changes the spec, and the next apply
+// completes the others.
+func TestEmptyingIsContinued(t *testing.T) {
+	const spec = "{needed: {}, size: small, labels: {}}"
+	world := newJourney(t)
+	for requests := range 4 {
+		j := &journey{T: t, client: world.client, sent: world.sent, applier: world.applier, name: world.name}
+		j.name.Name = fmt.Sprintf("interrupted-%d", requests)
+		live := j.apply(nil, "{needed: {inner: {x: 1}}, size: big, labels: {a: {b: c}}}", 1)
+		stopping := NewApplier(&interrupted{world.sent, requests}, NewSchemas(world.client, world.client), ours)
+		if _, _, err := stopping.Apply(t.Context(), live, j.desired(spec)); (err == nil) != (requests == 3) {
+			t.Fatalf("after %d requests: error %v", requests, err)
+		}
+		if got, _, _ := unstructured.NestedString(j.live().Object, "spec", "size"); (got == "small") != (requests > 0) {
+			t.Errorf("after %d requests: the size is %s", requests, got)
+		}
+		if diff, err := j.applier.Plan(t.Context(), j.live(), j.desired(spec)); err != nil || diff.Changed() == (requests == 3) || diff.SpecChanged() != (requests == 0) {
+			t.Errorf("after %d requests, %+v is to change, %v", requests, diff, err)
+		}
+		if _, _, err := j.applier.Apply(t.Context(), j.live(), j.desired(spec)); err != nil {
+			t.Fatal(err)
+		}
+		if owners := entries(j.live()); len(owners) != 1 || j.live().GetGeneration() != 2 {
+			t.Errorf("after %d requests: generation %d, owners %v", requests, j.live().GetGeneration(), owners)
+		}
 	}
 }

@@ -105,7 +105,7 @@ func (c *commit[T]) Record(e current.Event) { c.events = append(c.events, e) }
 func (c *commit[T]) emit() {
 	for _, e := range c.events {
 		if c.delayed == 0 || !e.WithStatus {
-			c.clients.Recorder.Event(c.object, e.Type, e.Reason, e.Message)
+			c.clients.Recorder.Event(c.object, e.Type, e.Reason, condition.Clean(e.Message))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
@@ -120,6 +121,30 @@ func TestWalkTemplates(t *testing.T) {
 			if diff := cmp.Diff(decode(t, test.spec), decode(t, string(apply(t, test.template, response.Items[0])))["spec"]); diff != "" {
 				t.Errorf("%s:\n%s", reason, diff)
 			}
+		}
+	}
+}
+
+// Integers above 2^53 are neither rounded nor mistaken for each other.
+func TestLargeNumbersInTemplates(t *testing.T) {
+	const template = `{"apiVersion":"x.example.com/v1","kind":"Disk","spec":{"bytes":9007199254740992,"kept":9007199254740995}}`
+	set := func(_ context.Context, template runtime.Object, _ map[string]apiextensionsv1.JSON, _ runtimehooksv1.HolderReference) error {
+		spec := template.(*unstructured.Unstructured).Object["spec"].(map[string]any)
+		spec["bytes"], spec["sizes"] = int64(9007199254740993), []any{int64(9223372036854775807), 1.5}
+		return nil
+	}
+	for format, want := range map[runtimehooksv1.PatchType]string{
+		runtimehooksv1.JSONMergePatchType: `{"spec":{"bytes":9007199254740993,"sizes":[9223372036854775807,1.5]}}`,
+		runtimehooksv1.JSONPatchType: `[{"op":"replace","path":"/spec/bytes","value":9007199254740993},` +
+			`{"op":"add","path":"/spec/sizes","value":[9223372036854775807,1.5]}]`,
+	} {
+		request := &runtimehooksv1.GeneratePatchesRequest{Items: []runtimehooksv1.GeneratePatchesRequestItem{
+			{UID: "1", Object: runtime.RawExtension{Raw: []byte(template)}},
+		}}
+		var response runtimehooksv1.GeneratePatchesResponse
+		topologymutation.WalkTemplates(t.Context(), unstructured.UnstructuredJSONScheme, request, &response, set, topologymutation.PatchFormat{Format: format})
+		if len(response.Items) != 1 || string(response.Items[0].Patch) != want {
+			t.Errorf("%s: want %s, but have %v", format, want, response)
 		}
 	}
 }

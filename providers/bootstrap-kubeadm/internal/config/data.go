@@ -54,7 +54,7 @@ func (c *Controller) secret(ctx context.Context, key client.ObjectKey) (*corev1.
 // plane object are generated when its first machine is initialized.
 func (c *Controller) certificates(ctx context.Context, s *scope, externalEtcd, create bool) ([]bootstrapv1.File, error) {
 	var files []bootstrapv1.File
-	for _, purpose := range purposes(externalEtcd) {
+	for _, purpose := range pki.OfControlPlane(externalEtcd) {
 		pair, err := c.pair(ctx, s, purpose, create && s.cluster.Spec.ControlPlaneRef == nil && !(externalEtcd && purpose == pki.EtcdCA))
 		if err != nil {
 			reason, severity := bootstrapv1.CertificatesCorruptedReason, clusterv1.ConditionSeverityError

@@ -130,12 +130,3 @@ func algorithm(certificates []bootstrapv1.File) string {
 	}
 	return ""
 }
-
-// purposes returns the purposes of a control plane machine's certificates.
-func purposes(externalEtcd bool) []pki.Purpose {
-	all := []pki.Purpose{pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount}
-	if externalEtcd {
-		all = append(all, pki.APIServerEtcdClient)
-	}
-	return all
-}

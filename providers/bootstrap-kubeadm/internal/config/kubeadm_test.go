@@ -160,7 +160,7 @@ func kubeadmWorld(t *testing.T, program kubeadmtest.Program, algorithm pki.KeyAl
 	machine.Spec.Version = ptr.To(program.Version)
 	objects := []client.Object{cluster, machine, newConfig("m", *spec.DeepCopy())}
 	external := spec.ClusterConfiguration.Etcd.External != nil
-	for _, purpose := range purposes(external) {
+	for _, purpose := range pki.OfControlPlane(external) {
 		objects = append(objects, realSecret(t, algorithm, purpose))
 	}
 	w := newWorld(t, objects...)

@@ -41,11 +41,7 @@ type Provider struct {
 // name of the Secret derives from that of the Cluster, it is moved with the Cluster, and without it no Machine gets bootstrap
 // data.
 func (p *Provider) Certificates(ctx context.Context, cp *snapshot.ControlPlane) (newCA bool, _ step.Result, _ error) {
-	purposes := []pki.Purpose{pki.ClusterCA, pki.EtcdCA, pki.FrontProxyCA, pki.ServiceAccount}
-	if !cp.StackedEtcd() {
-		purposes = append(purposes, pki.APIServerEtcdClient)
-	}
-	for _, purpose := range purposes {
+	for _, purpose := range pki.OfControlPlane(!cp.StackedEtcd()) {
 		created, err := p.certificate(ctx, cp, purpose)
 		if err != nil {
 			return newCA, step.Done(), &step.Error{

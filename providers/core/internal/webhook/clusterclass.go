@@ -52,12 +52,12 @@ func (w *ClusterClass) Default(_ context.Context, class *clusterv1.ClusterClass)
 
 // ValidateCreate implements Validator.
 func (w *ClusterClass) ValidateCreate(ctx context.Context, class *clusterv1.ClusterClass) (admission.Warnings, error) {
-	return nil, w.validate(ctx, nil, class)
+	return classWarnings(nil, class), w.validate(ctx, nil, class)
 }
 
 // ValidateUpdate implements Validator.
 func (w *ClusterClass) ValidateUpdate(ctx context.Context, old, class *clusterv1.ClusterClass) (admission.Warnings, error) {
-	return nil, w.validate(ctx, old, class)
+	return classWarnings(old, class), w.validate(ctx, old, class)
 }
 
 // ValidateDelete implements Validator: a class that Clusters use cannot be deleted.

@@ -197,3 +197,31 @@ func TestClusterClassValidateDelete(t *testing.T) {
 		t.Errorf("not in use: %v", err)
 	}
 }
+
+// Defaults inside an object have no effect without the object, which class authors do not expect.
+func TestWarningOfDefaults(t *testing.T) {
+	const object, inner = `type: object, properties: {enabled: {type: boolean, default: true}}`, `properties: {a: {type: object, properties: {b: {type: string, default: x}}}}`
+	for _, tc := range []struct {
+		reason, variables string
+		want              []string
+	}{
+		{"a default of a property of an optional variable", `[{name: pss, required: false, schema: {openAPIV3Schema: {` + object + `}}}]`, []string{`spec.variables[0].schema.openAPIV3Schema: the defaults inside have no effect in Clusters that do not set variable "pss": add "default: {}" beside "type: object"`}},
+		{"a variable with a default", `[{name: pss, required: false, schema: {openAPIV3Schema: {default: {}, ` + object + `}}}]`, nil},
+		{"a required variable is always set", `[{name: pss, required: true, schema: {openAPIV3Schema: {` + object + `}}}]`, nil},
+		{"an object in an object", `[{name: v, required: false, schema: {openAPIV3Schema: {type: object, default: {}, ` + inner + `}}}]`, []string{`spec.variables[0].schema.openAPIV3Schema.properties[a]: the defaults inside have no effect in Clusters that do not set a of variable "v": add "default: {}" beside "type: object"`}},
+		{"an object that is required in its object", `[{name: v, required: false, schema: {openAPIV3Schema: {type: object, default: {a: {}}, required: [a], ` + inner + `}}}]`, nil},
+		{"no defaults", `[{name: v, required: false, schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}}}}}]`, nil},
+	} {
+		classes, _ := newClassWebhook(t, "")
+		class := defaultedClass(t, classes)
+		class.Spec.Patches = nil
+		class.Spec.Variables = parse[[]clusterv1.ClusterClassVariable](t, tc.variables)
+		warnings, err := classes.ValidateCreate(t.Context(), class)
+		if diff := cmp.Diff(tc.want, []string(warnings)); diff != "" || err != nil {
+			t.Errorf("%s: %v; -want +got:\n%s", tc.reason, err, diff)
+		}
+		if warnings, err := classes.ValidateUpdate(t.Context(), class, class); err != nil || warnings != nil {
+			t.Errorf("%s: unchanged variables: %v, %v", tc.reason, warnings, err)
+		}
+	}
+}

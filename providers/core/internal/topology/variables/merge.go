@@ -1,9 +1,10 @@
 package variables
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
+
+	"k8s.io/apimachinery/pkg/util/json"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
