@@ -138,7 +138,7 @@ func follow(ctx context.Context, opts *ClusterOptions, m *management.Cluster, na
 	f.Screen.ChangesOnly = true
 	ending := live.Ending{
 		Cluster: name, Timeout: opts.Timeout, State: "gone", Going: fmt.Sprintf("the deletion of cluster %s", name),
-		Hint: fmt.Sprintf("see `clusterctl describe cluster %s -n %s --echo --grouping=false`", name.Name, name.Namespace),
+		Hint: fmt.Sprintf("see `clusterctl explain %s -n %s`", name.Name, name.Namespace),
 	}
 	err := f.Follow(watchCtx, func(objects *tree.Objects) ([]string, error) { return remaining(objects), nil })
 	if err != nil {

@@ -176,18 +176,24 @@ func plan(ctx context.Context, opts *ProviderOptions, m *management.Cluster) ([]
 			return declared || slices.ContainsFunc(have, func(p clusterctlv1.Provider) bool { return p.ManifestLabel() == label })
 		})
 	}
+	if len(leftovers) == 0 && len(have) == 0 {
+		// After --all there is nothing to delete; a cluster that never was a management cluster is a mistake.
+		return nil, m.CheckContract(ctx)
+	}
+	return doom(ctx, opts, m, slices.Concat(leftovers, entries), found, len(leftovers))
+}
+
+// doom returns what is deleted of providers, the first of which are leftovers.
+func doom(
+	ctx context.Context, opts *ProviderOptions, m *management.Cluster, entries inventory.Inventory, found live.Objects, leftovers int,
+) ([]doomed, error) {
 	var providers []doomed
 	var all []unstructured.Unstructured
-	entries = slices.Concat(leftovers, entries)
 	for i, entry := range slices.Backward(entries) {
 		existing := found[entry.ManifestLabel()]
 		objects := remove.Select(&entry, existing, remove.Options{Namespace: opts.IncludeNamespace, CRDs: opts.IncludeCRDs})
-		providers = append(providers, doomed{entry: entry, objects: objects, leftover: i < len(leftovers), kept: opts.keeps(existing)})
+		providers = append(providers, doomed{entry: entry, objects: objects, leftover: i < leftovers, kept: opts.keeps(existing)})
 		all = append(all, objects...)
-	}
-	if len(providers) == 0 && len(have) == 0 {
-		// After --all there is nothing to delete; a cluster that never was a management cluster is a mistake.
-		return nil, m.CheckContract(ctx)
 	}
 	if err := remove.Used(ctx, m.Client, entries, all); err != nil {
 		return nil, fmt.Errorf("--include-crd: %w", err)

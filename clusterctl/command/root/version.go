@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/sdk/version"
@@ -32,7 +33,7 @@ func newVersion(f *factory.Factory) *cobra.Command {
 
   # Print only the version
   clusterctl version -o short`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return printVersion(cmd.Context(), opts)
 		},

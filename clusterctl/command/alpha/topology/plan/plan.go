@@ -74,7 +74,7 @@ kind.`,
 
   # Fail if a change replaces Machines
   clusterctl alpha topology plan -f modified-class.yaml -o plan --output json | jq -e '[.rounds[].rollouts[].machines[]] == []'`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.Output != "text" && opts.Output != "json" {
 				return fmt.Errorf("--output %q is not supported: use text or json", opts.Output)
