@@ -142,6 +142,21 @@ func OneName(cmd *cobra.Command, args []string) error {
 	}
 }
 
+// NoArgs accepts no arguments. flag, if not empty, is proposed for what was given instead, such as --infrastructure for the name of a
+// provider.
+func NoArgs(flag string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		proposal := ""
+		if flag != "" {
+			proposal = fmt.Sprintf("did you mean %s %s? Otherwise ", flag, strings.Join(args, ","))
+		}
+		return fmt.Errorf("unknown argument %q for %q, which takes flags alone: %ssee `%s --help`", args[0], cmd.CommandPath(), proposal, cmd.CommandPath())
+	}
+}
+
 // CompleteProviders completes an existing flag with the known providers of a type.
 func CompleteProviders(cmd *cobra.Command, f *factory.Factory, flag string, t clusterctlv1.ProviderType) {
 	register(cmd, flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -3,6 +3,7 @@ package choose
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,6 +59,7 @@ func (p *InstallPlanner) Plan(ctx context.Context, o InstallOptions) (*Installat
 	if err != nil {
 		return nil, err
 	}
+	p.warnGates(ctx, installed)
 	plan := &Installation{FirstRun: FirstRun(installed)}
 	items, err := o.Selection.Items(plan.FirstRun)
 	if err != nil {
@@ -103,6 +105,18 @@ func (p *InstallPlanner) Plan(ctx context.Context, o InstallOptions) (*Installat
 		plan.CertManager, err = certmanager.Prepare(ctx, p.Client, p.Catalog.Store, p.Catalog.Config)
 	}
 	return plan, err
+}
+
+// warnGates warns about feature gates of installed providers that the variables of this run do not change.
+func (p *InstallPlanner) warnGates(ctx context.Context, installed inventory.Inventory) {
+	ctx, cancel := context.WithTimeout(ctx, gatesTimeout)
+	defer cancel()
+	keeper := &gateKeeper{p.Catalog}
+	for i := range installed {
+		for _, text := range keeper.unapplied(ctx, p.Client, &installed[i]) {
+			p.Warn(errors.New(text))
+		}
+	}
 }
 
 // conflicts returns the objects of others that would be replaced, and warns about those that may be shared.

@@ -49,9 +49,9 @@ type Upgrade struct {
 	CertManager *certmanager.Plan
 	// Upgrades are in install order.
 	Upgrades []UpgradeStep
-	// Left are why providers that were requested with all others are not upgraded, Warnings what else users should know.
-	Left     []error
-	Warnings []string
+	// Left are why providers that were requested with all others are not upgraded, Warnings and Notes what else users should know.
+	Left            []error
+	Warnings, Notes []string
 }
 
 // UpgradeStep is the upgrade of one provider.
@@ -150,6 +150,12 @@ func (p *UpgradePlanner) plan(ctx context.Context, s *UpgradeState, r UpgradeReq
 	}
 	work := &Upgrade{RollBack: slices.Clone(s.Interrupted), Left: choice.Left, Warnings: choice.Warnings}
 	for i, w := range wanted {
+		var notes, warnings []string
+		list[i], notes, warnings, err = (&gateKeeper{p.Catalog}).keep(ctx, w, list[i], found[w.Installed.ManifestLabel()])
+		if err != nil {
+			return nil, err
+		}
+		work.Notes, work.Warnings = append(work.Notes, notes...), append(work.Warnings, warnings...)
 		step := UpgradeStep{Target: replace.Target{Installed: w.Installed, Components: list[i], Present: found[w.Installed.ManifestLabel()]}}
 		if err := check(step.Target); err != nil {
 			return nil, err

@@ -60,6 +60,9 @@ func (u *Upgrader) run(ctx context.Context, r choose.UpgradeRequest) error {
 	for _, warning := range work.Warnings {
 		u.Display.Warnf("%s", warning)
 	}
+	for _, note := range work.Notes {
+		u.Display.Infof("%s", note)
+	}
 	return errors.Join(append([]error{err, u.execute(ctx, work)}, work.Left...)...)
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/cluster-api/packages"
@@ -51,6 +52,7 @@ func (s *Store) openGitHub(u *url.URL) (Repository, location, error) {
 	if err := checkParts(parts); err != nil {
 		return nil, location{}, err
 	}
+	parts = withoutDownload(parts)
 	version := parts[3]
 	if version != Latest {
 		if _, err := packages.ParseVersion(version); err != nil {
@@ -60,6 +62,16 @@ func (s *Store) openGitHub(u *url.URL) (Repository, location, error) {
 	loc := location{version: version, file: strings.Join(parts[4:], "/")}
 	loc.folder = strings.TrimSuffix(u.String(), loc.file)
 	return &github{Store: s, owner: parts[0], name: parts[1]}, loc, nil
+}
+
+// withoutDownload turns the parts of the addresses that GitHub shows for files, releases/latest/download/{file} and
+// releases/download/{version}/{file}, into those of releases/{latest|version}/{file}.
+func withoutDownload(parts []string) []string {
+	const word = "download"
+	if i := slices.Index(parts[3:], word); len(parts) > 5 && (i == 0 || i == 1 && parts[3] == Latest) {
+		return slices.Delete(slices.Clone(parts), 3+i, 4+i)
+	}
+	return parts
 }
 
 // checkParts rejects paths that lead elsewhere once they are part of another URL.

@@ -504,3 +504,23 @@ func TestProxyDown(t *testing.T) {
 		}
 	}
 }
+
+// TestShownAddresses: the addresses that GitHub shows for files of releases are as good as those of the configuration.
+func TestShownAddresses(t *testing.T) {
+	for address, want := range map[string]location{
+		"https://github.com/x/y/releases/latest/f.yaml":          {version: "latest", file: "f.yaml"},
+		"https://github.com/x/y/releases/latest/download/f.yaml": {version: "latest", file: "f.yaml"},
+		"https://github.com/x/y/releases/download/v1.0.0/f.yaml": {version: "v1.0.0", file: "f.yaml"},
+		"https://github.com/x/y/releases/v1.0.0/download/f.yaml": {version: "v1.0.0", file: "download/f.yaml"},
+		"https://github.com/x/y/releases/latest/download":        {version: "latest", file: "download"},
+	} {
+		c, err := NewStore(Options{}).Open(aws(address))
+		if err != nil {
+			t.Errorf("%s: %v", address, err)
+			continue
+		}
+		if c.loc.version != want.version || c.loc.file != want.file {
+			t.Errorf("%s: got %+v, want %+v", address, c.loc, want)
+		}
+	}
+}

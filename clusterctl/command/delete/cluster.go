@@ -126,7 +126,7 @@ func deleteCluster(ctx context.Context, opts *ClusterOptions, m *management.Clus
 func follow(ctx context.Context, opts *ClusterOptions, m *management.Cluster, name types.NamespacedName) error {
 	ending := live.Ending{
 		Cluster: name, Timeout: opts.Timeout, State: "gone", Going: fmt.Sprintf("the deletion of cluster %s", name),
-		Hint: fmt.Sprintf("see `clusterctl describe cluster %s -n %s --echo --grouping=false`", name.Name, name.Namespace),
+		Hint: fmt.Sprintf("see `clusterctl explain %s -n %s`", name.Name, name.Namespace),
 	}
 	// The sweep has the rest of the time.
 	ctx, cancel := ending.Context(ctx)

@@ -1,12 +1,16 @@
 package delete
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/live"
+	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/remove"
 	"sigs.k8s.io/cluster-api/packages/retry"
 )
@@ -28,7 +33,14 @@ const operatorTimeout = 5 * time.Minute
 type doomed struct {
 	entry   clusterctlv1.Provider
 	objects []unstructured.Unstructured
+	// leftover is set if the provider is not installed, but objects of it exist.
+	leftover bool
+	// kept is set if it has objects that are not deleted.
+	kept bool
 }
+
+// exists reports whether there is something to delete.
+func (d doomed) exists() bool { return !d.leftover || len(d.objects) > 0 }
 
 func runProviders(ctx context.Context, opts *ProviderOptions) error {
 	m, err := opts.Connect(opts.Kubeconfig)
@@ -48,31 +60,78 @@ func runProviders(ctx context.Context, opts *ProviderOptions) error {
 	if err != nil && (declared.IsEmpty() || !errors.Is(err, management.ErrNotInitialized)) {
 		return err // Otherwise, only the operator is left.
 	}
-	if len(providers) == 0 && declared.IsEmpty() {
+	if !slices.ContainsFunc(providers, doomed.exists) && declared.IsEmpty() {
 		opts.IO.Infof("No provider is installed")
-		return nil
+		return tellLeft(ctx, opts, m, providers)
 	}
 	a := &operator.Applier{IO: opts.IO, Client: m.Client, Backoff: retry.Backoff(), Timeout: operatorTimeout}
 	if err := a.Delete(ctx, declared); err != nil {
 		return err
 	}
+	if err := deleteProviders(ctx, opts, m, providers); err != nil {
+		return err
+	}
+	if opts.All && opts.IncludeCRDs {
+		crd := unstructured.Unstructured{}
+		crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind(manifest.KindCRD))
+		crd.SetName(inventory.CRDName)
+		if err := remove.Delete(ctx, m.Client, []unstructured.Unstructured{crd}); err != nil {
+			return err
+		}
+	}
+	return tellLeft(ctx, opts, m, providers)
+}
+
+func deleteProviders(ctx context.Context, opts *ProviderOptions, m *management.Cluster, providers []doomed) error {
+	providers = slices.DeleteFunc(slices.Clone(providers), func(p doomed) bool { return !p.exists() })
 	var names []string
 	for i := range providers {
 		names = append(names, providers[i].entry.Name)
 	}
-	board := opts.IO.Board(names...)
+	board := opts.IO.Board(slices.Compact(names)...)
 	for _, p := range providers {
-		board.Set(p.entry.Name, fmt.Sprintf("%s: deleting %d objects", p.entry.Version, len(p.objects)))
+		version := cmp.Or(p.entry.Version, "leftovers")
+		board.Set(p.entry.Name, fmt.Sprintf("%s: deleting %d objects", version, len(p.objects)))
 		err := remove.Delete(ctx, m.Client, p.objects)
-		if err == nil {
+		if err == nil && !p.leftover {
 			// The inventory last: after an interruption, the same command finds the provider again.
 			err = client.IgnoreNotFound(m.Client.Delete(ctx, &p.entry))
 		}
 		if err != nil {
 			board.Set(p.entry.Name, "failed")
-			return fmt.Errorf("%s %s is partially deleted; run the same command again to continue: %w", p.entry.Name, p.entry.Version, err)
+			return fmt.Errorf("%s %s is partially deleted; run the same command again to continue: %w", p.entry.Name, version, err)
 		}
-		board.Set(p.entry.Name, p.entry.Version+": deleted")
+		board.Set(p.entry.Name, version+": deleted")
+	}
+	return nil
+}
+
+// tellLeft tells which namespaces are still being deleted, and how to delete what was kept.
+func tellLeft(ctx context.Context, opts *ProviderOptions, m *management.Cluster, providers []doomed) error {
+	var terminating []string
+	kept := false
+	for _, p := range providers {
+		kept = kept || p.kept
+		for i := range p.objects {
+			if p.objects[i].GetKind() != "Namespace" {
+				continue
+			}
+			err := m.Client.Get(ctx, client.ObjectKeyFromObject(&p.objects[i]), &corev1.Namespace{})
+			if client.IgnoreNotFound(err) != nil {
+				return err
+			}
+			if name := p.objects[i].GetName(); err == nil && !slices.Contains(terminating, name) {
+				terminating = append(terminating, name)
+			}
+		}
+	}
+	if len(terminating) > 0 {
+		opts.IO.Infof("Namespaces %s are still being deleted, with everything in them: see `kubectl get namespaces`, "+
+			"and if that takes long, the conditions of the namespace", strings.Join(terminating, ", "))
+	}
+	if opts.All && kept {
+		opts.IO.Infof("Namespaces and CustomResourceDefinitions that are not included were kept: to delete them, too, run " +
+			"`clusterctl delete --all --include-crd --include-namespace`")
 	}
 	return nil
 }
@@ -83,8 +142,7 @@ func plan(ctx context.Context, opts *ProviderOptions, m *management.Cluster) ([]
 	if err != nil {
 		return nil, err
 	}
-	if len(have) == 0 {
-		// After --all there is nothing to delete; a cluster that never was a management cluster is a mistake.
+	if len(have) == 0 && !opts.All {
 		return nil, m.CheckContract(ctx)
 	}
 	entries, err := selected(have, opts)
@@ -111,19 +169,49 @@ func plan(ctx context.Context, opts *ProviderOptions, m *management.Cluster) ([]
 	if err != nil {
 		return nil, err
 	}
+	var leftovers inventory.Inventory
+	if opts.All {
+		leftovers = remove.Leftovers(found, func(label string) bool {
+			_, declared := objects[label]
+			return declared || slices.ContainsFunc(have, func(p clusterctlv1.Provider) bool { return p.ManifestLabel() == label })
+		})
+	}
+	if len(leftovers) == 0 && len(have) == 0 {
+		// After --all there is nothing to delete; a cluster that never was a management cluster is a mistake.
+		return nil, m.CheckContract(ctx)
+	}
+	return doom(ctx, opts, m, slices.Concat(leftovers, entries), found, len(leftovers))
+}
+
+// doom returns what is deleted of providers, the first of which are leftovers.
+func doom(
+	ctx context.Context, opts *ProviderOptions, m *management.Cluster, entries inventory.Inventory, found live.Objects, leftovers int,
+) ([]doomed, error) {
 	var providers []doomed
 	var all []unstructured.Unstructured
-	for _, entry := range slices.Backward(entries) {
-		objects := remove.Select(&entry, found[entry.ManifestLabel()], remove.Options{
-			Namespace: opts.IncludeNamespace, CRDs: opts.IncludeCRDs,
-		})
-		providers = append(providers, doomed{entry: entry, objects: objects})
+	for i, entry := range slices.Backward(entries) {
+		existing := found[entry.ManifestLabel()]
+		objects := remove.Select(&entry, existing, remove.Options{Namespace: opts.IncludeNamespace, CRDs: opts.IncludeCRDs})
+		providers = append(providers, doomed{entry: entry, objects: objects, leftover: i < leftovers, kept: opts.keeps(existing)})
 		all = append(all, objects...)
 	}
 	if err := remove.Used(ctx, m.Client, entries, all); err != nil {
 		return nil, fmt.Errorf("--include-crd: %w", err)
 	}
 	return providers, nil
+}
+
+// keeps reports whether there are objects that are not included.
+func (o *ProviderOptions) keeps(objects []unstructured.Unstructured) bool {
+	return slices.ContainsFunc(objects, func(object unstructured.Unstructured) bool {
+		switch object.GetKind() {
+		case "Namespace":
+			return !o.IncludeNamespace
+		case manifest.KindCRD:
+			return !o.IncludeCRDs
+		}
+		return false
+	})
 }
 
 // selected returns the inventory's entries of the selected providers, in install order.

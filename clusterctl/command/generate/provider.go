@@ -49,7 +49,7 @@ Variables get their values from the environment and the clusterctl configuration
 
   # Generate the components without replacing variables
   clusterctl generate provider --infrastructure aws:v2.4.0 --raw`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs("--infrastructure"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if runF != nil {
 				return runF(cmd.Context(), opts)

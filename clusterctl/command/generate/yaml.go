@@ -46,9 +46,12 @@ and the clusterctl configuration file, or with their defaults.`,
   # List the variables of a template
   clusterctl generate yaml --from ~/workspace/cluster-template.yaml --list-variables`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if runF != nil {
 				return runF(cmd.Context(), opts)
+			}
+			if len(args) > 0 {
+				opts.IO.Warnf("the argument %q is ignored: to read a file, use --from %s", args[0], args[0])
 			}
 			return runYAML(cmd.Context(), opts)
 		},

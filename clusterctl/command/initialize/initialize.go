@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
@@ -67,7 +68,7 @@ again. cert-manager is installed if a provider needs it and the cluster does not
 
   # Wait until the providers are ready
   clusterctl init --infrastructure aws --wait-providers`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs("--infrastructure"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if runF != nil {
 				return runF(cmd.Context(), opts)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages/choose"
 )
@@ -24,7 +25,7 @@ If there is a management cluster, the providers that it already has are taken in
 
   # List the images of specific versions
   clusterctl init list-images --infrastructure vcd --core cluster-api:v1.7.0`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs("--infrastructure"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if runF != nil {
 				return runF(cmd.Context(), opts)

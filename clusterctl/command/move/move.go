@@ -74,7 +74,7 @@ GitOps tools must not create or change the objects meanwhile: suspend them.`,
   # Write the objects to a directory, and create them in a cluster
   clusterctl move --to-directory /backup
   clusterctl move --from-directory /backup --to-kubeconfig target.kubeconfig`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := opts.validate(); err != nil {
 				return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())

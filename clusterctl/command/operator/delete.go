@@ -53,7 +53,7 @@ The command can safely be run again after an interruption.`,
 
   # Delete all providers, and the operator
   clusterctl operator delete --all`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := opts.complete(); err != nil {
 				return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())

@@ -65,7 +65,7 @@ that exist are not changed.`,
 
   # Declare what clusterctl has installed
   clusterctl operator init`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs("--infrastructure"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := opts.complete(); err != nil {
 				return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())

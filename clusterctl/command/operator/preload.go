@@ -46,7 +46,7 @@ its spec.fetchConfig. The releases come from the repositories of the clusterctl 
 
   # Store a release from an OCI artifact
   clusterctl operator preload --infrastructure aws:v2.4.0 --artifact-url registry.example.com/capi/aws`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := opts.complete(); err != nil {
 				return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/packages"
@@ -51,7 +52,7 @@ the configuration; otherwise those of docker login and similar tools are used.`,
 
   # Write an OCI layout into a folder
   clusterctl operator publish -u /mnt/usb/aws:v2.4.0 --dir out/v2.4.0`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.URL == "" {
 				return fmt.Errorf("--artifact-url is required, such as registry.example.com/capi/aws:v2.4.0: see `%s --help`", cmd.CommandPath())

@@ -50,7 +50,7 @@ If a GitOps tool writes the objects, change them in its repository instead.`,
 
   # Upgrade some providers to specific versions
   clusterctl operator upgrade apply --core cluster-api:v1.7.0 --infrastructure aws:v2.4.0`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := opts.complete(); err != nil {
 				return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())

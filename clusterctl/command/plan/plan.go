@@ -106,7 +106,7 @@ management cluster, the files are all there is.
 
 All objects must be in one namespace, with at most one Cluster, one ClusterClass, and one API version of each
 kind.`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			command, _ := f.Env("KUBECTL_EXTERNAL_DIFF")
 			opts.DiffCommand = cmp.Or(strings.TrimSpace(command), "diff -u -N")

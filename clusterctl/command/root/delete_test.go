@@ -85,11 +85,32 @@ func (j *journey) deleteWithCRDs() {
 }
 
 func (j *journey) deleteAll() {
-	j.works("delete", "--all", "--include-namespace")
+	const hint = "run `clusterctl delete --all --include-crd --include-namespace`"
+	r := j.works("delete", "--all", "--include-namespace")
+	if !strings.Contains(r.Err, hint) || !strings.Contains(r.Err, "toy-core-system, toy-system are still being deleted") {
+		j.t.Errorf("what is left must be said:\n%s", r.Err)
+	}
 	j.gone(true, object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "toy-core"))
 	namespace := object("v1", "Namespace", "", "toy-core-system")
 	if err := j.get(namespace); err == nil && namespace.GetDeletionTimestamp() == nil {
 		j.t.Error("the Namespace must be deleted")
 	}
-	j.gone(false, object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "clusters.cluster.x-k8s.io"))
+	clusters := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "clusters.cluster.x-k8s.io")
+	j.gone(false, clusters)
+	if r := j.works("delete", "--all"); !strings.Contains(r.Err, hint) {
+		j.t.Errorf("what is left must be said again:\n%s", r.Err)
+	}
+	used := object("cluster.x-k8s.io/v1beta1", "Cluster", "default", "used")
+	if err := j.Env.Client.Create(j.t.Context(), used); err != nil {
+		j.t.Fatal(err)
+	}
+	j.fails("Users' objects are not deleted.", []string{"delete", "--all", "--include-crd"}, "--include-crd: ", "Cluster default/used")
+	if err := j.Env.Client.Delete(j.t.Context(), used); err != nil {
+		j.t.Fatal(err)
+	}
+	r = j.works("delete", "--all", "--include-crd", "--include-namespace")
+	if !strings.Contains(strings.Join(strings.Fields(r.Err), " "), "cluster-api leftovers: deleted") || strings.Contains(r.Err, hint) {
+		j.t.Errorf("what was left must be deleted:\n%s", r.Err)
+	}
+	j.gone(true, clusters, object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "providers.clusterctl.cluster.x-k8s.io"))
 }

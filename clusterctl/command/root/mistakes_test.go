@@ -70,6 +70,8 @@ func (m mistakes) general() []mistake {
 		{"The error names an invalid configuration.", []string{"version", "--config", m.broken}, []string{"invalid clusterctl configuration " + m.broken}},
 		{"The formats there are are listed.", []string{"version", "-o", "xml"}, []string{`--output "xml" is not supported: use text, short, yaml or json`}},
 		{"One provider must be named.", []string{"generate", "provider"}, []string{"at least one of the flags"}},
+		{"A provider is given by a flag.", []string{"init", "aws"}, []string{`unknown argument "aws" for "clusterctl init", which takes flags alone: did you mean --infrastructure aws? Otherwise see`}},
+		{"Other commands take no arguments either.", []string{"upgrade", "plan", "x"}, []string{`unknown argument "x" for "clusterctl upgrade plan"`, "see `clusterctl upgrade plan --help`"}},
 		{"A verb without noun has its own unknown ones.", []string{"describe", "machine", "m1"}, []string{`unknown command "machine" for "clusterctl describe"`, "clusterctl describe --help"}},
 		{"Deep commands are suggested, too.", []string{"alpha", "rollout", "restrat"}, []string{`did you mean "restart"?`, "clusterctl alpha rollout --help"}},
 		{"An unknown shorthand leads to help.", []string{"version", "-x"}, []string{"unknown shorthand flag: 'x' in -x: see `clusterctl version --help`"}},

@@ -143,6 +143,9 @@ func TestGenerateYAML(t *testing.T) {
 	if r := c.runWithInput(in, "generate", "yaml", "--list-variables"); r.Out != "Variables:\n  - B\n  - C\n\n" {
 		t.Errorf("got %+v", r)
 	}
+	if r := c.with("B", "b").runWithInput(in, "generate", "yaml", "t.yaml"); !strings.Contains(r.Err, `the argument "t.yaml" is ignored: to read a file, use --from t.yaml`) || r.Out == "" {
+		t.Errorf("got %+v", r)
+	}
 	if r := c.runWithInput("kind: A\n", "generate", "yaml", "--list-variables"); r.Out != "\n" {
 		t.Errorf("got %+v", r)
 	}

@@ -38,7 +38,7 @@ configuration file overrides or adds.`,
 
   # Print YAML
   clusterctl config repositories -o yaml`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return printRepositories(cmd.Context(), opts)
 		},

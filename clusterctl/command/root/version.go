@@ -34,7 +34,7 @@ func newVersion(f *factory.Factory) *cobra.Command {
 
   # Print only the version
   clusterctl version -o short`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return printVersion(cmd.Context(), opts)
 		},

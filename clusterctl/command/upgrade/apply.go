@@ -62,7 +62,7 @@ the previous version.`,
 
   # Wait longer for slow registries
   clusterctl upgrade apply --contract v1beta1 --wait-provider-timeout 900`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := opts.validate(); err != nil {
 				return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())

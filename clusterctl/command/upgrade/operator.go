@@ -46,7 +46,7 @@ name ` + operator.Name + `. The command can safely be run again after an interru
 
   # Install a specific version
   clusterctl upgrade operator --operator-version v2.1.0`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.WaitTimeout <= 0 {
 				return fmt.Errorf("--wait-provider-timeout is %d: it must be positive: see `%s --help`", opts.WaitTimeout, cmd.CommandPath())

@@ -41,7 +41,7 @@ func NewPlan(f *factory.Factory, runF func(context.Context, *PlanOptions) error)
 Pre-releases are not proposed. Nothing is changed.`,
 		Example: `  # Show the versions that the providers can be upgraded to
   clusterctl upgrade plan`,
-		Args: cobra.NoArgs,
+		Args: clusterflags.NoArgs(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if runF != nil {
 				return runF(cmd.Context(), opts)
