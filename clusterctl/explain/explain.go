@@ -70,7 +70,8 @@ func Explain(in Input) Report {
 	v := newView(in)
 	r := Report{
 		Cluster: Object{
-			APIVersion: tree.ClusterKind.GroupVersion().String(), Kind: tree.ClusterKind.Kind, Namespace: in.Cluster.Namespace, Name: in.Cluster.Name,
+			APIVersion: tree.ClusterKind.GroupVersion().String(), Kind: tree.ClusterKind.Kind,
+			Namespace: in.Cluster.Namespace, Name: in.Cluster.Name,
 		},
 		Summary: v.summary(), Unread: in.Unread,
 	}

@@ -93,7 +93,8 @@ func (v *view) unavailable(d *appsv1.Deployment) Cause {
 		action = fmt.Sprintf("Scale it up: `kubectl scale deployment %s -n %s --replicas 1`", d.Name, d.Namespace)
 	}
 	c := Cause{
-		Reason: ProviderUnavailable, State: Blocked, Object: Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: d.Namespace, Name: d.Name},
+		Reason: ProviderUnavailable, State: Blocked,
+		Object: Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: d.Namespace, Name: d.Name},
 	}
 	if v.cluster != nil {
 		c.Chain = v.chain(v.cluster)

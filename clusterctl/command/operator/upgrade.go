@@ -49,7 +49,7 @@ If a GitOps tool writes the objects, change them in its repository instead.`,
   clusterctl operator upgrade apply --contract v1beta1
 
   # Upgrade some providers to specific versions
-  clusterctl operator upgrade apply --core cluster-api:v1.7.0 --infrastructure aws:v2.4.0`,
+  clusterctl operator upgrade apply --core cluster-api:v2.0.0 --infrastructure aws:v2.4.0`,
 		Args: clusterflags.NoArgs(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := opts.complete(); err != nil {

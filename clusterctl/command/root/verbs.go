@@ -45,7 +45,7 @@ func newAlpha(f *factory.Factory) *cobra.Command {
 	return verb(&cobra.Command{
 		Use:     "alpha",
 		Short:   "Commands for features in alpha",
-		Long:    `Previous names of commands, which were for features in alpha. ` + "`clusterctl rollout` and `clusterctl plan`" + ` do the same.`,
+		Long:    "Previous names of commands: `clusterctl rollout` and `clusterctl plan` do the same.",
 		Example: "  # Replace the Machines of a MachineDeployment\n  clusterctl alpha rollout restart machinedeployment/my-md-0",
 	}, newRollout(f, "alpha rollout"), verb(&cobra.Command{
 		Use:     "topology SUBCOMMAND",
@@ -68,8 +68,8 @@ func newRollout(f *factory.Factory, name string) *cobra.Command {
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 && args[0] == "status" {
-			return fmt.Errorf("unknown command \"status\" for %q: `clusterctl wait cluster NAME` waits until all rollouts of a cluster are complete, "+
-				"and `clusterctl explain NAME` shows what they wait for", cmd.CommandPath())
+			return fmt.Errorf("unknown command \"status\" for %q: `clusterctl wait cluster NAME` waits until all rollouts of a cluster are "+
+				"complete, and `clusterctl explain NAME` shows what they wait for", cmd.CommandPath())
 		}
 		return unknown(cmd, args)
 	}

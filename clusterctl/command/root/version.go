@@ -39,7 +39,8 @@ func newVersion(f *factory.Factory) *cobra.Command {
 			return printVersion(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "Output `format`: text, short, yaml or json. Defaults to the one of previous versions")
+	cmd.Flags().StringVarP(&opts.Output, "output", "o", "",
+		"Output `format`: text, short, yaml or json. Defaults to the one of previous versions")
 	clusterflags.CompleteValues(cmd, "output", "text", "short", "yaml", "json")
 	return cmd
 }

@@ -88,11 +88,11 @@ const removalFailed = "The Machine cannot be released: "
 func announcement(name, why string, failure error) string {
 	const annotation = controlplanev1.PreTerminateHookCleanupAnnotation
 	if failure != nil {
-		return fmt.Sprintf("Machine %s is held until its etcd member is removed, which failed and is retried: %s. To delete the Machine without "+
-			"removing its etcd member, remove the annotation %s from it", name, condition.Brief(failure.Error()), annotation)
+		return fmt.Sprintf("Machine %s is held until its etcd member is removed, which failed and is retried: %s. To delete the Machine "+
+			"without removing its etcd member, remove the annotation %s from it", name, condition.Brief(failure.Error()), annotation)
 	}
-	return fmt.Sprintf("Machine %s is held until its etcd member can be removed. Waiting for %s. This is normal while other Machines join the "+
-		"control plane, and ends without help. Only if none can join, remove the annotation %s from the Machine to give up its etcd member",
+	return fmt.Sprintf("Machine %s is held until its etcd member can be removed. Waiting for %s. This is normal while other Machines join "+
+		"the control plane, and ends without help. Only if none can join, remove the annotation %s from the Machine to give up its etcd member",
 		name, why, annotation)
 }
 

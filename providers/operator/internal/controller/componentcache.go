@@ -84,7 +84,8 @@ func componentStateOf(ctx context.Context, cached client.Reader, label string) (
 	return s, nil
 }
 
-// componentOwners returns a function that returns the provider label of an object, "" if it is not of a kind in the cache, or of no provider.
+// componentOwners returns a function that returns the provider label of an object, "" if it is not of a kind in the cache, or of no
+// provider.
 func componentOwners(ctx context.Context, cached client.Reader) func(manifest.Key) string {
 	return func(k manifest.Key) string {
 		i := slices.IndexFunc(CachedKinds(), func(kind schema.GroupVersionKind) bool { return kind.GroupKind() == k.GroupKind })

@@ -13,12 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
-	"sigs.k8s.io/cluster-api/providers/operator/internal/source"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
+	"sigs.k8s.io/cluster-api/providers/operator/internal/source"
 )
 
 // inputs knows the versions of the Secrets and ConfigMaps that the provider objects of a kind refer to. Each is watched by itself, and only
