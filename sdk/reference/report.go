@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// Reasons of conditions about references that cannot be followed until somebody corrects something.
+// Reasons of conditions about references that cannot be followed until their provider or a user corrects something.
 const (
 	// ReferenceInvalidReason means that the referring object must not own the object.
 	ReferenceInvalidReason = "ReferenceInvalid"
