@@ -24,8 +24,8 @@ const (
 	AccessDeniedReason = "AccessDenied"
 )
 
-// Reported returns a step that follows a reference as do does, and whose condition also reports errors that do not pass by themselves. After
-// such an error, no condition of do's result counts: the object is not as ready as it reports.
+// Reported returns a step that follows a reference as do does, and whose condition also reports errors that do not pass by themselves.
+// After such an error, no condition of do's result counts: the object is not as ready as it reports.
 func Reported[S any](do func(context.Context, S) (step.Result, error)) func(context.Context, S) (step.Result, error) {
 	return func(ctx context.Context, s S) (step.Result, error) {
 		result, err := do(ctx, s)

@@ -68,7 +68,8 @@ func endpointOf(infra contract.InfrastructureCluster) (clusterv1.APIEndpoint, er
 	switch {
 	case err != nil:
 	case endpoint.IsZero():
-		err = contract.Violated("%s is set neither there nor on the Cluster: its provider must set host and port there, or you on the Cluster", what)
+		err = contract.Violated("%s is set neither there nor on the Cluster: its provider must set host and port there, or you on the Cluster",
+			what)
 	case endpoint.Host == "" || endpoint.Port < 1 || endpoint.Port > maxPort:
 		err = contract.Violated("%s has host %q and port %d: its provider must set both, the port from 1 to %d",
 			what, condition.Brief(endpoint.Host), endpoint.Port, maxPort)
