@@ -35,22 +35,22 @@ func TestDeleteNodes(t *testing.T) {
 		writes  []string
 		left    []corev1.ObjectReference
 	}{
-		"Own":       {reason: "its own Nodes are deleted, not those that registered under their names", pool: pool(withIDs("a"), withNodes("a", "b", "gone")), writes: []string{"delete Node a"}},
-		"Late":      {reason: "a Node joined after the pool was deleted", pool: pool(withIDs("a")), cluster: build.Cluster(object.Initialized), writes: []string{"delete Node a"}},
-		"LateDown":  {reason: "one may have joined", pool: pool(withIDs("a")), cluster: build.Cluster(object.Initialized), down: down, waits: true},
+		"Own":      {reason: "its own Nodes are deleted, not those that registered under their names", pool: pool(withIDs("a"), withNodes("a", "b", "gone")), writes: []string{"delete Node a"}},
+		"Late":     {reason: "a Node joined after the pool was deleted", pool: pool(withIDs("a")), cluster: build.Cluster(object.Initialized), writes: []string{"delete Node a"}},
+		"LateDown": {reason: "one may have joined", pool: pool(withIDs("a")), cluster: build.Cluster(object.Initialized), down: down, waits: true},
 		"LatePatient": {reason: "a Node that is not known does not hold the pool forever, even without a timeout", pool: pool(withIDs("a"), patient),
 			cluster: build.Cluster(object.Initialized), since: time.Minute, down: down},
 		"LateConnecting": {reason: "nor while a connection is attempted again and again", pool: pool(withIDs("a")),
 			cluster: build.Cluster(object.Initialized), since: time.Hour, down: connecting(t, time.Hour)},
 		"Connecting": {reason: "a manager that has just started connects first", pool: pool(withNodes("a")), since: time.Hour, down: connecting(t, time.Second), waits: true, left: refsTo("a")},
-		"TooEarly":  {reason: "no Node can join yet: do not connect", pool: pool(withIDs("a")), down: errors.New("connected")},
-		"Cluster":   {reason: "the Cluster is being deleted", pool: pool(withNodes("a")), cluster: build.Cluster(object.Deleting), left: refsTo("a")},
-		"None":      {reason: "there are none: do not connect", pool: pool(), down: errors.New("connected")},
-		"Retry":     {reason: "it is tried again", pool: pool(withNodes("a")), fails: true, waits: true, writes: []string{"delete Node a"}, left: refsTo("a")},
-		"Down":      {reason: "also without a connection", pool: pool(withNodes("a")), down: down, waits: true, left: refsTo("a")},
-		"GivenUp":   {reason: "but not forever", pool: pool(withNodes("a")), since: time.Minute, down: down, left: refsTo("a")},
-		"Patient":   {reason: "unless the template says so", pool: pool(withNodes("a"), patient), since: time.Hour, down: down, waits: true, left: refsTo("a")},
-		"Reachable": {reason: "an attempt is made even if the timeout has passed", pool: pool(withNodes("a")), since: time.Hour, writes: []string{"delete Node a"}},
+		"TooEarly":   {reason: "no Node can join yet: do not connect", pool: pool(withIDs("a")), down: errors.New("connected")},
+		"Cluster":    {reason: "the Cluster is being deleted", pool: pool(withNodes("a")), cluster: build.Cluster(object.Deleting), left: refsTo("a")},
+		"None":       {reason: "there are none: do not connect", pool: pool(), down: errors.New("connected")},
+		"Retry":      {reason: "it is tried again", pool: pool(withNodes("a")), fails: true, waits: true, writes: []string{"delete Node a"}, left: refsTo("a")},
+		"Down":       {reason: "also without a connection", pool: pool(withNodes("a")), down: down, waits: true, left: refsTo("a")},
+		"GivenUp":    {reason: "but not forever", pool: pool(withNodes("a")), since: time.Minute, down: down, left: refsTo("a")},
+		"Patient":    {reason: "unless the template says so", pool: pool(withNodes("a"), patient), since: time.Hour, down: down, waits: true, left: refsTo("a")},
+		"Reachable":  {reason: "an attempt is made even if the timeout has passed", pool: pool(withNodes("a")), since: time.Hour, writes: []string{"delete Node a"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
