@@ -313,8 +313,8 @@ func (v *view) restricted() []Cause {
 	return list
 }
 
-// marked reports whether a check found unhealthy Machines. The limit concerns healthy and starting Machines, too, so that it may be exceeded
-// although there is nothing to remediate.
+// marked reports whether a check found unhealthy Machines. The limit concerns healthy and starting Machines, too, so that it may be
+// exceeded although there is nothing to remediate.
 func (v *view) marked(check *unstructured.Unstructured) bool {
 	targets, _, _ := unstructured.NestedStringSlice(check.Object, "status", "targets")
 	expected, _, _ := unstructured.NestedInt64(check.Object, "status", "expectedMachines")

@@ -190,8 +190,8 @@ func jsonType(value any) string {
 	}
 }
 
-// Violation is the error of an object, or a CustomResourceDefinition, that breaks the contract. It lasts until its provider, or the user who
-// wrote the object, corrects it.
+// Violation is the error of an object, or a CustomResourceDefinition, that breaks the contract. It lasts until its provider, or the user
+// who wrote the object, corrects it.
 type Violation struct{ err error }
 
 // Violated returns a Violation. The text must not contain secrets: conditions report it.

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// Reasons of conditions about references that cannot be followed until somebody corrects something.
+// Reasons of conditions about references that cannot be followed until their provider or a user corrects something.
 const (
 	// ReferenceInvalidReason means that the referring object must not own the object.
 	ReferenceInvalidReason = "ReferenceInvalid"
@@ -24,8 +24,8 @@ const (
 	AccessDeniedReason = "AccessDenied"
 )
 
-// Reported returns a step that follows a reference as do does, and whose condition also reports errors that do not pass by themselves. After
-// such an error, no condition of do's result counts: the object is not as ready as it reports.
+// Reported returns a step that follows a reference as do does, and whose condition also reports errors that do not pass by themselves.
+// After such an error, no condition of do's result counts: the object is not as ready as it reports.
 func Reported[S any](do func(context.Context, S) (step.Result, error)) func(context.Context, S) (step.Result, error) {
 	return func(ctx context.Context, s S) (step.Result, error) {
 		result, err := do(ctx, s)

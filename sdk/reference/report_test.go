@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 )
 
-// TestReported checks which errors a condition reports: those that somebody has to correct. It never reports that all is well.
+// TestReported checks which errors a condition reports: those that do not pass by themselves. It never reports that all is well.
 func TestReported(t *testing.T) {
 	things := schema.GroupResource{Group: "example.com", Resource: "things"}
 	for name, c := range map[string]struct {

@@ -146,8 +146,8 @@ func validateIgnitionDisks(disks *bootstrapv1.DiskSetup, path *field.Path) field
 	return all
 }
 
-// FrozenRegistry reports whether kubeadm of a version pulls from k8s.gcr.io by default, which has no images of new versions, and returns the
-// first version of the minor version that does not. A control plane cannot be upgraded to such a version without an image repository.
+// FrozenRegistry reports whether kubeadm of a version pulls from k8s.gcr.io by default, which has no images of new versions, and returns
+// the first version of the minor version that does not. A control plane cannot be upgraded to such a version without an image repository.
 func FrozenRegistry(v semver.Version) (fixed string, frozen bool) {
 	if v.LT(semver.MustParse("1.22.0")) || v.Major != 1 || v.Minor > 25 {
 		return "", false

@@ -52,7 +52,8 @@ func input(state membership.State, unreachable string) Input {
 func machine(m *snapshot.Machine, stackedEtcd bool) Machine {
 	p := Machine{
 		Name: m.Name, Created: m.CreationTimestamp.Time,
-		Unwanted: ownership.Marked(m), Broken: ownership.Broken(m.Machine), Deleting: m.Deleting(), Held: m.Deleting() && membership.HasHook(m.Machine), Outdated: len(m.Outdated) > 0,
+		Unwanted: ownership.Marked(m), Broken: ownership.Broken(m.Machine),
+		Deleting: m.Deleting(), Held: m.Deleting() && membership.HasHook(m.Machine), Outdated: len(m.Outdated) > 0,
 	}
 	if m.Spec.FailureDomain != nil {
 		p.FailureDomain = *m.Spec.FailureDomain

@@ -32,7 +32,8 @@ func validateVersionChange(before, after *controlplanev1.KubeadmControlPlane) fi
 	config := after.Spec.KubeadmConfigSpec.ClusterConfiguration
 	if fixed, frozen := kubeadm.FrozenRegistry(to); frozen && (config == nil || config.ImageRepository == "") {
 		all = append(all, field.Forbidden(path, fmt.Sprintf("kubeadm of %s pulls from the registry k8s.gcr.io, which is frozen: "+
-			"use a newer patch version, such as v%s, or set imageRepository in spec.kubeadmConfigSpec.clusterConfiguration", after.Spec.Version, fixed)))
+			"use a newer patch version, such as v%s, or set imageRepository in spec.kubeadmConfigSpec.clusterConfiguration",
+			after.Spec.Version, fixed)))
 	}
 	return all
 }

@@ -151,8 +151,8 @@ func poolNotAtVersion(ctx context.Context, pool *clusterv1.MachinePool, version 
 	return "", nil
 }
 
-// controlPlane returns the control plane object and its version. The version is empty if there is none, or if it cannot be read: what depends
-// on it is advice.
+// controlPlane returns the control plane object and its version. The version is empty if there is none, or if it cannot be read: what
+// depends on it is advice.
 func (w *Cluster) controlPlane(ctx context.Context, cluster *clusterv1.Cluster) (contract.ControlPlane, string) {
 	none := contract.ControlPlane{}
 	if cluster.Spec.ControlPlaneRef == nil {
