@@ -1,6 +1,7 @@
 package clustertemplate
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
 func TestChoose(t *testing.T) {
@@ -46,6 +48,32 @@ func TestChoose(t *testing.T) {
 				t.Errorf("%s\nchoose(): %v -want +got:\n%s", tc.reason, err, diff)
 			}
 		})
+	}
+}
+
+// Documents of earlier versions name flavors that have another name now.
+func TestRenamedFlavors(t *testing.T) {
+	for _, tc := range []struct {
+		reason, flavor string
+		files          []string
+		want           string
+	}{
+		{"the default template", "", []string{"cluster-template.yaml", "cluster-template-development.yaml"}, "cluster-template.yaml"},
+		{"a flavor", "development", []string{"cluster-template-development.yaml"}, "cluster-template-development.yaml"},
+		{"the earlier name", "development-topology", []string{"cluster-template-development.yaml"}, "cluster-template-development.yaml"},
+		{"a release that still has that name", "development-topology", []string{"cluster-template-development.yaml", "cluster-template-development-topology.yaml"}, "cluster-template-development-topology.yaml"},
+		{"neither", "development-topology", []string{"cluster-template.yaml"}, ""},
+		{"other flavors have one name", "small-topology", []string{"cluster-template-small.yaml"}, ""},
+	} {
+		got, err := readFlavor(tc.flavor, func(file string) ([]byte, error) {
+			if !slices.Contains(tc.files, file) {
+				return nil, repository.ErrNotFound
+			}
+			return []byte(file), nil
+		})
+		if string(got) != tc.want || (err == nil) != (tc.want != "") {
+			t.Errorf("%s: %q, %v; want %q", tc.reason, got, err, tc.want)
+		}
 	}
 }
 

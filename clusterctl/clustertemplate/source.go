@@ -92,15 +92,27 @@ func (g *Generator) fromRepository(ctx context.Context, s Source) ([]byte, *cata
 	if err != nil {
 		return nil, nil, err
 	}
-	file := templatePrefix + templateSuffix
-	if s.Flavor != "" {
-		file = templatePrefix + "-" + s.Flavor + templateSuffix
-	}
-	raw, err := release.Read(ctx, file)
+	raw, err := readFlavor(s.Flavor, func(file string) ([]byte, error) { return release.Read(ctx, file) })
 	if errors.Is(err, repository.ErrNotFound) {
 		return nil, nil, explainFlavors(ctx, release, s.Flavor, err)
 	}
 	return raw, release, err
+}
+
+// renamed returns flavors by the name that they had before classes became the usual case.
+func renamed() map[string]string { return map[string]string{"development-topology": "development"} }
+
+// readFlavor reads the template of a flavor, or of its present name.
+func readFlavor(flavor string, read func(file string) ([]byte, error)) ([]byte, error) {
+	file := templatePrefix + templateSuffix
+	if flavor != "" {
+		file = templatePrefix + "-" + flavor + templateSuffix
+	}
+	raw, err := read(file)
+	if now, ok := renamed()[flavor]; ok && errors.Is(err, repository.ErrNotFound) {
+		return readFlavor(now, read)
+	}
+	return raw, err
 }
 
 // explainFlavors adds the available templates to an error about one that is not found.

@@ -125,6 +125,7 @@ func (c *checker) workloads(b *bundle) {
 			for i, container := range d.items(path...) {
 				if d.GetKind() == "Deployment" && field == "containers" && container["name"] == packages.ManagerContainer {
 					managers++
+					c.watched(d, i, container)
 				}
 				c.image(d, field, i, container)
 			}
@@ -140,6 +141,22 @@ func (c *checker) workloads(b *bundle) {
 		c.add(Error, b.file, deployment.line("spec", "template", "spec", "containers"), chapterComponents,
 			"no container is named %s: the one with the controllers must be, otherwise --wait-providers does not wait for it",
 			packages.ManagerContainer)
+	}
+}
+
+// watched checks that a manager does not reconcile the objects of only one namespace.
+func (c *checker) watched(d *document, index int, container map[string]any) {
+	args, _, _ := unstructured.NestedStringSlice(container, "args")
+	for i, arg := range args {
+		name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if !given && i+1 < len(args) {
+			value = args[i+1]
+		}
+		if name == "namespace" && strings.HasPrefix(arg, "-") && value != "" {
+			c.add(Warning, d.file, d.line("spec", "template", "spec", "containers", index, "args"), chapterComponents,
+				"container %v of %s has the argument --namespace=%s: a provider should reconcile the objects of all namespaces",
+				container["name"], describe(d), value)
+		}
 	}
 }
 

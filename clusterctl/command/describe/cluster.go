@@ -132,7 +132,8 @@ func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGr
 	flags.BoolVar(&opts.Tree.HealthChecks, "show-healthchecks", false, "Show MachineHealthChecks, and whether they allow remediation")
 	flags.BoolVar(&opts.Tree.Templates, "show-templates", false, "Show the templates that Machines are made from")
 	flags.BoolVar(&opts.Tree.Echo, "echo", false,
-		"Also show infrastructure and bootstrap objects that are ready or in the same state as their Machine")
+		"Also show infrastructure and bootstrap objects that are ready or in the same state as their Machine; "+
+			"with --grouping=false, those of all Machines")
 	flags.BoolVar(&opts.Tree.Grouping, "grouping", true, "Group Machines in the same state")
 	flags.BoolVar(disableGrouping, "disable-grouping", false, "The same as --grouping=false")
 	flags.BoolVarP(&opts.Watch, "watch", "w", false, "Show changes until the cluster is deleted, or until interrupted")

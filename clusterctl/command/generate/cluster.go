@@ -69,9 +69,16 @@ management cluster does not have, it is included.`,
 
   # List the variables of a template
   clusterctl generate cluster my-cluster --list-variables`,
-		Args: clusterflags.OneName,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if opts.ListVariables && len(args) == 0 {
+				return nil // A template has the same variables for every cluster.
+			}
+			return clusterflags.OneName(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Request.ClusterName = args[0]
+			if len(args) > 0 {
+				opts.Request.ClusterName = args[0]
+			}
 			opts.Request.ControlPlaneMachines = given(cmd, controlPlaneMachinesFlag)
 			opts.Request.WorkerMachines = given(cmd, workerMachinesFlag)
 			if runF != nil {

@@ -101,6 +101,10 @@ Optional Variables:
 	if diff := cmp.Diff(want, r.Out); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+	r = newCLI(t).works("generate", "cluster", "-i", "toy:v1.0.0", "--list-variables")
+	if !strings.Contains(r.Out, "  - CLUSTER_NAME\n") {
+		t.Errorf("without a name: %s", r.Out)
+	}
 }
 
 func TestGenerateProvider(t *testing.T) {
