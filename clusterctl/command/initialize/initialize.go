@@ -52,7 +52,7 @@ again. cert-manager is installed if a provider needs it and the cluster does not
   clusterctl init --infrastructure aws
 
   # Install specific versions
-  clusterctl init --infrastructure aws:v2.4.0 --core cluster-api:v1.7.0
+  clusterctl init --infrastructure aws:v2.4.0 --core cluster-api:v2.0.0
 
   # Use another management cluster
   clusterctl init --kubeconfig foo.yaml --infrastructure aws

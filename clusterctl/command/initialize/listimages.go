@@ -24,7 +24,7 @@ If there is a management cluster, the providers that it already has are taken in
   clusterctl init list-images --infrastructure aws
 
   # List the images of specific versions
-  clusterctl init list-images --infrastructure vcd --core cluster-api:v1.7.0`,
+  clusterctl init list-images --infrastructure vcd --core cluster-api:v2.0.0`,
 		Args: clusterflags.NoArgs("--infrastructure"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if runF != nil {

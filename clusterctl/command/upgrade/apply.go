@@ -58,7 +58,7 @@ the previous version.`,
   clusterctl upgrade apply --contract v1beta1
 
   # Upgrade some providers to specific versions
-  clusterctl upgrade apply --core cluster-api:v1.7.0 --infrastructure aws:v2.4.0
+  clusterctl upgrade apply --core cluster-api:v2.0.0 --infrastructure aws:v2.4.0
 
   # Wait longer for slow registries
   clusterctl upgrade apply --contract v1beta1 --wait-provider-timeout 900`,
