@@ -190,8 +190,8 @@ func jsonType(value any) string {
 	}
 }
 
-// ViolationError is the error of an object, or a CustomResourceDefinition, that breaks the contract. It lasts until its provider, or the user
-// who wrote the object, corrects it.
+// ViolationError is the error of an object, or a CustomResourceDefinition, that breaks the contract. It lasts until its provider, or the
+// user who wrote the object, corrects it.
 type ViolationError struct{ err error }
 
 // Violated returns a ViolationError. The text must not contain secrets: conditions report it.

@@ -60,7 +60,8 @@ func missesConfig(m *snapshot.Machine) bool {
 // missesInfrastructure reports whether the infrastructure machine must be created.
 func missesInfrastructure(m *snapshot.Machine) bool {
 	name := m.Spec.InfrastructureRef.Name
-	return m.Infrastructure == nil && (name == m.Name || naming.IsOfTemplate(name, m.Name)) && !m.Status.InfrastructureReady && m.Spec.ProviderID == nil
+	return m.Infrastructure == nil && (name == m.Name || naming.IsOfTemplate(name, m.Name)) &&
+		!m.Status.InfrastructureReady && m.Spec.ProviderID == nil
 }
 
 func (mgr *Manager) completeMachine(ctx context.Context, cp *snapshot.ControlPlane, m *snapshot.Machine, role Role) error {

@@ -3,6 +3,7 @@ package machineset
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -46,9 +47,7 @@ func newRemediation(t *testing.T, md *clusterv1.MachineDeployment, machines ...s
 		name, state, _ := strings.Cut(word, ":")
 		m := object.ControlledBy(r.build.Machine(name), r.set)
 		m.Labels = map[string]string{clusterv1.ClusterNameLabel: r.set.Spec.ClusterName}
-		for k, v := range r.set.Spec.Selector.MatchLabels {
-			m.Labels[k] = v
-		}
+		maps.Copy(m.Labels, r.set.Spec.Selector.MatchLabels)
 		m.CreationTimestamp = metav1.NewTime(object.Now().Add(time.Duration(i) * time.Hour))
 		m.Finalizers = []string{clusterv1.MachineFinalizer}
 		if state == "sick" || state == "leaving" {

@@ -30,13 +30,14 @@ func classWarnings(old, class *clusterv1.ClusterClass) admission.Warnings {
 // required is always set. what is the object in messages.
 func uselessDefaults(schema *clusterv1.JSONSchemaProps, path *field.Path, what string, required bool) admission.Warnings {
 	if !required && schema.Default == nil && slices.ContainsFunc(slices.Collect(maps.Values(schema.Properties)), hasDefault) {
-		return admission.Warnings{fmt.Sprintf(`%s: the defaults inside have no effect in Clusters that do not set %s: add "default: {}" beside "type: object"`,
-			path, what)}
+		return admission.Warnings{fmt.Sprintf("%s: the defaults inside have no effect in Clusters that do not set %s: "+
+			`add "default: {}" beside "type: object"`, path, what)}
 	}
 	var all admission.Warnings
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		property := schema.Properties[name]
-		all = append(all, uselessDefaults(&property, path.Child("properties").Key(name), name+" of "+what, slices.Contains(schema.Required, name))...)
+		required := slices.Contains(schema.Required, name)
+		all = append(all, uselessDefaults(&property, path.Child("properties").Key(name), name+" of "+what, required)...)
 	}
 	return all
 }

@@ -12,9 +12,11 @@ func Numbers(prefix string) map[string]object.Number {
 	port := object.Number{Rejected: []any{-1, 65536, math.MaxInt32}, Accepted: []any{0, 65535}}
 	timeout := object.Number{Rejected: []any{-time.Second}, Accepted: []any{time.Duration(0), time.Duration(math.MaxInt64)}}
 	return map[string]object.Number{
-		prefix + "clusterConfiguration.apiServer.timeoutForControlPlane":    timeout,
-		prefix + "initConfiguration.localAPIEndpoint.bindPort":              port,
-		prefix + "initConfiguration.bootstrapTokens[].ttl":                  {Accepted: []any{-time.Second, time.Duration(math.MaxInt64)}, Because: "a token may have expired; machines join with others"},
+		prefix + "clusterConfiguration.apiServer.timeoutForControlPlane": timeout,
+		prefix + "initConfiguration.localAPIEndpoint.bindPort":           port,
+		prefix + "initConfiguration.bootstrapTokens[].ttl": {
+			Accepted: []any{-time.Second, time.Duration(math.MaxInt64)}, Because: "a token may have expired; machines join with others",
+		},
 		prefix + "initConfiguration.bootstrapTokens[].expires":              {Because: "a token may have expired; machines join with others"},
 		prefix + "initConfiguration.nodeRegistration.taints[].timeAdded":    {Because: "the API server accepts any time"},
 		prefix + "joinConfiguration.nodeRegistration.taints[].timeAdded":    {Because: "the API server accepts any time"},
