@@ -52,7 +52,8 @@ func TestFlags(t *testing.T) {
 			streams, _ := iostreams.Test()
 			var got inputs
 			cmd := NewCluster(factory.New(streams, func(string) (string, bool) { return "", false }, nil), func(_ context.Context, o *Options) error {
-				got = inputs{o.Tree, o.Namespace, o.ClusterName, o.Kubeconfig, o.IO.OutColor()}
+				kubeconfig := management.Kubeconfig{Path: o.Kubeconfig.Path, Context: o.Kubeconfig.Context}
+				got = inputs{o.Tree, o.Namespace, o.ClusterName, kubeconfig, o.IO.OutColor()}
 				return nil
 			})
 			cmd.SetArgs(tc.args)
