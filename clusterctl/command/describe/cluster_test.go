@@ -27,10 +27,10 @@ import (
 
 func TestFlags(t *testing.T) {
 	type inputs struct {
-		Tree            tree.Options
-		Namespace, Name string
-		Kubeconfig      management.Kubeconfig
-		Color           bool
+		Tree                tree.Options
+		Namespace, Name     string
+		Kubeconfig, Context string
+		Color               bool
 	}
 	for name, tc := range map[string]struct {
 		reason string
@@ -42,7 +42,7 @@ func TestFlags(t *testing.T) {
 			"Each flag has its option.",
 			[]string{"c1", "--kubeconfig", "k", "--kubeconfig-context", "x", "-n", "ns", "--show-conditions", "Machine,Cluster/c1", "--show-machinesets", "--show-resourcesets", "--show-healthchecks", "--show-templates", "--echo", "--grouping=false", "-c"},
 			inputs{
-				Name: "c1", Namespace: "ns", Color: true, Kubeconfig: management.Kubeconfig{Path: "k", Context: "x"},
+				Name: "c1", Namespace: "ns", Color: true, Kubeconfig: "k", Context: "x",
 				Tree: tree.Options{ShowConditions: []string{"Machine", "Cluster/c1"}, MachineSets: true, ResourceSets: true, HealthChecks: true, Templates: true, Echo: true},
 			},
 		},
@@ -52,8 +52,7 @@ func TestFlags(t *testing.T) {
 			streams, _ := iostreams.Test()
 			var got inputs
 			cmd := NewCluster(factory.New(streams, func(string) (string, bool) { return "", false }, nil), func(_ context.Context, o *Options) error {
-				kubeconfig := management.Kubeconfig{Path: o.Kubeconfig.Path, Context: o.Kubeconfig.Context}
-				got = inputs{o.Tree, o.Namespace, o.ClusterName, kubeconfig, o.IO.OutColor()}
+				got = inputs{o.Tree, o.Namespace, o.ClusterName, o.Kubeconfig.Path, o.Kubeconfig.Context, o.IO.OutColor()}
 				return nil
 			})
 			cmd.SetArgs(tc.args)
