@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,3 +52,28 @@ func TestCommandsAgree(t *testing.T) {
 
 // machinesOnly: get reads no Machines, so that it does not take longer with their number.
 func machinesOnly(waiting []string) bool { return strings.HasPrefix(waiting[0], "Machines ") }
+
+// TestObjectsDisappear runs the commands without each object in turn: it may be deleted while the others are read.
+func TestObjectsDisappear(t *testing.T) {
+	eachTranscript(t, func(t *testing.T, in Input, _ string) {
+		all := in.Objects.All()
+		for i, gone := range all {
+			in.Objects = tree.NewObjects(slices.Delete(slices.Clone(all), i, i+1)...)
+			func() {
+				defer func() {
+					if p := recover(); p != nil {
+						t.Errorf("without %s %s: %v", gone.GetKind(), gone.GetName(), p)
+					}
+				}()
+				Explain(in)
+				overview.Rows(in.Objects)
+				if _, ended := ready.Remaining(in.Cluster, in.Objects); ended == nil {
+					ready.Unready(in.Cluster, in.Objects)
+				}
+				if in.Objects.Cluster(in.Cluster) != nil {
+					tree.Build(in.Cluster, in.Objects, tree.Options{Grouping: true, ResourceSets: true})
+				}
+			}()
+		}
+	})
+}

@@ -167,8 +167,12 @@ func (v *view) missing() []Cause {
 
 // references finds conditions about references that a controller cannot follow.
 func (v *view) references() []Cause {
+	var objects []*unstructured.Unstructured
+	if v.cluster != nil {
+		objects = append(objects, v.cluster)
+	}
 	var list []Cause
-	for _, u := range slices.Concat([]*unstructured.Unstructured{v.cluster}, v.machines, v.Objects.Of(tree.MachinePoolKind, v.Cluster)) {
+	for _, u := range slices.Concat(objects, v.machines, v.Objects.Of(tree.MachinePoolKind, v.Cluster)) {
 		for _, of := range followed(u) {
 			if c := v.failedReference(u, of); c != nil {
 				list = append(list, v.cause(ReferenceFailed, Blocked, u, c, c.Message).do(remedyOf(u, c.Reason)))

@@ -25,10 +25,11 @@ func TestMachinesLosePower(t *testing.T) {
 	c := w.Subject(NewCluster("power", w.Class(w.Tools.ProjectTemplate())).ControlPlanes(3).Workers(1).Build())
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(3), Workers(1), c.WorkloadMatches)
 	before := c.Snapshot()
-	// The oldest Machine would be deleted first in any case.
-	newest := slices.MaxFunc(before.ControlPlane(), func(a, b clusterv1.Machine) int {
+	planes := before.ControlPlane()
+	slices.SortFunc(planes, func(a, b clusterv1.Machine) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	}).Name
+	})
+	oldest, newest := planes[0], planes[len(planes)-1].Name
 	worker := before.Workers()[0].Name
 	still := c.Always("no Machine is replaced", SameMachines((*Snapshot).Workers, before), SameMachines((*Snapshot).ControlPlane, before))
 
@@ -38,6 +39,8 @@ func TestMachinesLosePower(t *testing.T) {
 		machineCondition(newest, controlplanev1.MachineEtcdMemberHealthyCondition, corev1.ConditionFalse),
 		machineCondition(newest, controlplanev1.MachineAPIServerPodHealthyCondition, corev1.ConditionUnknown), readyControlPlanes(2))
 	c.Eventually("the cause is explained", c.Explains("NodeUnhealthy Machine/"+newest), c.ExplainsAll("NodeUnhealthy Machine/"+worker))
+	// Without the annotation, the unhealthy Machine would be deleted first, which is safe.
+	c.update(&oldest, func() { metav1.SetMetaDataAnnotation(&oldest.ObjectMeta, clusterv1.DeleteMachineAnnotation, "") })
 	c.Change(SetControlPlanes(1))
 	c.Eventually("the control plane is not scaled down", func(p *Snapshot) error {
 		return controlPlaneCondition(p, controlplanev1.ResizedCondition, controlplanev1.ScalingDownReason, "")
