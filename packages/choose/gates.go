@@ -138,7 +138,7 @@ func (k *gateKeeper) keep(
 ) (kept *components.Components, notes, warnings []string, err error) {
 	next, err := k.expressions(ctx, &w.Installed, w.Version)
 	if err != nil {
-		return c, nil, nil, nil //nolint:nilerr // Components whose variables are not replaced may not be valid YAML.
+		return c, nil, nil, nil // Components whose variables are not replaced may not be valid YAML.
 	}
 	missing := lostGates(gatesOf(present), next, k.isSet)
 	if len(missing) == 0 {

@@ -21,7 +21,7 @@ type yamlFile struct {
 func readYAML(raw []byte) (y yamlFile, err error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(raw, &document); err != nil || len(document.Content) == 0 {
-		return y, nil //nolint:nilerr // The other library has a better error.
+		return y, nil // The other library has a better error.
 	}
 	root := document.Content[0]
 	if err := checkKeys(root); err != nil {

@@ -2,8 +2,10 @@ package live
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
@@ -20,12 +22,19 @@ type Owner struct {
 	Part string
 }
 
-// OwnerOf returns what the labels of an object without a namespace say.
-func OwnerOf(labels map[string]string) Owner {
+// aggregationManager is the field manager of Kubernetes' controller that writes the rules of aggregated ClusterRoles. It may write them once
+// more when one is deleted, and so creates a ClusterRole without labels, which is of nobody.
+const aggregationManager = "clusterrole-aggregation-controller"
+
+// OwnerOf returns what the metadata of an object without a namespace says.
+func OwnerOf(o metav1.Object) Owner {
+	labels := o.GetLabels()
 	// What clusterctl or an operator has written has this label, also if a user has removed that of the provider.
 	_, written := labels[clusterctlv1.ClusterctlLabel]
 	part := labels[clusterctlv1.ClusterctlCoreLabel]
-	return Owner{Exists: part != "" || !written, Provider: labels[clusterv1.ProviderNameLabel], Part: part}
+	fields := o.GetManagedFields()
+	remainder := len(fields) > 0 && !slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager != aggregationManager })
+	return Owner{Exists: part != "" || !written && !remainder, Provider: labels[clusterv1.ProviderNameLabel], Part: part}
 }
 
 // Objection returns why the components of the provider with a label must not replace an object, or "". installed reports whether the
