@@ -130,7 +130,8 @@ func NoArgs(flag string) cobra.PositionalArgs {
 		if flag != "" {
 			proposal = fmt.Sprintf("did you mean %s %s? Otherwise ", flag, strings.Join(args, ","))
 		}
-		return fmt.Errorf("unknown argument %q for %q, which takes flags alone: %ssee `%s --help`", args[0], cmd.CommandPath(), proposal, cmd.CommandPath())
+		return fmt.Errorf("unknown argument %q for %q, which takes flags alone: %ssee `%s --help`",
+			args[0], cmd.CommandPath(), proposal, cmd.CommandPath())
 	}
 }
 

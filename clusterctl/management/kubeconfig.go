@@ -65,7 +65,8 @@ func (k Kubeconfig) Contexts() ([]string, error) {
 	return slices.Sorted(maps.Keys(raw.Contexts)), nil
 }
 
-// Namespace returns the context's namespace, "default" if it has none. Without a kubeconfig, it is that of the Pod in which clusterctl runs.
+// Namespace returns the context's namespace, "default" if it has none. Without a kubeconfig, it is that of the Pod in which clusterctl
+// runs.
 func (k Kubeconfig) Namespace() (string, error) {
 	raw, err := k.raw()
 	if errors.Is(err, ErrNoKubeconfig) {

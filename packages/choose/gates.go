@@ -155,7 +155,8 @@ func (k *gateKeeper) keep(
 				m.name, w.Installed.Name, m.have, m.next, m.variable, m.variable, m.have))
 		default:
 			values[m.variable] = m.have
-			notes = append(notes, fmt.Sprintf("Keeping feature gate %s=%s of %s; to change it, set %s", m.name, m.have, w.Installed.Name, m.variable))
+			notes = append(notes, fmt.Sprintf("Keeping feature gate %s=%s of %s; to change it, set %s",
+				m.name, m.have, w.Installed.Name, m.variable))
 		}
 	}
 	if len(values) == 0 {

@@ -22,8 +22,8 @@ type Owner struct {
 	Part string
 }
 
-// aggregationManager is the field manager of Kubernetes' controller that writes the rules of aggregated ClusterRoles. It may write them once
-// more when one is deleted, and so creates a ClusterRole without labels, which is of nobody.
+// aggregationManager is the field manager of Kubernetes' controller that writes the rules of aggregated ClusterRoles. It may write them
+// once more when one is deleted, and so creates a ClusterRole without labels.
 const aggregationManager = "clusterrole-aggregation-controller"
 
 // OwnerOf returns what the metadata of an object without a namespace says.
@@ -33,7 +33,8 @@ func OwnerOf(o metav1.Object) Owner {
 	_, written := labels[clusterctlv1.ClusterctlLabel]
 	part := labels[clusterctlv1.ClusterctlCoreLabel]
 	fields := o.GetManagedFields()
-	remainder := len(fields) > 0 && !slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager != aggregationManager })
+	others := func(f metav1.ManagedFieldsEntry) bool { return f.Manager != aggregationManager }
+	remainder := len(fields) > 0 && !slices.ContainsFunc(fields, others)
 	return Owner{Exists: part != "" || !written && !remainder, Provider: labels[clusterv1.ProviderNameLabel], Part: part}
 }
 
