@@ -1,6 +1,10 @@
 package choose
 
 import (
+	stdcmp "cmp"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,7 +66,7 @@ func TestConflicts(t *testing.T) {
 		existing           []unstructured.Unstructured
 		install, upgrade   string
 	}{
-		{"an object of nobody", role, parsed(t, users), foreign + "; --validate=false overwrites it", foreign + "; otherwise rename or delete it"},
+		{"an object of nobody", role, labeled(users, map[string]string{"team": "a"}), foreign + "; --validate=false overwrites it", foreign + "; otherwise rename or delete it"},
 		{"the same content, with what the API server adds", role, labeled(role, map[string]string{"team": "a"}), "", ""},
 		{"its own object", role, of(users, "infrastructure-toy"), "", ""},
 		{"installed with kubectl", role, labeled(users, map[string]string{"cluster.x-k8s.io/provider": "infrastructure-toy"}), "", ""},
@@ -142,5 +146,53 @@ func TestCollisions(t *testing.T) {
 		if diff := cmp.Diff(tc.want, lines("", problems...)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", reason, diff)
 		}
+	}
+}
+
+// TestPublishedReleases: releases of other projects, read in place, can be installed together, and their feature gates are found.
+func TestPublishedReleases(t *testing.T) {
+	root := filepath.Join(stdcmp.Or(os.Getenv("CAPI_FACTS_DIR"), filepath.Join("..", "..", "..", "shared", "facts")), "data", "providers")
+	files, err := filepath.Glob(filepath.Join(root, "*-v*", "components.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Skipf("there are no published releases: set CAPI_FACTS_DIR to the directory with data/providers (%v)", err)
+	}
+	gated := map[string]string{"aws": "CAPA_EKS", "azure": "EXP_MACHINE_POOL", "openstack": "EXP_CAPO_PRIORITY_QUEUE", "vsphere": "EXP_NODE_ANTI_AFFINITY"}
+	var all []*components.Components
+	for _, file := range files {
+		name, _, _ := strings.Cut(filepath.Base(filepath.Dir(file)), "-")
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := packages.Provider{Name: name, Type: clusterctlv1.InfrastructureProviderType}
+		c, err := components.New(p, raw, components.Options{Version: "v1.0.0", Variables: func(string) (string, bool) { return "eA==", true }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+		unreplaced, err := components.New(p, raw, components.Options{Version: "v1.0.0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var variables []string
+		for _, expression := range gatesOf(unreplaced.Objects) {
+			if variable, _, ok := variableOf(expression); ok {
+				variables = append(variables, variable)
+			}
+		}
+		if want := gated[name]; want != "" && !slices.Contains(variables, want) {
+			t.Errorf("%s: the variables of its feature gates are %v", name, variables)
+		}
+	}
+	var problems []error
+	for i := range all {
+		for j := range i {
+			if problem := collision(all[j], all[i]); problem != nil {
+				problems = append(problems, problem)
+			}
+		}
+	}
+	if len(problems) > 0 {
+		t.Errorf("the releases have objects in common: %v", problems)
 	}
 }

@@ -148,8 +148,8 @@ func TestYAMLKeys(t *testing.T) {
 		{"in a nested map", "c.yaml", "images:\n  all: {tag: a, tag: b}\n", "line 2: tag is set already", nil},
 		{"in JSON the last one counts", "c.json", `{"COUNTRY": "se", "COUNTRY": "no"}`, "", nil},
 		{"merged keys are no repetition", "c.yaml", "images:\n  a: &a {tag: x}\n  b: {<<: *a, tag: z}\nCOUNTRY: no\n", "", nil},
-		{"misspelled keys", "c.yaml", "images:\n  all: {repositry: m, Tag: t}\nproviders:\n- {name: b, type: AddonProvider, url: /x, version: v1}\ncert-manager: {urll: v1}\nprovider: [{name: c}]\nCOUNTRY: no\nnothing:\n", "", []string{
-			"cert-manager.urll is ignored: known keys are url, version, timeout",
+		{"misspelled keys", "c.yaml", "images:\n  all: {repositry: m, Tag: t}\nproviders:\n- {name: b, type: AddonProvider, url: /x, version: v1}\ncert-manager: {timeouts: v1}\nprovider: [{name: c}]\nCOUNTRY: no\nnothing:\n", "", []string{
+			"cert-manager.timeouts is ignored: known keys are url, version, timeout",
 			"images.all.repositry is ignored: known keys are repository, tag",
 			"provider is ignored: it is neither a known key nor a variable, whose value is a text, number or boolean",
 			"providers[0].version is ignored: known keys are name, type, url",

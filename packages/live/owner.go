@@ -2,8 +2,10 @@ package live
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
@@ -18,14 +20,25 @@ type Owner struct {
 	Provider string
 	// Part is what it belongs to if not to a provider, such as cert-manager; "" if that is unknown.
 	Part string
+	// Remainder is set if Kubernetes' aggregation alone has written it, if it is a ClusterRole. See aggregationManager.
+	Remainder bool
 }
 
-// OwnerOf returns what the labels of an object without a namespace say.
-func OwnerOf(labels map[string]string) Owner {
+// aggregationManager is the field manager of Kubernetes' controller that writes the rules of aggregated ClusterRoles. It may write them
+// once more when one is deleted, and so creates a ClusterRole without labels: without any field manager, if there are no rules.
+const aggregationManager = "clusterrole-aggregation-controller"
+
+// OwnerOf returns what the metadata of an object without a namespace says.
+func OwnerOf(o metav1.Object) Owner {
+	labels := o.GetLabels()
 	// What clusterctl or an operator has written has this label, also if a user has removed that of the provider.
 	_, written := labels[clusterctlv1.ClusterctlLabel]
 	part := labels[clusterctlv1.ClusterctlCoreLabel]
-	return Owner{Exists: part != "" || !written, Provider: labels[clusterv1.ProviderNameLabel], Part: part}
+	others := func(f metav1.ManagedFieldsEntry) bool { return f.Manager != aggregationManager }
+	return Owner{
+		Exists: part != "" || !written, Provider: labels[clusterv1.ProviderNameLabel], Part: part,
+		Remainder: len(labels) == 0 && len(o.GetAnnotations()) == 0 && !slices.ContainsFunc(o.GetManagedFields(), others),
+	}
 }
 
 // Objection returns why the components of the provider with a label must not replace an object, or "". installed reports whether the
@@ -40,7 +53,7 @@ func (w Owner) Objection(o *unstructured.Unstructured, label string, installed f
 	case w.Provider != "" && installed(w.Provider):
 		return fmt.Sprintf("belongs to provider %s: delete that provider first, or use a release that does not have this object; "+
 			"if it is of %s now, change its label: %s", w.Provider, label, relabel(o, label, " --overwrite"))
-	case w.Provider != "" || !w.Exists:
+	case w.Provider != "" || !w.Exists || w.Remainder && o.GetKind() == "ClusterRole":
 		return ""
 	case w.Part != "":
 		return "would replace a part of " + w.Part

@@ -13,11 +13,11 @@ import (
 
 const clusterRole = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}, rules: []}"
 
-// TestForeignObjects: an object of nobody is not overwritten, until somebody says whose it is.
+// TestForeignObjects: an object of nobody is not overwritten, until a user says whose it is.
 func TestForeignObjects(t *testing.T) {
 	release := simpleConfigMap("x-system", "x", "v1.0.0")
 	adds(clusterRole)(release)
-	foreign := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/foreign"}, Verbs: []string{"get"}}}}
+	foreign := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "r", Labels: map[string]string{"team": "a"}}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/foreign"}, Verbs: []string{"get"}}}}
 	w := newWorld(t, release, foreign)
 	w.create(simpleProvider)
 	p := w.reconcile(w.provider("InfrastructureProvider", "x-system", "x"))
