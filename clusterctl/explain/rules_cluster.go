@@ -195,8 +195,8 @@ func followed(u *unstructured.Unstructured) []follower {
 		machine = []string{"spec", "template", "spec"}
 	}
 	return []follower{
-		{clusterv1.InfrastructureReadyCondition, append(machine[:len(machine):len(machine)], "infrastructureRef")},
-		{clusterv1.BootstrapReadyCondition, append(machine[:len(machine):len(machine)], "bootstrap", "configRef")},
+		{clusterv1.InfrastructureReadyCondition, append(slices.Clip(machine), "infrastructureRef")},
+		{clusterv1.BootstrapReadyCondition, append(slices.Clip(machine), "bootstrap", "configRef")},
 	}
 }
 

@@ -190,15 +190,15 @@ func jsonType(value any) string {
 	}
 }
 
-// Violation is the error of an object, or a CustomResourceDefinition, that breaks the contract. It lasts until its provider, or the user
-// who wrote the object, corrects it.
-type Violation struct{ err error }
+// ViolationError is the error of an object, or a CustomResourceDefinition, that breaks the contract. It lasts until its provider, or the
+// user who wrote the object, corrects it.
+type ViolationError struct{ err error }
 
-// Violated returns a Violation. The text must not contain secrets: conditions report it.
-func Violated(format string, args ...any) error { return &Violation{fmt.Errorf(format, args...)} }
+// Violated returns a ViolationError. The text must not contain secrets: conditions report it.
+func Violated(format string, args ...any) error { return &ViolationError{fmt.Errorf(format, args...)} }
 
 // Error implements error.
-func (v *Violation) Error() string { return v.err.Error() }
+func (v *ViolationError) Error() string { return v.err.Error() }
 
 // Unwrap returns the cause.
-func (v *Violation) Unwrap() error { return v.err }
+func (v *ViolationError) Unwrap() error { return v.err }

@@ -44,7 +44,7 @@ func Reported[S any](do func(context.Context, S) (step.Result, error)) func(cont
 func explain(err error) *step.Error {
 	var (
 		explained *step.Error
-		violation *contract.Violation
+		violation *contract.ViolationError
 		missing   *contract.NotInstalledError
 	)
 	switch {
