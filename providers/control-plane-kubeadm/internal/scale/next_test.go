@@ -45,7 +45,7 @@ func parse(t *testing.T, words string) []Machine {
 	return all
 }
 
-func TestNext(t *testing.T) { //nolint:funlen // A table of cases.
+func TestNext(t *testing.T) {
 	blocked := func(machine, check, reason string) []preflight.Failure {
 		return []preflight.Failure{{Check: check, Machine: machine, Reason: reason}}
 	}
