@@ -54,10 +54,12 @@ func meaning(t *testing.T, content []byte) map[string]any {
 			schema.(map[string]any)["required"] = slices.DeleteFunc(fields, func(f any) bool { return f == "required" })
 		}
 	}
-	for name, schema := range d.schemas {
-		// A patch release of v1.7 added it.
-		if fields, ok := schema.(map[string]any)["properties"].(map[string]any); ok && strings.HasSuffix(name, "ControlPlaneTopology") {
-			delete(fields, "variables")
+	// Patch releases of v1.7 added these fields.
+	for kind, field := range map[string]string{"ControlPlaneTopology": "variables", "MachineDeploymentStrategy": "remediation"} {
+		for name, schema := range d.schemas {
+			if fields, ok := schema.(map[string]any)["properties"].(map[string]any); ok && strings.HasSuffix(name, kind) {
+				delete(fields, field)
+			}
 		}
 	}
 	out := map[string]any{"openapi": parsed["openapi"]}

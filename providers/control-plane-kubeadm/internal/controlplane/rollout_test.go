@@ -125,7 +125,11 @@ func TestScaleDownWaitsForAQuorum(t *testing.T) {
 	j := newJourney(t)
 	j.apply(3)
 	j.awaitRollout(3, anyMachine)
-	broken := j.machines()[2].Name
+	// The unhealthy Machine would go first if no other were marked.
+	marked, broken := j.machines()[0], j.machines()[2].Name
+	base := marked.DeepCopy()
+	metav1.SetMetaDataAnnotation(&marked.ObjectMeta, clusterv1.DeleteMachineAnnotation, "")
+	j.must(j.Patch(t.Context(), &marked, client.MergeFrom(base)))
 	j.workload.Mu.Lock()
 	j.workload.Members[broken] = false
 	j.workload.Mu.Unlock()
