@@ -80,7 +80,7 @@ func parse(args []string) (options, error) {
 	o := options{}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&o.root, "root", ".", "root of the project")
-	flags.StringVar(&o.check, "check", "", "baseline file: fail if writes are 5 % above it, or 10 % for Clusters created at once")
+	flags.StringVar(&o.check, "check", "", "baseline file: fail if writes are 5 % above it")
 	flags.BoolVar(&o.update, "update", false, "update the baseline file instead of failing")
 	flags.IntVar(&o.clusters, "clusters", 50, "number of clusters in the row that creates many at once")
 	flags.IntVar(&o.scale, "scale", 0,

@@ -8,18 +8,11 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"text/tabwriter"
 )
 
-// tolerance returns the maximum ratio of a row's writes to the baseline. Transient states of new objects are not written for a second or
-// two: on a machine that is slower by a quarter, Clusters that are created at once write 3 % more.
-func tolerance(row string) float64 {
-	if strings.HasSuffix(row, "at once") {
-		return 1.1
-	}
-	return 1.05
-}
+// tolerance is the maximum ratio of writes to the baseline.
+const tolerance = 1.05
 
 func (r row) writesPerCluster() float64 { return r.Writes / float64(r.Clusters) }
 
@@ -70,7 +63,7 @@ func compare(file string, now map[string]float64, update bool) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	for name, before := range baseline {
-		if after, ok := now[name]; ok && after > before*tolerance(name) {
+		if after, ok := now[name]; ok && after > before*tolerance {
 			return fmt.Errorf("%s: %.1f writes, baseline %.1f: find out what writes more (--detail 40), "+
 				"or update the baseline (--update) and justify it", name, after, before)
 		}
