@@ -73,7 +73,7 @@ func (s *survey) conflicts(ctx context.Context, c *components.Components) ([]con
 		if existing == nil {
 			continue
 		}
-		owner := live.OwnerOf(existing)
+		owner := live.OwnerOf(o.GetKind(), existing)
 		if o.GetNamespace() != "" { // Objects of users in the namespace of a provider are its own.
 			owner = live.Owner{Provider: owner.Provider}
 		}

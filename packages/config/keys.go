@@ -49,7 +49,7 @@ func checkKeys(n *yaml.Node) error {
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.ScalarNode && child.Value != "<<" {
 			if first := lines[child.Value]; first > 0 {
-				return fmt.Errorf("line %d: %s is set already in line %d: remove one of both", child.Line, child.Value, first)
+				return fmt.Errorf("line %d: %s is set already in line %d: remove one of the two", child.Line, child.Value, first)
 			}
 			lines[child.Value] = child.Line
 		}

@@ -14,31 +14,34 @@ import (
 
 // Owner is what is known of an object that components would replace.
 type Owner struct {
-	// Exists is set if there is an object without a namespace that neither clusterctl nor an operator has written for a provider.
+	// Exists is set if there is an object without a namespace that users or other programs have written, and neither clusterctl nor an
+	// operator for a provider.
 	Exists bool
 	// Provider is its provider label, "" without one.
 	Provider string
 	// Part is what it belongs to if not to a provider, such as cert-manager; "" if that is unknown.
 	Part string
-	// Remainder is set if Kubernetes' aggregation alone has written it, if it is a ClusterRole. See aggregationManager.
-	Remainder bool
 }
 
 // aggregationManager is the field manager of Kubernetes' controller that writes the rules of aggregated ClusterRoles. It may write them
 // once more when one is deleted, and so creates a ClusterRole without labels: without any field manager, if there are no rules.
 const aggregationManager = "clusterrole-aggregation-controller"
 
-// OwnerOf returns what the metadata of an object without a namespace says.
-func OwnerOf(o metav1.Object) Owner {
+// OwnerOf returns what the metadata of an object of a kind without a namespace says.
+func OwnerOf(kind string, o metav1.Object) Owner {
 	labels := o.GetLabels()
 	// What clusterctl or an operator has written has this label, also if a user has removed that of the provider.
 	_, written := labels[clusterctlv1.ClusterctlLabel]
 	part := labels[clusterctlv1.ClusterctlCoreLabel]
-	others := func(f metav1.ManagedFieldsEntry) bool { return f.Manager != aggregationManager }
 	return Owner{
-		Exists: part != "" || !written, Provider: labels[clusterv1.ProviderNameLabel], Part: part,
-		Remainder: len(labels) == 0 && len(o.GetAnnotations()) == 0 && !slices.ContainsFunc(o.GetManagedFields(), others),
+		Exists: part != "" || !written && !(kind == "ClusterRole" && isRemainder(o)), Provider: labels[clusterv1.ProviderNameLabel], Part: part,
 	}
+}
+
+// isRemainder reports whether only Kubernetes' aggregation has written a ClusterRole, see aggregationManager.
+func isRemainder(o metav1.Object) bool {
+	return len(o.GetLabels()) == 0 && len(o.GetAnnotations()) == 0 && !slices.ContainsFunc(o.GetManagedFields(),
+		func(f metav1.ManagedFieldsEntry) bool { return f.Manager != aggregationManager })
 }
 
 // Objection returns why the components of the provider with a label must not replace an object, or "". installed reports whether the
@@ -53,7 +56,7 @@ func (w Owner) Objection(o *unstructured.Unstructured, label string, installed f
 	case w.Provider != "" && installed(w.Provider):
 		return fmt.Sprintf("belongs to provider %s: delete that provider first, or use a release that does not have this object; "+
 			"if it is of %s now, change its label: %s", w.Provider, label, relabel(o, label, " --overwrite"))
-	case w.Provider != "" || !w.Exists || w.Remainder && o.GetKind() == "ClusterRole":
+	case w.Provider != "" || !w.Exists:
 		return ""
 	case w.Part != "":
 		return "would replace a part of " + w.Part

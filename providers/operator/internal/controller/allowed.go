@@ -77,7 +77,7 @@ func (s *surroundings) list(ctx context.Context, kind schema.GroupVersionKind) (
 		return nil, err
 	}
 	for i := range list.Items {
-		found[list.Items[i].Name] = live.OwnerOf(&list.Items[i])
+		found[list.Items[i].Name] = live.OwnerOf(kind.Kind, &list.Items[i])
 	}
 	return found, nil
 }
