@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -71,11 +73,36 @@ func (w *world) class() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	if err := w.Client.Create(w.t.Context(), userFile(w.namespace)); err != nil {
+		w.t.Fatal(err)
+	}
 	for _, o := range objects {
 		o.SetNamespace(w.namespace)
+		if o.GetKind() == "KubeadmConfigTemplate" {
+			readUserFile(w.t, o)
+		}
 		w.eventually("creating "+o.GetKind(), func(ctx context.Context) error { return w.Client.Create(ctx, o.DeepCopy()) })
 	}
 	w.waitFor("the class", scenario.ClassReady)
+}
+
+// userFile returns a Secret with a file of workers, which the bootstrap provider reads live.
+func userFile(namespace string) *corev1.Secret {
+	secret := &corev1.Secret{StringData: map[string]string{"motd": "Welcome"}}
+	secret.Namespace, secret.Name = namespace, "motd"
+	return secret
+}
+
+// readUserFile has workers with the content of userFile in a file.
+func readUserFile(t *testing.T, template *unstructured.Unstructured) {
+	t.Helper()
+	file := map[string]any{
+		"path":        "/etc/motd",
+		"contentFrom": map[string]any{"secret": map[string]any{"name": "motd", "key": "motd"}},
+	}
+	if err := unstructured.SetNestedSlice(template.Object, []any{file}, "spec", "template", "spec", "files"); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // pause pauses or resumes the Cluster.
