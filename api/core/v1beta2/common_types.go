@@ -2,6 +2,7 @@ package v1beta2
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -116,6 +117,8 @@ type MachineAddress struct {
 }
 
 // MachineAddresses is the list of a machine's addresses, set by its infrastructure provider.
+// +kubebuilder:validation:MaxItems=256
+// +listType=atomic
 type MachineAddresses []MachineAddress
 
 // MachineNamingSpec defines the names of new machines.
@@ -129,3 +132,6 @@ type MachineNamingSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	Template string `json:"template,omitempty"`
 }
+
+// isSet reports whether a value differs from the zero value.
+func isSet[T any](value T) bool { return !equality.Semantic.DeepEqual(value, *new(T)) }

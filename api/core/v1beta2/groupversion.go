@@ -41,7 +41,14 @@ func Resource(resource string) schema.GroupResource {
 
 func addKnownTypes(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
+		&Cluster{}, &ClusterList{},
+		&ClusterClass{}, &ClusterClassList{},
 		&Machine{}, &MachineList{},
+		&MachineSet{}, &MachineSetList{},
+		&MachineDeployment{}, &MachineDeploymentList{},
+		&MachinePool{}, &MachinePoolList{},
+		&MachineHealthCheck{}, &MachineHealthCheckList{},
+		&MachineDrainRule{}, &MachineDrainRuleList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -198,8 +198,6 @@ type MachineStatus struct {
 
 	// addresses is copied from the infrastructure object.
 	// +optional
-	// +kubebuilder:validation:MaxItems=256
-	// +listType=atomic
 	Addresses MachineAddresses `json:"addresses,omitempty"`
 
 	// phase is the phase of the machine's lifecycle. For users; controllers read conditions.
@@ -323,7 +321,7 @@ type MachineTemplateSpec struct {
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 // +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".spec.version",description="Kubernetes version of the machine"
 
-// Machine is a host that is or will be a Node of a Cluster. Machines are replaced rather than changed, where they cannot be updated in place.
+// Machine is a host that is or will be a Node of a Cluster. Machines are replaced unless they can be updated in place.
 type Machine struct {
 	metav1.TypeMeta `json:",inline"`
 
