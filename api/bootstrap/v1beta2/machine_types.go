@@ -15,7 +15,7 @@ const (
 	GzipBase64 Encoding = "gzip+base64"
 )
 
-// FileContentFormat is how the content of a file is to be read.
+// FileContentFormat is how the content of a file is interpreted.
 // +kubebuilder:validation:Enum=Raw;Template
 type FileContentFormat string
 
@@ -66,7 +66,7 @@ type File struct {
 	// +optional
 	ContentFrom FileSource `json:"contentFrom,omitempty,omitzero"`
 
-	// contentFormat is how the content, of either source, is to be read: Raw, the default, or Template.
+	// contentFormat is how the content, of either source, is interpreted: Raw, the default, or Template.
 	// +optional
 	ContentFormat FileContentFormat `json:"contentFormat,omitempty"`
 }
