@@ -18,7 +18,9 @@ type ControlPlanes struct {
 }
 
 // ToHub converts a KubeadmControlPlane from v1beta1 to v1beta2.
-func (c ControlPlanes) ToHub(ctx context.Context, src *controlplanev1beta1.KubeadmControlPlane, dst *controlplanev1.KubeadmControlPlane) error {
+func (c ControlPlanes) ToHub(
+	ctx context.Context, src *controlplanev1beta1.KubeadmControlPlane, dst *controlplanev1.KubeadmControlPlane,
+) error {
 	return c.kind().ToHub(ctx, src, dst)
 }
 

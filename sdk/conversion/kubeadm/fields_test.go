@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -26,14 +27,16 @@ func parse(t *testing.T, kind, document string) object {
 	return normal(t, tree, kinds()[kind].spoke())
 }
 
-// How fields of v1beta1 become those of v1beta2, and back.
-func TestFields(t *testing.T) {
-	tests := map[string]struct {
-		kind       string
-		spoke, hub string
-		// lossy is set if clients of v1beta1 would not get back what they wrote, if it were not kept.
-		lossy bool
-	}{
+// conversion is how fields of v1beta1 become those of v1beta2, and back.
+type conversion struct {
+	kind       string
+	spoke, hub string
+	// lossy is set if clients of v1beta1 would not get back what they wrote, if it were not kept.
+	lossy bool
+}
+
+func conversionsOfConfigs() map[string]conversion {
+	return map[string]conversion{
 		"flags are sorted, and may have no value": {
 			kind: "KubeadmConfig",
 			spoke: `{spec: {clusterConfiguration: {apiServer: {extraArgs: {v: "4", a: ""}}, etcd: {local: {extraArgs: {b: c}}}},
@@ -86,6 +89,11 @@ func TestFields(t *testing.T) {
 			spoke: `{spec: {template: {metadata: {labels: {l: ""}}, spec: {users: [{name: u, groups: g}], mounts: [[a, b]]}}}}`,
 			hub:   `{spec: {template: {metadata: {labels: {l: ""}}, spec: {users: [{name: u, groups: g}], mounts: [[a, b]]}}}}`,
 		},
+	}
+}
+
+func conversionsOfControlPlanes() map[string]conversion {
+	return map[string]conversion{
 		"a control plane": {
 			kind: "KubeadmControlPlane",
 			spoke: `{spec: {replicas: 3, version: v1.30.0, rolloutBefore: {certificatesExpiryDays: 21}, rolloutAfter: "2026-01-01T00:00:00Z",
@@ -125,6 +133,11 @@ func TestFields(t *testing.T) {
 				machineTemplate: {spec: {deletion: {nodeDrainTimeoutSeconds: 1}}}}}}}`,
 		},
 	}
+}
+
+func TestFields(t *testing.T) {
+	tests := conversionsOfConfigs()
+	maps.Copy(tests, conversionsOfControlPlanes())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			convert := converters()[tt.kind]
