@@ -177,3 +177,53 @@ func pruned(o object) object {
 	}
 	return o
 }
+
+// The rules cover the fields of v1beta1 that our types do not have yet: without types, recorded objects become each other completely.
+func TestRulesForRecordedObjects(t *testing.T) {
+	rules := map[string]struct {
+		up   func(object)
+		down func(context.Context, object)
+	}{
+		"KubeadmConfig":               {config().Up, config().Down},
+		"KubeadmConfigTemplate":       {configTemplate().Up, configTemplate().Down},
+		"KubeadmControlPlane":         {ControlPlanes{Version: inMemory}.kind().Up, ControlPlanes{Version: inMemory}.kind().Down},
+		"KubeadmControlPlaneTemplate": {controlPlaneTemplate().Up, controlPlaneTemplate().Down},
+	}
+	all := pairs(t, "bootstrap")
+	maps.Copy(all, pairs(t, "controlplane"))
+	for name, pair := range all {
+		if pair[0] == nil || pair[1] == nil {
+			continue
+		}
+		kind, _ := pair[1]["kind"].(string)
+		up, down := runtime.DeepCopyJSON(pair[0]), runtime.DeepCopyJSON(pair[1])
+		rules[kind].up(up)
+		if diff := cmp.Diff(meaning(pair[1]), meaning(up)); diff != "" {
+			t.Errorf("%s: hub (-recorded +converted):\n%s", name, diff)
+		}
+		rules[kind].down(t.Context(), down)
+		if diff := cmp.Diff(meaning(pair[0]), meaning(down)); diff != "" {
+			t.Errorf("%s: spoke (-recorded +converted):\n%s", name, diff)
+		}
+	}
+}
+
+// meaning returns the spec and the status of an object without fields that are empty or false, which have no meaning in v1beta1.
+func meaning(o object) object {
+	result := content(o, "spec", "status")
+	for _, path := range [][]string{{"ready"}, {"initialized"}, {"initialization", "dataSecretCreated"}, {"initialization", "controlPlaneInitialized"}} {
+		parent := lossless.At(result, append([]string{"status"}, path[:len(path)-1]...)...)
+		if parent[path[len(path)-1]] == false {
+			delete(parent, path[len(path)-1])
+		}
+	}
+	// Counters of v1beta1 that are zero.
+	for _, name := range []string{"readyReplicas", "updatedReplicas", "unavailableReplicas"} {
+		for _, parent := range []object{lossless.At(result, "status"), lossless.At(result, "status", "deprecated", "v1beta1")} {
+			if parent[name] == int64(0) {
+				delete(parent, name)
+			}
+		}
+	}
+	return withoutEmpty(result)
+}
