@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/conversion/internal/lossless"
 )
 
@@ -302,4 +305,45 @@ func TestForeignAnnotation(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Whatever is in the annotation, clients of v1beta1 read what they wrote.
+func FuzzAnnotation(f *testing.F) {
+	for _, spec := range []string{
+		`{"initConfiguration":{"timeouts":{"controlPlaneComponentHealthCheckSeconds":3}},"files":[{"path":"/a","append":false}]}`,
+		`{"joinConfiguration":{"timeouts":{"tlsBootstrapSeconds":3,"discoverySeconds":1}},"users":[{"name":"u","inactive":false}]}`,
+		`{"clusterConfiguration":{"apiServer":{"extraArgs":[{"name":"a","value":"b"},{"name":"a","value":"c"}]},"encryptionAlgorithm":"RSA-2048"}}`,
+		`{"clusterConfiguration":null,"files":[],"diskSetup":{"partitions":[{"device":"d","diskLayout":[{"percentage":1}]}]}}`,
+	} {
+		for _, written := range []string{`{}`, `{"files":[{"path":"/a"}],"users":[{"name":"u"}],"diskSetup":{"partitions":[{"device":"d","layout":true}]}}`} {
+			f.Add(`{"apiVersion":"bootstrap.cluster.x-k8s.io/v1beta2","kind":"KubeadmConfig","spec":`+spec+`}`, written)
+			f.Add(`{"apiVersion":"bootstrap.cluster.x-k8s.io/v1beta1","kind":"KubeadmConfig","spec":`+spec+`}`, written)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data, written string) {
+		spec := bootstrapv1beta1.KubeadmConfigSpec{}
+		if json.Unmarshal([]byte(written), &spec) != nil {
+			return
+		}
+		config := &bootstrapv1beta1.KubeadmConfig{Spec: spec}
+		config.Annotations = map[string]string{annotation: data}
+		hub, back := &bootstrapv1.KubeadmConfig{}, &bootstrapv1beta1.KubeadmConfig{}
+		if err := ConfigToHub(t.Context(), config, hub); err != nil {
+			t.Fatal(err)
+		}
+		if err := ConfigFromHub(t.Context(), hub, back); err != nil {
+			t.Fatal(err)
+		}
+		var trees [2]object
+		for i, o := range []*bootstrapv1beta1.KubeadmConfig{config, back} {
+			tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trees[i] = content(tree, "spec")
+		}
+		if diff := cmp.Diff(trees[0], trees[1]); diff != "" {
+			t.Errorf("(-written +read):\n%s\nstored: %+v", diff, hub)
+		}
+	})
 }
