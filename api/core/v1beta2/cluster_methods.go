@@ -49,11 +49,15 @@ func (f ClusterIPFamily) String() string {
 	}
 }
 
-// GetIPFamily derives the IP family from the Pod and Service ranges. Without any range it is IPv4. If one of the two
+// GetIPFamily derives the IP family from the Pod and Service ranges, as IPFamilyOf does.
+func (c *Cluster) GetIPFamily() (ClusterIPFamily, error) {
+	return IPFamilyOf(c.Spec.ClusterNetwork.Pods.CIDRBlocks, c.Spec.ClusterNetwork.Services.CIDRBlocks)
+}
+
+// IPFamilyOf derives the IP family from the Pod and Service ranges. Without any range it is IPv4. If one of the two
 // lists is empty, the other decides. It is an error when a range does not parse, a list has more than two ranges, or
 // the lists differ, except that dual-stack Pods allow Services of a single family.
-func (c *Cluster) GetIPFamily() (ClusterIPFamily, error) {
-	pods, services := c.Spec.ClusterNetwork.Pods.CIDRBlocks, c.Spec.ClusterNetwork.Services.CIDRBlocks
+func IPFamilyOf(pods, services []string) (ClusterIPFamily, error) {
 	if len(pods) == 0 && len(services) == 0 {
 		return IPv4IPFamily, nil
 	}

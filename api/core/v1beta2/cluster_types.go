@@ -367,9 +367,9 @@ type ClusterVariable struct {
 	// +kubebuilder:validation:MaxLength=256
 	Name string `json:"name,omitempty"`
 
-	// value is any JSON value that the variable's schema accepts.
+	// value is any JSON value that the variable's schema accepts. It is always written, because null is a value.
 	// +required
-	Value apiextensionsv1.JSON `json:"value,omitempty,omitzero"`
+	Value apiextensionsv1.JSON `json:"value"`
 }
 
 // ControlPlaneVariables are the variables of the control plane.

@@ -4,16 +4,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const (
-	// PodDrainLabel on a Pod of a workload cluster takes precedence over MachineDrainRules. Its value is one of
-	// PodDrainLabelSkip and PodDrainLabelWaitCompleted.
-	PodDrainLabel = "cluster.x-k8s.io/drain"
-	// PodDrainLabelSkip leaves the Pod on the Node.
-	PodDrainLabelSkip = "skip"
-	// PodDrainLabelWaitCompleted waits for the Pod to complete, and does not evict it.
-	PodDrainLabelWaitCompleted = "wait-completed"
-)
-
 // MachineDrainRuleDrainBehavior is what happens to Pods when the Node of a Machine is drained.
 // +kubebuilder:validation:Enum=Drain;Skip;WaitCompleted
 type MachineDrainRuleDrainBehavior string
