@@ -15,10 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/conversion/internal/lossless"
 )
 
-const annotation = "cluster.x-k8s.io/conversion-data"
+const annotation = clusterv1.ConversionDataAnnotation
 
 // inMemory finds the version of the kinds of the recorded infrastructure.
 func inMemory(_ context.Context, kind schema.GroupKind) (schema.GroupVersionKind, error) {

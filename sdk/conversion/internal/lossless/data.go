@@ -8,10 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
-)
 
-// Annotation has what the version of an object cannot express, as the JSON of another version without metadata.
-const Annotation = "cluster.x-k8s.io/conversion-data"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
 
 // maxData is the maximum size of the annotation, in bytes: half of what all annotations of an object may have together.
 const maxData = 128 << 10
@@ -25,6 +24,9 @@ func (f fields) with(other Object) Object {
 	object["metadata"] = other["metadata"]
 	return object
 }
+
+// annotation has what the version of an object cannot express, as the JSON of another version without metadata.
+const annotation = clusterv1.ConversionDataAnnotation
 
 // data is the content of the annotation.
 type data struct {
@@ -48,11 +50,11 @@ func dataOf(kind schema.GroupVersionKind, object map[string]any) data {
 
 // takeData removes the annotation of an object, and returns its content. What cannot be read is ignored.
 func takeData(object Object) data {
-	raw, found, err := unstructured.NestedString(object, "metadata", "annotations", Annotation)
+	raw, found, err := unstructured.NestedString(object, "metadata", "annotations", annotation)
 	if !found || err != nil {
 		return data{}
 	}
-	unstructured.RemoveNestedField(object, "metadata", "annotations", Annotation)
+	unstructured.RemoveNestedField(object, "metadata", "annotations", annotation)
 	if annotations, _, _ := unstructured.NestedMap(object, "metadata", "annotations"); len(annotations) == 0 {
 		unstructured.RemoveNestedField(object, "metadata", "annotations")
 	}
@@ -79,5 +81,5 @@ func putData(object Object, d data) bool {
 	if err != nil || len(raw) > maxData {
 		return false
 	}
-	return unstructured.SetNestedField(object, string(raw), "metadata", "annotations", Annotation) == nil
+	return unstructured.SetNestedField(object, string(raw), "metadata", "annotations", annotation) == nil
 }
