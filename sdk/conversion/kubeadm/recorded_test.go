@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,13 @@ func over[S, D any](convert func(context.Context, *S, *D) error) func(*testing.T
 		}
 		if err := convert(t.Context(), src, dst); err != nil {
 			t.Fatal(err)
+		}
+		after, err := runtime.DefaultUnstructuredConverter.ToUnstructured(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := new(S); runtime.DefaultUnstructuredConverter.FromUnstructured(in, again) != nil || !reflect.DeepEqual(src, again) {
+			t.Errorf("the conversion changed its source to %s", show(after))
 		}
 		out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(dst)
 		if err != nil {
