@@ -2,15 +2,21 @@ package lossless
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"reflect"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
+
+// annotation has what the version of an object cannot express, as the JSON of another version without metadata.
+const annotation = clusterv1.ConversionDataAnnotation
 
 // maxData is the maximum size of the annotation, in bytes: half of what all annotations of an object may have together.
 const maxData = 128 << 10
@@ -25,61 +31,91 @@ func (f fields) with(other Object) Object {
 	return object
 }
 
-// annotation has what the version of an object cannot express, as the JSON of another version without metadata.
-const annotation = clusterv1.ConversionDataAnnotation
+// fieldsOf returns the spec and the status of an object. Others than objects are skipped.
+func fieldsOf(object Object) fields {
+	result := fields{}
+	for _, name := range []string{"spec", "status"} {
+		if value, ok := object[name].(Object); ok {
+			result[name] = value
+		}
+	}
+	return result
+}
 
 // data is the content of the annotation.
 type data struct {
-	Kind   schema.GroupVersionKind
-	Fields fields
+	kind   schema.GroupVersionKind
+	fields fields
 }
 
 // is reports whether the data has a kind.
-func (d data) is(kind schema.GroupVersionKind) bool { return d.Kind == kind && len(d.Fields) > 0 }
+func (d data) is(kind schema.GroupVersionKind) bool { return d.kind == kind && len(d.fields) > 0 }
 
-// dataOf returns data with the spec and the status of an object.
-func dataOf(kind schema.GroupVersionKind, object map[string]any) data {
-	d := data{Kind: kind, Fields: fields{}}
-	for _, name := range []string{"spec", "status"} {
-		if value, ok := object[name]; ok {
-			d.Fields[name] = value
-		}
-	}
-	return d
-}
-
-// takeData removes the annotation of an object, and returns its content. What cannot be read is ignored.
-func takeData(object Object) data {
-	raw, found, err := unstructured.NestedString(object, "metadata", "annotations", annotation)
-	if !found || err != nil {
-		return data{}
-	}
-	unstructured.RemoveNestedField(object, "metadata", "annotations", annotation)
-	if annotations, _, _ := unstructured.NestedMap(object, "metadata", "annotations"); len(annotations) == 0 {
-		unstructured.RemoveNestedField(object, "metadata", "annotations")
-	}
+// dataOf returns the content of the annotation of an object. What cannot be read is ignored.
+func dataOf(o client.Object) data {
+	raw, found := o.GetAnnotations()[annotation]
 	content := Object{}
-	if kjson.UnmarshalCaseSensitivePreserveInts([]byte(raw), &content) != nil {
+	if !found || kjson.UnmarshalCaseSensitivePreserveInts([]byte(raw), &content) != nil {
 		return data{}
 	}
 	apiVersion, _ := content["apiVersion"].(string)
 	kind, _ := content["kind"].(string)
-	d := dataOf(schema.FromAPIVersionAndKind(apiVersion, kind), content)
-	for name, value := range d.Fields {
-		if _, ok := value.(Object); !ok {
-			delete(d.Fields, name)
-		}
-	}
-	return d
+	return data{kind: schema.FromAPIVersionAndKind(apiVersion, kind), fields: fieldsOf(content)}
 }
 
-// putData sets the annotation of an object, and reports whether the content is small enough for that.
-func putData(object Object, d data) bool {
-	content := maps.Clone(Object(d.Fields))
-	content["apiVersion"], content["kind"] = d.Kind.GroupVersion().String(), d.Kind.Kind
+// encode returns the content of an annotation, and reports whether it is small enough for one. If not, it is empty.
+func encode(kind schema.GroupVersionKind, f fields) (string, bool) {
+	content := maps.Clone(Object(f))
+	content["apiVersion"], content["kind"] = kind.GroupVersion().String(), kind.Kind
 	raw, err := json.Marshal(content)
 	if err != nil || len(raw) > maxData {
-		return false
+		return "", false
 	}
-	return unstructured.SetNestedField(object, string(raw), "metadata", "annotations", annotation) == nil
+	return string(raw), true
+}
+
+// treeOf returns the JSON of an object, with no other metadata than its name and namespace: what API servers know of the managers of
+// fields takes longer than everything else. It changes empty, an empty object of the same type.
+func treeOf[T client.Object](o, empty T) (Object, error) {
+	reflect.ValueOf(empty).Elem().Set(reflect.ValueOf(o).Elem())
+	metadata, err := metadataOf(empty)
+	if err != nil {
+		return nil, err
+	}
+	*metadata = metav1.ObjectMeta{Name: o.GetName(), Namespace: o.GetNamespace()}
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(empty)
+}
+
+// setMetadata sets the metadata of an object to a copy of that of another one, and the annotation to its content, if it is not empty.
+func setMetadata(dst, src client.Object, content string) error {
+	from, err := metadataOf(src)
+	if err != nil {
+		return err
+	}
+	to, err := metadataOf(dst)
+	if err != nil {
+		return err
+	}
+	from.DeepCopyInto(to)
+	delete(to.Annotations, annotation)
+	switch {
+	case content != "":
+		metav1.SetMetaDataAnnotation(to, annotation, content)
+	case len(to.Annotations) == 0:
+		to.Annotations = nil
+	}
+	return nil
+}
+
+// metadataOf returns the metadata of an object.
+func metadataOf(o client.Object) (*metav1.ObjectMeta, error) {
+	accessor, ok := o.(metav1.ObjectMetaAccessor)
+	if !ok {
+		return nil, fmt.Errorf("%T has no metadata", o)
+	}
+	metadata, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta)
+	if !ok {
+		return nil, fmt.Errorf("%T has other metadata than objects of Kubernetes", o)
+	}
+	return metadata, nil
 }

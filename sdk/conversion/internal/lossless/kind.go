@@ -13,8 +13,9 @@ import (
 // Object is the JSON of an object. Integers are int64.
 type Object = map[string]any
 
-// Kind converts the objects of one kind. Its functions get the JSON of an object, which they may change except for the metadata. What
-// they leave is decoded as the other version, without the fields that this version does not have.
+// Kind converts the objects of one kind. Its functions get the JSON of an object, which they may change except for the metadata, of
+// which they see name and namespace. What they leave is decoded as the other version, without the fields that this version does not
+// have.
 //
 // The functions are also called with parts of objects, for which they must give the corresponding parts of the result.
 type Kind[Hub, Spoke client.Object] struct {
@@ -43,49 +44,69 @@ type Kind[Hub, Spoke client.Object] struct {
 
 // ToHub converts an object of the spoke to one of the hub.
 func (k *Kind[Hub, Spoke]) ToHub(ctx context.Context, src Spoke, dst Hub) error {
-	spoke, err := runtime.DefaultUnstructuredConverter.ToUnstructured(src)
-	if err != nil {
+	if err := k.toHub(ctx, src, dst); err != nil {
 		return fmt.Errorf("converting %s %s: %w", k.Spoke, client.ObjectKeyFromObject(src), err)
 	}
-	kept := takeData(spoke)
+	return nil
+}
+
+func (k *Kind[Hub, Spoke]) toHub(ctx context.Context, src Spoke, dst Hub) error {
+	spoke, err := treeOf(src, k.NewSpoke())
+	if err != nil {
+		return err
+	}
 	hub, err := k.up(spoke)
 	if err != nil {
-		return fmt.Errorf("converting %s %s: %w", k.Spoke, client.ObjectKeyFromObject(src), err)
+		return err
 	}
-	if kept.is(k.Hub) {
+	if kept := dataOf(src); kept.is(k.Hub) {
 		k.restoreHub(ctx, kept, hub)
 	}
 	lost, err := k.lostBySpoke(ctx, spoke, hub)
 	if err != nil {
-		return fmt.Errorf("converting %s %s: %w", k.Spoke, client.ObjectKeyFromObject(src), err)
+		return err
 	}
+	content := ""
 	if len(lost) > 0 {
-		putData(hub, dataOf(k.Spoke, lost))
+		content, _ = encode(k.Spoke, lost)
 	}
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(hub, dst)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(hub, dst); err != nil {
+		return err
+	}
+	return setMetadata(dst, src, content)
 }
 
 // ToSpoke converts an object of the hub to one of the spoke.
 func (k *Kind[Hub, Spoke]) ToSpoke(ctx context.Context, src Hub, dst Spoke) error {
-	hub, err := runtime.DefaultUnstructuredConverter.ToUnstructured(src)
-	if err != nil {
+	if err := k.toSpoke(ctx, src, dst); err != nil {
 		return fmt.Errorf("converting %s %s: %w", k.Hub, client.ObjectKeyFromObject(src), err)
 	}
-	kept := takeData(hub)
+	return nil
+}
+
+func (k *Kind[Hub, Spoke]) toSpoke(ctx context.Context, src Hub, dst Spoke) error {
+	hub, err := treeOf(src, k.NewHub())
+	if err != nil {
+		return err
+	}
 	spoke, err := k.down(ctx, hub)
 	if err != nil {
-		return fmt.Errorf("converting %s %s: %w", k.Hub, client.ObjectKeyFromObject(src), err)
+		return err
 	}
-	if kept.is(k.Spoke) {
+	if kept := dataOf(src); kept.is(k.Spoke) {
 		k.restoreSpoke(ctx, kept, spoke)
 	}
-	if !putData(spoke, dataOf(k.Hub, hub)) {
+	content, fits := encode(k.Hub, fieldsOf(hub))
+	if !fits {
 		if err := k.dropLists(ctx, hub); err != nil {
-			return fmt.Errorf("converting %s %s: %w", k.Hub, client.ObjectKeyFromObject(src), err)
+			return err
 		}
-		putData(spoke, dataOf(k.Hub, hub))
+		content, _ = encode(k.Hub, fieldsOf(hub))
 	}
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(spoke, dst)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(spoke, dst); err != nil {
+		return err
+	}
+	return setMetadata(dst, src, content)
 }
 
 // up returns the hub's form of an object of the spoke.
@@ -115,7 +136,7 @@ func (k *Kind[Hub, Spoke]) normal(object Object, kind schema.GroupVersionKind, t
 // restoreHub restores what the spoke cannot express, unless its clients changed it. Data that does not fit is ignored: clients
 // can write anything into an annotation, and a stored object that cannot be converted could not be mended.
 func (k *Kind[Hub, Spoke]) restoreHub(ctx context.Context, kept data, hub Object) {
-	saved, err := k.normal(kept.Fields.with(hub), k.Hub, k.NewHub())
+	saved, err := k.normal(kept.fields.with(hub), k.Hub, k.NewHub())
 	if err != nil {
 		return
 	}
@@ -132,7 +153,7 @@ func (k *Kind[Hub, Spoke]) restoreHub(ctx context.Context, kept data, hub Object
 
 // restoreSpoke restores what the hub cannot express, unless its clients changed it.
 func (k *Kind[Hub, Spoke]) restoreSpoke(ctx context.Context, kept data, spoke Object) {
-	hub, err := k.up(kept.Fields.with(spoke))
+	hub, err := k.up(kept.fields.with(spoke))
 	if err != nil {
 		return
 	}
@@ -140,7 +161,7 @@ func (k *Kind[Hub, Spoke]) restoreSpoke(ctx context.Context, kept data, spoke Ob
 	if err != nil {
 		return
 	}
-	k.restoreInto(spoke, kept.Fields, shown, k.NewSpoke())
+	k.restoreInto(spoke, kept.fields, shown, k.NewSpoke())
 }
 
 // restoreInto restores lost fields, unless the result does not fit the type.
