@@ -37,6 +37,7 @@ func components() []component {
 		{group: "bootstrap.cluster.x-k8s.io", dir: "providers/bootstrap-kubeadm/config/crd", contract: "v1beta1"},
 		{group: "controlplane.cluster.x-k8s.io", dir: "providers/control-plane-kubeadm/config/crd", contract: "v1beta1"},
 		{group: infrastructure, version: "v1beta1", dir: "providers/infrastructure-docker/config/crd", contract: "v1beta1"},
+		{group: infrastructure, version: "v1beta2", dir: "providers/infrastructure-docker/config/crd"}, // Gets its label when it is served.
 		{group: infrastructure, version: "v1alpha1", dir: "providers/infrastructure-in-memory/config/crd", contract: "v1alpha1"},
 		{group: "clusterctl.cluster.x-k8s.io", dir: "packages/inventory/crd"},
 		{group: "operator.cluster.x-k8s.io", dir: "providers/operator/config/crd"},

@@ -1,10 +1,25 @@
 package generate
 
 import (
+	"path"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 )
+
+// notServedYet lists the versions whose types exist, but get no definitions, and why.
+func notServedYet() map[string]string {
+	return map[string]string{
+		"v1beta2": "controllers read and write v1beta1, and nothing converts between the two when an API server asks",
+	}
+}
+
+// isServed reports whether the kinds of a package get definitions.
+func isServed(pkg string) bool {
+	_, ok := notServedYet()[path.Base(pkg)]
+	return !ok
+}
 
 // unservedVersions lists the versions of a kind that releases up to v1.7 defined, but no longer served. If such a version
 // was ever stored, it is in the definition's status.storedVersions, and the API server rejects a definition without it:

@@ -1,19 +1,16 @@
 package v1beta1
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	addonsv1beta2 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
+// Names that are the same in all API versions. Package v1beta2 explains them.
 const (
-	// ClusterResourceSetSecretType is the type of Secrets that a ClusterResourceSet may apply.
-	ClusterResourceSetSecretType corev1.SecretType = "addons.cluster.x-k8s.io/resource-set"
-
-	// ClusterResourceSetFinalizer blocks the deletion of a ClusterResourceSet until it has been removed from all
-	// bindings.
-	ClusterResourceSetFinalizer = "addons.cluster.x-k8s.io"
+	ClusterResourceSetSecretType = addonsv1beta2.ClusterResourceSetSecretType
+	ClusterResourceSetFinalizer  = addonsv1beta2.ClusterResourceSetFinalizer
 )
 
 // ClusterResourceSetSpec is what to apply to which clusters.

@@ -1,13 +1,13 @@
 package v1beta1
 
 import (
-	"fmt"
 	"net"
-	"net/netip"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // GetConditions returns the conditions of the Cluster.
@@ -26,32 +26,18 @@ func (c *Cluster) GetClassKey() types.NamespacedName {
 }
 
 // ClusterIPFamily is the IP family of a cluster.
-type ClusterIPFamily int
+type ClusterIPFamily = clusterv1beta2.ClusterIPFamily
 
 const (
 	// InvalidIPFamily is returned with an error if the family cannot be determined.
-	InvalidIPFamily ClusterIPFamily = iota
+	InvalidIPFamily = clusterv1beta2.InvalidIPFamily
 	// IPv4IPFamily is IPv4 alone.
-	IPv4IPFamily
+	IPv4IPFamily = clusterv1beta2.IPv4IPFamily
 	// IPv6IPFamily is IPv6 alone.
-	IPv6IPFamily
+	IPv6IPFamily = clusterv1beta2.IPv6IPFamily
 	// DualStackIPFamily is IPv4 and IPv6 together.
-	DualStackIPFamily
+	DualStackIPFamily = clusterv1beta2.DualStackIPFamily
 )
-
-// String returns the name of the family as used by templates and providers: IPv4, IPv6, DualStack, or InvalidIPFamily.
-func (f ClusterIPFamily) String() string {
-	switch f {
-	case IPv4IPFamily:
-		return "IPv4"
-	case IPv6IPFamily:
-		return "IPv6"
-	case DualStackIPFamily:
-		return "DualStack"
-	default:
-		return "InvalidIPFamily"
-	}
-}
 
 // GetIPFamily derives the IP family from the Pod and Service ranges. Without any range it is IPv4. If one of the two
 // lists is empty, the other decides. It is an error when a range does not parse, a list has more than two ranges, or
@@ -66,56 +52,7 @@ func (c *Cluster) GetIPFamily() (ClusterIPFamily, error) {
 			services = n.Services.CIDRBlocks
 		}
 	}
-	if len(pods) == 0 && len(services) == 0 {
-		return IPv4IPFamily, nil
-	}
-
-	podsFamily, err := ipFamilyOf(pods)
-	if err != nil {
-		return InvalidIPFamily, fmt.Errorf("spec.clusterNetwork.pods: %w", err)
-	}
-	servicesFamily, err := ipFamilyOf(services)
-	if err != nil {
-		return InvalidIPFamily, fmt.Errorf("spec.clusterNetwork.services: %w", err)
-	}
-	switch {
-	case len(services) == 0:
-		return podsFamily, nil
-	case len(pods) == 0:
-		return servicesFamily, nil
-	case podsFamily == DualStackIPFamily:
-		return DualStackIPFamily, nil
-	case podsFamily != servicesFamily:
-		return InvalidIPFamily, fmt.Errorf(
-			"spec.clusterNetwork: pods are %s but services are %s: use ranges of the same IP family in both",
-			podsFamily, servicesFamily)
-	}
-	return podsFamily, nil
-}
-
-// ipFamilyOf returns InvalidIPFamily without an error for an empty list.
-func ipFamilyOf(cidrs []string) (ClusterIPFamily, error) {
-	if len(cidrs) > 2 {
-		return InvalidIPFamily, fmt.Errorf("%d cidrBlocks, at most 2 are allowed", len(cidrs))
-	}
-	var v4, v6 bool
-	for _, cidr := range cidrs {
-		prefix, err := netip.ParsePrefix(cidr)
-		if err != nil {
-			return InvalidIPFamily, fmt.Errorf("cidrBlocks: %w", err)
-		}
-		v4 = v4 || prefix.Addr().Is4()
-		v6 = v6 || prefix.Addr().Is6()
-	}
-	switch {
-	case v4 && v6:
-		return DualStackIPFamily, nil
-	case v4:
-		return IPv4IPFamily, nil
-	case v6:
-		return IPv6IPFamily, nil
-	}
-	return InvalidIPFamily, nil
+	return clusterv1beta2.IPFamilyOf(pods, services)
 }
 
 // IsZero is true when neither host nor port is set.

@@ -6,9 +6,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClusterFinalizer blocks the deletion of a Cluster until everything that belongs to it is gone.
-const ClusterFinalizer = "cluster.cluster.x-k8s.io"
-
 // ClusterSpec is the desired state of a cluster.
 type ClusterSpec struct {
 	// paused stops all controllers from acting on the cluster and on every object that belongs to it.

@@ -6,13 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// TemplateSuffix is the suffix of the kind of every template; the kind without it is the kind of the objects cloned from
-// the template.
-const TemplateSuffix = "Template"
-
-// ClusterSecretType is the type of Secrets that belong to one Cluster: kubeconfig, certificates, bootstrap data.
-const ClusterSecretType corev1.SecretType = "cluster.x-k8s.io/secret"
-
 // ObjectMeta is the metadata that a template sets on its objects.
 type ObjectMeta struct {
 	// labels are set on every object created from the template.

@@ -5,9 +5,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MachineFinalizer blocks the deletion of a Machine until its Node is drained and its infrastructure is gone.
-const MachineFinalizer = "machine.cluster.x-k8s.io"
-
 // MachineSpec is the desired state of a machine.
 type MachineSpec struct {
 	// clusterName is the name of the Cluster this machine belongs to, in the same namespace. Immutable.

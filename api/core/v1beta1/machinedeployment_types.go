@@ -5,10 +5,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// MachineDeploymentTopologyFinalizer blocks the deletion of a MachineDeployment of a topology until the templates that
-// only it uses are deleted.
-const MachineDeploymentTopologyFinalizer = "machinedeployment.topology.cluster.x-k8s.io"
-
 // MachineDeploymentStrategyType is a strategy to replace machines.
 type MachineDeploymentStrategyType string
 

@@ -5,9 +5,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MachinePoolFinalizer blocks the deletion of a MachinePool until its infrastructure is gone.
-const MachinePoolFinalizer = "machinepool.cluster.x-k8s.io"
-
 // MachinePoolSpec is the desired state of a pool of machines.
 type MachinePoolSpec struct {
 	// clusterName is the name of the Cluster this pool belongs to, in the same namespace. Immutable.

@@ -4,10 +4,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MachineSetTopologyFinalizer blocks the deletion of a MachineSet of a topology until the templates that only it uses are
-// deleted.
-const MachineSetTopologyFinalizer = "machineset.topology.cluster.x-k8s.io"
-
 // MachineSetDeletePolicy is which machines are deleted first when a MachineSet is scaled down. Machines that are being
 // deleted, that have DeleteMachineAnnotation or that are unhealthy always come before others.
 type MachineSetDeletePolicy string

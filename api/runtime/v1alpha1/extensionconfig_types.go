@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	runtimev1beta2 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 )
 
 const (
@@ -14,21 +15,12 @@ const (
 	DefaultHandlersTimeoutSeconds int32 = 10
 )
 
+// The annotations are the same in all API versions. Package v1beta2 explains them.
 const (
-	// InjectCAFromSecretAnnotation on an ExtensionConfig references a Secret as <namespace>/<name>; its key ca.crt is
-	// copied to spec.clientConfig.caBundle and kept up to date.
-	InjectCAFromSecretAnnotation = "runtime.cluster.x-k8s.io/inject-ca-from-secret"
-
-	// PendingHooksAnnotation on a Cluster lists, sorted and separated by commas, the hooks that are still to be called.
-	PendingHooksAnnotation = "runtime.cluster.x-k8s.io/pending-hooks"
-
-	// CacheableAnnotation on an ExtensionConfig promises that responses of its extensions to the hooks of topology mutation depend only on
-	// the request until the ExtensionConfig changes; presence counts. An upgrade of the server has to change the spec, for example a
-	// setting with its version. It is not part of Cluster API v1.7.
-	CacheableAnnotation = "runtime.cluster.x-k8s.io/cacheable"
-
-	// OkToDeleteAnnotation on a Cluster means that the extensions allow its deletion to begin; presence counts.
-	OkToDeleteAnnotation = "runtime.cluster.x-k8s.io/ok-to-delete"
+	InjectCAFromSecretAnnotation = runtimev1beta2.InjectCAFromSecretAnnotation
+	PendingHooksAnnotation       = runtimev1beta2.PendingHooksAnnotation
+	CacheableAnnotation          = runtimev1beta2.CacheableAnnotation
+	OkToDeleteAnnotation         = runtimev1beta2.OkToDeleteAnnotation
 )
 
 // ExtensionConfigSpec is how to reach a server of extensions, and for which namespaces to call it.

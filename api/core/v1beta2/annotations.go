@@ -1,4 +1,4 @@
-package v1beta1
+package v1beta2
 
 // Annotations on objects of the management cluster.
 const (
@@ -139,4 +139,52 @@ const (
 	// LabelsFromMachineAnnotation lists, separated by commas, the keys of the Node labels that came from the Machine, so
 	// that they are removed with those of the Machine.
 	LabelsFromMachineAnnotation = "cluster.x-k8s.io/labels-from-machine"
+)
+
+// Labels and annotations that came with Cluster API v1.8 to v1.14.
+const (
+	// PodDrainLabel on a Pod of a workload cluster takes precedence over MachineDrainRules. Its value is PodDrainLabelSkip or
+	// PodDrainLabelWaitCompleted.
+	PodDrainLabel = "cluster.x-k8s.io/drain"
+	// PodDrainLabelSkip leaves the Pod on the Node.
+	PodDrainLabelSkip = "skip"
+	// PodDrainLabelWaitCompleted waits for the Pod to complete, and does not evict it.
+	PodDrainLabelWaitCompleted = "wait-completed"
+
+	// AnnotationsFromMachineAnnotation on a Node lists, separated by commas, the keys of the annotations that came from the Machine,
+	// so that they are removed with those of the Machine.
+	AnnotationsFromMachineAnnotation = "cluster.x-k8s.io/annotations-from-machine"
+
+	// TaintsFromMachineAnnotation on a Node lists, separated by commas, the taints with propagation Always that came from the Machine,
+	// as key:effect, so that they are removed with those of the Machine.
+	TaintsFromMachineAnnotation = "cluster.x-k8s.io/taints-from-machine"
+
+	// BeforeClusterUpgradeHookAnnotationPrefix is the prefix of annotations on a Cluster that block an upgrade before it begins.
+	BeforeClusterUpgradeHookAnnotationPrefix = "before-upgrade.hook.cluster.cluster.x-k8s.io"
+
+	// ClusterTopologyUpgradeStepAnnotation on a Cluster is the version of the present step of an upgrade by several minor versions.
+	ClusterTopologyUpgradeStepAnnotation = "topology.internal.cluster.x-k8s.io/upgrade-step"
+
+	// MachineSetMoveMachinesToMachineSetAnnotation on an old MachineSet is the name of the MachineSet that takes its Machines over,
+	// because they can be updated in place.
+	MachineSetMoveMachinesToMachineSetAnnotation = "in-place-updates.internal.cluster.x-k8s.io/move-machines-to-machineset"
+
+	// MachineSetReceiveMachinesFromMachineSetsAnnotation on a new MachineSet lists, separated by commas, the names of the MachineSets
+	// whose Machines it takes over.
+	MachineSetReceiveMachinesFromMachineSetsAnnotation = "in-place-updates.internal.cluster.x-k8s.io/receive-machines-from-machinesets"
+
+	// PendingAcknowledgeMoveAnnotation on a Machine means that it was moved to another MachineSet, whose replicas do not include it
+	// yet; presence counts.
+	PendingAcknowledgeMoveAnnotation = "in-place-updates.internal.cluster.x-k8s.io/pending-acknowledge-move"
+
+	// AcknowledgedMoveAnnotation on a MachineSet lists, separated by commas, the names of the moved Machines that its replicas include.
+	AcknowledgedMoveAnnotation = "in-place-updates.internal.cluster.x-k8s.io/acknowledged-move"
+
+	// UpdateInProgressAnnotation on a Machine, its bootstrap configuration and its infrastructure object means that they are being
+	// updated in place; presence counts.
+	UpdateInProgressAnnotation = "in-place-updates.internal.cluster.x-k8s.io/update-in-progress"
+
+	// CRDMigrationObservedGenerationAnnotation on a CustomResourceDefinition is its generation when all objects had been migrated to
+	// the storage version.
+	CRDMigrationObservedGenerationAnnotation = "crd-migration.cluster.x-k8s.io/observed-generation"
 )

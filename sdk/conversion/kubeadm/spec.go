@@ -1,0 +1,109 @@
+package kubeadm
+
+import "sigs.k8s.io/cluster-api/sdk/conversion/internal/lossless"
+
+// path is a path of fields.
+type path = []string
+
+// Fields that v1beta1 has elsewhere, or as a duration.
+const (
+	clusterConfiguration = "clusterConfiguration"
+	initConfiguration    = "initConfiguration"
+	joinConfiguration    = "joinConfiguration"
+	healthCheckSeconds   = "controlPlaneComponentHealthCheckSeconds"
+)
+
+// specUp converts a KubeadmConfigSpec to v1beta2.
+func specUp(spec object) {
+	if spec == nil {
+		return
+	}
+	delete(spec, "useExperimentalRetryJoin")
+	cluster, initialization := lossless.At(spec, clusterConfiguration), lossless.At(spec, initConfiguration)
+	for _, name := range []string{"apiVersion", "kind", "clusterName", "kubernetesVersion", "networking"} {
+		delete(cluster, name)
+	}
+	for _, component := range componentsOf(cluster) {
+		lossless.ListFromMap(component, "extraArgs")
+	}
+	for _, configuration := range []object{initialization, lossless.At(spec, joinConfiguration)} {
+		delete(configuration, "apiVersion")
+		delete(configuration, "kind")
+		lossless.ListFromMap(lossless.At(configuration, "nodeRegistration"), "kubeletExtraArgs")
+	}
+	for _, token := range lossless.Items(initialization, "bootstrapTokens") {
+		lossless.MoveDuration(token, path{"ttl"}, path{"ttlSeconds"})
+	}
+	for _, partition := range lossless.Items(lossless.At(spec, "diskSetup"), "partitions") {
+		// v1beta1 cannot tell that layout is unset.
+		if partition["diskLayout"] != nil && partition["layout"] == false {
+			delete(partition, "layout")
+		}
+	}
+	lossless.MoveDuration(spec, path{joinConfiguration, "discovery", "timeout"}, path{joinConfiguration, "timeouts", "tlsBootstrapSeconds"})
+	// The timeout is of both init and join.
+	from := path{clusterConfiguration, "apiServer", "timeoutForControlPlane"}
+	lossless.MoveDuration(spec, from, path{initConfiguration, "timeouts", healthCheckSeconds})
+	if seconds, ok := lossless.At(spec, initConfiguration, "timeouts")[healthCheckSeconds]; ok {
+		lossless.Put(spec, seconds, joinConfiguration, "timeouts", healthCheckSeconds)
+	}
+}
+
+// specDown converts a KubeadmConfigSpec to v1beta1.
+func specDown(spec object) {
+	if spec == nil {
+		return
+	}
+	for _, component := range componentsOf(lossless.At(spec, clusterConfiguration)) {
+		lossless.MapFromList(component, "extraArgs")
+	}
+	for _, name := range []string{initConfiguration, joinConfiguration} {
+		lossless.MapFromList(lossless.At(spec, name, "nodeRegistration"), "kubeletExtraArgs")
+	}
+	for _, token := range lossless.Items(lossless.At(spec, initConfiguration), "bootstrapTokens") {
+		lossless.MoveSeconds(token, path{"ttlSeconds"}, path{"ttl"})
+	}
+	lossless.MoveSeconds(spec, path{joinConfiguration, "timeouts", "tlsBootstrapSeconds"}, path{joinConfiguration, "discovery", "timeout"})
+	// If init and join differ, that of init counts, which comes last.
+	for _, name := range []string{joinConfiguration, initConfiguration} {
+		to := path{clusterConfiguration, "apiServer", "timeoutForControlPlane"}
+		lossless.MoveSeconds(spec, path{name, "timeouts", healthCheckSeconds}, to)
+		delete(lossless.At(spec, name), "timeouts")
+	}
+}
+
+// componentsOf returns the components of the control plane that have flags.
+func componentsOf(cluster object) []object {
+	return []object{
+		lossless.At(cluster, "apiServer"), lossless.At(cluster, "controllerManager"), lossless.At(cluster, "scheduler"),
+		lossless.At(cluster, "etcd", "local"),
+	}
+}
+
+// statusUp converts what all kinds have in their status to v1beta2. ready is the field that tells that a provider did its first
+// task, and initialized that of v1beta2.
+func statusUp(status object, ready, initialized string) {
+	if status == nil {
+		return
+	}
+	for _, name := range []string{"conditions", "failureReason", "failureMessage"} {
+		lossless.Move(status, path{name}, path{"deprecated", "v1beta1", name})
+	}
+	lossless.Move(status, path{"v1beta2", "conditions"}, path{"conditions"})
+	if status[ready] == true {
+		lossless.Put(status, true, "initialization", initialized)
+	}
+	delete(status, ready)
+}
+
+// statusDown converts what all kinds have in their status to v1beta1.
+func statusDown(status object, ready, initialized string) {
+	if status == nil {
+		return
+	}
+	lossless.Move(status, path{"conditions"}, path{"v1beta2", "conditions"})
+	for _, name := range []string{"conditions", "failureReason", "failureMessage"} {
+		lossless.Move(status, path{"deprecated", "v1beta1", name}, path{name})
+	}
+	lossless.Move(status, path{"initialization", initialized}, path{ready})
+}
