@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,28 +14,41 @@ import (
 // Object is the JSON of an object. Integers are int64.
 type Object = map[string]any
 
-// Kind converts the objects of one kind. Its functions get the JSON of an object, which they may change except for the metadata, of
-// which they see name and namespace. What they leave is decoded as the other version, without the fields that this version does not
-// have.
+// Version is a kind in a version.
+type Version struct {
+	schema.GroupVersionKind
+	// New returns an empty object. Without it, which is for versions without a Go type, objects are unstructured only, and their
+	// unknown fields are not removed.
+	New func() client.Object
+}
+
+// VersionOf returns the version that references of the spoke have for a kind, because references of the hub have none.
+type VersionOf func(kind schema.GroupKind) string
+
+// Kind converts the objects of one kind between two versions. Its functions get the JSON of an object, which they may change except
+// for the metadata, of which they see name, namespace and labels. What they leave is decoded as the other version, without the fields
+// that this version does not have.
 //
 // The functions are also called with parts of objects, for which they must give the corresponding parts of the result.
-type Kind[Hub, Spoke client.Object] struct {
+type Kind struct {
 	// Hub and Spoke are the kind in both versions.
-	Hub, Spoke schema.GroupVersionKind
-	// NewHub and NewSpoke return empty objects.
-	NewHub   func() Hub
-	NewSpoke func() Spoke
+	Hub, Spoke Version
 
 	// Up changes an object of the spoke to one of the hub.
 	Up func(object Object)
 	// Down changes an object of the hub to one of the spoke.
-	Down func(ctx context.Context, object Object)
+	Down func(object Object, version VersionOf)
 	// Fill sets fields of the spoke that Down sets although clients of the spoke need not, so that they do not count as lost.
 	// Optional.
 	Fill func(object Object)
+	// Lookup returns the version of a kind that implements a contract we support, and reports whether it is installed. If it is not,
+	// the version is v1beta1: a reference to a kind that is not installed must not make objects unreadable. Optional.
+	Lookup func(ctx context.Context, kind schema.GroupKind) (version string, ok bool)
 
 	// Present are the names of fields that differ if empty from being absent. In all others, empty objects and lists are removed.
 	Present []string
+	// Verbatim are the names of fields in which nothing is removed.
+	Verbatim []string
 	// Whole are the names of objects that are restored as a whole, or not at all.
 	Whole []string
 	// Grouping are the names of objects of the hub that the spoke may not have, because it has their fields elsewhere. What it cannot
@@ -42,105 +56,141 @@ type Kind[Hub, Spoke client.Object] struct {
 	Grouping []string
 }
 
-// ToHub converts an object of the spoke to one of the hub.
-func (k *Kind[Hub, Spoke]) ToHub(ctx context.Context, src Spoke, dst Hub) error {
+// ToHub converts an object of the spoke to one of the hub. Both may be unstructured. The result does not share memory with the source.
+func (k *Kind) ToHub(ctx context.Context, src, dst client.Object) error {
 	if err := k.toHub(ctx, src, dst); err != nil {
-		return fmt.Errorf("converting %s %s: %w", k.Spoke, client.ObjectKeyFromObject(src), err)
+		return fmt.Errorf("converting %s %s to %s: %w", k.Spoke, client.ObjectKeyFromObject(src), k.Hub.Version, err)
 	}
 	return nil
 }
 
-func (k *Kind[Hub, Spoke]) toHub(ctx context.Context, src Spoke, dst Hub) error {
-	spoke, err := treeOf(src, k.NewSpoke())
+func (k *Kind) toHub(ctx context.Context, src, dst client.Object) error {
+	version := k.versions(ctx)
+	spoke, err := k.Spoke.treeOf(src)
 	if err != nil {
 		return err
+	}
+	if kept := dataOf(src, spokeAnnotation, k.Spoke); kept != nil {
+		k.restoreSpoke(kept, spoke, version) // Another converter left it, which does not know the annotation.
 	}
 	hub, err := k.up(spoke)
 	if err != nil {
 		return err
 	}
-	if kept := dataOf(src); kept.is(k.Hub) {
-		k.restoreHub(ctx, kept, hub)
+	if kept := dataOf(src, hubAnnotation, k.Hub); kept != nil {
+		k.restoreHub(kept, hub, version)
 	}
-	lost, err := k.lostBySpoke(ctx, spoke, hub)
+	lost, err := k.lostBySpoke(spoke, hub, version)
 	if err != nil {
 		return err
 	}
 	content := ""
 	if len(lost) > 0 {
-		content, _ = encode(k.Spoke, lost)
+		content, _ = encode(k.Spoke.GroupVersionKind, lost)
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(hub, dst); err != nil {
-		return err
-	}
-	return setMetadata(dst, src, content)
+	return k.Hub.store(dst, src, hub, spokeAnnotation, content)
 }
 
-// ToSpoke converts an object of the hub to one of the spoke.
-func (k *Kind[Hub, Spoke]) ToSpoke(ctx context.Context, src Hub, dst Spoke) error {
+// ToSpoke converts an object of the hub to one of the spoke. Both may be unstructured. The result does not share memory with the source.
+func (k *Kind) ToSpoke(ctx context.Context, src, dst client.Object) error {
 	if err := k.toSpoke(ctx, src, dst); err != nil {
-		return fmt.Errorf("converting %s %s: %w", k.Hub, client.ObjectKeyFromObject(src), err)
+		return fmt.Errorf("converting %s %s to %s: %w", k.Hub, client.ObjectKeyFromObject(src), k.Spoke.Version, err)
 	}
 	return nil
 }
 
-func (k *Kind[Hub, Spoke]) toSpoke(ctx context.Context, src Hub, dst Spoke) error {
-	hub, err := treeOf(src, k.NewHub())
+func (k *Kind) toSpoke(ctx context.Context, src, dst client.Object) error {
+	version := k.versions(ctx)
+	hub, err := k.Hub.treeOf(src)
 	if err != nil {
 		return err
 	}
-	spoke, err := k.down(ctx, hub)
+	spoke, err := k.down(hub, version)
 	if err != nil {
 		return err
 	}
-	if kept := dataOf(src); kept.is(k.Spoke) {
-		k.restoreSpoke(ctx, kept, spoke)
+	back, err := k.up(spoke)
+	if err != nil {
+		return err
 	}
-	content, fits := encode(k.Hub, fieldsOf(hub))
+	if kept := dataOf(src, spokeAnnotation, k.Spoke); kept != nil {
+		k.restoreSpoke(kept, spoke, version)
+	}
+	return k.Spoke.store(dst, src, spoke, hubAnnotation, k.lostByHub(hub, back))
+}
+
+// lostByHub returns the content of the annotation of an object of the spoke: the whole spec if the spoke cannot express a part of it,
+// and the whole status likewise, as clients of other versions of Cluster API expect it.
+func (k *Kind) lostByHub(hub, back Object) string {
+	lost := k.lost(hub, back, "spec", "status")
+	if len(lost) == 0 {
+		return ""
+	}
+	kept := fields{}
+	for name := range lost {
+		kept[name], _ = hub[name].(Object)
+	}
+	content, fits := encode(k.Hub.GroupVersionKind, kept)
 	if !fits {
-		if err := k.dropLists(ctx, hub); err != nil {
-			return err
+		// Lists that are not lost are what makes objects too large for an annotation, and nothing else depends on them.
+		kept = fields(runtime.DeepCopyJSON(Object(kept)))
+		dropLists(Object(kept), Object(lost))
+		content, _ = encode(k.Hub.GroupVersionKind, kept)
+	}
+	return content
+}
+
+// fallback is the version of kinds that are not installed.
+const fallback = "v1beta1"
+
+// versions looks versions up, once per kind.
+func (k *Kind) versions(ctx context.Context) VersionOf {
+	found := map[schema.GroupKind]string{}
+	return func(kind schema.GroupKind) string {
+		version, ok := found[kind]
+		if ok {
+			return version
 		}
-		content, _ = encode(k.Hub, fieldsOf(hub))
+		if k.Lookup != nil {
+			version, ok = k.Lookup(ctx, kind)
+		}
+		if !ok {
+			version = fallback
+		}
+		found[kind] = version
+		return version
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(spoke, dst); err != nil {
-		return err
-	}
-	return setMetadata(dst, src, content)
 }
 
 // up returns the hub's form of an object of the spoke.
-func (k *Kind[Hub, Spoke]) up(spoke Object) (Object, error) {
+func (k *Kind) up(spoke Object) (Object, error) {
 	hub := runtime.DeepCopyJSON(spoke)
 	k.Up(hub)
-	return k.normal(hub, k.Hub, k.NewHub())
+	return k.normal(hub, k.Hub)
 }
 
 // down returns the spoke's form of an object of the hub.
-func (k *Kind[Hub, Spoke]) down(ctx context.Context, hub Object) (Object, error) {
+func (k *Kind) down(hub Object, version VersionOf) (Object, error) {
 	spoke := runtime.DeepCopyJSON(hub)
-	k.Down(ctx, spoke)
-	return k.normal(spoke, k.Spoke, k.NewSpoke())
+	k.Down(spoke, version)
+	return k.normal(spoke, k.Spoke)
 }
 
 // normal returns an object as its type writes it.
-func (k *Kind[Hub, Spoke]) normal(object Object, kind schema.GroupVersionKind, typed any) (Object, error) {
+func (k *Kind) normal(object Object, version Version) (Object, error) {
 	k.prune(object)
-	object["apiVersion"], object["kind"] = kind.GroupVersion().String(), kind.Kind
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, typed); err != nil {
-		return nil, err
-	}
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	object["apiVersion"], object["kind"] = version.GroupVersion().String(), version.Kind
+	return version.normal(object)
 }
 
 // restoreHub restores what the spoke cannot express, unless its clients changed it. Data that does not fit is ignored: clients
 // can write anything into an annotation, and a stored object that cannot be converted could not be mended.
-func (k *Kind[Hub, Spoke]) restoreHub(ctx context.Context, kept data, hub Object) {
-	saved, err := k.normal(kept.fields.with(hub), k.Hub, k.NewHub())
+func (k *Kind) restoreHub(kept fields, hub Object, version VersionOf) {
+	saved, err := k.normal(kept.with(hub), k.Hub)
 	if err != nil {
 		return
 	}
-	spoke, err := k.down(ctx, saved)
+	spoke, err := k.down(saved, version)
 	if err != nil {
 		return
 	}
@@ -148,27 +198,27 @@ func (k *Kind[Hub, Spoke]) restoreHub(ctx context.Context, kept data, hub Object
 	if err != nil {
 		return
 	}
-	k.restoreInto(hub, k.lost(saved, shown, "spec", "status"), shown, k.NewHub())
+	k.restoreInto(hub, k.lost(saved, shown, slices.Collect(maps.Keys(kept))...), shown, k.Hub)
 }
 
 // restoreSpoke restores what the hub cannot express, unless its clients changed it.
-func (k *Kind[Hub, Spoke]) restoreSpoke(ctx context.Context, kept data, spoke Object) {
-	hub, err := k.up(kept.fields.with(spoke))
+func (k *Kind) restoreSpoke(kept fields, spoke Object, version VersionOf) {
+	hub, err := k.up(kept.with(spoke))
 	if err != nil {
 		return
 	}
-	shown, err := k.down(ctx, hub)
+	shown, err := k.down(hub, version)
 	if err != nil {
 		return
 	}
-	k.restoreInto(spoke, kept.fields, shown, k.NewSpoke())
+	k.restoreInto(spoke, kept, shown, k.Spoke)
 }
 
 // restoreInto restores lost fields, unless the result does not fit the type.
-func (k *Kind[Hub, Spoke]) restoreInto(object Object, lost fields, shown Object, typed any) {
+func (k *Kind) restoreInto(object Object, lost fields, shown Object, version Version) {
 	result := runtime.DeepCopyJSON(object)
 	k.restore(lost, shown, result)
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(result, typed) != nil {
+	if _, err := version.normal(result); err != nil {
 		return
 	}
 	clear(object)
@@ -177,8 +227,8 @@ func (k *Kind[Hub, Spoke]) restoreInto(object Object, lost fields, shown Object,
 
 // lostBySpoke returns the fields of a spoke's spec that the hub cannot express. Controllers write the status in the hub, so that
 // fields of the status are not kept: they would be stale.
-func (k *Kind[Hub, Spoke]) lostBySpoke(ctx context.Context, spoke, hub Object) (fields, error) {
-	back, err := k.down(ctx, hub)
+func (k *Kind) lostBySpoke(spoke, hub Object, version VersionOf) (fields, error) {
+	back, err := k.down(hub, version)
 	if err != nil {
 		return nil, err
 	}
@@ -187,19 +237,4 @@ func (k *Kind[Hub, Spoke]) lostBySpoke(ctx context.Context, spoke, hub Object) (
 		k.Fill(filled)
 	}
 	return k.lost(filled, back, "spec"), nil
-}
-
-// dropLists drops the lists of an object of the hub that the spoke can express. They are what makes objects too large for an
-// annotation, and they do not matter for what else is lost.
-func (k *Kind[Hub, Spoke]) dropLists(ctx context.Context, hub Object) error {
-	spoke, err := k.down(ctx, hub)
-	if err != nil {
-		return err
-	}
-	back, err := k.up(spoke)
-	if err != nil {
-		return err
-	}
-	dropLists(hub, Object(k.lost(hub, back, "spec", "status")))
-	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 // lost returns the fields of an object which differ from those that it has after it was converted to the other version and back. A
 // field that it has only then is null.
-func (k *Kind[Hub, Spoke]) lost(object, back Object, names ...string) fields {
+func (k *Kind) lost(object, back Object, names ...string) fields {
 	result := fields{}
 	for _, name := range names {
 		own, _ := object[name].(Object)
@@ -22,7 +22,7 @@ func (k *Kind[Hub, Spoke]) lost(object, back Object, names ...string) fields {
 }
 
 // differing returns the fields of own that differ from other.
-func (k *Kind[Hub, Spoke]) differing(own, other Object) Object {
+func (k *Kind) differing(own, other Object) Object {
 	result := Object{}
 	for name, value := range own {
 		otherValue, ok := other[name]
@@ -48,7 +48,7 @@ func (k *Kind[Hub, Spoke]) differing(own, other Object) Object {
 }
 
 // restore sets the lost fields of an object that have not changed since the other version showed them.
-func (k *Kind[Hub, Spoke]) restore(lost, shown, object Object) {
+func (k *Kind) restore(lost, shown, object Object) {
 	for name, value := range lost {
 		before, wasShown := shown[name]
 		now, exists := object[name]
@@ -78,43 +78,84 @@ func (k *Kind[Hub, Spoke]) restore(lost, shown, object Object) {
 	}
 }
 
-// restoreItems restores the lost fields of the items of a list that has changed. It finds an item by the fields that identify it.
-func (k *Kind[Hub, Spoke]) restoreItems(lost, shown, list any) any {
+// restoreItems restores the lost fields of the items of a list that has changed.
+func (k *Kind) restoreItems(lost, shown, list any) any {
 	lostItems, _ := lost.([]any)
 	shownItems, _ := shown.([]any)
 	items, isList := list.([]any)
 	if !isList {
 		return list
 	}
+	saved, visible := newIndex(lostItems, len(shownItems)), newIndex(shownItems, len(items))
 	for i, item := range items {
 		object, ok := item.(Object)
 		if !ok {
 			return list
 		}
-		before, saved := find(shownItems, object), find(lostItems, object)
-		if before != nil && saved != nil {
-			k.restore(k.differing(saved, before), before, object)
-			items[i] = object
+		if at := visible.take(object, i); at >= 0 {
+			before, _ := shownItems[at].(Object)
+			if at := saved.take(before, at); at >= 0 {
+				own, _ := lostItems[at].(Object)
+				k.restore(k.differing(own, before), before, object)
+			}
 		}
 	}
 	return items
 }
 
-// find returns the item of a list that is identified like object, or nil.
-func find(items []any, object Object) Object {
-	for _, key := range []string{"path", "hostPath", "device", "token", "name", "type"} {
-		id, ok := object[key]
-		if !ok {
-			continue
-		}
-		for _, item := range items {
-			if candidate, ok := item.(Object); ok && reflect.DeepEqual(candidate[key], id) {
-				return candidate
-			}
-		}
-		return nil
+// index finds the items of a list.
+type index struct {
+	items []any
+	used  []bool
+	byID  map[string][]int
+	// positions is set if items without an identity are found by their position.
+	positions bool
+}
+
+// newIndex returns an index for finding the items of another list with a number of items.
+func newIndex(items []any, others int) *index {
+	x := &index{items: items, used: make([]bool, len(items)), byID: map[string][]int{}, positions: len(items) == others}
+	for i, item := range items {
+		object, _ := item.(Object)
+		id := identity(object)
+		x.byID[id] = append(x.byID[id], i)
 	}
-	return nil
+	return x
+}
+
+// take returns the position of the item that is identified like object, the one at position i if possible, or -1. It returns each
+// position once.
+func (x *index) take(object Object, i int) int {
+	id := identity(object)
+	if id == "" && !x.positions {
+		return -1
+	}
+	if i < len(x.items) && !x.used[i] {
+		if candidate, ok := x.items[i].(Object); ok && identity(candidate) == id {
+			x.used[i] = true
+			return i
+		}
+	}
+	for id != "" && len(x.byID[id]) > 0 {
+		at := x.byID[id][0]
+		x.byID[id] = x.byID[id][1:]
+		if !x.used[at] {
+			x.used[at] = true
+			return at
+		}
+	}
+	return -1
+}
+
+// identity returns what identifies an item of a list, or nothing.
+func identity(object Object) string {
+	for _, key := range []string{"path", "hostPath", "device", "token", "name", "class", "type", "from", "conditionType", "key"} {
+		if id, ok := object[key].(string); ok {
+			status, _ := object["status"].(string)
+			return key + "=" + id + "," + status // Unhealthy conditions have a type several times.
+		}
+	}
+	return ""
 }
 
 // dropLists drops the lists of an object that are not lost.
@@ -133,17 +174,20 @@ func dropLists(object, lost Object) {
 }
 
 // prune removes empty objects and lists, and null, from the spec and the status.
-func (k *Kind[Hub, Spoke]) prune(object Object) {
+func (k *Kind) prune(object Object) {
 	for _, name := range []string{"spec", "status"} {
-		if part, ok := object[name].(Object); ok {
+		if part, ok := object[name].(Object); ok && !slices.Contains(k.Verbatim, name) {
 			k.pruneObject(part)
 		}
 	}
 }
 
 // pruneObject removes what is empty from an object.
-func (k *Kind[Hub, Spoke]) pruneObject(object Object) {
+func (k *Kind) pruneObject(object Object) {
 	for name, value := range object {
+		if slices.Contains(k.Verbatim, name) {
+			continue
+		}
 		if k.pruneValue(value) && (value == nil || !slices.Contains(k.Present, name)) {
 			delete(object, name)
 		}
@@ -151,7 +195,7 @@ func (k *Kind[Hub, Spoke]) pruneObject(object Object) {
 }
 
 // pruneValue removes what is empty from a value, and reports whether it is empty itself.
-func (k *Kind[Hub, Spoke]) pruneValue(value any) bool {
+func (k *Kind) pruneValue(value any) bool {
 	switch typed := value.(type) {
 	case nil:
 		return true

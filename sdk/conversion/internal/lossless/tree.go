@@ -128,3 +128,24 @@ func nameOf(item any) string {
 	name, _ := object["name"].(string)
 	return name
 }
+
+// Parts returns the objects at a path in an object, in which a name that ends in [] is that of a list of objects.
+func Parts(object Object, path ...string) []Object {
+	parts := []Object{object}
+	for _, name := range path {
+		var next []Object
+		list, isList := strings.CutSuffix(name, "[]")
+		for _, part := range parts {
+			if isList {
+				next = append(next, Items(part, list)...)
+			} else if nested := At(part, name); nested != nil {
+				next = append(next, nested)
+			}
+		}
+		parts = next
+	}
+	return parts
+}
+
+// Rename moves a field, if it is set, to another name.
+func Rename(object Object, from, to string) { Move(object, []string{from}, []string{to}) }

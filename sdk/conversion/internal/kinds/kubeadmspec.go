@@ -1,9 +1,6 @@
-package kubeadm
+package kinds
 
 import "sigs.k8s.io/cluster-api/sdk/conversion/internal/lossless"
-
-// path is a path of fields.
-type path = []string
 
 // Fields that v1beta1 has elsewhere, or as a duration.
 const (
@@ -78,32 +75,4 @@ func componentsOf(cluster object) []object {
 		lossless.At(cluster, "apiServer"), lossless.At(cluster, "controllerManager"), lossless.At(cluster, "scheduler"),
 		lossless.At(cluster, "etcd", "local"),
 	}
-}
-
-// statusUp converts what all kinds have in their status to v1beta2. ready is the field that tells that a provider did its first
-// task, and initialized that of v1beta2.
-func statusUp(status object, ready, initialized string) {
-	if status == nil {
-		return
-	}
-	for _, name := range []string{"conditions", "failureReason", "failureMessage"} {
-		lossless.Move(status, path{name}, path{"deprecated", "v1beta1", name})
-	}
-	lossless.Move(status, path{"v1beta2", "conditions"}, path{"conditions"})
-	if status[ready] == true {
-		lossless.Put(status, true, "initialization", initialized)
-	}
-	delete(status, ready)
-}
-
-// statusDown converts what all kinds have in their status to v1beta1.
-func statusDown(status object, ready, initialized string) {
-	if status == nil {
-		return
-	}
-	lossless.Move(status, path{"conditions"}, path{"v1beta2", "conditions"})
-	for _, name := range []string{"conditions", "failureReason", "failureMessage"} {
-		lossless.Move(status, path{"deprecated", "v1beta1", name}, path{name})
-	}
-	lossless.Move(status, path{"initialization", initialized}, path{ready})
 }

@@ -1,9 +1,8 @@
-package kubeadm
+package kinds
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -27,7 +26,7 @@ func parse(t *testing.T, kind, document string) object {
 		t.Fatal(err)
 	}
 	tree["metadata"] = object{"name": "a", "namespace": "b"}
-	return normal(t, tree, kinds()[kind].spoke())
+	return normal(t, tree, byName(nil)[kind].Spoke.New())
 }
 
 // conversion is how fields of v1beta1 become those of v1beta2, and back.
@@ -122,7 +121,7 @@ func conversionsOfControlPlanes() map[string]conversion {
 		},
 		"the status of a control plane": {
 			kind: "KubeadmControlPlane",
-			spoke: `{spec: {version: v1.30.0, machineTemplate: {infrastructureRef: {apiVersion: a/v1alpha1, kind: K, name: k}}}, status: {initialized: true, ready: true, replicas: 3,
+			spoke: `{spec: {version: v1.30.0, machineTemplate: {infrastructureRef: {apiVersion: a/v1beta2, kind: K, name: k}}}, status: {initialized: true, ready: true, replicas: 3,
 				readyReplicas: 2, updatedReplicas: 1, unavailableReplicas: 1, version: v1.30.0, selector: s, observedGeneration: 4,
 				lastRemediation: {machine: m, timestamp: "2026-01-01T00:00:00Z", retryCount: 0}}}`,
 			hub: `{spec: {version: v1.30.0, machineTemplate: {spec: {infrastructureRef: {apiGroup: a, kind: K, name: k}}}}, status: {initialization: {controlPlaneInitialized: true}, replicas: 3, version: v1.30.0, selector: s,
@@ -150,15 +149,15 @@ func TestFields(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(tt.hub), &want); err != nil {
 				t.Fatal(err)
 			}
-			want = normal(t, want, kinds()[tt.kind].hub())
+			want = normal(t, want, byName(nil)[tt.kind].Hub.New())
 			if diff := cmp.Diff(content(want, "spec", "status"), content(hub, "spec", "status")); diff != "" {
 				t.Errorf("hub (-want +got):\n%s", diff)
 			}
-			if _, lossy := lossless.At(hub, "metadata", "annotations")[annotation]; lossy != tt.lossy {
+			if _, lossy := lossless.At(hub, "metadata", "annotations")["conversion.cluster.x-k8s.io/older-version"]; lossy != tt.lossy {
 				t.Errorf("the annotation is %s, want one: %t", show(lossless.At(hub, "metadata", "annotations")), tt.lossy)
 			}
 			back := convert[1](t, hub)
-			fillNamespace(spoke)
+			fillNamespaces(spoke)
 			if diff := cmp.Diff(content(spoke, "spec", "status"), content(back, "spec", "status")); diff != "" {
 				t.Errorf("spoke (-want +got):\n%s", diff)
 			}
@@ -172,7 +171,7 @@ func TestChangeInSpokeKeepsTheRest(t *testing.T) {
 	hub := normal(t, parseHub(t, `{spec: {
 		initConfiguration: {timeouts: {controlPlaneComponentHealthCheckSeconds: 300, kubeletHealthCheckSeconds: 100}},
 		joinConfiguration: {timeouts: {controlPlaneComponentHealthCheckSeconds: 200}, discovery: {bootstrapToken: {unsafeSkipCAVerification: false}}},
-		files: [{path: /a, content: x, append: false}, {path: /b, content: other, append: false}]}}`), kinds()["KubeadmConfig"].hub())
+		files: [{path: /a, content: x, append: false}, {path: /b, content: other, append: false}]}}`), byName(nil)["KubeadmConfig"].Hub.New())
 	spoke := convert[1](t, hub)
 	if got := lossless.At(spoke, "spec", "clusterConfiguration", "apiServer")["timeoutForControlPlane"]; got != "5m0s" {
 		t.Errorf("the timeout is %v, want that of init", got)
@@ -186,7 +185,7 @@ func TestChangeInSpokeKeepsTheRest(t *testing.T) {
 		initConfiguration: {timeouts: {controlPlaneComponentHealthCheckSeconds: 360, kubeletHealthCheckSeconds: 100}},
 		joinConfiguration: {timeouts: {controlPlaneComponentHealthCheckSeconds: 360}, discovery: {bootstrapToken: {unsafeSkipCAVerification: false}}},
 		files: [{path: /c, content: new}, {path: /b, content: z, append: false}, {path: /a, content: x, append: false}]}}`)
-	want = normal(t, want, kinds()["KubeadmConfig"].hub())
+	want = normal(t, want, byName(nil)["KubeadmConfig"].Hub.New())
 	if diff := cmp.Diff(content(want, "spec"), content(convert[0](t, spoke), "spec")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -250,11 +249,10 @@ func TestChangeInHubKeepsTheRest(t *testing.T) {
 // A provider that is not installed does not make control planes unreadable.
 func TestVersionOfMissingKind(t *testing.T) {
 	hub := parseHub(t, `{spec: {version: v1.30.0, machineTemplate: {spec: {infrastructureRef: {apiGroup: g.example, kind: K, name: tmpl}}}}}`)
-	missing := func(context.Context, schema.GroupKind) (schema.GroupVersionKind, error) {
-		return schema.GroupVersionKind{}, errors.New("no CustomResourceDefinition")
-	}
-	for _, planes := range []ControlPlanes{{}, {Version: missing}} {
-		spoke := over(planes.FromHub)(t, runtime.DeepCopyJSON(hub))
+	missing := func(context.Context, schema.GroupKind) (string, bool) { return "", false }
+	for _, lookup := range []Lookup{nil, missing} {
+		kind := byName(lookup)["KubeadmControlPlane"]
+		spoke := over(kind.ToSpoke, kind.Hub, kind.Spoke)(t, runtime.DeepCopyJSON(hub))
 		if got := lossless.At(spoke, "spec", "machineTemplate", infrastructureRef)["apiVersion"]; got != "g.example/v1beta1" {
 			t.Errorf("apiVersion is %v", got)
 		}
@@ -265,20 +263,20 @@ func TestVersionOfMissingKind(t *testing.T) {
 func TestLargeObject(t *testing.T) {
 	hub := normal(t, parseHub(t, `{metadata: {name: a}, spec: {users: [{name: u}],
 		initConfiguration: {timeouts: {discoverySeconds: 3, controlPlaneComponentHealthCheckSeconds: 5}, skipPhases: [p]},
-		files: [{path: /a, content: x, append: false}]}}`), kinds()["KubeadmConfig"].hub())
+		files: [{path: /a, content: x, append: false}]}}`), byName(nil)["KubeadmConfig"].Hub.New())
 	var commands []any
 	for i := range 40 {
 		commands = append(commands, fmt.Sprint(i, strings.Repeat("x", 10000)))
 	}
 	lossless.Put(hub, commands, "spec", "preKubeadmCommands")
-	spoke := over(ConfigFromHub)(t, hub)
+	spoke := converters()["KubeadmConfig"][1](t, hub)
 	kept := take(t, runtime.DeepCopyJSON(spoke))
 	want := object{"initConfiguration": object{"timeouts": object{"discoverySeconds": int64(3), healthCheckSeconds: int64(5)}},
 		"files": []any{object{"path": "/a", "content": "x", "append": false}}}
 	if diff := cmp.Diff(want, kept["spec"]); diff != "" {
 		t.Errorf("annotation (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(hub["spec"], over(ConfigToHub)(t, spoke)["spec"]); diff != "" {
+	if diff := cmp.Diff(hub["spec"], converters()["KubeadmConfig"][0](t, spoke)["spec"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -320,6 +318,7 @@ func FuzzAnnotation(f *testing.F) {
 			f.Add(`{"apiVersion":"bootstrap.cluster.x-k8s.io/v1beta1","kind":"KubeadmConfig","spec":`+spec+`}`, written)
 		}
 	}
+	kind := byName(nil)["KubeadmConfig"]
 	f.Fuzz(func(t *testing.T, data, written string) {
 		spec := bootstrapv1beta1.KubeadmConfigSpec{}
 		if json.Unmarshal([]byte(written), &spec) != nil {
@@ -328,10 +327,10 @@ func FuzzAnnotation(f *testing.F) {
 		config := &bootstrapv1beta1.KubeadmConfig{Spec: spec}
 		config.Annotations = map[string]string{annotation: data}
 		hub, back := &bootstrapv1.KubeadmConfig{}, &bootstrapv1beta1.KubeadmConfig{}
-		if err := ConfigToHub(t.Context(), config, hub); err != nil {
+		if err := kind.ToHub(t.Context(), config, hub); err != nil {
 			t.Fatal(err)
 		}
-		if err := ConfigFromHub(t.Context(), hub, back); err != nil {
+		if err := kind.ToSpoke(t.Context(), hub, back); err != nil {
 			t.Fatal(err)
 		}
 		var trees [2]object

@@ -1,7 +1,9 @@
-package core
+package kinds
 
 import (
-	"errors"
+	"context"
+	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -103,8 +106,8 @@ func olds() []Object {
 	h := &clusterv1beta1.MachineHealthCheck{
 		Spec: clusterv1beta1.MachineHealthCheckSpec{
 			ClusterName: "c", Selector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
-			UnhealthyConditions: healthCheck().UnhealthyConditions, MaxUnhealthy: count(2), UnhealthyRange: ptr.To("[1-2]"),
-			NodeStartupTimeout: &metav1.Duration{Duration: 90500 * time.Millisecond}, RemediationTemplate: healthCheck().RemediationTemplate,
+			UnhealthyConditions: oldHealthCheck().UnhealthyConditions, MaxUnhealthy: count(2), UnhealthyRange: ptr.To("[1-2]"),
+			NodeStartupTimeout: &metav1.Duration{Duration: 90500 * time.Millisecond}, RemediationTemplate: oldHealthCheck().RemediationTemplate,
 		},
 		Status: clusterv1beta1.MachineHealthCheckStatus{
 			ExpectedMachines: 1, CurrentHealthy: 2, RemediationsAllowed: 3, ObservedGeneration: 4, Targets: []string{"m"}, Conditions: conditions,
@@ -114,7 +117,7 @@ func olds() []Object {
 	return append(objects, m, s, d, p, h, oldCluster(), oldClass())
 }
 
-func healthCheck() *clusterv1beta1.MachineHealthCheckClass {
+func oldHealthCheck() *clusterv1beta1.MachineHealthCheckClass {
 	return &clusterv1beta1.MachineHealthCheckClass{
 		UnhealthyConditions: []clusterv1beta1.UnhealthyCondition{
 			{Type: "Ready", Status: "Unknown", Timeout: *minutes(5)}, {Type: "Ready", Status: "False", Timeout: *minutes(0)},
@@ -124,7 +127,7 @@ func healthCheck() *clusterv1beta1.MachineHealthCheckClass {
 	}
 }
 
-func strategy() *clusterv1beta1.MachineDeploymentStrategy {
+func oldStrategy() *clusterv1beta1.MachineDeploymentStrategy {
 	return &clusterv1beta1.MachineDeploymentStrategy{Type: "OnDelete", RollingUpdate: &clusterv1beta1.MachineRollingUpdateDeployment{
 		DeletePolicy: ptr.To("Oldest"),
 	}}
@@ -146,7 +149,7 @@ func oldCluster() Object {
 				Class: "q", Version: "v1.34.0", RolloutAfter: ptr.To(metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))), Variables: variables,
 				ControlPlane: clusterv1beta1.ControlPlaneTopology{
 					Metadata: clusterv1beta1.ObjectMeta{Labels: map[string]string{"a": "b"}}, Replicas: ptr.To[int32](3),
-					MachineHealthCheck: &clusterv1beta1.MachineHealthCheckTopology{Enable: ptr.To(false), MachineHealthCheckClass: *healthCheck()},
+					MachineHealthCheck: &clusterv1beta1.MachineHealthCheckTopology{Enable: ptr.To(false), MachineHealthCheckClass: *oldHealthCheck()},
 					NodeDrainTimeout:   minutes(1), NodeVolumeDetachTimeout: minutes(2), NodeDeletionTimeout: minutes(3),
 					Variables: &clusterv1beta1.ControlPlaneVariables{Overrides: variables},
 				},
@@ -154,9 +157,9 @@ func oldCluster() Object {
 					MachineDeployments: []clusterv1beta1.MachineDeploymentTopology{{
 						Metadata: clusterv1beta1.ObjectMeta{Annotations: map[string]string{"a": "b"}}, Class: "w", Name: "w0",
 						FailureDomain: ptr.To("f"), Replicas: ptr.To[int32](2),
-						MachineHealthCheck: &clusterv1beta1.MachineHealthCheckTopology{Enable: ptr.To(true), MachineHealthCheckClass: *healthCheck()},
+						MachineHealthCheck: &clusterv1beta1.MachineHealthCheckTopology{Enable: ptr.To(true), MachineHealthCheckClass: *oldHealthCheck()},
 						NodeDrainTimeout:   minutes(1), NodeVolumeDetachTimeout: minutes(2), NodeDeletionTimeout: minutes(3),
-						MinReadySeconds: ptr.To[int32](4), Strategy: strategy(), Variables: &clusterv1beta1.MachineDeploymentVariables{Overrides: variables},
+						MinReadySeconds: ptr.To[int32](4), Strategy: oldStrategy(), Variables: &clusterv1beta1.MachineDeploymentVariables{Overrides: variables},
 					}, {Class: "w", Name: "w1"}},
 					MachinePools: []clusterv1beta1.MachinePoolTopology{{
 						Class: "p", Name: "p0", FailureDomains: []string{"f"}, NodeDrainTimeout: minutes(1), NodeVolumeDetachTimeout: minutes(2),
@@ -195,19 +198,19 @@ func oldClass() Object {
 			Infrastructure: local("ClusterTemplate"),
 			ControlPlane: clusterv1beta1.ControlPlaneClass{
 				Metadata: clusterv1beta1.ObjectMeta{Labels: map[string]string{"a": "b"}}, LocalObjectTemplate: local("ControlPlaneTemplate"),
-				MachineInfrastructure: ptr.To(local("MachineTemplate")), MachineHealthCheck: healthCheck(),
+				MachineInfrastructure: ptr.To(local("MachineTemplate")), MachineHealthCheck: oldHealthCheck(),
 				NamingStrategy:   &clusterv1beta1.ControlPlaneClassNamingStrategy{Template: ptr.To("n")},
 				NodeDrainTimeout: minutes(1), NodeVolumeDetachTimeout: minutes(2), NodeDeletionTimeout: minutes(3),
 			},
 			Workers: clusterv1beta1.WorkersClass{
 				MachineDeployments: []clusterv1beta1.MachineDeploymentClass{{
-					Class: "w", MachineHealthCheck: healthCheck(), FailureDomain: ptr.To("f"),
+					Class: "w", MachineHealthCheck: oldHealthCheck(), FailureDomain: ptr.To("f"),
 					Template: clusterv1beta1.MachineDeploymentClassTemplate{
 						Metadata: clusterv1beta1.ObjectMeta{Labels: map[string]string{"a": "b"}}, Bootstrap: local("B"), Infrastructure: local("I"),
 					},
 					NamingStrategy:   &clusterv1beta1.MachineDeploymentClassNamingStrategy{Template: ptr.To("n")},
 					NodeDrainTimeout: minutes(1), NodeVolumeDetachTimeout: minutes(2), NodeDeletionTimeout: minutes(3),
-					MinReadySeconds: ptr.To[int32](4), Strategy: strategy(),
+					MinReadySeconds: ptr.To[int32](4), Strategy: oldStrategy(),
 				}},
 				MachinePools: []clusterv1beta1.MachinePoolClass{{
 					Class: "p", FailureDomains: []string{"f"},
@@ -250,19 +253,63 @@ func oldClass() Object {
 	return c
 }
 
+// Object is a typed object of any version.
+type Object = client.Object
+
+// typed converts a typed object with the kind of its name.
+func typed(t *testing.T, lookup Lookup, from Object) Object {
+	t.Helper()
+	kind := byName(lookup)[reflect.TypeOf(from).Elem().Name()]
+	convert, to := kind.ToHub, kind.Hub
+	if reflect.TypeOf(kind.Hub.New()) == reflect.TypeOf(from) {
+		convert, to = kind.ToSpoke, kind.Spoke
+	}
+	result := to.New()
+	if err := convert(t.Context(), from, result); err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// forget removes the annotations of conversions.
+func forget(o Object) {
+	annotations := o.GetAnnotations()
+	for name := range annotations {
+		if strings.Contains(name, "conversion") {
+			delete(annotations, name)
+		}
+	}
+	if len(annotations) == 0 {
+		annotations = nil
+	}
+	o.SetAnnotations(annotations)
+}
+
+func encoded(t *testing.T, o Object) string {
+	t.Helper()
+	content, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func parsed(t *testing.T, text string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return v
+}
+
 // TestEveryFieldOfV1Beta1Survives shows that clients of v1beta1 read what they wrote, and that v1beta2 stores it without the fields
 // that it does not have.
 func TestEveryFieldOfV1Beta1Survives(t *testing.T) {
 	for _, old := range olds() {
 		t.Run(old.GetObjectKind().GroupVersionKind().Kind, func(t *testing.T) {
-			hub, err := converter().Up(old)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := converter().Down(hub)
-			if err != nil {
-				t.Fatal(err)
-			}
+			hub := typed(t, inMemory, old)
+			got := typed(t, inMemory, hub)
 			forget(got)
 			if diff := cmp.Diff(parsed(t, encoded(t, old)), parsed(t, encoded(t, got))); diff != "" {
 				t.Errorf("(-before +after):\n%s", diff)
@@ -275,14 +322,8 @@ func TestEveryFieldOfV1Beta1Survives(t *testing.T) {
 func TestAnnotationOnlyWhereNeeded(t *testing.T) {
 	old := &clusterv1beta1.MachineSet{Spec: clusterv1beta1.MachineSetSpec{ClusterName: "c", Replicas: ptr.To[int32](1)}}
 	old.TypeMeta, old.ObjectMeta = meta("MachineSet")
-	hub, err := converter().Up(old)
-	if err != nil {
-		t.Fatal(err)
-	}
-	back, err := converter().Down(hub)
-	if err != nil {
-		t.Fatal(err)
-	}
+	hub := typed(t, inMemory, old)
+	back := typed(t, inMemory, hub)
 	if len(hub.GetAnnotations())+len(back.GetAnnotations()) != 0 {
 		t.Errorf("annotations: %v, %v", hub.GetAnnotations(), back.GetAnnotations())
 	}
@@ -337,7 +378,7 @@ func TestChangesByOlderClients(t *testing.T) {
 				m.Annotations[clusterv1.ConversionDataAnnotation] = `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"MachineDeployment","spec":1}`
 			},
 			want: func(m *clusterv1.MachineDeployment) {
-				m.Spec.Paused, m.Spec.Remediation, m.Spec.Template.Spec.ReadinessGates = nil, clusterv1.MachineDeploymentRemediationSpec{}, nil
+				m.Spec.Paused, m.Spec.Template.Spec.ReadinessGates = nil, nil
 				m.Status = clusterv1.MachineDeploymentStatus{}
 			},
 		},
@@ -348,22 +389,16 @@ func TestChangesByOlderClients(t *testing.T) {
 				m.Annotations[clusterv1.ConversionDataAnnotation] = strings.Replace(data, `"kind":"MachineDeployment"`, `"kind":"MachineSet"`, 1)
 			},
 			want: func(m *clusterv1.MachineDeployment) {
-				m.Spec.Paused, m.Spec.Remediation, m.Spec.Template.Spec.ReadinessGates = nil, clusterv1.MachineDeploymentRemediationSpec{}, nil
+				m.Spec.Paused, m.Spec.Template.Spec.ReadinessGates = nil, nil
 				m.Status = clusterv1.MachineDeploymentStatus{}
 			},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			old, err := converter().Down(hubMachineDeployment())
-			if err != nil {
-				t.Fatal(err)
-			}
+			old := typed(t, inMemory, hubMachineDeployment())
 			tt.change(old.(*clusterv1beta1.MachineDeployment))
-			got, err := converter().Up(old)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := typed(t, inMemory, old)
 			want := hubMachineDeployment()
 			tt.want(want)
 			forget(got)
@@ -386,19 +421,13 @@ func TestListsOfATopology(t *testing.T) {
 	}
 	hub.Spec.Topology.ClassRef, hub.Spec.Topology.Version = clusterv1.ClusterClassRef{Name: "q", Namespace: "classes"}, "v1.34.0"
 	hub.Spec.Topology.Workers.MachineDeployments = []clusterv1.MachineDeploymentTopology{group("a", "A"), group("b", "B"), group("c", "C")}
-	down, err := converter().Down(hub)
-	if err != nil {
-		t.Fatal(err)
-	}
+	down := typed(t, inMemory, hub)
 	old := down.(*clusterv1beta1.Cluster)
 	groups := old.Spec.Topology.Workers.MachineDeployments
 	groups[2].Replicas = ptr.To[int32](5)
 	old.Spec.Topology.Workers.MachineDeployments = append([]clusterv1beta1.MachineDeploymentTopology{{Class: "w", Name: "new"}}, groups[2], groups[0])
 
-	got, err := converter().Up(old)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := typed(t, inMemory, old)
 	want := hub.DeepCopy()
 	changed := group("c", "C")
 	changed.Replicas = ptr.To[int32](5)
@@ -411,17 +440,11 @@ func TestListsOfATopology(t *testing.T) {
 func TestPhaseUpdating(t *testing.T) {
 	hub := &clusterv1.Machine{TypeMeta: metav1.TypeMeta{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: "Machine"}}
 	hub.Status.Phase = "Updating"
-	old, err := converter().Down(hub)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := typed(t, inMemory, hub)
 	if got := old.(*clusterv1beta1.Machine).Status.Phase; got != "Running" {
 		t.Errorf("v1beta1 shows phase %q, want Running", got)
 	}
-	back, err := converter().Up(old)
-	if err != nil {
-		t.Fatal(err)
-	}
+	back := typed(t, inMemory, old)
 	if got := back.(*clusterv1.Machine).Status.Phase; got != "Updating" {
 		t.Errorf("v1beta2 has phase %q, want Updating", got)
 	}
@@ -430,11 +453,8 @@ func TestPhaseUpdating(t *testing.T) {
 func TestReferences(t *testing.T) {
 	hub := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}
 	hub.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "g.io", Kind: "K", Name: "n"}
-	none := Converter{Version: func(schema.GroupKind) (string, bool) { return "", false }}
-	old, err := none.Down(hub)
-	if err != nil {
-		t.Fatal(err)
-	}
+	none := func(context.Context, schema.GroupKind) (string, bool) { return "", false }
+	old := typed(t, none, hub)
 	want := corev1.ObjectReference{APIVersion: "g.io/v1beta1", Kind: "K", Namespace: "ns", Name: "n"}
 	if diff := cmp.Diff(want, old.(*clusterv1beta1.Machine).Spec.InfrastructureRef); diff != "" {
 		t.Errorf("a provider that is not installed (-want +got):\n%s", diff)
@@ -450,41 +470,12 @@ func TestRemovedReference(t *testing.T) {
 	m.Spec.NodeStartupTimeout = &metav1.Duration{Duration: time.Second / 2} // v1beta2 cannot represent it.
 	m.Spec.RemediationTemplate = ref("infrastructure", "T", "t")
 	m.Spec.RemediationTemplate.UID = "u"
-	up, err := converter().Up(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := typed(t, inMemory, m)
 	hub := up.(*clusterv1.MachineHealthCheck)
 	hub.Spec.Remediation = clusterv1.MachineHealthCheckRemediation{}
-	down, err := converter().Down(hub)
-	if err != nil {
-		t.Fatal(err)
-	}
+	down := typed(t, inMemory, hub)
 	got := down.(*clusterv1beta1.MachineHealthCheck)
 	if got.Spec.RemediationTemplate != nil || got.Spec.NodeStartupTimeout.Duration != time.Second/2 {
 		t.Errorf("got template %v and timeout %s", got.Spec.RemediationTemplate, got.Spec.NodeStartupTimeout.Duration)
-	}
-}
-
-func TestSeconds(t *testing.T) {
-	for in, want := range map[time.Duration]int32{
-		0: 0, time.Second: 1, 1999 * time.Millisecond: 1, -1999 * time.Millisecond: -1, 1 << 62: 1<<31 - 1,
-	} {
-		if got := seconds(&metav1.Duration{Duration: in}); *got != want {
-			t.Errorf("%s: got %d, want %d", in, *got, want)
-		}
-	}
-	if seconds(nil) != nil || duration(nil) != nil {
-		t.Error("unset remains unset")
-	}
-}
-
-func TestUnknownKinds(t *testing.T) {
-	rule := &clusterv1.MachineDrainRule{}
-	if _, err := converter().Down(rule); !errors.Is(err, ErrUnknownKind) {
-		t.Errorf("got %v, want %v", err, ErrUnknownKind)
-	}
-	if _, err := converter().Up(rule); !errors.Is(err, ErrUnknownKind) {
-		t.Errorf("got %v, want %v", err, ErrUnknownKind)
 	}
 }

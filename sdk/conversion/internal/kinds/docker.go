@@ -1,0 +1,58 @@
+package kinds
+
+import (
+	"slices"
+
+	infrav1beta1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	infrav1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/conversion/internal/lossless"
+)
+
+// dockerKinds returns the kinds of the Docker provider. Those whose names begin with Dev have no Go types in v1beta1.
+func dockerKinds() []*lossless.Kind {
+	old := infrav1beta1.GroupVersion
+	untyped := func(kind string) lossless.Version { return lossless.Version{GroupVersionKind: old.WithKind(kind)} }
+	cluster, template := path{"spec"}, path{"spec", "template", "spec"}
+	backend := path{"backend", "docker"}
+	return []*lossless.Kind{
+		docker(at[infrav1.DockerCluster](infrav1.GroupVersion, "DockerCluster"), at[infrav1beta1.DockerCluster](old, "DockerCluster"),
+			cluster, path{"status"}),
+		docker(at[infrav1.DockerClusterTemplate](infrav1.GroupVersion, "DockerClusterTemplate"),
+			at[infrav1beta1.DockerClusterTemplate](old, "DockerClusterTemplate"), template),
+		docker(at[infrav1.DockerMachine](infrav1.GroupVersion, "DockerMachine"), at[infrav1beta1.DockerMachine](old, "DockerMachine")),
+		docker(at[infrav1.DockerMachineTemplate](infrav1.GroupVersion, "DockerMachineTemplate"),
+			at[infrav1beta1.DockerMachineTemplate](old, "DockerMachineTemplate")),
+		similar(at[infrav1.DockerMachinePool](infrav1.GroupVersion, "DockerMachinePool"),
+			at[infrav1beta1.DockerMachinePool](old, "DockerMachinePool")),
+		similar(at[infrav1.DockerMachinePoolTemplate](infrav1.GroupVersion, "DockerMachinePoolTemplate"),
+			at[infrav1beta1.DockerMachinePoolTemplate](old, "DockerMachinePoolTemplate")),
+		docker(at[infrav1.DevCluster](infrav1.GroupVersion, "DevCluster"), untyped("DevCluster"),
+			append(slices.Clip(cluster), backend...), path{"status"}),
+		docker(at[infrav1.DevClusterTemplate](infrav1.GroupVersion, "DevClusterTemplate"), untyped("DevClusterTemplate"),
+			append(slices.Clip(template), backend...)),
+		docker(at[infrav1.DevMachine](infrav1.GroupVersion, "DevMachine"), untyped("DevMachine")),
+		docker(at[infrav1.DevMachineTemplate](infrav1.GroupVersion, "DevMachineTemplate"), untyped("DevMachineTemplate")),
+	}
+}
+
+// docker is how a kind is converted that has failure domains at some paths.
+func docker(hub, spoke lossless.Version, domains ...path) *lossless.Kind {
+	status := status{done: [][2]string{{"ready", "provisioned"}}}
+	return &lossless.Kind{
+		Hub: hub, Spoke: spoke,
+		Up: func(o object) {
+			for _, path := range domains {
+				failureDomainsUp(lossless.At(o, path...))
+			}
+			status.up(lossless.At(o, "status"))
+		},
+		Down: func(o object, _ lossless.VersionOf) {
+			status.down(lossless.At(o, "status"))
+			for _, path := range domains {
+				failureDomainsDown(lossless.At(o, path...))
+			}
+		},
+		Verbatim: []string{"spec"},
+		Grouping: statusGrouping(),
+	}
+}
