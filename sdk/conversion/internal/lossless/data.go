@@ -2,6 +2,7 @@ package lossless
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -26,8 +27,8 @@ const (
 
 	// maxData is the maximum size of an annotation, in bytes: half of what all annotations of an object may have together.
 	maxData = 128 << 10
-	// MaxDepth is the maximum depth of objects in objects that is converted.
-	MaxDepth = 500
+	// maxDepth is the maximum depth of objects in objects that is converted.
+	maxDepth = 500
 )
 
 // fields are the spec and the status of an object, or parts of them. A field that is null is one which the object did not have.
@@ -56,7 +57,7 @@ func fieldsOf(object Object) fields {
 func dataOf(o client.Object, annotation string, version Version) fields {
 	raw, found := o.GetAnnotations()[annotation]
 	content := Object{}
-	if !found || kjson.UnmarshalCaseSensitivePreserveInts([]byte(raw), &content) != nil || IsDeeper(content, MaxDepth) {
+	if !found || kjson.UnmarshalCaseSensitivePreserveInts([]byte(raw), &content) != nil || isDeeper(content, maxDepth) {
 		return nil
 	}
 	apiVersion, _ := content["apiVersion"].(string)
@@ -70,18 +71,18 @@ func dataOf(o client.Object, annotation string, version Version) fields {
 	return nil
 }
 
-// IsDeeper reports whether a value has objects and lists in each other at more than a number of levels.
-func IsDeeper(value any, levels int) bool {
+// isDeeper reports whether a value has objects and lists in each other at more than a number of levels.
+func isDeeper(value any, levels int) bool {
 	switch typed := value.(type) {
 	case Object:
 		for _, nested := range typed {
-			if levels == 0 || IsDeeper(nested, levels-1) {
+			if levels == 0 || isDeeper(nested, levels-1) {
 				return true
 			}
 		}
 	case []any:
 		for _, nested := range typed {
-			if levels == 0 || IsDeeper(nested, levels-1) {
+			if levels == 0 || isDeeper(nested, levels-1) {
 				return true
 			}
 		}
@@ -117,6 +118,12 @@ func (v Version) normal(object Object) (Object, error) {
 func (v Version) treeOf(o client.Object) (Object, error) {
 	metadata := metav1.ObjectMeta{Name: o.GetName(), Namespace: o.GetNamespace(), Labels: o.GetLabels()}
 	if u, ok := o.(*unstructured.Unstructured); ok {
+		if _, ok := u.Object["metadata"].(Object); !ok {
+			return nil, errors.New("it has no metadata")
+		}
+		if isDeeper(u.Object, maxDepth) {
+			return nil, fmt.Errorf("it has more than %d levels of objects and lists in each other", maxDepth)
+		}
 		tree := maps.Clone(u.Object)
 		reduced, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&metadata)
 		if err != nil {
@@ -136,6 +143,18 @@ func (v Version) treeOf(o client.Object) (Object, error) {
 	}
 	*to = metadata
 	return runtime.DefaultUnstructuredConverter.ToUnstructured(reduced)
+}
+
+// Copy sets an object of the version to a copy of another one, with its annotations.
+func (v Version) Copy(src, dst client.Object) error {
+	tree, err := v.treeOf(src)
+	if err != nil {
+		return err
+	}
+	if err := v.fill(dst, tree); err != nil {
+		return err
+	}
+	return copyMetadata(dst, src)
 }
 
 // store sets an object to a tree, with the metadata of another one, in which one annotation has a content unless it is empty, and
