@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
-// contractLabel on a CustomResourceDefinition lists the versions, joined by underscores, that implement contract v1beta1.
-// The core provider uses it to determine the version of a reference.
-const contractLabel = "cluster.x-k8s.io/v1beta1"
+// contractLabel is the prefix of labels on a CustomResourceDefinition, followed by a contract, such as v1beta1. The value lists the
+// versions, joined by underscores, that implement it. The core provider uses them to determine the version of a reference.
+const contractLabel = "cluster.x-k8s.io/"
 
 // component is where the definitions of a group belong.
 type component struct {
@@ -17,8 +18,8 @@ type component struct {
 	group, version string
 	// dir of the definitions, below the repository root.
 	dir string
-	// contract is the value of the contract label; none when empty.
-	contract string
+	// implements are the versions that implement contracts, by contract. Definitions without such a version do not implement it.
+	implements map[string]string
 }
 
 // components lists every API group; of a group with several components, those with a version first. Core's own kinds have no
@@ -28,17 +29,20 @@ func components() []component {
 		infrastructure = "infrastructure.cluster.x-k8s.io"
 		ipam           = "ipam.cluster.x-k8s.io"
 	)
+	both := map[string]string{"v1beta1": "v1beta1", "v1beta2": "v1beta2"}
 	return []component{
 		{group: "cluster.x-k8s.io", dir: "providers/core/config/crd"},
 		{group: "addons.cluster.x-k8s.io", dir: "providers/core/config/crd"},
-		{group: ipam, version: "v1alpha2", dir: "providers/ipam-in-cluster/config/crd", contract: "v1alpha2"},
+		{group: ipam, version: "v1alpha2", dir: "providers/ipam-in-cluster/config/crd", implements: map[string]string{"v1beta1": "v1alpha2"}},
 		{group: ipam, dir: "providers/core/config/crd"},
 		{group: "runtime.cluster.x-k8s.io", dir: "providers/core/config/crd"},
-		{group: "bootstrap.cluster.x-k8s.io", dir: "providers/bootstrap-kubeadm/config/crd", contract: "v1beta1"},
-		{group: "controlplane.cluster.x-k8s.io", dir: "providers/control-plane-kubeadm/config/crd", contract: "v1beta1"},
-		{group: infrastructure, version: "v1beta1", dir: "providers/infrastructure-docker/config/crd", contract: "v1beta1"},
-		{group: infrastructure, version: "v1beta2", dir: "providers/infrastructure-docker/config/crd"}, // Gets its label when it is served.
-		{group: infrastructure, version: "v1alpha1", dir: "providers/infrastructure-in-memory/config/crd", contract: "v1alpha1"},
+		{group: "bootstrap.cluster.x-k8s.io", dir: "providers/bootstrap-kubeadm/config/crd", implements: both},
+		{group: "controlplane.cluster.x-k8s.io", dir: "providers/control-plane-kubeadm/config/crd", implements: both},
+		{
+			group: infrastructure, version: "v1alpha1", dir: "providers/infrastructure-in-memory/config/crd",
+			implements: map[string]string{"v1beta1": "v1alpha1"},
+		},
+		{group: infrastructure, dir: "providers/infrastructure-docker/config/crd", implements: both},
 		{group: "clusterctl.cluster.x-k8s.io", dir: "packages/inventory/crd"},
 		{group: "operator.cluster.x-k8s.io", dir: "providers/operator/config/crd"},
 	}
@@ -50,10 +54,8 @@ func componentOf(d *apiextensionsv1.CustomResourceDefinition) (component, error)
 		if c.group != d.Spec.Group {
 			continue
 		}
-		for _, v := range d.Spec.Versions {
-			if c.version == "" || c.version == v.Name {
-				return c, nil
-			}
+		if c.version == "" || hasVersion(d, c.version) {
+			return c, nil
 		}
 	}
 	return component{}, fmt.Errorf("no component owns group %q: add it to the list of components", d.Spec.Group)
@@ -70,14 +72,14 @@ type definition struct {
 	content []byte
 }
 
-// definitionOf completes a raw definition: it sets the contract label and corrects the schema. It returns nil for kinds that are not
-// served.
-func definitionOf(raw []byte) (*definition, error) {
+// definitionOf completes a raw definition: it chooses versions, sets the labels of contracts and corrects the schemas. It returns nil
+// for kinds that are not served.
+func definitionOf(raw []byte, v1beta2 bool) (*definition, error) {
 	d := &apiextensionsv1.CustomResourceDefinition{}
 	if err := yaml.Unmarshal(raw, d); err != nil {
 		return nil, fmt.Errorf("read the generator's output: %w", err)
 	}
-	if isFileFormat(d) {
+	if chooseVersions(d, v1beta2); isFileFormat(d) || len(d.Spec.Versions) == 0 {
 		return nil, nil
 	}
 	c, err := componentOf(d)
@@ -85,11 +87,10 @@ func definitionOf(raw []byte) (*definition, error) {
 		return nil, err
 	}
 	d.Annotations = nil
-	if c.contract != "" {
-		if d.Labels == nil {
-			d.Labels = map[string]string{}
+	for contract, version := range c.implements {
+		if hasVersion(d, version) {
+			metav1.SetMetaDataLabel(&d.ObjectMeta, contractLabel+contract, version)
 		}
-		d.Labels[contractLabel] = c.contract
 	}
 	for i := range d.Spec.Versions {
 		v := &d.Spec.Versions[i]

@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"sort"
 	"strings"
 
@@ -50,7 +49,7 @@ func Run(root string) ([]string, error) {
 		if _, err := os.Stat(filepath.Join(root, s.dir)); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		if err := derive(root, s.pattern, isServed, out); err != nil {
+		if err := derive(root, s.pattern, out); err != nil {
 			return nil, fmt.Errorf("derive from %s: %w", s.pattern, err)
 		}
 	}
@@ -59,7 +58,7 @@ func Run(root string) ([]string, error) {
 		files[path] = content.Bytes()
 	}
 	for name, content := range out.config {
-		c, err := definitionOf(content.Bytes())
+		c, err := definitionOf(content.Bytes(), servesV1Beta2)
 		if err != nil {
 			return nil, fmt.Errorf("finish CustomResourceDefinition %s: %w", name, err)
 		}
@@ -71,10 +70,10 @@ func Run(root string) ([]string, error) {
 	return sync(root, files)
 }
 
-// derive runs the generators over the packages that pattern selects. Only the packages that defines accepts get definitions.
-func derive(moduleDir, pattern string, defines func(pkg string) bool, out artifacts) error {
+// derive runs the generators over the packages that pattern selects. Definitions are raw: they have every version that has types.
+func derive(moduleDir, pattern string, out artifacts) error {
 	var objects genall.Generator = deepcopy.Generator{}
-	var definitions genall.Generator = definitionsOf{defines: defines}
+	var definitions genall.Generator = crd.Generator{}
 	generators := genall.Generators{&objects, &definitions}
 	runtime, err := generators.ForRootsWithConfig(&packages.Config{Dir: moduleDir}, pattern)
 	if err != nil {
@@ -87,20 +86,6 @@ func derive(moduleDir, pattern string, defines func(pkg string) bool, out artifa
 		return fmt.Errorf("generators failed, see their messages above: %s", strings.TrimSpace(problems.String()))
 	}
 	return nil
-}
-
-// definitionsOf generates the definitions of some of the packages.
-type definitionsOf struct {
-	crd.Generator
-
-	defines func(pkg string) bool
-}
-
-// Generate generates the definitions.
-func (d definitionsOf) Generate(all *genall.GenerationContext) error {
-	some := *all
-	some.Roots = slices.DeleteFunc(slices.Clone(all.Roots), func(pkg *loader.Package) bool { return !d.defines(pkg.PkgPath) })
-	return d.Generator.Generate(&some)
 }
 
 // artifacts collects the output of generators, so that files are only written if everything succeeded.

@@ -94,6 +94,7 @@ func TestDefinitionOf(t *testing.T) {
 	tests := []struct {
 		reason  string
 		raw     string
+		v1beta2 bool
 		want    *definition
 		failure string
 	}{
@@ -145,7 +146,7 @@ func TestDefinitionOf(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got, err := definitionOf([]byte(tt.raw))
+			got, err := definitionOf([]byte(tt.raw), tt.v1beta2)
 			failure := ""
 			if err != nil {
 				failure = err.Error()

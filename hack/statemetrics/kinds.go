@@ -125,11 +125,12 @@ func resource(d *apiextensionsv1.CustomResourceDefinition, own own) Resource {
 
 // clusterName returns the path of the Cluster's name in objects of a kind, or nil.
 func clusterName(kind string, version apiextensionsv1.CustomResourceDefinitionVersion) []string {
-	if kind == "Cluster" || kind == "ClusterClass" || kind == "ExtensionConfig" || kind == "ClusterResourceSet" ||
+	if kind == "Cluster" || kind == "ClusterClass" || kind == "ExtensionConfig" || kind == "ClusterResourceSet" || kind == "MachineDrainRule" ||
 		strings.HasSuffix(kind, "Template") {
 		return nil
 	}
-	if _, has := version.Schema.OpenAPIV3Schema.Properties["spec"].Properties["clusterName"]; has {
+	// Claims have the label; consumers may set the field, too.
+	if _, has := version.Schema.OpenAPIV3Schema.Properties["spec"].Properties["clusterName"]; has && kind != "IPAddressClaim" {
 		return at("spec.clusterName")
 	}
 	if kind == "KubeadmControlPlane" {

@@ -73,6 +73,20 @@ type ClusterResourceSetStatus struct {
 	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+
+	// v1beta2 is the part of the status that v1beta2 added, at the same paths below .status.
+	// +optional
+	V1Beta2 *ClusterResourceSetV1Beta2Status `json:"v1beta2,omitempty"`
+}
+
+// ClusterResourceSetV1Beta2Status is the part of the status of a ClusterResourceSet that v1beta2 added.
+type ClusterResourceSetV1Beta2Status struct {
+	// conditions are the current conditions, with the types and reasons of v1beta2.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // +kubebuilder:object:root=true
@@ -96,6 +110,22 @@ func (c *ClusterResourceSet) GetConditions() clusterv1.Conditions { return c.Sta
 // SetConditions replaces the conditions of the ClusterResourceSet.
 func (c *ClusterResourceSet) SetConditions(conditions clusterv1.Conditions) {
 	c.Status.Conditions = conditions
+}
+
+// GetV1Beta2Conditions returns the conditions that v1beta2 shows.
+func (c *ClusterResourceSet) GetV1Beta2Conditions() []metav1.Condition {
+	if c.Status.V1Beta2 == nil {
+		return nil
+	}
+	return c.Status.V1Beta2.Conditions
+}
+
+// SetV1Beta2Conditions replaces the conditions that v1beta2 shows.
+func (c *ClusterResourceSet) SetV1Beta2Conditions(conditions []metav1.Condition) {
+	if c.Status.V1Beta2 == nil {
+		c.Status.V1Beta2 = &ClusterResourceSetV1Beta2Status{}
+	}
+	c.Status.V1Beta2.Conditions = conditions
 }
 
 // +kubebuilder:object:root=true

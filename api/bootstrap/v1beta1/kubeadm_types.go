@@ -3,6 +3,8 @@ package v1beta1
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bootstrapv1beta2 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 )
 
 // The types of this file mirror the part of kubeadm's own configuration API that may be embedded in a KubeadmConfig. They
@@ -60,7 +62,44 @@ type ClusterConfiguration struct {
 	// clusterName is the name kubeadm gives the cluster. Defaults to the Cluster's.
 	// +optional
 	ClusterName string `json:"clusterName,omitempty"`
+
+	// certificateValidityPeriodDays is for how many days certificates that kubeadm issues are valid, 365 when unset. It
+	// requires Kubernetes 1.31, and is at most that of the CAs.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1095
+	CertificateValidityPeriodDays int32 `json:"certificateValidityPeriodDays,omitempty"`
+
+	// caCertificateValidityPeriodDays is for how many days the CAs of the cluster are valid, 3650 when unset. Immutable.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=36500
+	CACertificateValidityPeriodDays int32 `json:"caCertificateValidityPeriodDays,omitempty"`
+
+	// encryptionAlgorithm of keys and certificates, RSA-2048 when unset. It requires Kubernetes 1.31. A change applies to
+	// certificates that are issued later; CAs and the key of service accounts stay.
+	// +optional
+	EncryptionAlgorithm EncryptionAlgorithmType `json:"encryptionAlgorithm,omitempty"`
 }
+
+// EncryptionAlgorithmType is an algorithm of keys.
+type EncryptionAlgorithmType = bootstrapv1beta2.EncryptionAlgorithmType
+
+const (
+	// EncryptionAlgorithmECDSAP256 is ECDSA with the curve P-256.
+	EncryptionAlgorithmECDSAP256 = bootstrapv1beta2.EncryptionAlgorithmECDSAP256
+	// EncryptionAlgorithmECDSAP384 is ECDSA with the curve P-384.
+	EncryptionAlgorithmECDSAP384 = bootstrapv1beta2.EncryptionAlgorithmECDSAP384
+	// EncryptionAlgorithmRSA2048 is RSA with keys of 2048 bits; it is the default.
+	EncryptionAlgorithmRSA2048 = bootstrapv1beta2.EncryptionAlgorithmRSA2048
+	// EncryptionAlgorithmRSA3072 is RSA with keys of 3072 bits.
+	EncryptionAlgorithmRSA3072 = bootstrapv1beta2.EncryptionAlgorithmRSA3072
+	// EncryptionAlgorithmRSA4096 is RSA with keys of 4096 bits.
+	EncryptionAlgorithmRSA4096 = bootstrapv1beta2.EncryptionAlgorithmRSA4096
+)
+
+// EnvVar is an environment variable of a component.
+type EnvVar = bootstrapv1beta2.EnvVar
 
 // ControlPlaneComponent configures one component of the control plane.
 type ControlPlaneComponent struct {
@@ -71,6 +110,11 @@ type ControlPlaneComponent struct {
 	// extraVolumes are additional host paths mounted into the component's Pod.
 	// +optional
 	ExtraVolumes []HostPathMount `json:"extraVolumes,omitempty"`
+
+	// extraEnvs are additional environment variables; they require Kubernetes 1.31.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	ExtraEnvs []EnvVar `json:"extraEnvs,omitempty"`
 }
 
 // APIServer configures the API server.
@@ -159,6 +203,11 @@ type LocalEtcd struct {
 	// extraArgs are additional command line flags, without leading dashes.
 	// +optional
 	ExtraArgs map[string]string `json:"extraArgs,omitempty"`
+
+	// extraEnvs are additional environment variables; they require Kubernetes 1.31.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	ExtraEnvs []EnvVar `json:"extraEnvs,omitempty"`
 
 	// serverCertSANs are additional names and addresses for the serving certificate.
 	// +optional
@@ -282,6 +331,11 @@ type NodeRegistrationOptions struct {
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	// +optional
 	ImagePullPolicy string `json:"imagePullPolicy,omitempty"`
+
+	// imagePullSerial is whether kubeadm pulls images one after another; defaults to kubeadm's, true. It requires Kubernetes
+	// 1.31.
+	// +optional
+	ImagePullSerial *bool `json:"imagePullSerial,omitempty"`
 }
 
 // Discovery is how a machine discovers and trusts the control plane; at most one of BootstrapToken and File may be set.

@@ -49,6 +49,13 @@ type KubeadmConfigSpec struct {
 	// +optional
 	Mounts []MountPoints `json:"mounts,omitempty"`
 
+	// bootCommands are shell commands that run, in order, early in every boot; not supported by the Ignition format.
+	// +optional
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=10240
+	BootCommands []string `json:"bootCommands,omitempty"`
+
 	// preKubeadmCommands are shell commands that run, in order, before kubeadm.
 	// +optional
 	PreKubeadmCommands []string `json:"preKubeadmCommands,omitempty"`
@@ -126,6 +133,20 @@ type KubeadmConfigStatus struct {
 	// conditions are the current conditions.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+
+	// v1beta2 is the part of the status that v1beta2 added, at the same paths below .status.
+	// +optional
+	V1Beta2 *KubeadmConfigV1Beta2Status `json:"v1beta2,omitempty"`
+}
+
+// KubeadmConfigV1Beta2Status is the part of the status of a bootstrap configuration that v1beta2 added.
+type KubeadmConfigV1Beta2Status struct {
+	// conditions are the current conditions, with the types and reasons of v1beta2.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // KubeadmConfig generates the bootstrap data of a machine.
@@ -152,6 +173,22 @@ func (c *KubeadmConfig) GetConditions() clusterv1.Conditions {
 // SetConditions replaces the conditions of the status.
 func (c *KubeadmConfig) SetConditions(conditions clusterv1.Conditions) {
 	c.Status.Conditions = conditions
+}
+
+// GetV1Beta2Conditions returns the conditions that v1beta2 shows.
+func (c *KubeadmConfig) GetV1Beta2Conditions() []metav1.Condition {
+	if c.Status.V1Beta2 == nil {
+		return nil
+	}
+	return c.Status.V1Beta2.Conditions
+}
+
+// SetV1Beta2Conditions replaces the conditions that v1beta2 shows.
+func (c *KubeadmConfig) SetV1Beta2Conditions(conditions []metav1.Condition) {
+	if c.Status.V1Beta2 == nil {
+		c.Status.V1Beta2 = &KubeadmConfigV1Beta2Status{}
+	}
+	c.Status.V1Beta2.Conditions = conditions
 }
 
 // KubeadmConfigList is a list of KubeadmConfigs.

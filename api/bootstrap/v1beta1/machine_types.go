@@ -1,5 +1,7 @@
 package v1beta1
 
+import bootstrapv1beta2 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+
 // Encoding is how the content of a file is encoded in the API object.
 // +kubebuilder:validation:Enum=base64;gzip;gzip+base64
 type Encoding string
@@ -43,7 +45,22 @@ type File struct {
 	// contentFrom takes the content from another object.
 	// +optional
 	ContentFrom *FileSource `json:"contentFrom,omitempty"`
+
+	// contentFormat is how the content, of either source, is interpreted: Raw, the default, or Template.
+	// +optional
+	ContentFormat FileContentFormat `json:"contentFormat,omitempty"`
 }
+
+// FileContentFormat is how the content of a file is interpreted.
+type FileContentFormat = bootstrapv1beta2.FileContentFormat
+
+const (
+	// FileContentFormatRaw content is written as it is; it is the default.
+	FileContentFormatRaw = bootstrapv1beta2.FileContentFormatRaw
+	// FileContentFormatTemplate content is a Go text/template. Its data is `.controlPlane.version`, the Kubernetes version of
+	// the control plane; `.controlPlane` is absent when that is unknown. The result is limited to 1 MiB.
+	FileContentFormatTemplate = bootstrapv1beta2.FileContentFormatTemplate
+)
 
 // FileSource is the source of a file's content.
 type FileSource struct {
@@ -152,8 +169,14 @@ type Partition struct {
 	// device is the path of the device.
 	Device string `json:"device"`
 
-	// layout true creates one partition that spans the device; false creates none.
+	// layout true creates one partition that spans the device; false creates none, unless diskLayout is set.
 	Layout bool `json:"layout"`
+
+	// diskLayout lists the partitions to create, in the order on the device; their percentages add up to 100 at most.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	DiskLayout []PartitionSpec `json:"diskLayout,omitempty"`
 
 	// overwrite replaces an existing partition table, and with it the data on the device.
 	// +optional
@@ -163,6 +186,9 @@ type Partition struct {
 	// +optional
 	TableType *string `json:"tableType,omitempty"`
 }
+
+// PartitionSpec describes one partition of a device.
+type PartitionSpec = bootstrapv1beta2.PartitionSpec
 
 // Filesystem describes one file system.
 type Filesystem struct {

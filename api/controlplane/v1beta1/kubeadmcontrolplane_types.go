@@ -103,6 +103,21 @@ type KubeadmControlPlaneSpec struct {
 	// remediationStrategy limits how unhealthy Machines are replaced.
 	// +optional
 	RemediationStrategy *RemediationStrategy `json:"remediationStrategy,omitempty"`
+
+	// machineNamingStrategy defines the names of new Machines.
+	// +optional
+	MachineNamingStrategy *MachineNamingStrategy `json:"machineNamingStrategy,omitempty"`
+}
+
+// MachineNamingStrategy defines the names of new Machines.
+type MachineNamingStrategy struct {
+	// template is a Go text template of the name. It can use .cluster.name, .kubeadmControlPlane.name and .random, five random
+	// characters, which it must contain. A name longer than 63 characters is truncated to 58, and five random ones are appended.
+	// When unset, "{{ .kubeadmControlPlane.name }}-{{ .random }}".
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Template string `json:"template,omitempty"`
 }
 
 // KubeadmControlPlaneMachineTemplate is the template of the Machines of a control plane.
@@ -113,6 +128,14 @@ type KubeadmControlPlaneMachineTemplate struct {
 
 	// infrastructureRef references the provider's template from which the Machines' infrastructure is cloned.
 	InfrastructureRef corev1.ObjectReference `json:"infrastructureRef"`
+
+	// readinessGates are further conditions of a Machine that must be healthy for it to be ready, besides those of control
+	// plane components and etcd.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=conditionType
+	ReadinessGates []clusterv1.MachineReadinessGate `json:"readinessGates,omitempty"`
 
 	// nodeDrainTimeout limits how long a Node is drained before its Machine is deleted anyway; zero or unset means no
 	// limit.
@@ -126,6 +149,15 @@ type KubeadmControlPlaneMachineTemplate struct {
 	// nodeDeletionTimeout limits how long deletion of the Node is retried, 10 seconds when unset; zero means no limit.
 	// +optional
 	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
+
+	// taints are set on the Nodes. Changed in place. Requires the feature gate MachineTaintPropagation.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	Taints []clusterv1.MachineTaint `json:"taints,omitempty"`
 }
 
 // RolloutBefore replaces Machines ahead of a deadline.
@@ -224,6 +256,40 @@ type KubeadmControlPlaneStatus struct {
 	// lastRemediation is the latest replacement of an unhealthy Machine.
 	// +optional
 	LastRemediation *LastRemediationStatus `json:"lastRemediation,omitempty"`
+
+	// versions is how many machines have which Kubernetes version, in ascending order.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=map
+	// +listMapKey=version
+	Versions []clusterv1.StatusVersion `json:"versions,omitempty"`
+
+	// v1beta2 is the part of the status that v1beta2 added, at the same paths below .status.
+	// +optional
+	V1Beta2 *KubeadmControlPlaneV1Beta2Status `json:"v1beta2,omitempty"`
+}
+
+// KubeadmControlPlaneV1Beta2Status is the part of the status of a control plane that v1beta2 added.
+type KubeadmControlPlaneV1Beta2Status struct {
+	// conditions are the current conditions, with the types and reasons of v1beta2.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// readyReplicas is how many Machines have the condition Ready.
+	// +optional
+	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
+
+	// availableReplicas is how many Machines have the condition Available.
+	// +optional
+	AvailableReplicas *int32 `json:"availableReplicas,omitempty"`
+
+	// upToDateReplicas is how many Machines have the condition UpToDate.
+	// +optional
+	UpToDateReplicas *int32 `json:"upToDateReplicas,omitempty"`
 }
 
 // LastRemediationStatus records the replacement of an unhealthy Machine.
@@ -271,6 +337,22 @@ func (k *KubeadmControlPlane) GetConditions() clusterv1.Conditions {
 // SetConditions replaces the conditions of the status.
 func (k *KubeadmControlPlane) SetConditions(conditions clusterv1.Conditions) {
 	k.Status.Conditions = conditions
+}
+
+// GetV1Beta2Conditions returns the conditions that v1beta2 shows.
+func (k *KubeadmControlPlane) GetV1Beta2Conditions() []metav1.Condition {
+	if k.Status.V1Beta2 == nil {
+		return nil
+	}
+	return k.Status.V1Beta2.Conditions
+}
+
+// SetV1Beta2Conditions replaces the conditions that v1beta2 shows.
+func (k *KubeadmControlPlane) SetV1Beta2Conditions(conditions []metav1.Condition) {
+	if k.Status.V1Beta2 == nil {
+		k.Status.V1Beta2 = &KubeadmControlPlaneV1Beta2Status{}
+	}
+	k.Status.V1Beta2.Conditions = conditions
 }
 
 // KubeadmControlPlaneList is a list of KubeadmControlPlanes.

@@ -49,6 +49,10 @@ type KubeadmControlPlaneTemplateResourceSpec struct {
 	// remediationStrategy limits how unhealthy Machines are replaced.
 	// +optional
 	RemediationStrategy *RemediationStrategy `json:"remediationStrategy,omitempty"`
+
+	// machineNamingStrategy defines the names of new Machines.
+	// +optional
+	MachineNamingStrategy *MachineNamingStrategy `json:"machineNamingStrategy,omitempty"`
 }
 
 // KubeadmControlPlaneTemplateMachineTemplate is a KubeadmControlPlaneMachineTemplate without the infrastructure.
@@ -69,6 +73,15 @@ type KubeadmControlPlaneTemplateMachineTemplate struct {
 	// nodeDeletionTimeout limits how long deletion of the Node is retried, 10 seconds when unset; zero means no limit.
 	// +optional
 	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
+
+	// taints are set on the Nodes. Changed in place. Requires the feature gate MachineTaintPropagation.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	Taints []clusterv1.MachineTaint `json:"taints,omitempty"`
 }
 
 // KubeadmControlPlaneTemplate is the template from which a ClusterClass creates the KubeadmControlPlane of each Cluster.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -15,6 +16,22 @@ func (c *Cluster) GetConditions() Conditions { return c.Status.Conditions }
 
 // SetConditions replaces the conditions of the Cluster.
 func (c *Cluster) SetConditions(conditions Conditions) { c.Status.Conditions = conditions }
+
+// GetV1Beta2Conditions returns the conditions that v1beta2 shows.
+func (c *Cluster) GetV1Beta2Conditions() []metav1.Condition {
+	if c.Status.V1Beta2 == nil {
+		return nil
+	}
+	return c.Status.V1Beta2.Conditions
+}
+
+// SetV1Beta2Conditions replaces the conditions that v1beta2 shows.
+func (c *Cluster) SetV1Beta2Conditions(conditions []metav1.Condition) {
+	if c.Status.V1Beta2 == nil {
+		c.Status.V1Beta2 = &ClusterV1Beta2Status{}
+	}
+	c.Status.V1Beta2.Conditions = conditions
+}
 
 // GetClassKey returns namespace and name of the ClusterClass that the Cluster is an instance of, and the zero key when
 // it has no topology.

@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // ClusterSpec is the desired state of a cluster.
@@ -35,12 +37,31 @@ type ClusterSpec struct {
 	// Requires the feature gate ClusterTopology. Cannot be removed once set.
 	// +optional
 	Topology *Topology `json:"topology,omitempty"`
+
+	// availabilityGates are further conditions of the Cluster that must be healthy for it to be available. When unset, those
+	// of the class.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=conditionType
+	AvailabilityGates []ClusterAvailabilityGate `json:"availabilityGates,omitempty"`
 }
+
+// ClusterAvailabilityGate is a condition that must be healthy for a cluster to be available.
+type ClusterAvailabilityGate = clusterv1beta2.ClusterAvailabilityGate
 
 // Topology describes a cluster as an instance of a ClusterClass.
 type Topology struct {
-	// class is the name of a ClusterClass in the cluster's namespace.
+	// class is the name of a ClusterClass.
 	Class string `json:"class"`
+
+	// classNamespace is the namespace of the ClusterClass. When unset, that of the Cluster. Templates are cloned from this
+	// namespace to that of the Cluster.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	ClassNamespace string `json:"classNamespace,omitempty"`
 
 	// version is the Kubernetes version of control plane and workers, such as v1.30.1; a missing "v" is prepended.
 	Version string `json:"version"`
@@ -74,6 +95,10 @@ type ControlPlaneTopology struct {
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
+	// rollout is when machines are replaced, even without a change of the template.
+	// +optional
+	Rollout ControlPlaneTopologyRolloutSpec `json:"rollout,omitempty,omitzero"`
+
 	// machineHealthCheck replaces the class's health check of control plane machines, or enables or disables it.
 	// +optional
 	MachineHealthCheck *MachineHealthCheckTopology `json:"machineHealthCheck,omitempty"`
@@ -92,10 +117,30 @@ type ControlPlaneTopology struct {
 	// +optional
 	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
 
+	// taints are set on the Nodes. When unset, the class decides. Requires the feature gate MachineTaintPropagation.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	Taints []MachineTaint `json:"taints,omitempty"`
+
+	// readinessGates are further conditions of a Machine that must be healthy for it to be ready. When unset, the class
+	// decides.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=conditionType
+	ReadinessGates []MachineReadinessGate `json:"readinessGates,omitempty"`
+
 	// variables override the cluster's variables for the control plane.
 	// +optional
 	Variables *ControlPlaneVariables `json:"variables,omitempty"`
 }
+
+// ControlPlaneTopologyRolloutSpec is when control plane machines are replaced.
+type ControlPlaneTopologyRolloutSpec = clusterv1beta2.ControlPlaneTopologyRolloutSpec
 
 // WorkersTopology lists the groups of worker machines of one cluster.
 type WorkersTopology struct {
@@ -151,6 +196,27 @@ type MachineDeploymentTopology struct {
 	// +optional
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 
+	// taints are set on the Nodes. When unset, the class decides. Requires the feature gate MachineTaintPropagation.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	Taints []MachineTaint `json:"taints,omitempty"`
+
+	// readinessGates are further conditions of a Machine that must be healthy for it to be ready. When unset, the class
+	// decides.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=conditionType
+	ReadinessGates []MachineReadinessGate `json:"readinessGates,omitempty"`
+
+	// rollout is when machines are replaced, even without a change of the template.
+	// +optional
+	Rollout MachineDeploymentTopologyRolloutSpec `json:"rollout,omitempty,omitzero"`
+
 	// strategy is how machines are replaced. When unset, the class decides.
 	// +optional
 	Strategy *MachineDeploymentStrategy `json:"strategy,omitempty"`
@@ -158,6 +224,14 @@ type MachineDeploymentTopology struct {
 	// variables overrides the cluster's variables for this group.
 	// +optional
 	Variables *MachineDeploymentVariables `json:"variables,omitempty"`
+}
+
+// MachineDeploymentTopologyRolloutSpec is when the machines of a MachineDeployment are replaced.
+// +kubebuilder:validation:MinProperties=1
+type MachineDeploymentTopologyRolloutSpec struct {
+	// after replaces, after this time, all machines created before it, even without a change of the template.
+	// +optional
+	After metav1.Time `json:"after,omitempty,omitzero"`
 }
 
 // MachineHealthCheckTopology is the health check of one group of machines of a cluster.
@@ -209,6 +283,15 @@ type MachinePoolTopology struct {
 	// replicas is the number of machines. When unset, the field is managed externally, for example by an autoscaler.
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
+
+	// taints are set on the Nodes. When unset, the class decides. Requires the feature gate MachineTaintPropagation.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	Taints []MachineTaint `json:"taints,omitempty"`
 
 	// variables overrides the cluster's variables for this pool.
 	// +optional
@@ -280,7 +363,8 @@ type APIEndpoint struct {
 	// host is a name or an IP address, without port.
 	Host string `json:"host"`
 
-	// port is the TCP port.
+	// port is the TCP port. It is always written.
+	// +optional
 	Port int32 `json:"port"`
 }
 
@@ -332,7 +416,38 @@ type ClusterStatus struct {
 	// observedGeneration is the latest metadata.generation observed by the controller.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// v1beta2 is the part of the status that v1beta2 added, at the same paths below .status.
+	// +optional
+	V1Beta2 *ClusterV1Beta2Status `json:"v1beta2,omitempty"`
 }
+
+// ClusterV1Beta2Status is the part of the status of a cluster that v1beta2 added.
+type ClusterV1Beta2Status struct {
+	// conditions are the current conditions, with the types and reasons of v1beta2.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// controlPlane counts the control plane machines.
+	// +optional
+	ControlPlane *ClusterControlPlaneStatus `json:"controlPlane,omitempty"`
+
+	// workers counts the worker machines.
+	// +optional
+	Workers *WorkersStatus `json:"workers,omitempty"`
+}
+
+// ClusterControlPlaneStatus counts the control plane machines of a cluster.
+type ClusterControlPlaneStatus = clusterv1beta2.ClusterControlPlaneStatus
+
+// WorkersStatus counts the worker machines of a cluster.
+type WorkersStatus = clusterv1beta2.WorkersStatus
+
+// UpgradePlanVersion is a Kubernetes version that an upgrade passes through.
+type UpgradePlanVersion = clusterv1beta2.UpgradePlanVersion
 
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=clusters,shortName=cl,scope=Namespaced,categories=cluster-api

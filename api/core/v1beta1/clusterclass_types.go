@@ -3,6 +3,8 @@ package v1beta1
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // VariableDefinitionFromInline is the origin of variables that the ClusterClass itself defines, as opposed to those
@@ -11,9 +13,21 @@ const VariableDefinitionFromInline = "inline"
 
 // ClusterClassSpec is the common definition of clusters of a class.
 type ClusterClassSpec struct {
+	// availabilityGates are further conditions of the Cluster that must be healthy for it to be available. Clusters
+	// can override them.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=conditionType
+	AvailabilityGates []ClusterAvailabilityGate `json:"availabilityGates,omitempty"`
+
 	// infrastructure refers to the template of the infrastructure object.
 	// +optional
 	Infrastructure LocalObjectTemplate `json:"infrastructure,omitempty"`
+
+	// infrastructureNamingStrategy defines the name of the infrastructure object.
+	// +optional
+	InfrastructureNamingStrategy *InfrastructureNamingStrategy `json:"infrastructureNamingStrategy,omitempty"`
 
 	// controlPlane describes the control plane.
 	// +optional
@@ -30,7 +44,39 @@ type ClusterClassSpec struct {
 	// patches change the templates for each cluster, in the order of the list.
 	// +optional
 	Patches []ClusterClassPatch `json:"patches,omitempty"`
+
+	// upgrade defines how Kubernetes is upgraded by several minor versions.
+	// +optional
+	Upgrade ClusterClassUpgrade `json:"upgrade,omitempty,omitzero"`
+
+	// kubernetesVersions are the Kubernetes versions that clusters of the class may have, in ascending order and without a
+	// gap between minor versions. An upgrade by several minor versions passes through the highest one of each. When unset,
+	// all versions are allowed, and upgrades by one minor version.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	// +listType=atomic
+	KubernetesVersions []string `json:"kubernetesVersions,omitempty"`
 }
+
+// InfrastructureNamingStrategy defines the names of infrastructure objects.
+type InfrastructureNamingStrategy struct {
+	// template is a Go text template of the name. It can use .cluster.name and .random, five random characters. A name
+	// longer than 63 characters is truncated to 58, and five random ones are appended. When unset, "{{ .cluster.name
+	// }}-{{ .random }}".
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Template *string `json:"template,omitempty"`
+}
+
+// ClusterClassUpgrade defines how Kubernetes is upgraded by several minor versions.
+type ClusterClassUpgrade = clusterv1beta2.ClusterClassUpgrade
+
+// ClusterClassUpgradeExternal delegates the plan of upgrades to an extension.
+type ClusterClassUpgradeExternal = clusterv1beta2.ClusterClassUpgradeExternal
 
 // LocalObjectTemplate refers to a template object.
 type LocalObjectTemplate struct {
@@ -55,6 +101,23 @@ type ControlPlaneClass struct {
 	// machineHealthCheck, if set, defines a health check of the control plane machines. Requires machineInfrastructure.
 	// +optional
 	MachineHealthCheck *MachineHealthCheckClass `json:"machineHealthCheck,omitempty"`
+
+	// taints are set on the Nodes. Clusters can override them. Requires the feature gate MachineTaintPropagation.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	Taints []MachineTaint `json:"taints,omitempty"`
+
+	// readinessGates are further conditions of a Machine that must be healthy for it to be ready. Clusters can
+	// override them.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=conditionType
+	ReadinessGates []MachineReadinessGate `json:"readinessGates,omitempty"`
 
 	// namingStrategy defines the name of the control plane object.
 	// +optional
@@ -111,6 +174,23 @@ type MachineDeploymentClass struct {
 	// failureDomain is where machines are placed, unless the Cluster overrides it.
 	// +optional
 	FailureDomain *string `json:"failureDomain,omitempty"`
+
+	// taints are set on the Nodes. Clusters can override them. Requires the feature gate MachineTaintPropagation.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	Taints []MachineTaint `json:"taints,omitempty"`
+
+	// readinessGates are further conditions of a Machine that must be healthy for it to be ready. Clusters can
+	// override them.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=conditionType
+	ReadinessGates []MachineReadinessGate `json:"readinessGates,omitempty"`
 
 	// namingStrategy defines the names of the MachineDeployments.
 	// +optional
@@ -175,6 +255,15 @@ type MachinePoolClass struct {
 	// +optional
 	FailureDomains []string `json:"failureDomains,omitempty"`
 
+	// taints are set on the Nodes. Clusters can override them. Requires the feature gate MachineTaintPropagation.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	Taints []MachineTaint `json:"taints,omitempty"`
+
 	// namingStrategy defines the names of the MachinePools.
 	// +optional
 	NamingStrategy *MachinePoolClassNamingStrategy `json:"namingStrategy,omitempty"`
@@ -236,6 +325,20 @@ type ClusterClassStatus struct {
 	// observedGeneration is the latest metadata.generation observed by the controller.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// v1beta2 is the part of the status that v1beta2 added, at the same paths below .status.
+	// +optional
+	V1Beta2 *ClusterClassV1Beta2Status `json:"v1beta2,omitempty"`
+}
+
+// ClusterClassV1Beta2Status is the part of the status of a class that v1beta2 added.
+type ClusterClassV1Beta2Status struct {
+	// conditions are the current conditions, with the types and reasons of v1beta2.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // ClusterClassStatusVariable is one variable with all of its definitions.
@@ -287,6 +390,22 @@ func (c *ClusterClass) GetConditions() Conditions { return c.Status.Conditions }
 
 // SetConditions replaces the conditions of the ClusterClass.
 func (c *ClusterClass) SetConditions(conditions Conditions) { c.Status.Conditions = conditions }
+
+// GetV1Beta2Conditions returns the conditions that v1beta2 shows.
+func (c *ClusterClass) GetV1Beta2Conditions() []metav1.Condition {
+	if c.Status.V1Beta2 == nil {
+		return nil
+	}
+	return c.Status.V1Beta2.Conditions
+}
+
+// SetV1Beta2Conditions replaces the conditions that v1beta2 shows.
+func (c *ClusterClass) SetV1Beta2Conditions(conditions []metav1.Condition) {
+	if c.Status.V1Beta2 == nil {
+		c.Status.V1Beta2 = &ClusterClassV1Beta2Status{}
+	}
+	c.Status.V1Beta2.Conditions = conditions
+}
 
 // +kubebuilder:object:root=true
 

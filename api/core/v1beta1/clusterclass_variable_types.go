@@ -2,6 +2,8 @@ package v1beta1
 
 import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // ClusterClassVariable defines a variable that Clusters of a class can set.
@@ -50,8 +52,10 @@ type JSONSchemaProps struct {
 	// +optional
 	Example *apiextensionsv1.JSON `json:"example,omitempty"`
 
-	// type is one of object, array, string, number, integer, boolean.
-	Type string `json:"type"`
+	// type is one of object, array, string, number, integer, boolean. Only schemas that are combined with others, or are
+	// int-or-string, have none.
+	// +optional
+	Type string `json:"type,omitempty"`
 
 	// properties are the schemas of the fields of an object.
 	// +optional
@@ -74,6 +78,14 @@ type JSONSchemaProps struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	Items *JSONSchemaProps `json:"items,omitempty"`
+
+	// maxProperties is the maximum number of fields of an object.
+	// +optional
+	MaxProperties *int64 `json:"maxProperties,omitempty"`
+
+	// minProperties is the minimum number of fields of an object.
+	// +optional
+	MinProperties *int64 `json:"minProperties,omitempty"`
 
 	// maxItems is the maximum number of elements of an array.
 	// +optional
@@ -130,4 +142,72 @@ type JSONSchemaProps struct {
 	// default is the default value. The default of a field inside an object applies only where that object is present.
 	// +optional
 	Default *apiextensionsv1.JSON `json:"default,omitempty"`
+
+	// x-kubernetes-validations are CEL rules. They may compare with the value before a change (oldSelf); their cost is
+	// limited.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=map
+	// +listMapKey=rule
+	XValidations []ValidationRule `json:"x-kubernetes-validations,omitempty"`
+
+	// x-metadata is for tools, such as forms that are generated from the variables.
+	// +optional
+	XMetadata *VariableSchemaMetadata `json:"x-metadata,omitempty"`
+
+	// x-kubernetes-int-or-string true means that the value is an integer or a string.
+	// +optional
+	XIntOrString bool `json:"x-kubernetes-int-or-string,omitempty"`
+
+	// allOf are schemas that the value must all match.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	AllOf []JSONSchemaProps `json:"allOf,omitempty"`
+
+	// oneOf are schemas of which the value must match exactly one.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	OneOf []JSONSchemaProps `json:"oneOf,omitempty"`
+
+	// anyOf are schemas of which the value must match at least one.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	AnyOf []JSONSchemaProps `json:"anyOf,omitempty"`
+
+	// not is a schema that the value must not match.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Not *JSONSchemaProps `json:"not,omitempty"`
 }
+
+// VariableSchemaMetadata is the metadata of a variable or of a part of it.
+type VariableSchemaMetadata struct {
+	// labels are for grouping and finding variables.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// annotations hold additional data of tools.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// ValidationRule is a CEL rule for a value.
+type ValidationRule = clusterv1beta2.ValidationRule
+
+// FieldValueErrorReason is a class of errors of fields.
+type FieldValueErrorReason = clusterv1beta2.FieldValueErrorReason
+
+const (
+	// FieldValueRequired means that a required value is absent.
+	FieldValueRequired = clusterv1beta2.FieldValueRequired
+	// FieldValueDuplicate means that a value is in use already.
+	FieldValueDuplicate = clusterv1beta2.FieldValueDuplicate
+	// FieldValueInvalid means that a value is malformed. It is the default.
+	FieldValueInvalid = clusterv1beta2.FieldValueInvalid
+	// FieldValueForbidden means that a value is not allowed in this situation.
+	FieldValueForbidden = clusterv1beta2.FieldValueForbidden
+)

@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // ObjectMeta is the metadata that a template sets on its objects.
@@ -15,6 +17,30 @@ type ObjectMeta struct {
 	// annotations are set on every object created from the template.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// ConditionPolarity is which status of a condition is the healthy one.
+type ConditionPolarity = clusterv1beta2.ConditionPolarity
+
+const (
+	// PositivePolarityCondition means that True is healthy. It is the default.
+	PositivePolarityCondition = clusterv1beta2.PositivePolarityCondition
+	// NegativePolarityCondition means that False is healthy.
+	NegativePolarityCondition = clusterv1beta2.NegativePolarityCondition
+)
+
+// StatusVersion is a Kubernetes version with the number of machines that have it.
+type StatusVersion = clusterv1beta2.StatusVersion
+
+// MachineNamingStrategy defines the names of new machines.
+type MachineNamingStrategy struct {
+	// template is a Go text template of the name. It can use .cluster.name, .machineSet.name and .random, five random
+	// characters, which it must contain. A name longer than 63 characters is truncated to 58, and five random ones are
+	// appended. When unset, "{{ .machineSet.name }}-{{ .random }}".
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Template string `json:"template,omitempty"`
 }
 
 // MachineAddressType is the type of a MachineAddress.
@@ -51,6 +77,14 @@ type MachineHealthCheckClass struct {
 	// unhealthyConditions are Node conditions; a machine is unhealthy when any one of them has held for its timeout.
 	// +optional
 	UnhealthyConditions []UnhealthyCondition `json:"unhealthyConditions,omitempty"`
+
+	// unhealthyMachineConditions are Machine conditions; a machine is unhealthy when any one of them has held for its
+	// timeout.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	UnhealthyMachineConditions []UnhealthyMachineCondition `json:"unhealthyMachineConditions,omitempty"`
 
 	// maxUnhealthy stops remediation while more than this number or percentage of machines is unhealthy.
 	// When unset, every machine may be unhealthy (100%).

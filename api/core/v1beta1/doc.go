@@ -1,6 +1,8 @@
 // Package v1beta1 holds the kinds of the API group cluster.x-k8s.io: Cluster, ClusterClass, Machine, MachineSet,
-// MachineDeployment, MachinePool and MachineHealthCheck, with the labels, annotations, finalizers, taints, condition
-// types, reasons and phases that are part of their contract.
+// MachineDeployment, MachinePool, MachineHealthCheck and MachineDrainRule, with the labels, annotations, finalizers, taints,
+// condition types, reasons and phases that are part of their contract.
+//
+// Where a type equals that of v1beta2, this package has it as an alias.
 //
 // This package defines the API of users and providers. It does not implement behavior (defaulting, validation,
 // reconciling), apart from small accessors.

@@ -25,6 +25,8 @@ const (
 	MachinePoolKind = "MachinePool"
 	// MachineHealthCheckKind is the kind of MachineHealthCheck.
 	MachineHealthCheckKind = "MachineHealthCheck"
+	// MachineDrainRuleKind is the kind of MachineDrainRule.
+	MachineDrainRuleKind = "MachineDrainRule"
 )
 
 // AddToScheme registers the kinds of this package, and their lists, in the scheme.
@@ -46,6 +48,7 @@ func addKnownTypes(s *runtime.Scheme) error {
 		&MachineDeployment{}, &MachineDeploymentList{},
 		&MachinePool{}, &MachinePoolList{},
 		&MachineHealthCheck{}, &MachineHealthCheckList{},
+		&MachineDrainRule{}, &MachineDrainRuleList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

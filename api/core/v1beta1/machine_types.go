@@ -3,6 +3,8 @@ package v1beta1
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // MachineSpec is the desired state of a machine.
@@ -31,6 +33,14 @@ type MachineSpec struct {
 	// +optional
 	FailureDomain *string `json:"failureDomain,omitempty"`
 
+	// readinessGates are further conditions of the Machine that must be healthy for it to be ready. For control plane
+	// machines, the owner sets them.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=conditionType
+	ReadinessGates []MachineReadinessGate `json:"readinessGates,omitempty"`
+
 	// nodeDrainTimeout limits how long draining the Node may take when the machine is deleted. When unset or 0, there
 	// is no limit.
 	// +optional
@@ -45,7 +55,33 @@ type MachineSpec struct {
 	// 0 means no limit.
 	// +optional
 	NodeDeletionTimeout *metav1.Duration `json:"nodeDeletionTimeout,omitempty"`
+
+	// taints are set on the Node. Taints that other clients set on it are kept. Changed in place. Requires the feature gate
+	// MachineTaintPropagation.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	Taints []MachineTaint `json:"taints,omitempty"`
 }
+
+// MachineReadinessGate is a condition that must be healthy for a machine to be ready.
+type MachineReadinessGate = clusterv1beta2.MachineReadinessGate
+
+// MachineTaint is a taint of the Node of a machine.
+type MachineTaint = clusterv1beta2.MachineTaint
+
+// MachineTaintPropagation is when a taint of a Machine is set on its Node.
+type MachineTaintPropagation = clusterv1beta2.MachineTaintPropagation
+
+const (
+	// MachineTaintPropagationAlways keeps the taint on the Node, and removes it when it is removed from the Machine.
+	MachineTaintPropagationAlways = clusterv1beta2.MachineTaintPropagationAlways
+	// MachineTaintPropagationOnInitialization sets the taint once, when the Node is initialized.
+	MachineTaintPropagationOnInitialization = clusterv1beta2.MachineTaintPropagationOnInitialization
+)
 
 // Bootstrap is the source of a machine's bootstrap data: at least one of its fields must be set.
 type Bootstrap struct {
@@ -108,10 +144,31 @@ type MachineStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// deletion is when the steps of deleting the machine started.
+	// +optional
+	Deletion *MachineDeletionStatus `json:"deletion,omitempty"`
+
 	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions Conditions `json:"conditions,omitempty"`
+
+	// v1beta2 is the part of the status that v1beta2 added, at the same paths below .status.
+	// +optional
+	V1Beta2 *MachineV1Beta2Status `json:"v1beta2,omitempty"`
 }
+
+// MachineV1Beta2Status is the part of the status of a machine that v1beta2 added.
+type MachineV1Beta2Status struct {
+	// conditions are the current conditions, with the types and reasons of v1beta2.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// MachineDeletionStatus is when the steps of deleting a machine started. Timeouts count from these times.
+type MachineDeletionStatus = clusterv1beta2.MachineDeletionStatus
 
 // MachineTemplateSpec is the template of a set of machines.
 type MachineTemplateSpec struct {
@@ -149,6 +206,22 @@ func (m *Machine) GetConditions() Conditions { return m.Status.Conditions }
 
 // SetConditions replaces the conditions of the Machine.
 func (m *Machine) SetConditions(conditions Conditions) { m.Status.Conditions = conditions }
+
+// GetV1Beta2Conditions returns the conditions that v1beta2 shows.
+func (m *Machine) GetV1Beta2Conditions() []metav1.Condition {
+	if m.Status.V1Beta2 == nil {
+		return nil
+	}
+	return m.Status.V1Beta2.Conditions
+}
+
+// SetV1Beta2Conditions replaces the conditions that v1beta2 shows.
+func (m *Machine) SetV1Beta2Conditions(conditions []metav1.Condition) {
+	if m.Status.V1Beta2 == nil {
+		m.Status.V1Beta2 = &MachineV1Beta2Status{}
+	}
+	m.Status.V1Beta2.Conditions = conditions
+}
 
 // +kubebuilder:object:root=true
 

@@ -38,6 +38,10 @@ type MachineDeploymentSpec struct {
 	// template is the template of new machines. Changes of its spec that cannot be made in place replace machines.
 	Template MachineTemplateSpec `json:"template"`
 
+	// machineNamingStrategy defines the names of new machines.
+	// +optional
+	MachineNamingStrategy *MachineNamingStrategy `json:"machineNamingStrategy,omitempty"`
+
 	// strategy is how machines are replaced. When unset, RollingUpdate.
 	// +optional
 	Strategy *MachineDeploymentStrategy `json:"strategy,omitempty"`
@@ -141,6 +145,40 @@ type MachineDeploymentStatus struct {
 	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions Conditions `json:"conditions,omitempty"`
+
+	// versions is how many machines have which Kubernetes version, in ascending order.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=map
+	// +listMapKey=version
+	Versions []StatusVersion `json:"versions,omitempty"`
+
+	// v1beta2 is the part of the status that v1beta2 added, at the same paths below .status.
+	// +optional
+	V1Beta2 *MachineDeploymentV1Beta2Status `json:"v1beta2,omitempty"`
+}
+
+// MachineDeploymentV1Beta2Status is the part of the status of a deployment of machines that v1beta2 added.
+type MachineDeploymentV1Beta2Status struct {
+	// conditions are the current conditions, with the types and reasons of v1beta2.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// readyReplicas is how many machines have the condition Ready.
+	// +optional
+	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
+
+	// availableReplicas is how many machines have the condition Available.
+	// +optional
+	AvailableReplicas *int32 `json:"availableReplicas,omitempty"`
+
+	// upToDateReplicas is how many machines have the condition UpToDate.
+	// +optional
+	UpToDateReplicas *int32 `json:"upToDateReplicas,omitempty"`
 }
 
 // +kubebuilder:object:root=true
@@ -172,6 +210,22 @@ func (m *MachineDeployment) GetConditions() Conditions { return m.Status.Conditi
 
 // SetConditions replaces the conditions of the MachineDeployment.
 func (m *MachineDeployment) SetConditions(conditions Conditions) { m.Status.Conditions = conditions }
+
+// GetV1Beta2Conditions returns the conditions that v1beta2 shows.
+func (m *MachineDeployment) GetV1Beta2Conditions() []metav1.Condition {
+	if m.Status.V1Beta2 == nil {
+		return nil
+	}
+	return m.Status.V1Beta2.Conditions
+}
+
+// SetV1Beta2Conditions replaces the conditions that v1beta2 shows.
+func (m *MachineDeployment) SetV1Beta2Conditions(conditions []metav1.Condition) {
+	if m.Status.V1Beta2 == nil {
+		m.Status.V1Beta2 = &MachineDeploymentV1Beta2Status{}
+	}
+	m.Status.V1Beta2.Conditions = conditions
+}
 
 // +kubebuilder:object:root=true
 

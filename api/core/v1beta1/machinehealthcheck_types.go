@@ -21,8 +21,16 @@ type MachineHealthCheckSpec struct {
 	Selector metav1.LabelSelector `json:"selector"`
 
 	// unhealthyConditions are Node conditions; a machine is unhealthy when any one of them has held for its timeout.
+	// +optional
+	UnhealthyConditions []UnhealthyCondition `json:"unhealthyConditions,omitempty"`
+
+	// unhealthyMachineConditions are Machine conditions; a machine is unhealthy when any one of them has held for its
+	// timeout.
+	// +optional
 	// +kubebuilder:validation:MinItems=1
-	UnhealthyConditions []UnhealthyCondition `json:"unhealthyConditions"`
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	UnhealthyMachineConditions []UnhealthyMachineCondition `json:"unhealthyMachineConditions,omitempty"`
 
 	// maxUnhealthy stops remediation while more than this number or percentage of the machines is unhealthy. When
 	// unset, 100%.
@@ -62,6 +70,24 @@ type UnhealthyCondition struct {
 	Timeout metav1.Duration `json:"timeout"`
 }
 
+// UnhealthyMachineCondition is a Machine condition that makes the machine unhealthy after a timeout.
+type UnhealthyMachineCondition struct {
+	// type is the type of the Machine condition, such as NodeReady. Conditions that depend on the result of a health check
+	// are not allowed.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=316
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`
+	// +kubebuilder:validation:XValidation:rule="!(self in ['Ready','Available','HealthCheckSucceeded','OwnerRemediated','ExternallyRemediated'])",message="type must not be one of: Ready, Available, HealthCheckSucceeded, OwnerRemediated, ExternallyRemediated"
+	Type string `json:"type"`
+
+	// status is the unhealthy status of the Machine condition.
+	// +kubebuilder:validation:Enum=True;False;Unknown
+	Status metav1.ConditionStatus `json:"status"`
+
+	// timeout is how long the status must last.
+	Timeout metav1.Duration `json:"timeout"`
+}
+
 // MachineHealthCheckStatus is the observed state of the watched machines.
 type MachineHealthCheckStatus struct {
 	// expectedMachines is the number of machines that are watched.
@@ -90,6 +116,20 @@ type MachineHealthCheckStatus struct {
 	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions Conditions `json:"conditions,omitempty"`
+
+	// v1beta2 is the part of the status that v1beta2 added, at the same paths below .status.
+	// +optional
+	V1Beta2 *MachineHealthCheckV1Beta2Status `json:"v1beta2,omitempty"`
+}
+
+// MachineHealthCheckV1Beta2Status is the part of the status of a health check that v1beta2 added.
+type MachineHealthCheckV1Beta2Status struct {
+	// conditions are the current conditions, with the types and reasons of v1beta2.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // +kubebuilder:object:root=true
@@ -116,6 +156,22 @@ func (m *MachineHealthCheck) GetConditions() Conditions { return m.Status.Condit
 
 // SetConditions replaces the conditions of the MachineHealthCheck.
 func (m *MachineHealthCheck) SetConditions(conditions Conditions) { m.Status.Conditions = conditions }
+
+// GetV1Beta2Conditions returns the conditions that v1beta2 shows.
+func (m *MachineHealthCheck) GetV1Beta2Conditions() []metav1.Condition {
+	if m.Status.V1Beta2 == nil {
+		return nil
+	}
+	return m.Status.V1Beta2.Conditions
+}
+
+// SetV1Beta2Conditions replaces the conditions that v1beta2 shows.
+func (m *MachineHealthCheck) SetV1Beta2Conditions(conditions []metav1.Condition) {
+	if m.Status.V1Beta2 == nil {
+		m.Status.V1Beta2 = &MachineHealthCheckV1Beta2Status{}
+	}
+	m.Status.V1Beta2.Conditions = conditions
+}
 
 // +kubebuilder:object:root=true
 

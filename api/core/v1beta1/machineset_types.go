@@ -61,6 +61,10 @@ type MachineSetSpec struct {
 	// template is the template of new machines.
 	// +optional
 	Template MachineTemplateSpec `json:"template,omitempty"`
+
+	// machineNamingStrategy defines the names of new machines.
+	// +optional
+	MachineNamingStrategy *MachineNamingStrategy `json:"machineNamingStrategy,omitempty"`
 }
 
 // MachineSetStatus is the observed state of a set of machines.
@@ -100,6 +104,40 @@ type MachineSetStatus struct {
 	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions Conditions `json:"conditions,omitempty"`
+
+	// versions is how many machines have which Kubernetes version, in ascending order.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=map
+	// +listMapKey=version
+	Versions []StatusVersion `json:"versions,omitempty"`
+
+	// v1beta2 is the part of the status that v1beta2 added, at the same paths below .status.
+	// +optional
+	V1Beta2 *MachineSetV1Beta2Status `json:"v1beta2,omitempty"`
+}
+
+// MachineSetV1Beta2Status is the part of the status of a set of machines that v1beta2 added.
+type MachineSetV1Beta2Status struct {
+	// conditions are the current conditions, with the types and reasons of v1beta2.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// readyReplicas is how many machines have the condition Ready.
+	// +optional
+	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
+
+	// availableReplicas is how many machines have the condition Available.
+	// +optional
+	AvailableReplicas *int32 `json:"availableReplicas,omitempty"`
+
+	// upToDateReplicas is how many machines have the condition UpToDate.
+	// +optional
+	UpToDateReplicas *int32 `json:"upToDateReplicas,omitempty"`
 }
 
 // +kubebuilder:object:root=true
@@ -129,6 +167,22 @@ func (m *MachineSet) GetConditions() Conditions { return m.Status.Conditions }
 
 // SetConditions replaces the conditions of the MachineSet.
 func (m *MachineSet) SetConditions(conditions Conditions) { m.Status.Conditions = conditions }
+
+// GetV1Beta2Conditions returns the conditions that v1beta2 shows.
+func (m *MachineSet) GetV1Beta2Conditions() []metav1.Condition {
+	if m.Status.V1Beta2 == nil {
+		return nil
+	}
+	return m.Status.V1Beta2.Conditions
+}
+
+// SetV1Beta2Conditions replaces the conditions that v1beta2 shows.
+func (m *MachineSet) SetV1Beta2Conditions(conditions []metav1.Condition) {
+	if m.Status.V1Beta2 == nil {
+		m.Status.V1Beta2 = &MachineSetV1Beta2Status{}
+	}
+	m.Status.V1Beta2.Conditions = conditions
+}
 
 // +kubebuilder:object:root=true
 

@@ -58,7 +58,7 @@ func TestEmptyObjectsOnTheWire(t *testing.T) {
 		"MachineHealthCheck": {
 			reason: "counters are written even when zero",
 			object: MachineHealthCheck{},
-			want: `{"metadata":{},"spec":{"clusterName":"","selector":{},"unhealthyConditions":null},
+			want: `{"metadata":{},"spec":{"clusterName":"","selector":{}},
 				"status":{"expectedMachines":0,"currentHealthy":0,"remediationsAllowed":0}}`,
 		},
 		"Condition": {
@@ -87,7 +87,7 @@ func TestSchemeKnowsEveryKind(t *testing.T) {
 	}
 	for _, kind := range []string{
 		ClusterKind, ClusterClassKind, MachineKind, MachineSetKind, MachineDeploymentKind, MachinePoolKind,
-		MachineHealthCheckKind,
+		MachineHealthCheckKind, MachineDrainRuleKind,
 	} {
 		object, err := s.New(GroupVersion.WithKind(kind))
 		if err != nil {
@@ -97,10 +97,15 @@ func TestSchemeKnowsEveryKind(t *testing.T) {
 		if _, err := s.New(GroupVersion.WithKind(kind + "List")); err != nil {
 			t.Errorf("list of %s: %v", kind, err)
 		}
+		if kind == MachineDrainRuleKind {
+			continue // It has no status.
+		}
 		conditioned, ok := object.(interface {
 			metav1.Object
 			GetConditions() Conditions
-			SetConditions(Conditions)
+			SetConditions(conditions Conditions)
+			GetV1Beta2Conditions() []metav1.Condition
+			SetV1Beta2Conditions(conditions []metav1.Condition)
 		})
 		if !ok {
 			t.Errorf("kind %s has no conditions", kind)
@@ -110,6 +115,14 @@ func TestSchemeKnowsEveryKind(t *testing.T) {
 		conditioned.SetConditions(want)
 		if diff := cmp.Diff(want, conditioned.GetConditions()); diff != "" {
 			t.Errorf("kind %s does not keep its conditions (-want +got):\n%s", kind, diff)
+		}
+		if got := conditioned.GetV1Beta2Conditions(); got != nil {
+			t.Errorf("kind %s starts with conditions of v1beta2: %v", kind, got)
+		}
+		wantNew := []metav1.Condition{{Type: "Available", Status: metav1.ConditionTrue}}
+		conditioned.SetV1Beta2Conditions(wantNew)
+		if diff := cmp.Diff(wantNew, conditioned.GetV1Beta2Conditions()); diff != "" {
+			t.Errorf("kind %s does not keep its conditions of v1beta2 (-want +got):\n%s", kind, diff)
 		}
 	}
 }

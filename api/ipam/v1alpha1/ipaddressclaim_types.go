@@ -5,10 +5,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 )
 
 // IPAddressClaimSpec is the pool to allocate an address from. Immutable.
 type IPAddressClaimSpec struct {
+	// clusterName is the name of the Cluster that the address is for, in the same namespace. When unset, the label
+	// ClusterNameLabel may specify it; that is deprecated.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	ClusterName string `json:"clusterName,omitempty"`
+
 	// poolRef references the pool to allocate the address from, in the same namespace. Its apiGroup must be set.
 	PoolRef corev1.TypedLocalObjectReference `json:"poolRef"`
 }
@@ -22,6 +30,10 @@ type IPAddressClaimStatus struct {
 	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+
+	// v1beta2 is the part of the status that v1beta2 added, at the same paths below .status.
+	// +optional
+	V1Beta2 *ipamv1.IPAddressClaimV1Beta2Status `json:"v1beta2,omitempty"`
 }
 
 // +kubebuilder:object:root=true

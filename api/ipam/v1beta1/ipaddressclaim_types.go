@@ -9,6 +9,13 @@ import (
 
 // IPAddressClaimSpec is the pool to allocate an address from. Immutable.
 type IPAddressClaimSpec struct {
+	// clusterName is the name of the Cluster that the address is for, in the same namespace. When unset, the label
+	// ClusterNameLabel may specify it; that is deprecated.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	ClusterName string `json:"clusterName,omitempty"`
+
 	// poolRef references the pool to allocate the address from, in the same namespace. Its apiGroup must be set.
 	PoolRef corev1.TypedLocalObjectReference `json:"poolRef"`
 }
@@ -22,6 +29,20 @@ type IPAddressClaimStatus struct {
 	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+
+	// v1beta2 is the part of the status that v1beta2 added, at the same paths below .status.
+	// +optional
+	V1Beta2 *IPAddressClaimV1Beta2Status `json:"v1beta2,omitempty"`
+}
+
+// IPAddressClaimV1Beta2Status is the part of the status of a claim that v1beta2 added.
+type IPAddressClaimV1Beta2Status struct {
+	// conditions are the current conditions, with the types and reasons of v1beta2.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // +kubebuilder:object:root=true
@@ -47,6 +68,22 @@ func (c *IPAddressClaim) GetConditions() clusterv1.Conditions { return c.Status.
 // SetConditions replaces the conditions of the IPAddressClaim.
 func (c *IPAddressClaim) SetConditions(conditions clusterv1.Conditions) {
 	c.Status.Conditions = conditions
+}
+
+// GetV1Beta2Conditions returns the conditions that v1beta2 shows.
+func (c *IPAddressClaim) GetV1Beta2Conditions() []metav1.Condition {
+	if c.Status.V1Beta2 == nil {
+		return nil
+	}
+	return c.Status.V1Beta2.Conditions
+}
+
+// SetV1Beta2Conditions replaces the conditions that v1beta2 shows.
+func (c *IPAddressClaim) SetV1Beta2Conditions(conditions []metav1.Condition) {
+	if c.Status.V1Beta2 == nil {
+		c.Status.V1Beta2 = &IPAddressClaimV1Beta2Status{}
+	}
+	c.Status.V1Beta2.Conditions = conditions
 }
 
 // +kubebuilder:object:root=true

@@ -81,6 +81,20 @@ type ExtensionConfigStatus struct {
 	// conditions are the current conditions, set by the controllers.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+
+	// v1beta2 is the part of the status that v1beta2 added, at the same paths below .status.
+	// +optional
+	V1Beta2 *ExtensionConfigV1Beta2Status `json:"v1beta2,omitempty"`
+}
+
+// ExtensionConfigV1Beta2Status is the part of the status of an ExtensionConfig that v1beta2 added.
+type ExtensionConfigV1Beta2Status struct {
+	// conditions are the current conditions, with the types and reasons of v1beta2.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // ExtensionHandler is one extension.
@@ -141,6 +155,22 @@ func (e *ExtensionConfig) GetConditions() clusterv1.Conditions { return e.Status
 // SetConditions replaces the conditions of the ExtensionConfig.
 func (e *ExtensionConfig) SetConditions(conditions clusterv1.Conditions) {
 	e.Status.Conditions = conditions
+}
+
+// GetV1Beta2Conditions returns the conditions that v1beta2 shows.
+func (e *ExtensionConfig) GetV1Beta2Conditions() []metav1.Condition {
+	if e.Status.V1Beta2 == nil {
+		return nil
+	}
+	return e.Status.V1Beta2.Conditions
+}
+
+// SetV1Beta2Conditions replaces the conditions that v1beta2 shows.
+func (e *ExtensionConfig) SetV1Beta2Conditions(conditions []metav1.Condition) {
+	if e.Status.V1Beta2 == nil {
+		e.Status.V1Beta2 = &ExtensionConfigV1Beta2Status{}
+	}
+	e.Status.V1Beta2.Conditions = conditions
 }
 
 // +kubebuilder:object:root=true

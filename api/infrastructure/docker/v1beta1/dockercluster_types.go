@@ -49,10 +49,12 @@ type ImageMeta struct {
 
 // APIEndpoint is the address of a control plane.
 type APIEndpoint struct {
-	// host is a host name or IP address.
+	// host is a host name or IP address. It is always written.
+	// +optional
 	Host string `json:"host"`
 
-	// port of the API server; 0 is replaced by 6443.
+	// port of the API server; 0 is replaced by 6443. It is always written.
+	// +optional
 	Port int `json:"port"`
 }
 
@@ -69,6 +71,20 @@ type DockerClusterStatus struct {
 	// conditions are the current conditions.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+
+	// v1beta2 is the part of the status that v1beta2 added, at the same paths below .status.
+	// +optional
+	V1Beta2 *DockerClusterV1Beta2Status `json:"v1beta2,omitempty"`
+}
+
+// DockerClusterV1Beta2Status is the part of the status of a DockerCluster that v1beta2 added.
+type DockerClusterV1Beta2Status struct {
+	// conditions are the current conditions, with the types and reasons of v1beta2.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // DockerCluster is the infrastructure of a cluster whose machines are containers: a load balancer.
@@ -95,6 +111,22 @@ func (c *DockerCluster) GetConditions() clusterv1.Conditions {
 // SetConditions replaces the conditions of the status.
 func (c *DockerCluster) SetConditions(conditions clusterv1.Conditions) {
 	c.Status.Conditions = conditions
+}
+
+// GetV1Beta2Conditions returns the conditions that v1beta2 shows.
+func (c *DockerCluster) GetV1Beta2Conditions() []metav1.Condition {
+	if c.Status.V1Beta2 == nil {
+		return nil
+	}
+	return c.Status.V1Beta2.Conditions
+}
+
+// SetV1Beta2Conditions replaces the conditions that v1beta2 shows.
+func (c *DockerCluster) SetV1Beta2Conditions(conditions []metav1.Condition) {
+	if c.Status.V1Beta2 == nil {
+		c.Status.V1Beta2 = &DockerClusterV1Beta2Status{}
+	}
+	c.Status.V1Beta2.Conditions = conditions
 }
 
 // DockerClusterList is a list of DockerClusters.

@@ -73,6 +73,20 @@ type DockerMachineStatus struct {
 	// conditions are the current conditions.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+
+	// v1beta2 is the part of the status that v1beta2 added, at the same paths below .status.
+	// +optional
+	V1Beta2 *DockerMachineV1Beta2Status `json:"v1beta2,omitempty"`
+}
+
+// DockerMachineV1Beta2Status is the part of the status of a DockerMachine that v1beta2 added.
+type DockerMachineV1Beta2Status struct {
+	// conditions are the current conditions, with the types and reasons of v1beta2.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // DockerMachine is a machine that is a container.
@@ -102,6 +116,22 @@ func (m *DockerMachine) GetConditions() clusterv1.Conditions {
 // SetConditions replaces the conditions of the status.
 func (m *DockerMachine) SetConditions(conditions clusterv1.Conditions) {
 	m.Status.Conditions = conditions
+}
+
+// GetV1Beta2Conditions returns the conditions that v1beta2 shows.
+func (m *DockerMachine) GetV1Beta2Conditions() []metav1.Condition {
+	if m.Status.V1Beta2 == nil {
+		return nil
+	}
+	return m.Status.V1Beta2.Conditions
+}
+
+// SetV1Beta2Conditions replaces the conditions that v1beta2 shows.
+func (m *DockerMachine) SetV1Beta2Conditions(conditions []metav1.Condition) {
+	if m.Status.V1Beta2 == nil {
+		m.Status.V1Beta2 = &DockerMachineV1Beta2Status{}
+	}
+	m.Status.V1Beta2.Conditions = conditions
 }
 
 // DockerMachineList is a list of DockerMachines.

@@ -1,24 +1,53 @@
 package generate
 
 import (
-	"path"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 )
 
-// notServedYet lists the versions whose types exist, but get no definitions, and why.
-func notServedYet() map[string]string {
-	return map[string]string{
-		"v1beta2": "controllers read and write v1beta1, and nothing converts between the two when an API server asks",
+// servesV1Beta2 decides whether the definitions serve v1beta2, store objects in it, and let the API server convert through webhooks.
+// While it is false, they have the versions before v1beta2 only: nothing answers when an API server wants a conversion. Objects that
+// are stored already stay in the version they have until they are written again.
+const servesV1Beta2 = false
+
+// hubVersion is the version that stores objects and to which all others are converted, once it is served.
+const hubVersion = "v1beta2"
+
+// chooseVersions removes the version v1beta2, or makes it the one that stores objects. The version that stored them before is
+// deprecated then, and the manager converts between them: release builds replace names and namespaces of services.
+func chooseVersions(d *apiextensionsv1.CustomResourceDefinition, v1beta2 bool) {
+	if !v1beta2 {
+		d.Spec.Versions = slices.DeleteFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == hubVersion })
+		return
+	}
+	if !hasVersion(d, hubVersion) {
+		return
+	}
+	for i := range d.Spec.Versions {
+		v := &d.Spec.Versions[i]
+		v.Deprecated = v.Deprecated || (v.Storage && v.Name != hubVersion)
+		v.Storage = v.Name == hubVersion
+	}
+	if len(d.Spec.Versions) == 1 {
+		return
+	}
+	d.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+		Strategy: apiextensionsv1.WebhookConverter,
+		Webhook: &apiextensionsv1.WebhookConversion{
+			ConversionReviewVersions: []string{"v1"},
+			ClientConfig: &apiextensionsv1.WebhookClientConfig{
+				Service: &apiextensionsv1.ServiceReference{Name: "webhook-service", Namespace: "system", Path: ptr.To("/convert")},
+			},
+		},
 	}
 }
 
-// isServed reports whether the kinds of a package get definitions.
-func isServed(pkg string) bool {
-	_, ok := notServedYet()[path.Base(pkg)]
-	return !ok
+// hasVersion reports whether a definition has a version.
+func hasVersion(d *apiextensionsv1.CustomResourceDefinition, name string) bool {
+	return slices.ContainsFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
 }
 
 // unservedVersions lists the versions of a kind that releases up to v1.7 defined, but no longer served. If such a version
