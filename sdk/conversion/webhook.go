@@ -75,7 +75,9 @@ func (w *webhook) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	_ = json.NewEncoder(writer).Encode(review) // It fails only if the client has gone.
 }
 
-func reviewKind() schema.GroupVersionKind { return apiextensionsv1.SchemeGroupVersion.WithKind("ConversionReview") }
+func reviewKind() schema.GroupVersionKind {
+	return apiextensionsv1.SchemeGroupVersion.WithKind("ConversionReview")
+}
 
 // review converts the objects of a request.
 func (r *Registry) review(ctx context.Context, request *apiextensionsv1.ConversionRequest) *apiextensionsv1.ConversionResponse {

@@ -11,7 +11,7 @@ func coreKinds() []*lossless.Kind {
 	return []*lossless.Kind{
 		cluster(), clusterClass(), machine(), machineSet(), machineDeployment(), machinePool(), machineHealthCheck(),
 		similar(at[clusterv1.MachineDrainRule](clusterv1.GroupVersion, "MachineDrainRule"),
-			lossless.Version{GroupVersionKind: clusterv1beta1.GroupVersion.WithKind("MachineDrainRule")}),
+			at[clusterv1beta1.MachineDrainRule](clusterv1beta1.GroupVersion, "MachineDrainRule")),
 	}
 }
 
