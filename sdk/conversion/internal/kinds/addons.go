@@ -18,13 +18,16 @@ func addonKinds() []*lossless.Kind {
 	address := at[ipamv1.IPAddress](ipamv1.GroupVersion, "IPAddress")
 	oldest := similar(claim, at[ipamv1alpha1.IPAddressClaim](ipamv1alpha1.GroupVersion, "IPAddressClaim"))
 	same := oldest.Up
-	oldest.Up = func(o object) {
-		same(o)
-		// v1alpha1 has the name in a label.
+	oldest.Fill = func(o object) {
+		// Clients of v1alpha1 set a label instead of the name.
 		name := lossless.At(o, "metadata", "labels")[clusterv1.ClusterNameLabel]
-		if spec := lossless.At(o, "spec"); spec != nil && name != nil {
+		if spec := lossless.At(o, "spec"); spec != nil && name != nil && spec["clusterName"] == nil {
 			spec["clusterName"] = name
 		}
+	}
+	oldest.Up = func(o object) {
+		same(o)
+		oldest.Fill(o)
 	}
 	return []*lossless.Kind{
 		similar(at[addonsv1.ClusterResourceSet](addonsv1.GroupVersion, "ClusterResourceSet"),

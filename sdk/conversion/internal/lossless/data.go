@@ -151,6 +151,7 @@ func (v Version) Copy(src, dst client.Object) error {
 	if err != nil {
 		return err
 	}
+	tree["apiVersion"], tree["kind"] = v.GroupVersion().String(), v.Kind
 	if err := v.fill(dst, tree); err != nil {
 		return err
 	}
