@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -184,6 +185,16 @@ func TestWebhookRequests(t *testing.T) {
 	}
 }
 
+// specOf returns the spec of an object.
+func specOf(t *testing.T, object string) any {
+	t.Helper()
+	tree := map[string]any{}
+	if err := json.Unmarshal([]byte(object), &tree); err != nil {
+		t.Fatal(err)
+	}
+	return tree["spec"]
+}
+
 // Whatever an object is, the webhook answers; what it converts, it converts back to what it converts to the same again.
 func FuzzWebhook(f *testing.F) {
 	for object := range hostile() {
@@ -225,6 +236,9 @@ func FuzzWebhook(f *testing.F) {
 		again, _ := post(t, handler, reviewOf(desired, string(back.ConvertedObjects[0].Raw)))
 		if again.Result.Status != metav1.StatusSuccess {
 			t.Fatalf("again: %s", again.Result.Message)
+		}
+		if diff := cmp.Diff(specOf(t, once), specOf(t, string(again.ConvertedObjects[0].Raw))); diff != "" {
+			t.Errorf("the spec has changed (-first +second):\n%s", diff)
 		}
 	})
 }

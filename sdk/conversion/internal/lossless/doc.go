@@ -3,7 +3,7 @@
 //
 // What a version cannot express is kept in an annotation: an object of the spoke has the spec and the status of the hub in it, if they
 // have more than the spoke can express; one of the hub has the fields of its spec that only the spoke has. These are two annotations,
-// because managers of other versions of Cluster API read the first one, and must find nothing but an object of the hub in it. When an
+// because managers of other versions of Cluster API read the first one, and fail unless it has an object of the hub. When an
 // object is converted back, a field is restored unless it was changed meanwhile, in the version that it was converted to: each
 // conversion computes what the other version showed of the kept data, and compares. So a conversion needs no list of the fields to
 // restore.

@@ -128,7 +128,10 @@ func (k *Kind) lostByHub(hub, back Object) string {
 	}
 	kept := fields{}
 	for name := range lost {
-		kept[name], _ = hub[name].(Object)
+		kept[name] = Object{}
+		if part, ok := hub[name].(Object); ok {
+			kept[name] = part
+		}
 	}
 	content, fits := encode(k.Hub.GroupVersionKind, kept)
 	if !fits {
@@ -226,15 +229,14 @@ func (k *Kind) restoreInto(object Object, lost fields, shown Object, version Ver
 }
 
 // lostBySpoke returns the fields of a spoke's spec that the hub cannot express. Controllers write the status in the hub, so that
-// fields of the status are not kept: they would be stale.
+// fields of the status are not kept: they would be stale. It fills the spoke.
 func (k *Kind) lostBySpoke(spoke, hub Object, version VersionOf) (fields, error) {
 	back, err := k.down(hub, version)
 	if err != nil {
 		return nil, err
 	}
-	filled := runtime.DeepCopyJSON(spoke)
 	if k.Fill != nil {
-		k.Fill(filled)
+		k.Fill(spoke)
 	}
-	return k.lost(filled, back, "spec"), nil
+	return k.lost(spoke, back, "spec"), nil
 }
