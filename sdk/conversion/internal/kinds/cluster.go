@@ -10,7 +10,8 @@ import (
 )
 
 func cluster() *lossless.Kind {
-	kind := coreKind(at[clusterv1.Cluster](clusterv1.GroupVersion, "Cluster"), at[clusterv1beta1.Cluster](clusterv1beta1.GroupVersion, "Cluster"))
+	kind := coreKind(at[clusterv1.Cluster](clusterv1.GroupVersion, "Cluster"),
+		at[clusterv1beta1.Cluster](clusterv1beta1.GroupVersion, "Cluster"))
 	status := status{
 		done:  [][2]string{{"infrastructureReady", "infrastructureProvisioned"}, {"controlPlaneReady", "controlPlaneInitialized"}},
 		newer: []string{"controlPlane", "workers"},

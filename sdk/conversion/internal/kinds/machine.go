@@ -27,7 +27,8 @@ func coreKind(hub, spoke lossless.Version) *lossless.Kind {
 }
 
 func machine() *lossless.Kind {
-	kind := coreKind(at[clusterv1.Machine](clusterv1.GroupVersion, "Machine"), at[clusterv1beta1.Machine](clusterv1beta1.GroupVersion, "Machine"))
+	kind := coreKind(at[clusterv1.Machine](clusterv1.GroupVersion, "Machine"),
+		at[clusterv1beta1.Machine](clusterv1beta1.GroupVersion, "Machine"))
 	status := status{done: [][2]string{
 		{"infrastructureReady", "infrastructureProvisioned"}, {"bootstrapReady", "bootstrapDataSecretCreated"},
 	}}
