@@ -26,6 +26,11 @@ var ErrUnknownKind = errors.New("kind is not supported by the conversion")
 // References of older versions have it, those of v1beta2 do not. It is called for every reference, so that it must not send requests.
 type Lookup = func(ctx context.Context, kind schema.GroupKind) (version string, ok bool)
 
+// OlderVersionAnnotation is on objects of the newest version. It has, as JSON, what a client wrote in an older version and the newest one
+// cannot represent. Like ConversionDataAnnotation, which is on objects of older versions, it belongs to one object: who copies annotations
+// of one object to another must leave both out.
+const OlderVersionAnnotation = lossless.SpokeAnnotation
+
 // Registry has all kinds with several versions. It is safe for concurrent use.
 type Registry struct {
 	kinds map[schema.GroupKind]*kind

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/conversion/internal/lossless"
 )
 
-const older = "conversion.cluster.x-k8s.io/older-version"
+const older = lossless.SpokeAnnotation
 
 // topologyOf is a Cluster of v1beta1 with what v1beta2 does not have.
 const topologyOf = `{metadata: {name: a, namespace: b}, spec: {

@@ -153,7 +153,7 @@ func TestFields(t *testing.T) {
 			if diff := cmp.Diff(content(want, "spec", "status"), content(hub, "spec", "status")); diff != "" {
 				t.Errorf("hub (-want +got):\n%s", diff)
 			}
-			if _, lossy := lossless.At(hub, "metadata", "annotations")["conversion.cluster.x-k8s.io/older-version"]; lossy != tt.lossy {
+			if _, lossy := lossless.At(hub, "metadata", "annotations")[older]; lossy != tt.lossy {
 				t.Errorf("the annotation is %s, want one: %t", show(lossless.At(hub, "metadata", "annotations")), tt.lossy)
 			}
 			back := convert[1](t, hub)

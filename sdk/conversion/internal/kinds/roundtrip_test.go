@@ -154,7 +154,7 @@ func rounds(t *testing.T) int {
 	t.Helper()
 	text, found := os.LookupEnv(roundsVariable)
 	if !found {
-		return 10
+		return 6
 	}
 	number, err := strconv.Atoi(text)
 	if err != nil {

@@ -21,9 +21,9 @@ const (
 	// hubAnnotation is on objects of the spoke. It has what the spoke cannot express, as the JSON of the hub without metadata.
 	// Managers of other versions of Cluster API read and write it, too, and fail if it has anything else than an object of the hub.
 	hubAnnotation = clusterv1.ConversionDataAnnotation
-	// spokeAnnotation is on objects of the hub. It has what the hub cannot express, as the JSON of the spoke without metadata. Other
+	// SpokeAnnotation is on objects of the hub. It has what the hub cannot express, as the JSON of the spoke without metadata. Other
 	// versions of Cluster API do not know it, so that it outlives their conversions.
-	spokeAnnotation = "conversion.cluster.x-k8s.io/older-version"
+	SpokeAnnotation = "conversion.cluster.x-k8s.io/older-version"
 
 	// maxData is the maximum size of an annotation, in bytes: half of what all annotations of an object may have together.
 	maxData = 128 << 10
@@ -169,7 +169,7 @@ func (v Version) store(dst, src client.Object, tree Object, annotation, content 
 	}
 	annotations := maps.Clone(dst.GetAnnotations())
 	delete(annotations, hubAnnotation)
-	delete(annotations, spokeAnnotation)
+	delete(annotations, SpokeAnnotation)
 	if content != "" {
 		if annotations == nil {
 			annotations = map[string]string{}

@@ -70,7 +70,7 @@ func (k *Kind) toHub(ctx context.Context, src, dst client.Object) error {
 	if err != nil {
 		return err
 	}
-	if kept := dataOf(src, spokeAnnotation, k.Spoke); kept != nil {
+	if kept := dataOf(src, SpokeAnnotation, k.Spoke); kept != nil {
 		k.restoreSpoke(kept, spoke, version) // Another converter left it, which does not know the annotation.
 	}
 	hub, err := k.up(spoke)
@@ -88,7 +88,7 @@ func (k *Kind) toHub(ctx context.Context, src, dst client.Object) error {
 	if len(lost) > 0 {
 		content, _ = encode(k.Spoke.GroupVersionKind, lost)
 	}
-	return k.Hub.store(dst, src, hub, spokeAnnotation, content)
+	return k.Hub.store(dst, src, hub, SpokeAnnotation, content)
 }
 
 // ToSpoke converts an object of the hub to one of the spoke. Both may be unstructured. The result does not share memory with the source.
@@ -113,7 +113,7 @@ func (k *Kind) toSpoke(ctx context.Context, src, dst client.Object) error {
 	if err != nil {
 		return err
 	}
-	if kept := dataOf(src, spokeAnnotation, k.Spoke); kept != nil {
+	if kept := dataOf(src, SpokeAnnotation, k.Spoke); kept != nil {
 		k.restoreSpoke(kept, spoke, version)
 	}
 	return k.Spoke.store(dst, src, spoke, hubAnnotation, k.lostByHub(hub, back))
@@ -231,7 +231,7 @@ func (k *Kind) restoreInto(object Object, lost fields, shown Object, version Ver
 // lostBySpoke returns the fields of a spoke's spec that the hub cannot express. Controllers write the status in the hub, so that
 // fields of the status are not kept: they would be stale. It fills the spoke.
 func (k *Kind) lostBySpoke(spoke, hub Object, version VersionOf) (fields, error) {
-	back, err := k.down(hub, version)
+	back, err := k.down(Object{"metadata": hub["metadata"], "spec": hub["spec"]}, version)
 	if err != nil {
 		return nil, err
 	}
