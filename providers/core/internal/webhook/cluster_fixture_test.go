@@ -85,8 +85,8 @@ func (w *world) webhook(t *testing.T) *Cluster {
 	t.Helper()
 	out, err := NewCluster(Options{
 		Reader: w.reader,
-		Object: func(context.Context, *corev1.ObjectReference, string) (*unstructured.Unstructured, error) {
-			return &unstructured.Unstructured{Object: parse[map[string]any](t, w.controlPlane)}, nil
+		Object: func(context.Context, *corev1.ObjectReference, string) (contract.Object, error) {
+			return contract.Object{Unstructured: &unstructured.Unstructured{Object: parse[map[string]any](t, w.controlPlane)}}, nil
 		},
 		Workload: func(context.Context, types.NamespacedName) (client.Reader, error) {
 			b := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme)
