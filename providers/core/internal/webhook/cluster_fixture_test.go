@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
 // parse parses YAML into an API type. Unknown fields are errors.
