@@ -18,8 +18,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -141,7 +143,7 @@ type providers struct {
 
 // TestProvidersOfOtherProjects takes released infrastructure providers of other projects, in place, through what users do with
 // clusterctl: init, upgrade plan, generate, plan, apply, delete. cert-manager and webhooks are simulated; the managers, which
-// would call clouds, do not run, so that Clusters remain in the phase Provisioning.
+// would call clouds, do not run, so that no infrastructure is ever ready, except where the test says so.
 func TestProvidersOfOtherProjects(t *testing.T) {
 	t.Parallel()
 	p := newProviders(t)
@@ -157,6 +159,7 @@ func TestProvidersOfOtherProjects(t *testing.T) {
 	}
 	p.provisioning()
 	p.nothingPlanned()
+	p.controlPlanes()
 	p.delete()
 }
 
@@ -468,6 +471,66 @@ func (p *providers) nothingPlanned() {
 	if clusters == 0 {
 		p.t.Error("no template has a class and a Cluster")
 	}
+}
+
+// controlPlanes reports that the infrastructure of Clusters is ready, as its provider would, and waits until every KubeadmControlPlane has a
+// Machine with bootstrap data and with infrastructure from the provider's template.
+func (p *providers) controlPlanes() {
+	p.t.Helper()
+	list := &clusterv1.ClusterList{}
+	testenv.Must(p.t, p.Client.List(p.t.Context(), list))
+	var started []string
+	for i := range list.Items {
+		c := &list.Items[i]
+		if ref := c.Spec.ControlPlaneRef; ref == nil || ref.Kind != "KubeadmControlPlane" {
+			continue
+		}
+		ref := c.Spec.InfrastructureRef
+		infrastructure := object(ref.APIVersion, ref.Kind, c.Namespace, ref.Name)
+		p.secrets(c)
+		endpoint := `{"spec":{"controlPlaneEndpoint":{"host":"127.0.0.1","port":1}}}` // Nothing listens there.
+		testenv.Must(p.t,
+			p.Client.Patch(p.t.Context(), infrastructure, client.RawPatch(types.MergePatchType, []byte(endpoint))),
+			p.Client.Status().Patch(p.t.Context(), infrastructure, client.RawPatch(types.MergePatchType, []byte(`{"status":{"ready":true}}`))))
+		started = append(started, c.Namespace)
+	}
+	for _, namespace := range started {
+		testenv.Eventually(p.t, "the control plane of "+namespace, func() error { return p.hasControlPlane(namespace) })
+	}
+}
+
+// secrets creates the Secrets with files of a control plane that its infrastructure provider would create.
+func (p *providers) secrets(c *clusterv1.Cluster) {
+	p.t.Helper()
+	controlPlane := &controlplanev1.KubeadmControlPlane{}
+	testenv.Must(p.t, p.Client.Get(p.t.Context(), client.ObjectKey{Namespace: c.Namespace, Name: c.Spec.ControlPlaneRef.Name}, controlPlane))
+	for _, file := range controlPlane.Spec.KubeadmConfigSpec.Files {
+		if file.ContentFrom == nil {
+			continue
+		}
+		secret := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: file.ContentFrom.Secret.Name},
+			Data:       map[string][]byte{file.ContentFrom.Secret.Key: []byte("{}")},
+		}
+		testenv.Must(p.t, client.IgnoreAlreadyExists(p.Client.Create(p.t.Context(), secret)))
+	}
+}
+
+func (p *providers) hasControlPlane(namespace string) error {
+	list := &clusterv1.MachineList{}
+	err := p.Client.List(p.t.Context(), list, client.InNamespace(namespace), client.HasLabels{clusterv1.MachineControlPlaneLabel})
+	if err != nil {
+		return err
+	}
+	if len(list.Items) != 1 {
+		return fmt.Errorf("there are %d Machines", len(list.Items))
+	}
+	if s := list.Items[0].Status; s.GetTypedPhase() != clusterv1.MachinePhaseProvisioning {
+		return fmt.Errorf("Machine %s: phase %s, conditions %v", list.Items[0].Name, s.Phase, s.Conditions)
+	}
+	ref := list.Items[0].Spec.InfrastructureRef
+	infrastructure := object(ref.APIVersion, ref.Kind, namespace, ref.Name)
+	return p.Client.Get(p.t.Context(), client.ObjectKeyFromObject(infrastructure), infrastructure)
 }
 
 // delete deletes everything: first what users applied, which --include-crd protects.
