@@ -242,22 +242,38 @@ func (p *Planner) checkAdopted(ctx context.Context, s *state, list []*Declaratio
 	return nil
 }
 
-// changes returns an error that lists differences, nil if there are none.
-func changes(d *Declaration, differences []string) error {
+// changes returns an error that lists differences, and which inputs have to be as they were; nil if there are none.
+func changes(d *Declaration, differences replace.Differences) error {
 	if len(differences) == 0 {
 		return nil
 	}
-	var names []string
-	for _, v := range d.components.Variables {
-		names = append(names, v.Name)
+	var shown, inputs []string
+	images, other := false, false
+	for _, found := range differences {
+		text := found.Object
+		if len(found.Images) > 0 {
+			text += " (image " + strings.Join(found.Images, ", ") + ")"
+		}
+		shown = append(shown, text)
+		images, other = images || len(found.Images) > 0, other || found.Other
 	}
-	shown := strings.Join(differences[:min(len(differences), shownDifferences)], ", ")
-	if more := len(differences) - shownDifferences; more > 0 {
-		shown += fmt.Sprintf(" and %d more", more)
+	if other {
+		var names []string
+		for _, v := range d.components.Variables {
+			names = append(names, v.Name)
+		}
+		inputs = append(inputs, fmt.Sprintf("the variables (it has %s)", cmp.Or(strings.Join(names, ", "), "none")))
+	}
+	if images {
+		inputs = append(inputs, "the image overrides")
+	}
+	text := strings.Join(shown[:min(len(shown), shownDifferences)], ", ")
+	if more := len(shown) - shownDifferences; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
 	return fmt.Errorf("%s %s is installed, and the operator would change %s: "+
-		"set the variables (it has %s) and the image overrides that it was installed with, or --validate=false to let the operator change it",
-		d.Label(), d.Version, shown, cmp.Or(strings.Join(names, ", "), "none"))
+		"set %s that it was installed with, or --validate=false to let the operator change it",
+		d.Label(), d.Version, text, strings.Join(inputs, " and "))
 }
 
 // Namespaces returns the namespaces of the declared providers, sorted.
