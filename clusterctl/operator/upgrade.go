@@ -45,7 +45,7 @@ func PlanUpgrade(
 	if err != nil {
 		return nil, nil, err
 	}
-	choice, err := r.Choose(ctx, c, have)
+	choice, err := r.Choose(ctx, c, have, objects)
 	if err != nil {
 		return nil, nil, err
 	}
