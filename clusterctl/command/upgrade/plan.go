@@ -114,7 +114,7 @@ func runPlan(ctx context.Context, opts *PlanOptions) error {
 		}
 	}
 	for _, p := range found.plans {
-		if err := printPlan(opts.IO.Out, p, len(declared) > 0, found.certManager); err != nil {
+		if err := printPlan(opts.IO, p, len(declared) > 0, found.certManager); err != nil {
 			return err
 		}
 	}
@@ -155,7 +155,8 @@ func printOperator(ctx context.Context, opts *PlanOptions, m *management.Cluster
 	case next == nil:
 		fmt.Fprintf(opts.IO.Out, "The operator %s is already up to date\n", have.Version)
 	default:
-		fmt.Fprintf(opts.IO.Out, "The operator can be upgraded from %s to %s:\n\n   clusterctl upgrade operator\n", have.Version, next.Version)
+		fmt.Fprintf(opts.IO.Out, "The operator can be upgraded from %s to %s:\n\n   %s\n", have.Version, next.Version,
+			opts.IO.Command("clusterctl upgrade operator"))
 	}
 	return next != nil, nil
 }
@@ -177,7 +178,8 @@ func printCertManager(w io.Writer, u *certmanager.Upgrade) {
 
 // printPlan prints a plan. With declared, the command that changes the objects of the operator is proposed; certManager is whether
 // cert-manager is due, which apply upgrades, too.
-func printPlan(out io.Writer, p choose.ContractPlan, declared, certManager bool) error {
+func printPlan(streams *iostreams.Streams, p choose.ContractPlan, declared, certManager bool) error {
+	out := streams.Out
 	fmt.Fprintf(out, "\nManagement group: %s/%s, latest release available for the %s API Version of Cluster API (contract):\n\n",
 		p.Core.Namespace, p.Core.Name, p.Contract)
 	w := tabwriter.NewWriter(out, 10, 4, 3, ' ', 0)
@@ -195,17 +197,17 @@ func printPlan(out io.Writer, p choose.ContractPlan, declared, certManager bool)
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%s\n", conclusion(p, declared, certManager))
+	fmt.Fprintf(out, "\n%s\n", conclusion(streams, p, declared, certManager))
 	return nil
 }
 
 // conclusion returns what a plan amounts to, and the commands to run.
-func conclusion(p choose.ContractPlan, declared, certManager bool) string {
+func conclusion(streams *iostreams.Streams, p choose.ContractPlan, declared, certManager bool) string {
 	const next = "You can now apply the upgrade by executing the following command"
 	newer := slices.ContainsFunc(p.Items, func(i choose.ContractItem) bool { return i.Next != "" })
 	unknown := len(p.Problems()) > 0
-	apply := "\n\n   clusterctl upgrade apply --contract " + p.Contract
-	applyDeclared := "\n\n   clusterctl operator upgrade apply --contract " + p.Contract
+	apply := "\n\n   " + streams.Command("clusterctl upgrade apply --contract %s", p.Contract)
+	applyDeclared := "\n\n   " + streams.Command("clusterctl operator upgrade apply --contract %s", p.Contract)
 	switch {
 	case newer && p.Contract != packages.Contract:
 		return fmt.Sprintf("The current version of clusterctl could not upgrade to %s contract (only %s supported).", p.Contract, packages.Contract)

@@ -10,6 +10,7 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/packages/certmanager"
 	"sigs.k8s.io/cluster-api/packages/choose"
 )
@@ -80,12 +81,12 @@ func TestPrintPlan(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			var out bytes.Buffer
+			streams, buffers := iostreams.Test()
 			p := choose.ContractPlan{Contract: tc.contract, Core: core, Items: []choose.ContractItem{{Installed: core, Next: tc.next, Problem: tc.problem}}}
-			if err := printPlan(&out, p, tc.declared, tc.due); err != nil {
+			if err := printPlan(streams, p, tc.declared, tc.due); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
+			if diff := cmp.Diff(tc.want, buffers.Out.String()); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
