@@ -3,6 +3,7 @@ package operator
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,7 +39,7 @@ type Request struct {
 	Namespace string
 	// Secret has the values of variables; nil: those of the configuration are stored in a Secret per provider.
 	Secret *client.ObjectKey
-	// Lenient turns errors about installed providers that would be changed into warnings.
+	// Lenient turns errors about installed providers and objects of others that would be changed into warnings.
 	Lenient bool
 }
 
@@ -140,10 +141,18 @@ func (p *Planner) operator(ctx context.Context, s *state, r Request, plan *Plan)
 		return nil
 	}
 	var err error
-	if plan.Operator, err = Read(ctx, p.Catalog, r.OperatorVersion, cmp.Or(r.Namespace, Namespace)); err == nil {
-		plan.Running = plan.Operator.Installed
+	if plan.Operator, err = Read(ctx, p.Catalog, r.OperatorVersion, cmp.Or(r.Namespace, Namespace)); err != nil {
+		return err
 	}
-	return err
+	plan.Running = plan.Operator.Installed
+	problems, err := plan.Operator.part().Conflicts(ctx, p.Cluster.Client, s.inventory, s.objects, "; --validate=false overwrites it")
+	if err != nil || !r.Lenient {
+		return errors.Join(append(problems, err)...)
+	}
+	for _, problem := range problems {
+		p.IO.Warnf("%v", problem)
+	}
+	return nil
 }
 
 // missing returns the references of providers that are not declared yet: requested ones, and those that clusterctl has installed.

@@ -65,8 +65,29 @@ func (w Owner) Objection(o *unstructured.Unstructured, label string, installed f
 	}
 }
 
+// PartObjection is Objection for a part of clusterctl that is no provider, such as the operator.
+func (w Owner) PartObjection(o *unstructured.Unstructured, part string, installed func(label string) bool) string {
+	switch {
+	case o.GetKind() == "Namespace", w.Part == part:
+		return ""
+	case w.Provider != "" && installed(w.Provider):
+		return fmt.Sprintf("belongs to provider %s: delete that provider first, or use a release that does not have this object", w.Provider)
+	case w.Provider != "" || !w.Exists:
+		return ""
+	case w.Part != "":
+		return "would replace a part of " + w.Part
+	default:
+		return fmt.Sprintf("exists already, and is not of %s: if it is, set its label: %s",
+			part, labelCommand(o, clusterctlv1.ClusterctlCoreLabel, part, ""))
+	}
+}
+
 // relabel returns the command that makes an object one of a provider.
 func relabel(o *unstructured.Unstructured, label, flags string) string {
+	return labelCommand(o, clusterv1.ProviderNameLabel, label, flags)
+}
+
+func labelCommand(o *unstructured.Unstructured, key, value, flags string) string {
 	kind := strings.ToLower(o.GetKind())
 	if group := o.GroupVersionKind().Group; group != "" {
 		kind += "." + group
@@ -74,5 +95,5 @@ func relabel(o *unstructured.Unstructured, label, flags string) string {
 	if namespace := o.GetNamespace(); namespace != "" {
 		kind = "-n " + namespace + " " + kind
 	}
-	return fmt.Sprintf("kubectl label%s %s %s %s=%s", flags, kind, o.GetName(), clusterv1.ProviderNameLabel, label)
+	return fmt.Sprintf("kubectl label%s %s %s %s=%s", flags, kind, o.GetName(), key, value)
 }
