@@ -13,9 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/inventory"
@@ -175,7 +173,7 @@ func (s *survey) newConflicts(ctx context.Context, added []*components.Component
 		}
 		var serious []conflict
 		for _, found := range list {
-			if isRelated(c.Provider, found.owner) {
+			if live.Related(c.Provider.ManifestLabel(), found.owner) {
 				warnings = append(warnings, found.warning(c))
 			} else {
 				serious = append(serious, found)
@@ -246,13 +244,6 @@ func texts(title string, conflicts []conflict, remedy string) []error {
 		list = append(list, fmt.Errorf("%s: %s %s%s", title, manifest.Describe(f.object), f.objection, remedy))
 	}
 	return list
-}
-
-// isRelated reports whether a label is of a provider with the same name and another type.
-func isRelated(p packages.Provider, label string) bool {
-	return slices.ContainsFunc(packages.Types(), func(t clusterctlv1.ProviderType) bool {
-		return clusterctlv1.ManifestLabel(p.Name, t) == label
-	})
 }
 
 // collision returns an error if two providers that are installed together have different objects of the same name.

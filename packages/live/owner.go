@@ -10,6 +10,7 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/packages"
 )
 
 // Owner is what is known of an object that components would replace.
@@ -63,6 +64,23 @@ func (w Owner) Objection(o *unstructured.Unstructured, label string, installed f
 	default:
 		return "exists already, and is of no provider: if it is of this one, set its label: " + relabel(o, label, "")
 	}
+}
+
+// Related reports whether two manifest labels are of providers with the same name and different types: their releases come from the same
+// project, and may share definitions, as those of k0smotron do.
+func Related(label, other string) bool {
+	if label == other {
+		return false
+	}
+	for _, t := range packages.Types() {
+		for _, u := range packages.Types() {
+			name, ok := strings.CutPrefix(label, clusterctlv1.ManifestLabel("", t))
+			if ok && name != "" && clusterctlv1.ManifestLabel(name, u) == other {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // PartObjection is Objection for a part of clusterctl that is no provider, such as the operator.

@@ -31,6 +31,21 @@ func TestPartObjection(t *testing.T) {
 	}
 }
 
+func TestRelated(t *testing.T) {
+	for _, tc := range []struct {
+		label, other string
+		want         bool
+	}{
+		{"bootstrap-k0smotron", "control-plane-k0smotron", true}, {"infrastructure-k0smotron", "bootstrap-k0smotron", true},
+		{"bootstrap-x", "bootstrap-x", false}, {"bootstrap-x", "bootstrap-y", false}, {"bootstrap-x", "infrastructure-y", false},
+		{"cluster-api", "bootstrap-x", false}, {"bootstrap-x", "", false}, {"", "bootstrap-x", false},
+	} {
+		if got := Related(tc.label, tc.other); got != tc.want {
+			t.Errorf("Related(%q, %q) = %t", tc.label, tc.other, got)
+		}
+	}
+}
+
 func TestOwnerOf(t *testing.T) {
 	for _, tc := range []struct {
 		reason   string
