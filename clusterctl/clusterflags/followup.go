@@ -34,8 +34,8 @@ var (
 	plain = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 )
 
-// Line returns a command line with the flags --config, --kubeconfig and --kubeconfig-context of this command, if they were set. Each command
-// gets those that it has.
+// Line returns a command line with the flags --config, --kubeconfig and --kubeconfig-context of this command, if they were set. Each
+// command gets those that it has.
 func (f *FollowUp) Line(line string) string {
 	var out strings.Builder
 	begin := 0

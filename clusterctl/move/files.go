@@ -148,7 +148,8 @@ type Planned struct {
 	Action string
 }
 
-// DryRunFromDirectory returns what FromDirectory would do, in its order, and fails where it would. It writes nothing. The target may be nil.
+// DryRunFromDirectory returns what FromDirectory would do, in its order, and fails where it would. It writes nothing. The target may be
+// nil.
 func (m *Mover) DryRunFromDirectory(ctx context.Context) ([]Planned, error) {
 	g, err := m.directoryGraph()
 	if err != nil {

@@ -125,8 +125,8 @@ func (a *Applier) change(ctx context.Context, c Change) error {
 	})
 }
 
-// Replace replaces the installed operator, unless it would replace objects of others: it writes the new objects, waits until the new one is available, and deletes objects that only
-// the old one had. CustomResourceDefinitions are kept.
+// Replace replaces the installed operator, unless it would replace objects of others: it writes the new objects, waits until the new one
+// is available, and deletes objects that only the old one had. CustomResourceDefinitions are kept.
 func (a *Applier) Replace(ctx context.Context, m *management.Cluster, next *Manifests) error {
 	if err := checkReplaced(ctx, m.Client, next); err != nil {
 		return err

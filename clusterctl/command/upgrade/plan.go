@@ -50,8 +50,8 @@ func NewPlan(f *factory.Factory, runF func(context.Context, *PlanOptions) error)
 
 Pre-releases are not proposed. Nothing is changed.
 
-With --exit-code, the exit code is 2 if the proposed command would change anything: a provider, the operator, or cert-manager. It is 1 if the
-repository of a provider cannot be read, because that command fails, too.`,
+With --exit-code, the exit code is 2 if the proposed command would change anything: a provider, the operator, or cert-manager. It is 1 if
+the repository of a provider cannot be read, because that command fails, too.`,
 		Example: `  # Show the versions that the providers can be upgraded to
   clusterctl upgrade plan
 
@@ -210,7 +210,8 @@ func conclusion(streams *iostreams.Streams, p choose.ContractPlan, declared, cer
 	applyDeclared := "\n\n   " + streams.Command("clusterctl operator upgrade apply --contract %s", p.Contract)
 	switch {
 	case newer && p.Contract != packages.Contract:
-		return fmt.Sprintf("The current version of clusterctl could not upgrade to %s contract (only %s supported).", p.Contract, packages.Contract)
+		return fmt.Sprintf("The current version of clusterctl could not upgrade to %s contract (only %s supported).",
+			p.Contract, packages.Contract)
 	case newer && declared && certManager:
 		return next + "s, the second one for cert-manager:" + applyDeclared + strings.TrimPrefix(apply, "\n")
 	case newer && declared:

@@ -95,8 +95,11 @@ func (c *Controller) desired(ctx context.Context, s *scope) (*components.Compone
 	return list, nil
 }
 
-// inspect rejects components that do more than components of a provider may. It returns those that another provider has, and that it shares.
-func (c *Controller) inspect(ctx context.Context, s *scope, list, additional []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+// inspect rejects components that do more than components of a provider may. It returns those that another provider has, and that it
+// shares.
+func (c *Controller) inspect(
+	ctx context.Context, s *scope, list, additional []unstructured.Unstructured,
+) ([]unstructured.Unstructured, error) {
 	allowed, err := c.allowed(ctx, s, list, additional)
 	if err != nil {
 		return nil, err
