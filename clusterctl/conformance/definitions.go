@@ -6,6 +6,7 @@ import (
 
 	"github.com/gobuffalo/flect"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/version"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -32,7 +33,7 @@ func (c *checker) definitions(b *bundle) {
 				"%s of kind %s must be named %s, the name by which controllers find it; or add the annotation %s if no contract refers to the kind",
 				describe(d), kind, want, clusterctlv1.SkipCRDNamePreflightCheckAnnotation)
 		}
-		c.versions(d)
+		c.versions(d, kind)
 		if c.referenced(kind) {
 			c.contract(d, kind)
 			c.aggregation(b, d, group, kind)
@@ -40,8 +41,8 @@ func (c *checker) definitions(b *bundle) {
 	}
 }
 
-// versions checks the contract label, if there is one: all versions it lists must be served.
-func (c *checker) versions(d *document) {
+// versions checks the contract label, if there is one: all versions it lists should be served. The core provider uses the newest one.
+func (c *checker) versions(d *document, kind string) {
 	label, found := d.GetLabels()[contractLabel]
 	if !found {
 		return
@@ -51,11 +52,18 @@ func (c *checker) versions(d *document) {
 		name, _ := v["name"].(string)
 		served[name] = v["served"] == true
 	}
-	for version := range strings.SplitSeq(label, "_") {
-		if !served[version] {
-			c.add(Error, d.file, d.line("metadata", "labels", contractLabel), chapterCRDs,
-				"%s has the label %s: %s, but does not serve the version %q", describe(d), contractLabel, label, version)
+	listed := strings.Split(label, "_")
+	newest := slices.MaxFunc(listed, version.CompareKubeAwareVersionStrings)
+	for _, v := range listed {
+		if served[v] {
+			continue
 		}
+		severity := Warning
+		if v == newest && c.referenced(kind) {
+			severity = Error
+		}
+		c.add(severity, d.file, d.line("metadata", "labels", contractLabel), chapterCRDs,
+			"%s has the label %s: %s, but does not serve the version %q", describe(d), contractLabel, label, v)
 	}
 }
 

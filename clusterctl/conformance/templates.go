@@ -63,7 +63,11 @@ func (c *checker) clusterTemplate(file string, names []string) error {
 				"%s has another namespace than the objects before: all objects must be in the same one, ${NAMESPACE}", describe(d))
 		}
 	}
-	if clusters == 0 {
+	switch {
+	case clusters > 0:
+	case slices.ContainsFunc(list, func(d *document) bool { return d.GetKind() == "ClusterClass" }):
+		c.add(Warning, file, 0, chapterTemplates, "there is a ClusterClass, but no Cluster: users have to create Clusters themselves")
+	default:
 		c.add(Error, file, 0, chapterTemplates, "there is no Cluster")
 	}
 	return nil

@@ -122,8 +122,12 @@ func (c Cause) webhook() Cause {
 
 // cause returns a Cause of an object; c, which may be nil, is the condition that shows it.
 func (v *view) cause(reason Reason, state State, u *unstructured.Unstructured, c *tree.Condition, message string) Cause {
+	message = strings.Join(strings.Fields(message), " ")
+	if message == "" && c != nil {
+		message = conditionState(c) // Its provider has set no message.
+	}
 	cause := Cause{
-		Reason: reason, State: state, Object: objectOf(u), Message: strings.Join(strings.Fields(message), " "),
+		Reason: reason, State: state, Object: objectOf(u), Message: message,
 		Since: since(c), Chain: v.chain(u),
 	}
 	if last := &cause.Chain[len(cause.Chain)-1]; c != nil && c.Type != string(clusterv1.ReadyCondition) {

@@ -164,6 +164,9 @@ func failing[T ~string](u *unstructured.Unstructured, t T) *tree.Condition {
 // why returns the reason and the message of a condition.
 func why(c *tree.Condition) string { return strings.TrimSuffix(c.Reason+": "+c.Message, ": ") }
 
+// text returns the message of a condition, or its state if it has none.
+func text(c *tree.Condition) string { return cmp.Or(strings.TrimSpace(c.Message), conditionState(c)) }
+
 // severe reports whether a condition is False with severity Warning or Error.
 func severe(c *tree.Condition) bool {
 	return c != nil && c.Status == "False" && (c.Severity == "Error" || c.Severity == "Warning")

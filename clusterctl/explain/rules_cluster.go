@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 )
 
@@ -103,7 +105,7 @@ func (v *view) unavailable(d *appsv1.Deployment) Cause {
 	for _, condition := range d.Status.Conditions {
 		if condition.Type == appsv1.DeploymentAvailable && condition.Status == corev1.ConditionFalse {
 			c = c.from(&condition.LastTransitionTime)
-			message += ": " + condition.Message
+			message = apply.Explanation(message, condition.Message)
 		}
 	}
 	if problem := v.podProblem(d); problem != "" {
@@ -122,12 +124,13 @@ func (v *view) podProblem(d *appsv1.Deployment) string {
 		}
 		for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 			if w := s.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-				return fmt.Sprintf("container %s of Pod %s with image %s: %s %s", s.Name, p.Name, s.Image, w.Reason, w.Message)
+				return apply.Explanation(fmt.Sprintf("container %s of Pod %s with image %s", s.Name, p.Name, s.Image),
+					strings.TrimSpace(w.Reason+" "+w.Message))
 			}
 		}
 		for _, condition := range p.Status.Conditions {
 			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-				return fmt.Sprintf("Pod %s cannot be scheduled: %s", p.Name, condition.Message)
+				return apply.Explanation(fmt.Sprintf("Pod %s cannot be scheduled", p.Name), cmp.Or(condition.Message, condition.Reason))
 			}
 		}
 	}

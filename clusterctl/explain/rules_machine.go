@@ -154,7 +154,7 @@ func (v *view) connection() []Cause {
 	endpoint := fmt.Sprintf("%s:%d", tree.Text(v.cluster, "spec", "controlPlaneEndpoint", "host"),
 		tree.Number(v.cluster, "spec", "controlPlaneEndpoint", "port"))
 	return []Cause{v.cause(WorkloadClusterUnreachable, Blocked, v.cluster, c,
-		fmt.Sprintf("the API server of the workload cluster at %s does not respond to the managers: %s", endpoint, c.Message)).
+		fmt.Sprintf("the API server of the workload cluster at %s does not respond to the managers: %s", endpoint, text(c))).
 		do(fmt.Sprintf("Check that it responds: `clusterctl get kubeconfig %[1]s -n %[2]s > %[1]s.kubeconfig && kubectl "+
 			"--kubeconfig %[1]s.kubeconfig get --raw /readyz`", v.Cluster.Name, v.Cluster.Namespace),
 			"If it responds to you and not to the managers, check networks and proxies between the management cluster and the endpoint",
@@ -227,7 +227,7 @@ func (v *view) deletion(m *unstructured.Unstructured) *Cause {
 		return &cause
 	}
 	if c := failing(m, clusterv1.VolumeDetachSucceededCondition); c != nil {
-		cause := v.cause(VolumesAttached, Blocked, m, c, "volumes are attached to its Node: "+c.Message).
+		cause := v.cause(VolumesAttached, Blocked, m, c, "volumes are attached to its Node: "+text(c)).
 			do(fmt.Sprintf("In the workload cluster, see `kubectl get volumeattachments`, and the Pods that use the volumes on Node %s",
 				tree.Text(m, "status", "nodeRef", "name")),
 				fmt.Sprintf("To delete the Machine without waiting: `kubectl annotate machine %s -n %s %s=`, or set spec.nodeVolumeDetachTimeout",
@@ -238,7 +238,7 @@ func (v *view) deletion(m *unstructured.Unstructured) *Cause {
 		return v.hooks(m, c, clusterv1.PreTerminateDeleteHookAnnotationPrefix)
 	}
 	if c := failing(m, clusterv1.MachineNodeHealthyCondition); c != nil && c.Reason == clusterv1.DeletionFailedReason {
-		cause := v.cause(NodeNotDeleted, Blocked, m, c, "its Node cannot be deleted: "+c.Message)
+		cause := v.cause(NodeNotDeleted, Blocked, m, c, "its Node cannot be deleted: "+text(c))
 		return &cause
 	}
 	return nil
@@ -348,7 +348,7 @@ func (v *view) unhealthy() []Cause {
 		controlplanev1.EtcdClusterHealthyCondition, controlplanev1.ControlPlaneComponentsHealthyCondition,
 	} {
 		if c := failing(plane, t); severe(c) {
-			return append([]Cause{v.cause(ControlPlaneUnhealthy, Blocked, plane, c, c.Reason+": "+c.Message).
+			return append([]Cause{v.cause(ControlPlaneUnhealthy, Blocked, plane, c, why(c)).
 				do("In the workload cluster, see `kubectl get pods -n kube-system -l tier=control-plane -o wide`")}, list...)
 		}
 	}
@@ -392,7 +392,7 @@ func (v *view) health(m *unstructured.Unstructured) *Cause {
 		controlplanev1.MachineSchedulerPodHealthyCondition,
 	} {
 		if c := failing(m, t); severe(c) {
-			cause := v.cause(ControlPlaneUnhealthy, Blocked, m, c, fmt.Sprintf("%s: %s", c.Reason, c.Message)).
+			cause := v.cause(ControlPlaneUnhealthy, Blocked, m, c, why(c)).
 				do(fmt.Sprintf("In the workload cluster, see `kubectl get pods -n kube-system --field-selector spec.nodeName=%s`",
 					tree.Text(m, "status", "nodeRef", "name")), replace)
 			return &cause

@@ -27,7 +27,7 @@ func (v *view) upgrades() []Cause {
 		return nil
 	}
 	if held := v.held(); len(held) > 0 {
-		return []Cause{v.cause(UpgradeHeld, Blocked, v.cluster, c, c.Message+"; held by "+strings.Join(held, ", ")).
+		return []Cause{v.cause(UpgradeHeld, Blocked, v.cluster, c, text(c)+"; held by "+strings.Join(held, ", ")).
 			do("Remove the annotation from the topology of the Cluster to go on")}
 	}
 	if strings.HasSuffix(c.Reason, "Deferred") {

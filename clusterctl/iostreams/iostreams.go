@@ -26,11 +26,38 @@ type Streams struct {
 	Verbosity int
 	// Quiet suppresses everything but results, warnings and errors, set by --quiet.
 	Quiet bool
+	// FollowUp completes the commands that are proposed to users; nil leaves them as they are.
+	FollowUp FollowUp
 
 	outTerminal, errTerminal bool
 	outColor, errColor       bool
 	// rawOut and rawErr are what Out and Err write to.
 	rawOut, rawErr io.Writer
+}
+
+// FollowUp completes commands, so that they are about the same cluster.
+type FollowUp interface {
+	// Line completes a command line.
+	Line(line string) string
+	// Text completes the commands in backquotes that a text tells users to run.
+	Text(text string) string
+}
+
+// Command returns a command line to propose, completed.
+func (s *Streams) Command(format string, args ...any) string {
+	line := fmt.Sprintf(format, args...)
+	if s.FollowUp == nil {
+		return line
+	}
+	return s.FollowUp.Line(line)
+}
+
+// Commands returns a text whose proposed commands are completed.
+func (s *Streams) Commands(text string) string {
+	if s.FollowUp == nil {
+		return text
+	}
+	return s.FollowUp.Text(text)
 }
 
 // New returns streams that write to out and err, which are no terminals.
@@ -133,7 +160,7 @@ func (s *Streams) Logf(verbosity int, format string, args ...any) {
 
 // Warnf prints a warning to Err.
 func (s *Streams) Warnf(format string, args ...any) {
-	fmt.Fprintf(s.rawErr, "%s %s\n", paint(s.errColor, Yellow, "Warning:"), Clean(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(s.rawErr, "%s %s\n", paint(s.errColor, Yellow, "Warning:"), Clean(s.Commands(fmt.Sprintf(format, args...))))
 }
 
 // Noticef is Infof in yellow.

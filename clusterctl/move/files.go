@@ -109,20 +109,7 @@ type Restored struct {
 
 // FromDirectory creates the objects of a directory in the target, and resumes them. Objects that exist are not changed.
 func (m *Mover) FromDirectory(ctx context.Context) (Restored, error) {
-	contents, err := ReadDirectory(m.Directory)
-	if err != nil {
-		return Restored{}, err
-	}
-	if len(contents) == 0 {
-		return Restored{}, ErrNothing
-	}
-	objects := make([]graph.Object, 0, len(contents))
-	for _, o := range contents {
-		// What is in the directory was selected when it was written.
-		kind := graph.Kind{GroupVersionKind: o.GroupVersionKind(), Namespaced: o.GetNamespace() != "", Move: true}
-		objects = append(objects, graph.Object{Unstructured: o, Kind: kind})
-	}
-	g, err := graph.Build(objects)
+	g, err := m.directoryGraph()
 	if err != nil {
 		return Restored{}, err
 	}
@@ -133,6 +120,69 @@ func (m *Mover) FromDirectory(ctx context.Context) (Restored, error) {
 		return Restored{}, fmt.Errorf("%w; run the same command again to continue", err)
 	}
 	return Restored{Objects: len(g.Nodes), Existing: len(g.Nodes) - copier.Created()}, m.resumeCreated(ctx, copier, g)
+}
+
+// directoryGraph returns the objects of the directory.
+func (m *Mover) directoryGraph() (*graph.Graph, error) {
+	contents, err := ReadDirectory(m.Directory)
+	if err != nil {
+		return nil, err
+	}
+	if len(contents) == 0 {
+		return nil, ErrNothing
+	}
+	objects := make([]graph.Object, 0, len(contents))
+	for _, o := range contents {
+		// What is in the directory was selected when it was written.
+		kind := graph.Kind{GroupVersionKind: o.GroupVersionKind(), Namespaced: o.GetNamespace() != "", Move: true}
+		objects = append(objects, graph.Object{Unstructured: o, Kind: kind})
+	}
+	return graph.Build(objects)
+}
+
+// Planned is what FromDirectory would do with an object.
+type Planned struct {
+	Object graph.Key
+	// Action is "create", "keep" for an object that exists, or "resume" for one that exists and was paused when the directory was
+	// written; "create or keep" if the target is unknown.
+	Action string
+}
+
+// DryRunFromDirectory returns what FromDirectory would do, in its order, and fails where it would. It writes nothing. The target may be
+// nil.
+func (m *Mover) DryRunFromDirectory(ctx context.Context) ([]Planned, error) {
+	g, err := m.directoryGraph()
+	if err != nil {
+		return nil, err
+	}
+	copier := &transfer.Copier{Target: m.Target, KeepExisting: true}
+	var list []Planned
+	for _, level := range g.Levels() {
+		for _, n := range level {
+			action := "create or keep"
+			if m.Target != nil {
+				if action, err = wouldRestore(ctx, copier, n); err != nil {
+					return nil, err
+				}
+			}
+			list = append(list, Planned{Object: n.Key(), Action: action})
+		}
+	}
+	return list, nil
+}
+
+func wouldRestore(ctx context.Context, copier *transfer.Copier, n *graph.Node) (string, error) {
+	current, err := copier.Existing(ctx, n)
+	switch {
+	case err != nil:
+		return "", err
+	case current == nil:
+		return "create", nil
+	case transfer.Pausable(n.Object) && transfer.Resumes(graph.Object{Unstructured: current, Kind: n.Kind}, transfer.PausedBy(n.Object)):
+		return "resume", nil
+	default:
+		return "keep", nil
+	}
 }
 
 // resumeCreated resumes what was paused when the directory was written, unless another client has paused or moved it since.

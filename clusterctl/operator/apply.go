@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,7 +179,10 @@ func statusOf(u *unstructured.Unstructured) (*status, error) {
 func (p *status) because(kind clusterv1.ConditionType) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == string(kind) && c.Status != metav1.ConditionTrue {
-			return fmt.Sprintf("%s: %s", c.Type, c.Message)
+			if text := cmp.Or(c.Message, c.Reason); text != "" {
+				return c.Type + ": " + text
+			}
+			return fmt.Sprintf("%s is %s", c.Type, c.Status)
 		}
 	}
 	return ""

@@ -15,6 +15,7 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/catalog"
+	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/repository"
@@ -102,6 +103,10 @@ func Require(ctx context.Context, c client.Reader) (*Installed, error) {
 type Manifests struct {
 	Installed
 	Objects []unstructured.Unstructured
+}
+
+func (m *Manifests) part() choose.Part {
+	return choose.Part{Name: Name, Version: m.Version, Objects: m.Objects}
 }
 
 // Read reads the operator's manifests for a namespace from the core provider's release: that of the version, the latest if it is

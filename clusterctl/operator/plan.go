@@ -3,6 +3,7 @@ package operator
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,7 +39,7 @@ type Request struct {
 	Namespace string
 	// Secret has the values of variables; nil: those of the configuration are stored in a Secret per provider.
 	Secret *client.ObjectKey
-	// Lenient turns errors about installed providers that would be changed into warnings.
+	// Lenient turns errors about installed providers and objects of others that would be changed into warnings.
 	Lenient bool
 }
 
@@ -140,10 +141,18 @@ func (p *Planner) operator(ctx context.Context, s *state, r Request, plan *Plan)
 		return nil
 	}
 	var err error
-	if plan.Operator, err = Read(ctx, p.Catalog, r.OperatorVersion, cmp.Or(r.Namespace, Namespace)); err == nil {
-		plan.Running = plan.Operator.Installed
+	if plan.Operator, err = Read(ctx, p.Catalog, r.OperatorVersion, cmp.Or(r.Namespace, Namespace)); err != nil {
+		return err
 	}
-	return err
+	plan.Running = plan.Operator.Installed
+	problems, err := plan.Operator.part().Conflicts(ctx, p.Cluster.Client, s.inventory, s.objects, "; --validate=false overwrites it")
+	if err != nil || !r.Lenient {
+		return errors.Join(append(problems, err)...)
+	}
+	for _, problem := range problems {
+		p.IO.Warnf("%v", problem)
+	}
+	return nil
 }
 
 // missing returns the references of providers that are not declared yet: requested ones, and those that clusterctl has installed.
@@ -242,22 +251,38 @@ func (p *Planner) checkAdopted(ctx context.Context, s *state, list []*Declaratio
 	return nil
 }
 
-// changes returns an error that lists differences, nil if there are none.
-func changes(d *Declaration, differences []string) error {
+// changes returns an error that lists differences, and which inputs have to be as they were; nil if there are none.
+func changes(d *Declaration, differences replace.Differences) error {
 	if len(differences) == 0 {
 		return nil
 	}
-	var names []string
-	for _, v := range d.components.Variables {
-		names = append(names, v.Name)
+	var shown, inputs []string
+	images, other := false, false
+	for _, found := range differences {
+		text := found.Object
+		if len(found.Images) > 0 {
+			text += " (image " + strings.Join(found.Images, ", ") + ")"
+		}
+		shown = append(shown, text)
+		images, other = images || len(found.Images) > 0, other || found.Other
 	}
-	shown := strings.Join(differences[:min(len(differences), shownDifferences)], ", ")
-	if more := len(differences) - shownDifferences; more > 0 {
-		shown += fmt.Sprintf(" and %d more", more)
+	if other {
+		var names []string
+		for _, v := range d.components.Variables {
+			names = append(names, v.Name)
+		}
+		inputs = append(inputs, fmt.Sprintf("the variables (it has %s)", cmp.Or(strings.Join(names, ", "), "none")))
+	}
+	if images {
+		inputs = append(inputs, "the image overrides")
+	}
+	text := strings.Join(shown[:min(len(shown), shownDifferences)], ", ")
+	if more := len(shown) - shownDifferences; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
 	return fmt.Errorf("%s %s is installed, and the operator would change %s: "+
-		"set the variables (it has %s) and the image overrides that it was installed with, or --validate=false to let the operator change it",
-		d.Label(), d.Version, shown, cmp.Or(strings.Join(names, ", "), "none"))
+		"set %s that it was installed with, or --validate=false to let the operator change it",
+		d.Label(), d.Version, text, strings.Join(inputs, " and "))
 }
 
 // Namespaces returns the namespaces of the declared providers, sorted.

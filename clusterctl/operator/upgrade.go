@@ -45,7 +45,7 @@ func PlanUpgrade(
 	if err != nil {
 		return nil, nil, err
 	}
-	choice, err := r.Choose(ctx, c, have)
+	choice, err := r.Choose(ctx, c, have, objects)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -125,9 +125,12 @@ func (a *Applier) change(ctx context.Context, c Change) error {
 	})
 }
 
-// Replace replaces the installed operator: it writes the new objects, waits until the new one is available, and deletes objects that only
-// the old one had. CustomResourceDefinitions are kept.
+// Replace replaces the installed operator, unless it would replace objects of others: it writes the new objects, waits until the new one
+// is available, and deletes objects that only the old one had. CustomResourceDefinitions are kept.
 func (a *Applier) Replace(ctx context.Context, m *management.Cluster, next *Manifests) error {
+	if err := checkReplaced(ctx, m.Client, next); err != nil {
+		return err
+	}
 	if err := a.Install(ctx, next); err != nil {
 		return err
 	}
@@ -145,6 +148,20 @@ func (a *Applier) Replace(ctx context.Context, m *management.Cluster, next *Mani
 		return wanted[manifest.KeyOf(&o)]
 	})
 	return remove.Delete(ctx, a.Client, orphans)
+}
+
+// checkReplaced returns an error if an operator would replace objects of others.
+func checkReplaced(ctx context.Context, c client.Reader, next *Manifests) error {
+	have, err := inventory.Read(ctx, c)
+	if err != nil {
+		return err
+	}
+	declared, err := inventory.ReadDeclared(ctx, c)
+	if err != nil {
+		return err
+	}
+	problems, err := next.part().Conflicts(ctx, c, have, declared, "; otherwise rename or delete it")
+	return errors.Join(append(problems, err)...)
 }
 
 // Next returns the manifests of an operator that is to replace the installed one: of the version, or the latest; nil if there is

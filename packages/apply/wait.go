@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,11 +112,17 @@ func (w *Wait) Until(ctx context.Context, o client.Object, list client.ObjectLis
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return ctx.Err()
 			}
-			return fmt.Errorf("%s after %s: %s: see `kubectl -n %s describe %s %s`",
-				w.What, w.Timeout, reason, o.GetNamespace(), w.kind(o), o.GetName())
+			return errors.New(Explanation(fmt.Sprintf("%s after %s", w.What, w.Timeout), reason,
+				fmt.Sprintf("see `kubectl -n %s describe %s %s`", o.GetNamespace(), w.kind(o), o.GetName())))
 		case <-time.After(rewatchDelay):
 		}
 	}
+}
+
+// Explanation joins those parts of an explanation that are not empty, such as the reason and the message of a condition: "a: b".
+func Explanation(parts ...string) string {
+	parts = slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return strings.TrimSpace(part) == "" })
+	return strings.Join(parts, ": ")
 }
 
 // kind returns the kind of an object as kubectl takes it.
@@ -166,15 +173,16 @@ func (w *Wait) watch(ctx context.Context, o client.Object, list client.ObjectLis
 // alone is not enough: during a rollout, or when it is stuck, it describes the Pods of the old version.
 func availability(d *appsv1.Deployment) (bool, string) {
 	var reasons []string
-	available := false
+	available, missing := false, "it has no Available condition yet"
 	for _, condition := range d.Status.Conditions {
+		if condition.Type == appsv1.DeploymentAvailable {
+			available, missing = condition.Status == corev1.ConditionTrue, fmt.Sprintf("its condition Available is %s", condition.Status)
+		}
 		switch {
-		case condition.Type == appsv1.DeploymentAvailable && condition.Status == corev1.ConditionTrue:
-			available = true
 		case condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue,
 			condition.Type != appsv1.DeploymentReplicaFailure && condition.Status != corev1.ConditionTrue:
-			if !slices.Contains(reasons, condition.Message) {
-				reasons = append(reasons, condition.Message)
+			if text := cmp.Or(condition.Message, condition.Reason); text != "" && !slices.Contains(reasons, text) {
+				reasons = append(reasons, text)
 			}
 		}
 	}
@@ -187,7 +195,7 @@ func availability(d *appsv1.Deployment) (bool, string) {
 	case waiting != "":
 		return false, waiting
 	}
-	return false, "it has no Available condition yet"
+	return false, missing
 }
 
 // rollout reports what the rollout of the latest version waits for, as `kubectl rollout status` does; "" when it is complete.

@@ -84,6 +84,17 @@ func TestAvailability(t *testing.T) {
 		{reason: "one of two is available", replicas: ptr.To[int32](2),
 			status: appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{available}},
 			want:   "1 of 2 replicas available"},
+		{reason: "a condition without a message is explained by its reason",
+			status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
+				{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable"}}},
+			want: "MinimumReplicasUnavailable"},
+		{reason: "one without message and reason is explained by the rollout",
+			status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{condition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "")}},
+			want:   "0 of 1 replicas updated"},
+		{reason: "if that is complete, only the status of the condition is left",
+			status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{
+				condition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "")}},
+			want: "its condition Available is False"},
 		{reason: "without a condition it is not available",
 			status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1},
 			want:   "it has no Available condition yet"},
@@ -96,5 +107,29 @@ func TestAvailability(t *testing.T) {
 				t.Errorf("%s: done %v (-want +got):\n%s", tt.reason, done, diff)
 			}
 		})
+	}
+}
+
+func TestExplanation(t *testing.T) {
+	for want, parts := range map[string][]string{
+		"":                        {"", " "},
+		"Waiting for d":           {"Waiting for d", ""},
+		"Pod p: Unschedulable":    {"Pod p", "Unschedulable", "\n"},
+		"Pod p: BackOff: image x": {"Pod p", "BackOff", "image x"},
+	} {
+		if got := Explanation(parts...); got != want {
+			t.Errorf("Explanation(%q) = %q, want %q", parts, got, want)
+		}
+	}
+}
+
+// An object may be not ready without a reason that is known.
+func TestUntilWithoutReason(t *testing.T) {
+	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(deployment()).Build()
+	w := &Wait{Client: c, Timeout: time.Millisecond, What: "Deployment ns/d is not ready"}
+	err := w.Until(t.Context(), deployment(), &appsv1.DeploymentList{}, func(client.Object) (bool, string) { return false, "" })
+	const want = "Deployment ns/d is not ready after 1ms: see `kubectl -n ns describe deployment d`"
+	if err == nil || err.Error() != want {
+		t.Errorf("got: %v\nwant: %s", err, want)
 	}
 }

@@ -13,9 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/inventory"
@@ -61,14 +59,25 @@ func newSurvey(c client.Reader, have inventory.Inventory, declared inventory.Dec
 	return s
 }
 
-// conflicts returns those of a provider. Objects with the same content are none: some releases share definitions.
+// conflicts returns those of a provider.
 func (s *survey) conflicts(ctx context.Context, c *components.Components) ([]conflict, error) {
-	if err := s.read(ctx, c.Objects); err != nil {
+	return s.find(ctx, c.Objects, func(owner live.Owner, o *unstructured.Unstructured) string {
+		return owner.Objection(o, c.Provider.ManifestLabel(), s.isInstalled)
+	})
+}
+
+func (s *survey) isInstalled(label string) bool { return slices.Contains(s.installed, label) }
+
+// find returns the conflicts of objects. Those with the same content are none: some releases share definitions.
+func (s *survey) find(
+	ctx context.Context, objects []unstructured.Unstructured, objection func(live.Owner, *unstructured.Unstructured) string,
+) ([]conflict, error) {
+	if err := s.read(ctx, objects); err != nil {
 		return nil, err
 	}
 	var list []conflict
-	for i := range c.Objects {
-		o := &c.Objects[i]
+	for i := range objects {
+		o := &objects[i]
 		existing := s.found[manifest.KeyOf(o)]
 		if existing == nil {
 			continue
@@ -77,8 +86,8 @@ func (s *survey) conflicts(ctx context.Context, c *components.Components) ([]con
 		if o.GetNamespace() != "" { // Objects of users in the namespace of a provider are its own.
 			owner = live.Owner{Provider: owner.Provider}
 		}
-		objection := owner.Objection(o, c.Provider.ManifestLabel(), func(label string) bool { return slices.Contains(s.installed, label) })
-		if objection == "" {
+		problem := objection(owner, o)
+		if problem == "" {
 			continue
 		}
 		differs, err := s.differs(ctx, o)
@@ -86,7 +95,7 @@ func (s *survey) conflicts(ctx context.Context, c *components.Components) ([]con
 			return nil, err
 		}
 		if differs {
-			list = append(list, conflict{o, owner.Provider, objection})
+			list = append(list, conflict{o, owner.Provider, problem})
 		}
 	}
 	return list, nil
@@ -164,13 +173,13 @@ func (s *survey) newConflicts(ctx context.Context, added []*components.Component
 		}
 		var serious []conflict
 		for _, found := range list {
-			if isRelated(c.Provider, found.owner) {
+			if live.Related(c.Provider.ManifestLabel(), found.owner) {
 				warnings = append(warnings, found.warning(c))
 			} else {
 				serious = append(serious, found)
 			}
 		}
-		problems = append(problems, texts(c, serious, "; --validate=false overwrites it")...)
+		problems = append(problems, texts(titleOf(c), serious, "; --validate=false overwrites it")...)
 		for _, other := range added[:i] {
 			if problem := collision(other, c); problem != nil {
 				problems = append(problems, problem)
@@ -196,32 +205,45 @@ func (s *survey) replacements(ctx context.Context, list []*components.Components
 				serious = append(serious, found)
 			}
 		}
-		problems = append(problems, texts(c, serious, "; otherwise rename or delete it")...)
+		problems = append(problems, texts(titleOf(c), serious, "; otherwise rename or delete it")...)
 	}
 	return problems, warnings, nil
 }
 
+// Part is what clusterctl installs beside providers, such as the operator.
+type Part struct {
+	// Name is the value of its label.
+	Name, Version string
+	Objects       []unstructured.Unstructured
+}
+
+// Conflicts returns the objects of others that those of a part would replace, as errors with the remedy at their end.
+func (p Part) Conflicts(
+	ctx context.Context, c client.Reader, have inventory.Inventory, declared inventory.Declarations, remedy string,
+) ([]error, error) {
+	s := newSurvey(c, have, declared)
+	conflicts, err := s.find(ctx, p.Objects, func(owner live.Owner, o *unstructured.Unstructured) string {
+		return owner.PartObjection(o, p.Name, s.isInstalled)
+	})
+	return texts(p.Name+" "+p.Version, conflicts, remedy), err
+}
+
+func titleOf(c *components.Components) string { return c.Provider.ManifestLabel() + " " + c.Version }
+
 func (f conflict) warning(c *components.Components) error {
-	return fmt.Errorf("%s %s replaces %s of provider %s", c.Provider.ManifestLabel(), c.Version, manifest.Describe(f.object), f.owner)
+	return fmt.Errorf("%s replaces %s of provider %s", titleOf(c), manifest.Describe(f.object), f.owner)
 }
 
 // texts returns an error per conflict, with how to go on.
-func texts(c *components.Components, conflicts []conflict, remedy string) []error {
+func texts(title string, conflicts []conflict, remedy string) []error {
 	var list []error
 	for i, f := range conflicts {
 		if i == maxConflicts {
-			return append(list, fmt.Errorf("%s %s: the same for %d more objects", c.Provider.ManifestLabel(), c.Version, len(conflicts)-i))
+			return append(list, fmt.Errorf("%s: the same for %d more objects", title, len(conflicts)-i))
 		}
-		list = append(list, fmt.Errorf("%s %s: %s %s%s", c.Provider.ManifestLabel(), c.Version, manifest.Describe(f.object), f.objection, remedy))
+		list = append(list, fmt.Errorf("%s: %s %s%s", title, manifest.Describe(f.object), f.objection, remedy))
 	}
 	return list
-}
-
-// isRelated reports whether a label is of a provider with the same name and another type.
-func isRelated(p packages.Provider, label string) bool {
-	return slices.ContainsFunc(packages.Types(), func(t clusterctlv1.ProviderType) bool {
-		return clusterctlv1.ManifestLabel(p.Name, t) == label
-	})
 }
 
 // collision returns an error if two providers that are installed together have different objects of the same name.

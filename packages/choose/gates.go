@@ -2,6 +2,7 @@ package choose
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,13 +17,15 @@ import (
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/catalog"
 	"sigs.k8s.io/cluster-api/packages/components"
+	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/packages/repository"
 	"sigs.k8s.io/cluster-api/packages/template"
 )
 
 const (
 	gatesFlag = "--feature-gates"
-	// gatesTimeout bounds how long init looks for feature gates that it does not change.
-	gatesTimeout = 5 * time.Second
+	// gatesTimeout is how long init, when its plan is complete, waits for repositories with feature gates that it does not change.
+	gatesTimeout = time.Second
 )
 
 // gates are feature gates of Deployments. A value is that of the flag, or, in components with variables, an expression.
@@ -200,4 +203,35 @@ func (k *gateKeeper) unapplied(ctx context.Context, c client.Reader, p *clusterc
 		}
 	}
 	return list
+}
+
+// lookUpGates starts to look for feature gates of installed providers that the variables of this run do not change. The function that it
+// returns warns about them: about those that are found until then, or a moment later, because nothing else depends on their repositories.
+func (p *InstallPlanner) lookUpGates(ctx context.Context, installed inventory.Inventory) (warn func()) {
+	type result struct {
+		provider int
+		texts    []string
+	}
+	ctx = repository.Once(ctx)
+	keeper := &gateKeeper{p.Catalog}
+	results := make(chan result, len(installed))
+	for i := range installed {
+		go func() { results <- result{i, keeper.unapplied(ctx, p.Client, &installed[i])} }()
+	}
+	return func() {
+		timeout := time.After(gatesTimeout)
+		found := make([][]string, len(installed))
+		for range installed {
+			select {
+			case r := <-results:
+				found[r.provider] = r.texts
+				continue
+			case <-timeout:
+			}
+			break
+		}
+		for _, text := range slices.Concat(found...) {
+			p.Warn(errors.New(text))
+		}
+	}
 }

@@ -2,10 +2,14 @@ package choose
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/catalog"
 	"sigs.k8s.io/cluster-api/packages/config"
+	"sigs.k8s.io/cluster-api/packages/inventory"
 	"sigs.k8s.io/cluster-api/packages/repository"
 )
 
@@ -126,11 +131,47 @@ func TestGatesOfInit(t *testing.T) {
 		p := infrastructure("v1.0.0")
 		var got []string
 		planner := &InstallPlanner{Catalog: gatedReleases(t, tc.env, tc.versions), Client: b.Build(), Warn: func(err error) { got = append(got, err.Error()) }}
-		planner.warnGates(t.Context(), []clusterctlv1.Provider{p})
+		planner.lookUpGates(t.Context(), []clusterctlv1.Provider{p})()
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 		}
 	}
+}
+
+// TestGatesOfSilentRepository: a repository that does not respond neither fails nor delays init by more than a moment.
+func TestGatesOfSilentRepository(t *testing.T) {
+	c := gatedReleases(t, map[string]string{"EXP_A": "true"}, map[string]string{"v1.0.0": "A=${EXP_A:=false}"})
+	far := entry(clusterctlv1.AddonProviderType, "far", "v1.0.0")
+	c.Config.Providers = append(c.Config.Providers, packages.Provider{
+		Name: "far", Type: clusterctlv1.AddonProviderType, URL: "https://github.com/o/r/releases/latest/addon-components.yaml"})
+	near := parsed(t, gated("A=false"))[0]
+	other := *near.DeepCopy()
+	other.SetNamespace(far.Namespace)
+	other.SetLabels(map[string]string{"cluster.x-k8s.io/provider": far.ManifestLabel()})
+	cluster := managed(t, inventory.Inventory{core("v1.0.0"), infrastructure("v1.0.0"), far}, &near, &other)
+	synctest.Test(t, func(t *testing.T) {
+		server := &silent{}
+		c.Store = repository.NewStore(repository.Options{HTTP: &http.Client{Transport: server}})
+		var warnings []error
+		p := &InstallPlanner{Catalog: c, Client: cluster, Warn: func(err error) { warnings = append(warnings, err) }}
+		begin := time.Now()
+		if _, err := p.Plan(t.Context(), InstallOptions{Selection: Selection{Infrastructure: []string{"toy"}}}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took > time.Second || server.requests.Load() == 0 {
+			t.Errorf("it took %s, with %d requests", took, server.requests.Load())
+		}
+		shows(t, "init", "EXP_A is true, but feature gate A of infrastructure-toy stays false", lines("", warnings...))
+	})
+}
+
+// silent is a network that does not respond.
+type silent struct{ requests atomic.Int32 }
+
+func (s *silent) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.requests.Add(1)
+	<-r.Context().Done()
+	return nil, r.Context().Err()
 }
 
 // TestFlagValues: both forms of the flag are read.

@@ -3,7 +3,6 @@ package choose
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,7 +58,17 @@ func (p *InstallPlanner) Plan(ctx context.Context, o InstallOptions) (*Installat
 	if err != nil {
 		return nil, err
 	}
-	p.warnGates(ctx, installed)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	warnGates := p.lookUpGates(ctx, installed)
+	plan, err := p.plan(ctx, o, installed)
+	if err == nil {
+		warnGates()
+	}
+	return plan, err
+}
+
+func (p *InstallPlanner) plan(ctx context.Context, o InstallOptions, installed inventory.Inventory) (*Installation, error) {
 	plan := &Installation{FirstRun: FirstRun(installed)}
 	items, err := o.Selection.Items(plan.FirstRun)
 	if err != nil {
@@ -88,11 +97,17 @@ func (p *InstallPlanner) Plan(ctx context.Context, o InstallOptions) (*Installat
 			return nil, err
 		}
 	}
+	core := p.coreReader(ctx, installed, objects)
 	var problems []error
 	if plan.Install, problems, err = p.download(ctx, missing, o.TargetNamespace); err != nil {
 		return nil, err
 	}
 	problems = append(problems, Validate(plan.Install, installed)...)
+	disagreements, unknown := p.disagreements(ctx, plan.Install, core)
+	if unknown != nil {
+		p.Warn(unknown)
+	}
+	problems = append(problems, disagreements...)
 	conflicts, err := p.conflicts(ctx, plan.Install, newSurvey(p.Client, installed, objects))
 	if err != nil {
 		return nil, err
@@ -105,18 +120,6 @@ func (p *InstallPlanner) Plan(ctx context.Context, o InstallOptions) (*Installat
 		plan.CertManager, err = certmanager.Prepare(ctx, p.Client, p.Catalog.Store, p.Catalog.Config)
 	}
 	return plan, err
-}
-
-// warnGates warns about feature gates of installed providers that the variables of this run do not change.
-func (p *InstallPlanner) warnGates(ctx context.Context, installed inventory.Inventory) {
-	ctx, cancel := context.WithTimeout(ctx, gatesTimeout)
-	defer cancel()
-	keeper := &gateKeeper{p.Catalog}
-	for i := range installed {
-		for _, text := range keeper.unapplied(ctx, p.Client, &installed[i]) {
-			p.Warn(errors.New(text))
-		}
-	}
 }
 
 // conflicts returns the objects of others that would be replaced, and warns about those that may be shared.

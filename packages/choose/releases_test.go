@@ -93,9 +93,9 @@ func TestChoose(t *testing.T) {
 			want:         []string{"cluster-api v1.1.0", "warning: not considering v1.9.0-rc.0 of cluster-api"},
 		},
 		"Named": {
-			reason: "A selected provider does not depend on the repository of any other.", request: toy,
+			reason: "A selected provider does not depend on the repository of any other, but it is said what is unknown.", request: toy,
 			repositories: map[string][]string{"infrastructure-toy": {"v1.0.0", "v1.1.0"}},
-			want:         []string{"infrastructure-toy v1.1.0"},
+			want:         []string{"infrastructure-toy v1.1.0", "warning: cannot find out which contract the core provider cluster-api v1.0.0 implements"},
 		},
 		"NamedCore": {
 			reason: "Nor does the core provider, but it is said what is unknown.", request: coreOnly,
@@ -105,7 +105,7 @@ func TestChoose(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			choice, err := tc.request.Choose(t.Context(), folders(t, tc.repositories), both)
+			choice, err := tc.request.Choose(t.Context(), folders(t, tc.repositories), both, nil)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}

@@ -83,12 +83,14 @@ type Choice struct {
 }
 
 // Choose returns the providers to upgrade. Those that are selected by name do not depend on the repositories of others.
-func (r UpgradeRequest) Choose(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory) (*Choice, error) {
+func (r UpgradeRequest) Choose(
+	ctx context.Context, c *catalog.Catalog, installed inventory.Inventory, declared inventory.Declarations,
+) (*Choice, error) {
 	if err := single(installed); err != nil {
 		return nil, err
 	}
 	if r.Contract == "" {
-		return r.selected(ctx, c, installed)
+		return r.selected(ctx, c, installed, declared)
 	}
 	releases, err := ReadReleases(ctx, c, installed)
 	if err != nil {
@@ -120,7 +122,9 @@ func (r UpgradeRequest) Choose(ctx context.Context, c *catalog.Catalog, installe
 	return choice, nil
 }
 
-func (r UpgradeRequest) selected(ctx context.Context, c *catalog.Catalog, installed inventory.Inventory) (*Choice, error) {
+func (r UpgradeRequest) selected(
+	ctx context.Context, c *catalog.Catalog, installed inventory.Inventory, declared inventory.Declarations,
+) (*Choice, error) {
 	items, namespaces, err := r.items()
 	if err != nil {
 		return nil, err
@@ -149,6 +153,8 @@ func (r UpgradeRequest) selected(ctx context.Context, c *catalog.Catalog, instal
 	choice := &Choice{Upgrade: list}
 	if slices.ContainsFunc(list, func(w Wanted) bool { return w.Installed.GetProviderType() == clusterctlv1.CoreProviderType }) {
 		choice.Warnings, err = checkContracts(ctx, c, others)
+	} else {
+		choice.Warnings, err = checkAgainstCore(ctx, c, list, coreOf(installed), declared)
 	}
 	return choice, err
 }

@@ -126,7 +126,11 @@ func Describe(entries ...*journal.Entry) string {
 }
 
 func (p *UpgradePlanner) plan(ctx context.Context, s *UpgradeState, r UpgradeRequest) (*Upgrade, error) {
-	choice, err := r.Choose(ctx, p.Catalog, s.Installed)
+	declared, err := inventory.ReadDeclared(ctx, p.Client)
+	if err != nil {
+		return nil, err
+	}
+	choice, err := r.Choose(ctx, p.Catalog, s.Installed, declared)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +139,7 @@ func (p *UpgradePlanner) plan(ctx context.Context, s *UpgradeState, r UpgradeReq
 		entry := s.of(&w.Installed)
 		return entry != nil && entry.Provider.Version == w.Version && entry.Version != w.Version
 	})
-	if err := p.checkOperated(ctx, wanted); err != nil {
+	if err := checkOperated(declared, wanted); err != nil {
 		return nil, err
 	}
 	list, err := p.download(ctx, wanted)
@@ -183,14 +187,10 @@ func (p *UpgradePlanner) replaced(ctx context.Context, s *UpgradeState, list []*
 }
 
 // checkOperated rejects upgrades of providers that belong to the operator.
-func (p *UpgradePlanner) checkOperated(ctx context.Context, wanted []Wanted) error {
-	objects, err := inventory.ReadDeclared(ctx, p.Client)
-	if err != nil {
-		return err
-	}
+func checkOperated(declared inventory.Declarations, wanted []Wanted) error {
 	for _, w := range wanted {
 		instead := "run `clusterctl operator upgrade apply`, or set spec.version of that object to " + w.Version
-		if err := objects.Check(instead, w.Installed.ManifestLabel()); err != nil {
+		if err := declared.Check(instead, w.Installed.ManifestLabel()); err != nil {
 			return err
 		}
 	}

@@ -32,6 +32,16 @@ func (o Declaration) Version() string {
 	return version
 }
 
+// Contract returns the contract that a version of the provider implements, as the operator has recorded it; "" for a version that it has
+// not installed.
+func (o Declaration) Contract(version string) string {
+	if installed, _, _ := unstructured.NestedString(o.Object, "status", "installedVersion"); installed != version {
+		return ""
+	}
+	contract, _, _ := unstructured.NestedString(o.Object, "status", "contract")
+	return contract
+}
+
 // Declarations are the objects of declared providers, by the providers' manifest labels.
 type Declarations map[string]Declaration
 

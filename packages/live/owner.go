@@ -10,6 +10,7 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/packages"
 )
 
 // Owner is what is known of an object that components would replace.
@@ -65,8 +66,46 @@ func (w Owner) Objection(o *unstructured.Unstructured, label string, installed f
 	}
 }
 
+// Related reports whether two manifest labels are of providers with the same name and different types: their releases come from the same
+// project, and may share definitions, as those of k0smotron do.
+func Related(label, other string) bool {
+	if label == other {
+		return false
+	}
+	for _, t := range packages.Types() {
+		for _, u := range packages.Types() {
+			name, ok := strings.CutPrefix(label, clusterctlv1.ManifestLabel("", t))
+			if ok && name != "" && clusterctlv1.ManifestLabel(name, u) == other {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// PartObjection is Objection for a part of clusterctl that is no provider, such as the operator.
+func (w Owner) PartObjection(o *unstructured.Unstructured, part string, installed func(label string) bool) string {
+	switch {
+	case o.GetKind() == "Namespace", w.Part == part:
+		return ""
+	case w.Provider != "" && installed(w.Provider):
+		return fmt.Sprintf("belongs to provider %s: delete that provider first, or use a release that does not have this object", w.Provider)
+	case w.Provider != "" || !w.Exists:
+		return ""
+	case w.Part != "":
+		return "would replace a part of " + w.Part
+	default:
+		return fmt.Sprintf("exists already, and is not of %s: if it is, set its label: %s",
+			part, labelCommand(o, clusterctlv1.ClusterctlCoreLabel, part, ""))
+	}
+}
+
 // relabel returns the command that makes an object one of a provider.
 func relabel(o *unstructured.Unstructured, label, flags string) string {
+	return labelCommand(o, clusterv1.ProviderNameLabel, label, flags)
+}
+
+func labelCommand(o *unstructured.Unstructured, key, value, flags string) string {
 	kind := strings.ToLower(o.GetKind())
 	if group := o.GroupVersionKind().Group; group != "" {
 		kind += "." + group
@@ -74,5 +113,5 @@ func relabel(o *unstructured.Unstructured, label, flags string) string {
 	if namespace := o.GetNamespace(); namespace != "" {
 		kind = "-n " + namespace + " " + kind
 	}
-	return fmt.Sprintf("kubectl label%s %s %s %s=%s", flags, kind, o.GetName(), clusterv1.ProviderNameLabel, label)
+	return fmt.Sprintf("kubectl label%s %s %s %s=%s", flags, kind, o.GetName(), key, value)
 }

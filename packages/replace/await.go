@@ -1,6 +1,7 @@
 package replace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ func (r *run) trouble(ctx context.Context, key client.ObjectKey) (reason string,
 	}
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded" && d.Status.ObservedGeneration >= d.Generation {
-			return c.Message, true
+			return cmp.Or(c.Message, c.Reason), true
 		}
 	}
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
@@ -115,13 +116,16 @@ func failure(p *corev1.Pod) (reason string, permanent bool) {
 			return reason, c.RestartCount >= maxRestarts
 		case "", "ContainerCreating", "PodInitializing":
 		default:
-			return fmt.Sprintf("container %s of Pod %s: %s: %s",
-				c.Name, p.Name, waiting.Reason, waiting.Message), waiting.Reason == "InvalidImageName"
+			reason = apply.Explanation(fmt.Sprintf("container %s of Pod %s", c.Name, p.Name), waiting.Reason, waiting.Message)
+			return reason, waiting.Reason == "InvalidImageName"
 		}
 	}
 	for _, condition := range p.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			return fmt.Sprintf("Pod %s: %s: %s", p.Name, condition.Reason, condition.Message), false
+			if condition.Reason == "" && condition.Message == "" {
+				return fmt.Sprintf("Pod %s is not scheduled", p.Name), false
+			}
+			return apply.Explanation("Pod "+p.Name, condition.Reason, condition.Message), false
 		}
 	}
 	return "", false

@@ -26,6 +26,23 @@ func TestDifferences(t *testing.T) {
 {apiVersion: v1, kind: ConfigMap, metadata: {name: there, namespace: a-system}, data: {a: b}}
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: shared}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: mirrored, namespace: a-system}
+spec:
+  selector: null
+  strategy: {}
+  template:
+    metadata: {}
+    spec:
+      containers: [{name: manager, image: "x/a:v1", resources: {}}, {name: proxy, image: "x/p:v1", resources: {}}]
+      initContainers: [{name: init, image: "x/i:v1", resources: {}}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: edited, namespace: a-system}
+spec: {template: {spec: {containers: [{name: manager, image: "x/a:v1", args: [--b]}]}}}
 `
 	p := packages.Provider{Name: "a", Type: clusterctlv1.InfrastructureProviderType}
 	c, err := components.New(p, []byte(text), components.Options{Version: "v1.0.0"})
@@ -37,6 +54,12 @@ func TestDifferences(t *testing.T) {
 	for i := range c.Objects {
 		o := c.Objects[i].DeepCopy()
 		switch o.GetName() {
+		case "mirrored":
+			withContainers(t, o, map[string]any{"name": "manager", "image": "y/a:v1"}, map[string]any{"name": "proxy", "image": "x/p:v1"})
+			present = append(present, *o)
+		case "edited":
+			withContainers(t, o, map[string]any{"name": "manager", "image": "y/a:v1"})
+			present = append(present, *o)
 		case "missing":
 			continue
 		case "shared":
@@ -60,7 +83,20 @@ func TestDifferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"ClusterRole shared", "Service a-system/missing"}, got); diff != "" {
+	want := Differences{
+		{Object: "ClusterRole shared", Other: true},
+		{Object: "Deployment a-system/edited", Images: []string{"x/a:v1 instead of y/a:v1"}, Other: true},
+		{Object: "Deployment a-system/mirrored", Images: []string{"x/a:v1 instead of y/a:v1"}},
+		{Object: "Service a-system/missing", Other: true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func withContainers(t *testing.T, o *unstructured.Unstructured, containers ...any) {
+	t.Helper()
+	if err := unstructured.SetNestedSlice(o.Object, containers, "spec", "template", "spec", "containers"); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -46,7 +46,16 @@ type cachedResponse struct {
 	body   []byte
 	header http.Header
 	err    error
+	// partial is set if the request was given up: another call may succeed.
+	partial bool
 }
+
+type onceKey struct{}
+
+// Once returns a context in which a failed request is not repeated: for what can be left out.
+func Once(ctx context.Context) context.Context { return context.WithValue(ctx, onceKey{}, true) }
+
+func isOnce(ctx context.Context) bool { return ctx.Value(onceKey{}) != nil }
 
 func newFetcher(o Options) *fetcher {
 	f := &fetcher{
@@ -87,33 +96,43 @@ type request struct {
 // response; errors other than "not found" are not cached, so that a later call tries again.
 func (f *fetcher) get(ctx context.Context, r request) ([]byte, http.Header, error) {
 	key := r.accept + " " + r.url
-	f.mu.Lock()
-	a, known := f.cache[key]
-	if !known {
-		a = &cachedResponse{ready: make(chan struct{})}
-		f.cache[key] = a
-	}
-	f.mu.Unlock()
-	if known {
+	for {
+		f.mu.Lock()
+		a, known := f.cache[key]
+		if !known {
+			a = &cachedResponse{ready: make(chan struct{})}
+			f.cache[key] = a
+		}
+		f.mu.Unlock()
+		if !known {
+			f.fill(ctx, key, a, r)
+			return a.body, a.header, a.err
+		}
 		select {
 		case <-a.ready:
-			return a.body, a.header, a.err
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
 		}
+		if a.err == nil || !a.partial || errors.Is(a.err, ErrNotFound) || isOnce(ctx) {
+			return a.body, a.header, a.err
+		}
 	}
+}
+
+// fill makes a request for the cache.
+func (f *fetcher) fill(ctx context.Context, key string, a *cachedResponse, r request) {
+	defer close(a.ready)
 	a.body, a.header, a.err = f.retry(ctx, r)
+	a.partial = ctx.Err() != nil || isOnce(ctx)
 	if a.err != nil && !errors.Is(a.err, ErrNotFound) {
 		f.mu.Lock()
 		delete(f.cache, key)
 		f.mu.Unlock()
 	}
-	close(a.ready)
-	return a.body, a.header, a.err
 }
 
 func (f *fetcher) retry(ctx context.Context, r request) ([]byte, http.Header, error) {
-	if f.single {
+	if f.single || isOnce(ctx) {
 		body, header, _, err := f.once(ctx, r)
 		return body, header, err
 	}

@@ -245,7 +245,7 @@ func (s *setup) webhooks() error {
 	reader := external.Reader{Client: s.mgr.GetClient(), Versions: contract.APIVersions{Reader: s.mgr.GetClient()}}
 	return webhook.Register(s.mgr, webhook.Options{
 		Reader: s.mgr.GetClient(),
-		Object: reader.Get,
+		Object: reader.Object,
 		Workload: func(ctx context.Context, key types.NamespacedName) (client.Reader, error) {
 			return s.clusters.Get(ctx, key)
 		},

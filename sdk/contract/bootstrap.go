@@ -1,12 +1,14 @@
 package contract
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 // Bootstrap is the object that Machine.spec.bootstrap.configRef refers to.
 type Bootstrap struct{ Object }
 
-// BootstrapOf returns u as a Bootstrap.
-func BootstrapOf(u *unstructured.Unstructured) Bootstrap { return Bootstrap{Object{u}} }
+// BootstrapOf returns o as a Bootstrap.
+func BootstrapOf(o Object) Bootstrap { return Bootstrap{o} }
+
+// DataSecretCreated reports whether the Secret with the bootstrap data exists: status.initialization.dataSecretCreated, or status.ready in
+// V1Beta1. False if absent.
+func (b Bootstrap) DataSecretCreated() (bool, error) { return b.flag("ready", "dataSecretCreated") }
 
 // DataSecretName returns status.dataSecretName; empty if absent.
 func (b Bootstrap) DataSecretName() (string, error) {

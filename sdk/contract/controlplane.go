@@ -1,8 +1,14 @@
 package contract
 
 import (
+	"errors"
+	"math"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
@@ -18,8 +24,17 @@ type counters struct {
 	Unavailable *int32
 }
 
-// ControlPlaneOf returns u as a ControlPlane.
-func ControlPlaneOf(u *unstructured.Unstructured) ControlPlane { return ControlPlane{Object{u}} }
+// ControlPlaneOf returns o as a ControlPlane.
+func ControlPlaneOf(o Object) ControlPlane { return ControlPlane{o} }
+
+// machineSpec returns the path of a field of the template of Machines, which are in a spec of their own in V1Beta2.
+func (c ControlPlane) machineSpec(names ...string) []string {
+	path := []string{"spec", "machineTemplate"}
+	if c.Contract == V1Beta2 {
+		path = append(path, "spec")
+	}
+	return append(path, names...)
+}
 
 // Version returns spec.version; nil if absent, which means that the control plane has no versions.
 func (c ControlPlane) Version() (*string, error) {
@@ -49,14 +64,63 @@ func (c ControlPlane) SetMachineMetadata(meta clusterv1.ObjectMeta) error {
 	return c.setMetadata(meta, "spec", "machineTemplate", "metadata")
 }
 
-// InfrastructureRef returns spec.machineTemplate.infrastructureRef; nil if absent.
+// InfrastructureRef returns the template of the infrastructure of Machines, spec.machineTemplate.spec.infrastructureRef, or
+// spec.machineTemplate.infrastructureRef in V1Beta1; nil if absent. In V1Beta2, its apiVersion has a group and no version.
 func (c ControlPlane) InfrastructureRef() (*corev1.ObjectReference, error) {
-	return c.ref("spec", "machineTemplate", "infrastructureRef")
+	ref, ok, err := structured[struct {
+		corev1.ObjectReference `json:",inline"`
+		APIGroup               string `json:"apiGroup"`
+	}](c.Object, c.machineSpec("infrastructureRef")...)
+	if !ok || err != nil {
+		return nil, err
+	}
+	if c.Contract == V1Beta2 {
+		ref.APIVersion = schema.GroupVersion{Group: ref.APIGroup}.String()
+	}
+	return &ref.ObjectReference, nil
 }
 
-// SetInfrastructureRef sets spec.machineTemplate.infrastructureRef.
+// SetInfrastructureRef sets what InfrastructureRef returns. Only kind, name, and apiVersion and namespace in V1Beta1 or the group in
+// V1Beta2 are part of the contract.
 func (c ControlPlane) SetInfrastructureRef(ref *corev1.ObjectReference) error {
-	return c.setRef(ref, "spec", "machineTemplate", "infrastructureRef")
+	value := map[string]any{"kind": ref.Kind, "name": ref.Name}
+	if c.Contract == V1Beta2 {
+		value["apiGroup"] = ref.GroupVersionKind().Group
+	} else {
+		value["apiVersion"] = ref.APIVersion
+		if ref.Namespace != "" {
+			value["namespace"] = ref.Namespace
+		}
+	}
+	return c.set(value, c.machineSpec("infrastructureRef")...)
+}
+
+// NodeTimeouts limit how long the deletion of a Machine waits for its Node; nil leaves them to the control plane.
+type NodeTimeouts struct {
+	Drain, VolumeDetach, Deletion *metav1.Duration
+}
+
+// SetNodeTimeouts sets the timeouts that are not nil, for the control plane's Machines.
+func (c ControlPlane) SetNodeTimeouts(t NodeTimeouts) error {
+	for _, timeout := range []struct {
+		value *metav1.Duration
+		name  string
+	}{{t.Drain, "nodeDrainTimeout"}, {t.VolumeDetach, "nodeVolumeDetachTimeout"}, {t.Deletion, "nodeDeletionTimeout"}} {
+		if timeout.value == nil {
+			continue
+		}
+		var err error
+		if c.Contract == V1Beta2 {
+			seconds := min(int64(timeout.value.Duration/time.Second), math.MaxInt32)
+			err = c.set(seconds, c.machineSpec("deletion", timeout.name+"Seconds")...)
+		} else {
+			err = c.set(timeout.value.Duration.String(), c.machineSpec(timeout.name)...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Endpoint returns spec.controlPlaneEndpoint; zero if absent: most control planes leave it to the infrastructure.
@@ -67,33 +131,82 @@ func (c ControlPlane) Endpoint() (clusterv1.APIEndpoint, error) {
 
 // HasMachines reports whether the control plane runs on Machines: it has a template for them.
 func (c ControlPlane) HasMachines() bool {
-	_, ok, _ := unstructured.NestedFieldNoCopy(c.Unstructured.Object, "spec", "machineTemplate")
+	_, ok, _ := c.lookup("spec", "machineTemplate")
 	return ok
 }
 
-// Initialized returns status.initialized: the first API server has responded once. False if absent.
+// Initialized reports whether the first API server has responded once: status.initialization.controlPlaneInitialized, or
+// status.initialized in V1Beta1. False if absent.
 func (c ControlPlane) Initialized() (bool, error) {
-	initialized, _, err := field[bool](c.Object, "status", "initialized")
-	return initialized, err
+	return c.flag("initialized", "controlPlaneInitialized")
 }
 
-// statusVersion returns status.version, the lowest version of the API servers; empty if absent.
+// Ready returns status.ready: the API servers respond. In V1Beta2 it is Initialized. False if absent.
+func (c ControlPlane) Ready() (bool, error) { return c.flag("ready", "controlPlaneInitialized") }
+
+// statusVersion returns the lowest version of the control plane; empty if absent: status.version, or the first one of status.versions in
+// V1Beta2.
 func (c ControlPlane) statusVersion() (string, error) {
+	if c.Contract == V1Beta2 {
+		versions, _, err := structured[[]versionCount](c.Object, "status", "versions")
+		if err != nil {
+			return "", err
+		}
+		if len(versions) > 0 {
+			return versions[0].Version, c.checkVersions(versions)
+		}
+	}
 	version, _, err := field[string](c.Object, "status", "version")
 	return version, err
 }
 
-// statusReplicas returns the counters in the status.
+// versionCount is a version of Kubernetes, and how many replicas of a control plane have it.
+type versionCount struct {
+	Version  string `json:"version"`
+	Replicas int32  `json:"replicas"`
+}
+
+// checkVersions returns an error unless versions are in ascending order, and have replicas.
+func (c ControlPlane) checkVersions(versions []versionCount) error {
+	path := []string{"status", "versions"}
+	for i, v := range versions {
+		if v.Replicas < 0 {
+			return c.errorf(path, "has %d replicas of version %s", v.Replicas, v.Version)
+		}
+		if i == 0 {
+			continue
+		}
+		order, err := CompareVersions(versions[i-1].Version, v.Version)
+		if err == nil && order >= 0 {
+			err = errors.New("the contract asks for an ascending order")
+		}
+		if err != nil {
+			return c.errorf(path, "has version %s before %s: %w", versions[i-1].Version, v.Version, err)
+		}
+	}
+	return nil
+}
+
+// statusReplicas returns the counters in the status. V1Beta2 counts available replicas; what it does not count is unavailable.
 func (c ControlPlane) statusReplicas() (counters, error) {
 	var r counters
-	for name, into := range map[string]**int32{
+	var available *int32
+	into := map[string]**int32{
 		"replicas": &r.Total, "updatedReplicas": &r.Updated, "readyReplicas": &r.Ready, "unavailableReplicas": &r.Unavailable,
-	} {
-		n, err := c.count("status", name)
-		if err != nil {
+	}
+	if c.Contract == V1Beta2 {
+		into = map[string]**int32{
+			"replicas": &r.Total, "upToDateReplicas": &r.Updated, "readyReplicas": &r.Ready, "availableReplicas": &available,
+		}
+	}
+	for name, n := range into {
+		var err error
+		if *n, err = c.count("status", name); err != nil {
 			return counters{}, err
 		}
-		*into = n
+	}
+	if c.Contract == V1Beta2 && r.Total != nil {
+		r.Unavailable = ptr.To(max(0, *r.Total-ptr.Deref(available, 0)))
 	}
 	return r, nil
 }

@@ -56,7 +56,7 @@ status: {version: v1.30.0, replicas: 1, updatedReplicas: 1, readyReplicas: 1}`, 
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
-			c := ControlPlaneOf(parse(t, head+tc.fields))
+			c := ControlPlaneOf(Object{Unstructured: parse(t, head+tc.fields)})
 			var got phases
 			for _, ask := range []struct {
 				into *bool
@@ -76,40 +76,64 @@ status: {version: v1.30.0, replicas: 1, updatedReplicas: 1, readyReplicas: 1}`, 
 }
 
 func TestUpgradingNeedsVersions(t *testing.T) {
-	c := ControlPlaneOf(parse(t, head+"spec: {version: newest}\nstatus: {version: v1.30.0}"))
+	c := ControlPlaneOf(Object{Unstructured: parse(t, head+"spec: {version: newest}\nstatus: {version: v1.30.0}")})
 	if _, err := c.IsUpgrading(); err == nil {
 		t.Error("a version that cannot be compared is not an error")
 	}
 }
 
 func TestControlPlaneFieldsRoundTrip(t *testing.T) {
-	u := parse(t, head+"spec: {machineTemplate: {metadata: {labels: {old: label}}, nodeDeletionTimeout: 1m}}")
-	c := ControlPlaneOf(u)
-	ref := &corev1.ObjectReference{APIVersion: "g/v1", Kind: "K", Name: "n", Namespace: "ns", UID: "dropped"}
-	meta := clusterv1.ObjectMeta{Annotations: map[string]string{"a": "b"}}
-	for _, err := range []error{
-		c.SetVersion("v1.30.0"), c.SetReplicas(3), c.SetInfrastructureRef(ref), c.SetMachineMetadata(meta), c.SetDuration(&metav1.Duration{Duration: time.Minute}, "spec", "machineTemplate", "nodeDrainTimeout"),
-		c.SetDuration(nil, "spec", "machineTemplate", "nodeDeletionTimeout"),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := map[string]any{
-		"version": "v1.30.0", "replicas": int64(3),
-		"machineTemplate": map[string]any{
-			"metadata":          map[string]any{"annotations": map[string]any{"a": "b"}},
-			"infrastructureRef": map[string]any{"apiVersion": "g/v1", "kind": "K", "name": "n", "namespace": "ns"},
-			"nodeDrainTimeout":  "1m0s",
+	for _, tc := range []struct {
+		contract Version
+		before   string
+		want     map[string]any
+		ref      corev1.ObjectReference
+	}{
+		{
+			contract: V1Beta1,
+			before:   "spec: {machineTemplate: {metadata: {labels: {old: label}}, nodeDeletionTimeout: 1m}}",
+			want: map[string]any{
+				"metadata":            map[string]any{"annotations": map[string]any{"a": "b"}},
+				"infrastructureRef":   map[string]any{"apiVersion": "g/v1", "kind": "K", "name": "n", "namespace": "ns"},
+				"nodeDrainTimeout":    "1m0.5s",
+				"nodeDeletionTimeout": "1m",
+			},
+			ref: corev1.ObjectReference{APIVersion: "g/v1", Kind: "K", Name: "n", Namespace: "ns"},
 		},
+		{
+			contract: V1Beta2,
+			before:   "spec: {machineTemplate: {metadata: {labels: {old: label}}, spec: {deletion: {nodeDeletionTimeoutSeconds: 60}}}}",
+			want: map[string]any{
+				"metadata": map[string]any{"annotations": map[string]any{"a": "b"}},
+				"spec": map[string]any{
+					"infrastructureRef": map[string]any{"apiGroup": "g", "kind": "K", "name": "n"},
+					"deletion":          map[string]any{"nodeDrainTimeoutSeconds": int64(60), "nodeDeletionTimeoutSeconds": int64(60)},
+				},
+			},
+			ref: corev1.ObjectReference{APIVersion: "g/", Kind: "K", Name: "n"},
+		},
+	} {
+		u := parse(t, head+tc.before)
+		c := ControlPlaneOf(Object{Unstructured: u, Contract: tc.contract})
+		ref := &corev1.ObjectReference{APIVersion: "g/v1", Kind: "K", Name: "n", Namespace: "ns", UID: "dropped"}
+		meta := clusterv1.ObjectMeta{Annotations: map[string]string{"a": "b"}}
+		for _, err := range []error{
+			c.SetVersion("v1.30.0"), c.SetReplicas(3), c.SetInfrastructureRef(ref), c.SetMachineMetadata(meta),
+			c.SetNodeTimeouts(NodeTimeouts{Drain: &metav1.Duration{Duration: time.Minute + time.Second/2}}),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := map[string]any{"version": "v1.30.0", "replicas": int64(3), "machineTemplate": tc.want}
+		if diff := cmp.Diff(want, u.Object["spec"]); diff != "" {
+			t.Errorf("%s: spec (-want +got):\n%s", tc.contract, diff)
+		}
+		checkReads(t, c, &tc.ref, meta)
 	}
-	if diff := cmp.Diff(want, u.Object["spec"]); diff != "" {
-		t.Errorf("spec (-want +got):\n%s", diff)
-	}
-	checkReads(t, c, meta)
 }
 
-func checkReads(t *testing.T, c ControlPlane, meta clusterv1.ObjectMeta) {
+func checkReads(t *testing.T, c ControlPlane, wantRef *corev1.ObjectReference, meta clusterv1.ObjectMeta) {
 	t.Helper()
 	version, err1 := c.Version()
 	replicas, err2 := c.Replicas()
@@ -120,14 +144,14 @@ func checkReads(t *testing.T, c ControlPlane, meta clusterv1.ObjectMeta) {
 			t.Fatal(err)
 		}
 	}
-	want := []any{"v1.30.0", int32(3), &corev1.ObjectReference{APIVersion: "g/v1", Kind: "K", Name: "n", Namespace: "ns"}, meta}
+	want := []any{"v1.30.0", int32(3), wantRef, meta}
 	if diff := cmp.Diff(want, []any{*version, *replicas, ref, gotMeta}); diff != "" {
 		t.Errorf("read back (-want +got):\n%s", diff)
 	}
 }
 
 func TestControlPlaneStatus(t *testing.T) {
-	c := ControlPlaneOf(parse(t, head+"status: {initialized: true, externalManagedControlPlane: true, replicas: 0}"))
+	c := ControlPlaneOf(Object{Unstructured: parse(t, head+"status: {initialized: true, externalManagedControlPlane: true, replicas: 0}")})
 	initialized, err1 := c.Initialized()
 	external, err2 := c.ExternallyManaged()
 	replicas, err3 := c.statusReplicas()
@@ -141,8 +165,8 @@ func TestControlPlaneStatus(t *testing.T) {
 }
 
 func TestSetRefFailsOnWhatIsNoObject(t *testing.T) {
-	o := ObjectOf(&unstructured.Unstructured{Object: map[string]any{"spec": "text"}})
-	if err := o.setRef(&corev1.ObjectReference{}, "spec", "ref"); err == nil {
+	c := ControlPlaneOf(Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{"spec": "text"}}})
+	if err := c.SetInfrastructureRef(&corev1.ObjectReference{}); err == nil {
 		t.Error("writing below a string is not an error")
 	}
 }

@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -10,13 +9,13 @@ import (
 // InfrastructureCluster is the object that Cluster.spec.infrastructureRef refers to.
 type InfrastructureCluster struct{ Object }
 
-// InfrastructureClusterOf returns u as an InfrastructureCluster.
-func InfrastructureClusterOf(u *unstructured.Unstructured) InfrastructureCluster {
-	return InfrastructureCluster{Object{u}}
-}
+// InfrastructureClusterOf returns o as an InfrastructureCluster.
+func InfrastructureClusterOf(o Object) InfrastructureCluster { return InfrastructureCluster{o} }
 
-// ControlPlaneEndpoint returns spec.controlPlaneEndpoint, and whether it is present: a provider that is ready may leave it zero, but must
-// not omit it.
+// Provisioned reports whether the infrastructure is complete: status.initialization.provisioned, or status.ready in V1Beta1. False if absent.
+func (c InfrastructureCluster) Provisioned() (bool, error) { return c.provisioned() }
+
+// ControlPlaneEndpoint returns spec.controlPlaneEndpoint, and whether it is present.
 func (c InfrastructureCluster) ControlPlaneEndpoint() (endpoint clusterv1.APIEndpoint, present bool, err error) {
 	_, present, err = c.lookup("spec", "controlPlaneEndpoint")
 	if err != nil {
@@ -37,19 +36,34 @@ func ControlPlaneEndpointPaths() [][]string {
 	return [][]string{{"spec", "controlPlaneEndpoint", "host"}, {"spec", "controlPlaneEndpoint", "port"}}
 }
 
-// FailureDomains returns status.failureDomains; nil if absent.
+// FailureDomains returns status.failureDomains, by name; nil if absent. V1Beta2 has a list of them.
 func (c InfrastructureCluster) FailureDomains() (clusterv1.FailureDomains, error) {
-	domains, _, err := structured[clusterv1.FailureDomains](c.Object, "status", "failureDomains")
-	return domains, err
+	if c.Contract != V1Beta2 {
+		domains, _, err := structured[clusterv1.FailureDomains](c.Object, "status", "failureDomains")
+		return domains, err
+	}
+	list, _, err := structured[[]struct {
+		Name                        string `json:"name"`
+		clusterv1.FailureDomainSpec `json:",inline"`
+	}](c.Object, "status", "failureDomains")
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	domains := clusterv1.FailureDomains{}
+	for _, d := range list {
+		domains[d.Name] = d.FailureDomainSpec
+	}
+	return domains, nil
 }
 
 // InfrastructureMachine is the object that Machine.spec.infrastructureRef refers to.
 type InfrastructureMachine struct{ Object }
 
-// InfrastructureMachineOf returns u as an InfrastructureMachine.
-func InfrastructureMachineOf(u *unstructured.Unstructured) InfrastructureMachine {
-	return InfrastructureMachine{Object{u}}
-}
+// InfrastructureMachineOf returns o as an InfrastructureMachine.
+func InfrastructureMachineOf(o Object) InfrastructureMachine { return InfrastructureMachine{o} }
+
+// Provisioned reports whether the infrastructure is complete: status.initialization.provisioned, or status.ready in V1Beta1. False if absent.
+func (m InfrastructureMachine) Provisioned() (bool, error) { return m.provisioned() }
 
 // ProviderID returns spec.providerID; empty if absent.
 func (m InfrastructureMachine) ProviderID() (string, error) {
@@ -57,8 +71,14 @@ func (m InfrastructureMachine) ProviderID() (string, error) {
 	return id, err
 }
 
-// FailureDomain returns spec.failureDomain; nil if the provider does not report one.
+// FailureDomain returns where the machine is; nil if the provider does not report it: status.failureDomain in V1Beta2, otherwise
+// spec.failureDomain.
 func (m InfrastructureMachine) FailureDomain() (*string, error) {
+	if m.Contract == V1Beta2 {
+		if domain, ok, err := field[string](m.Object, "status", "failureDomain"); ok || err != nil {
+			return &domain, err
+		}
+	}
 	domain, ok, err := field[string](m.Object, "spec", "failureDomain")
 	if !ok || err != nil {
 		return nil, err
@@ -81,10 +101,13 @@ func (m InfrastructureMachine) Interruptible() (bool, error) {
 // InfrastructureMachinePool is the object that MachinePool.spec.template.spec.infrastructureRef refers to.
 type InfrastructureMachinePool struct{ Object }
 
-// InfrastructureMachinePoolOf returns u as an InfrastructureMachinePool.
-func InfrastructureMachinePoolOf(u *unstructured.Unstructured) InfrastructureMachinePool {
-	return InfrastructureMachinePool{Object{u}}
+// InfrastructureMachinePoolOf returns o as an InfrastructureMachinePool.
+func InfrastructureMachinePoolOf(o Object) InfrastructureMachinePool {
+	return InfrastructureMachinePool{o}
 }
+
+// Provisioned reports whether the infrastructure is complete: status.initialization.provisioned, or status.ready in V1Beta1. False if absent.
+func (p InfrastructureMachinePool) Provisioned() (bool, error) { return p.provisioned() }
 
 // ProviderIDs returns spec.providerIDList; nil if absent.
 func (p InfrastructureMachinePool) ProviderIDs() ([]string, error) {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -17,19 +16,28 @@ import (
 // Object is an object of any provider.
 type Object struct {
 	*unstructured.Unstructured
+	// Contract is the version of the contract that the object follows, which decides where its fields are: see APIVersions.
+	Contract Version
 }
 
-// ObjectOf returns u as an Object.
-func ObjectOf(u *unstructured.Unstructured) Object { return Object{u} }
-
-// Ready returns status.ready; false if absent.
-func (o Object) Ready() (bool, error) {
-	ready, _, err := field[bool](o, "status", "ready")
-	return ready, err
+// flag returns a field that is in status.initialization in version V1Beta2 of the contract, and in the status in V1Beta1; false if absent.
+func (o Object) flag(v1beta1, v1beta2 string) (bool, error) {
+	path := []string{"status", v1beta1}
+	if o.Contract == V1Beta2 {
+		path = []string{"status", "initialization", v1beta2}
+	}
+	value, _, err := field[bool](o, path...)
+	return value, err
 }
 
-// Failure returns status.failureReason and status.failureMessage, which report a terminal failure.
+// provisioned reports whether infrastructure is complete: status.initialization.provisioned, or status.ready in V1Beta1.
+func (o Object) provisioned() (bool, error) { return o.flag("ready", "provisioned") }
+
+// Failure returns status.failureReason and status.failureMessage, which report a terminal failure. V1Beta2 has none: always empty.
 func (o Object) Failure() (reason, message string, err error) {
+	if o.Contract == V1Beta2 {
+		return "", "", nil
+	}
 	reason, _, err = field[string](o, "status", "failureReason")
 	if err != nil {
 		return "", "", err
@@ -38,9 +46,23 @@ func (o Object) Failure() (reason, message string, err error) {
 	return reason, message, err
 }
 
-// Conditions returns status.conditions.
+// Conditions returns conditions with severities: status.conditions, or status.deprecated.v1beta1.conditions in V1Beta2. If there are none,
+// those of V1Beta2 in status.conditions, where False has severity Info.
 func (o Object) Conditions() (clusterv1.Conditions, error) {
-	conditions, _, err := structured[clusterv1.Conditions](o, "status", "conditions")
+	if o.Contract != V1Beta2 {
+		conditions, _, err := structured[clusterv1.Conditions](o, "status", "conditions")
+		return conditions, err
+	}
+	conditions, found, err := structured[clusterv1.Conditions](o, "status", "deprecated", "v1beta1", "conditions")
+	if found || err != nil {
+		return conditions, err
+	}
+	conditions, _, err = structured[clusterv1.Conditions](o, "status", "conditions")
+	for i := range conditions {
+		if conditions[i].Status == corev1.ConditionFalse {
+			conditions[i].Severity = clusterv1.ConditionSeverityInfo
+		}
+	}
 	return conditions, err
 }
 
@@ -49,24 +71,6 @@ func (o Object) Conditions() (clusterv1.Conditions, error) {
 func (o Object) ObservedGeneration() (generation int64, found bool) {
 	generation, found, err := field[int64](o, "status", "observedGeneration")
 	return generation, found && err == nil
-}
-
-// ref returns the object reference at path; nil if absent.
-func (o Object) ref(path ...string) (*corev1.ObjectReference, error) {
-	ref, ok, err := structured[corev1.ObjectReference](o, path...)
-	if !ok || err != nil {
-		return nil, err
-	}
-	return &ref, nil
-}
-
-// setRef sets a reference. Only apiVersion, kind, name and namespace are part of the contract.
-func (o Object) setRef(ref *corev1.ObjectReference, path ...string) error {
-	value := map[string]any{"apiVersion": ref.APIVersion, "kind": ref.Kind, "name": ref.Name}
-	if ref.Namespace != "" {
-		value["namespace"] = ref.Namespace
-	}
-	return o.set(value, path...)
 }
 
 // metadata returns the labels and annotations at path; zero if absent.
@@ -88,15 +92,6 @@ func (o Object) setMetadata(meta clusterv1.ObjectMeta, path ...string) error {
 		}
 	}
 	return nil
-}
-
-// SetDuration sets the duration at path, or removes it if d is nil.
-func (o Object) SetDuration(d *metav1.Duration, path ...string) error {
-	if d == nil {
-		unstructured.RemoveNestedField(o.Object, path...)
-		return nil
-	}
-	return o.set(d.Duration.String(), path...)
 }
 
 func (o Object) set(value any, path ...string) error {

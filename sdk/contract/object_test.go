@@ -33,7 +33,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 const head = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: Thing\nmetadata: {name: one, namespace: ns}\n"
 
 // all returns the results of all accessors of all roles, so that a table can compare whole values.
-func all(u *unstructured.Unstructured) (map[string]any, error) {
+func all(o Object) (map[string]any, error) {
 	got := map[string]any{}
 	var firstErr error
 	put := func(name string, value any, err error) {
@@ -42,9 +42,17 @@ func all(u *unstructured.Unstructured) (map[string]any, error) {
 		}
 		got[name] = value
 	}
-	o, cluster, machine := ObjectOf(u), InfrastructureClusterOf(u), InfrastructureMachineOf(u)
-	ready, err := o.Ready()
+	cluster, machine, pool, bootstrap := InfrastructureClusterOf(o), InfrastructureMachineOf(o), InfrastructureMachinePoolOf(o), BootstrapOf(o)
+	ready, err := cluster.Provisioned()
 	put("ready", ready, err)
+	if same, err := machine.Provisioned(); err != nil || same != ready {
+		put("ready machine", same, err)
+	}
+	if same, err := pool.Provisioned(); err != nil || same != ready {
+		put("ready pool", same, err)
+	}
+	created, err := bootstrap.DataSecretCreated()
+	put("created", created, err)
 	reason, message, err := o.Failure()
 	put("failureReason", reason, err)
 	put("failureMessage", message, nil)
@@ -63,30 +71,29 @@ func all(u *unstructured.Unstructured) (map[string]any, error) {
 	put("addresses", addresses, err)
 	interruptible, err := machine.Interruptible()
 	put("interruptible", interruptible, err)
-	secret, err := BootstrapOf(u).DataSecretName()
+	secret, err := bootstrap.DataSecretName()
 	put("dataSecretName", secret, err)
-	pool := InfrastructureMachinePoolOf(u)
 	ids, err := pool.ProviderIDs()
 	put("providerIDs", ids, err)
 	kind, err := pool.MachineKind()
 	put("machineKind", kind, err)
 	machines, err := pool.Replicas()
 	put("machines", machines, err)
-	replicas, err := ControlPlaneOf(u).statusReplicas()
+	replicas, err := ControlPlaneOf(o).statusReplicas()
 	put("replicas", replicas, err)
 	return got, firstErr
 }
 
 func TestReadProviders(t *testing.T) {
 	absent := map[string]any{
-		"ready": false, "failureReason": "", "failureMessage": "", "conditions": clusterv1.Conditions(nil),
+		"ready": false, "created": false, "failureReason": "", "failureMessage": "", "conditions": clusterv1.Conditions(nil),
 		"endpoint": clusterv1.APIEndpoint{}, "endpointPresent": false, "failureDomains": clusterv1.FailureDomains(nil),
 		"providerID": "", "failureDomain": (*string)(nil), "addresses": clusterv1.MachineAddresses(nil), "interruptible": false,
 		"dataSecretName": "", "replicas": counters{}, "providerIDs": []string(nil), "machineKind": "", "machines": (*int32)(nil),
 	}
 	zone, three := "a", int32(3)
 	full := map[string]any{
-		"ready": true, "failureReason": "Broken", "failureMessage": "on fire",
+		"ready": true, "created": true, "failureReason": "Broken", "failureMessage": "on fire",
 		"conditions": clusterv1.Conditions{{
 			Type: "Ready", Status: "False", Severity: "Warning", Reason: "Wait", Message: "soon",
 			LastTransitionTime: metav1.NewTime(time.Date(2024, 4, 1, 10, 0, 0, 0, time.UTC).Local()),
@@ -123,7 +130,7 @@ status:
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
-			got, err := all(parse(t, tc.object))
+			got, err := all(Object{Unstructured: parse(t, tc.object)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +143,7 @@ status:
 
 func TestAnEndpointThatIsPresentButZeroIsPresent(t *testing.T) {
 	for _, spec := range []string{`{controlPlaneEndpoint: {host: "", port: 0}}`, `{controlPlaneEndpoint: {}}`} {
-		endpoint, present, err := InfrastructureClusterOf(parse(t, head+"spec: "+spec)).ControlPlaneEndpoint()
+		endpoint, present, err := InfrastructureClusterOf(Object{Unstructured: parse(t, head+"spec: "+spec)}).ControlPlaneEndpoint()
 		if endpoint != (clusterv1.APIEndpoint{}) || !present || err != nil {
 			t.Errorf("spec %s: got %v, present %t, error %v", spec, endpoint, present, err)
 		}
@@ -160,7 +167,7 @@ func TestFieldsOfAnotherTypeAreErrors(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
-			_, err := all(parse(t, head+tc.fields))
+			_, err := all(Object{Unstructured: parse(t, head+tc.fields)})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error is %v, want one with %q", err, tc.want)
 			}

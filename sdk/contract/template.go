@@ -37,7 +37,7 @@ type CloneInput struct {
 // Clone returns a new object with the content of spec.template of a template, and without the template's own metadata. It does not
 // create it in the API server.
 func Clone(in CloneInput) (*unstructured.Unstructured, error) {
-	template := ObjectOf(in.Template)
+	template := Object{Unstructured: in.Template}
 	content, ok, err := template.lookup("spec", "template")
 	if err != nil {
 		return nil, err

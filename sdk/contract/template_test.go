@@ -61,7 +61,7 @@ func TestCloneNeedsATemplate(t *testing.T) {
 }
 
 func TestTemplateMetadata(t *testing.T) {
-	meta, err := ObjectOf(parse(t, machineTemplate)).metadata("spec", "template", "metadata")
+	meta, err := Object{Unstructured: parse(t, machineTemplate)}.metadata("spec", "template", "metadata")
 	if err != nil {
 		t.Fatal(err)
 	}

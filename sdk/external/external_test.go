@@ -127,7 +127,7 @@ func (objects) Get(_ context.Context, key client.ObjectKey, into client.Object, 
 	switch o := into.(type) {
 	case *metav1.PartialObjectMetadata:
 		if key.Name == "things.g" {
-			o.Labels = map[string]string{contract.Label(): "v1beta1_v1beta2"}
+			o.Labels = map[string]string{contract.V1Beta1.Label(): "v1beta1_v1beta2"}
 			return nil
 		}
 	case *unstructured.Unstructured:

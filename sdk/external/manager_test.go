@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { server.Main(m) }
 func gadgetCRD() *apiextensionsv1.CustomResourceDefinition {
 	yes := true
 	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "gadgets.external.test", Labels: map[string]string{contract.Label(): "v1"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "gadgets.external.test", Labels: map[string]string{contract.V1Beta1.Label(): "v1"}},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "external.test", Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "gadgets", Singular: "gadget", Kind: "Gadget", ListKind: "GadgetList"},

@@ -38,6 +38,15 @@ func (r Reader) Get(ctx context.Context, ref *corev1.ObjectReference, namespace 
 	return r.get(ctx, kind, namespace, ref.Name)
 }
 
+// Object is Get, with the version of the contract that the object follows.
+func (r Reader) Object(ctx context.Context, ref *corev1.ObjectReference, namespace string) (contract.Object, error) {
+	obj, err := r.Get(ctx, ref, namespace)
+	if err != nil {
+		return contract.Object{}, err
+	}
+	return r.Versions.Object(ctx, obj)
+}
+
 // Exact is Get in the version of the reference, for callers that depend on the fields of that version. It returns an error if that
 // version is not served.
 func (r Reader) Exact(ctx context.Context, ref *corev1.ObjectReference, namespace string) (*unstructured.Unstructured, error) {

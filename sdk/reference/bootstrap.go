@@ -11,7 +11,7 @@ import (
 // CopyBootstrap copies whether a bootstrap config is ready, and the name of its Secret once it is, to the object that refers to it. The
 // result states the condition BootstrapReady. An error means that the config violates the contract.
 func CopyBootstrap(from contract.Bootstrap, ready *bool, to *clusterv1.Bootstrap) (step.Result, error) {
-	isReady, err := from.Ready()
+	isReady, err := from.DataSecretCreated()
 	if err != nil {
 		return step.Done(), err
 	}

@@ -52,10 +52,8 @@ func (f *Follower) DeleteOnce(
 	if obj == nil || mayOwn(obj, owner.GetNamespace()) != nil || f.ofAnother(obj, owner) {
 		return step.Done().WithConditions(condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, "")), nil
 	}
-	wait, err := leaving(obj, t)
-	if err != nil {
-		return step.Done(), err
-	}
+	version, _ := f.Reader.Versions.Contract(ctx, obj.GroupVersionKind())
+	wait := leaving(contract.Object{Unstructured: obj, Contract: version}, t)
 	if obj.GetDeletionTimestamp().IsZero() {
 		if result, err := ready(ctx); err != nil || result.Ends() {
 			return wait.WithOutcome(result), err
@@ -87,16 +85,14 @@ func notInstalled(ctx context.Context, ref *corev1.ObjectReference, owner Referr
 	return step.Done().WithConditions(condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, "%s", message))
 }
 
-// leaving waits until an object is gone, and mirrors its Ready condition meanwhile.
-func leaving(obj *unstructured.Unstructured, t clusterv1.ConditionType) (step.Result, error) {
-	conditions, err := contract.ObjectOf(obj).Conditions()
-	if err != nil {
-		return step.Done(), err
-	}
+// leaving waits until an object is gone, and mirrors its Ready condition meanwhile. Conditions that cannot be read must not prevent the
+// deletion.
+func leaving(obj contract.Object, t clusterv1.ConditionType) step.Result {
+	conditions, _ := obj.Conditions()
 	what := obj.GetKind() + " " + obj.GetName() + " to be deleted"
 	fallback := condition.Fallback(false, clusterv1.DeletingReason)
 	fallback.Message = "Waiting for " + what
-	return step.Wait(what).WithConditions(condition.Mirror(t, read(conditions), fallback)), nil
+	return step.Wait(what).WithConditions(condition.Mirror(t, read(conditions), fallback))
 }
 
 // confirm reads an object that is not in the cache from the API server: a stale cache must not make the owner leave it

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -141,6 +142,21 @@ func (f *Follower) Own(ctx context.Context, obj *unstructured.Unstructured, owne
 		return fmt.Errorf("taking over %s %s/%s: %w", obj.GetKind(), obj.GetNamespace(), obj.GetName(), err)
 	}
 	return nil
+}
+
+// Adopt is Follow and Own, and returns the object with the version of the contract that it follows, and whether it exists.
+func (f *Follower) Adopt(
+	ctx context.Context, ref *corev1.ObjectReference, owner metav1.Object, cluster string,
+) (obj contract.Object, exists bool, err error) {
+	found, err := f.Follow(ctx, ref, owner.GetNamespace())
+	if err != nil || found == nil {
+		return obj, false, err
+	}
+	if err := f.Own(ctx, found, owner, cluster); err != nil {
+		return obj, false, err
+	}
+	obj, err = f.Reader.Versions.Object(ctx, found)
+	return obj, err == nil, err
 }
 
 // release removes owner references of the given kinds.

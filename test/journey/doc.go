@@ -22,6 +22,8 @@
 // Repository.ReleasePublished releases components in the form of Cluster API v1.7, for journeys that upgrade from it. They need
 // the published CRDs, which are not in this repository.
 //
+// TestProvidersOfOtherProjects reads releases of other projects' infrastructure providers in place; they are not in this repository either.
+//
 // What belongs here: journeys across components, and their vocabulary. What does not: tests of one component, which are in
 // its packages.
 package journey

@@ -132,7 +132,7 @@ func run(ctx context.Context, opts *Options) error {
 		opts.Wait = false
 	}
 	if !opts.Wait {
-		opts.IO.Infof("To follow its progress, run: clusterctl describe cluster %s -n %s", name.Name, name.Namespace)
+		opts.IO.Infof("To follow its progress, run: %s", opts.IO.Command("clusterctl describe cluster %s -n %s", name.Name, name.Namespace))
 		return nil
 	}
 	return follow(ctx, opts, m, name)
@@ -214,8 +214,8 @@ func follow(ctx context.Context, opts *Options, m *management.Cluster, name type
 		opts.IO.Warnf("cluster %s is not fully ready: %s\nIf the cluster has no network plugin (CNI) yet, install one with its kubeconfig",
 			name, missing)
 	}
-	opts.IO.Infof("\nCluster %[1]s %[4]s. To get its kubeconfig, and to delete it:\n"+
-		"  clusterctl get kubeconfig %[2]s -n %[3]s > %[2]s.kubeconfig\n  clusterctl delete cluster %[2]s -n %[3]s",
-		name, name.Name, name.Namespace, state)
+	opts.IO.Infof("\nCluster %s %s. To get its kubeconfig, and to delete it:\n  %s\n  %s", name, state,
+		opts.IO.Command("clusterctl get kubeconfig %[1]s -n %[2]s > %[1]s.kubeconfig", name.Name, name.Namespace),
+		opts.IO.Command("clusterctl delete cluster %s -n %s", name.Name, name.Namespace))
 	return nil
 }

@@ -126,12 +126,12 @@ func tellLeft(ctx context.Context, opts *ProviderOptions, m *management.Cluster,
 		}
 	}
 	if len(terminating) > 0 {
-		opts.IO.Infof("Namespaces %s are still being deleted, with everything in them: see `kubectl get namespaces`, "+
-			"and if that takes long, the conditions of the namespace", strings.Join(terminating, ", "))
+		opts.IO.Infof("Namespaces %s are still being deleted, with everything in them: %s", strings.Join(terminating, ", "),
+			opts.IO.Commands("see `kubectl get namespaces`, and if that takes long, the conditions of the namespace"))
 	}
 	if opts.All && kept {
-		opts.IO.Infof("Namespaces and CustomResourceDefinitions that are not included were kept: to delete them, too, run " +
-			"`clusterctl delete --all --include-crd --include-namespace`")
+		opts.IO.Infof("Namespaces and CustomResourceDefinitions that are not included were kept: %s",
+			opts.IO.Commands("to delete them, too, run `clusterctl delete --all --include-crd --include-namespace`"))
 	}
 	return nil
 }

@@ -175,7 +175,7 @@ func run(ctx context.Context, opts *Options) error {
 		return nil
 	}
 	if list, err := ready.Remaining(name, objects); err != nil || len(list)+len(ready.Unready(name, objects)) > 0 {
-		opts.IO.Infof("What it waits for: clusterctl explain %s -n %s", name.Name, name.Namespace)
+		opts.IO.Infof("What it waits for: %s", opts.IO.Command("clusterctl explain %s -n %s", name.Name, name.Namespace))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
@@ -107,6 +108,18 @@ func write(opts *Options, report explain.Report) error {
 		}
 		return tree.WriteNames(opts.IO.Out, names)
 	default:
+		complete(opts.IO, report.Causes)
 		return explain.Write(opts.IO.Out, report, opts.Clock.Now())
+	}
+}
+
+// complete completes the commands of actions, except those for the workload cluster.
+func complete(streams *iostreams.Streams, causes []explain.Cause) {
+	for _, c := range causes {
+		for i, action := range c.Actions {
+			if !strings.Contains(action, "workload cluster") {
+				c.Actions[i] = streams.Commands(action)
+			}
+		}
 	}
 }

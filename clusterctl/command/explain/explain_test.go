@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -96,5 +97,21 @@ func TestMistakes(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+type flagged struct{}
+
+func (flagged) Line(line string) string { return line }
+func (flagged) Text(text string) string { return text + " --flags" }
+
+// Actions are about the management cluster, except those that name the workload cluster.
+func TestActionsAreCompleted(t *testing.T) {
+	streams, _ := iostreams.Test()
+	streams.FollowUp = flagged{}
+	causes := []explain.Cause{{Actions: []string{"See `kubectl get x`", "In the workload cluster, see `kubectl get pods`"}}}
+	complete(streams, causes)
+	if diff := cmp.Diff([]string{"See `kubectl get x` --flags", "In the workload cluster, see `kubectl get pods`"}, causes[0].Actions); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -120,13 +120,13 @@ func run(ctx context.Context, opts *Options) error {
 func printHint(opts *Options) {
 	fmt.Fprintf(opts.IO.Out, "\nYour management cluster has been initialized successfully!\n\n")
 	if !opts.Wait {
-		fmt.Fprintf(opts.IO.Out, "The providers are starting. To wait until they are ready, run:\n\n"+
-			"  kubectl wait --for=condition=Available deployment -A -l cluster.x-k8s.io/provider --timeout=5m\n\n")
+		fmt.Fprintf(opts.IO.Out, "The providers are starting. To wait until they are ready, run:\n\n  %s\n\n",
+			opts.IO.Command("kubectl wait --for=condition=Available deployment -A -l cluster.x-k8s.io/provider --timeout=5m"))
 	}
-	fmt.Fprintf(opts.IO.Out, "You can now create your first workload cluster by running the following:\n\n"+
-		"  clusterctl generate cluster [name] --kubernetes-version [version] | kubectl apply -f -\n\n"+
-		"or, which also waits until it is ready:\n\n"+
-		"  clusterctl create cluster [name] --kubernetes-version [version]\n\n")
+	fmt.Fprintf(opts.IO.Out, "You can now create your first workload cluster by running the following:\n\n  %s\n\n"+
+		"or, which also waits until it is ready:\n\n  %s\n\n",
+		opts.IO.Command("clusterctl generate cluster [name] --kubernetes-version [version] | kubectl apply -f -"),
+		opts.IO.Command("clusterctl create cluster [name] --kubernetes-version [version]"))
 }
 
 func newPlanner(ctx context.Context, opts *Options) (*choose.InstallPlanner, error) {

@@ -10,11 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
@@ -205,7 +202,7 @@ func fromDirectory(ctx context.Context, opts *Options, m *move.Mover, show *show
 	}
 	m.Directory = opts.FromDirectory
 	if opts.DryRun {
-		return dryRunFromDirectory(ctx, opts)
+		return dryRunFromDirectory(ctx, opts, m, show)
 	}
 	target, err := connect(ctx, opts, opts.To, "target")
 	if err != nil {
@@ -225,32 +222,23 @@ func fromDirectory(ctx context.Context, opts *Options, m *move.Mover, show *show
 	return nil
 }
 
-// dryRunFromDirectory prints the objects of a directory, and which of them exist, if the target can be reached.
-func dryRunFromDirectory(ctx context.Context, opts *Options) error {
-	objects, err := move.ReadDirectory(opts.FromDirectory)
-	if err != nil {
-		return err
-	}
+// dryRunFromDirectory prints what would happen to each object of a directory, as far as the target can be reached.
+func dryRunFromDirectory(ctx context.Context, opts *Options, m *move.Mover, show *show) error {
 	target, err := connect(ctx, opts, opts.To, "target")
 	if err != nil {
 		opts.IO.Warnf("cannot find out which objects exist already: %v", err)
+	} else {
+		m.Target = opts.side(target, "target", show)
 	}
-	for _, o := range objects {
-		action := "create"
-		if target != nil {
-			found := &unstructured.Unstructured{}
-			found.SetGroupVersionKind(o.GroupVersionKind())
-			err := target.Client.Get(ctx, client.ObjectKeyFromObject(o), found)
-			switch {
-			case err == nil:
-				action = "keep"
-			case !apierrors.IsNotFound(err):
-				return fmt.Errorf("cannot check whether %s %s exists: %w", o.GetKind(), qualified(o.GetNamespace(), o.GetName()), err)
-			}
-		}
-		fmt.Fprintf(opts.IO.Out, "%s %s %s\n", action, o.GetKind(), qualified(o.GetNamespace(), o.GetName()))
+	planned, err := m.DryRunFromDirectory(ctx)
+	if errors.Is(err, move.ErrNothing) {
+		opts.IO.Infof("There are no objects in %s", opts.FromDirectory)
+		return nil
 	}
-	return nil
+	for _, p := range planned {
+		fmt.Fprintf(opts.IO.Out, "%s %s\n", p.Action, p.Object)
+	}
+	return err
 }
 
 // dryRun prints the objects that would be moved, in the order in which they would be created, and checks what a move checks.

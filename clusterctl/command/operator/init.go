@@ -88,7 +88,8 @@ that exist are not changed.`,
 	flags.BoolVar(&opts.Wait, "wait-providers", true, "Wait until the providers are ready")
 	flags.IntVar(&opts.WaitTimeout, "wait-provider-timeout", operator.WaitTimeout,
 		"How many `seconds` to wait for the operator, and for each provider")
-	flags.BoolVar(&opts.Validate, "validate", true, "Reject installed providers that the operator would change; if false, only warn")
+	flags.BoolVar(&opts.Validate, "validate", true,
+		"Reject changes of installed providers and of objects that are not of the operator; if false, only warn")
 	clusterflags.CompleteNamespaces(cmd, f, &opts.Kubeconfig, "target-namespace")
 	return cmd
 }

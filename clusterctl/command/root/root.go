@@ -11,11 +11,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/command/explain"
 	"sigs.k8s.io/cluster-api/clusterctl/command/initialize"
 	"sigs.k8s.io/cluster-api/clusterctl/command/move"
 	"sigs.k8s.io/cluster-api/clusterctl/command/plan"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 )
 
@@ -102,6 +104,9 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 // prepare applies the settings of the configuration that concern clusterctl itself. An unreadable configuration is only
 // an error for commands that use it, or if it was set with --config.
 func prepare(cmd *cobra.Command, f *factory.Factory) error {
+	if cmd.Name() != "move" { // Its messages are about either of two clusters.
+		f.IO.FollowUp = clusterflags.NewFollowUp(cmd)
+	}
 	c, err := f.Config(cmd.Context())
 	if err != nil {
 		if f.ConfigPath != "" {
@@ -122,9 +127,9 @@ func prepare(cmd *cobra.Command, f *factory.Factory) error {
 }
 
 // errorText formats an error for the user, with its whole chain at verbosity 5 and above.
-func errorText(err error, verbosity int) string {
-	text := "Error: " + management.Text(err)
-	if verbosity < 5 {
+func errorText(err error, streams *iostreams.Streams) string {
+	text := "Error: " + streams.Commands(management.Text(err))
+	if streams.Verbosity < 5 {
 		return text
 	}
 	for cause := err; cause != nil; cause = errors.Unwrap(cause) {

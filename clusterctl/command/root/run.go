@@ -34,7 +34,7 @@ func Arguments(commandLine []string) []string {
 func Run(ctx context.Context, f *factory.Factory, args []string) error {
 	err := run(ctx, f, args)
 	if err != nil {
-		fmt.Fprintln(f.IO.Err, errorText(err, f.IO.Verbosity))
+		fmt.Fprintln(f.IO.Err, errorText(err, f.IO))
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -28,6 +29,15 @@ type PlanOptions struct {
 	Catalog    func(context.Context) (*catalog.Catalog, error)
 	Connect    func(management.Kubeconfig) (*management.Cluster, error)
 	Kubeconfig management.Kubeconfig
+	// ExitCode makes an upgrade that is possible an error with the code ExitChanges.
+	ExitCode bool
+}
+
+// findings are what upgrades would change.
+type findings struct {
+	plans []choose.ContractPlan
+	// certManager and operator are whether these are due.
+	certManager, operator bool
 }
 
 // NewPlan returns the command. runF, if not nil, is run instead.
@@ -38,9 +48,15 @@ func NewPlan(f *factory.Factory, runF func(context.Context, *PlanOptions) error)
 		Short: "Provide a list of recommended target versions for upgrading Cluster API providers in a management cluster",
 		Long: `List, for each contract, the latest versions that the providers of a management cluster can be upgraded to.
 
-Pre-releases are not proposed. Nothing is changed.`,
+Pre-releases are not proposed. Nothing is changed.
+
+With --exit-code, the exit code is 2 if the proposed command would change anything: a provider, the operator, or cert-manager. It is 1 if
+the repository of a provider cannot be read, because that command fails, too.`,
 		Example: `  # Show the versions that the providers can be upgraded to
-  clusterctl upgrade plan`,
+  clusterctl upgrade plan
+
+  # Find out in a script whether there is anything to upgrade
+  clusterctl upgrade plan --exit-code || [ $? = 2 ]`,
 		Args: clusterflags.NoArgs(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if runF != nil {
@@ -50,6 +66,7 @@ Pre-releases are not proposed. Nothing is changed.`,
 		},
 	}
 	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
+	cmd.Flags().BoolVar(&opts.ExitCode, "exit-code", false, "Exit with 2 if there is anything to upgrade")
 	return cmd
 }
 
@@ -80,35 +97,56 @@ func runPlan(ctx context.Context, opts *PlanOptions) error {
 	if err != nil {
 		return err
 	}
-	plans, err := choose.ContractPlans(installed, releases)
-	if err != nil {
+	found := findings{certManager: manager.Due()}
+	if found.plans, err = choose.ContractPlans(installed, releases); err != nil {
 		return err
 	}
 	declared, err := inventory.ReadDeclared(ctx, m.Client)
 	if err != nil {
 		return err
 	}
-	if err := printOperator(ctx, opts, m, all); err != nil {
+	if found.operator, err = printOperator(ctx, opts, m, all); err != nil {
 		return err
 	}
-	for _, p := range plans[:min(1, len(plans))] {
+	for _, p := range found.plans[:min(1, len(found.plans))] {
 		for _, warning := range p.Skipped() {
 			opts.IO.Warnf("%s", warning)
 		}
 	}
-	for _, p := range plans {
-		if err := printPlan(opts.IO.Out, p, len(declared) > 0); err != nil {
+	for _, p := range found.plans {
+		if err := printPlan(opts.IO, p, len(declared) > 0, found.certManager); err != nil {
 			return err
 		}
+	}
+	if opts.ExitCode {
+		return found.exitCode()
 	}
 	return nil
 }
 
-// printOperator prints whether the operator can be upgraded, if there is one.
-func printOperator(ctx context.Context, opts *PlanOptions, m *management.Cluster, all *catalog.Catalog) error {
+// exitCode returns an error if apply would fail, and one with ExitChanges if it would change anything.
+func (f findings) exitCode() error {
+	providers := false
+	for _, p := range f.plans {
+		if p.Contract != packages.Contract {
+			continue
+		}
+		if problems := p.Problems(); len(problems) > 0 {
+			return errors.Join(problems...)
+		}
+		providers = !p.UpToDate()
+	}
+	if providers || f.certManager || f.operator {
+		return factory.WithExitCode(errors.New("not everything is up to date"), factory.ExitChanges)
+	}
+	return nil
+}
+
+// printOperator prints whether the operator can be upgraded, if there is one, and returns it.
+func printOperator(ctx context.Context, opts *PlanOptions, m *management.Cluster, all *catalog.Catalog) (due bool, err error) {
 	have, err := operator.Find(ctx, m.Client)
 	if err != nil || have == nil {
-		return err
+		return false, err
 	}
 	next, err := operator.Next(ctx, all, have, "")
 	switch {
@@ -117,9 +155,10 @@ func printOperator(ctx context.Context, opts *PlanOptions, m *management.Cluster
 	case next == nil:
 		fmt.Fprintf(opts.IO.Out, "The operator %s is already up to date\n", have.Version)
 	default:
-		fmt.Fprintf(opts.IO.Out, "The operator can be upgraded from %s to %s:\n\n   clusterctl upgrade operator\n", have.Version, next.Version)
+		fmt.Fprintf(opts.IO.Out, "The operator can be upgraded from %s to %s:\n\n   %s\n", have.Version, next.Version,
+			opts.IO.Command("clusterctl upgrade operator"))
 	}
-	return nil
+	return next != nil, nil
 }
 
 // printCertManager prints what happens to a cert-manager that clusterctl manages.
@@ -137,12 +176,10 @@ func printCertManager(w io.Writer, u *certmanager.Upgrade) {
 	}
 }
 
-// printPlan prints a plan. With declared, the command that changes the objects of the operator is proposed.
-func printPlan(out io.Writer, p choose.ContractPlan, declared bool) error {
-	command := "clusterctl upgrade apply"
-	if declared {
-		command = "clusterctl operator upgrade apply"
-	}
+// printPlan prints a plan. With declared, the command that changes the objects of the operator is proposed; certManager is whether
+// cert-manager is due, which apply upgrades, too.
+func printPlan(streams *iostreams.Streams, p choose.ContractPlan, declared, certManager bool) error {
+	out := streams.Out
 	fmt.Fprintf(out, "\nManagement group: %s/%s, latest release available for the %s API Version of Cluster API (contract):\n\n",
 		p.Core.Namespace, p.Core.Name, p.Contract)
 	w := tabwriter.NewWriter(out, 10, 4, 3, ' ', 0)
@@ -160,16 +197,34 @@ func printPlan(out io.Writer, p choose.ContractPlan, declared bool) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	switch newer := slices.ContainsFunc(p.Items, func(i choose.ContractItem) bool { return i.Next != "" }); {
-	case !newer && len(p.Problems()) > 0:
-		fmt.Fprintf(out, "\nNo newer versions are known, but not all providers could be checked.\n")
-	case p.UpToDate():
-		fmt.Fprintf(out, "\nYou are already up to date!\n")
-	case p.Contract != packages.Contract:
-		fmt.Fprintf(out, "\nThe current version of clusterctl could not upgrade to %s contract (only %s supported).\n",
-			p.Contract, packages.Contract)
-	default:
-		fmt.Fprintf(out, "\nYou can now apply the upgrade by executing the following command:\n\n   %s --contract %s\n", command, p.Contract)
-	}
+	fmt.Fprintf(out, "\n%s\n", conclusion(streams, p, declared, certManager))
 	return nil
+}
+
+// conclusion returns what a plan amounts to, and the commands to run.
+func conclusion(streams *iostreams.Streams, p choose.ContractPlan, declared, certManager bool) string {
+	const next = "You can now apply the upgrade by executing the following command"
+	newer := slices.ContainsFunc(p.Items, func(i choose.ContractItem) bool { return i.Next != "" })
+	unknown := len(p.Problems()) > 0
+	apply := "\n\n   " + streams.Command("clusterctl upgrade apply --contract %s", p.Contract)
+	applyDeclared := "\n\n   " + streams.Command("clusterctl operator upgrade apply --contract %s", p.Contract)
+	switch {
+	case newer && p.Contract != packages.Contract:
+		return fmt.Sprintf("The current version of clusterctl could not upgrade to %s contract (only %s supported).",
+			p.Contract, packages.Contract)
+	case newer && declared && certManager:
+		return next + "s, the second one for cert-manager:" + applyDeclared + strings.TrimPrefix(apply, "\n")
+	case newer && declared:
+		return next + ":" + applyDeclared
+	case newer:
+		return next + ":" + apply
+	case unknown && certManager:
+		return "No newer versions of providers are known, but not all could be checked. cert-manager is not up to date. " + next + ":" + apply
+	case unknown:
+		return "No newer versions are known, but not all providers could be checked."
+	case certManager:
+		return "The providers are up to date, cert-manager is not. " + next + ":" + apply
+	default:
+		return "You are already up to date!"
+	}
 }

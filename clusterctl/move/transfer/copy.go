@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -39,6 +40,22 @@ type Copier struct {
 	copied   map[types.UID][sha256.Size]byte // contents, by UID in the source
 	spaces   map[string]bool
 	created  int
+}
+
+// errDeleted ends a copy.
+var errDeleted = errors.New("the object with its name is being deleted: wait until it is gone, and run the same command again")
+
+// Existing returns the object that the target has instead of a new one, nil if Copy would create it. It fails where Copy would. It
+// writes nothing.
+func (c *Copier) Existing(ctx context.Context, n *graph.Node) (current *unstructured.Unstructured, err error) {
+	err = c.Target.Do(ctx, "copy "+n.Key().String(), func(ctx context.Context) error {
+		current, err = c.read(ctx, n.Unstructured)
+		if err == nil && current != nil && !n.Global && current.GetDeletionTimestamp() != nil {
+			return errDeleted
+		}
+		return err
+	})
+	return current, err
 }
 
 // Created returns how many objects did not exist in the target.
@@ -195,7 +212,7 @@ func (c *Copier) attempt(
 	case n.Global:
 		return current, nil
 	case current.GetDeletionTimestamp() != nil:
-		return nil, fmt.Errorf("the object with its name is being deleted: wait until it is gone, and run the same command again")
+		return nil, errDeleted
 	case !same(desired, current) && c.KeepExisting:
 		return current, nil
 	case !same(desired, current):

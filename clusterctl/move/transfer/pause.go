@@ -47,7 +47,7 @@ func Resume(ctx context.Context, s *side.Side, nodes []*graph.Node, id string) (
 	for _, selects := range []func(graph.Object) bool{graph.Object.IsClass, graph.Object.IsCluster} {
 		var todo []*graph.Node
 		for _, n := range nodes {
-			if selects(n.Object) && PausedBy(n.Object) == id && (id != "" || n.Paused()) {
+			if selects(n.Object) && Resumes(n.Object, id) {
 				todo = append(todo, n)
 			}
 		}
@@ -59,6 +59,9 @@ func Resume(ctx context.Context, s *side.Side, nodes []*graph.Node, id string) (
 	}
 	return resumed, nil
 }
+
+// Resumes reports whether Resume resumes an object.
+func Resumes(o graph.Object, id string) bool { return PausedBy(o) == id && (id != "" || o.Paused()) }
 
 // pauseChanges returns the changes of the annotations and, for a Cluster, of the spec.
 func pauseChanges(o graph.Object, id string) map[string]any {

@@ -206,7 +206,7 @@ func (i intake) addCluster(ctx context.Context, live, merged *unstructured.Unstr
 	}
 	hooks, err := webhook.NewCluster(webhook.Options{
 		Reader: i, ClusterTopology: true,
-		Object: external.Reader{Client: i, Versions: contract.APIVersions{Reader: i}}.Get,
+		Object: external.Reader{Client: i, Versions: contract.APIVersions{Reader: i}}.Object,
 	})
 	if err != nil {
 		return err

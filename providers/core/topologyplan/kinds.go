@@ -79,7 +79,7 @@ func definition(kind schema.GroupKind, versions []string) *apiextensionsv1.Custo
 	name := contract.CRDName(kind)
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Generation: 1, Labels: map[string]string{contract.Label(): strings.Join(versions, "_")},
+			Name: name, Generation: 1, Labels: map[string]string{contract.V1Beta1.Label(): strings.Join(versions, "_")},
 		},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,

@@ -166,8 +166,12 @@ func (in Input) check() error {
 				u.GetKind(), u.GetName(), kind.Version, known)
 		}
 		versions[kind.GroupKind()] = kind.Version
-		if kind.Group == clusterv1.GroupVersion.Group {
-			names[u.GetKind()] = append(names[u.GetKind()], u.GetName())
+		if kind.Group != clusterv1.GroupVersion.Group {
+			continue
+		}
+		names[u.GetKind()] = append(names[u.GetKind()], u.GetName())
+		if (u.GetKind() == clusterKind || u.GetKind() == classKind) && kind.Version != clusterv1.GroupVersion.Version {
+			return fmt.Errorf("%s %s has apiVersion %s: only %s is supported", u.GetKind(), u.GetName(), u.GetAPIVersion(), clusterv1.GroupVersion)
 		}
 	}
 	var errs []error

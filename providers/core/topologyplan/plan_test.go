@@ -129,3 +129,21 @@ func TestInvalidInput(t *testing.T) {
 		})
 	}
 }
+
+// TestUnsupportedVersion checks that an object that this version cannot read is not left out of the plan.
+func TestUnsupportedVersion(t *testing.T) {
+	for kind, want := range map[string]string{
+		"Cluster":      "Cluster demo has apiVersion cluster.x-k8s.io/v1beta2: only cluster.x-k8s.io/v1beta1 is supported",
+		"ClusterClass": "ClusterClass in-memory has apiVersion cluster.x-k8s.io/v1beta2: only cluster.x-k8s.io/v1beta1 is supported",
+	} {
+		in := Input{Objects: objects(t, cluster)}
+		for _, u := range in.Objects {
+			if u.GetKind() == kind {
+				u.SetAPIVersion("cluster.x-k8s.io/v1beta2")
+			}
+		}
+		if _, err := compute(t, in); err == nil || err.Error() != want {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}

@@ -33,7 +33,7 @@ func CRD(kind schema.GroupVersionKind, older ...string) *apiextensionsv1.CustomR
 		},
 	}
 	versions := append(slices.Clone(older), kind.Version)
-	out.Labels = map[string]string{contract.Label(): strings.Join(versions, "_")}
+	out.Labels = map[string]string{contract.V1Beta1.Label(): strings.Join(versions, "_")}
 	for _, version := range versions {
 		out.Spec.Versions = append(out.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
 			Name: version, Served: true, Storage: version == kind.Version,

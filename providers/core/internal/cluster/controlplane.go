@@ -15,11 +15,11 @@ func (c *Controller) controlPlane(ctx context.Context, s *scope) (step.Result, e
 	if ref == nil {
 		return step.Done().KeepCondition(), nil
 	}
-	obj, err := c.adopt(ctx, cluster, ref)
+	obj, exists, err := c.adopt(ctx, cluster, ref)
 	if err != nil {
 		return step.Done(), err
 	}
-	if obj == nil {
+	if !exists {
 		return waitForObject(cluster, ref, clusterv1.ControlPlaneReadyCondition, clusterv1.WaitingForControlPlaneFallbackReason), nil
 	}
 	plane := contract.ControlPlaneOf(obj)
@@ -61,7 +61,7 @@ func (c *Controller) mayHaveEndpoint(ctx context.Context, cluster *clusterv1.Clu
 	if err != nil || obj == nil {
 		return err == nil, err
 	}
-	plane := contract.ControlPlaneOf(obj)
+	plane := contract.ControlPlaneOf(contract.Object{Unstructured: obj})
 	endpoint, err := plane.Endpoint()
 	return err == nil && (endpoint.IsValid() || !plane.HasMachines()), err
 }

@@ -17,15 +17,15 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 		cluster.Status.InfrastructureReady = true
 		return step.Done(), nil
 	}
-	obj, err := c.adopt(ctx, cluster, ref)
+	obj, exists, err := c.adopt(ctx, cluster, ref)
 	if err != nil {
 		return step.Done(), err
 	}
-	if obj == nil {
+	if !exists {
 		return waitForObject(cluster, ref, clusterv1.InfrastructureReadyCondition, clusterv1.WaitingForInfrastructureFallbackReason), nil
 	}
 	infra := contract.InfrastructureClusterOf(obj)
-	ready, err := infra.Ready()
+	ready, err := infra.Provisioned()
 	if err != nil {
 		return step.Done(), err
 	}

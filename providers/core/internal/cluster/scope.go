@@ -4,7 +4,6 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -31,19 +30,15 @@ type scope struct {
 	controlPlane *contract.ControlPlane
 }
 
-// adopt returns the object of a reference, nil if it does not exist. It makes the Cluster the object's controller, and copies a
+// adopt returns the object of a reference, and whether it exists. It makes the Cluster the object's controller, and copies a
 // terminal failure to the Cluster.
 func (c *Controller) adopt(
 	ctx context.Context, cluster *clusterv1.Cluster, ref *corev1.ObjectReference,
-) (*unstructured.Unstructured, error) {
-	obj, err := c.follow.Follow(ctx, ref, cluster.Namespace)
-	if err != nil || obj == nil {
-		return nil, err
+) (obj contract.Object, exists bool, err error) {
+	if obj, exists, err = c.follow.Adopt(ctx, ref, cluster, cluster.Name); err != nil || !exists {
+		return obj, false, err
 	}
-	if err := c.follow.Own(ctx, obj, cluster, cluster.Name); err != nil {
-		return nil, err
-	}
-	return obj, reference.CopyFailure(contract.ObjectOf(obj), &cluster.Status.FailureReason, &cluster.Status.FailureMessage)
+	return obj, true, reference.CopyFailure(obj, &cluster.Status.FailureReason, &cluster.Status.FailureMessage)
 }
 
 // waitForObject waits for an object that does not exist. A condition that was set while the object existed is kept.

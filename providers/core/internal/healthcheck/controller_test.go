@@ -397,6 +397,34 @@ func TestRangeWithoutUnhealthyMachines(t *testing.T) {
 	}, w.Events())
 }
 
+// TestRestrictionIsAnnouncedOnce checks that neither a restart nor a previous version, whose message was another one, announces a restriction again.
+func TestRestrictionIsAnnouncedOnce(t *testing.T) {
+	w := newWorld(t, check("40%"), running("a", "b", "c")...)
+	w.begin()
+	w.becomes(corev1.ConditionUnknown, time.Hour, "a", "b")
+	w.settled()
+	equal(t, "events", 1, len(w.Events()))
+	h := w.health()
+	was := condition.Get(h, clusterv1.RemediationAllowedCondition).DeepCopy()
+	was.Message = "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy"
+	condition.Set(h, *was)
+	testenv.Must(t, w.Status().Update(t.Context(), h))
+	w.settled()
+	equal(t, "events about another message", nil, w.Events())
+
+	w.check = w.newProcess()
+	w.settled()
+	equal(t, "events after a restart", nil, w.Events())
+	w.becomes(corev1.ConditionTrue, 0, "a", "b")
+	w.Clock.Step(time.Minute)
+	w.settled()
+	equal(t, "status", "3/3, 1 allowed, True", w.status())
+	w.Events()
+	w.becomes(corev1.ConditionUnknown, time.Hour, "a", "b")
+	w.settled()
+	equal(t, "events", 1, len(w.Events()))
+}
+
 // TestFirstControlPlaneMachine checks a Machine of a control plane that is not initialized; its cluster is not connected.
 func TestFirstControlPlaneMachine(t *testing.T) {
 	plane := build.Machine("a", object.ControlPlane, func(m *clusterv1.Machine) { m.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour)) })

@@ -19,10 +19,13 @@ type memory struct {
 	since map[types.UID]time.Time
 	// events are the failures that an event was sent for.
 	events map[types.UID]map[string]bool
+	// restricted reports whether Machines were not remediated although they should be. Condition RemediationAllowed has the same reason
+	// if there are no such Machines, as in v1.7.
+	restricted map[types.UID]bool
 }
 
 func newMemory() *memory {
-	return &memory{since: map[types.UID]time.Time{}, events: map[types.UID]map[string]bool{}}
+	return &memory{since: map[types.UID]time.Time{}, events: map[types.UID]map[string]bool{}, restricted: map[types.UID]bool{}}
 }
 
 // pending returns how long a change of the counters is still held back.
@@ -49,6 +52,22 @@ func (m *memory) settled(h *clusterv1.MachineHealthCheck) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.since, h.UID)
+}
+
+// restrict remembers whether remediation is restricted, and returns whether it was before. A check that is not remembered, as after a
+// restart, was as it is now.
+func (m *memory) restrict(h *clusterv1.MachineHealthCheck, restricted bool) (was bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was, ok := m.restricted[h.UID]
+	if !ok {
+		was = restricted
+		if len(m.restricted) >= maxRemembered {
+			clear(m.restricted)
+		}
+	}
+	m.restricted[h.UID] = restricted
+	return was
 }
 
 // announced reports whether an event was sent for a failure.

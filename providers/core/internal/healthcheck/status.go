@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -46,10 +45,11 @@ func (c *Controller) status(ctx context.Context, s *scope) (step.Result, error) 
 	allowance := s.plan.Allowance()
 	condition.Set(h, allowance)
 	was := condition.Get(before, clusterv1.RemediationAllowedCondition)
-	restricted := diagnosis.IsRestricted(&allowance)
-	if was == nil || was.Status != allowance.Status || was.Reason != allowance.Reason || diagnosis.IsRestricted(was) != restricted ||
+	restricted := s.plan.Restricted()
+	wasRestricted := c.memory.restrict(h, restricted) && was != nil && was.Reason == clusterv1.TooManyUnhealthyReason
+	if was == nil || was.Status != allowance.Status || was.Reason != allowance.Reason || wasRestricted != restricted ||
 		h.Status.ObservedGeneration != h.Generation {
-		if restricted && !diagnosis.IsRestricted(was) {
+		if restricted && !wasRestricted {
 			step.WarningTransition(ctx, "RemediationRestricted", "%s", allowance.Message)
 		}
 		c.memory.settled(h)

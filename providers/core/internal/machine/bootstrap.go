@@ -16,14 +16,14 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 	if ref == nil {
 		return step.Done().KeepCondition(), nil
 	}
-	obj, err := c.adoptObject(ctx, s, ref)
+	obj, exists, err := c.adoptObject(ctx, s, ref)
 	switch {
 	case err != nil:
 		return step.Done(), err
 	case m.Spec.Bootstrap.DataSecretName != nil:
 		m.Status.BootstrapReady = true
 		return step.Done(), nil
-	case obj == nil:
+	case !exists:
 		return step.Wait(ref.Kind + " " + ref.Name + " to exist").Because(clusterv1.WaitingForDataSecretFallbackReason), nil
 	}
 	return reference.CopyBootstrap(contract.BootstrapOf(obj), &m.Status.BootstrapReady, &m.Spec.Bootstrap)

@@ -16,15 +16,15 @@ import (
 // infrastructure waits for the infrastructure provider and copies the state of the infrastructure machine.
 func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result, error) {
 	m := s.machine
-	obj, err := c.adoptObject(ctx, s, &m.Spec.InfrastructureRef)
+	obj, exists, err := c.adoptObject(ctx, s, &m.Spec.InfrastructureRef)
 	if err != nil {
 		return step.Done(), err
 	}
-	if obj == nil {
+	if !exists {
 		return c.infrastructureMissing(m)
 	}
 	infra := contract.InfrastructureMachineOf(obj)
-	ready, err := infra.Ready()
+	ready, err := infra.Provisioned()
 	if err != nil {
 		return step.Done(), err
 	}

@@ -64,7 +64,7 @@ func (c *Controller) mayHaveNode(ctx context.Context, s *scope) (bool, error) {
 		_, err = contract.KindGone(ctx, c.Live, client.IgnoreNotFound(err))
 		return false, err
 	}
-	id, err := contract.InfrastructureMachineOf(obj).ProviderID()
+	id, err := contract.InfrastructureMachineOf(contract.Object{Unstructured: obj}).ProviderID()
 	if err != nil || id == "" || len(id) > bounds.ProviderID {
 		return false, nil // What the infrastructure machine says must not prevent its deletion.
 	}
@@ -91,7 +91,7 @@ func (c *Controller) nodeWorkAllowed(ctx context.Context, s *scope) (bool, error
 		return false, nil
 	}
 	if ref := s.cluster.Spec.ControlPlaneRef; ref != nil {
-		obj, err := c.follow.Reader.Get(ctx, ref, s.cluster.Namespace)
+		obj, err := c.follow.Reader.Object(ctx, ref, s.cluster.Namespace)
 		gone, err := contract.KindGone(ctx, c.Live, err)
 		switch {
 		case gone || apierrors.IsNotFound(err):

@@ -78,18 +78,21 @@ func (c *Controller) object(ctx context.Context, s *scope, ref *corev1.ObjectRef
 	return obj, nil
 }
 
-// adoptObject returns the object of a reference, nil if it does not exist. It makes the Machine the object's controller, and
+// adoptObject returns the object of a reference, and whether it exists. It makes the Machine the object's controller, and
 // copies a terminal failure to the Machine.
-func (c *Controller) adoptObject(ctx context.Context, s *scope, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
+func (c *Controller) adoptObject(ctx context.Context, s *scope, ref *corev1.ObjectReference) (obj contract.Object, exists bool, err error) {
 	m := s.machine
-	obj, err := c.object(ctx, s, ref)
-	if err != nil || obj == nil {
-		return nil, err
+	found, err := c.object(ctx, s, ref)
+	if err != nil || found == nil {
+		return obj, false, err
 	}
-	if err := c.follow.Own(ctx, obj, m, m.Spec.ClusterName, "MachineSet", "KubeadmControlPlane"); err != nil {
-		return nil, err
+	if err := c.follow.Own(ctx, found, m, m.Spec.ClusterName, "MachineSet", "KubeadmControlPlane"); err != nil {
+		return obj, false, err
 	}
-	return obj, reference.CopyFailure(contract.ObjectOf(obj), &m.Status.FailureReason, &m.Status.FailureMessage)
+	if obj, err = c.follow.Reader.Versions.Object(ctx, found); err != nil {
+		return obj, false, err
+	}
+	return obj, true, reference.CopyFailure(obj, &m.Status.FailureReason, &m.Status.FailureMessage)
 }
 
 // deletionFailed reports whether a previous attempt to delete the Node failed.

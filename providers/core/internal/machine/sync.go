@@ -110,5 +110,5 @@ func (c *Controller) interruptible(ctx context.Context, s *scope) (bool, error) 
 	if err != nil || obj == nil {
 		return false, err
 	}
-	return contract.InfrastructureMachineOf(obj).Interruptible()
+	return contract.InfrastructureMachineOf(contract.Object{Unstructured: obj}).Interruptible()
 }

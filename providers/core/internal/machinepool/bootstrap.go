@@ -24,11 +24,11 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 		setDataRevision(p, p.Annotations[clusterv1.MachinePoolBootstrapRevisionAnnotation])
 		return step.Done(), nil
 	}
-	obj, err := c.adoptObject(ctx, s, ref)
+	obj, exists, err := c.adoptObject(ctx, s, ref)
 	if err != nil {
 		return step.Done(), err
 	}
-	if obj == nil {
+	if !exists {
 		p.Status.BootstrapReady = false
 		return step.Wait(ref.Kind + " " + ref.Name + " to exist").Because(clusterv1.WaitingForDataSecretFallbackReason), nil
 	}
@@ -47,7 +47,7 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 // dataIsCurrent reports whether the data of a config is that of its spec. A provider that does not report which generation it has
 // observed is assumed to be up to date.
 func dataIsCurrent(config contract.Bootstrap) (bool, error) {
-	ready, err := config.Ready()
+	ready, err := config.DataSecretCreated()
 	if err != nil || !ready {
 		return false, err
 	}

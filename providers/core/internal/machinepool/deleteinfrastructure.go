@@ -23,7 +23,7 @@ func (c *Controller) copyLastIDs(ctx context.Context, p *clusterv1.MachinePool) 
 	if err != nil || obj == nil || !metav1.IsControlledBy(obj, p) {
 		return
 	}
-	if ids, err := providerIDs(contract.InfrastructureMachinePoolOf(obj)); err == nil && len(ids) > 0 {
+	if ids, err := providerIDs(contract.InfrastructureMachinePoolOf(contract.Object{Unstructured: obj})); err == nil && len(ids) > 0 {
 		p.Spec.ProviderIDList = ids
 	}
 }

@@ -18,16 +18,16 @@ import (
 // infrastructure waits for the infrastructure provider and copies provider IDs, replicas and readiness.
 func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result, error) {
 	p := s.pool
-	obj, err := c.adoptObject(ctx, s, &p.Spec.Template.Spec.InfrastructureRef)
+	obj, exists, err := c.adoptObject(ctx, s, &p.Spec.Template.Spec.InfrastructureRef)
 	if err != nil {
 		return step.Done(), err
 	}
-	if obj == nil {
+	if !exists {
 		return c.infrastructureMissing(ctx, p)
 	}
 	infra := contract.InfrastructureMachinePoolOf(obj)
 	s.infra = &infra
-	ready, err := infra.Ready()
+	ready, err := infra.Provisioned()
 	if err != nil {
 		return step.Done(), err
 	}

@@ -249,7 +249,7 @@ func TestRetire(t *testing.T) {
 			}
 			if !tc.gone {
 				testenv.Must(t, w.Server.Create(t.Context(), infraWith(tc.live...)))
-				infra := contract.InfrastructureMachinePoolOf(infraWith("a"))
+				infra := contract.InfrastructureMachinePoolOf(contract.Object{Unstructured: infraWith("a")})
 				s.infra = &infra
 			}
 			w.node(t, "a", ready(0), synced)

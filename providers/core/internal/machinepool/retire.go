@@ -32,7 +32,7 @@ func (c *Controller) retire(ctx context.Context, s *scope, workload client.Clien
 	if s.infra == nil {
 		return references(candidates), nil // Only the provider can remove machines.
 	}
-	live, err := c.live().Get(ctx, &s.pool.Spec.Template.Spec.InfrastructureRef, s.pool.Namespace)
+	live, err := c.live().Object(ctx, &s.pool.Spec.Template.Spec.InfrastructureRef, s.pool.Namespace)
 	if apierrors.IsNotFound(err) {
 		return references(candidates), nil
 	}

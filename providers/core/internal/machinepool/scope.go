@@ -104,16 +104,12 @@ func (c *Controller) live() external.Reader {
 	return external.Reader{Client: c.Live, Versions: c.follow.Reader.Versions}
 }
 
-// adoptObject returns the object of a reference, nil if it does not exist. It makes the MachinePool the object's controller, and
+// adoptObject returns the object of a reference, and whether it exists. It makes the MachinePool the object's controller, and
 // copies a terminal failure to the MachinePool.
-func (c *Controller) adoptObject(ctx context.Context, s *scope, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
+func (c *Controller) adoptObject(ctx context.Context, s *scope, ref *corev1.ObjectReference) (obj contract.Object, exists bool, err error) {
 	p := s.pool
-	obj, err := c.follow.Follow(ctx, ref, p.Namespace)
-	if err != nil || obj == nil {
-		return nil, err
+	if obj, exists, err = c.follow.Adopt(ctx, ref, p, p.Spec.ClusterName); err != nil || !exists {
+		return obj, false, err
 	}
-	if err := c.follow.Own(ctx, obj, p, p.Spec.ClusterName); err != nil {
-		return nil, err
-	}
-	return obj, reference.CopyFailure(contract.ObjectOf(obj), &p.Status.FailureReason, &p.Status.FailureMessage)
+	return obj, true, reference.CopyFailure(obj, &p.Status.FailureReason, &p.Status.FailureMessage)
 }

@@ -37,7 +37,7 @@ func (c *Controller) preflightFailure(ctx context.Context, s *scope) (string, er
 	if !c.preflight || s.cluster.Spec.ControlPlaneRef == nil || skips(s.set, clusterv1.MachineSetPreflightCheckAll) {
 		return "", nil
 	}
-	obj, err := c.external.Get(ctx, s.cluster.Spec.ControlPlaneRef, s.cluster.Namespace)
+	obj, err := c.external.Object(ctx, s.cluster.Spec.ControlPlaneRef, s.cluster.Namespace)
 	if err != nil {
 		if apierrors.IsNotFound(err) {
 			return "the control plane object does not exist yet", nil

@@ -78,8 +78,8 @@ func rejected(change plan.Change, err error) error {
 		return err
 	}
 	advice := "The change comes from spec.topology of the Cluster, or from its class: revert it there, or create another Cluster"
-	was, _ := contract.ControlPlaneOf(change.Live).Version()
-	is, _ := contract.ControlPlaneOf(change.Desired).Version()
+	was, _ := contract.ControlPlaneOf(contract.Object{Unstructured: change.Live}).Version()
+	is, _ := contract.ControlPlaneOf(contract.Object{Unstructured: change.Desired}).Version()
 	if was != nil && is != nil && *was != *is {
 		advice += fmt.Sprintf(". spec.topology.version can go back to %s with annotation %s",
 			*was, clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation)

@@ -20,7 +20,7 @@ const testGroup = "versions.example.com"
 // testDefinition returns a kind of a provider that serves two API versions, of which only the older one implements the contract.
 func testDefinition(kind string) *apiextensionsv1.CustomResourceDefinition {
 	crd := object.CRD(schema.GroupVersionKind{Group: testGroup, Version: "v1beta1", Kind: kind}, "v1alpha1")
-	crd.Labels[contract.Label()] = "v1alpha1"
+	crd.Labels[contract.V1Beta1.Label()] = "v1alpha1"
 	return crd
 }
 
@@ -35,7 +35,7 @@ func (w *world) setContract(versions, newest string) {
 		definition := testDefinition(kind)
 		testenv.Must(w.t, w.Get(w.t.Context(), client.ObjectKeyFromObject(definition), definition))
 		before := definition.DeepCopy()
-		definition.Labels[contract.Label()] = versions
+		definition.Labels[contract.V1Beta1.Label()] = versions
 		testenv.Must(w.t, w.Patch(w.t.Context(), definition, client.MergeFrom(before)))
 		w.eventually(newest+" of "+kind+" is cached", func() error {
 			have, err := w.control.Planner.External.Versions.Newest(w.t.Context(), schema.GroupKind{Group: testGroup, Kind: kind})

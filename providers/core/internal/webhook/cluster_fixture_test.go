@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
 // parse parses YAML into an API type. Unknown fields are errors.
@@ -85,8 +86,8 @@ func (w *world) webhook(t *testing.T) *Cluster {
 	t.Helper()
 	out, err := NewCluster(Options{
 		Reader: w.reader,
-		Object: func(context.Context, *corev1.ObjectReference, string) (*unstructured.Unstructured, error) {
-			return &unstructured.Unstructured{Object: parse[map[string]any](t, w.controlPlane)}, nil
+		Object: func(context.Context, *corev1.ObjectReference, string) (contract.Object, error) {
+			return contract.Object{Unstructured: &unstructured.Unstructured{Object: parse[map[string]any](t, w.controlPlane)}}, nil
 		},
 		Workload: func(context.Context, types.NamespacedName) (client.Reader, error) {
 			b := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme)

@@ -14,7 +14,6 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,6 +23,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
@@ -34,7 +34,7 @@ type Options struct {
 	Reader client.Reader
 	// Object returns the object of a reference in a Cluster (external.Reader). It is called for control planes before an
 	// upgrade.
-	Object func(ctx context.Context, ref *corev1.ObjectReference, namespace string) (*unstructured.Unstructured, error)
+	Object func(ctx context.Context, ref *corev1.ObjectReference, namespace string) (contract.Object, error)
 	// Workload returns a reader of a Cluster's Nodes. It is called before an upgrade of a Cluster with MachinePools.
 	Workload func(ctx context.Context, cluster types.NamespacedName) (client.Reader, error)
 	// Clock is used to wait for a class; nil means the real clock.

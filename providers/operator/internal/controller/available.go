@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
+	"sigs.k8s.io/cluster-api/packages/apply"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -51,7 +52,7 @@ func unavailable(d *appsv1.Deployment) (reason, message string) {
 		if c.Status == corev1.ConditionTrue && d.Status.ObservedGeneration >= d.Generation {
 			return "", ""
 		}
-		return cmp.Or(c.Reason, operatorv1.NoDeploymentAvailableReason), waiting + ": " + c.Message
+		return cmp.Or(c.Reason, operatorv1.NoDeploymentAvailableReason), apply.Explanation(waiting, c.Message)
 	}
 	return operatorv1.NoDeploymentAvailableReason, waiting
 }

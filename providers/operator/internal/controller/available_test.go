@@ -25,7 +25,7 @@ func TestUnavailable(t *testing.T) {
 		{"no condition yet", deployment(func(d *appsv1.Deployment) { d.Status.Conditions = nil }),
 			"NoDeploymentAvailableConditionReason", "Waiting for Deployment d to be available"},
 		{"an outdated condition", deployment(func(d *appsv1.Deployment) { d.Generation = 3 }),
-			"NoDeploymentAvailableConditionReason", "Waiting for Deployment d to be available: "},
+			"NoDeploymentAvailableConditionReason", "Waiting for Deployment d to be available"},
 		{"not available", deployment(func(d *appsv1.Deployment) {
 			d.Status.Conditions[0] = appsv1.DeploymentCondition{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable", Message: "m"}
 		}), "MinimumReplicasUnavailable", "Waiting for Deployment d to be available: m"},

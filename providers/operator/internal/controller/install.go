@@ -82,9 +82,10 @@ func (c *Controller) desired(ctx context.Context, s *scope) (*components.Compone
 	if list.Objects, err = customize.Apply(list.Objects, additional, s.GetSpec()); err != nil {
 		return nil, &step.Error{Reason: operatorv1.ComponentsCustomizationErrorReason, Err: err}
 	}
-	if err := c.inspect(ctx, s, without(list.Objects, additional), additional); err != nil {
+	if s.shared, err = c.inspect(ctx, s, without(list.Objects, additional), additional); err != nil {
 		return nil, &step.Error{Reason: operatorv1.ComponentsRefusedReason, Err: err}
 	}
+	list.Objects = without(list.Objects, s.shared)
 	s.components = hashed(list.Objects)
 	if s.GetSpec().Paused {
 		pause(list, s.deployments)
@@ -94,17 +95,24 @@ func (c *Controller) desired(ctx context.Context, s *scope) (*components.Compone
 	return list, nil
 }
 
-// inspect rejects components that do more than components of a provider may.
-func (c *Controller) inspect(ctx context.Context, s *scope, list, additional []unstructured.Unstructured) error {
+// inspect rejects components that do more than components of a provider may. It returns those that another provider has, and that it
+// shares.
+func (c *Controller) inspect(
+	ctx context.Context, s *scope, list, additional []unstructured.Unstructured,
+) ([]unstructured.Unstructured, error) {
 	allowed, err := c.allowed(ctx, s, list, additional)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = inspect.Check(list, allowed)
+	shared, err := inspect.Shared(list, allowed)
+	if err != nil {
+		return nil, err
+	}
+	err = inspect.Check(without(list, shared), allowed)
 	if _, refused := errors.AsType[*inspect.RefusedError](err); refused {
 		c.drift.fail(s.GetUID(), s.refusal(), c.Clock.Now().Add(failedRetry))
 	}
-	return err
+	return shared, err
 }
 
 // without returns the objects that are not among others.
@@ -133,6 +141,13 @@ func (c *Controller) failed(s *scope, err error) error {
 
 // announce sends events for what was done.
 func (c *Controller) announce(ctx context.Context, s *scope, out engine.Outcome) {
+	if out.Wrote() || out.Before == "" {
+		for i := range s.shared {
+			o := &s.shared[i]
+			step.Warning(ctx, "DefinitionsShared", "%s belongs to provider %s, and stays as it is in the release of that provider",
+				manifest.Describe(o), o.GetLabels()[clusterv1.ProviderNameLabel])
+		}
+	}
 	label, version := s.Identity().ManifestLabel(), s.found.Version
 	if reported := s.GetStatus().InstalledVersion; reported != nil {
 		out.Before = *reported // A process that was killed before it reported an upgrade has written the inventory.

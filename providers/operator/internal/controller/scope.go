@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/packages/live"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/source"
@@ -48,6 +51,8 @@ type scope struct {
 	hash string
 	// components identifies the components as the spec demands them, whether the provider is paused or not.
 	components string
+	// shared are CustomResourceDefinitions of the components that another provider has, whose label they have.
+	shared []unstructured.Unstructured
 	// found is the release; nil if the components are as the spec demands.
 	found *source.Release
 }
@@ -71,7 +76,21 @@ func (c *Controller) scope(ctx context.Context, o providerobject.Object) (*scope
 }
 
 // state returns what identifies the spec, with what it refers to, and what is in the management cluster.
-func (s *scope) state() state { return state{s.demand(), specsOf(s.deployments), s.others} }
+func (s *scope) state() state {
+	return state{s.demand() + "\n" + s.related(), specsOf(s.deployments), s.others}
+}
+
+// related identifies the providers that may share definitions with this one: what one of them has is taken over when it is deleted.
+func (s *scope) related() string {
+	var labels []string
+	for _, p := range s.all {
+		if label := p.Identity().ManifestLabel(); live.Related(s.Identity().ManifestLabel(), label) {
+			labels = append(labels, label)
+		}
+	}
+	slices.Sort(labels)
+	return strings.Join(labels, " ")
+}
 
 // demand identifies the spec and the contents of what it refers to.
 func (s *scope) demand() string { return s.hash + "\n" + s.inputs }

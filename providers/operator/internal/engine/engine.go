@@ -86,10 +86,11 @@ func (e *Engine) Apply(ctx context.Context, c *components.Components) (Outcome, 
 		if target.Present, err = e.present(ctx, c); err != nil {
 			return out, err
 		}
-		if out.Changed, err = e.upgrader().Differences(ctx, target); err != nil {
+		differences, err := e.upgrader().Differences(ctx, target)
+		if err != nil {
 			return out, err
 		}
-		if len(out.Changed) == 0 && entry.Version == c.Version {
+		if out.Changed = differences.Objects(); len(out.Changed) == 0 && entry.Version == c.Version {
 			return out, nil
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/packages/live"
 	"sigs.k8s.io/cluster-api/packages/manifest"
@@ -71,6 +72,33 @@ func Check(objects []unstructured.Unstructured, o Options) error {
 		}
 	}
 	return nil
+}
+
+// Shared returns the CustomResourceDefinitions that an installed provider of the same project has, with that provider's label. They stay as
+// they are: two providers that both wrote them would overwrite each other's. Other objects cannot be shared, because they refer to what the
+// provider itself has, such as its ServiceAccount.
+func Shared(objects []unstructured.Unstructured, o Options) ([]unstructured.Unstructured, error) {
+	var list []unstructured.Unstructured
+	for i := range objects {
+		if objects[i].GetKind() != manifest.KindCRD {
+			continue
+		}
+		found, err := o.Find(&objects[i])
+		if err != nil {
+			return nil, fmt.Errorf("inspecting %s: %w", manifest.Describe(&objects[i]), err)
+		}
+		if live.Related(o.Label, found.Provider) && o.Installed(found.Provider) {
+			shared := objects[i].DeepCopy()
+			labels := shared.GetLabels()
+			if labels == nil {
+				labels = map[string]string{}
+			}
+			labels[clusterv1.ProviderNameLabel] = found.Provider
+			shared.SetLabels(labels)
+			list = append(list, *shared)
+		}
+	}
+	return list, nil
 }
 
 // RefusedError is the error of components that are rejected.

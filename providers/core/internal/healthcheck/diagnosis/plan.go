@@ -2,7 +2,6 @@ package diagnosis
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -84,23 +83,18 @@ func (p *Plan) Next() time.Time {
 	return next
 }
 
-// restricted is how the message of condition RemediationAllowed begins if there are Machines that should be remediated.
-const restricted = "No Machine is remediated: "
-
-// IsRestricted reports whether condition RemediationAllowed reports that Machines should be remediated, but are not. It is also False if
-// there are none: if the limit is a range such as [3-5], and all Machines are healthy, or if they are only starting.
-func IsRestricted(allowance *clusterv1.Condition) bool {
-	return allowance != nil && allowance.Reason == clusterv1.TooManyUnhealthyReason && strings.HasPrefix(allowance.Message, restricted)
-}
+// Restricted reports whether Machines should be remediated, but are not. Remediation may also be disallowed without such Machines: if the
+// limit is a range such as [3-5], and all Machines are healthy, or if they are only starting.
+func (p *Plan) Restricted() bool { return !p.Allowed && len(p.with(Unhealthy)) > 0 }
 
 // Allowance returns condition RemediationAllowed of a plan whose counters are Observed.
 func (p *Plan) Allowance() clusterv1.Condition {
 	if p.Allowed {
 		return condition.True(clusterv1.RemediationAllowedCondition)
 	}
-	begin := restricted
-	if len(p.with(Unhealthy)) == 0 {
-		begin = "No Machine has to be remediated: "
+	begin := "No Machine has to be remediated: "
+	if p.Restricted() {
+		begin = "No Machine is remediated: "
 	}
 	return condition.False(clusterv1.RemediationAllowedCondition, clusterv1.ConditionSeverityWarning, clusterv1.TooManyUnhealthyReason,
 		begin+"%d of %d Machines are not healthy, which is outside of %s", p.Unhealthy(), p.Expected, p.Limit.describe())

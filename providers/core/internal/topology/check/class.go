@@ -3,6 +3,7 @@ package check
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -24,7 +25,8 @@ func Ready(class *clusterv1.ClusterClass) error {
 			continue
 		}
 		if c.Status == corev1.ConditionFalse {
-			return fmt.Errorf("ClusterClass %s/%s: its variables could not be discovered: %s: %s", class.Namespace, class.Name, c.Reason, c.Message)
+			why := strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
+			return fmt.Errorf("ClusterClass %s/%s: its variables could not be discovered: %s", class.Namespace, class.Name, why)
 		}
 		return nil
 	}

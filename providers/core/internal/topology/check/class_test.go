@@ -199,6 +199,8 @@ func TestReady(t *testing.T) {
 		{"the condition is not set", `{generation: 2, status: {observedGeneration: 2}}`, "ClusterClass default/class has not been reconciled yet"},
 		{"variables could not be discovered", `{generation: 2, status: {observedGeneration: 2, conditions: [{type: VariablesReconciled, status: "False", reason: VariableDiscoveryFailed, message: boom}]}}`,
 			"ClusterClass default/class: its variables could not be discovered: VariableDiscoveryFailed: boom"},
+		{"the condition has no message", `{generation: 2, status: {observedGeneration: 2, conditions: [{type: VariablesReconciled, status: "False", reason: VariableDiscoveryFailed}]}}`,
+			"ClusterClass default/class: its variables could not be discovered: VariableDiscoveryFailed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

@@ -62,6 +62,7 @@ func (c *computation) infrastructureAndControlPlane() error {
 		}
 		c.patch.ControlPlane.Machines = &patches.Template{Source: c.Blueprint.ControlPlaneMachines, Target: o.ControlPlaneMachines}
 	}
+	o.Contract = c.Current.Contract
 	if o.ControlPlane, err = controlPlane(c.Input, name, o.ControlPlaneMachines); err != nil {
 		return err
 	}

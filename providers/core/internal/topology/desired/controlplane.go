@@ -3,7 +3,6 @@ package desired
 import (
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -25,8 +24,8 @@ func infrastructureCluster(in Input) (*unstructured.Unstructured, error) {
 // controlPlaneMachines returns the infrastructure template of control plane machines.
 func controlPlaneMachines(in Input, controlPlane string) (*unstructured.Unstructured, error) {
 	name := names.Template(in.Cluster, in.Cluster.Name, names.ForMachines, controlPlane)
-	if current := in.Current.ControlPlane; current != nil {
-		ref, err := contract.ControlPlaneOf(current).InfrastructureRef()
+	if in.Current.ControlPlane != nil {
+		ref, err := in.Current.Fields().InfrastructureRef()
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +53,7 @@ func controlPlane(in Input, name string, machines *unstructured.Unstructured) (*
 	if err != nil {
 		return nil, err
 	}
-	fields := contract.ControlPlaneOf(object)
+	fields := contract.ControlPlaneOf(contract.Object{Unstructured: object, Contract: in.Current.Contract})
 	if err := fields.SetVersion(in.Versions.ControlPlane); err != nil {
 		return nil, err
 	}
@@ -89,17 +88,13 @@ func setMachines(fields contract.ControlPlane, machines *unstructured.Unstructur
 
 // setTimeouts sets the timeouts that topology or class set; others are left to the template.
 func setTimeouts(fields contract.ControlPlane, topology *clusterv1.ControlPlaneTopology, class *clusterv1.ControlPlaneClass) error {
-	for name, value := range map[string]*metav1.Duration{
-		"nodeDrainTimeout":        or(topology.NodeDrainTimeout, class.NodeDrainTimeout),
-		"nodeVolumeDetachTimeout": or(topology.NodeVolumeDetachTimeout, class.NodeVolumeDetachTimeout),
-		"nodeDeletionTimeout":     or(topology.NodeDeletionTimeout, class.NodeDeletionTimeout),
-	} {
-		if value == nil {
-			continue
-		}
-		if err := fields.SetDuration(value, "spec", "machineTemplate", name); err != nil {
-			return fmt.Errorf("setting the timeouts of the control plane: %w", err)
-		}
+	err := fields.SetNodeTimeouts(contract.NodeTimeouts{
+		Drain:        or(topology.NodeDrainTimeout, class.NodeDrainTimeout),
+		VolumeDetach: or(topology.NodeVolumeDetachTimeout, class.NodeVolumeDetachTimeout),
+		Deletion:     or(topology.NodeDeletionTimeout, class.NodeDeletionTimeout),
+	})
+	if err != nil {
+		return fmt.Errorf("setting the timeouts of the control plane: %w", err)
 	}
 	return nil
 }

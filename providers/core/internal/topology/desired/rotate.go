@@ -11,7 +11,6 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/names"
-	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
 // maxAttempts is how many names are tried for a template with new content.
@@ -73,7 +72,7 @@ func (o *Objects) Rotations(cluster *clusterv1.Cluster) []*Rotation {
 			Template: o.ControlPlaneMachines, cluster: cluster, prefix: cluster.Name, purpose: names.ForMachines,
 			users: []*unstructured.Unstructured{o.ControlPlane},
 			refer: func() error {
-				return contract.ControlPlaneOf(o.ControlPlane).SetInfrastructureRef(RefTo(o.ControlPlaneMachines))
+				return o.SetMachines(RefTo(o.ControlPlaneMachines))
 			},
 		})
 	}

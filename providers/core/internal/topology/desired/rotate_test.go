@@ -158,7 +158,7 @@ func TestRotateControlPlaneMachinesThatContainTheirName(t *testing.T) {
 	}
 	for reconcile := range 3 {
 		o := &Objects{ControlPlaneMachines: aTemplate("M", name, "new "+name), ControlPlane: aTemplate("CP", "cp", "uses "+name)}
-		if err := contract.ControlPlaneOf(o.ControlPlane).SetInfrastructureRef(RefTo(o.ControlPlaneMachines)); err != nil {
+		if err := o.SetMachines(RefTo(o.ControlPlaneMachines)); err != nil {
 			t.Fatal(err)
 		}
 		if err := rotate(o, fits); err != nil {
@@ -170,7 +170,7 @@ func TestRotateControlPlaneMachinesThatContainTheirName(t *testing.T) {
 		}
 		name, live[got] = got, o.ControlPlaneMachines.Object["spec"]
 		want := aTemplate("CP", "cp", "uses "+name)
-		if err := contract.ControlPlaneOf(want).SetInfrastructureRef(RefTo(o.ControlPlaneMachines)); err != nil {
+		if err := contract.ControlPlaneOf(contract.Object{Unstructured: want}).SetInfrastructureRef(RefTo(o.ControlPlaneMachines)); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want.Object, o.ControlPlane.Object); diff != "" {

@@ -8,6 +8,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
+	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
 // Blueprint is a class with the templates that a Cluster uses.
@@ -33,6 +34,8 @@ type Templates struct {
 type Current struct {
 	// ControlPlane is nil if it does not exist.
 	ControlPlane *unstructured.Unstructured
+	// Contract is the version of the contract that the control plane follows, or will if it does not exist.
+	Contract contract.Version
 	// Workers holds objects by their topology name, without those that are being deleted.
 	Workers map[WorkersID]WorkersObject
 	// Terminating are the names of MachineDeployments and MachinePools that are being deleted.
@@ -52,6 +55,8 @@ type Input struct {
 type Objects struct {
 	InfrastructureCluster *unstructured.Unstructured
 	ControlPlane          *unstructured.Unstructured
+	// Contract is the version of the contract that the control plane follows.
+	Contract contract.Version
 	// ControlPlaneMachines is the template of control plane machines, nil for control planes without machines.
 	ControlPlaneMachines *unstructured.Unstructured
 	// ControlPlaneHealthCheck is nil if the control plane has no health check.
@@ -65,6 +70,19 @@ type Objects struct {
 	// DeploymentsWaiting and PoolsWaiting are the topology names of MachineDeployments and MachinePools that cannot be created
 	// until an object with their name has been deleted.
 	DeploymentsWaiting, PoolsWaiting []string
+}
+
+// controlPlane returns the desired control plane.
+func (o *Objects) controlPlane() contract.ControlPlane {
+	return contract.ControlPlaneOf(contract.Object{Unstructured: o.ControlPlane, Contract: o.Contract})
+}
+
+// SetMachines sets the reference of the control plane to the template of its machines.
+func (o *Objects) SetMachines(ref *corev1.ObjectReference) error { return o.controlPlane().SetInfrastructureRef(ref) }
+
+// Fields returns the fields of the current control plane, which must exist.
+func (c *Current) Fields() contract.ControlPlane {
+	return contract.ControlPlaneOf(contract.Object{Unstructured: c.ControlPlane, Contract: c.Contract})
 }
 
 // RefTo returns a reference to an object.

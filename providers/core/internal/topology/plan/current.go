@@ -25,7 +25,11 @@ func (p *Planner) current(ctx context.Context, cluster *clusterv1.Cluster, b *de
 		return nil, err
 	}
 	kind := b.ControlPlane.GroupVersionKind()
-	ref := &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: contract.KindOf(kind.Kind), Name: name}
+	kind.Kind = contract.KindOf(kind.Kind)
+	if current.Contract, err = p.External.Versions.Contract(ctx, kind); err != nil {
+		return nil, err
+	}
+	ref := &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: name}
 	// At the version that is watched: another version has its own cache, which may lag behind.
 	current.ControlPlane, err = p.External.Exact(ctx, ref, cluster.Namespace)
 	if client.IgnoreNotFound(err) != nil {

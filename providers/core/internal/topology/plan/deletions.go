@@ -14,7 +14,6 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
-	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 )
 
@@ -107,7 +106,7 @@ func (c *comparison) rotatedControlPlaneTemplate() ([]objectKey, error) {
 	if c.current.ControlPlane == nil || c.want.ControlPlaneMachines == nil {
 		return nil, nil
 	}
-	old, err := contract.ControlPlaneOf(c.current.ControlPlane).InfrastructureRef()
+	old, err := c.current.Fields().InfrastructureRef()
 	if err != nil || old == nil || identityOf(old) == identityOfObject(c.want.ControlPlaneMachines) {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
-	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
 // refreshReferences updates the references in the desired objects to the newest API versions of their kinds, and returns the
@@ -30,7 +29,7 @@ func (c *comparison) refreshReferences(ctx context.Context) (infrastructure, con
 		}
 	}
 	if machines != nil {
-		err = contract.ControlPlaneOf(c.want.ControlPlane).SetInfrastructureRef(machines)
+		err = c.want.SetMachines(machines)
 	}
 	return infrastructure, controlPlane, err
 }

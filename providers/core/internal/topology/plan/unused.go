@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 )
 
@@ -77,7 +76,7 @@ func (p *Plan) templateKinds() []schema.GroupVersionKind {
 func (c *comparison) heldTemplates() (map[identity]bool, error) {
 	held := map[identity]bool{}
 	if c.want.ControlPlaneOnHold && c.current.ControlPlane != nil {
-		ref, err := contract.ControlPlaneOf(c.current.ControlPlane).InfrastructureRef()
+		ref, err := c.current.Fields().InfrastructureRef()
 		if err != nil {
 			return nil, err
 		}

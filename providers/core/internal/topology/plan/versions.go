@@ -9,7 +9,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
-	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
 // versions decides which version each part gets now.
@@ -119,7 +118,7 @@ func controlPlaneState(cluster *clusterv1.Cluster, current *desired.Current) (st
 		return state, nil
 	}
 	state.Exists = true
-	cp := contract.ControlPlaneOf(current.ControlPlane)
+	cp := current.Fields()
 	version, err := cp.Version()
 	if err != nil {
 		return state, err

@@ -1,0 +1,605 @@
+package journey
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
+)
+
+// anyTemplate stands for all templates of a provider that are not listed.
+const anyTemplate = "*"
+
+// Parts of errors that end when the contract v1beta2 is supported.
+const (
+	contractV1beta2 = "implements contract v1beta2, but this clusterctl supports v1beta1"
+	clusterV1beta2  = `no matches for kind "Cluster" in version "cluster.x-k8s.io/v1beta2"`
+	classV1beta2    = `no matches for kind "ClusterClass" in version "cluster.x-k8s.io/v1beta2"`
+)
+
+// providerRelease is how a release of an infrastructure provider of another project is received.
+type providerRelease struct {
+	// version is that of the release, and namespace where its components are.
+	version, namespace string
+	// refused is a part of the error of init; empty: the provider is installed.
+	refused string
+	// rejected has a part of the error of each template that is not accepted; an empty one is accepted.
+	rejected map[string]string
+	// variables are the values of the required variables, of components and templates.
+	variables map[string]string
+}
+
+func providerReleases() map[string]providerRelease {
+	return map[string]providerRelease{
+		"aws": {
+			version: "v2.11.1", namespace: "capa-system",
+			rejected: map[string]string{"cluster-template-eks-nodeadm-clusterclass.yaml": classV1beta2},
+			variables: map[string]string{
+				"AWS_B64ENCODED_CREDENTIALS": "eA==", "AWS_SSH_KEY_NAME": "default", "AWS_REGION": "eu-central-1",
+				"AWS_AVAILABILITY_ZONE": "eu-central-1a", "AWS_NODE_MACHINE_TYPE": "t3.large", "AWS_CONTROL_PLANE_MACHINE_TYPE": "t3.large",
+				"AWS_S3_BUCKET_NAME": "ignition", "COREOS_EC2_HOSTNAME": "host", "CNI_RESOURCES": "'{}'", "CLUSTER_CLASS_NAME": "eks",
+			},
+		},
+		"azure": {
+			version: "v1.26.0", namespace: "capz-system",
+			// Its ClusterClass is not among the files.
+			rejected: map[string]string{"cluster-template-topology.yaml": "(as clusterclass-default.yaml)"},
+			variables: map[string]string{
+				"AZURE_SUBSCRIPTION_ID": "5d5a7a8c-1111-4222-8333-000000000001", "AZURE_TENANT_ID": "5d5a7a8c-1111-4222-8333-000000000002",
+				"AZURE_CLIENT_ID_USER_ASSIGNED_IDENTITY": "5d5a7a8c-1111-4222-8333-000000000003", "AZURE_LOCATION": "westeurope",
+				"AZURE_NODE_MACHINE_TYPE": "Standard_D2s_v3", "AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D2s_v3",
+				"CLUSTER_IDENTITY_NAME": "identity", "ASO_CREDENTIAL_SECRET_NAME": "aso", "APISERVER_LB_DNS_SUFFIX": "a1b2",
+				"FLATCAR_VERSION": "3815.2.0", "CLUSTER_CLASS_NAME": "default",
+			},
+		},
+		"hetzner": {
+			version: "v1.1.8", namespace: "caph-system",
+			rejected: map[string]string{anyTemplate: clusterV1beta2},
+			variables: map[string]string{
+				"HCLOUD_REGION": "fsn1", "HCLOUD_WORKER_MACHINE_TYPE": "cpx31", "HCLOUD_CONTROL_PLANE_MACHINE_TYPE": "cpx31",
+				"BAREMETAL_POOL": "pool", "SSH_KEY_NAME": "key",
+			},
+		},
+		"metal3": {
+			version: "v1.13.2", namespace: "capm3-system", refused: contractV1beta2,
+			rejected: map[string]string{anyTemplate: clusterV1beta2, "clusterclass.yaml": classV1beta2},
+			variables: map[string]string{
+				"IMAGE_URL": "http://172.22.0.1/images/node.img", "IMAGE_FORMAT": "raw", "IMAGE_CHECKSUM": "abcd", "IMAGE_CHECKSUM_TYPE": "sha256",
+				"CLUSTER_APIENDPOINT_HOST": "192.168.111.249", "CLUSTER_APIENDPOINT_PORT": "'6443'",
+				"WORKERS_KUBEADM_EXTRA_CONFIG": "''", "CTLPLANE_KUBEADM_EXTRA_CONFIG": "''",
+			},
+		},
+		"openstack": {
+			version: "v0.14.7", namespace: "capo-system",
+			rejected: map[string]string{
+				anyTemplate: clusterV1beta2, "clusterclass-dev-test.yaml": classV1beta2, "cluster-template-capi-v1beta1.yaml": "",
+				// Images are those of another controller, which users install themselves.
+				"image-template-node.yaml":    `no matches for kind "Image" in version "openstack.k-orc.cloud/v1alpha1"`,
+				"image-template-bastion.yaml": `no matches for kind "Image" in version "openstack.k-orc.cloud/v1alpha1"`,
+			},
+			variables: map[string]string{
+				"OPENSTACK_CLOUD": "cloud", "OPENSTACK_CLOUD_YAML_B64": "eA==", "OPENSTACK_CLOUD_CACERT_B64": "eA==",
+				"OPENSTACK_SSH_KEY_NAME": "key", "OPENSTACK_IMAGE_NAME": "ubuntu", "OPENSTACK_FLATCAR_IMAGE_NAME": "flatcar",
+				"FLATCAR_IMAGE_NAME": "flatcar", "OPENSTACK_NODE_MACHINE_FLAVOR": "m1.small", "OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR": "m1.medium",
+				"OPENSTACK_FAILURE_DOMAIN": "nova", "OPENSTACK_DNS_NAMESERVERS": "8.8.8.8",
+				"OPENSTACK_EXTERNAL_NETWORK_ID":  "5d5a7a8c-1111-4222-8333-000000000004",
+				"COREOS_OPENSTACK_INSTANCE_UUID": "5d5a7a8c-1111-4222-8333-000000000005", "COREOS_OPENSTACK_HOSTNAME": "host.local",
+			},
+		},
+		"vsphere": {
+			version: "v1.16.1", namespace: "capv-system", refused: contractV1beta2,
+			rejected: map[string]string{
+				anyTemplate: clusterV1beta2, "clusterclass-template.yaml": classV1beta2, "clusterclass-template-supervisor.yaml": classV1beta2,
+			},
+			variables: map[string]string{
+				"VSPHERE_USERNAME": "user", "VSPHERE_PASSWORD": "secret", "VSPHERE_SERVER": "10.0.0.1", "VSPHERE_DATACENTER": "dc",
+				"VSPHERE_DATASTORE": "ds", "VSPHERE_NETWORK": "VM Network", "VSPHERE_FOLDER": "vm", "VSPHERE_RESOURCE_POOL": "'*/Resources'",
+				"VSPHERE_TEMPLATE": "ubuntu", "VSPHERE_IMAGE_NAME": "ubuntu", "VSPHERE_MACHINE_CLASS_NAME": "small", "VSPHERE_STORAGE_CLASS": "gold",
+				"VSPHERE_STORAGE_POLICY": "''", "VSPHERE_SSH_AUTHORIZED_KEY": "ssh-rsa AAAA", "VSPHERE_TLS_THUMBPRINT": "AA:BB",
+				"CONTROL_PLANE_ENDPOINT_IP": "10.0.0.2", "CPI_IMAGE_K8S_VERSION": "v1.30.0", "NAMESERVER": "8.8.8.8", "NODE_IPAM_POOL_NAME": "pool",
+				"NODE_IPAM_POOL_KIND": "InClusterIPPool", "NODE_IPAM_POOL_API_GROUP": "ipam.cluster.x-k8s.io", "COREOS_CUSTOM_HOSTNAME": "host",
+				"OUTPUT": "/run/metadata/coreos", "CLUSTER_CLASS_NAME": "template",
+			},
+		},
+	}
+}
+
+// providers are the releases of other projects' providers in a management cluster of their own, in which cert-manager and the managers of
+// these providers do not run.
+type providers struct {
+	*Management
+	t        *testing.T
+	tools    *Tools
+	folder   string // with the releases
+	releases map[string]providerRelease
+	names    []string
+	webhooks *providerWebhooks
+	// namespaces are those of templates that are accepted, and plans those of templates with a class, by namespace.
+	namespaces []string
+	plans      map[string]planned
+	applied    []*unstructured.Unstructured
+}
+
+// TestProvidersOfOtherProjects takes released infrastructure providers of other projects, in place, through what users do with
+// clusterctl: init, upgrade plan, generate, plan, apply, delete. cert-manager and webhooks are simulated; the managers, which
+// would call clouds, do not run, so that no infrastructure is ever ready, except where the test says so.
+func TestProvidersOfOtherProjects(t *testing.T) {
+	t.Parallel()
+	p := newProviders(t)
+	for _, name := range p.names {
+		p.init(name)
+	}
+	p.upgradePlan()
+	for _, name := range p.names {
+		t.Run(name, func(t *testing.T) { p.templates(t, name) })
+	}
+	if n := p.webhooks.calls.Load(); n < 50 {
+		t.Errorf("the providers' webhooks were called %d times only", n)
+	}
+	p.provisioning()
+	p.nothingPlanned()
+	p.controlPlanes()
+	p.delete()
+}
+
+// newProviders starts the management cluster. Without the releases, the test is skipped.
+func newProviders(t *testing.T) *providers {
+	t.Helper()
+	tools := shared.Management(t).Tools
+	folder, err := filepath.Abs(filepath.Join(cmp.Or(os.Getenv("CAPI_FACTS_DIR"), filepath.Join(tools.Root, "..", "shared", "facts")), "data", "providers"))
+	testenv.Must(t, err)
+	if _, err := os.Stat(folder); err != nil {
+		t.Skipf("there are no published releases: set CAPI_FACTS_DIR to the directory with data/providers (%v)", err)
+	}
+	p := &providers{
+		t: t, tools: NewRepository(t, tools).Tools, folder: folder, releases: providerReleases(),
+		plans: map[string]planned{},
+	}
+	p.configure(tools.config)
+	s := NewStandalone(t, p.tools)
+	if r := p.tools.Clusterctl(t.Context(), "", "init", "--kubeconfig", s.kubeconfig(), "--wait-providers"); r.Failed {
+		t.Fatal(r)
+	}
+	p.Management = s.Management()
+	p.webhooks = newProviderWebhooks(t, p.Client)
+	return p
+}
+
+// configure writes configurations of clusterctl: that with this project's providers, and all others; and the same with the variables of each
+// provider.
+func (p *providers) configure(ours string) {
+	p.t.Helper()
+	config, err := os.ReadFile(ours)
+	testenv.Must(p.t, err)
+	all := "cert-manager: {url: " + p.certManager() + "}\nEXP_MACHINE_POOL: \"true\"\n" + string(config)
+	p.names = slices.Sorted(maps.Keys(p.releases))
+	for _, name := range p.names {
+		all += fmt.Sprintf("- {name: %s, type: InfrastructureProvider, url: %s}\n", name, p.link(name, p.releases[name]))
+	}
+	testenv.Must(p.t, os.WriteFile(p.tools.config, []byte(all), 0o600))
+	for _, name := range p.names {
+		variables := ""
+		for variable, value := range p.releases[name].variables {
+			variables += variable + ": " + value + "\n"
+		}
+		testenv.Must(p.t, os.WriteFile(p.toolsFor(name).config, []byte(all+variables), 0o600))
+	}
+}
+
+// certManager writes the kinds of cert-manager as its release, and returns the file.
+func (p *providers) certManager() string {
+	p.t.Helper()
+	file := filepath.Join(filepath.Dir(p.tools.config), "cert-manager", "v1.14.4", "cert-manager.yaml")
+	testenv.Must(p.t, os.MkdirAll(filepath.Dir(file), 0o750), os.WriteFile(file, []byte(certManagerDefinitions), 0o600))
+	return file
+}
+
+// link links the files of a release into a local repository, and returns the URL.
+func (p *providers) link(name string, r providerRelease) string {
+	p.t.Helper()
+	from := filepath.Join(p.folder, name+"-"+r.version)
+	local := filepath.Join(filepath.Dir(p.tools.config), "infrastructure-"+name)
+	to := filepath.Join(local, r.version)
+	testenv.Must(p.t, os.MkdirAll(to, 0o750))
+	testenv.Must(p.t, os.Symlink(filepath.Join(from, "components.yaml"), filepath.Join(to, "infrastructure-components.yaml")))
+	testenv.Must(p.t, os.Symlink(filepath.Join(from, "metadata.yaml"), filepath.Join(to, "metadata.yaml")))
+	for _, file := range p.templateFiles(p.t, name) {
+		testenv.Must(p.t, os.Symlink(file, filepath.Join(to, filepath.Base(file))))
+	}
+	return filepath.Join(local, "latest", "infrastructure-components.yaml")
+}
+
+// templateFiles returns the templates of a release.
+func (p *providers) templateFiles(t *testing.T, name string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(p.folder, name+"-"+p.releases[name].version, "templates", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s %s has no templates: %v", name, p.releases[name].version, err)
+	}
+	return files
+}
+
+// toolsFor returns tools with the variables of a provider.
+func (p *providers) toolsFor(name string) *Tools {
+	tools := *p.tools
+	tools.config = filepath.Join(filepath.Dir(p.tools.config), name+".yaml")
+	return &tools
+}
+
+// clusterctl runs clusterctl with the management cluster's kubeconfig.
+func (p *providers) clusterctl(tools *Tools, args ...string) Result {
+	return tools.Clusterctl(p.t.Context(), "", append(args, "--kubeconfig", p.Kubeconfig)...)
+}
+
+// init installs a provider, the first one with cert-manager, or checks why not.
+func (p *providers) init(name string) {
+	p.t.Helper()
+	r := p.releases[name]
+	result := p.clusterctl(p.toolsFor(name), "init", "--infrastructure", name+":"+r.version)
+	if r.refused != "" {
+		if !result.Failed || !strings.Contains(result.Err, r.refused) {
+			p.t.Errorf("%s: want an error with %q, got %s", name, r.refused, result)
+		}
+		return
+	}
+	if result.Failed {
+		p.t.Fatal(result)
+	}
+	if label := "infrastructure-" + name; p.webhooks.inject(label) == 0 || p.webhooks.conversions(label) == 0 {
+		p.t.Errorf("%s has no webhooks", name)
+	}
+}
+
+// upgradePlan checks that the plan has every provider, and that their releases are the latest.
+func (p *providers) upgradePlan() {
+	p.t.Helper()
+	result := p.clusterctl(p.tools, "upgrade", "plan")
+	if result.Failed {
+		p.t.Fatal(result)
+	}
+	lines := strings.Split(result.Out, "\n")
+	for name, r := range p.releases {
+		want := []string{"infrastructure-" + name, r.namespace, "InfrastructureProvider", r.version, "Already", "up", "to", "date"}
+		found := slices.ContainsFunc(lines, func(line string) bool { return slices.Equal(strings.Fields(line), want) })
+		if found != (r.refused == "") {
+			p.t.Errorf("%s is in the plan: %t\n%s", name, found, result)
+		}
+	}
+}
+
+// templates generates every template of a provider and applies it to a namespace of its own.
+func (p *providers) templates(t *testing.T, name string) {
+	t.Helper()
+	r := p.releases[name]
+	for _, file := range p.templateFiles(t, name) {
+		base := filepath.Base(file)
+		rejection, listed := r.rejected[base]
+		if !listed {
+			rejection = r.rejected[anyTemplate]
+		}
+		err := p.template(t, name, file, rejection != "")
+		switch {
+		case rejection == "" && err != nil:
+			t.Errorf("%s: %v", base, err)
+		case rejection != "" && (err == nil || !strings.Contains(err.Error(), rejection)):
+			t.Errorf("%s: want an error with %q, got %v", base, rejection, err)
+		}
+	}
+}
+
+// template generates and applies a template, as a dry run or not.
+func (p *providers) template(t *testing.T, name, file string, dry bool) error {
+	t.Helper()
+	base := strings.TrimSuffix(filepath.Base(file), ".yaml")
+	cluster := name + "-" + strings.TrimPrefix(base, "cluster-template-")
+	args := []string{
+		"generate", "cluster", cluster, "--target-namespace", cluster, "--kubernetes-version", older,
+		"--control-plane-machine-count", "1", "--worker-machine-count", "2",
+	}
+	if flavor, ok := strings.CutPrefix(base, "cluster-template"); ok {
+		args = append(args, "--infrastructure", name+":"+p.releases[name].version, "--flavor", strings.TrimPrefix(flavor, "-"))
+	} else {
+		args = append(args, "--from", file)
+	}
+	result := p.clusterctl(p.toolsFor(name), args...)
+	if result.Failed {
+		return errors.New(result.String())
+	}
+	objects, err := parseObjects(result.Out)
+	if err != nil {
+		return err
+	}
+	err = client.IgnoreAlreadyExists(p.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}}))
+	if err != nil {
+		return err
+	}
+	var all []error
+	if slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "ClusterClass" }) {
+		created, _, err := p.plan(result.Out, cluster)
+		if dry && err == nil {
+			t.Errorf("%s is not accepted, but can be planned", base)
+		}
+		all = append(all, err)
+		if !dry && err == nil {
+			p.plans[cluster] = planned{result.Out, created}
+		}
+	}
+	for _, o := range objects {
+		all = append(all, p.create(t, o, dry))
+	}
+	if !dry {
+		p.namespaces = append(p.namespaces, cluster)
+	}
+	return errors.Join(all...)
+}
+
+// create creates an object as kubectl does: unknown fields are errors. The API server takes a moment to call webhooks where they were moved.
+func (p *providers) create(t *testing.T, o *unstructured.Unstructured, dry bool) error {
+	t.Helper()
+	options := []client.CreateOption{client.FieldValidation("Strict")}
+	if dry {
+		options = append(options, client.DryRunAll)
+	}
+	var err error
+	testenv.Eventually(t, "webhooks are called", func() error {
+		err = p.Client.Create(t.Context(), o, options...)
+		if err != nil && strings.Contains(err.Error(), "proxy error") {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	if !dry {
+		p.applied = append(p.applied, o)
+	}
+	return nil
+}
+
+// provisioning waits until every Cluster waits for its infrastructure, which it owns, and every topology is reconciled.
+func (p *providers) provisioning() {
+	p.t.Helper()
+	for _, namespace := range p.namespaces {
+		testenv.Eventually(p.t, namespace, func() error {
+			list := &clusterv1.ClusterList{}
+			if err := p.Client.List(p.t.Context(), list, client.InNamespace(namespace)); err != nil {
+				return err
+			}
+			for i := range list.Items {
+				if err := p.isProvisioning(&list.Items[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+}
+
+func (p *providers) isProvisioning(c *clusterv1.Cluster) error {
+	if c.Spec.Topology != nil && !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {
+		return fmt.Errorf("Cluster %s: conditions %v", c.Name, c.Status.Conditions)
+	}
+	if c.Status.GetTypedPhase() != clusterv1.ClusterPhaseProvisioning || c.Spec.InfrastructureRef == nil {
+		return fmt.Errorf("Cluster %s: phase %s, conditions %v", c.Name, c.Status.Phase, c.Status.Conditions)
+	}
+	ref := c.Spec.InfrastructureRef
+	infrastructure := object(ref.APIVersion, ref.Kind, c.Namespace, ref.Name)
+	if err := p.Client.Get(p.t.Context(), client.ObjectKeyFromObject(infrastructure), infrastructure); err != nil {
+		return err
+	}
+	if owner := metav1.GetControllerOf(infrastructure); owner == nil || owner.UID != c.UID {
+		return fmt.Errorf("%s %s is controlled by %v", ref.Kind, ref.Name, owner)
+	}
+	return nil
+}
+
+// planned is the first plan of a template with a class and a Cluster.
+type planned struct {
+	text    string
+	created map[schema.GroupVersionKind]int
+}
+
+// plan returns how many objects of each kind a plan creates, and whether it changes anything.
+func (p *providers) plan(text, namespace string) (created map[schema.GroupVersionKind]int, changes bool, err error) {
+	p.t.Helper()
+	result := p.tools.Clusterctl(p.t.Context(), text, "alpha", "topology", "plan", "--file", "-", "--namespace", namespace, "--output", "json",
+		"--kubeconfig", p.Kubeconfig)
+	if result.Failed {
+		return nil, false, errors.New(result.String())
+	}
+	plan := struct {
+		Rounds []struct {
+			Changes []struct{ Action, APIVersion, Kind string }
+		}
+	}{}
+	if err := json.Unmarshal([]byte(result.Out), &plan); err != nil {
+		return nil, false, err
+	}
+	created = map[schema.GroupVersionKind]int{}
+	for _, round := range plan.Rounds {
+		for _, c := range round.Changes {
+			if c.Action == string(topologyplan.Created) {
+				created[schema.FromAPIVersionAndKind(c.APIVersion, c.Kind)]++
+			}
+		}
+	}
+	return created, len(plan.Rounds) > 0, nil
+}
+
+// nothingPlanned checks that the objects of each plan were created, and no others, and that nothing is left to do.
+func (p *providers) nothingPlanned() {
+	p.t.Helper()
+	clusters := 0
+	for namespace, before := range p.plans {
+		owned := map[schema.GroupVersionKind]int{}
+		for kind := range before.created {
+			list := &metav1.PartialObjectMetadataList{}
+			list.SetGroupVersionKind(kind)
+			testenv.Must(p.t, p.Client.List(p.t.Context(), list, client.InNamespace(namespace), client.HasLabels{clusterv1.ClusterTopologyOwnedLabel}))
+			owned[kind] = len(list.Items)
+		}
+		if diff := gocmp.Diff(before.created, owned); diff != "" {
+			p.t.Errorf("%s: objects of the topology (-plan +got):\n%s", namespace, diff)
+		}
+		clusters += len(owned)
+		if created, changes, err := p.plan(before.text, namespace); err != nil || changes {
+			p.t.Errorf("%s: nothing is left to do, but the plan creates %v, changes %t: %v", namespace, created, changes, err)
+		}
+	}
+	if clusters == 0 {
+		p.t.Error("no template has a class and a Cluster")
+	}
+}
+
+// controlPlanes reports that the infrastructure of Clusters is ready, as its provider would, and waits until every KubeadmControlPlane has a
+// Machine with bootstrap data and with infrastructure from the provider's template.
+func (p *providers) controlPlanes() {
+	p.t.Helper()
+	list := &clusterv1.ClusterList{}
+	testenv.Must(p.t, p.Client.List(p.t.Context(), list))
+	var started []string
+	for i := range list.Items {
+		c := &list.Items[i]
+		if ref := c.Spec.ControlPlaneRef; ref == nil || ref.Kind != "KubeadmControlPlane" {
+			continue
+		}
+		ref := c.Spec.InfrastructureRef
+		infrastructure := object(ref.APIVersion, ref.Kind, c.Namespace, ref.Name)
+		p.secrets(c)
+		endpoint := `{"spec":{"controlPlaneEndpoint":{"host":"127.0.0.1","port":1}}}` // Nothing listens there.
+		testenv.Must(p.t,
+			p.Client.Patch(p.t.Context(), infrastructure, client.RawPatch(types.MergePatchType, []byte(endpoint))),
+			p.Client.Status().Patch(p.t.Context(), infrastructure, client.RawPatch(types.MergePatchType, []byte(`{"status":{"ready":true}}`))))
+		started = append(started, c.Namespace)
+	}
+	for _, namespace := range started {
+		testenv.Eventually(p.t, "the control plane of "+namespace, func() error { return p.hasControlPlane(namespace) })
+	}
+}
+
+// secrets creates the Secrets with files of a control plane that its infrastructure provider would create.
+func (p *providers) secrets(c *clusterv1.Cluster) {
+	p.t.Helper()
+	controlPlane := &controlplanev1.KubeadmControlPlane{}
+	testenv.Must(p.t, p.Client.Get(p.t.Context(), client.ObjectKey{Namespace: c.Namespace, Name: c.Spec.ControlPlaneRef.Name}, controlPlane))
+	for _, file := range controlPlane.Spec.KubeadmConfigSpec.Files {
+		if file.ContentFrom == nil {
+			continue
+		}
+		secret := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: file.ContentFrom.Secret.Name},
+			Data:       map[string][]byte{file.ContentFrom.Secret.Key: []byte("{}")},
+		}
+		testenv.Must(p.t, client.IgnoreAlreadyExists(p.Client.Create(p.t.Context(), secret)))
+	}
+}
+
+func (p *providers) hasControlPlane(namespace string) error {
+	list := &clusterv1.MachineList{}
+	err := p.Client.List(p.t.Context(), list, client.InNamespace(namespace), client.HasLabels{clusterv1.MachineControlPlaneLabel})
+	if err != nil {
+		return err
+	}
+	if len(list.Items) != 1 {
+		return fmt.Errorf("there are %d Machines", len(list.Items))
+	}
+	if s := list.Items[0].Status; s.GetTypedPhase() != clusterv1.MachinePhaseProvisioning {
+		return fmt.Errorf("Machine %s: phase %s, conditions %v", list.Items[0].Name, s.Phase, s.Conditions)
+	}
+	ref := list.Items[0].Spec.InfrastructureRef
+	infrastructure := object(ref.APIVersion, ref.Kind, namespace, ref.Name)
+	return p.Client.Get(p.t.Context(), client.ObjectKeyFromObject(infrastructure), infrastructure)
+}
+
+// delete deletes everything: first what users applied, which --include-crd protects.
+func (p *providers) delete() {
+	p.t.Helper()
+	everything := []string{"delete", "--all", "--include-crd", "--include-namespace"}
+	if r := p.clusterctl(p.tools, everything...); !r.Failed || !strings.Contains(r.Err, "--include-crd: ") {
+		p.t.Errorf("users' objects exist, want an error, got %s", r)
+	}
+	for _, clusters := range []bool{true, false} {
+		for _, o := range p.applied {
+			if (o.GetKind() == "Cluster") == clusters {
+				testenv.Must(p.t, client.IgnoreNotFound(p.Client.Delete(p.t.Context(), o)))
+			}
+		}
+		testenv.Eventually(p.t, "the Clusters are deleted", p.noClusters)
+	}
+	for _, crd := range p.definitions() {
+		testenv.Eventually(p.t, crd.Name, func() error { return p.empty(&crd) })
+	}
+	if r := p.clusterctl(p.tools, everything...); r.Failed {
+		p.t.Fatal(r)
+	}
+	for _, crd := range p.definitions() {
+		if crd.DeletionTimestamp == nil {
+			p.t.Errorf("CustomResourceDefinition %s is left", crd.Name)
+		}
+	}
+	for _, name := range p.names {
+		for _, kind := range []string{
+			"admissionregistration.k8s.io/v1 MutatingWebhookConfiguration", "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration",
+			"rbac.authorization.k8s.io/v1 ClusterRole", "rbac.authorization.k8s.io/v1 ClusterRoleBinding",
+		} {
+			apiVersion, kind, _ := strings.Cut(kind, " ")
+			for _, o := range p.webhooks.list(apiVersion, kind, "infrastructure-"+name) {
+				p.t.Errorf("%s %s is left", kind, o.GetName())
+			}
+		}
+	}
+}
+
+func (p *providers) noClusters() error {
+	list := &clusterv1.ClusterList{}
+	if err := p.Client.List(p.t.Context(), list); err != nil || len(list.Items) == 0 {
+		return err
+	}
+	return fmt.Errorf("%d Clusters are left: conditions of %s: %v", len(list.Items), list.Items[0].Name, list.Items[0].Status.Conditions)
+}
+
+// definitions returns the CRDs of the providers of other projects.
+func (p *providers) definitions() []apiextensionsv1.CustomResourceDefinition {
+	p.t.Helper()
+	w := &World{Management: p.Management, t: p.t}
+	_, crds := w.crds()
+	return slices.DeleteFunc(crds, func(crd apiextensionsv1.CustomResourceDefinition) bool {
+		return !strings.HasPrefix(crd.Labels[clusterv1.ProviderNameLabel], "infrastructure-")
+	})
+}
+
+// empty returns an error if there are objects of a kind.
+func (p *providers) empty(crd *apiextensionsv1.CustomResourceDefinition) error {
+	list := &metav1.PartialObjectMetadataList{}
+	for _, v := range crd.Spec.Versions {
+		if v.Storage {
+			list.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.ListKind})
+		}
+	}
+	if err := p.Client.List(p.t.Context(), list); err != nil || len(list.Items) == 0 {
+		return err
+	}
+	return fmt.Errorf("%d objects are left, such as %s/%s", len(list.Items), list.Items[0].Namespace, list.Items[0].Name)
+}

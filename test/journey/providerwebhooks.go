@@ -1,0 +1,122 @@
+package journey
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
+)
+
+// providerWebhooks serves the webhooks of providers whose managers do not run: it admits every object unchanged.
+type providerWebhooks struct {
+	server *httptest.Server
+	api    client.Client
+	t      testing.TB
+	calls  atomic.Int32
+}
+
+// newProviderWebhooks starts a server that ends with the test.
+func newProviderWebhooks(t testing.TB, api client.Client) *providerWebhooks {
+	t.Helper()
+	w := &providerWebhooks{api: api, t: t}
+	w.server = httptest.NewTLSServer(w)
+	t.Cleanup(w.server.Close)
+	return w
+}
+
+// ServeHTTP answers AdmissionReviews.
+func (w *providerWebhooks) ServeHTTP(response http.ResponseWriter, request *http.Request) {
+	w.calls.Add(1)
+	review := &admissionv1.AdmissionReview{}
+	if err := json.NewDecoder(request.Body).Decode(review); err != nil || review.Request == nil {
+		http.Error(response, "not an AdmissionReview", http.StatusBadRequest)
+		return
+	}
+	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+	review.Request = nil
+	response.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(response).Encode(review) // The API server reports it.
+}
+
+// inject does what cert-manager does for the webhooks of a provider, but leads the API server to this server: the manager behind the
+// provider's Service does not run. It returns how many webhooks there are.
+func (w *providerWebhooks) inject(label string) int {
+	w.t.Helper()
+	count := 0
+	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
+		for _, o := range w.list("admissionregistration.k8s.io/v1", kind, label) {
+			before := o.DeepCopy()
+			webhooks, _, err := unstructured.NestedSlice(o.Object, "webhooks")
+			testenv.Must(w.t, err)
+			for _, webhook := range webhooks {
+				config := webhook.(map[string]any)["clientConfig"].(map[string]any)
+				w.certified(&o, config)
+				config["url"] = w.server.URL + config["service"].(map[string]any)["path"].(string)
+				config["caBundle"] = w.bundle()
+				delete(config, "service")
+			}
+			o.Object["webhooks"] = webhooks
+			testenv.Must(w.t, w.api.Patch(w.t.Context(), &o, client.MergeFrom(before)))
+			count += len(webhooks)
+		}
+	}
+	return count
+}
+
+// conversions checks the webhooks that convert a provider's objects, and returns how many there are. They are not called: Cluster API reads
+// the version that is stored.
+func (w *providerWebhooks) conversions(label string) int {
+	w.t.Helper()
+	count := 0
+	for _, o := range w.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", label) {
+		config, found, err := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook", "clientConfig")
+		testenv.Must(w.t, err)
+		if found {
+			w.certified(&o, config)
+			count++
+		}
+	}
+	return count
+}
+
+// certified checks that cert-manager would issue a certificate for the Service that an object leads to.
+func (w *providerWebhooks) certified(o *unstructured.Unstructured, config map[string]any) {
+	w.t.Helper()
+	namespace, name, _ := strings.Cut(o.GetAnnotations()[injectAnnotation], "/")
+	certificate := object("cert-manager.io/v1", "Certificate", namespace, name)
+	testenv.Must(w.t, w.api.Get(w.t.Context(), client.ObjectKeyFromObject(certificate), certificate))
+	hosts, _, err := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames")
+	testenv.Must(w.t, err)
+	service := config["service"].(map[string]any)
+	if host := fmt.Sprintf("%s.%s.svc", service["name"], service["namespace"]); !slices.Contains(hosts, host) {
+		w.t.Errorf("%s %s: Certificate %s/%s is for %v, not %s", o.GetKind(), o.GetName(), namespace, name, hosts, host)
+	}
+}
+
+// bundle returns the CA that issued the certificate of this server.
+func (w *providerWebhooks) bundle() string {
+	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.server.Certificate().Raw}))
+}
+
+// list returns the objects of a kind that are a provider's.
+func (w *providerWebhooks) list(apiVersion, kind, label string) []unstructured.Unstructured {
+	w.t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(apiVersion)
+	list.SetKind(kind + "List")
+	testenv.Must(w.t, w.api.List(w.t.Context(), list, client.MatchingLabels{clusterv1.ProviderNameLabel: label}))
+	return list.Items
+}
