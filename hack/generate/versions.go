@@ -16,7 +16,7 @@ const servesV1Beta2 = false
 // hubVersion is the version that stores objects and to which all others are converted, once it is served.
 const hubVersion = "v1beta2"
 
-// withoutController returns kinds that have types, but no controllers: users would create objects in vain.
+// withoutController returns kinds that have types, but no controllers: nothing would happen to objects.
 func withoutController() []string {
 	return []string{"DevCluster", "DevClusterTemplate", "DevMachine", "DevMachineTemplate", "DevMachinePool", "DevMachinePoolTemplate"}
 }
