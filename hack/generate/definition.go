@@ -68,6 +68,7 @@ func isFileFormat(d *apiextensionsv1.CustomResourceDefinition) bool {
 
 // definition is a finished CustomResourceDefinition.
 type definition struct {
+	kind    string
 	dir     string
 	content []byte
 }
@@ -104,7 +105,7 @@ func definitionOf(raw []byte, v1beta2 bool) (*definition, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &definition{dir: c.dir, content: content}, nil
+	return &definition{kind: d.Spec.Names.Kind, dir: c.dir, content: content}, nil
 }
 
 // dropEmptyDefaults removes defaults of the empty string. They come from references of the Kubernetes API, which default

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -62,7 +63,7 @@ func Run(root string) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("finish CustomResourceDefinition %s: %w", name, err)
 		}
-		if c == nil {
+		if c == nil || slices.Contains(withoutController(), c.kind) {
 			continue
 		}
 		files[filepath.Join(root, c.dir, name)] = c.content

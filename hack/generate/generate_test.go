@@ -88,6 +88,40 @@ func withUnserved(definition string, names ...string) string {
 	return strings.Replace(definition, "  versions:\n", unserved, 1)
 }
 
+// withV1Beta2 adds a version to a definition as written by the generator.
+func withV1Beta2(definition string) string {
+	return definition + `  - name: v1beta2
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object}
+`
+}
+
+// servingV1Beta2 adds the version to a finished definition, in which it stores objects.
+func servingV1Beta2(definition string) string {
+	definition = strings.Replace(definition, "spec:\n", `spec:
+  conversion:
+    strategy: Webhook
+    webhook:
+      clientConfig:
+        service:
+          name: webhook-service
+          namespace: system
+          path: /convert
+      conversionReviewVersions:
+      - v1
+`, 1)
+	definition = strings.Replace(definition, "  - name: v1beta1\n", "  - deprecated: true\n    name: v1beta1\n", 1)
+	return strings.Replace(definition, "    storage: true\n", "    storage: false\n", 1) + `  - name: v1beta2
+    schema:
+      openAPIV3Schema:
+        type: object
+    served: true
+    storage: true
+`
+}
+
 func TestDefinitionOf(t *testing.T) {
 	const infrastructure = "infrastructure.cluster.x-k8s.io"
 	label := func(value string) string { return "  labels:\n    cluster.x-k8s.io/v1beta1: " + value + "\n" }
@@ -115,6 +149,37 @@ func TestDefinitionOf(t *testing.T) {
 			raw:    raw("cluster.x-k8s.io", "ClusterClass", "clusterclasses", "v1beta1", "{type: string}"),
 			want: &definition{dir: "providers/core/config/crd",
 				content: []byte(withUnserved(finished("cluster.x-k8s.io", "ClusterClass", "clusterclasses", "v1beta1", "", "type: string"), "v1alpha4"))},
+		},
+		{
+			reason: "v1beta2 is removed while it is not served",
+			raw:    withV1Beta2(raw(infrastructure, "DevCluster", "devclusters", "v1beta1", "{type: string}")),
+			want: &definition{dir: "providers/infrastructure-docker/config/crd",
+				content: []byte(finished(infrastructure, "DevCluster", "devclusters", "v1beta1", label("v1beta1"), "type: string"))},
+		},
+		{
+			reason: "a kind without another version is not served",
+			raw:    raw("cluster.x-k8s.io", "MachineDrainRule", "machinedrainrules", "v1beta2", "{type: string}"),
+		},
+		{
+			reason:  "once it is served, v1beta2 stores objects, the version before is deprecated, and both implement a contract",
+			v1beta2: true,
+			raw:     withV1Beta2(raw(infrastructure, "DevCluster", "devclusters", "v1beta1", "{type: string}")),
+			want: &definition{dir: "providers/infrastructure-docker/config/crd", content: []byte(servingV1Beta2(finished(infrastructure, "DevCluster",
+				"devclusters", "v1beta1", label("v1beta1")+"    cluster.x-k8s.io/v1beta2: v1beta2\n", "type: string")))},
+		},
+		{
+			reason:  "a kind with one version needs no conversion, and implements one contract",
+			v1beta2: true,
+			raw:     raw(infrastructure, "DevMachinePool", "devmachinepools", "v1beta2", "{type: string}"),
+			want: &definition{dir: "providers/infrastructure-docker/config/crd", content: []byte(finished(infrastructure, "DevMachinePool",
+				"devmachinepools", "v1beta2", "  labels:\n    cluster.x-k8s.io/v1beta2: v1beta2\n", "type: string"))},
+		},
+		{
+			reason:  "kinds without v1beta2 stay as they are",
+			v1beta2: true,
+			raw:     raw(infrastructure, "InMemoryCluster", "inmemoryclusters", "v1alpha1", "{type: string}"),
+			want: &definition{dir: "providers/infrastructure-in-memory/config/crd",
+				content: []byte(finished(infrastructure, "InMemoryCluster", "inmemoryclusters", "v1alpha1", label("v1alpha1"), "type: string"))},
 		},
 		{
 			reason: "two providers share a group, with different versions",

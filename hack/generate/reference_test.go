@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -28,72 +30,116 @@ func referenceFolder(t *testing.T, name string) string {
 	return path
 }
 
-// TestVersionsThatAreNotServedYet compares the definitions that the types of v1beta2 would have with those of Cluster API v1.14:
-// schemas, printer columns, subresources, names and scope. Descriptions are our own.
-func TestVersionsThatAreNotServedYet(t *testing.T) {
-	const version = "v1beta2"
-	for folder, patterns := range map[string][]string{
-		"core":                 {"./api/core/v1beta2", "./api/addons/v1beta2", "./api/ipam/v1beta2", "./api/runtime/v1beta2"},
-		"bootstrap-kubeadm":    {"./api/bootstrap/v1beta2"},
-		"controlplane-kubeadm": {"./api/controlplane/v1beta2"},
-		"docker":               {"./api/infrastructure/docker/v1beta2"},
-	} {
-		t.Run(folder, func(t *testing.T) {
-			reference := map[string]map[string]string{}
-			paths, err := filepath.Glob(filepath.Join(referenceFolder(t, "crds-v1.14"), folder, "*.yaml"))
-			if err != nil {
-				t.Fatal(err)
+// TestV1Beta2 compares the definitions of v1beta2, whether it is served or not, with those of Cluster API v1.14: schemas, printer
+// columns, subresources, names and scope. Descriptions are our own. What is served is compared in test/compatibility, too.
+func TestV1Beta2(t *testing.T) {
+	reference, actual := references(t), generated(t, true)
+	for _, name := range slices.Sorted(maps.Keys(reference)) {
+		t.Run(name, func(t *testing.T) {
+			want := flatDefinition(t, reference[name], hubVersion)
+			// Ours have no defaults of the empty string, see dropEmptyDefaults.
+			maps.DeleteFunc(want, func(path, value string) bool { return strings.HasSuffix(path, ".default") && value == `""` })
+			if actual[name] == nil {
+				t.Fatal("the kind does not exist")
 			}
-			for _, path := range paths {
-				content, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				flat := flatDefinition(t, content, version)
-				// Ours have no defaults of the empty string, see dropEmptyDefaults.
-				maps.DeleteFunc(flat, func(path, value string) bool { return strings.HasSuffix(path, ".default") && value == `""` })
-				reference[filepath.Base(path)] = flat
-			}
-			actual := generated(t, version, patterns...)
-			for _, name := range slices.Sorted(maps.Keys(reference)) {
-				t.Run(name, func(t *testing.T) {
-					for _, line := range differences(reference[name], actual[name]) {
-						t.Error(line)
-					}
-				})
-			}
-			for name := range actual {
-				if reference[name] == nil {
-					t.Errorf("%s is not in the reference", name)
-				}
+			for _, line := range differences(want, flatDefinition(t, actual[name].content, hubVersion)) {
+				t.Error(line)
 			}
 		})
 	}
+	for name, d := range actual {
+		if hasVersion(parsed(t, d.content), hubVersion) && reference[name] == nil {
+			t.Errorf("%s is not in the reference", name)
+		}
+	}
 }
 
-// generated returns the flat definitions of packages by file name.
-func generated(t *testing.T, version string, patterns ...string) map[string]map[string]string {
+// TestServedVersions compares which versions are served, stored and deprecated with v1.14, once v1beta2 is served, and checks how they
+// are converted. Until then, definitions have no trace of it.
+func TestServedVersions(t *testing.T) {
+	next, now := generated(t, true), generated(t, false)
+	for name, content := range references(t) {
+		want, got := parsed(t, content), parsed(t, next[name].content)
+		if slices.Contains(withoutController(), want.Spec.Names.Kind) {
+			continue
+		}
+		// Versions that are not served are those of v1.7, see unservedVersions.
+		got.Spec.Versions = slices.DeleteFunc(got.Spec.Versions, func(v version) bool { return !v.Served })
+		if diff := cmp.Diff(states(want), states(got)); diff != "" {
+			t.Errorf("%s: versions (-reference +ours):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(len(got.Spec.Versions) > 1, got.Spec.Conversion != nil); diff != "" {
+			t.Errorf("%s: several versions, and a conversion between them (-versions +conversion):\n%s", name, diff)
+		}
+		if now[name] != nil && (bytes.Contains(now[name].content, []byte("name: "+hubVersion+"\n")) || parsed(t, now[name].content).Spec.Conversion != nil) {
+			t.Errorf("%s: %s is served", name, hubVersion)
+		}
+	}
+}
+
+type version = apiextensionsv1.CustomResourceDefinitionVersion
+
+// states returns how versions are used.
+func states(d *apiextensionsv1.CustomResourceDefinition) []string {
+	var all []string
+	for _, v := range d.Spec.Versions {
+		all = append(all, fmt.Sprintf("%s served: %t, stored: %t, deprecated: %t", v.Name, v.Served, v.Storage, v.Deprecated))
+	}
+	return all
+}
+
+// references returns the definitions of v1.14 by file name. It skips the test if there are none.
+func references(t *testing.T) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	for _, folder := range []string{"core", "bootstrap-kubeadm", "controlplane-kubeadm", "docker"} {
+		paths, err := filepath.Glob(filepath.Join(referenceFolder(t, "crds-v1.14"), folder, "*.yaml"))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: %d definitions, %v", folder, len(paths), err)
+		}
+		for _, path := range paths {
+			content, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[filepath.Base(path)] = content
+		}
+	}
+	return all
+}
+
+// generated returns our definitions by file name.
+func generated(t *testing.T, v1beta2 bool) map[string]*definition {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := func(string) bool { return true }
-	flat := map[string]map[string]string{}
-	for _, pattern := range patterns {
-		out := artifacts{code: map[string]*bytes.Buffer{}, config: map[string]*bytes.Buffer{}}
-		if err := derive(root, pattern, all, out); err != nil {
-			t.Fatalf("derive from %s: %v", pattern, err)
+	out := artifacts{code: map[string]*bytes.Buffer{}, config: map[string]*bytes.Buffer{}}
+	if err := derive(root, "./api/...", out); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*definition{}
+	for name, content := range out.config {
+		d, err := definitionOf(content.Bytes(), v1beta2)
+		if err != nil {
+			t.Fatalf("finish %s: %v", name, err)
 		}
-		for name, content := range out.config {
-			finished, err := definitionOf(content.Bytes())
-			if err != nil {
-				t.Fatalf("finish %s: %v", name, err)
-			}
-			flat[name] = flatDefinition(t, finished.content, version)
+		if d != nil {
+			all[name] = d
 		}
 	}
-	return flat
+	return all
+}
+
+// parsed returns a definition.
+func parsed(t *testing.T, content []byte) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	d := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(content, d); err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // flatDefinition returns names, scope and one version of a definition as a map from paths to values, without descriptions.
@@ -166,9 +212,6 @@ func asJSON(value any) string {
 
 // differences lists the paths where a flat definition differs from the reference.
 func differences(reference, actual map[string]string) []string {
-	if actual == nil {
-		return []string{"the kind does not exist"}
-	}
 	var lines []string
 	for _, path := range slices.Sorted(maps.Keys(reference)) {
 		ours, ok := actual[path]

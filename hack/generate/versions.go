@@ -16,6 +16,11 @@ const servesV1Beta2 = false
 // hubVersion is the version that stores objects and to which all others are converted, once it is served.
 const hubVersion = "v1beta2"
 
+// withoutController returns kinds that have types, but no controllers: nothing would happen to objects.
+func withoutController() []string {
+	return []string{"DevCluster", "DevClusterTemplate", "DevMachine", "DevMachineTemplate", "DevMachinePool", "DevMachinePoolTemplate"}
+}
+
 // chooseVersions removes the version v1beta2, or makes it the one that stores objects. The version that stored them before is
 // deprecated then, and the manager converts between them: release builds replace names and namespaces of services.
 func chooseVersions(d *apiextensionsv1.CustomResourceDefinition, v1beta2 bool) {

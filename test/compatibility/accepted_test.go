@@ -22,8 +22,7 @@ func TestDefinitionsAreAccepted(t *testing.T) {
 			if err := json.Unmarshal(document, external); err != nil {
 				t.Fatalf("read definition: %v", err)
 			}
-			apiextensionsv1.SetDefaults_CustomResourceDefinition(external)
-			apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&external.Spec)
+			apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(external)
 			internal := &apiextensions.CustomResourceDefinition{}
 			if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(external, internal, nil); err != nil {
 				t.Fatalf("convert definition: %v", err)

@@ -2,11 +2,9 @@ package compatibility
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,8 +17,9 @@ type kindKey struct{ Kind, GroupVersion string }
 
 // field has the properties of a path in a schema that clients or stored objects may depend on.
 type field struct {
-	Type        string
-	Constraints string
+	Type string
+	// Constraints by keyword.
+	Constraints map[string]string
 	Default     string
 	Required    bool
 }
@@ -32,28 +31,14 @@ func notServed() map[kindKey]string {
 	}
 }
 
-// ourOwn returns fields that the reference does not have, with all fields below them, and why we need them.
+// ourOwn returns fields that no reference has, with all fields below them, and why we need them.
 func ourOwn() map[kindKey]map[string]string {
-	const swap = "Machines copy the Node's system info, and current Nodes report swap; without the field, the copy would always differ"
 	const zones = "the contract of infrastructure clusters has failure domains; without the field, a cluster has none"
 	const zone = "the contract of infrastructure machines has a failure domain; without the field, machines of pools are in none, and are not replaced for it"
 	const hosted = "control planes without machines need an API server; without the field, none runs"
-	const patchRelease = "a patch release of v1.7 added it, and the reference is v1.7.0"
+	const pruned = "versions are converted by apiVersion alone; without the field, an update by a client of this version removes it"
 	return map[kindKey]map[string]string{
-		{"Cluster", "cluster.x-k8s.io/v1beta1"}: {
-			"spec.topology.controlPlane.variables":                            patchRelease,
-			"spec.topology.workers.machineDeployments[].strategy.remediation": patchRelease,
-		},
-		{"ClusterClass", "cluster.x-k8s.io/v1beta1"}:                             {"spec.workers.machineDeployments[].strategy.remediation": patchRelease},
-		{"MachineDeployment", "cluster.x-k8s.io/v1beta1"}:                        {"spec.strategy.remediation": patchRelease},
-		{"KubeadmConfig", "bootstrap.cluster.x-k8s.io/v1beta1"}:                  {"spec." + describedKubeconfig: patchRelease},
-		{"KubeadmConfigTemplate", "bootstrap.cluster.x-k8s.io/v1beta1"}:          {"spec.template.spec." + describedKubeconfig: patchRelease},
-		{"KubeadmControlPlane", "controlplane.cluster.x-k8s.io/v1beta1"}:         {"spec.kubeadmConfigSpec." + describedKubeconfig: patchRelease},
-		{"KubeadmControlPlaneTemplate", "controlplane.cluster.x-k8s.io/v1beta1"}: {"spec.template.spec.kubeadmConfigSpec." + describedKubeconfig: patchRelease},
-		{"Machine", "cluster.x-k8s.io/v1beta1"}: {
-			"status.nodeInfo.swap":          swap,
-			"status.nodeInfo.swap.capacity": swap,
-		},
+		{"IPAddressClaim", "ipam.cluster.x-k8s.io/v1alpha1"}: {"spec.clusterName": pruned, "status.v1beta2": pruned},
 		{"InMemoryCluster", "infrastructure.cluster.x-k8s.io/v1alpha1"}: {
 			"status.port":                      "tenants must not be able to decide which cluster a port belongs to; if the field is lost, the oldest cluster has the port",
 			"spec.failureDomains":              zones,
@@ -75,8 +60,6 @@ func ourOwn() map[kindKey]map[string]string {
 	}
 }
 
-const describedKubeconfig = "joinConfiguration.discovery.file.kubeConfig"
-
 // optional returns fields that the reference requires, and that may be absent here, and why. Objects of either are valid for the other.
 func optional() map[kindKey]map[string]string {
 	return map[kindKey]map[string]string{
@@ -85,10 +68,16 @@ func optional() map[kindKey]map[string]string {
 }
 
 // TestFields compares every path of every schema in both directions: a missing field breaks manifests that use it, a stricter
-// one breaks manifests that are valid elsewhere, and an additional one would be lost elsewhere.
+// one breaks manifests that are valid elsewhere, and an additional one would be lost elsewhere. Versions of v1.7 have its fields and
+// those that releases until v1.14 added (additions_test.go); others are those of v1.14.
 func TestFields(t *testing.T) {
-	reference := referenceFields(t, facts(t, "FIELDS.tsv"))
+	reference := supersets(t)
 	actual := servedFields(t)
+	for key := range actual {
+		if _, ok := reference[key]; !ok && !isOurKind(key) {
+			t.Errorf("%s of %s is in no reference", key.Kind, key.GroupVersion)
+		}
+	}
 	for _, key := range slices.SortedFunc(maps.Keys(reference), compareKeys) {
 		if _, ok := notServed()[key]; ok {
 			continue
@@ -127,40 +116,24 @@ func compareKeys(a, b kindKey) int {
 	return strings.Compare(a.GroupVersion+a.Kind, b.GroupVersion+b.Kind)
 }
 
-// referenceFields parses the table of fields: kind, group version, path, type, constraints, default, required, leaf.
-func referenceFields(t *testing.T, path string) map[kindKey]map[string]field {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("read the table of fields: %v", err)
-	}
-	reader := csv.NewReader(bytes.NewReader(content))
-	reader.Comma = '\t'
-	reader.LazyQuotes = true
-	rows, err := reader.ReadAll()
-	if err != nil {
-		t.Fatalf("parse the table of fields: %v", err)
-	}
-	fields := map[kindKey]map[string]field{}
-	for _, row := range rows[1:] {
-		key := kindKey{row[0], row[1]}
-		if fields[key] == nil {
-			fields[key] = map[string]field{}
-		}
-		fields[key][row[2]] = field{Type: row[3], Constraints: row[4], Default: row[5], Required: row[6] == "required"}
-	}
-	return fields
-}
-
-// servedFields returns the fields of every version in our CRDs.
+// servedFields returns the fields of every version that our CRDs serve.
 func servedFields(t *testing.T) map[kindKey]map[string]field {
 	t.Helper()
+	return fieldsOf(t, ours(t))
+}
+
+// fieldsOf returns the fields of every version that CRDs serve.
+func fieldsOf(t *testing.T, definitions map[string]object) map[kindKey]map[string]field {
+	t.Helper()
 	fields := map[kindKey]map[string]field{}
-	for _, definition := range ours(t) {
+	for _, definition := range definitions {
 		for _, version := range list(definition, "spec", "versions") {
 			schema, ok := at(version, "schema", "openAPIV3Schema").(object)
 			if !ok {
 				t.Fatalf("%s has a version without a schema", text(definition, "metadata", "name"))
+			}
+			if at(version, "served") != true {
+				continue
 			}
 			key := kindKey{text(definition, "spec", "names", "kind"), text(definition, "spec", "group") + "/" + text(version, "name")}
 			fields[key] = map[string]field{}
@@ -193,7 +166,7 @@ func collect(into map[string]field, path string, schema object, required bool) {
 	}
 }
 
-// describe returns the properties of a schema in the format of the table.
+// describe returns the properties of a schema.
 func describe(schema object, required bool) field {
 	f := field{Type: text(schema, "type"), Required: required}
 	if f.Type == "" {
@@ -205,7 +178,7 @@ func describe(schema object, required bool) field {
 	if _, isMap := schema["additionalProperties"].(object); isMap && f.Type == "object" {
 		f.Type = "map"
 	}
-	var constraints []string
+	constraints := map[string]string{}
 	for _, keyword := range keywords() {
 		value, ok := schema[keyword]
 		if keyword == "x-kubernetes-list-type" && value == "atomic" {
@@ -213,17 +186,19 @@ func describe(schema object, required bool) field {
 			continue
 		}
 		if ok {
-			constraints = append(constraints, strings.Replace(keyword, "x-kubernetes-", "xk-", 1)+"="+short(value))
+			constraints[keyword] = short(value)
 		}
 	}
-	f.Constraints = clean(strings.Join(constraints, "; "))
+	if len(constraints) > 0 {
+		f.Constraints = constraints
+	}
 	if value, ok := schema["default"]; ok {
-		f.Default = clean(short(value))
+		f.Default = short(value)
 	}
 	return f
 }
 
-// keywords returns the keywords that constrain values, in the order of the table.
+// keywords returns the keywords that constrain values.
 func keywords() []string {
 	return []string{
 		"format", "enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength",
@@ -246,9 +221,4 @@ func short(value any) string {
 		return fmt.Sprint(value)
 	}
 	return strings.TrimSuffix(out.String(), "\n")
-}
-
-// clean removes tabs and newlines, for a cell of the table.
-func clean(s string) string {
-	return strings.NewReplacer("\t", " ", "\n", " ").Replace(s)
 }

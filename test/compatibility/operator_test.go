@@ -74,7 +74,7 @@ func TestOperator(t *testing.T) {
 			}
 			for _, path := range numeric() {
 				widened := before[path]
-				widened.Type, widened.Constraints = "int-or-string", "xk-int-or-string=true"
+				widened.Type, widened.Constraints = "int-or-string", map[string]string{"x-kubernetes-int-or-string": "true"}
 				before[path] = widened
 			}
 			for _, path := range ruled() {

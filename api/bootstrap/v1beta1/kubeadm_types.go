@@ -359,7 +359,8 @@ type Discovery struct {
 
 // BootstrapTokenDiscovery discovers the control plane by a shared token.
 type BootstrapTokenDiscovery struct {
-	// token is the shared token, `<id>.<secret>`.
+	// token is the shared token, `<id>.<secret>`. It is always written.
+	// +optional
 	Token string `json:"token"`
 
 	// apiServerEndpoint is the address of the API server for discovery, `host:port`.

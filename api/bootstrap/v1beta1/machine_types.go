@@ -188,7 +188,20 @@ type Partition struct {
 }
 
 // PartitionSpec describes one partition of a device.
-type PartitionSpec = bootstrapv1beta2.PartitionSpec
+type PartitionSpec struct {
+	// percentage of the device that the partition has.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Percentage int32 `json:"percentage"`
+
+	// partitionType is Linux, LinuxSwap, LinuxRAID, LVM, Fat32, NTFS, LinuxExtended, or the GUID of a GPT partition type.
+	// Defaults to Linux.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:Pattern=`^(Linux|LinuxSwap|LinuxRAID|LVM|Fat32|NTFS|LinuxExtended|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$`
+	PartitionType string `json:"partitionType,omitempty"`
+}
 
 // Filesystem describes one file system.
 type Filesystem struct {
@@ -198,7 +211,8 @@ type Filesystem struct {
 	// filesystem is the kind of file system, for example `ext4`.
 	Filesystem string `json:"filesystem"`
 
-	// label is the label given to the file system; empty for none.
+	// label is the label given to the file system; empty for none. It is always written.
+	// +optional
 	Label string `json:"label"`
 
 	// partition to use: `auto`, `any`, `none` or a partition number; not supported by the Ignition format.

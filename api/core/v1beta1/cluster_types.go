@@ -360,7 +360,8 @@ type NetworkRanges struct {
 
 // APIEndpoint is the address of an API server.
 type APIEndpoint struct {
-	// host is a name or an IP address, without port.
+	// host is a name or an IP address, without port. It is always written.
+	// +optional
 	Host string `json:"host"`
 
 	// port is the TCP port. It is always written.

@@ -73,11 +73,10 @@ type UnhealthyCondition struct {
 // UnhealthyMachineCondition is a Machine condition that makes the machine unhealthy after a timeout.
 type UnhealthyMachineCondition struct {
 	// type is the type of the Machine condition, such as NodeReady. Conditions that depend on the result of a health check
-	// are not allowed.
+	// are not allowed: Ready, Available, HealthCheckSucceeded, OwnerRemediated and ExternallyRemediated.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=316
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`
-	// +kubebuilder:validation:XValidation:rule="!(self in ['Ready','Available','HealthCheckSucceeded','OwnerRemediated','ExternallyRemediated'])",message="type must not be one of: Ready, Available, HealthCheckSucceeded, OwnerRemediated, ExternallyRemediated"
 	Type string `json:"type"`
 
 	// status is the unhealthy status of the Machine condition.

@@ -62,9 +62,9 @@ const (
 
 	// RemediatingCondition is True while an owner has to replace unhealthy machines.
 	RemediatingCondition = "Remediating"
-	// RemediatingReason means that at least one unhealthy machine is to be replaced.
+	// RemediatingReason means that at least one unhealthy machine must be replaced.
 	RemediatingReason = "Remediating"
-	// NotRemediatingReason means that no unhealthy machine is to be replaced.
+	// NotRemediatingReason means that no unhealthy machine must be replaced.
 	NotRemediatingReason = "NotRemediating"
 
 	// DeletingCondition is True while an object is being deleted; its message lists what the deletion waits for.
@@ -179,17 +179,17 @@ const (
 	ClusterTopologyReconciledMachinePoolsUpgradeDeferredReason = "MachinePoolsUpgradeDeferred"
 	// ClusterTopologyReconciledClusterClassNotReconciledReason means that the class itself has not been reconciled yet.
 	ClusterTopologyReconciledClusterClassNotReconciledReason = "ClusterClassNotReconciled"
-	// ClusterTopologyReconciledControlPlaneUpgradePendingReason is not set any more.
+	// ClusterTopologyReconciledControlPlaneUpgradePendingReason is no longer set.
 	ClusterTopologyReconciledControlPlaneUpgradePendingReason = "ControlPlaneUpgradePending"
-	// ClusterTopologyReconciledMachineDeploymentsCreatePendingReason is not set any more.
+	// ClusterTopologyReconciledMachineDeploymentsCreatePendingReason is no longer set.
 	ClusterTopologyReconciledMachineDeploymentsCreatePendingReason = "MachineDeploymentsCreatePending"
-	// ClusterTopologyReconciledMachineDeploymentsUpgradePendingReason is not set any more.
+	// ClusterTopologyReconciledMachineDeploymentsUpgradePendingReason is no longer set.
 	ClusterTopologyReconciledMachineDeploymentsUpgradePendingReason = "MachineDeploymentsUpgradePending"
-	// ClusterTopologyReconciledMachinePoolsCreatePendingReason is not set any more.
+	// ClusterTopologyReconciledMachinePoolsCreatePendingReason is no longer set.
 	ClusterTopologyReconciledMachinePoolsCreatePendingReason = "MachinePoolsCreatePending"
-	// ClusterTopologyReconciledMachinePoolsUpgradePendingReason is not set any more.
+	// ClusterTopologyReconciledMachinePoolsUpgradePendingReason is no longer set.
 	ClusterTopologyReconciledMachinePoolsUpgradePendingReason = "MachinePoolsUpgradePending"
-	// ClusterTopologyReconciledHookBlockingReason is not set any more.
+	// ClusterTopologyReconciledHookBlockingReason is no longer set.
 	ClusterTopologyReconciledHookBlockingReason = "LifecycleHookBlocking"
 
 	// ClusterDeletingWaitingForBeforeDeleteHookReason means that an extension has not allowed the deletion to begin yet.

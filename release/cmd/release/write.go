@@ -164,8 +164,8 @@ func (r release) manager(c component) ([]*unstructured.Unstructured, error) {
 	return split(plain)
 }
 
-// place sets the component's prefix and namespace on generated objects. Generated webhook configurations refer to a
-// Service "webhook-service" in namespace "system".
+// place sets the component's prefix and namespace on generated objects. Generated webhook configurations and conversions refer to
+// a Service "webhook-service" in namespace "system".
 func place(o *unstructured.Unstructured, c component) {
 	switch o.GetKind() {
 	case "ClusterRole", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
@@ -174,13 +174,22 @@ func place(o *unstructured.Unstructured, c component) {
 	webhooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
 	for _, w := range webhooks {
 		if webhook, ok := w.(map[string]any); ok {
-			_ = unstructured.SetNestedField(webhook, c.Prefix+"webhook-service", "clientConfig", "service", "name")
-			_ = unstructured.SetNestedField(webhook, c.Namespace, "clientConfig", "service", "namespace")
+			placeService(webhook, c)
 		}
 	}
 	if len(webhooks) > 0 {
 		_ = unstructured.SetNestedSlice(o.Object, webhooks, "webhooks")
 	}
+	if conversion, ok, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook"); ok && o.GetKind() == "CustomResourceDefinition" {
+		placeService(conversion, c)
+		_ = unstructured.SetNestedMap(o.Object, conversion, "spec", "conversion", "webhook")
+	}
+}
+
+// placeService sets the Service of a webhook.
+func placeService(webhook map[string]any, c component) {
+	_ = unstructured.SetNestedField(webhook, c.Prefix+"webhook-service", "clientConfig", "service", "name")
+	_ = unstructured.SetNestedField(webhook, c.Namespace, "clientConfig", "service", "namespace")
 }
 
 func readObjects(file string) ([]*unstructured.Unstructured, error) {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 )
 
 const (
@@ -60,11 +61,13 @@ type Extra struct {
 
 // Init returns the configuration of kubeadm init: two YAML documents.
 func Init(cluster *bootstrapv1.ClusterConfiguration, init *bootstrapv1.InitConfiguration, extra Extra, kubernetes string) (string, error) {
-	first, err := marshal(cluster, "ClusterConfiguration", kubernetes, func(doc map[string]any) { toCluster(doc, extra, kubernetes) })
+	first, err := marshal(kubeadm.RenderedCluster(cluster), "ClusterConfiguration", kubernetes, func(doc map[string]any) { toCluster(doc, extra, kubernetes) })
 	if err != nil {
 		return "", err
 	}
-	second, err := marshal(init, "InitConfiguration", kubernetes,
+	rendered := *init
+	rendered.NodeRegistration = kubeadm.RenderedNode(init.NodeRegistration)
+	second, err := marshal(&rendered, "InitConfiguration", kubernetes,
 		func(doc map[string]any) { toNode(doc, cluster.APIServer.TimeoutForControlPlane) })
 	if err != nil {
 		return "", err
@@ -74,7 +77,9 @@ func Init(cluster *bootstrapv1.ClusterConfiguration, init *bootstrapv1.InitConfi
 
 // Join returns the configuration of kubeadm join.
 func Join(join *bootstrapv1.JoinConfiguration, extra Extra, kubernetes string) (string, error) {
-	out, err := marshal(join, "JoinConfiguration", kubernetes, func(doc map[string]any) { toNode(doc, extra.ControlPlaneTimeout) })
+	rendered := *join
+	rendered.NodeRegistration = kubeadm.RenderedNode(join.NodeRegistration)
+	out, err := marshal(&rendered, "JoinConfiguration", kubernetes, func(doc map[string]any) { toNode(doc, extra.ControlPlaneTimeout) })
 	return "---\n" + out, err
 }
 

@@ -18,31 +18,39 @@ import (
 func clusterConfiguration() *bootstrapv1.ClusterConfiguration {
 	return &bootstrapv1.ClusterConfiguration{
 		ClusterName: "test", ControlPlaneEndpoint: "10.0.0.1:6443", KubernetesVersion: "v1.36.0",
+		// These have no effect yet.
+		CertificateValidityPeriodDays: 90, CACertificateValidityPeriodDays: 365, EncryptionAlgorithm: bootstrapv1.EncryptionAlgorithmRSA3072,
 		CertificatesDir: "/etc/kubernetes/pki", ImageRepository: "registry.example.com/k8s",
 		FeatureGates: map[string]bool{"RootlessControlPlane": false},
 		Networking:   bootstrapv1.Networking{ServiceSubnet: "10.128.0.0/12", PodSubnet: "192.168.0.0/16", DNSDomain: "cluster.local"},
 		DNS:          bootstrapv1.DNS{ImageMeta: bootstrapv1.ImageMeta{ImageRepository: "registry.example.com/coredns", ImageTag: "v1.12.0"}},
 		Etcd: bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{
 			ImageMeta: bootstrapv1.ImageMeta{ImageTag: "3.6.8-0"}, DataDir: "/var/lib/etcd",
+			ExtraEnvs: environment(),
 			ExtraArgs: map[string]string{"quota-backend-bytes": "8589934592"}, ServerCertSANs: []string{"etcd.example.com"}, PeerCertSANs: []string{"peer.example.com"},
 		}},
 		APIServer: bootstrapv1.APIServer{
 			ControlPlaneComponent: bootstrapv1.ControlPlaneComponent{
 				ExtraArgs:    map[string]string{"audit-log-maxage": "30"},
+				ExtraEnvs:    environment(),
 				ExtraVolumes: []bootstrapv1.HostPathMount{{Name: "audit", HostPath: "/var/log/audit", MountPath: "/var/log/audit", ReadOnly: true, PathType: corev1.HostPathDirectoryOrCreate}},
 			},
 			CertSANs: []string{"api.example.com"}, TimeoutForControlPlane: &metav1.Duration{Duration: 5 * time.Minute},
 		},
-		ControllerManager: bootstrapv1.ControlPlaneComponent{ExtraArgs: map[string]string{"profiling": "false"}},
-		Scheduler:         bootstrapv1.ControlPlaneComponent{ExtraArgs: map[string]string{"profiling": "false"}},
+		ControllerManager: bootstrapv1.ControlPlaneComponent{ExtraArgs: map[string]string{"profiling": "false"}, ExtraEnvs: environment()},
+		Scheduler:         bootstrapv1.ControlPlaneComponent{ExtraArgs: map[string]string{"profiling": "false"}, ExtraEnvs: environment()},
 	}
+}
+
+func environment() []bootstrapv1.EnvVar {
+	return []bootstrapv1.EnvVar{{EnvVar: corev1.EnvVar{Name: "A", Value: "b"}}}
 }
 
 func registration() bootstrapv1.NodeRegistrationOptions {
 	return bootstrapv1.NodeRegistrationOptions{
 		Name: "node-1", CRISocket: "unix:///run/containerd/containerd.sock", KubeletExtraArgs: map[string]string{"node-labels": "a=b"},
 		Taints:                []corev1.Taint{{Key: "dedicated", Value: "x", Effect: corev1.TaintEffectNoSchedule}},
-		IgnorePreflightErrors: []string{"NumCPU"}, ImagePullPolicy: "IfNotPresent",
+		IgnorePreflightErrors: []string{"NumCPU"}, ImagePullPolicy: "IfNotPresent", ImagePullSerial: ptr.To(false), // has no effect yet
 	}
 }
 

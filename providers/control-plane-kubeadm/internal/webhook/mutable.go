@@ -21,9 +21,12 @@ func mutable() []string {
 		"spec.machineTemplate.infrastructureRef.apiVersion",
 		"spec.machineTemplate.infrastructureRef.name", "spec.machineTemplate.infrastructureRef.kind",
 		"spec.machineTemplate.nodeDrainTimeout", "spec.machineTemplate.nodeVolumeDetachTimeout", "spec.machineTemplate.nodeDeletionTimeout",
+		"spec.machineTemplate.readinessGates", "spec.machineTemplate.taints",
 		"spec.replicas", "spec.version", "spec.rolloutAfter",
 	}
-	for _, p := range []string{"spec.machineTemplate.metadata", "spec.remediationStrategy", "spec.rolloutBefore", "spec.rolloutStrategy"} {
+	for _, p := range []string{
+		"spec.machineTemplate.metadata", "spec.remediationStrategy", "spec.rolloutBefore", "spec.rolloutStrategy", "spec.machineNamingStrategy",
+	} {
 		paths = append(paths, p, p+"."+anything)
 	}
 	for _, p := range []string{
@@ -34,7 +37,8 @@ func mutable() []string {
 		"clusterConfiguration.dns.imageRepository", "clusterConfiguration.dns.imageTag", "clusterConfiguration.imageRepository",
 		"initConfiguration.patches", "initConfiguration.patches.directory", "initConfiguration.skipPhases", "initConfiguration.bootstrapTokens",
 		"joinConfiguration.patches", "joinConfiguration.patches.directory", "joinConfiguration.skipPhases", "joinConfiguration.caCertPath",
-		"preKubeadmCommands", "postKubeadmCommands", "files", "verbosity", "users", "format", "mounts", "useExperimentalRetryJoin",
+		"clusterConfiguration.certificateValidityPeriodDays", "clusterConfiguration.encryptionAlgorithm", "clusterConfiguration.etcd.local.extraEnvs",
+		"bootCommands", "preKubeadmCommands", "postKubeadmCommands", "files", "verbosity", "users", "format", "mounts", "useExperimentalRetryJoin",
 	} {
 		paths = append(paths, config+p)
 	}

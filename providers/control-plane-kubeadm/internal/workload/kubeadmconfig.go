@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/expansion"
 )
 
@@ -103,7 +104,7 @@ func parse(text string) (map[string]any, error) {
 
 // adopt copies the fields that may change: images, feature gates, components and etcd.
 func adopt(doc map[string]any, config *bootstrapv1.ClusterConfiguration) error {
-	desired, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
+	desired, err := runtime.DefaultUnstructuredConverter.ToUnstructured(kubeadm.RenderedCluster(config))
 	if err != nil {
 		return fmt.Errorf("converting the ClusterConfiguration: %w", err)
 	}

@@ -69,6 +69,17 @@ func TestPrepareKubeadm(t *testing.T) {
           etcd: {local: {dataDir: /var/lib/etcd, imageRepository: example.com/etcd, extraArgs: {e: f}}},
           featureGates: {X: true}, imageRepository: example.com/k8s, kubernetesVersion: v1.29.0}`,
 		},
+		"NoEffect": {
+			reason: "Fields without an effect yet are not for kubeadm.",
+			stored: "{apiVersion: kubeadm.k8s.io/v1beta4, etcd: {local: {dataDir: d}}}",
+			config: &bootstrapv1.ClusterConfiguration{
+				CertificateValidityPeriodDays: 90, EncryptionAlgorithm: bootstrapv1.EncryptionAlgorithmRSA3072,
+				Scheduler: bootstrapv1.ControlPlaneComponent{ExtraArgs: map[string]string{"a": "b"}, ExtraEnvs: []bootstrapv1.EnvVar{{}}},
+				Etcd:      bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{ExtraEnvs: []bootstrapv1.EnvVar{{}}}},
+			},
+			want: `{apiVersion: kubeadm.k8s.io/v1beta4, kubernetesVersion: v1.29.0, scheduler: {extraArgs: [{name: a, value: b}]},
+          etcd: {local: {dataDir: d}}}`,
+		},
 		"External": {
 			reason: "The endpoints of an external etcd change.",
 			stored: "{apiVersion: kubeadm.k8s.io/v1beta3, etcd: {external: {endpoints: [a], caFile: x, certFile: w, keyFile: z}}}",

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -106,11 +107,12 @@ func current(sets []*clusterv1.MachineSet, template *clusterv1.MachineTemplateSp
 }
 
 // rolledOut returns the part of a template that cannot change without replacing Machines: all except labels, annotations,
-// timeouts, and the API versions of references.
+// timeouts, readiness gates, taints, and the API versions of references.
 func rolledOut(template *clusterv1.MachineTemplateSpec) *clusterv1.MachineTemplateSpec {
 	out := template.DeepCopy()
 	out.ObjectMeta = clusterv1.ObjectMeta{}
 	out.Spec.NodeDrainTimeout, out.Spec.NodeVolumeDetachTimeout, out.Spec.NodeDeletionTimeout = nil, nil, nil
+	out.Spec.ReadinessGates, out.Spec.Taints = nil, nil
 	dropVersion(&out.Spec.InfrastructureRef)
 	if out.Spec.Bootstrap.ConfigRef != nil {
 		dropVersion(out.Spec.Bootstrap.ConfigRef)
@@ -125,15 +127,26 @@ func dropVersion(ref *corev1.ObjectReference) {
 // identityOf derives the identity of a MachineSet from its purpose, so that creating it twice is a conflict. The values of more
 // distinguish sets for the same purpose.
 func identityOf(md *clusterv1.MachineDeployment, notBefore time.Time, more ...string) identity {
-	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(dump.ForHash(rolledOut(&md.Spec.Template)))) // a hash never fails to write
-	hash := strconv.FormatUint(uint64(sum.Sum32()), 10)
+	hash := hashOf(&md.Spec.Template)
 	parts := []string{string(md.UID), hash}
 	if !notBefore.IsZero() {
 		parts = append(parts, notBefore.UTC().Format(time.RFC3339))
 	}
 	suffix := naming.Suffix(append(parts, more...)...)
 	return identity{name: naming.WithSuffix(md.Name, suffix), hash: hash + "-" + suffix}
+}
+
+// hashOf returns a hash of the part of a template that cannot change without replacing Machines. It is in the names and labels of
+// MachineSets, so that a template must always have the same: fields that templates did not have when the first hashes were stored
+// do not count, and rolledOut has removed their values.
+func hashOf(template *clusterv1.MachineTemplateSpec) string {
+	later := strings.NewReplacer(
+		" ReadinessGates:([]v1beta2.MachineReadinessGate)<nil>", "",
+		" Taints:([]v1beta2.MachineTaint)<nil>", "",
+	)
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(later.Replace(dump.ForHash(rolledOut(template))))) // a hash never fails to write
+	return strconv.FormatUint(uint64(sum.Sum32()), 10)
 }
 
 // freeIdentity returns the first identity whose name is free. A name is taken if its MachineSet cannot become the current one,

@@ -53,6 +53,10 @@ func TestChangesThatReplaceMachines(t *testing.T) {
 		"Drain":       {reason: "updated in place", change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.NodeDrainTimeout = minute }},
 		"Detach":      {reason: "updated in place", change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.NodeVolumeDetachTimeout = minute }},
 		"Deletion":    {reason: "updated in place", change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.NodeDeletionTimeout = minute }},
+		"Gates": {reason: "updated in place", change: func(m *clusterv1.MachineTemplateSpec) {
+			m.Spec.ReadinessGates = []clusterv1.MachineReadinessGate{{ConditionType: "A"}}
+		}},
+		"Taints": {reason: "updated in place", change: func(m *clusterv1.MachineTemplateSpec) { m.Spec.Taints = []clusterv1.MachineTaint{{Key: "a"}} }},
 		"APIVersion": {reason: "the API version of a reference does not count", change: func(m *clusterv1.MachineTemplateSpec) {
 			m.Spec.InfrastructureRef.APIVersion = "infrastructure.cluster.x-k8s.io/v1beta2"
 		}},
@@ -150,6 +154,27 @@ func TestRolloutAfterPasses(t *testing.T) {
 	never, _ := chosen(t, machineDeployment(nil))
 	if never.newIdentity.name == s.newIdentity.name || !strings.HasSuffix(s.newIdentity.hash, s.newIdentity.name[len("md"):]) {
 		t.Errorf("identities = %+v and %+v; want different names for the same template", never.newIdentity, s.newIdentity)
+	}
+}
+
+// Names and labels of stored MachineSets contain the hash: a new field that is unset must not change it, and no field does that is
+// updated in place.
+func TestHashesOfStoredMachineSets(t *testing.T) {
+	md := build.MachineDeployment("md", func(md *clusterv1.MachineDeployment) {
+		md.UID = "u"
+		md.Spec.Template = template(func(m *clusterv1.MachineTemplateSpec) {
+			m.Spec.Version, m.Spec.FailureDomain = ptr.To("v1.30.1"), ptr.To("a")
+			m.Spec.InfrastructureRef.Name = "t"
+		})
+	})
+	want := identity{name: "md-k78mj", hash: "1348237967-k78mj"}
+	if got := identityOf(md, time.Time{}); got != want {
+		t.Errorf("identity = %+v, want %+v as stored", got, want)
+	}
+	md.Spec.Template.Spec.Taints = []clusterv1.MachineTaint{{Key: "a"}}
+	md.Spec.Template.Spec.ReadinessGates = []clusterv1.MachineReadinessGate{{ConditionType: "A"}}
+	if got := identityOf(md, time.Time{}); got != want {
+		t.Errorf("identity = %+v, want %+v as stored", got, want)
 	}
 }
 

@@ -44,6 +44,7 @@ func (s *scope) desired(live *clusterv1.MachineSet, target rollout.Target) *clus
 		own, template := &set.Spec.Template.Spec, md.Spec.Template.Spec.DeepCopy()
 		own.NodeDrainTimeout, own.NodeVolumeDetachTimeout, own.NodeDeletionTimeout =
 			template.NodeDrainTimeout, template.NodeVolumeDetachTimeout, template.NodeDeletionTimeout
+		own.ReadinessGates, own.Taints = template.ReadinessGates, template.Taints
 	}
 	set.Labels = s.labels(id)
 	set.Spec.Template.Labels = maps.Clone(set.Labels)

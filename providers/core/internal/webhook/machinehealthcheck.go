@@ -79,10 +79,11 @@ func checkDefinition(mhc *clusterv1.MachineHealthCheck) field.ErrorList {
 		return nil
 	}
 	return check.HealthCheck(&clusterv1.MachineHealthCheckClass{
-		UnhealthyConditions: mhc.Spec.UnhealthyConditions,
-		MaxUnhealthy:        mhc.Spec.MaxUnhealthy,
-		UnhealthyRange:      mhc.Spec.UnhealthyRange,
-		NodeStartupTimeout:  mhc.Spec.NodeStartupTimeout,
-		RemediationTemplate: mhc.Spec.RemediationTemplate,
+		UnhealthyConditions:        mhc.Spec.UnhealthyConditions,
+		UnhealthyMachineConditions: mhc.Spec.UnhealthyMachineConditions,
+		MaxUnhealthy:               mhc.Spec.MaxUnhealthy,
+		UnhealthyRange:             mhc.Spec.UnhealthyRange,
+		NodeStartupTimeout:         mhc.Spec.NodeStartupTimeout,
+		RemediationTemplate:        mhc.Spec.RemediationTemplate,
 	}, mhc.Namespace, field.NewPath("spec"))
 }

@@ -93,9 +93,16 @@ func TestMachineHealthCheckValidate(t *testing.T) {
 			want: prefix + `spec.maxUnhealthy: Invalid value: "-1": must not be negative`},
 		"Range": {reason: "the range is reversed", mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) { mhc.Spec.UnhealthyRange = ptr.To("[5-3]") }),
 			want: prefix + `spec.unhealthyRange: Invalid value: "[5-3]": must be two numbers in brackets, the first not greater than the second, such as [3-5]`},
-		"ValidRange": {reason: "the range is valid", mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) { mhc.Spec.UnhealthyRange = ptr.To("[0-3]") })},
-		"NoConditions": {reason: "a check without conditions never finds anything", mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) { mhc.Spec.UnhealthyConditions = nil }),
-			want: prefix + `spec.unhealthyConditions: Required value: at least one Node condition is required`},
+		"ValidRange":   {reason: "the range is valid", mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) { mhc.Spec.UnhealthyRange = ptr.To("[0-3]") })},
+		"NoConditions": {reason: "a check without conditions finds Machines without a Node", mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) { mhc.Spec.UnhealthyConditions = nil })},
+		"Nothing": {reason: "a check without conditions and timeout never finds anything", mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) {
+			mhc.Spec.UnhealthyConditions, mhc.Spec.NodeStartupTimeout = nil, nil
+		}),
+			want: prefix + `spec.unhealthyConditions: Required value: at least one condition or nodeStartupTimeout is required`},
+		"Machine": {reason: "conditions of Machines are validated", mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) {
+			mhc.Spec.UnhealthyMachineConditions = []clusterv1.UnhealthyMachineCondition{{Type: "Ready", Status: metav1.ConditionFalse}}
+		}),
+			want: prefix + `spec.unhealthyMachineConditions[0].type: Invalid value: "Ready": must not be one of: Ready, Available, HealthCheckSucceeded, OwnerRemediated, ExternallyRemediated: they depend on the health check`},
 		"Status": {reason: "the status of a condition is one of three", mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) { mhc.Spec.UnhealthyConditions[0].Status = "Bad" }),
 			want: prefix + `spec.unhealthyConditions[0].status: Unsupported value: "Bad": supported values: "True", "False", "Unknown"`},
 		"Timeout": {reason: "a timeout is not negative", mhc: healthCheck(func(mhc *clusterv1.MachineHealthCheck) {

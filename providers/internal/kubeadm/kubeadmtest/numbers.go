@@ -11,7 +11,10 @@ import (
 func Numbers(prefix string) map[string]object.Number {
 	port := object.Number{Rejected: []any{-1, 65536, math.MaxInt32}, Accepted: []any{0, 65535}}
 	timeout := object.Number{Rejected: []any{-time.Second}, Accepted: []any{time.Duration(0), time.Duration(math.MaxInt64)}}
-	return map[string]object.Number{
+	numbers := map[string]object.Number{
+		prefix + "clusterConfiguration.certificateValidityPeriodDays":    {Because: "the CRD limits it"},
+		prefix + "clusterConfiguration.caCertificateValidityPeriodDays":  {Because: "the CRD limits it"},
+		prefix + "diskSetup.partitions[].diskLayout[].percentage":        {Because: "the CRD limits it"},
 		prefix + "clusterConfiguration.apiServer.timeoutForControlPlane": timeout,
 		prefix + "initConfiguration.localAPIEndpoint.bindPort":           port,
 		prefix + "initConfiguration.bootstrapTokens[].ttl": {
@@ -24,4 +27,9 @@ func Numbers(prefix string) map[string]object.Number {
 		prefix + "joinConfiguration.controlPlane.localAPIEndpoint.bindPort": port,
 		prefix + "verbosity": {Accepted: []any{-1, math.MaxInt32}, Because: "kubeadm accepts any number"},
 	}
+	for _, component := range []string{"apiServer", "controllerManager", "scheduler", "etcd.local"} {
+		divisor := prefix + "clusterConfiguration." + component + ".extraEnvs[].valueFrom.resourceFieldRef.divisor"
+		numbers[divisor] = object.Number{Because: "the CRD limits it to quantities"}
+	}
+	return numbers
 }

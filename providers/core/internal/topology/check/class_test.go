@@ -117,10 +117,23 @@ func TestClass(t *testing.T) {
 			c := s.Workers.MachineDeployments[0].MachineHealthCheck
 			*c = parseYAML[clusterv1.MachineHealthCheckClass](t, `{nodeStartupTimeout: 29s, maxUnhealthy: x, remediationTemplate: {namespace: other}}`)
 		}, []string{
-			md + ".machineHealthCheck.unhealthyConditions: Required value: at least one Node condition is required",
 			md + `.machineHealthCheck.nodeStartupTimeout: Invalid value: "29s": must be at least 30s, or 0 to disable the timeout`,
 			md + `.machineHealthCheck.maxUnhealthy: Invalid value: "x": must be a number or a percentage`,
 			md + `.machineHealthCheck.remediationTemplate.namespace: Invalid value: "other": must be "default", the namespace of the object that refers to it`,
+		}},
+		{"a health check checks something", func(s *clusterv1.ClusterClassSpec) {
+			*s.Workers.MachineDeployments[0].MachineHealthCheck = parseYAML[clusterv1.MachineHealthCheckClass](t, `{maxUnhealthy: 1}`)
+		}, []string{md + ".machineHealthCheck.unhealthyConditions: Required value: at least one condition or nodeStartupTimeout is required"}},
+		{"conditions of Machines are sufficient", func(s *clusterv1.ClusterClassSpec) {
+			*s.Workers.MachineDeployments[0].MachineHealthCheck = parseYAML[clusterv1.MachineHealthCheckClass](t,
+				`{unhealthyMachineConditions: [{type: NodeReady, status: "False", timeout: 0s}]}`)
+		}, nil},
+		{"conditions of Machines must not depend on health checks", func(s *clusterv1.ClusterClassSpec) {
+			*s.Workers.MachineDeployments[0].MachineHealthCheck = parseYAML[clusterv1.MachineHealthCheckClass](t,
+				`{unhealthyMachineConditions: [{type: NodeReady, status: "False", timeout: -1s}, {type: OwnerRemediated, status: "False", timeout: 1s}]}`)
+		}, []string{
+			md + `.machineHealthCheck.unhealthyMachineConditions[0].timeout: Invalid value: "-1s": must not be negative`,
+			md + `.machineHealthCheck.unhealthyMachineConditions[1].type: Invalid value: "OwnerRemediated": must not be one of: Ready, Available, HealthCheckSucceeded, OwnerRemediated, ExternallyRemediated: they depend on the health check`,
 		}},
 		{"a startup timeout of 0 disables it", func(s *clusterv1.ClusterClassSpec) {
 			s.ControlPlane.MachineHealthCheck.NodeStartupTimeout.Duration = 0

@@ -2,6 +2,8 @@ package check
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,14 +20,15 @@ const minStartupTimeout = 30 * time.Second
 // HealthCheck validates the definition of a MachineHealthCheck in a class or topology.
 func HealthCheck(c *clusterv1.MachineHealthCheckClass, namespace string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if len(c.UnhealthyConditions) == 0 {
-		errs = append(errs, field.Required(path.Child("unhealthyConditions"), "at least one Node condition is required"))
+	if len(c.UnhealthyConditions) == 0 && len(c.UnhealthyMachineConditions) == 0 && c.NodeStartupTimeout == nil {
+		errs = append(errs, field.Required(path.Child("unhealthyConditions"), "at least one condition or nodeStartupTimeout is required"))
 	}
 	if t := c.NodeStartupTimeout; t != nil && t.Duration != 0 && t.Duration < minStartupTimeout {
 		errs = append(errs, field.Invalid(path.Child("nodeStartupTimeout"), t.Duration.String(),
 			fmt.Sprintf("must be at least %s, or 0 to disable the timeout", minStartupTimeout)))
 	}
 	errs = append(errs, unhealthyConditions(c.UnhealthyConditions, path.Child("unhealthyConditions"))...)
+	errs = append(errs, unhealthyMachineConditions(c.UnhealthyMachineConditions, path.Child("unhealthyMachineConditions"))...)
 	if c.MaxUnhealthy != nil {
 		limit, err := intstr.GetScaledValueFromIntOrPercent(c.MaxUnhealthy, 100, false)
 		switch {
@@ -65,9 +68,26 @@ func unhealthyConditions(conditions []clusterv1.UnhealthyCondition, path *field.
 	return errs
 }
 
+// unhealthyMachineConditions validates the conditions of Machines. The CRD limits type and status. It cannot exclude types by a rule,
+// because it has no limit for the number of lists.
+func unhealthyMachineConditions(conditions []clusterv1.UnhealthyMachineCondition, path *field.Path) field.ErrorList {
+	results := []string{"Ready", "Available", "HealthCheckSucceeded", "OwnerRemediated", "ExternallyRemediated"}
+	var errs field.ErrorList
+	for i, c := range conditions {
+		if slices.Contains(results, c.Type) {
+			errs = append(errs, field.Invalid(path.Index(i).Child("type"), c.Type,
+				"must not be one of: "+strings.Join(results, ", ")+": they depend on the health check"))
+		}
+		if c.Timeout.Duration < 0 {
+			errs = append(errs, field.Invalid(path.Index(i).Child("timeout"), c.Timeout.Duration.String(), "must not be negative"))
+		}
+	}
+	return errs
+}
+
 // defined reports whether a topology has a definition of its own for its MachineHealthCheck.
 func defined(c *clusterv1.MachineHealthCheckClass) bool {
-	return len(c.UnhealthyConditions) > 0 || c.MaxUnhealthy != nil || c.UnhealthyRange != nil ||
+	return len(c.UnhealthyConditions) > 0 || len(c.UnhealthyMachineConditions) > 0 || c.MaxUnhealthy != nil || c.UnhealthyRange != nil ||
 		c.NodeStartupTimeout != nil || c.RemediationTemplate != nil
 }
 

@@ -68,7 +68,7 @@ func TestTopologyOf(t *testing.T) {
 		{"health checks defined by the Cluster", `{controlPlane: {machineHealthCheck: {enable: true, ` + check + `}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {` + check + `}}]}}`, without, nil},
 		{"disabled health checks require no definition", `{controlPlane: {machineHealthCheck: {enable: false}}}`, without, nil},
 		{"health checks are validated", `{controlPlane: {machineHealthCheck: {maxUnhealthy: 1}}}`, nil,
-			[]string{`spec.topology.controlPlane.machineHealthCheck.unhealthyConditions: Required value: at least one Node condition is required`}},
+			[]string{`spec.topology.controlPlane.machineHealthCheck.unhealthyConditions: Required value: at least one condition or nodeStartupTimeout is required`}},
 		{"health checks of the control plane require Machines", `{controlPlane: {machineHealthCheck: {` + check + `}}}`, func(s *clusterv1.ClusterClassSpec) { s.ControlPlane.MachineInfrastructure = nil },
 			[]string{`spec.topology.controlPlane.machineHealthCheck: Forbidden: requires machineInfrastructure in the control plane of ClusterClass "class": without it there are no Machines to check`}},
 	}

@@ -43,13 +43,14 @@ func healthCheck(
 			OwnerReferences: []metav1.OwnerReference{owner(cluster)},
 		},
 		Spec: clusterv1.MachineHealthCheckSpec{
-			ClusterName:         cluster.Name,
-			Selector:            metav1.LabelSelector{MatchLabels: selector},
-			UnhealthyConditions: class.UnhealthyConditions,
-			MaxUnhealthy:        or(class.MaxUnhealthy, &all),
-			UnhealthyRange:      class.UnhealthyRange,
-			NodeStartupTimeout:  or(class.NodeStartupTimeout, &metav1.Duration{Duration: clusterv1.DefaultNodeStartupTimeout}),
-			RemediationTemplate: class.RemediationTemplate,
+			ClusterName:                cluster.Name,
+			Selector:                   metav1.LabelSelector{MatchLabels: selector},
+			UnhealthyConditions:        class.UnhealthyConditions,
+			UnhealthyMachineConditions: class.UnhealthyMachineConditions,
+			MaxUnhealthy:               or(class.MaxUnhealthy, &all),
+			UnhealthyRange:             class.UnhealthyRange,
+			NodeStartupTimeout:         or(class.NodeStartupTimeout, &metav1.Duration{Duration: clusterv1.DefaultNodeStartupTimeout}),
+			RemediationTemplate:        class.RemediationTemplate,
 		},
 	}
 	if ref := check.Spec.RemediationTemplate; ref != nil && ref.Namespace == "" {
