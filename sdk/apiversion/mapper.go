@@ -3,6 +3,7 @@ package apiversion
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,10 +21,11 @@ type mapper struct {
 
 // RESTMapping implements meta.RESTMapper.
 func (m mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	if len(versions) != 1 || !slices.Contains(m.boundary.registry.Versions(kind), versions[0]) {
+	item := schema.GroupKind{Group: kind.Group, Kind: strings.TrimSuffix(kind.Kind, "List")} // Mappers know lists, too.
+	if len(versions) != 1 || !slices.Contains(m.boundary.registry.Versions(item), versions[0]) {
 		return m.RESTMapper.RESTMapping(kind, versions...)
 	}
-	stored, err := m.boundary.Stored(context.Background(), kind)
+	stored, err := m.boundary.Stored(context.Background(), item)
 	if err != nil {
 		return nil, err
 	}
