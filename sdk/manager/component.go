@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"sigs.k8s.io/cluster-api/sdk/apiversion"
 	"sigs.k8s.io/cluster-api/sdk/feature"
 )
 
@@ -31,6 +32,10 @@ type Component struct {
 
 	// AddToScheme registers the kinds that the component reads or writes, other than those of core/v1.
 	AddToScheme []func(*runtime.Scheme) error
+	// Conversions converts kinds between their versions, so that the component's Go types may have another version than the stored one.
+	// AddToScheme must have the types of all versions. Patches have to be those of package apiversion. Nil: requests are in the
+	// versions of the Go types.
+	Conversions apiversion.Registry
 	// FeatureGates are set by --feature-gates. Nil: the flag has no effect.
 	FeatureGates *feature.Gates
 	// AddFlags adds the component's own flags. May be nil.
