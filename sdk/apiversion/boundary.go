@@ -76,7 +76,7 @@ type translation struct {
 func (b *Boundary) translation(ctx context.Context, obj runtime.Object) (*translation, error) {
 	kind, err := apiutil.GVKForObject(obj, b.scheme)
 	if err != nil {
-		return nil, nil //nolint:nilerr // The client returns a better error for objects whose kind is unknown.
+		return nil, nil // The client returns a better error for objects whose kind is unknown.
 	}
 	if meta.IsListType(obj) {
 		kind.Kind = strings.TrimSuffix(kind.Kind, "List")
@@ -178,7 +178,7 @@ func (b *Boundary) typed(kind schema.GroupVersionKind) (client.Object, error) {
 	return obj, nil
 }
 
-// named returns an object in the stored version and the form of another one, with no more than its name: for requests whose content is
+// named returns an object in the stored version and the form of another one, of which only the name is set: for requests whose content is
 // elsewhere, and for responses.
 func (t *translation) named(like client.Object) (client.Object, error) {
 	obj, err := t.empty(t.stored, like)

@@ -2,7 +2,6 @@ package apiversion
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -164,38 +163,6 @@ func (c *converting) Apply(ctx context.Context, obj runtime.ApplyConfiguration, 
 		return err
 	}
 	return c.Client.Apply(ctx, obj, opts...)
-}
-
-// checkApplied returns an error for applied objects that are not in the stored version.
-func (b *Boundary) checkApplied(ctx context.Context, obj runtime.ApplyConfiguration) error {
-	kind, found := kindOfApplied(obj)
-	if !found {
-		return nil
-	}
-	t, err := b.of(ctx, kind)
-	if err != nil || t == nil {
-		return err
-	}
-	return fmt.Errorf("applying %s: version %s is not the stored one: apply the object in version %s (Boundary.Stored)",
-		kind.Kind, kind.Version, t.stored.Version)
-}
-
-// kindOfApplied returns the kind of an applied object, which is unstructured, or has a generated type.
-func kindOfApplied(obj runtime.ApplyConfiguration) (schema.GroupVersionKind, bool) {
-	switch o := obj.(type) {
-	case interface {
-		GroupVersionKind() schema.GroupVersionKind
-	}:
-		return o.GroupVersionKind(), true
-	case interface {
-		GetAPIVersion() *string
-		GetKind() *string
-	}:
-		if o.GetAPIVersion() != nil && o.GetKind() != nil {
-			return schema.FromAPIVersionAndKind(*o.GetAPIVersion(), *o.GetKind()), true
-		}
-	}
-	return schema.GroupVersionKind{}, false
 }
 
 // whole sends a request with an object, and sets the object to the response.

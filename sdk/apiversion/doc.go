@@ -24,8 +24,7 @@
 //
 // A patch is written for one version. Those of MergeFrom and Merge are computed again in the stored version, from both sides, so that they
 // have what the changes result in, and nothing else. Other patches must change metadata alone, or they are an error.
-// Applied objects (server-side apply) must be in the stored version: a converted object has zeros that would become fields of the field
-// manager.
+// Applied objects (server-side apply) must be in the stored version, as Applied returns them.
 //
 // A version may have fields that another has not. Conversions keep them in an annotation, which requests to the status subresource cannot
 // change: of a status, what the stored version has no field for is not stored. It is the same if an API server converts.

@@ -183,7 +183,7 @@ func (w *listerWatcher) event(ctx context.Context, t *translation, e watch.Event
 	return e, true
 }
 
-// bare returns an object with no more than metadata.
+// bare returns an object of which only metadata is set.
 func (w *listerWatcher) bare(t *translation, metadata metav1.ObjectMeta) client.Object {
 	obj, err := t.empty(t.code, w.example)
 	if err != nil {

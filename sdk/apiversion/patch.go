@@ -25,8 +25,8 @@ func MergeFrom(before client.Object, opts ...client.MergeFromOption) client.Patc
 	return mergePatch{Patch: client.MergeFromWithOptions(before, opts...), before: before}
 }
 
-// Merge returns a JSON merge patch for clients of a Boundary, and all others. data is in the version of before, the whole object that it is
-// for: as it was before, or a newer copy.
+// Merge returns a JSON merge patch for clients of a Boundary, and all others. before is the whole object, as it was or a newer copy, and data
+// is in its version.
 func Merge(before client.Object, data []byte) client.Patch {
 	return mergePatch{Patch: client.RawPatch(types.MergePatchType, data), before: before}
 }

@@ -1,7 +1,6 @@
 package apiversion
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -207,8 +206,8 @@ func TestRemovingAllAnnotations(t *testing.T) {
 
 func parsed(t *testing.T, text string) map[string]any {
 	t.Helper()
-	var v map[string]any
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
+	v, err := decode([]byte(text))
+	if err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
 	return v
