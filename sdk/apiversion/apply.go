@@ -15,8 +15,11 @@ import (
 
 // Applied returns the object of a server-side apply in the stored version; obj itself if it is in that version. It has the fields that obj
 // sets, and not the zeros of a converted object, of which the field manager would become an owner. A list is converted as a whole. The
-// object that it is compared with must be read in the version of the result.
+// object that it is compared with must be read in the version of the result. A nil Boundary converts nothing.
 func (b *Boundary) Applied(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if b == nil {
+		return obj, nil
+	}
 	t, err := b.translation(ctx, obj)
 	if err != nil || t == nil {
 		return obj, err

@@ -104,6 +104,8 @@ type Environment struct {
 	// CheckLeader returns an error if this process was the leader and may no longer be. Writes through the controller-runtime manager
 	// are rejected anyway; it is for other writes, such as those to workload clusters.
 	CheckLeader func() error
+	// Boundary converts the kinds of Component.Conversions. Nil without any.
+	Boundary *apiversion.Boundary
 	// UserAgent is the user agent of the component, also for other API servers.
 	UserAgent string
 	// Dial connects to an address in or outside of the cluster, such as that of a Service.
