@@ -25,8 +25,8 @@ import (
 type Registry interface {
 	// Versions returns the versions of a kind that Convert accepts, the preferred one first; none for other kinds.
 	Versions(kind schema.GroupKind) []string
-	// Convert sets dst, an empty typed object, to src, a typed object of another version of the kind. src has its apiVersion and kind. It
-	// is not changed, and dst does not share memory with it.
+	// Convert sets dst, an empty object, to src, an object of another version of the kind. Either both are typed, or both are
+	// unstructured, with their kinds set. src has its kind, too. It is not changed, and dst does not share memory with it.
 	Convert(ctx context.Context, src, dst runtime.Object) error
 }
 
@@ -34,7 +34,7 @@ type Registry interface {
 type Options struct {
 	Config     *rest.Config
 	HTTPClient *http.Client
-	// Scheme must have the Go types of all versions of the Registry.
+	// Scheme must have the Go types of all versions of the Registry, except of kinds that are used as unstructured objects alone.
 	Scheme   *runtime.Scheme
 	Registry Registry
 	Log      logr.Logger
@@ -119,40 +119,17 @@ func (t *translation) fromStored(ctx context.Context, stored, into client.Object
 
 // convert returns an object in another version and the same form: typed, unstructured or metadata. The result has its kind.
 func (b *Boundary) convert(ctx context.Context, obj client.Object, from, to schema.GroupVersionKind) (client.Object, error) {
-	switch o := obj.(type) {
-	case *metav1.PartialObjectMetadata:
+	if o, ok := obj.(*metav1.PartialObjectMetadata); ok {
 		converted := o.DeepCopy()
 		converted.SetGroupVersionKind(to)
 		return converted, nil
-	case *unstructured.Unstructured:
-		typed, err := b.typed(from)
-		if err != nil {
-			return nil, err
-		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); err != nil {
-			return nil, fmt.Errorf("decoding %s %s: %w", from, client.ObjectKeyFromObject(obj), err)
-		}
-		converted, err := b.convertTyped(ctx, typed, from, to)
-		if err != nil {
-			return nil, err
-		}
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(converted)
-		if err != nil {
-			return nil, fmt.Errorf("encoding %s %s: %w", to, client.ObjectKeyFromObject(obj), err)
-		}
-		return &unstructured.Unstructured{Object: content}, nil
 	}
-	return b.convertTyped(ctx, obj, from, to)
-}
-
-// convertTyped converts a typed object. It does not change obj, which may be shared, and may lack its kind.
-func (b *Boundary) convertTyped(ctx context.Context, obj client.Object, from, to schema.GroupVersionKind) (client.Object, error) {
-	converted, err := b.typed(to)
+	converted, err := b.empty(to, obj)
 	if err != nil {
 		return nil, err
 	}
 	source := obj
-	if obj.GetObjectKind().GroupVersionKind() != from {
+	if obj.GetObjectKind().GroupVersionKind() != from { // Typed objects lack it usually. This one may be shared.
 		value := reflect.New(reflect.TypeOf(obj).Elem())
 		value.Elem().Set(reflect.ValueOf(obj).Elem())
 		source, _ = value.Interface().(client.Object)

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync/atomic"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) { server.Main(m) }
 func machineKind() schema.GroupKind { return clusterv1.GroupVersion.WithKind("Machine").GroupKind() }
 
 // machines is a Registry of Machines.
-type machines struct{ conversions atomic.Int64 }
+type machines struct{}
 
 func (*machines) Versions(kind schema.GroupKind) []string {
 	if kind == machineKind() {
@@ -43,8 +44,10 @@ func (*machines) Versions(kind schema.GroupKind) []string {
 	return nil
 }
 
-func (m *machines) Convert(_ context.Context, src, dst runtime.Object) error {
-	m.conversions.Add(1)
+func (m *machines) Convert(ctx context.Context, src, dst runtime.Object) error {
+	if tree, ok := src.(*unstructured.Unstructured); ok {
+		return m.convertTree(ctx, tree, dst.(*unstructured.Unstructured))
+	}
 	from, ok := src.(core.Object)
 	if !ok {
 		return fmt.Errorf("%T is not an object", src)
@@ -60,6 +63,22 @@ func (m *machines) Convert(_ context.Context, src, dst runtime.Object) error {
 	to, err := convert(from)
 	if err == nil {
 		reflect.ValueOf(dst).Elem().Set(reflect.ValueOf(to).Elem())
+	}
+	return err
+}
+
+// convertTree converts an unstructured object.
+func (m *machines) convertTree(ctx context.Context, src, dst *unstructured.Unstructured) error {
+	from, to := runtime.Object(&clusterv1beta1.Machine{}), runtime.Object(&clusterv1.Machine{})
+	if strings.HasSuffix(src.GetAPIVersion(), newer) {
+		from, to = to, from
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(src.Object, from); err != nil {
+		return err
+	}
+	err := m.Convert(ctx, from, to)
+	if err == nil {
+		dst.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(to)
 	}
 	return err
 }
