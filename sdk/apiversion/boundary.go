@@ -72,7 +72,7 @@ type translation struct {
 	code, stored schema.GroupVersionKind
 }
 
-// translation returns how to convert an object or a list, which may be empty apart from its kind. Nil: requests are sent in its own version.
+// translation returns how to convert an object or a list, which may be empty apart from its kind. Nil: it needs no conversion.
 func (b *Boundary) translation(ctx context.Context, obj runtime.Object) (*translation, error) {
 	kind, err := apiutil.GVKForObject(obj, b.scheme)
 	if err != nil {

@@ -211,7 +211,7 @@ func (t *translation) noticed(ctx context.Context, err error) error {
 
 // isUnserved reports whether the resource was not found, instead of an object.
 func isUnserved(err error) bool {
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // Errors of clients are not wrapped.
+	status, ok := err.(apierrors.APIStatus)
 	if !ok || !apierrors.IsNotFound(err) || status.Status().Details == nil {
 		return false
 	}

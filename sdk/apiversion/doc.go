@@ -17,8 +17,8 @@
 // # Objects
 //
 // Objects in the stored version, of kinds that the Registry does not have, and of versions that it does not have, pass unchanged: the cost
-// is looking up their kind. Typed and unstructured objects are converted. PartialObjectMetadata needs no conversion, so that only its version
-// is replaced. An informer decodes each event once, converts it once, and keeps the result.
+// is looking up their kind. Typed and unstructured objects are converted. PartialObjectMetadata needs no conversion, so that only its
+// version is replaced. An informer decodes each event once, converts it once, and keeps the result.
 //
 // # Patches
 //

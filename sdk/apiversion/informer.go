@@ -23,9 +23,9 @@ const (
 	retryAfter = time.Minute
 )
 
-// listerWatcher lists and watches a kind in its stored version. An object that cannot be converted must not end the watch of all others: the
-// informer keeps the last copy that could be, because without one, controllers would take the object for deleted. It is too old for writes
-// that require its resource version.
+// listerWatcher lists and watches a kind in its stored version. An object that cannot be converted must not end the watch of all others:
+// the informer keeps the last copy that could be, because without one, controllers would take the object for deleted. It is too old for
+// writes that require its resource version.
 type listerWatcher struct {
 	*informers
 	inner    toolscache.ListerWatcherWithContext

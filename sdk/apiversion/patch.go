@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -25,8 +26,8 @@ func MergeFrom(before client.Object, opts ...client.MergeFromOption) client.Patc
 	return mergePatch{Patch: client.MergeFromWithOptions(before, opts...), before: before}
 }
 
-// Merge returns a JSON merge patch for clients of a Boundary, and all others. before is the whole object, as it was or a newer copy, and data
-// is in its version.
+// Merge returns a JSON merge patch for clients of a Boundary, and all others. before is the whole object, as it was or a newer copy, and
+// data is in its version.
 func Merge(before client.Object, data []byte) client.Patch {
 	return mergePatch{Patch: client.RawPatch(types.MergePatchType, data), before: before}
 }
@@ -176,9 +177,7 @@ func requireVersion(patch, request document, version string) {
 		metadata = document{}
 		patch["metadata"] = metadata
 	}
-	for name, value := range required {
-		metadata[name] = value
-	}
+	maps.Copy(metadata, required)
 }
 
 // replacesMore reports whether a patch replaces what is kept of other versions, or a list while the request replaces none.

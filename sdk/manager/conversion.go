@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/apiversion"
 )
 
-// convert makes mapper, cache and client of a manager convert the kinds of Component.Conversions. Without any, the options stay as they are.
+// convert makes mapper, cache and client of a manager convert the kinds of Component.Conversions. Without any, the options do not change.
 func (r *run) convert(o *ctrl.Options) {
 	conversions := r.component.Conversions
 	if conversions == nil {
