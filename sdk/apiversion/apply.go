@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Applied returns the object of a server-side apply in the stored version; obj itself if it is in that version. It has the fields that obj
@@ -26,6 +24,8 @@ func (b *Boundary) Applied(ctx context.Context, obj *unstructured.Unstructured) 
 	}
 	bare := &unstructured.Unstructured{}
 	bare.SetGroupVersionKind(t.code)
+	bare.SetName(obj.GetName())
+	bare.SetNamespace(obj.GetNamespace())
 	without, err := t.toStored(ctx, bare)
 	if err != nil {
 		return nil, err
@@ -41,13 +41,19 @@ func (b *Boundary) Applied(ctx context.Context, obj *unstructured.Unstructured) 
 	if metadata, ok := obj.Object["metadata"].(document); ok {
 		content["metadata"] = runtime.DeepCopyJSON(metadata)
 	}
-	annotations := maps.Clone(obj.GetAnnotations())
-	delete(annotations, clusterv1.ConversionDataAnnotation)
-	if kept, found := with.GetAnnotations()[clusterv1.ConversionDataAnnotation]; found {
-		if annotations == nil {
-			annotations = map[string]string{}
+	annotations := map[string]string{}
+	for name, value := range obj.GetAnnotations() {
+		if !isConversionData(name) {
+			annotations[name] = value
 		}
-		annotations[clusterv1.ConversionDataAnnotation] = kept
+	}
+	for name, value := range with.GetAnnotations() {
+		if isConversionData(name) {
+			annotations[name] = value
+		}
+	}
+	if len(annotations) == 0 {
+		annotations = nil
 	}
 	applied.SetAnnotations(annotations)
 	return applied, nil

@@ -21,6 +21,9 @@ import (
 // statusResource is the subresource of patches that change status alone.
 const statusResource = "status"
 
+// conversionPrefix is that of annotations which package conversion has beside conversion-data.
+const conversionPrefix = "conversion.cluster.x-k8s.io/"
+
 // MergeFrom is client.MergeFromWithOptions for clients of a Boundary, and all others. before must be the whole object, and a copy.
 func MergeFrom(before client.Object, opts ...client.MergeFromOption) client.Patch {
 	return mergePatch{Patch: client.MergeFromWithOptions(before, opts...), before: before}
@@ -102,15 +105,16 @@ func changesMetadataAlone(data []byte) bool {
 		if !strings.HasPrefix(o.Path, "/metadata/") || o.From != "" && !strings.HasPrefix(o.From, "/metadata/") {
 			return false
 		}
-		if o.Path == "/metadata/annotations" || strings.HasSuffix(o.Path, "~1conversion-data") {
+		annotation, isAnnotation := strings.CutPrefix(o.Path, "/metadata/annotations")
+		if isAnnotation && (annotation == "" || isConversionData(strings.ReplaceAll(annotation[1:], "~1", "/"))) {
 			return false
 		}
 	}
 	return true
 }
 
-// keepsConversionData reports whether a merge patch does not change the annotation with what a version cannot express. It differs between
-// the versions, so that code does not see the stored one: a patch that removes all annotations would remove it.
+// keepsConversionData reports whether a merge patch does not change the annotations with what a version cannot express. They differ
+// between the versions, so that code does not see the stored ones: a patch that removes all annotations would remove them.
 func keepsConversionData(patch document) bool {
 	metadata, ok := patch["metadata"].(document)
 	if !ok {
@@ -121,8 +125,21 @@ func keepsConversionData(patch document) bool {
 		_, removed := metadata["annotations"]
 		return !removed
 	}
-	_, changed := annotations[clusterv1.ConversionDataAnnotation]
-	return !changed
+	return !changesConversionData(annotations)
+}
+
+func changesConversionData(annotations document) bool {
+	for name := range annotations {
+		if isConversionData(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// isConversionData reports whether an annotation has what a version cannot express.
+func isConversionData(annotation string) bool {
+	return annotation == clusterv1.ConversionDataAnnotation || strings.HasPrefix(annotation, conversionPrefix)
 }
 
 // merge returns the merge patch in the stored version that has the effect of data on an object.
@@ -155,7 +172,7 @@ func (t *translation) merge(ctx context.Context, before client.Object, data []by
 }
 
 // requireVersion makes a patch require the versions that the request requires. If it replaces a list that was none in the request, or the
-// annotation with what the stored version cannot express, it requires the version that it was computed from: changes of other clients
+// an annotation with what the stored version cannot express, it requires the version that it was computed from: changes of other clients
 // would be reverted.
 func requireVersion(patch, request document, version string) {
 	required := document{}
@@ -184,10 +201,7 @@ func requireVersion(patch, request document, version string) {
 func replacesMore(patch, request document) bool {
 	metadata, _ := patch["metadata"].(document)
 	annotations, _ := metadata["annotations"].(document)
-	if _, ok := annotations[clusterv1.ConversionDataAnnotation]; ok {
-		return true
-	}
-	return replacesList(patch) && !replacesList(request)
+	return changesConversionData(annotations) || replacesList(patch) && !replacesList(request)
 }
 
 // replacesList reports whether a merge patch replaces a list, or removes a field that may be one, outside of metadata.
