@@ -39,7 +39,7 @@ func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
 		return nil, err
 	}
 	o := r.options
-	mgr, err := ctrl.NewManager(election.config, ctrl.Options{
+	managed := ctrl.Options{
 		Scheme:   scheme,
 		Logger:   r.log,
 		Cache:    cacheOptions,
@@ -61,11 +61,16 @@ func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
 		WebhookServer:                       webhooks,
 		GracefulShutdownTimeout:             ptr.To(shutdownTimeout),
 		Controller:                          config.Controller{SkipNameValidation: ptr.To(r.host.shared())},
-	})
+	}
+	r.convert(&managed)
+	mgr, err := ctrl.NewManager(election.config, managed)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the manager: %w", err)
 	}
 	election.record(mgr)
+	if r.boundary != nil {
+		return convertingManager{Manager: mgr, reader: r.boundary.Reader(mgr.GetAPIReader())}, nil
+	}
 	return mgr, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"sigs.k8s.io/cluster-api/sdk/apiversion"
 	"sigs.k8s.io/cluster-api/sdk/feature"
 )
 
@@ -31,6 +32,10 @@ type Component struct {
 
 	// AddToScheme registers the kinds that the component reads or writes, other than those of core/v1.
 	AddToScheme []func(*runtime.Scheme) error
+	// Conversions converts kinds between their versions, so that the component's Go types may have another version than the stored one.
+	// AddToScheme must have the types of all versions. Patches have to be those of package apiversion. Nil: requests are in the
+	// versions of the Go types.
+	Conversions apiversion.Registry
 	// FeatureGates are set by --feature-gates. Nil: the flag has no effect.
 	FeatureGates *feature.Gates
 	// AddFlags adds the component's own flags. May be nil.
@@ -99,6 +104,8 @@ type Environment struct {
 	// CheckLeader returns an error if this process was the leader and may no longer be. Writes through the controller-runtime manager
 	// are rejected anyway; it is for other writes, such as those to workload clusters.
 	CheckLeader func() error
+	// Boundary converts the kinds of Component.Conversions. Nil without any.
+	Boundary *apiversion.Boundary
 	// UserAgent is the user agent of the component, also for other API servers.
 	UserAgent string
 	// Dial connects to an address in or outside of the cluster, such as that of a Service.

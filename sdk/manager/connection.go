@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	apiversion "k8s.io/apimachinery/pkg/util/version"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	kubernetes "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -90,7 +90,7 @@ func detectNamespace(h Host, file string) (namespace string, found bool, err err
 }
 
 // kubernetesVersion returns the version of the API server.
-func kubernetesVersion(ctx context.Context, config *rest.Config) (*apiversion.Version, error) {
+func kubernetesVersion(ctx context.Context, config *rest.Config) (*utilversion.Version, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
@@ -103,7 +103,7 @@ func kubernetesVersion(ctx context.Context, config *rest.Config) (*apiversion.Ve
 	if err := json.Unmarshal(body, &info); err != nil {
 		return nil, fmt.Errorf("reading the version of the API server at %s: %w", config.Host, err)
 	}
-	parsed, err := apiversion.ParseGeneric(info.GitVersion)
+	parsed, err := utilversion.ParseGeneric(info.GitVersion)
 	if err != nil {
 		return nil, fmt.Errorf("reading the version of the API server at %s: %w", config.Host, err)
 	}
@@ -111,12 +111,12 @@ func kubernetesVersion(ctx context.Context, config *rest.Config) (*apiversion.Ve
 }
 
 // checkKubernetesVersion returns an error for management clusters that are too old.
-func checkKubernetesVersion(v *apiversion.Version, gates *feature.Gates) error {
-	if !v.AtLeast(apiversion.MustParseGeneric(lowestKubernetes)) {
+func checkKubernetesVersion(v *utilversion.Version, gates *feature.Gates) error {
+	if !v.AtLeast(utilversion.MustParseGeneric(lowestKubernetes)) {
 		return fmt.Errorf("the management cluster runs Kubernetes v%s: upgrade it to %s or later", v, lowestKubernetes)
 	}
 	topology := gates.Uses(feature.ClusterTopology) && gates.Enabled(feature.ClusterTopology)
-	if topology && !v.AtLeast(apiversion.MustParseGeneric(lowestKubernetesForTopology)) {
+	if topology && !v.AtLeast(utilversion.MustParseGeneric(lowestKubernetesForTopology)) {
 		return fmt.Errorf("the management cluster runs Kubernetes v%s: upgrade it to %s or later, or turn feature gate %s off",
 			v, lowestKubernetesForTopology, feature.ClusterTopology)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	apiversion "k8s.io/apimachinery/pkg/util/version"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/rest"
 
 	"sigs.k8s.io/cluster-api/sdk/feature"
@@ -168,7 +168,7 @@ func TestCheckKubernetesVersion(t *testing.T) {
 			if err := gates.Set(tt.gates); err != nil {
 				t.Fatal(err)
 			}
-			err := checkKubernetesVersion(apiversion.MustParseGeneric(tt.version), gates)
+			err := checkKubernetesVersion(utilversion.MustParseGeneric(tt.version), gates)
 			if (err == nil) != (tt.wantErr == "") || err != nil && !strings.Contains(err.Error(), tt.wantErr) {
 				t.Errorf("%s: got error %v, want %q", tt.reason, err, tt.wantErr)
 			}

@@ -118,7 +118,9 @@ func hosted(t *testing.T, c Component, h Host, args ...string) *sockets {
 	t.Helper()
 	s := &sockets{dir: t.TempDir()}
 	h.Listen = s.listen
-	h.Config = apiServer(t, "v1.36.3")
+	if h.Config == nil {
+		h.Config = apiServer(t, "v1.36.3")
+	}
 	if h.Getenv == nil {
 		h.Getenv = func(string) string { return "" }
 	}

@@ -6,9 +6,10 @@ import (
 	"net"
 
 	"github.com/go-logr/logr"
-	apiversion "k8s.io/apimachinery/pkg/util/version"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/rest"
 
+	"sigs.k8s.io/cluster-api/sdk/apiversion"
 	"sigs.k8s.io/cluster-api/sdk/internal/tenure"
 )
 
@@ -20,13 +21,15 @@ type run struct {
 	log       logr.Logger
 
 	config     *rest.Config
-	kubernetes *apiversion.Version
+	kubernetes *utilversion.Version
 	// namespace is the namespace of the component's own objects; inCluster means that it was detected.
 	namespace string
 	inCluster bool
 	listeners []net.Listener
 	// tenure is how long this process may write as the leader.
 	tenure *tenure.Tenure
+	// boundary converts the kinds of Component.Conversions; nil without any.
+	boundary *apiversion.Boundary
 }
 
 func (r *run) environment() Environment {
@@ -36,6 +39,7 @@ func (r *run) environment() Environment {
 		Namespace:      r.namespace,
 		ExclusiveFor:   r.options.leaderElection.Lease - r.options.leaderElection.RenewDeadline,
 		CheckLeader:    r.tenure.Check,
+		Boundary:       r.boundary,
 		UserAgent:      r.config.UserAgent,
 		Dial:           r.host.Dial,
 		Getenv:         r.host.Getenv,

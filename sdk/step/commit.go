@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/apiversion"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step/internal/current"
 )
@@ -291,7 +291,7 @@ func (c *commit[T]) send(ctx context.Context, patch document, to patcher) (T, er
 	response.SetName(c.object.GetName())
 	response.SetNamespace(c.object.GetNamespace())
 	requested := c.clients.Clock.Now()
-	if err := to.Patch(ctx, response, client.RawPatch(types.MergePatchType, raw)); err != nil {
+	if err := to.Patch(ctx, response, apiversion.Merge(c.latest, raw)); err != nil {
 		return response, err
 	}
 	c.clients.Recent.Wrote(response, requested)

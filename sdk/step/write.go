@@ -8,11 +8,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/apiversion"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -67,7 +67,7 @@ func (c Clients) Patch(ctx context.Context, obj client.Object, change func(), op
 		return err
 	}
 	requested := c.Clock.Now()
-	if err := c.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, raw)); err != nil {
+	if err := c.Client.Patch(ctx, obj, apiversion.Merge(before, raw)); err != nil {
 		return err
 	}
 	c.Recent.Wrote(obj, requested)
@@ -110,9 +110,14 @@ func (c Clients) SaveConditions(ctx context.Context, obj Object, before clusterv
 	}
 	condition.Stamp(obj, before, c.Clock.Now())
 	after := slices.Clone(obj.GetConditions())
-	version, conditions := obj.GetResourceVersion(), after
+	base, ok := obj.DeepCopyObject().(Object)
+	if !ok {
+		return fmt.Errorf("%T is not an object", obj)
+	}
+	base.SetConditions(before)
+	conditions := after
 	for attempt := 0; ; attempt++ {
-		written, err := c.patchConditions(ctx, obj, version, conditions)
+		written, err := c.patchConditions(ctx, base, conditions)
 		if err == nil {
 			if attempt == 0 {
 				obj.SetResourceVersion(written)
@@ -135,27 +140,26 @@ func (c Clients) SaveConditions(ctx context.Context, obj Object, before clusterv
 		if live.GetUID() != obj.GetUID() {
 			return nil
 		}
-		version, conditions = live.GetResourceVersion(), mergeConditions(before, after, live.GetConditions())
+		base, conditions = live, mergeConditions(before, after, live.GetConditions())
 		if sameConditions(conditions, live.GetConditions()) {
 			return nil
 		}
 	}
 }
 
-func (c Clients) patchConditions(
-	ctx context.Context, obj Object, version string, conditions clusterv1.Conditions,
-) (written string, err error) {
+// patchConditions writes the conditions of an object, if it is still as in base.
+func (c Clients) patchConditions(ctx context.Context, base Object, conditions clusterv1.Conditions) (written string, err error) {
 	raw, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": version},
+		"metadata": map[string]any{"resourceVersion": base.GetResourceVersion()},
 		"status":   map[string]any{"conditions": conditions},
 	})
 	if err != nil {
 		return "", err
 	}
-	response, ok := obj.DeepCopyObject().(client.Object)
+	response, ok := base.DeepCopyObject().(client.Object)
 	if !ok {
-		return "", fmt.Errorf("%T is not an object", obj)
+		return "", fmt.Errorf("%T is not an object", base)
 	}
-	err = c.Client.Status().Patch(ctx, response, client.RawPatch(types.MergePatchType, raw))
+	err = c.Client.Status().Patch(ctx, response, apiversion.Merge(base, raw))
 	return response.GetResourceVersion(), err
 }

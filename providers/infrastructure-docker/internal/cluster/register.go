@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/apiversion"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -33,7 +33,7 @@ func (c *Controller) setConfigured(ctx context.Context, m *dockerv1.DockerMachin
 	patched := &dockerv1.DockerMachine{}
 	patched.Namespace, patched.Name = m.Namespace, m.Name
 	patch := fmt.Appendf(nil, `{"status":{"loadBalancerConfigured":%t}}`, configured)
-	err := c.Client.Status().Patch(ctx, patched, client.RawPatch(types.MergePatchType, patch))
+	err := c.Client.Status().Patch(ctx, patched, apiversion.Merge(m, patch))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("setting status.loadBalancerConfigured of DockerMachine %s: %w", m.Name, err)
 	}
