@@ -21,7 +21,7 @@ import (
 func TestUnservedVersionsAreNoticed(t *testing.T) {
 	tr := newTranslation(t, newer, older)
 	d, clock := serves(older, older), clocktesting.NewFakePassiveClock(time.Now())
-	tr.Boundary.stored = newStoredVersions(d, (&machines{}).Versions, clock)
+	tr.Boundary.stored = newStoredVersions(d, newMachines().Versions, clock)
 	var versions []string
 	server := fake.NewClientBuilder().WithScheme(tr.scheme).WithObjects(newerMachine(t)).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {

@@ -144,7 +144,7 @@ func TestItemsThatCannotBeConverted(t *testing.T) {
 func TestEarlyEndsAreNoticed(t *testing.T) {
 	w, tr, _ := newListerWatcher(t)
 	d, clock := serves(older, older), clocktesting.NewFakePassiveClock(time.Now())
-	tr.Boundary.stored, tr.Boundary.clock = newStoredVersions(d, (&machines{}).Versions, clock), clock
+	tr.Boundary.stored, tr.Boundary.clock = newStoredVersions(d, newMachines().Versions, clock), clock
 	passes := func(d time.Duration) { clock.SetTime(clock.Now().Add(d)) }
 	expect := func(reason string, want int) {
 		t.Helper()

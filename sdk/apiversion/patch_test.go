@@ -19,7 +19,7 @@ import (
 // newTranslation returns how to convert Machines.
 func newTranslation(t testing.TB, code, stored string) *translation {
 	t.Helper()
-	r := &machines{}
+	r := newMachines()
 	b := &Boundary{scheme: newScheme(t), registry: r}
 	b.stored = newStoredVersions(serves(stored, older, newer), r.Versions, clocktesting.NewFakePassiveClock(metav1.Now().Time))
 	out, err := b.of(t.Context(), machineKind().WithVersion(code))
@@ -76,6 +76,10 @@ func TestPatchesOfNewerCode(t *testing.T) {
 		{reason: "a condition", subresource: "status", change: func(m *clusterv1.Machine) {
 			m.Status.Deprecated.V1Beta1.Conditions = clusterv1.Conditions{ready}
 		}, want: `{"metadata":{"resourceVersion":"7"},"status":{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2023-11-14T22:13:21Z"}]}}`},
+		{reason: "a condition that the older version has elsewhere", subresource: "status", change: func(m *clusterv1.Machine) {
+			m.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Ready", LastTransitionTime: metav1.Unix(1700000001, 0)}}
+		}, want: `{"metadata":{"resourceVersion":"7"},"status":{"v1beta2":{"conditions":[
+			{"type":"Ready","status":"True","reason":"Ready","message":"","lastTransitionTime":"2023-11-14T22:13:21Z"}]}}}`},
 		{reason: "a field of the status with another name", subresource: "status", change: func(m *clusterv1.Machine) {
 			m.Status.Initialization.BootstrapDataSecretCreated = ptr.To(true)
 		}, want: `{"metadata":{"resourceVersion":"7"},"status":{"bootstrapReady":true}}`},

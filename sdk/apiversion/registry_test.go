@@ -5,11 +5,11 @@ import (
 	"errors"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -31,25 +31,16 @@ func TestMain(m *testing.M) { server.Main(m) }
 
 func machineKind() schema.GroupKind { return clusterv1.GroupVersion.WithKind("Machine").GroupKind() }
 
-// machines is a Registry of Machines.
-type machines struct{}
+// machines is the Registry of all kinds, apart from objects that it does not convert.
+type machines struct{ *conversion.Registry }
 
-func (*machines) Versions(kind schema.GroupKind) []string {
-	if kind == machineKind() {
-		return []string{newer, older}
-	}
-	return nil
-}
+func newMachines() machines { return machines{conversion.New(nil)} }
 
-func (m *machines) Convert(ctx context.Context, src, dst runtime.Object) error {
-	from, err := meta.Accessor(src)
-	if err != nil {
-		return err
-	}
-	if _, found := from.GetLabels()[unconvertible]; found {
+func (m machines) Convert(ctx context.Context, src, dst runtime.Object) error {
+	if _, found := src.(client.Object).GetLabels()[unconvertible]; found {
 		return errors.New("it has the label")
 	}
-	return conversion.New(nil).Convert(ctx, src, dst)
+	return m.Registry.Convert(ctx, src, dst)
 }
 
 func newScheme(t testing.TB) *runtime.Scheme {

@@ -101,7 +101,7 @@ func define(t *testing.T, e *testenv.Env, stored string, served ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	probe, err := New(Options{Config: e.Config, HTTPClient: httpClient(t, e.Config), Scheme: newScheme(t), Registry: &machines{}})
+	probe, err := New(Options{Config: e.Config, HTTPClient: httpClient(t, e.Config), Scheme: newScheme(t), Registry: newMachines()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func start(t *testing.T, e *testenv.Env, version string) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := New(Options{Config: config, HTTPClient: web, Scheme: scheme, Registry: &machines{}, Log: testr.New(t)})
+	b, err := New(Options{Config: config, HTTPClient: web, Scheme: scheme, Registry: newMachines(), Log: testr.New(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestStoredVersion(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			s := newStoredVersions(tt.served, (&machines{}).Versions, clocktesting.NewFakePassiveClock(time.Now()))
+			s := newStoredVersions(tt.served, newMachines().Versions, clocktesting.NewFakePassiveClock(time.Now()))
 			for range 3 {
 				if got, err := s.get(t.Context(), machineKind()); err != nil || got != tt.want {
 					t.Fatalf("got %s, %v, want %s", got, err, tt.want)
@@ -43,7 +43,7 @@ func TestStoredVersion(t *testing.T) {
 
 func TestStoredVersionOfAnAbsentKind(t *testing.T) {
 	d, clock := serves(older), clocktesting.NewFakePassiveClock(time.Now())
-	s := newStoredVersions(d, (&machines{}).Versions, clock)
+	s := newStoredVersions(d, newMachines().Versions, clock)
 	if _, err := s.get(t.Context(), machineKind()); !meta.IsNoMatchError(err) {
 		t.Fatalf("got %v, want no match", err)
 	}
@@ -56,7 +56,7 @@ func TestStoredVersionOfAnAbsentKind(t *testing.T) {
 
 func TestRefresh(t *testing.T) {
 	d, clock := serves(older, older), clocktesting.NewFakePassiveClock(time.Now())
-	s := newStoredVersions(d, (&machines{}).Versions, clock)
+	s := newStoredVersions(d, newMachines().Versions, clock)
 	expect := func(reason, want string, requests int) {
 		t.Helper()
 		if got, err := s.get(t.Context(), machineKind()); err != nil || got != want || d.requests != requests {

@@ -26,20 +26,6 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
-// machines converts Machines.
-type machines struct{}
-
-func (machines) Versions(kind schema.GroupKind) []string {
-	if kind == v1beta2.GroupVersion.WithKind("Machine").GroupKind() {
-		return []string{"v1beta2", "v1beta1"}
-	}
-	return nil
-}
-
-func (machines) Convert(ctx context.Context, src, dst runtime.Object) error {
-	return conversion.New(nil).Convert(ctx, src, dst)
-}
-
 // olderServer is apiServer with a Machine, in v1beta1 alone. requests returns the requests for Machines.
 func olderServer(t *testing.T) (config *rest.Config, requests func() []string) {
 	t.Helper()
@@ -108,7 +94,7 @@ func olderServer(t *testing.T) (config *rest.Config, requests func() []string) {
 // A component whose Go types have another version than the API server reads through cache, client and API reader.
 func TestConversions(t *testing.T) {
 	c := testComponent()
-	c.Conversions = machines{}
+	c.Conversions = conversion.New(nil)
 	c.AddToScheme = append(c.AddToScheme, func(s *runtime.Scheme) error {
 		for _, version := range []schema.GroupVersion{v1beta1.GroupVersion, v1beta2.GroupVersion} {
 			metav1.AddToGroupVersion(s, version)

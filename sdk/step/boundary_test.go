@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,20 +25,6 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
-
-// machines converts Machines.
-type machines struct{}
-
-func (machines) Versions(kind schema.GroupKind) []string {
-	if kind.Kind == "Machine" {
-		return []string{"v1beta2", "v1beta1"}
-	}
-	return nil
-}
-
-func (machines) Convert(ctx context.Context, src, dst runtime.Object) error {
-	return conversion.New(nil).Convert(ctx, src, dst)
-}
 
 // newBoundary returns a boundary to an API server that stores Machines in v1beta2.
 func newBoundary(t *testing.T, s *runtime.Scheme) *apiversion.Boundary {
@@ -54,7 +39,7 @@ func newBoundary(t *testing.T, s *runtime.Scheme) *apiversion.Boundary {
 	}))
 	t.Cleanup(discovery.Close)
 	b, err := apiversion.New(apiversion.Options{
-		Config: &rest.Config{Host: discovery.URL}, HTTPClient: discovery.Client(), Scheme: s, Registry: machines{}, Log: testr.New(t),
+		Config: &rest.Config{Host: discovery.URL}, HTTPClient: discovery.Client(), Scheme: s, Registry: conversion.New(nil), Log: testr.New(t),
 	})
 	if err != nil {
 		t.Fatal(err)
