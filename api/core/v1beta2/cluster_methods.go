@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -127,4 +128,29 @@ func (n *NetworkRanges) String() string {
 		return ""
 	}
 	return strings.Join(n.CIDRBlocks, ",")
+}
+
+// GetConditions returns the conditions of the Cluster.
+func (c *Cluster) GetConditions() []metav1.Condition { return c.Status.Conditions }
+
+// SetConditions replaces the conditions of the Cluster.
+func (c *Cluster) SetConditions(conditions []metav1.Condition) { c.Status.Conditions = conditions }
+
+// GetV1Beta1Conditions returns the conditions that v1beta1 shows.
+func (c *Cluster) GetV1Beta1Conditions() Conditions {
+	if c.Status.Deprecated == nil || c.Status.Deprecated.V1Beta1 == nil {
+		return nil
+	}
+	return c.Status.Deprecated.V1Beta1.Conditions
+}
+
+// SetV1Beta1Conditions replaces the conditions that v1beta1 shows.
+func (c *Cluster) SetV1Beta1Conditions(conditions Conditions) {
+	if c.Status.Deprecated == nil {
+		c.Status.Deprecated = &ClusterDeprecatedStatus{}
+	}
+	if c.Status.Deprecated.V1Beta1 == nil {
+		c.Status.Deprecated.V1Beta1 = &ClusterV1Beta1DeprecatedStatus{}
+	}
+	c.Status.Deprecated.V1Beta1.Conditions = conditions
 }

@@ -682,31 +682,6 @@ type Cluster struct {
 	Status ClusterStatus `json:"status,omitempty,omitzero"`
 }
 
-// GetConditions returns the conditions of the Cluster.
-func (c *Cluster) GetConditions() []metav1.Condition { return c.Status.Conditions }
-
-// SetConditions replaces the conditions of the Cluster.
-func (c *Cluster) SetConditions(conditions []metav1.Condition) { c.Status.Conditions = conditions }
-
-// GetV1Beta1Conditions returns the conditions that v1beta1 shows.
-func (c *Cluster) GetV1Beta1Conditions() Conditions {
-	if c.Status.Deprecated == nil || c.Status.Deprecated.V1Beta1 == nil {
-		return nil
-	}
-	return c.Status.Deprecated.V1Beta1.Conditions
-}
-
-// SetV1Beta1Conditions replaces the conditions that v1beta1 shows.
-func (c *Cluster) SetV1Beta1Conditions(conditions Conditions) {
-	if c.Status.Deprecated == nil {
-		c.Status.Deprecated = &ClusterDeprecatedStatus{}
-	}
-	if c.Status.Deprecated.V1Beta1 == nil {
-		c.Status.Deprecated.V1Beta1 = &ClusterV1Beta1DeprecatedStatus{}
-	}
-	c.Status.Deprecated.V1Beta1.Conditions = conditions
-}
-
 // +kubebuilder:object:root=true
 
 // ClusterList is a list of Clusters.
