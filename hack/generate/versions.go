@@ -25,7 +25,8 @@ func withoutController() []string {
 // deprecated then, and the manager converts between them: release builds replace names and namespaces of services.
 func chooseVersions(d *apiextensionsv1.CustomResourceDefinition, v1beta2 bool) {
 	if !v1beta2 {
-		d.Spec.Versions = slices.DeleteFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == hubVersion })
+		isHub := func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == hubVersion }
+		d.Spec.Versions = slices.DeleteFunc(d.Spec.Versions, isHub)
 		return
 	}
 	if !hasVersion(d, hubVersion) {

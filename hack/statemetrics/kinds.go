@@ -125,8 +125,8 @@ func resource(d *apiextensionsv1.CustomResourceDefinition, own own) Resource {
 
 // clusterName returns the path of the Cluster's name in objects of a kind, or nil.
 func clusterName(kind string, version apiextensionsv1.CustomResourceDefinitionVersion) []string {
-	if kind == "Cluster" || kind == "ClusterClass" || kind == "ExtensionConfig" || kind == "ClusterResourceSet" || kind == "MachineDrainRule" ||
-		strings.HasSuffix(kind, "Template") {
+	without := []string{"Cluster", "ClusterClass", "ExtensionConfig", "ClusterResourceSet", "MachineDrainRule"}
+	if slices.Contains(without, kind) || strings.HasSuffix(kind, "Template") {
 		return nil
 	}
 	// Claims have the label; consumers may set the field, too.

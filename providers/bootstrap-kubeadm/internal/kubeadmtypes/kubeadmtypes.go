@@ -61,7 +61,8 @@ type Extra struct {
 
 // Init returns the configuration of kubeadm init: two YAML documents.
 func Init(cluster *bootstrapv1.ClusterConfiguration, init *bootstrapv1.InitConfiguration, extra Extra, kubernetes string) (string, error) {
-	first, err := marshal(kubeadm.RenderedCluster(cluster), "ClusterConfiguration", kubernetes, func(doc map[string]any) { toCluster(doc, extra, kubernetes) })
+	first, err := marshal(kubeadm.RenderedCluster(cluster), "ClusterConfiguration", kubernetes,
+		func(doc map[string]any) { toCluster(doc, extra, kubernetes) })
 	if err != nil {
 		return "", err
 	}

@@ -37,8 +37,10 @@ func mutable() []string {
 		"clusterConfiguration.dns.imageRepository", "clusterConfiguration.dns.imageTag", "clusterConfiguration.imageRepository",
 		"initConfiguration.patches", "initConfiguration.patches.directory", "initConfiguration.skipPhases", "initConfiguration.bootstrapTokens",
 		"joinConfiguration.patches", "joinConfiguration.patches.directory", "joinConfiguration.skipPhases", "joinConfiguration.caCertPath",
-		"clusterConfiguration.certificateValidityPeriodDays", "clusterConfiguration.encryptionAlgorithm", "clusterConfiguration.etcd.local.extraEnvs",
-		"bootCommands", "preKubeadmCommands", "postKubeadmCommands", "files", "verbosity", "users", "format", "mounts", "useExperimentalRetryJoin",
+		"clusterConfiguration.certificateValidityPeriodDays", "clusterConfiguration.encryptionAlgorithm",
+		"clusterConfiguration.etcd.local.extraEnvs",
+		"bootCommands",
+		"preKubeadmCommands", "postKubeadmCommands", "files", "verbosity", "users", "format", "mounts", "useExperimentalRetryJoin",
 	} {
 		paths = append(paths, config+p)
 	}
