@@ -54,8 +54,8 @@ func (e *NotInstalledError) Error() string {
 }
 
 // Newest returns the newest version of kind that supports the contract: V1Beta2 if the provider does, otherwise V1Beta1. If the
-// CustomResourceDefinition does not exist, the error is a NotInstalledError, and not a NotFound error, so that callers do not mistake it for
-// a missing object.
+// CustomResourceDefinition does not exist, the error is a NotInstalledError, and not a NotFound error, so that callers do not mistake it
+// for a missing object.
 func (v APIVersions) Newest(ctx context.Context, kind schema.GroupKind) (schema.GroupVersionKind, error) {
 	newest, _, err := v.newest(ctx, kind)
 	return newest, err

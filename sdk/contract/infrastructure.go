@@ -12,7 +12,8 @@ type InfrastructureCluster struct{ Object }
 // InfrastructureClusterOf returns o as an InfrastructureCluster.
 func InfrastructureClusterOf(o Object) InfrastructureCluster { return InfrastructureCluster{o} }
 
-// Provisioned reports whether the infrastructure is complete: status.initialization.provisioned, or status.ready in V1Beta1. False if absent.
+// Provisioned reports whether the infrastructure is complete: status.initialization.provisioned, or status.ready in V1Beta1; false if
+// absent.
 func (c InfrastructureCluster) Provisioned() (bool, error) { return c.provisioned() }
 
 // ControlPlaneEndpoint returns spec.controlPlaneEndpoint, and whether it is present.
@@ -62,7 +63,8 @@ type InfrastructureMachine struct{ Object }
 // InfrastructureMachineOf returns o as an InfrastructureMachine.
 func InfrastructureMachineOf(o Object) InfrastructureMachine { return InfrastructureMachine{o} }
 
-// Provisioned reports whether the infrastructure is complete: status.initialization.provisioned, or status.ready in V1Beta1. False if absent.
+// Provisioned reports whether the infrastructure is complete: status.initialization.provisioned, or status.ready in V1Beta1; false if
+// absent.
 func (m InfrastructureMachine) Provisioned() (bool, error) { return m.provisioned() }
 
 // ProviderID returns spec.providerID; empty if absent.
@@ -106,7 +108,8 @@ func InfrastructureMachinePoolOf(o Object) InfrastructureMachinePool {
 	return InfrastructureMachinePool{o}
 }
 
-// Provisioned reports whether the infrastructure is complete: status.initialization.provisioned, or status.ready in V1Beta1. False if absent.
+// Provisioned reports whether the infrastructure is complete: status.initialization.provisioned, or status.ready in V1Beta1; false if
+// absent.
 func (p InfrastructureMachinePool) Provisioned() (bool, error) { return p.provisioned() }
 
 // ProviderIDs returns spec.providerIDList; nil if absent.

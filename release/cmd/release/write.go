@@ -180,7 +180,8 @@ func place(o *unstructured.Unstructured, c component) {
 	if len(webhooks) > 0 {
 		_ = unstructured.SetNestedSlice(o.Object, webhooks, "webhooks")
 	}
-	if conversion, ok, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook"); ok && o.GetKind() == "CustomResourceDefinition" {
+	conversion, ok, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook")
+	if ok && o.GetKind() == "CustomResourceDefinition" {
 		placeService(conversion, c)
 		_ = unstructured.SetNestedMap(o.Object, conversion, "spec", "conversion", "webhook")
 	}
