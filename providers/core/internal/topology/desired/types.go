@@ -78,7 +78,9 @@ func (o *Objects) controlPlane() contract.ControlPlane {
 }
 
 // SetMachines sets the reference of the control plane to the template of its machines.
-func (o *Objects) SetMachines(ref *corev1.ObjectReference) error { return o.controlPlane().SetInfrastructureRef(ref) }
+func (o *Objects) SetMachines(ref *corev1.ObjectReference) error {
+	return o.controlPlane().SetInfrastructureRef(ref)
+}
 
 // Fields returns the fields of the current control plane, which must exist.
 func (c *Current) Fields() contract.ControlPlane {
