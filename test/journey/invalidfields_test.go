@@ -28,7 +28,6 @@ func healthCheckMistakes() []mistake {
 		{"an unknown operator", file, check("selector: {matchExpressions: [{key: a, operator: Near}]}, " + conditions), []string{"spec.selector", "Near"}},
 		{"Machines of another Cluster", file, check("selector: {matchLabels: {cluster.x-k8s.io/cluster-name: d}}, " + conditions),
 			[]string{"spec.selector.matchLabels[cluster.x-k8s.io/cluster-name]", `must be "c"`}},
-		{"no conditions", file, check(selector + "unhealthyConditions: []"), []string{"spec.unhealthyConditions"}},
 		{"an unknown status", file, check(selector + "unhealthyConditions: [{type: Ready, status: Bad, timeout: 5m}]"),
 			[]string{"spec.unhealthyConditions[0].status", `"True", "False", "Unknown"`}},
 		{"a negative timeout", file, check(selector + "unhealthyConditions: [{type: Ready, status: Unknown, timeout: -5m}]"),

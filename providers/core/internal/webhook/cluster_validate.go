@@ -143,7 +143,12 @@ func (w *Cluster) byClass(cluster *clusterv1.Cluster, class *clusterv1.ClusterCl
 	if err != nil {
 		return nil, err
 	}
-	return append(errs, definitions.Validate(cluster.Spec.Topology, path)...), nil
+	// The class may have been reconciled after Default gave up waiting for it. The topology controller sets the defaults then.
+	defaulted := cluster.Spec.Topology.DeepCopy()
+	if invalid := definitions.Default(defaulted, path); len(invalid) > 0 {
+		return append(errs, invalid...), nil
+	}
+	return append(errs, definitions.Validate(defaulted, path)...), nil
 }
 
 // validateConcurrency validates the annotation for the number of concurrent worker upgrades.

@@ -50,13 +50,18 @@ spec:
 		{reason: "the upgrade concurrency must be valid", classes: []client.Object{reconciledClass(t, "a")}, cluster: clusterWith(`topology.cluster.x-k8s.io/upgrade-concurrency: "0"`, topologyBefore),
 			want: clusterInvalid + `metadata.annotations[topology.cluster.x-k8s.io/upgrade-concurrency]: Invalid value: "0": must be an integer of at least 1`},
 		{reason: "the topology is validated against the class", classes: []client.Object{reconciledClass(t, "a")}, cluster: clusterWith("", `class: a, version: v1.30.0, workers: {machineDeployments: [{class: x, name: a}]}`),
-			want: clusterInvalid + `[spec.topology.workers.machineDeployments[0].class: Invalid value: "x": ClusterClass "a" does not define this class of workers, ` +
-				`spec.topology.variables: Required value: variable "imageRepository" is required: set a value for it]`},
+			want: clusterInvalid + `spec.topology.workers.machineDeployments[0].class: Invalid value: "x": ClusterClass "a" does not define this class of workers`},
+		{reason: "a required variable", classes: []client.Object{reconciledClass(t, "a", func(c *clusterv1.ClusterClass) {
+			c.Status.Variables[0].Definitions[0].Schema.OpenAPIV3Schema.Default = nil
+		})}, cluster: clusterWith("", `class: a, version: v1.30.0`),
+			want: clusterInvalid + `spec.topology.variables: Required value: variable "imageRepository" is required: set a value for it`},
 		{reason: "a new Cluster can be created before its class", cluster: clusterWith("", topologyBefore),
 			warnings: []string{`The topology of Cluster default/c could not be validated against its ClusterClass and will not be reconciled until it can be: clusterclasses.cluster.x-k8s.io "a" not found`}},
 		{reason: "a new Cluster can be created before its class is reconciled", classes: []client.Object{reconciledClass(t, "a", unreconciledClass)}, cluster: clusterWith("", topologyBefore),
 			warnings: []string{`The topology of Cluster default/c could not be validated against its ClusterClass and will not be reconciled until it can be: ClusterClass default/a has changed and has not been reconciled yet`}},
 
+		{reason: "a class that was reconciled after the variables were defaulted", cluster: clusterWith("", `class: a, version: v1.30.0`),
+			classes: []client.Object{reconciledClass(t, "a")}},
 		{reason: "an unchanged topology is validated, because the class may have changed", old: clusterWith("", topologyBefore), cluster: clusterWith(`a: b`, topologyBefore),
 			classes: []client.Object{reconciledClass(t, "a", func(c *clusterv1.ClusterClass) {
 				c.Status.Variables[0].Definitions[0].Schema.OpenAPIV3Schema = clusterv1.JSONSchemaProps{Type: "integer"}
