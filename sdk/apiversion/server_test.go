@@ -407,19 +407,14 @@ func (p *program) reads(t *testing.T, m client.Object) {
 	}
 }
 
-// take returns the next event.
+// take waits for the next event, until the tests time out.
 func (p *program) take(t *testing.T, change string) client.Object {
 	t.Helper()
-	select {
-	case got := <-p.events:
-		if got.change != change {
-			t.Fatalf("got event %s of %v, want %s", got.change, got.obj, change)
-		}
-		return got.obj
-	case <-time.After(time.Minute):
-		t.Fatalf("timeout while waiting for event %s", change)
+	got := <-p.events
+	if got.change != change {
+		t.Fatalf("got event %s of %v, want %s", got.change, got.obj, change)
 	}
-	return nil
+	return got.obj
 }
 
 // expectEvent waits for an event with an object as the last response had it.
