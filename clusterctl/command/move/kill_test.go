@@ -129,6 +129,11 @@ func (w *world) arrived(when string) {
 	}
 }
 
+// untilMachines interrupts a move after it has created Clusters and others. The numbers of requests differ: a slow move renews its Lease.
+func untilMachines(namespace string) *testenv.Wire {
+	return &testenv.Wire{Limit: -1, Until: "POST /apis/cluster.x-k8s.io/v1beta1/namespaces/" + namespace + "/machines"}
+}
+
 // TestKilled interrupts moves of three Clusters, in turns in both directions, after their first request, their second and so on,
 // until one is no longer interrupted. Each is continued by another run.
 func TestKilled(t *testing.T) {
@@ -235,7 +240,7 @@ func TestRefused(t *testing.T) {
 	testenv.Must(t, w.sides[1].Create(ctx, other))
 	refuse("An active Cluster of the target is not replaced.", nil, "already has Cluster refused/a1", "not paused")
 	testenv.Must(t, w.sides[1].Delete(ctx, other))
-	if err := w.move(&testenv.Wire{Limit: 110}); err == nil {
+	if err := w.move(untilMachines(w.name)); err == nil {
 		t.Fatal("the move was not interrupted")
 	}
 	_, err := runCut(t, &testenv.Wire{Limit: -1}, w.name, w.envs[1], w.envs[0], nil)
@@ -247,8 +252,7 @@ func TestRefused(t *testing.T) {
 // TestCancel gives up a move after it has copied.
 func TestCancel(t *testing.T) {
 	w := newWorld(t, "cancel", "a1", "b2")
-	killed := &testenv.Wire{Limit: 130}
-	if err := w.move(killed); err == nil {
+	if err := w.move(untilMachines(w.name)); err == nil {
 		t.Fatal("the move was not interrupted")
 	}
 	before := read(t, w.sides[1], w.name)
@@ -272,7 +276,7 @@ func TestDirectory(t *testing.T) {
 	w := newWorld(t, "directory", "a1", "b2")
 	dir := t.TempDir()
 	to := func(o *Options) { o.To, o.ToDirectory = management.Kubeconfig{}, dir }
-	if _, err := runCut(t, &testenv.Wire{Limit: 60}, w.name, w.envs[0], w.envs[1], to); err == nil {
+	if _, err := runCut(t, &testenv.Wire{Limit: -1, Until: "/namespaces/directory/clusters/"}, w.name, w.envs[0], w.envs[1], to); err == nil {
 		t.Fatal("the command was not interrupted")
 	}
 	_, err := runCut(t, &testenv.Wire{Limit: -1}, w.name, w.envs[0], w.envs[1], to)
