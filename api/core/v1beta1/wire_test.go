@@ -87,7 +87,7 @@ func TestSchemeKnowsEveryKind(t *testing.T) {
 	}
 	for _, kind := range []string{
 		ClusterKind, ClusterClassKind, MachineKind, MachineSetKind, MachineDeploymentKind, MachinePoolKind,
-		MachineHealthCheckKind, MachineDrainRuleKind,
+		MachineHealthCheckKind,
 	} {
 		object, err := s.New(GroupVersion.WithKind(kind))
 		if err != nil {
@@ -96,9 +96,6 @@ func TestSchemeKnowsEveryKind(t *testing.T) {
 		}
 		if _, err := s.New(GroupVersion.WithKind(kind + "List")); err != nil {
 			t.Errorf("list of %s: %v", kind, err)
-		}
-		if kind == MachineDrainRuleKind {
-			continue // It has no status.
 		}
 		conditioned, ok := object.(interface {
 			metav1.Object

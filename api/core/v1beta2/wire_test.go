@@ -163,9 +163,7 @@ func TestSchemeKnowsEveryKind(t *testing.T) {
 		if _, err := s.New(GroupVersion.WithKind(kind + "List")); err != nil {
 			t.Errorf("list of %s: %v", kind, err)
 		}
-		if kind != MachineDrainRuleKind {
-			keepsConditions(t, kind, object)
-		}
+		keepsConditions(t, kind, object)
 	}
 }
 
@@ -197,11 +195,10 @@ func keepsConditions(t *testing.T, kind string, object runtime.Object) {
 	}
 }
 
-// kinds returns all kinds of the package.
+// kinds returns all kinds of the package that are served.
 func kinds() []string {
 	return []string{
 		ClusterKind, ClusterClassKind, MachineKind, MachineSetKind, MachineDeploymentKind, MachinePoolKind, MachineHealthCheckKind,
-		MachineDrainRuleKind,
 	}
 }
 
