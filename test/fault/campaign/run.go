@@ -56,7 +56,7 @@ type Result struct {
 	Violations []invariant.Violation
 	// Records are the writes of the managers during the change.
 	Records []script.Record
-	// Shape describes the final state.
+	// Shape describes the final state: that at the end of the run, and after Finish that in which managers had nothing left to write.
 	Shape []string
 	// Duration is how long the run took, without Finish.
 	Duration time.Duration
