@@ -14,6 +14,7 @@ func added() map[string]string {
 	return map[string]string{
 		"DevCluster": dev, "DevClusterTemplate": dev, "DevMachine": dev, "DevMachineTemplate": dev,
 		"DevMachinePool": dev, "DevMachinePoolTemplate": dev,
+		"MachineDrainRule": "no controller follows the rules yet, and a rule that is ignored silently is worse than a missing kind",
 	}
 }
 
