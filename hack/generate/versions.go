@@ -18,7 +18,10 @@ const hubVersion = "v1beta2"
 
 // withoutController returns kinds that have types, but no controllers: nothing would happen to objects.
 func withoutController() []string {
-	return []string{"DevCluster", "DevClusterTemplate", "DevMachine", "DevMachineTemplate", "DevMachinePool", "DevMachinePoolTemplate", "MachineDrainRule"}
+	return []string{
+		"DevCluster", "DevClusterTemplate", "DevMachine", "DevMachineTemplate", "DevMachinePool", "DevMachinePoolTemplate",
+		"MachineDrainRule",
+	}
 }
 
 // chooseVersions removes the version v1beta2, or makes it the one that stores objects. The version that stored them before is

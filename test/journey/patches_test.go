@@ -215,10 +215,11 @@ func TestExternalPatches(t *testing.T) {
 	c.Eventually("a change of the variable replaces all Machines", Ready, c.greets("moin"), reconciled(""),
 		ControlPlanes(1), Workers(1), NewMachines((*Snapshot).ControlPlane, created), NewMachines((*Snapshot).Workers, created))
 
+	// A change that extensions do not see is made after what is still to be done for the one before.
+	detachTimeout(c, time.Minute)
 	before := c.Snapshot()
 	g.set(func(g *greeter) { g.calls = 0 })
-	c.Change(func(cluster *clusterv1.Cluster) { cluster.Labels["seen"] = "yes" })
-	c.Eventually("the Cluster is reconciled", reconciled(""))
+	detachTimeout(c, 2*time.Minute)
 	g.set(func(g *greeter) {
 		if g.calls != 0 {
 			t.Errorf("a steady Cluster called the extension %d times", g.calls)
@@ -238,6 +239,20 @@ func TestExternalPatches(t *testing.T) {
 	c.Change(func(cluster *clusterv1.Cluster) { cluster.Labels["seen"] = "last" })
 	c.Eventually("the change is made", Ready, c.greets("servus"), reconciled(""), ControlPlanes(1), Workers(1),
 		NewMachines((*Snapshot).ControlPlane, before), NewMachines((*Snapshot).Workers, before))
+}
+
+// detachTimeout changes a timeout of the control plane, and returns when the topology controller has made the change.
+func detachTimeout(c *Subject, timeout time.Duration) {
+	want := &metav1.Duration{Duration: timeout}
+	c.Change(func(cluster *clusterv1.Cluster) { cluster.Spec.Topology.ControlPlane.NodeVolumeDetachTimeout = want })
+	c.Eventually("the control plane has the timeout", reconciled(""), func(p *Snapshot) error {
+		for _, cp := range p.ControlPlanes.Items {
+			if !ptr.Equal(cp.Spec.MachineTemplate.NodeVolumeDetachTimeout, want) {
+				return fmt.Errorf("the timeout of %s is %v", cp.Name, cp.Spec.MachineTemplate.NodeVolumeDetachTimeout)
+			}
+		}
+		return nil
+	})
 }
 
 // TestExtensionIsDown changes a Cluster while the server of the extension that patches it is down: the Cluster stays as it is, and goes on

@@ -29,7 +29,7 @@ const (
 	MachineDrainRuleKind = "MachineDrainRule"
 )
 
-// AddToScheme registers the kinds of this package, and their lists, in the scheme: those that are served, which MachineDrainRules are not yet.
+// AddToScheme registers the kinds of this package that are served, and their lists, in the scheme. MachineDrainRules are not served yet.
 func AddToScheme(s *runtime.Scheme) error {
 	return (&runtime.SchemeBuilder{addKnownTypes}).AddToScheme(s)
 }
