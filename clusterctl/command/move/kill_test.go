@@ -276,7 +276,8 @@ func TestDirectory(t *testing.T) {
 	w := newWorld(t, "directory", "a1", "b2")
 	dir := t.TempDir()
 	to := func(o *Options) { o.To, o.ToDirectory = management.Kubeconfig{}, dir }
-	if _, err := runCut(t, &testenv.Wire{Limit: -1, Until: "/namespaces/directory/clusters/"}, w.name, w.envs[0], w.envs[1], to); err == nil {
+	interrupted := &testenv.Wire{Limit: -1, Until: "PATCH /apis/cluster.x-k8s.io/v1beta1/namespaces/directory/clusters/", Lose: true}
+	if _, err := runCut(t, interrupted, w.name, w.envs[0], w.envs[1], to); err == nil {
 		t.Fatal("the command was not interrupted")
 	}
 	_, err := runCut(t, &testenv.Wire{Limit: -1}, w.name, w.envs[0], w.envs[1], to)
