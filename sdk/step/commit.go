@@ -11,12 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/apiversion"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step/internal/current"
 )
 
@@ -33,6 +35,9 @@ type commit[T client.Object] struct {
 	observed func(obj T, generation int64)
 	// delay returns how long a status patch may be delayed. Nil: not at all.
 	delay func(patch document) time.Duration
+
+	// reports are the metav1 conditions that the reconcile has found.
+	reports []metav1.Condition
 
 	// saved is metadata and spec as they are in the API server. Nil: as in before.
 	saved document
@@ -96,6 +101,11 @@ func (c *commit[T]) SetCondition(set clusterv1.Condition) { condition.Set(condit
 // StepDone implements current.Reconcile.
 func (c *commit[T]) StepDone(s current.Step) { c.steps.add(s) }
 
+// Report implements current.Reconcile.
+func (c *commit[T]) Report(conditions []metav1.Condition) {
+	c.reports = append(c.reports, conditions...)
+}
+
 // Now implements current.Reconcile.
 func (c *commit[T]) Now() time.Time { return c.clients.Clock.Now() }
 
@@ -129,6 +139,9 @@ func (c *commit[T]) all(ctx context.Context) error {
 }
 
 func (c *commit[T]) observe() {
+	if len(c.reports) > 0 {
+		report.Set(reportsOf(c.object), c.generation, c.clients.Clock.Now(), c.reports...)
+	}
 	if c.observed != nil {
 		c.observed(c.object, c.generation)
 	}
@@ -246,6 +259,14 @@ func (c *commit[T]) requireLatest(patch document) error {
 			return err
 		}
 	}
+	if _, changed := patch.reports()["conditions"]; changed {
+		merged := c.newObject()
+		reportsOf(merged).SetV1Beta2Conditions(report.Merge(
+			reportsOf(c.before).GetV1Beta2Conditions(), reportsOf(c.object).GetV1Beta2Conditions(), reportsOf(c.latest).GetV1Beta2Conditions()))
+		if err := patch.setReportsOf(merged); err != nil {
+			return err
+		}
+	}
 	patch.require(c.latest.GetResourceVersion())
 	return nil
 }
@@ -261,8 +282,13 @@ func (c *commit[T]) conflict(patch document) error {
 	if err != nil {
 		return err
 	}
+	for field := range patch.reports() {
+		if _, changed := meanwhile.reports()[field]; changed && field != "conditions" {
+			return conflict("status." + reportsField + "." + field + " was changed by another client")
+		}
+	}
 	for field := range patch.status() {
-		if _, changed := meanwhile.status()[field]; changed && field != "conditions" {
+		if _, changed := meanwhile.status()[field]; changed && field != "conditions" && field != reportsField {
 			return conflict("status." + field + " was changed by another client")
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/step/internal/current"
 )
 
 // Controller declares how objects of one kind are reconciled, by steps over scopes of type S. It is data: Add adds it to a
@@ -48,6 +50,10 @@ type Controller[T client.Object, S any] struct {
 	// Report are steps that run last, even if an earlier step failed, waits or stopped: they summarize the results in the
 	// status. All of them run, as in All.
 	Report []Step[S]
+
+	// Reports returns the metav1 conditions of an object, after its steps and Report have run, whatever their results; those of report.None
+	// are removed, and all others stay. It has no effects. Paused is added to what it returns. Nil: the kind has no such conditions.
+	Reports func(s S) []metav1.Condition
 
 	// Conclude may replace the result and the error of the steps, and set conditions accordingly. Nil: they are kept.
 	Conclude func(ctx context.Context, s S, result Result, err error) (Result, error)
@@ -159,7 +165,7 @@ func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, clients Cli
 func (c Controller[T, S]) Runner(clients Clients) *Runner[T] {
 	return &Runner[T]{
 		Clients: clients, name: c.Name, newObject: c.New, conditions: c.Conditions, pausedBy: c.Paused, reconcile: c.reconcile,
-		observed: c.Observed, progress: c.Progress, metrics: newMetrics(ctrlmetrics.Registry),
+		observed: c.Observed, progress: c.Progress, reports: c.Reports != nil, metrics: newMetrics(ctrlmetrics.Registry),
 	}
 }
 
@@ -199,6 +205,9 @@ func (c Controller[T, S]) reconcile(ctx context.Context, obj T) (Result, error) 
 	}
 	if c.Conclude != nil {
 		result, err = c.Conclude(ctx, s, result, err)
+	}
+	if r, ok := current.Of(ctx); ok && c.Reports != nil {
+		r.Report(c.Reports(s))
 	}
 	if err != nil && c.ErrorEvent != "" && !IsStale(err) {
 		Warning(ctx, c.ErrorEvent, "%v", err)

@@ -181,6 +181,12 @@ func (d document) status() map[string]any {
 	return status
 }
 
+// reports returns the part of a status that v1beta1 adds for readers of v1beta2.
+func (d document) reports() map[string]any {
+	reports, _ := d.status()[reportsField].(map[string]any)
+	return reports
+}
+
 func (d document) changesConditions() bool {
 	_, ok := d.status()["conditions"]
 	return ok
@@ -193,5 +199,15 @@ func (d document) setConditionsOf(obj runtime.Object) error {
 		return err
 	}
 	d.status()["conditions"] = from.status()["conditions"]
+	return nil
+}
+
+// setReportsOf sets the metav1 conditions in the form of the object.
+func (d document) setReportsOf(obj runtime.Object) error {
+	from, err := statusOnly(obj)
+	if err != nil {
+		return err
+	}
+	d.reports()["conditions"] = from.reports()["conditions"]
 	return nil
 }

@@ -61,7 +61,7 @@ func (p *Progress) since(patch document, before, after Object) (time.Time, bool)
 // isFirst reports whether a first status only reports that the object waits.
 func (p *Progress) isFirst(patch document, before, after Object) bool {
 	for field := range patch.status() {
-		if field != "conditions" && field != "observedGeneration" && !slices.Contains(p.First, field) {
+		if field != "conditions" && field != reportsField && field != "observedGeneration" && !slices.Contains(p.First, field) {
 			return false
 		}
 	}
@@ -78,7 +78,7 @@ func (p *Progress) isFirst(patch document, before, after Object) bool {
 func isRewording(patch document, before, after Object) (time.Time, bool) {
 	var newest time.Time
 	for field := range patch.status() {
-		if field != "conditions" {
+		if field != "conditions" && (field != reportsField || !onlyRewordsReports(patch, before, after)) {
 			return newest, false
 		}
 	}

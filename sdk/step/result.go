@@ -19,7 +19,7 @@ type Result struct {
 	consequence consequence
 	what        string
 	after       time.Duration
-	report      report
+	statement   statement
 }
 
 // Done continues with the next step.
@@ -47,7 +47,7 @@ func Again(d time.Duration) Result { return Result{after: d} }
 
 // WithOutcome returns other with the conditions of r.
 func (r Result) WithOutcome(other Result) Result {
-	other.report = r.report
+	other.statement = r.statement
 	return other
 }
 
@@ -74,6 +74,6 @@ func (r Result) completed() Result {
 	if r.consequence == checkpoint {
 		r.consequence = done
 	}
-	r.report = report{}
+	r.statement = statement{}
 	return r
 }

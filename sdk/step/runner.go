@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
@@ -69,11 +70,14 @@ type Runner[T client.Object] struct {
 	reconcile  func(ctx context.Context, obj T) (Result, error)
 	observed   func(obj T, generation int64)
 	progress   *Progress
-	metrics    *metrics
+	// reports is set for kinds with metav1 conditions.
+	reports bool
+	metrics *metrics
 
 	written     versions
 	stale       streaks
 	transitions transitions
+	held        held
 }
 
 var _ reconcile.Reconciler = &Runner[*clusterv1.Machine]{}
@@ -103,8 +107,8 @@ func (r *Runner[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	if left, err := r.cacheLag(ctx, obj); left > 0 || err != nil {
 		return ctrl.Result{RequeueAfter: left}, err
 	}
-	if paused, err := r.paused(ctx, obj); paused || err != nil {
-		return ctrl.Result{}, err
+	if paused, err := r.paused(ctx, obj); paused != nil || err != nil {
+		return ctrl.Result{}, errors.Join(err, r.reportPaused(ctx, obj, paused))
 	}
 	result, err := r.run(ctx, obj)
 	return r.conclude(ctx, req, result, err)
@@ -114,6 +118,7 @@ func (r *Runner[T]) forget(key types.NamespacedName) {
 	r.written.forget(key)
 	r.stale.end(key)
 	r.transitions.forget(key)
+	r.held.forget(key)
 }
 
 // cacheLag returns how long to wait until our own last write of the object is in the cache. If it takes longer than usual, a live read
@@ -150,14 +155,33 @@ func (r *Runner[T]) cacheLag(ctx context.Context, obj T) (time.Duration, error) 
 	return pause, nil
 }
 
-func (r *Runner[T]) paused(ctx context.Context, obj T) (bool, error) {
-	if hasPausedAnnotation(obj) {
-		return true, nil
+// paused returns the condition Paused of an object that is paused; nil if it is not.
+func (r *Runner[T]) paused(ctx context.Context, obj T) (*metav1.Condition, error) {
+	var byCluster bool
+	byAnnotation := hasPausedAnnotation(obj)
+	if r.pausedBy != nil && (!byAnnotation || r.reports) {
+		var err error
+		if byCluster, err = r.pausedBy(ctx, obj); err != nil && !byAnnotation {
+			return nil, err
+		}
 	}
-	if r.pausedBy == nil {
-		return false, nil
+	if !byCluster && !byAnnotation {
+		return nil, nil
 	}
-	return r.pausedBy(ctx, obj)
+	c := pausedReport(obj, byCluster, byAnnotation)
+	return &c, nil
+}
+
+// reportPaused writes the condition Paused of an object that is paused. Nothing else is written then.
+func (r *Runner[T]) reportPaused(ctx context.Context, obj T, paused *metav1.Condition) error {
+	if paused == nil || !r.reports {
+		return nil
+	}
+	commit := newCommit(r.Clients, r.newObject, obj, nil)
+	commit.Report([]metav1.Condition{*paused})
+	err := commit.all(ctx)
+	r.remember(obj, commit)
+	return err
 }
 
 // run runs the steps and writes their changes, even if one of them failed.
@@ -169,18 +193,32 @@ func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
 	if err == nil {
 		commit.observed, commit.delay = r.observed, r.delay(commit)
 	}
+	if len(commit.reports) > 0 {
+		commit.Report([]metav1.Condition{pausedReport(obj, false, false)})
+	}
 	r.conditions.Summarize(conditionsOf(obj))
 	saved := commit.all(ctx)
 	if saved == nil {
 		commit.emit()
 	}
 	r.transitions.observe(ctrl.LoggerFrom(ctx), client.ObjectKeyFromObject(obj), steps)
-	if key := client.ObjectKeyFromObject(obj); commit.wrote && isGone(commit.latest) {
+	r.remember(obj, commit)
+	return result.merge(Again(commit.delayed)), errors.Join(err, saved)
+}
+
+// remember makes the next reconcile wait for what this one wrote.
+func (r *Runner[T]) remember(obj T, commit *commit[T]) {
+	key := client.ObjectKeyFromObject(obj)
+	switch {
+	case !commit.wrote:
+	case isGone(commit.latest):
 		r.written.rememberGone(key, commit.latest.GetUID(), staleBackstop, r.Clock.Now())
-	} else if commit.wrote {
+	default:
 		r.written.remember(key, commit.latest.GetResourceVersion(), staleBackstop, r.Clock.Now())
 	}
-	return result.merge(Again(commit.delayed)), errors.Join(err, saved)
+	if commit.delayed == 0 {
+		r.held.forget(key)
+	}
 }
 
 // isGone reports whether an object is deleted, and has no finalizer that keeps it: then it no longer exists.
@@ -192,10 +230,17 @@ func isGone(obj client.Object) bool {
 func (r *Runner[T]) delay(c *commit[T]) func(document) time.Duration {
 	before, _ := any(c.before).(Object)
 	after, ok := any(c.object).(Object)
-	if r.progress == nil || !ok || after.GetDeletionTimestamp() != nil {
+	progresses := r.progress != nil && ok && after.GetDeletionTimestamp() == nil
+	if !progresses && !r.reports {
 		return nil
 	}
 	return func(patch document) time.Duration {
+		if r.reports && isHeld(patch, reportsOf(c.before), reportsOf(c.object)) {
+			return r.held.left(client.ObjectKeyFromObject(c.object), r.Clock.Now())
+		}
+		if !progresses {
+			return 0
+		}
 		return r.progress.wait(patch, before, after, r.Clock.Now())
 	}
 }

@@ -108,7 +108,7 @@ func (s Step[S]) run(ctx context.Context, scope S) (Result, error) {
 		err = r.Checkpoint(ctx)
 	}
 	r.StepDone(current.Step{Name: s.name, Took: r.Now().Sub(begun), Outcome: string(outcomeOf(result, err)), WaitsFor: result.what})
-	result.report.setConditions(r, s.condition, result, err)
+	result.statement.setConditions(r, s.condition, result, err)
 	return result.completed(), err
 }
 

@@ -5,8 +5,11 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/step/internal/current"
 )
@@ -21,6 +24,13 @@ type unwritten struct{ obj condition.Setter }
 
 // SetCondition implements current.Reconcile.
 func (u unwritten) SetCondition(c clusterv1.Condition) { condition.Set(u.obj, c) }
+
+// Report implements current.Reconcile.
+func (u unwritten) Report(conditions []metav1.Condition) {
+	if on, ok := u.obj.(report.Setter); ok {
+		report.Set(on, 0, time.Time{}, conditions...)
+	}
+}
 
 // Checkpoint implements current.Reconcile.
 func (unwritten) Checkpoint(context.Context) error { return nil }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
@@ -17,6 +19,8 @@ type Reconcile interface {
 	Record(e Event)
 	// SetCondition sets a condition of the object.
 	SetCondition(c clusterv1.Condition)
+	// Report sets metav1 conditions of the object.
+	Report(conditions []metav1.Condition)
 	// StepDone records the outcome of a step.
 	StepDone(s Step)
 	// Now returns the current time.

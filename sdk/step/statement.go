@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step/internal/current"
 )
 
-// report is what a result reports in the step's condition.
-type report struct {
+// statement is what a result reports in the step's condition.
+type statement struct {
 	reason     string
 	severity   clusterv1.ConditionSeverity
 	conditions []clusterv1.Condition
@@ -20,25 +20,25 @@ type report struct {
 
 // Because makes the step's condition False, with this reason and the message "Waiting for ...". The severity is Info.
 func (r Result) Because(reason string) Result {
-	r.report.reason = reason
+	r.statement.reason = reason
 	return r
 }
 
 // Severity changes the severity of that condition.
 func (r Result) Severity(s clusterv1.ConditionSeverity) Result {
-	r.report.severity = s
+	r.statement.severity = s
 	return r
 }
 
 // WithConditions sets these conditions in place of the step's condition.
 func (r Result) WithConditions(conditions ...clusterv1.Condition) Result {
-	r.report.conditions = append(slices.Clone(r.report.conditions), conditions...)
+	r.statement.conditions = append(slices.Clone(r.statement.conditions), conditions...)
 	return r
 }
 
 // KeepCondition leaves the step's condition unchanged.
 func (r Result) KeepCondition() Result {
-	r.report.keep = true
+	r.statement.keep = true
 	return r
 }
 
@@ -59,7 +59,7 @@ func (f *Error) Error() string { return f.Err.Error() }
 func (f *Error) Unwrap() error { return f.Err }
 
 // setConditions sets the condition of a step. Stale errors set none: the reconcile is retried.
-func (p report) setConditions(on current.Reconcile, t clusterv1.ConditionType, r Result, err error) {
+func (p statement) setConditions(on current.Reconcile, t clusterv1.ConditionType, r Result, err error) {
 	var failed *Error
 	switch {
 	case len(p.conditions) > 0:

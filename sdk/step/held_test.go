@@ -1,0 +1,122 @@
+package step
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testclock "k8s.io/utils/clock/testing"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/report"
+)
+
+// TestHeldReports: what only people read goes with the next write that code waits for.
+func TestHeldReports(t *testing.T) {
+	var found []metav1.Condition
+	w := newWorld(t, nil, machine())
+	clock := testclock.NewFakePassiveClock(now)
+	w.runner.Clock, w.runner.reports = clock, true
+	w.runner.reconcile = Controller[*clusterv1.Machine, *clusterv1.Machine]{
+		Scope: Self[*clusterv1.Machine],
+		Steps: []Step[*clusterv1.Machine]{Do("x", func(context.Context, *clusterv1.Machine) (Result, error) { return Done(), nil })},
+		Reports: func(*clusterv1.Machine) []metav1.Condition {
+			return found
+		},
+	}.reconcile
+	for _, tt := range []struct {
+		reason string
+		found  metav1.Condition
+		at     time.Duration
+		writes int
+		after  time.Duration
+	}{
+		{"the first status is written", report.False("Ready", "NotReady", "1 of 3"), 0, 1, 0},
+		{"another message is held", report.False("Ready", "NotReady", "2 of 3"), time.Minute, 1, heldFor},
+		{"time runs from the first change", report.Unknown("Ready", "ReadyUnknown", "lost"), time.Minute + 4*time.Second, 1, heldFor - 4*time.Second},
+		{"at the end it is written", report.Unknown("Ready", "ReadyUnknown", "lost"), time.Minute + heldFor, 2, 0},
+		{"a change that is undone", report.False("Ready", "NotReady", ""), 2 * time.Minute, 2, heldFor},
+		{"needs no write", report.Unknown("Ready", "ReadyUnknown", "lost"), 2*time.Minute + time.Second, 2, 0},
+		{"the time begins anew", report.False("Ready", "NotReady", ""), 3 * time.Minute, 2, heldFor},
+		{"True is written at once", report.True("Ready", "Ready", ""), 3*time.Minute + time.Second, 3, 0},
+		{"so is the end of True", report.False("Ready", "NotReady", ""), 4 * time.Minute, 4, 0},
+	} {
+		clock.SetTime(now.Add(tt.at))
+		found = []metav1.Condition{tt.found}
+		if after := w.mustReconcile(t); after != tt.after || len(w.writes) != tt.writes {
+			t.Errorf("%s: requeued after %s with %d writes, want %s and %d", tt.reason, after, len(w.writes), tt.after, tt.writes)
+		}
+	}
+	c := report.Get(w.machine(t), "Ready")
+	want := report.False("Ready", "NotReady", "")
+	want.ObservedGeneration, want.LastTransitionTime = 3, metav1.NewTime(now.Add(4*time.Minute))
+	if diff := cmp.Diff(&want, c, cmp.Comparer(func(a, b metav1.Time) bool { return a.Equal(&b) })); diff != "" {
+		t.Errorf("Ready: -want +got:\n%s", diff)
+	}
+	if !report.IsFalse(w.machine(t), "Paused") {
+		t.Error("an object with reports has Paused, too")
+	}
+}
+
+// TestReportsOfOthersAreKept: several controllers report about a Machine, in one list.
+func TestReportsOfOthersAreKept(t *testing.T) {
+	w := newWorld(t, nil, machine())
+	w.runner.reports = true
+	w.runner.reconcile = func(ctx context.Context, m *clusterv1.Machine) (Result, error) {
+		other := w.machine(t)
+		report.Set(other, 1, now, report.True("HealthCheckSucceeded", "HealthCheckSucceeded", ""))
+		if err := w.Status().Update(ctx, other); err != nil {
+			return Done(), err
+		}
+		return Done(), nil
+	}
+	steps := w.runner.reconcile
+	w.runner.reconcile = Controller[*clusterv1.Machine, *clusterv1.Machine]{
+		Scope: Self[*clusterv1.Machine],
+		Steps: []Step[*clusterv1.Machine]{Do("x", func(ctx context.Context, m *clusterv1.Machine) (Result, error) { return steps(ctx, m) })},
+		Reports: func(*clusterv1.Machine) []metav1.Condition {
+			return []metav1.Condition{report.True("Ready", "Ready", "")}
+		},
+	}.reconcile
+	w.mustReconcile(t)
+	if m := w.machine(t); !report.IsTrue(m, "Ready") || !report.IsTrue(m, "HealthCheckSucceeded") {
+		t.Errorf("a condition is lost: %v", m.GetV1Beta2Conditions())
+	}
+}
+
+func TestPausedIsReportedOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason      string
+		byCluster   bool
+		annotations map[string]string
+		want        string
+	}{
+		"Cluster":    {"a paused Cluster pauses its objects", true, nil, "Cluster spec.paused is set to true"},
+		"Annotation": {"an object is paused by itself", false, map[string]string{clusterv1.PausedAnnotation: ""}, "Machine has the cluster.x-k8s.io/paused annotation"},
+		"Both": {"both are named", true, map[string]string{clusterv1.PausedAnnotation: ""},
+			"Cluster spec.paused is set to true, Machine has the cluster.x-k8s.io/paused annotation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := machine()
+			m.Annotations = c.annotations
+			w := newWorld(t, func(context.Context, *clusterv1.Machine) (Result, error) {
+				t.Error("a paused object must not be reconciled")
+				return Done(), nil
+			}, m)
+			w.runner.reports = true
+			w.runner.pausedBy = func(context.Context, *clusterv1.Machine) (bool, error) { return c.byCluster, nil }
+			w.mustReconcile(t)
+			w.mustReconcile(t)
+			got := report.Get(w.machine(t), "Paused")
+			if got == nil || got.Message != c.want || len(w.writes) != 1 {
+				t.Errorf("%s: %v, want %q, in one write: %q", c.reason, got, c.want, w.writes)
+			}
+			if stored := w.machine(t); stored.Status.ObservedGeneration != 0 || condition.Has(stored, clusterv1.ReadyCondition) {
+				t.Errorf("a paused object gets nothing else: %v", stored.Status)
+			}
+		})
+	}
+}
