@@ -14,6 +14,9 @@ const (
 	defaultsFile = "cluster-api-components.yaml"
 	// stateMetricsFile is the configuration of kube-state-metrics.
 	stateMetricsFile = "crd-metrics-config.yaml"
+	// argoFile and fluxFile tell Argo CD and Flux when objects are healthy.
+	argoFile = "argocd-health.yaml"
+	fluxFile = "flux-health.yaml"
 	// hooksFile is the OpenAPI document of the runtime hooks.
 	hooksFile = "runtime-sdk-openapi.yaml"
 )
@@ -84,7 +87,7 @@ func (r release) manifests(f *folder, components []component) error {
 	if err := f.write(defaultsFile, all, 0o600, join(defaults)); err != nil {
 		return err
 	}
-	for _, file := range []string{"metadata.yaml", stateMetricsFile, hooksFile} {
+	for _, file := range []string{"metadata.yaml", stateMetricsFile, argoFile, fluxFile, hooksFile} {
 		if err := f.copy(filepath.Join(r.files, file), all); err != nil {
 			return err
 		}
