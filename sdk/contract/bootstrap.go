@@ -15,3 +15,6 @@ func (b Bootstrap) DataSecretName() (string, error) {
 	name, _, err := field[string](b.Object, "status", "dataSecretName")
 	return name, err
 }
+
+// DataSecretCreatedField returns the path of the field that DataSecretCreated reads.
+func (b Bootstrap) DataSecretCreatedField() string { return b.flagField("ready", "dataSecretCreated") }

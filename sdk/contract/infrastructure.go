@@ -129,3 +129,6 @@ func (p InfrastructureMachinePool) MachineKind() (string, error) {
 	kind, _, err := field[string](p.Object, "status", "infrastructureMachineKind")
 	return kind, err
 }
+
+// ProvisionedField returns the path of the field that Provisioned reads.
+func (m InfrastructureMachine) ProvisionedField() string { return m.flagField("ready", "provisioned") }

@@ -22,12 +22,20 @@ type Object struct {
 
 // flag returns a field that is in status.initialization in version V1Beta2 of the contract, and in the status in V1Beta1; false if absent.
 func (o Object) flag(v1beta1, v1beta2 string) (bool, error) {
-	path := []string{"status", v1beta1}
-	if o.Contract == V1Beta2 {
-		path = []string{"status", "initialization", v1beta2}
-	}
-	value, _, err := field[bool](o, path...)
+	value, _, err := field[bool](o, o.flagPath(v1beta1, v1beta2)...)
 	return value, err
+}
+
+func (o Object) flagPath(v1beta1, v1beta2 string) []string {
+	if o.Contract == V1Beta2 {
+		return []string{"status", "initialization", v1beta2}
+	}
+	return []string{"status", v1beta1}
+}
+
+// flagField returns the path of the field that flag reads.
+func (o Object) flagField(v1beta1, v1beta2 string) string {
+	return strings.Join(o.flagPath(v1beta1, v1beta2), ".")
 }
 
 // provisioned reports whether infrastructure is complete: status.initialization.provisioned, or status.ready in V1Beta1.

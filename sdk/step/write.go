@@ -8,12 +8,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/apiversion"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
 // Create creates an object under a derived name, and waits until it is in the cache, so that the next reconcile finds it. If an
@@ -95,29 +97,52 @@ func (c Clients) DeleteAny(ctx context.Context, obj client.Object) error {
 // conditions are one list to a merge patch, the write requires the resource version that was read; after a conflict, the changes
 // are merged into the live object. A missing object is not an error.
 func (c Clients) SetConditions(ctx context.Context, obj Object, conditions ...clusterv1.Condition) error {
-	before := slices.Clone(obj.GetConditions())
+	return c.SetReports(ctx, obj, conditions)
+}
+
+// SetReports is SetConditions with metav1 conditions, which are written in the same patch.
+func (c Clients) SetReports(ctx context.Context, obj Object, conditions []clusterv1.Condition, reports ...metav1.Condition) error {
+	before := AsRead(obj)
 	for _, c := range conditions {
 		condition.Set(obj, c)
 	}
+	report.Set(reportsOf(obj), obj.GetGeneration(), c.Clock.Now(), reports...)
 	return c.SaveConditions(ctx, obj, before)
+}
+
+// ConditionsAsRead are the conditions of an object before they are changed, in both forms.
+type ConditionsAsRead struct {
+	conditions clusterv1.Conditions
+	reports    []metav1.Condition
+}
+
+// AsRead returns the conditions that an object has.
+func AsRead(obj client.Object) ConditionsAsRead {
+	return ConditionsAsRead{slices.Clone(conditionsOf(obj).GetConditions()), slices.Clone(reportsOf(obj).GetV1Beta2Conditions())}
+}
+
+// same reports whether conditions are equal, apart from transition times.
+func (a ConditionsAsRead) same(b ConditionsAsRead) bool {
+	return sameConditions(a.conditions, b.conditions) && slices.EqualFunc(a.reports, b.reports, report.Same)
 }
 
 // SaveConditions is SetConditions for conditions that are already set on obj; before is what they were. With IfUnchanged, any change of
 // the object since it was read is a conflict (IsStale), and obj has the new resource version afterwards.
-func (c Clients) SaveConditions(ctx context.Context, obj Object, before clusterv1.Conditions, opts ...WriteOption) error {
-	if sameConditions(before, obj.GetConditions()) {
+func (c Clients) SaveConditions(ctx context.Context, obj Object, before ConditionsAsRead, opts ...WriteOption) error {
+	if before.same(AsRead(obj)) {
 		return nil
 	}
-	condition.Stamp(obj, before, c.Clock.Now())
-	after := slices.Clone(obj.GetConditions())
+	condition.Stamp(obj, before.conditions, c.Clock.Now())
+	after := AsRead(obj)
 	base, ok := obj.DeepCopyObject().(Object)
 	if !ok {
 		return fmt.Errorf("%T is not an object", obj)
 	}
-	base.SetConditions(before)
-	conditions := after
+	base.SetConditions(before.conditions)
+	reportsOf(base).SetV1Beta2Conditions(before.reports)
+	write := after
 	for attempt := 0; ; attempt++ {
-		written, err := c.patchConditions(ctx, base, conditions)
+		written, err := c.patchConditions(ctx, base, write)
 		if err == nil {
 			if attempt == 0 {
 				obj.SetResourceVersion(written)
@@ -140,18 +165,28 @@ func (c Clients) SaveConditions(ctx context.Context, obj Object, before clusterv
 		if live.GetUID() != obj.GetUID() {
 			return nil
 		}
-		base, conditions = live, mergeConditions(before, after, live.GetConditions())
-		if sameConditions(conditions, live.GetConditions()) {
+		base = live
+		write = ConditionsAsRead{
+			mergeConditions(before.conditions, after.conditions, live.GetConditions()),
+			report.Merge(before.reports, after.reports, reportsOf(live).GetV1Beta2Conditions()),
+		}
+		if write.same(AsRead(live)) {
 			return nil
 		}
 	}
 }
 
-// patchConditions writes the conditions of an object, if it is still as in base.
-func (c Clients) patchConditions(ctx context.Context, base Object, conditions clusterv1.Conditions) (written string, err error) {
+// patchConditions writes the conditions of an object that differ, if it is still as in base.
+func (c Clients) patchConditions(ctx context.Context, base Object, write ConditionsAsRead) (written string, err error) {
+	status, is := map[string]any{}, AsRead(base)
+	if !sameConditions(is.conditions, write.conditions) {
+		status["conditions"] = write.conditions
+	}
+	if !slices.EqualFunc(is.reports, write.reports, report.Same) {
+		status[reportsField] = map[string]any{"conditions": write.reports}
+	}
 	raw, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": base.GetResourceVersion()},
-		"status":   map[string]any{"conditions": conditions},
+		"metadata": map[string]any{"resourceVersion": base.GetResourceVersion()}, "status": status,
 	})
 	if err != nil {
 		return "", err

@@ -9,11 +9,13 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -105,11 +107,23 @@ func waiting(message string, after time.Duration) status {
 // report sets the condition of the Machine, and lets the steps that follow continue.
 func (r Remediator) report(ctx context.Context, m *snapshot.Machine, s status) (step.Result, error) {
 	remediated := condition.False(clusterv1.MachineOwnerRemediatedCondition, s.severity, s.reason, "%s", s.message)
-	err := r.Manager.SetConditions(ctx, m.Machine, remediated)
+	err := r.Manager.SetReports(ctx, m.Machine, []clusterv1.Condition{remediated},
+		report.False(clusterv1beta2.MachineOwnerRemediatedCondition, reportedAs(s.reason), "%s", s.message))
 	if err != nil || s.after == 0 {
 		return step.Done(), err
 	}
 	return step.Again(s.after), nil
+}
+
+// reportedAs returns the reason of v1beta2 for one of v1beta1.
+func reportedAs(reason string) string {
+	switch reason {
+	case clusterv1.WaitingForRemediationReason:
+		return clusterv1beta2.MachineOwnerRemediatedRemediationDeferredReason
+	case clusterv1.RemediationInProgressReason:
+		return clusterv1beta2.MachineOwnerRemediatedMachineDeletingReason
+	}
+	return clusterv1beta2.MachineOwnerRemediatedCannotBeRemediatedReason
 }
 
 // clearRecovered removes the condition of Machines that are healthy again.
@@ -117,8 +131,9 @@ func (r Remediator) clearRecovered(ctx context.Context, cp *snapshot.ControlPlan
 	for _, m := range cp.Machines {
 		if condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition) &&
 			condition.IsTrue(m, clusterv1.MachineHealthCheckSucceededCondition) {
-			before := m.Status.Conditions.DeepCopy()
+			before := step.AsRead(m.Machine)
 			condition.Delete(m, clusterv1.MachineOwnerRemediatedCondition)
+			report.Set(m.Machine, m.Generation, r.Manager.Clock.Now(), report.None(clusterv1beta2.MachineOwnerRemediatedCondition))
 			if err := r.Manager.SaveConditions(ctx, m.Machine, before); err != nil {
 				return err
 			}

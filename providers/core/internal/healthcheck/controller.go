@@ -73,6 +73,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineHealthCheck, *
 			),
 		},
 		Report:     []step.Step[*scope]{step.Do("status", c.status)},
+		Reports:    reports,
 		ErrorEvent: "ReconcileError",
 		Observed: func(h *clusterv1.MachineHealthCheck, g int64) {
 			if reported(h) { // While the first counters are held back, this is no reason for a write.

@@ -12,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -22,13 +23,14 @@ func (c *Controller) mark(ctx context.Context, s *scope) (step.Result, error) {
 	var errs []error
 	for _, m := range s.plan.Marks() {
 		machine := m.Machine.DeepCopy()
-		before := machine.GetConditions()
+		before := step.AsRead(machine)
 		for _, now := range m.Set {
 			condition.Set(machine, now)
 		}
 		for _, t := range m.Remove {
 			condition.Delete(machine, t)
 		}
+		report.Set(machine, machine.Generation, c.Clock.Now(), m.Reports...)
 		if err := c.save(ctx, machine, before, m); err != nil {
 			errs = append(errs, fmt.Errorf("marking Machine %s: %w", machine.Name, err))
 			continue
@@ -40,7 +42,7 @@ func (c *Controller) mark(ctx context.Context, s *scope) (step.Result, error) {
 }
 
 // save writes conditions if the Machine is as it was diagnosed: the diagnosis may be outdated otherwise.
-func (c *Controller) save(ctx context.Context, machine *clusterv1.Machine, before clusterv1.Conditions, m diagnosis.Mark) error {
+func (c *Controller) save(ctx context.Context, machine *clusterv1.Machine, before step.ConditionsAsRead, m diagnosis.Mark) error {
 	err := c.SaveConditions(ctx, machine, before, step.IfUnchanged)
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -80,20 +81,22 @@ func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
 		Deletion: []step.Step[*scope]{
 			step.Do("node-work", c.decide),
 			step.When((*scope).worksOnNode,
-				step.Do("pre-drain-hooks", c.preDrainHooks).Sets(clusterv1.PreDrainDeleteHookSucceededCondition),
-				step.Do("drain", c.drain),
-				step.Do("volumes", c.volumes),
+				step.Do("pre-drain-hooks", stage(clusterv1beta2.MachineDeletingWaitingForPreDrainHookReason, nil, c.preDrainHooks)).Sets(clusterv1.PreDrainDeleteHookSucceededCondition),
+				step.Do("drain", stage(clusterv1beta2.MachineDeletingDrainingNodeReason, drainStage, c.drain)),
+				step.Do("volumes", stage(clusterv1beta2.MachineDeletingWaitingForVolumeDetachReason, nil, c.volumes)),
 			),
-			step.Do("pre-terminate-hooks", c.preTerminateHooks).Sets(clusterv1.PreTerminateDeleteHookSucceededCondition),
-			step.Do("delete-infrastructure", c.deleteInfrastructure),
-			step.Do("delete-bootstrap", c.deleteBootstrap),
-			step.Do("delete-node", c.deleteNode).Sets(clusterv1.MachineNodeHealthyCondition),
+			step.Do("pre-terminate-hooks", stage(clusterv1beta2.MachineDeletingWaitingForPreTerminateHookReason, nil, c.preTerminateHooks)).Sets(clusterv1.PreTerminateDeleteHookSucceededCondition),
+			step.Do("delete-infrastructure", stage(clusterv1beta2.MachineDeletingWaitingForInfrastructureDeletionReason, leavingInfrastructure, c.deleteInfrastructure)),
+			step.Do("delete-bootstrap", stage(clusterv1beta2.MachineDeletingWaitingForBootstrapDeletionReason, leavingBootstrap, c.deleteBootstrap)),
+			step.Do("delete-node", stage(clusterv1beta2.MachineDeletingDeletingNodeReason, nil, c.deleteNode)).Sets(clusterv1.MachineNodeHealthyCondition),
 			step.Do("finish", c.finish),
 		},
 		Report: []step.Step[*scope]{
 			step.Do("phase", c.phase),
+			step.Do("report", c.report),
 			step.Do("bounds", bound),
 		},
+		Reports:    reports,
 		Conditions: conditions(),
 		Observed:   func(m *clusterv1.Machine, g int64) { m.Status.ObservedGeneration = g },
 		Progress:   progress(),

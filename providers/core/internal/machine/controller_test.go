@@ -12,7 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/pki"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -60,8 +62,12 @@ func TestPausedMachinesAreNotReconciled(t *testing.T) {
 	for name, m := range map[string]*clusterv1.Machine{"NotDeleting": machine(), "Deleting": machine(deleting)} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, paused, m, infraMachine(nil))
-			if w.reconcile(t); len(w.Writes) != 0 {
-				t.Errorf("the Cluster is paused, wrote %q", w.Writes)
+			w.reconcile(t)
+			w.reconcile(t)
+			got := machine()
+			testenv.Must(t, w.Client.Get(t.Context(), client.ObjectKeyFromObject(got), got))
+			if !report.IsTrue(got, clusterv1beta2.PausedCondition) || len(w.Writes) != 1 || len(got.GetV1Beta2Conditions()) != 1 {
+				t.Errorf("the Cluster is paused, which is all that is reported, once; wrote %q, conditions %v", w.Writes, got.GetV1Beta2Conditions())
 			}
 		})
 	}

@@ -37,6 +37,7 @@ func (c *Controller) deleteNode(ctx context.Context, s *scope) (step.Result, err
 	}
 	if err == nil && m.Status.NodeRef != nil {
 		err = deleteOwnNode(ctx, workload, m)
+		s.found.node.looked = err == nil
 	}
 	if err == nil {
 		return step.Done().KeepCondition(), nil

@@ -28,6 +28,7 @@
 // Last, whether or not the Machine is being deleted:
 //
 //	phase           status.phase is derived from the other fields
+//	report          metav1 conditions follow from what the steps found
 //	bounds          values copied from providers and workload clusters have a limited size
 //
 // Workload clusters and provider objects are not trusted: a Node must match the Machine by UID or provider ID, and the size of

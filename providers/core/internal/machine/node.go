@@ -35,6 +35,7 @@ func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 		return provisioning("the control plane to be initialized"), nil
 	}
 	workload, err := c.workloads.Get(ctx, s.key())
+	s.found.node.err = err
 	if remote.IsNotConnected(err) {
 		return c.unreachable(ctx, m, err)
 	}
@@ -42,6 +43,7 @@ func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 		return step.Done(), err
 	}
 	found, err := findNode(ctx, workload, *m.Spec.ProviderID)
+	s.found.node = nodeFinding{looked: err == nil, err: err}
 	if err != nil {
 		step.Warning(ctx, "Failed to retrieve Node by ProviderID", "%v", err)
 		return step.Done().WithConditions(condition.Unknown(kind, clusterv1.NodeInspectionFailedReason,
@@ -110,6 +112,7 @@ func (c *Controller) nodeFound(ctx context.Context, s *scope, workload *remote.C
 		}
 		step.Transition(ctx, "SuccessfulSetNodeRef", "%s", node.Name)
 	}
+	s.found.node.node = node
 	info := node.Status.NodeInfo
 	m.Status.NodeInfo = &info
 	return step.Done().WithConditions(healthOf(node).condition()), c.syncNode(ctx, s, workload, node)

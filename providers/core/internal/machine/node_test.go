@@ -125,6 +125,9 @@ func TestNodeChanged(t *testing.T) {
 		"NotReady": {"health is copied", func(n *corev1.Node) {
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
 		}, true},
+		"Unknown": {"NodeReady is reported", func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+		}, true},
 		"LabelValue": {"a synced label was changed", func(n *corev1.Node) { n.Labels = map[string]string{"node.cluster.x-k8s.io/a": "other"} }, true},
 		"Annotation": {"synced annotations were removed", func(n *corev1.Node) { n.Annotations = nil }, true},
 		"Taint":      {"the controller may have to remove a taint", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{clusterv1.NodeUninitializedTaint} }, true},
@@ -135,6 +138,7 @@ func TestNodeChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := node(func(n *corev1.Node) {
 				n.Labels, n.Annotations = map[string]string{"node.cluster.x-k8s.io/a": "b"}, map[string]string{"x": "y"}
+				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 			})
 			after := before.DeepCopy()
 			tc.change(after)

@@ -16,7 +16,7 @@ type health struct {
 }
 
 // wanted lists the conditions of a healthy Node.
-var wanted = []struct { // a constant table
+var wanted = [4]struct { // a constant table
 	kind   corev1.NodeConditionType
 	status corev1.ConditionStatus
 }{

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,10 +39,13 @@ type scope struct {
 	nodeWork bool
 	// followed caches the referenced objects for one reconcile, by kind and name; nil for one that does not exist.
 	followed map[corev1.ObjectReference]*unstructured.Unstructured
+	// now is when the reconcile began.
+	now   time.Time
+	found findings
 }
 
 func (c *Controller) scope(ctx context.Context, m *clusterv1.Machine) (*scope, error) {
-	s := &scope{machine: m}
+	s := &scope{machine: m, now: c.Clock.Now()}
 	var err error
 	s.cluster, err = ownership.ClusterNamed(ctx, c.Client, s.key())
 	return s, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +20,7 @@ import (
 // syncNode updates the Machine's annotations, labels and taints on the Node, with one patch, and only if they differ.
 func (c *Controller) syncNode(ctx context.Context, s *scope, workload client.Writer, node *corev1.Node) error {
 	m := s.machine
-	outdated, err := c.outdated(ctx, m)
+	family, err := c.family(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -37,7 +36,7 @@ func (c *Controller) syncNode(ctx context.Context, s *scope, workload client.Wri
 		step.Event(ctx, "SuccessfulSetInterruptibleNodeLabel", "%s", node.Name)
 	}
 	remote.SetTaint(after, clusterv1.NodeUninitializedTaint, false)
-	remote.SetTaint(after, clusterv1.NodeOutdatedRevisionTaint, outdated)
+	remote.SetTaint(after, clusterv1.NodeOutdatedRevisionTaint, family.outdated())
 	if err := remote.PatchNode(ctx, workload, node, after); err != nil {
 		return fmt.Errorf("updating labels, annotations and taints of Node %s: %w", node.Name, err)
 	}
@@ -83,26 +82,6 @@ func syncsToNode(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	under := func(parent string) bool { return domain == parent || strings.HasSuffix(domain, "."+parent) }
 	return domain == clusterv1.NodeRoleLabelPrefix || under(clusterv1.NodeRestrictionLabelDomain) || under(clusterv1.ManagedNodeLabelDomain)
-}
-
-// outdated reports whether a rollout is going to replace the Machine: the revision of its MachineSet is older than that of its
-// MachineDeployment.
-func (c *Controller) outdated(ctx context.Context, m *clusterv1.Machine) (bool, error) {
-	owner := metav1.GetControllerOf(m)
-	deployment := m.Labels[clusterv1.MachineDeploymentNameLabel]
-	if owner == nil || owner.Kind != "MachineSet" || deployment == "" {
-		return false, nil
-	}
-	set, parent := &clusterv1.MachineSet{}, &clusterv1.MachineDeployment{}
-	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: owner.Name}, set); err != nil {
-		return false, client.IgnoreNotFound(err)
-	}
-	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: deployment}, parent); err != nil {
-		return false, client.IgnoreNotFound(err)
-	}
-	own, errOwn := strconv.Atoi(set.Annotations[clusterv1.RevisionAnnotation])
-	newest, errNewest := strconv.Atoi(parent.Annotations[clusterv1.RevisionAnnotation])
-	return errOwn == nil && errNewest == nil && own < newest, nil
 }
 
 func (c *Controller) interruptible(ctx context.Context, s *scope) (bool, error) {

@@ -45,30 +45,31 @@ func (c *Controller) read(ctx context.Context, from client.Reader, s *scope) err
 		}
 	}
 	slices.SortFunc(sets, byAge)
-	tallies, err := c.count(ctx, from, md, sets)
+	tallies, machines, err := c.count(ctx, from, md, sets)
 	if err != nil {
 		return err
 	}
-	s.sets, s.names, s.tallies, s.listed = sets, names, tallies, true
+	s.sets, s.names, s.tallies, s.machines, s.listed = sets, names, tallies, machines, true
 	return nil
 }
 
-// count counts the Machines of MachineSets. It does not use the status of the MachineSets, which may be outdated.
+// count counts the Machines of MachineSets, and returns them. It does not use the status of the MachineSets, which may be outdated.
 func (c *Controller) count(
 	ctx context.Context, from client.Reader, md *clusterv1.MachineDeployment, sets []*clusterv1.MachineSet,
-) (map[types.UID]*machineset.Tally, error) {
+) (map[types.UID]*machineset.Tally, []*clusterv1.Machine, error) {
 	tallies := map[types.UID]*machineset.Tally{}
 	minReady := map[types.UID]time.Duration{}
 	for _, set := range sets {
 		tallies[set.UID], minReady[set.UID] = &machineset.Tally{}, machineset.MinReady(set)
 	}
 	if len(sets) == 0 {
-		return tallies, nil
+		return tallies, nil, nil
 	}
 	list := &clusterv1.MachineList{}
 	if err := from.List(ctx, list, ownership.InCluster(md.Namespace, md.Spec.ClusterName), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing Machines: %w", err)
+		return nil, nil, fmt.Errorf("listing Machines: %w", err)
 	}
+	var machines []*clusterv1.Machine
 	now := c.Clock.Now()
 	for i := range list.Items {
 		owner := metav1.GetControllerOf(&list.Items[i])
@@ -76,8 +77,9 @@ func (c *Controller) count(
 			continue
 		}
 		tallies[owner.UID].Add(&list.Items[i], minReady[owner.UID], now)
+		machines = append(machines, &list.Items[i])
 	}
-	return tallies, nil
+	return tallies, machines, nil
 }
 
 // owns reports whether the deployment controls a MachineSet or may adopt it.

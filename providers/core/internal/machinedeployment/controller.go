@@ -69,6 +69,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineDeployment, *s
 			step.Do("clean", c.clean),
 		},
 		Report:     []step.Step[*scope]{step.Do("status", status)},
+		Reports:    c.reports,
 		ErrorEvent: "ReconcileError",
 		Conditions: conditions(),
 		Observed:   func(md *clusterv1.MachineDeployment, g int64) { md.Status.ObservedGeneration = g },

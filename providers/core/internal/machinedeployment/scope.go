@@ -46,6 +46,8 @@ type scope struct {
 	listed bool
 	// tallies count the Machines of each MachineSet, by its UID.
 	tallies map[types.UID]*machineset.Tally
+	// machines are the Machines of these MachineSets. They are shared with the cache, so nothing may change them.
+	machines []*clusterv1.Machine
 	// pending is whether a MachineSet has to be created or updated.
 	pending bool
 	// current is the MachineSet of the deployment's template; nil if there is none.

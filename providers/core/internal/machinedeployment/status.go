@@ -10,6 +10,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/replicas"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -26,11 +27,21 @@ func status(_ context.Context, s *scope) (step.Result, error) {
 	counts := s.counts()
 	counts.Selector = selector.String()
 	counts.ObservedGeneration, counts.Conditions = md.Status.ObservedGeneration, md.Status.Conditions
+	counts.V1Beta2 = md.Status.V1Beta2.DeepCopy()
+	setCounts(&counts, replicas.Count(s.machines))
 	counts.SetTypedPhase(s.phase(counts))
 	md.Status = counts
 	s.setAvailable()
 	s.setMachineSetReady()
 	return step.Done(), nil
+}
+
+// setCounts sets the counters of v1beta2.
+func setCounts(status *clusterv1.MachineDeploymentStatus, n replicas.Counts) {
+	if status.V1Beta2 == nil {
+		status.V1Beta2 = &clusterv1.MachineDeploymentV1Beta2Status{}
+	}
+	status.V1Beta2.ReadyReplicas, status.V1Beta2.AvailableReplicas, status.V1Beta2.UpToDateReplicas = &n.Ready, &n.Available, &n.UpToDate
 }
 
 // counts returns a status with only the counters.

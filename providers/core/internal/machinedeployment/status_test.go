@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machineset"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/replicas"
 )
 
 // counted is a MachineSet and the counts of its Machines. Its status is not used, because it may be outdated.
@@ -85,6 +86,7 @@ func TestStatus(t *testing.T) {
 				t.Fatal(err)
 			}
 			tc.want.Selector, tc.want.ObservedGeneration = "a=b", 7
+			setCounts(&tc.want, replicas.Counts{}) // There are no Machines here.
 			condition.Sort(tc.want.Conditions)
 			if diff := cmp.Diff(tc.want, md.Status); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

@@ -8,8 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/external"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -27,7 +29,9 @@ func (c *Controller) deleteMachines(ctx context.Context, s *scope) (step.Result,
 		case !metav1.IsControlledBy(m, s.pool):
 		case !m.DeletionTimestamp.IsZero():
 			if marked {
-				s.report(c.SetConditions(ctx, m, condition.True(clusterv1.MachineOwnerRemediatedCondition)))
+				s.report(c.SetReports(ctx, m, []clusterv1.Condition{condition.True(clusterv1.MachineOwnerRemediatedCondition)},
+					report.False(clusterv1beta2.MachineOwnerRemediatedCondition, clusterv1beta2.MachineOwnerRemediatedMachineDeletingReason,
+						"Machine is deleting")))
 			}
 		case marked:
 			unneeded = append(unneeded, m)

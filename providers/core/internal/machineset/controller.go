@@ -74,6 +74,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineSet, *scope] {
 			step.Do("status", c.status),
 			step.Do("problems", problems),
 		},
+		Reports:    c.reports,
 		ErrorEvent: "ReconcileError",
 		Conditions: conditions(),
 		Observed:   func(set *clusterv1.MachineSet, g int64) { set.Status.ObservedGeneration = g },

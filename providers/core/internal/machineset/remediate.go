@@ -12,8 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -23,7 +25,9 @@ import (
 func (c *Controller) remediate(ctx context.Context, s *scope) (step.Result, error) {
 	for _, m := range s.machines {
 		if !m.DeletionTimestamp.IsZero() && condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition) {
-			s.report(c.SetConditions(ctx, m, condition.True(clusterv1.MachineOwnerRemediatedCondition)))
+			s.report(c.SetReports(ctx, m, []clusterv1.Condition{condition.True(clusterv1.MachineOwnerRemediatedCondition)},
+				report.False(clusterv1beta2.MachineOwnerRemediatedCondition, clusterv1beta2.MachineOwnerRemediatedMachineDeletingReason,
+					"Machine is deleting")))
 		}
 	}
 	if len(toRemediate(s.machines)) == 0 {
@@ -38,8 +42,9 @@ func (c *Controller) remediate(ctx context.Context, s *scope) (step.Result, erro
 		s.report(c.delete(ctx, m))
 	}
 	for _, m := range later {
-		s.report(c.SetConditions(ctx, m, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning,
-			clusterv1.WaitingForRemediationReason, "%s", why)))
+		s.report(c.SetReports(ctx, m, []clusterv1.Condition{condition.False(clusterv1.MachineOwnerRemediatedCondition,
+			clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "%s", why)},
+			report.False(clusterv1beta2.MachineOwnerRemediatedCondition, clusterv1beta2.MachineOwnerRemediatedRemediationDeferredReason, "%s", why)))
 	}
 	if len(later) > 0 {
 		return step.Again(preflightBackstop), nil

@@ -8,6 +8,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/replicas"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -39,6 +40,7 @@ func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
 	}
 	set.Status.Replicas, set.Status.FullyLabeledReplicas = counts.Replicas, fullyLabeled
 	set.Status.ReadyReplicas, set.Status.AvailableReplicas = counts.Ready, counts.Available
+	setCounts(set, replicas.Count(s.machines))
 	setResized(set, len(s.machines))
 	if c, ok := condition.Aggregate(clusterv1.MachinesReadyCondition, children); ok {
 		condition.Set(set, c)
@@ -47,6 +49,14 @@ func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
 		condition.Delete(set, clusterv1.MachinesReadyCondition)
 	}
 	return step.Again(counts.NextAvailable), nil
+}
+
+// setCounts sets the counters of v1beta2.
+func setCounts(set *clusterv1.MachineSet, n replicas.Counts) {
+	if set.Status.V1Beta2 == nil {
+		set.Status.V1Beta2 = &clusterv1.MachineSetV1Beta2Status{}
+	}
+	set.Status.V1Beta2.ReadyReplicas, set.Status.V1Beta2.AvailableReplicas, set.Status.V1Beta2.UpToDateReplicas = &n.Ready, &n.Available, &n.UpToDate
 }
 
 // setResized sets the condition Resized. After scaling up, it becomes True only when all Machines are ready: clients that wait

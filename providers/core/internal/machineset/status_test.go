@@ -95,6 +95,7 @@ func (tc counted) check(t *testing.T) {
 		t.Errorf("%s: requeued after %s, err = %v; want %s", tc.reason, result.After(), err, tc.after)
 	}
 	tc.want.Selector = "tier=one"
+	tc.want.V1Beta2 = &clusterv1.MachineSetV1Beta2Status{ReadyReplicas: ptr.To[int32](0), AvailableReplicas: ptr.To[int32](0), UpToDateReplicas: ptr.To[int32](0)} // The Machines have no metav1 conditions.
 	for i := range tc.want.Conditions {
 		tc.want.Conditions[i].LastTransitionTime = metav1.Time{}
 	}

@@ -1,8 +1,12 @@
 package diagnosis
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
 // Mark are the changes of a Machine's conditions.
@@ -11,6 +15,8 @@ type Mark struct {
 	Set     []clusterv1.Condition
 	// Remove are the types of conditions that are removed.
 	Remove []clusterv1.ConditionType
+	// Reports are the metav1 conditions for all of these.
+	Reports []metav1.Condition
 	// First reports whether the Machine is healthy and had no condition HealthCheckSucceeded. Every other mark starts or ends a
 	// remediation.
 	First bool
@@ -48,9 +54,13 @@ func (p *Plan) mark(f Finding) Mark {
 		now := condition.False(checked, clusterv1.ConditionSeverityWarning, f.Reason, "%s", f.Message)
 		if was == nil || !condition.SameState(*was, now) {
 			m.Set = append(m.Set, now)
+			m.Reports = append(m.Reports, report.False(clusterv1beta2.MachineHealthCheckSucceededCondition, reportedAs(f.Reason),
+				"Health check failed:\n  * %s", f.Message))
 		}
 		if p.Allowed && !p.External && owner == nil {
 			m.Set = append(m.Set, condition.False(remediated, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, ""))
+			m.Reports = append(m.Reports, report.False(clusterv1beta2.MachineOwnerRemediatedCondition,
+				clusterv1beta2.MachineOwnerRemediatedWaitingForRemediationReason, "Waiting for remediation"))
 		}
 	case Healthy:
 		if condition.IsTrue(f.Machine, checked) ||
@@ -59,10 +69,28 @@ func (p *Plan) mark(f Finding) Mark {
 		}
 		m.First = was == nil
 		m.Set = append(m.Set, condition.True(checked))
+		m.Reports = append(m.Reports, report.True(clusterv1beta2.MachineHealthCheckSucceededCondition,
+			clusterv1beta2.MachineHealthCheckSucceededReason, ""))
 		if was != nil && condition.IsFalse(f.Machine, remediated) && owner.Reason == clusterv1.WaitingForRemediationReason {
 			m.Remove = append(m.Remove, remediated)
+			m.Reports = append(m.Reports, report.None(clusterv1beta2.MachineOwnerRemediatedCondition))
 		}
 	case Failing, Starting, Unknown, Recovering, Deleting:
 	}
 	return m
+}
+
+// reportedAs returns the reason of v1beta2 for one of v1beta1.
+func reportedAs(reason string) string {
+	switch reason {
+	case clusterv1.UnhealthyNodeConditionReason:
+		return clusterv1beta2.MachineHealthCheckUnhealthyNodeReason
+	case clusterv1.NodeStartupTimeoutReason:
+		return clusterv1beta2.MachineHealthCheckNodeStartupTimeoutReason
+	case clusterv1.NodeNotFoundReason:
+		return clusterv1beta2.MachineHealthCheckNodeDeletedReason
+	case clusterv1.HasRemediateMachineAnnotationReason:
+		return clusterv1beta2.MachineHealthCheckHasRemediateAnnotationReason
+	}
+	return clusterv1beta2.MachineHealthCheckUnhealthyMachineReason
 }

@@ -1,0 +1,156 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/remote"
+	"sigs.k8s.io/cluster-api/sdk/report"
+)
+
+// connectionGrace is how long conditions keep what was known of a Node before the connection was lost.
+const connectionGrace = 5 * time.Minute
+
+// nodeFinding is what a step found out about the Node.
+type nodeFinding struct {
+	// looked is set if a step could look for the Node; node is nil if it does not exist.
+	looked bool
+	node   *corev1.Node
+	// err is why it could not look.
+	err error
+}
+
+// nodeReports returns NodeReady and NodeHealthy; none if nothing was learned.
+func (s *scope) nodeReports(now time.Time) []metav1.Condition {
+	if node := s.found.node.node; node != nil {
+		return []metav1.Condition{nodeReady(node), nodeHealthy(node)}
+	}
+	status, reason, message := s.nodeAbsent(now)
+	if status == "" {
+		return nil
+	}
+	of := func(t string) metav1.Condition {
+		c := report.Unknown(t, reason, "%s", message)
+		c.Status = status
+		return c
+	}
+	return []metav1.Condition{of(clusterv1beta2.MachineNodeReadyCondition), of(clusterv1beta2.MachineNodeHealthyCondition)}
+}
+
+// nodeAbsent returns what is known of a Node that was not found. An empty status leaves the conditions as they are.
+func (s *scope) nodeAbsent(now time.Time) (status metav1.ConditionStatus, reason, message string) {
+	const unknown = metav1.ConditionUnknown
+	m, found := s.machine, s.found.node
+	since, lost := remote.DisconnectedSince(found.err)
+	first := report.Get(m, clusterv1beta2.MachineNodeReadyCondition) == nil
+	switch {
+	case found.looked && m.Status.NodeRef != nil && m.DeletionTimestamp != nil:
+		return metav1.ConditionFalse, clusterv1beta2.MachineNodeDeletedReason, fmt.Sprintf("Node %s has been deleted", m.Status.NodeRef.Name)
+	case found.looked && m.Status.NodeRef != nil:
+		return metav1.ConditionFalse, clusterv1beta2.MachineNodeDeletedReason,
+			fmt.Sprintf("Node %s has been deleted while the Machine still exists", m.Status.NodeRef.Name)
+	case m.DeletionTimestamp != nil && !first:
+		return "", "", "" // It is known what there was.
+	case s.cluster == nil || !s.cluster.Status.InfrastructureReady:
+		return unknown, clusterv1beta2.InspectionFailedReason, "Waiting for Cluster status.infrastructureReady to be true"
+	case !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition) && m.Status.NodeRef == nil && !found.looked:
+		return unknown, clusterv1beta2.InspectionFailedReason, "Waiting for Cluster control plane to be initialized"
+	case ptr.Deref(m.Spec.ProviderID, "") == "":
+		return unknown, clusterv1beta2.InspectionFailedReason, fmt.Sprintf("Waiting for %s to report spec.providerID", m.Spec.InfrastructureRef.Kind)
+	case found.looked:
+		return unknown, clusterv1beta2.MachineNodeDoesNotExistReason,
+			fmt.Sprintf("Waiting for a Node with spec.providerID %s to exist", *m.Spec.ProviderID)
+	case lost && now.Sub(since) >= connectionGrace:
+		return unknown, clusterv1beta2.ConnectionDownReason, "Last successful probe at " + since.UTC().Format(time.RFC3339)
+	case remote.IsNotConnected(found.err) && first:
+		return unknown, clusterv1beta2.ConnectionDownReason, "Remote connection not established yet"
+	case remote.IsNotConnected(found.err) || !first && found.err == nil:
+		return "", "", ""
+	}
+	return unknown, clusterv1beta2.InternalErrorReason, "Please check controller logs for errors"
+}
+
+// nodeReady mirrors the condition Ready of a Node.
+func nodeReady(node *corev1.Node) metav1.Condition {
+	t := clusterv1beta2.MachineNodeReadyCondition
+	c := nodeCondition(node, corev1.NodeReady)
+	switch {
+	case c == nil:
+		return report.Unknown(t, clusterv1beta2.MachineNodeReadyUnknownReason, "* Node.Ready: Condition not yet reported")
+	case c.Status == corev1.ConditionTrue:
+		return report.True(t, clusterv1beta2.MachineNodeReadyReason, "")
+	case c.Status == corev1.ConditionFalse:
+		return report.False(t, clusterv1beta2.MachineNodeNotReadyReason, "* Node.Ready: %s", said(c))
+	}
+	return report.Unknown(t, clusterv1beta2.MachineNodeReadyUnknownReason, "* Node.Ready: %s", said(c))
+}
+
+// nodeHealthy summarizes the conditions of a Node.
+func nodeHealthy(node *corev1.Node) metav1.Condition {
+	t := clusterv1beta2.MachineNodeHealthyCondition
+	var lines []string
+	same, bad, unknown := map[string]bool{}, 0, 0
+	for _, w := range wanted {
+		c := nodeCondition(node, w.kind)
+		switch {
+		case c != nil && c.Status == w.status:
+			continue
+		case c == nil || c.Status == corev1.ConditionUnknown:
+			unknown++
+		default:
+			bad++
+		}
+		same[said(c)] = true
+		lines = append(lines, fmt.Sprintf("* Node.%s: %s", w.kind, said(c)))
+	}
+	if len(lines) == len(wanted) && len(same) == 1 {
+		_, text, _ := strings.Cut(lines[0], ": ")
+		lines = []string{"* Node.AllConditions: " + text}
+	}
+	message := strings.Join(lines, "\n")
+	switch {
+	case bad > 0:
+		return report.False(t, clusterv1beta2.MachineNodeNotHealthyReason, "%s", message)
+	case unknown > 0:
+		return report.Unknown(t, clusterv1beta2.MachineNodeHealthyUnknownReason, "%s", message)
+	}
+	return report.True(t, clusterv1beta2.MachineNodeHealthyReason, "")
+}
+
+// statusesOf returns the statuses of the conditions that a healthy Node has.
+func statusesOf(node *corev1.Node) (statuses [4]corev1.ConditionStatus) {
+	for i, w := range wanted {
+		if c := nodeCondition(node, w.kind); c != nil {
+			statuses[i] = c.Status
+		}
+	}
+	return statuses
+}
+
+func nodeCondition(node *corev1.Node, t corev1.NodeConditionType) *corev1.NodeCondition {
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == t {
+			return &node.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// said returns the message of a condition, bounded: kubelets write it.
+func said(c *corev1.NodeCondition) string {
+	switch {
+	case c == nil:
+		return "Condition not yet reported"
+	case c.Message != "":
+		return condition.Brief(c.Message)
+	}
+	return "Condition is " + condition.Brief(string(c.Status))
+}

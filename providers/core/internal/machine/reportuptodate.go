@@ -1,0 +1,105 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/machineset"
+	"sigs.k8s.io/cluster-api/sdk/report"
+)
+
+// revision is the MachineSet and the MachineDeployment of a Machine.
+type revision struct {
+	set        *clusterv1.MachineSet
+	deployment *clusterv1.MachineDeployment
+}
+
+// family reads the MachineSet and the MachineDeployment of a Machine, once per reconcile; nil for what it has not.
+func (c *Controller) family(ctx context.Context, s *scope) (*revision, error) {
+	m := s.machine
+	owner := metav1.GetControllerOf(m)
+	if s.found.revision != nil || owner == nil || owner.Kind != "MachineSet" {
+		return s.found.revision, nil
+	}
+	found := &revision{set: &clusterv1.MachineSet{}}
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: owner.Name}, found.set); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if name := m.Labels[clusterv1.MachineDeploymentNameLabel]; name != "" {
+		found.deployment = &clusterv1.MachineDeployment{}
+		if err := c.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: name}, found.deployment); err != nil {
+			return nil, client.IgnoreNotFound(err)
+		}
+	}
+	s.found.revision = found
+	return found, nil
+}
+
+// compare finds what the Machine is compared with.
+func (c *Controller) compare(ctx context.Context, s *scope) error {
+	found, err := c.family(ctx, s)
+	if found != nil {
+		s.found.minReady = machineset.MinReady(found.set)
+	}
+	return err
+}
+
+// outdated reports whether a rollout is going to replace the Machine: the revision of its MachineSet is older than that of its
+// MachineDeployment.
+func (r *revision) outdated() bool {
+	if r == nil || r.deployment == nil {
+		return false
+	}
+	own, errOwn := strconv.Atoi(r.set.Annotations[clusterv1.RevisionAnnotation])
+	newest, errNewest := strconv.Atoi(r.deployment.Annotations[clusterv1.RevisionAnnotation])
+	return errOwn == nil && errNewest == nil && own < newest
+}
+
+// upToDateReport reports whether a rollout is going to replace the Machine. Of other Machines, their owner decides whether they are up to date.
+func (s *scope) upToDateReport() []metav1.Condition {
+	found := s.found.revision
+	if found == nil || found.deployment == nil {
+		return nil
+	}
+	t := clusterv1beta2.MachineUpToDateCondition
+	if !found.outdated() {
+		return []metav1.Condition{report.True(t, clusterv1beta2.UpToDateReason, "")}
+	}
+	return []metav1.Condition{report.False(t, clusterv1beta2.NotUpToDateReason, "%s", differences(found, s.now))}
+}
+
+// differences lists why a MachineSet is not the current one of its MachineDeployment.
+func differences(r *revision, now time.Time) string {
+	is, wanted := &r.set.Spec.Template.Spec, &r.deployment.Spec.Template.Spec
+	var lines []string
+	if a, b := ptr.Deref(is.Version, ""), ptr.Deref(wanted.Version, ""); a != b {
+		lines = append(lines, fmt.Sprintf("* Version %s, %s required", a, b))
+	}
+	if a, b := ptr.Deref(is.FailureDomain, ""), ptr.Deref(wanted.FailureDomain, ""); a != b {
+		lines = append(lines, fmt.Sprintf("* Failure domain %s, %s required", a, b))
+	}
+	for _, refs := range [][2]*corev1.ObjectReference{
+		{is.Bootstrap.ConfigRef, wanted.Bootstrap.ConfigRef}, {&is.InfrastructureRef, &wanted.InfrastructureRef},
+	} {
+		if a, b := refs[0], refs[1]; b != nil && (a == nil || a.Name != b.Name || a.GroupVersionKind().GroupKind() != b.GroupVersionKind().GroupKind()) {
+			lines = append(lines, fmt.Sprintf("* %s is not up-to-date", strings.TrimSuffix(b.Kind, "Template")))
+		}
+	}
+	if after := r.deployment.Spec.RolloutAfter; after != nil && !after.After(now) && r.set.CreationTimestamp.Before(after) {
+		lines = append(lines, "* MachineDeployment spec.rolloutAfter expired")
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "* MachineDeployment spec.template has changed")
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,111 @@
+package reference
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/report"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// Mirror makes a metav1 condition of an object from that of a provider object which it refers to.
+type Mirror struct {
+	// Type is the condition's type, and From that of the provider object.
+	Type, From string
+	// Reasons are used where the provider object gives none.
+	Reasons report.Reasons
+	// Kind is that of the provider object.
+	Kind string
+	// Object is the provider object; nil if it does not exist. Err is why it could not be read or evaluated.
+	Object *contract.Object
+	Err    error
+	// Complete is set if the object has been ready before, so that it must exist. Deleting is set if its owner is being deleted, and
+	// Owner is how messages call that.
+	Complete, Deleting bool
+	Owner              string
+	// Fallback returns the state of an object without the condition, and the field that has it.
+	Fallback func(contract.Object) (done bool, field string, err error)
+}
+
+// Report returns the condition. before is the one that the owner has; nil if it has none.
+func (m Mirror) Report(before *metav1.Condition) metav1.Condition {
+	switch {
+	case m.Err != nil && step.IsStale(m.Err) && before != nil:
+		return *before
+	case m.Err != nil:
+		return report.Unknown(m.Type, clusterv1beta2.InternalErrorReason, "%s", explained(m.Err))
+	case m.Object == nil:
+		return m.absent()
+	}
+	conditions, err := m.Object.Reports()
+	if err != nil {
+		return report.Unknown(m.Type, clusterv1beta2.InvalidConditionReportedReason, "%s", err.Error())
+	}
+	if c := report.Find(conditions, m.From); c != nil {
+		return m.of(*c)
+	}
+	done, field, err := m.Fallback(*m.Object)
+	switch {
+	case err != nil:
+		return report.Unknown(m.Type, clusterv1beta2.InvalidConditionReportedReason, "%s", err.Error())
+	case done:
+		return report.True(m.Type, m.Reasons.True, "")
+	}
+	return report.False(m.Type, m.Reasons.False, "%s %s is false", m.Kind, field)
+}
+
+// of returns the condition for that of the provider object.
+func (m Mirror) of(c metav1.Condition) metav1.Condition {
+	if !isValid(c) {
+		return report.Unknown(m.Type, clusterv1beta2.InvalidConditionReportedReason,
+			"condition %s of %s has status %q and reason %q, which are invalid", m.From, m.Kind, condition.Brief(string(c.Status)), condition.Brief(c.Reason))
+	}
+	if c.Status == metav1.ConditionTrue && c.Reason == clusterv1beta2.NoReasonReportedReason {
+		c.Reason = m.Reasons.True
+	}
+	mirrored := report.Unknown(m.Type, c.Reason, "%s", condition.Truncate(c.Message, maxMessage))
+	mirrored.Status = c.Status
+	return mirrored
+}
+
+// absent is the condition for an object that does not exist.
+func (m Mirror) absent() metav1.Condition {
+	switch {
+	case m.Complete && m.Deleting:
+		return report.False(m.Type, clusterv1beta2.ObjectDeletedReason, "%s has been deleted", m.Kind)
+	case m.Complete:
+		return report.False(m.Type, clusterv1beta2.ObjectDeletedReason, "%s has been deleted while the %s still exists", m.Kind, m.Owner)
+	}
+	return report.False(m.Type, clusterv1beta2.ObjectDoesNotExistReason, "%s does not exist", m.Kind)
+}
+
+// explained returns the text of an error about a reference; others are in the log.
+func explained(err error) string {
+	if of := explain(err); of != nil {
+		return of.Error()
+	}
+	return "Please check controller logs for errors"
+}
+
+// maxMessage is how much of a provider's message is mirrored, and maxReason how long a reason can be.
+const (
+	maxMessage = 1024
+	maxReason  = 1024
+)
+
+// isValid reports whether an API server would accept status and reason of a condition: the definitions of providers may be less strict.
+func isValid(c metav1.Condition) bool {
+	for i, r := range c.Reason {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		other := '0' <= r && r <= '9' || r == '_' || (i < len(c.Reason)-1 && (r == ',' || r == ':'))
+		if !letter && (i == 0 || !other) {
+			return false
+		}
+	}
+	return len(c.Reason) <= maxReason &&
+		slices.Contains([]metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}, c.Status)
+}
