@@ -182,6 +182,7 @@ func (s *setup) controllers(ctx context.Context) error {
 		cluster.Setup(ctx, s.mgr, cluster.Options{
 			Concurrency: s.flags.cluster, Filter: filter, Forget: s.clusters.Forget, Recent: s.recent,
 			LifecycleHooks: s.gates.Enabled(feature.RuntimeSDK) && s.gates.Enabled(feature.ClusterTopology),
+			Clusters:       s.clusters,
 		}),
 		machine.Setup(ctx, s.mgr, machine.Options{
 			Concurrency: s.flags.machine, Filter: filter, Clusters: s.clusters, DrainTimeout: s.flags.drainTimeout,

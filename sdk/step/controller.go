@@ -54,6 +54,10 @@ type Controller[T client.Object, S any] struct {
 	// Reports returns the metav1 conditions of an object, after its steps and Report have run, whatever their results; those of report.None
 	// are removed, and all others stay. It has no effects. Paused is added to what it returns. Nil: the kind has no such conditions.
 	Reports func(s S) []metav1.Condition
+	// Settle declares which writes of status.v1beta2 are held back. Zero: those by which no condition becomes True or is no longer True.
+	Settle Settle
+	// WhilePaused returns further metav1 conditions of an object that is paused, given its condition Paused. Nil: there are none.
+	WhilePaused func(obj T, paused metav1.Condition) []metav1.Condition
 
 	// Conclude may replace the result and the error of the steps, and set conditions accordingly. Nil: they are kept.
 	Conclude func(ctx context.Context, s S, result Result, err error) (Result, error)
@@ -165,7 +169,8 @@ func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, clients Cli
 func (c Controller[T, S]) Runner(clients Clients) *Runner[T] {
 	return &Runner[T]{
 		Clients: clients, name: c.Name, newObject: c.New, conditions: c.Conditions, pausedBy: c.Paused, reconcile: c.reconcile,
-		observed: c.Observed, progress: c.Progress, reports: c.Reports != nil, metrics: newMetrics(ctrlmetrics.Registry),
+		observed: c.Observed, progress: c.Progress, metrics: newMetrics(ctrlmetrics.Registry),
+		reports: c.Reports != nil, settle: c.Settle, whilePaused: c.WhilePaused,
 	}
 }
 

@@ -202,6 +202,14 @@ func (d document) setConditionsOf(obj runtime.Object) error {
 	return nil
 }
 
+// withoutReports returns a copy of a patch without that part.
+func (d document) withoutReports() document {
+	patch, status := maps.Clone(d), maps.Clone(d.status())
+	delete(status, reportsField)
+	patch["status"] = status
+	return patch
+}
+
 // setReportsOf sets the metav1 conditions in the form of the object.
 func (d document) setReportsOf(obj runtime.Object) error {
 	from, err := statusOnly(obj)

@@ -2,6 +2,7 @@ package step
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,8 +25,8 @@ type held struct {
 	since map[types.NamespacedName]time.Time
 }
 
-// left returns how long a write may still be held back. The time begins with the first call after forget.
-func (h *held) left(key types.NamespacedName, now time.Time) time.Duration {
+// left returns how long a write may still be held back, for at most the given time. It begins with the first call after forget.
+func (h *held) left(key types.NamespacedName, now time.Time, most time.Duration) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.since == nil {
@@ -34,7 +35,7 @@ func (h *held) left(key types.NamespacedName, now time.Time) time.Duration {
 	if _, known := h.since[key]; !known {
 		h.since[key] = now
 	}
-	return max(0, h.since[key].Add(heldFor).Sub(now))
+	return max(0, h.since[key].Add(most).Sub(now))
 }
 
 func (h *held) forget(key types.NamespacedName) {
@@ -43,19 +44,33 @@ func (h *held) forget(key types.NamespacedName) {
 	delete(h.since, key)
 }
 
-// isHeld reports whether a patch may be held back: it changes only metav1 conditions, and none of them becomes True or is no longer True.
-func isHeld(patch document, before, after report.Getter) bool {
+// Settle declares that what a controller reports in status.v1beta2 changes often, and that no code waits for it: one write reports changes
+// that come at about the same time.
+type Settle struct {
+	// For is how long a write is held back that changes one of Conditions to or from True. Zero: nothing settles.
+	For time.Duration
+	// Conditions are those that users wait for. Writes of all other conditions and counters are held back for up to ten seconds.
+	Conditions []string
+}
+
+// heldBack returns how long a patch may be held back at most: heldFor if it changes only metav1 conditions, and none of them becomes
+// True or is no longer True. If they settle, only some conditions count, counters may change, too, and nothing is urgent in deletion.
+func heldBack(patch document, before, after reported, settle Settle) time.Duration {
 	for field := range patch {
 		if field != "status" {
-			return false
+			return 0
 		}
 	}
 	for field := range patch.status() {
 		if field != reportsField {
-			return false
+			return 0
 		}
 	}
-	return onlyRewordsReports(patch, before, after)
+	settled := settle.For > 0 && (after.GetDeletionTimestamp() != nil || sameTrue(before, after, settle.Conditions...))
+	if settled || onlyRewordsReports(patch, before, after) {
+		return heldFor
+	}
+	return settle.For
 }
 
 // onlyRewordsReports reports whether a patch changes nothing in the part for v1beta2 except conditions that are True neither before nor
@@ -68,8 +83,19 @@ func onlyRewordsReports(patch document, before, after any) bool {
 	}
 	was, isGetter := before.(report.Getter)
 	is, ok := after.(report.Getter)
-	if !ok || !isGetter {
-		return false
+	return ok && isGetter && sameTrue(was, is)
+}
+
+// reported is an object with metav1 conditions.
+type reported interface {
+	metav1.Object
+	report.Getter
+}
+
+// sameTrue reports whether none of these conditions becomes True or is no longer True. No types: all conditions count.
+func sameTrue(was, is report.Getter, types ...string) bool {
+	if len(types) > 0 {
+		return !slices.ContainsFunc(types, func(t string) bool { return report.IsTrue(was, t) != report.IsTrue(is, t) })
 	}
 	for _, c := range is.GetV1Beta2Conditions() {
 		if (c.Status == metav1.ConditionTrue) != report.IsTrue(was, c.Type) {

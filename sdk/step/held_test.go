@@ -61,6 +61,42 @@ func TestHeldReports(t *testing.T) {
 	}
 }
 
+// TestSettle: changes that come at about the same time are one write, also of conditions that become True.
+func TestSettle(t *testing.T) {
+	var found []metav1.Condition
+	w := newWorld(t, nil, machine())
+	clock := testclock.NewFakePassiveClock(now)
+	w.runner.Clock, w.runner.reports, w.runner.settle = clock, true, Settle{For: time.Second, Conditions: []string{"Ready"}}
+	w.runner.reconcile = Controller[*clusterv1.Machine, *clusterv1.Machine]{
+		Scope:   Self[*clusterv1.Machine],
+		Steps:   []Step[*clusterv1.Machine]{Do("x", func(context.Context, *clusterv1.Machine) (Result, error) { return Done(), nil })},
+		Reports: func(*clusterv1.Machine) []metav1.Condition { return found },
+	}.reconcile
+	for _, tt := range []struct {
+		reason string
+		found  metav1.Condition
+		at     time.Duration
+		writes int
+		after  time.Duration
+	}{
+		{"a write of other fields takes them along", report.False("Ready", "NotReady", ""), 0, 1, 0},
+		{"a condition that becomes True settles", report.True("Ready", "Ready", ""), time.Minute, 1, time.Second},
+		{"the time runs from the first change", report.True("Ready", "Ready", "all"), time.Minute + time.Second/4, 1, 3 * time.Second / 4},
+		{"both are one write", report.True("Ready", "Ready", "all"), time.Minute + time.Second, 2, 0},
+		{"the time begins anew", report.False("Ready", "NotReady", ""), 2 * time.Minute, 2, time.Second},
+		{"it is written at the end", report.False("Ready", "NotReady", ""), 2*time.Minute + time.Second, 3, 0},
+		{"another message is held longer", report.False("Ready", "NotReady", "x"), time.Hour, 3, heldFor},
+		{"but not once a condition becomes True", report.True("Ready", "Ready", ""), time.Hour + 2*time.Second, 4, 0},
+		{"others may become True later", report.True("UpToDate", "UpToDate", ""), 2 * time.Hour, 4, heldFor},
+	} {
+		clock.SetTime(now.Add(tt.at))
+		found = []metav1.Condition{tt.found}
+		if after := w.mustReconcile(t); after != tt.after || len(w.writes) != tt.writes {
+			t.Errorf("%s: requeued after %s with %d writes, want %s and %d", tt.reason, after, len(w.writes), tt.after, tt.writes)
+		}
+	}
+}
+
 // TestReportsOfOthersAreKept: several controllers report about a Machine, in one list.
 func TestReportsOfOthersAreKept(t *testing.T) {
 	w := newWorld(t, nil, machine())
@@ -107,15 +143,57 @@ func TestPausedIsReportedOnce(t *testing.T) {
 				return Done(), nil
 			}, m)
 			w.runner.reports = true
+			w.runner.whilePaused = func(_ *clusterv1.Machine, paused metav1.Condition) []metav1.Condition {
+				return []metav1.Condition{report.False("TopologyReconciled", paused.Reason, "%s", paused.Message)}
+			}
 			w.runner.pausedBy = func(context.Context, *clusterv1.Machine) (bool, error) { return c.byCluster, nil }
 			w.mustReconcile(t)
 			w.mustReconcile(t)
 			got := report.Get(w.machine(t), "Paused")
+			if other := report.Get(w.machine(t), "TopologyReconciled"); got == nil || other == nil || other.Message != got.Message {
+				t.Errorf("%s: further conditions are written with it: %v", c.reason, other)
+			}
 			if got == nil || got.Message != c.want || len(w.writes) != 1 {
 				t.Errorf("%s: %v, want %q, in one write: %q", c.reason, got, c.want, w.writes)
 			}
 			if stored := w.machine(t); stored.Status.ObservedGeneration != 0 || condition.Has(stored, clusterv1.ReadyCondition) {
 				t.Errorf("a paused object gets nothing else: %v", stored.Status)
+			}
+		})
+	}
+}
+
+// TestHolds: only what nothing waits for is held back.
+func TestHeldBack(t *testing.T) {
+	with := func(c metav1.Condition) *clusterv1.Machine {
+		m := machine()
+		m.SetV1Beta2Conditions([]metav1.Condition{c})
+		return m
+	}
+	no, stillNo, yes := with(report.False("Ready", "NotReady", "")), with(report.False("Ready", "NotReady", "x")), with(report.True("Ready", "Ready", ""))
+	deleted := with(report.True("Ready", "Ready", ""))
+	deleted.DeletionTimestamp = &metav1.Time{Time: now}
+	none, some := Settle{}, Settle{For: time.Second, Conditions: []string{"Ready"}}
+	conditions, counters := map[string]any{"conditions": nil}, map[string]any{"conditions": nil, "workers": nil}
+	for _, tt := range []struct {
+		reason string
+		patch  document
+		after  *clusterv1.Machine
+		settle Settle
+		want   time.Duration
+	}{
+		{"another message", document{"status": map[string]any{"v1beta2": conditions}}, stillNo, none, heldFor},
+		{"counters are waited for, if they do not settle", document{"status": map[string]any{"v1beta2": counters}}, stillNo, none, 0},
+		{"otherwise they are not", document{"status": map[string]any{"v1beta2": counters}}, stillNo, some, heldFor},
+		{"a condition becomes True", document{"status": map[string]any{"v1beta2": conditions}}, yes, none, 0},
+		{"and settles", document{"status": map[string]any{"v1beta2": counters}}, yes, some, time.Second},
+		{"in deletion, nothing is urgent", document{"status": map[string]any{"v1beta2": counters}}, deleted, some, heldFor},
+		{"code reads other fields", document{"status": map[string]any{"v1beta2": conditions, "phase": "x"}}, stillNo, some, 0},
+		{"and the spec", document{"spec": nil, "status": map[string]any{"v1beta2": conditions}}, stillNo, some, 0},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			if got := heldBack(tt.patch, no, tt.after, tt.settle); got != tt.want {
+				t.Errorf("held for %s, want %s", got, tt.want)
 			}
 		})
 	}

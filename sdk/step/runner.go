@@ -71,8 +71,10 @@ type Runner[T client.Object] struct {
 	observed   func(obj T, generation int64)
 	progress   *Progress
 	// reports is set for kinds with metav1 conditions.
-	reports bool
-	metrics *metrics
+	reports     bool
+	settle      Settle
+	whilePaused func(obj T, paused metav1.Condition) []metav1.Condition
+	metrics     *metrics
 
 	written     versions
 	stale       streaks
@@ -179,6 +181,9 @@ func (r *Runner[T]) reportPaused(ctx context.Context, obj T, paused *metav1.Cond
 	}
 	commit := newCommit(r.Clients, r.newObject, obj, nil)
 	commit.Report([]metav1.Condition{*paused})
+	if r.whilePaused != nil {
+		commit.Report(r.whilePaused(obj, *paused))
+	}
 	err := commit.all(ctx)
 	r.remember(obj, commit)
 	return err
@@ -231,15 +236,23 @@ func (r *Runner[T]) delay(c *commit[T]) func(document) time.Duration {
 	before, _ := any(c.before).(Object)
 	after, ok := any(c.object).(Object)
 	progresses := r.progress != nil && ok && after.GetDeletionTimestamp() == nil
-	if !progresses && !r.reports {
+	was, isReported := any(c.before).(reported)
+	is, _ := any(c.object).(reported)
+	holds := isReported && (r.reports || r.settle.For > 0)
+	if !progresses && !holds {
 		return nil
 	}
 	return func(patch document) time.Duration {
-		if r.reports && isHeld(patch, reportsOf(c.before), reportsOf(c.object)) {
-			return r.held.left(client.ObjectKeyFromObject(c.object), r.Clock.Now())
+		if holds {
+			if most := heldBack(patch, was, is, r.settle); most > 0 {
+				return r.held.left(client.ObjectKeyFromObject(c.object), r.Clock.Now(), most)
+			}
 		}
 		if !progresses {
 			return 0
+		}
+		if r.settle.For > 0 {
+			patch = patch.withoutReports() // They must not make a write urgent.
 		}
 		return r.progress.wait(patch, before, after, r.Clock.Now())
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -9,10 +10,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/reference"
+	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
@@ -29,6 +32,8 @@ type Options struct {
 	LifecycleHooks bool
 	// Forget is called for Clusters that have been deleted, to close the connections to them.
 	Forget func(cluster types.NamespacedName)
+	// Clusters connects to workload clusters. Nil: the connections are not reported.
+	Clusters *remote.Clusters
 }
 
 // Setup adds the controller to a manager.
@@ -38,6 +43,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c.Recent = o.Recent
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
+	if o.Clusters != nil {
+		c.connection = connections(o.Clusters)
+		declared.Watches = append(declared.Watches, step.From(o.Clusters.Source(remote.Events{Connection: itself})))
+	}
 	built, err := declared.Add(ctx, mgr, c.Clients)
 	if err != nil {
 		return err
@@ -52,6 +61,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
+// settle is how long conditions and counters wait for further changes: those of a Cluster's objects come in bursts.
+const settle = time.Second
+
 // declared returns the declaration of the controller.
 func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 	return step.Controller[*clusterv1.Cluster, *scope]{
@@ -63,6 +75,10 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 			step.Mapped(&clusterv1.MachineSet{}, byLabel, watch.Deleted()),
 			step.Mapped(&clusterv1.MachinePool{}, byLabel, watch.Deleted()),
 			step.Mapped(&corev1.Secret{}, byLabel, caCreated()),
+			step.Settled(&clusterv1.Machine{}, settle, byLabel, reported(machineReports)),
+			step.Settled(&clusterv1.MachineDeployment{}, settle, byLabel, reported(deploymentReports)),
+			step.Settled(&clusterv1.MachineSet{}, settle, byLabel, predicate.NewPredicateFuncs(isAlone), reported(setReports)),
+			step.Settled(&clusterv1.MachinePool{}, settle, byLabel, reported(poolReports)),
 		},
 		Events:  predicate.NewPredicateFuncs(isStarted),
 		Indexes: []step.Index{{Object: &clusterv1.Cluster{}, Field: reference.Index, Values: references}},
@@ -86,10 +102,13 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 			step.Do("delete-infrastructure", c.deleteInfrastructure),
 			step.Do("finish", c.finish),
 		},
-		Report:     []step.Step[*scope]{step.Do("phase", phase)},
-		Conditions: conditions(),
-		Observed:   func(cluster *clusterv1.Cluster, g int64) { cluster.Status.ObservedGeneration = g },
-		Progress:   progress(),
+		Report:      []step.Step[*scope]{step.Do("phase", phase), step.Do("gather", c.gather), step.Do("counters", c.counters)},
+		Reports:     reports,
+		Settle:      step.Settle{For: settle, Conditions: []string{clusterv1beta2.AvailableCondition}},
+		WhilePaused: whilePaused,
+		Conditions:  conditions(),
+		Observed:    func(cluster *clusterv1.Cluster, g int64) { cluster.Status.ObservedGeneration = g },
+		Progress:    progress(),
 	}
 }
 

@@ -20,8 +20,13 @@
 // Last, whether or not the Cluster is being deleted:
 //
 //	phase           status.phase is derived from the other fields
+//	gather          what belongs to the Cluster is read from caches, for conditions and counters
+//	counters        Machines of the control plane and of workers are counted in status.v1beta2
 //
 // A Cluster of a ClusterClass is not reconciled until the topology controller has set both references.
+//
+// Conditions of status.v1beta2 are functions of what gather has found (reports.go). Changes of Machines, MachineDeployments,
+// MachineSets and MachinePools come in bursts: a second after the first one, the Cluster is reconciled once for all of them.
 //
 // Caches may be stale. Therefore the controller lists the descendants from the API server, with four requests, right before it
 // deletes the control plane, before it deletes the infrastructure, and before it removes the finalizer. It also confirms with

@@ -13,5 +13,6 @@ func (c *Controller) held(_ context.Context, s *scope) (step.Result, error) {
 	if _, ok := s.Annotations[runtimev1.OkToDeleteAnnotation]; ok || !c.hooks || s.Spec.Topology == nil {
 		return step.Done(), nil
 	}
+	s.isHeld = true
 	return step.Wait("runtime extensions to allow the deletion"), nil
 }

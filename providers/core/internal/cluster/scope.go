@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,6 +20,8 @@ type Controller struct {
 	follow *reference.Follower
 	forget func(types.NamespacedName)
 	hooks  bool
+	// connection returns the state of the connection to the API server of a Cluster. Nil: connections are not reported.
+	connection func(ctx context.Context, cluster types.NamespacedName) connection
 }
 
 // scope is the state of one reconcile, shared by its steps.
@@ -28,6 +31,19 @@ type scope struct {
 	before clusterv1.ClusterPhase
 	// controlPlane is the object that the Cluster refers to; nil if it does not exist.
 	controlPlane *contract.ControlPlane
+
+	// What follows is for conditions and counters.
+
+	// infrastructure and plane are the objects that the Cluster refers to.
+	infrastructure, plane target
+	// family is nil if it was not read.
+	family *family
+	// connection is nil if none is expected.
+	connection *connection
+	// isHeld is set while extensions have not allowed the deletion.
+	isHeld bool
+	// now is the time of the conditions.
+	now time.Time
 }
 
 // adopt returns the object of a reference, and whether it exists. It makes the Cluster the object's controller, and copies a

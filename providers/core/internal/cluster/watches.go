@@ -2,15 +2,19 @@ package cluster
 
 import (
 	"context"
+	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/reference"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
@@ -43,6 +47,45 @@ func machineChanges() predicate.Predicate {
 	return predicate.Or(watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
 		return isControlPlane(after) && before.Status.NodeRef == nil && after.Status.NodeRef != nil
 	}))
+}
+
+// reported selects creations, deletions, and updates that change what the Cluster reports about an object.
+func reported[T client.Object](of func(T) []any) predicate.Predicate {
+	return predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(func(before, after T) bool {
+		return before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() || !reflect.DeepEqual(of(before), of(after))
+	}))
+}
+
+// isAlone selects objects that no other object manages.
+func isAlone(obj client.Object) bool { return metav1.GetControllerOf(obj) == nil }
+
+func machineReports(m *clusterv1.Machine) []any {
+	state := []any{m.Spec.Version, m.Status.NodeInfo == nil}
+	if m.Status.NodeInfo != nil {
+		state = append(state, m.Status.NodeInfo.KubeletVersion)
+	}
+	for _, t := range []string{
+		clusterv1beta2.ReadyCondition, clusterv1beta2.MachineUpToDateCondition, clusterv1beta2.AvailableCondition,
+		clusterv1beta2.MachineHealthCheckSucceededCondition, clusterv1beta2.MachineOwnerRemediatedCondition,
+	} {
+		if c := report.Get(m, t); c != nil {
+			state = append(state, c.Status, c.Reason, c.Message)
+		}
+		state = append(state, t)
+	}
+	return state
+}
+
+func deploymentReports(md *clusterv1.MachineDeployment) []any {
+	return []any{md.Spec.Replicas, md.Status.Replicas, md.Status.Versions, md.Status.V1Beta2}
+}
+
+func setReports(set *clusterv1.MachineSet) []any {
+	return []any{set.Spec.Replicas, set.Status.Replicas, set.Status.Versions, set.Status.V1Beta2}
+}
+
+func poolReports(pool *clusterv1.MachinePool) []any {
+	return []any{pool.Spec.Replicas, pool.Status.Replicas, pool.Status.Versions, pool.Status.V1Beta2}
 }
 
 // started returns false for a Cluster of a ClusterClass until the topology controller has set both references.

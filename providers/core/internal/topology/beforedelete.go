@@ -7,6 +7,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -21,14 +22,17 @@ func (c *Controller) beforeDelete(ctx context.Context, s *scope) (step.Result, e
 	busy, isBusy := errors.AsType[*extension.BusyError](err)
 	switch {
 	case waits:
+		c.stateDeletion(s, err.Error())
 		return waitForDiscovery(notReady).WithConditions(deletedCondition(clusterv1.ConditionSeverityInfo, err.Error())), nil
 	case isBusy:
 		return waitForTurn(busy), nil
 	case err != nil:
+		report.Set(s.cluster, s.cluster.Generation, c.Clock.Now(), reconciledReport(nil, err))
 		return step.Stop().WithConditions(deletedCondition(clusterv1.ConditionSeverityError, err.Error())), err
 	}
 	var outcome lifecycle.Outcome
 	if outcome.Record(lifecycle.BeforeClusterDelete, answer) {
+		c.stateDeletion(s, "Following hooks are blocking delete: "+blocking(outcome))
 		return waitForHooks(outcome).WithConditions(deletedCondition(clusterv1.ConditionSeverityInfo, outcome.Message())), nil
 	}
 	lifecycle.MarkOKToDelete(s.cluster)

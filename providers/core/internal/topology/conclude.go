@@ -23,17 +23,17 @@ func (c *Controller) conclude(ctx context.Context, s *scope, result step.Result,
 		return result, err
 	}
 	if notReady, ok := errors.AsType[*plan.ClassNotReconciledError](err); ok {
-		condition.Set(s.cluster, classNotReconciled(notReady))
+		c.state(s, classNotReconciled(notReady), reconciledReport(nil, err))
 		return step.Wait("ClusterClass " + notReady.Class + " to be reconciled"), nil
 	}
 	if notReady, ok := errors.AsType[*extension.NotReadyError](err); ok {
-		condition.Set(s.cluster, reconciled(nil, err))
+		c.state(s, reconciled(nil, err), reconciledReport(nil, err))
 		return waitForDiscovery(notReady), nil
 	}
 	if busy, ok := errors.AsType[*extension.BusyError](err); ok {
 		// It is about the calls of other Clusters: an existing condition stays.
 		if condition.Get(s.cluster, clusterv1.TopologyReconciledCondition) == nil {
-			condition.Set(s.cluster, reconciled(nil, err))
+			c.state(s, reconciled(nil, err), reconciledReport(nil, err))
 		}
 		return waitForTurn(busy), nil
 	}
@@ -41,7 +41,7 @@ func (c *Controller) conclude(ctx context.Context, s *scope, result step.Result,
 		// The next reconcile sees the current objects; users need not know.
 		return result, err
 	}
-	condition.Set(s.cluster, reconciled(s.plan, err))
+	c.state(s, reconciled(s.plan, err), reconciledReport(s.plan, err))
 	return result, err
 }
 

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
@@ -121,6 +123,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 			),
 		},
 		Conclude: c.conclude,
+		Settle:   step.Settle{For: time.Second, Conditions: []string{clusterv1beta2.ClusterTopologyReconciledCondition}},
 	}
 }
 

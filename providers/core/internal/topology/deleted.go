@@ -14,6 +14,7 @@ func (c *Controller) deleted(_ context.Context, s *scope) (step.Result, error) {
 	if c.hooks != nil {
 		c.hooks.forget(s.cluster.UID)
 	}
+	c.stateDeletion(s, "")
 	return step.Stop().WithConditions(deletedCondition(clusterv1.ConditionSeverityInfo, "")), nil
 }
 

@@ -235,8 +235,8 @@ func TestTemplatesOfDeletedMachineSets(t *testing.T) {
 		return nil
 	})
 	result, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
-	if err != nil || result.RequeueAfter != recheckInterval {
-		t.Errorf("requeued after %s, %v, want %s", result.RequeueAfter, err, recheckInterval)
+	if err != nil || result.RequeueAfter == 0 || result.RequeueAfter > recheckInterval { // Earlier, if a write is held back.
+		t.Errorf("requeued after %s, %v, want at most %s", result.RequeueAfter, err, recheckInterval)
 	}
 	w.expect("objects while the MachineSet is being deleted", 9, len(w.summary(c)))
 

@@ -1,0 +1,194 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/report"
+	"sigs.k8s.io/cluster-api/sdk/step"
+)
+
+// counters counts the Machines of the control plane and of the workers.
+func (c *Controller) counters(_ context.Context, s *scope) (step.Result, error) {
+	if s.family == nil {
+		return step.Done(), nil
+	}
+	before := ptr.Deref(s.Status.V1Beta2, clusterv1.ClusterV1Beta2Status{})
+	counted := before
+	counted.Workers = nilIfZero(s.workers(before.Workers))
+	if plane, err := s.controlPlaneCounts(before.ControlPlane); err == nil { // Other steps report the error.
+		counted.ControlPlane = nilIfZero(plane)
+	}
+	if !reflect.ValueOf(counted).IsZero() {
+		s.Status.V1Beta2 = &counted
+	}
+	return step.Done(), nil
+}
+
+func nilIfZero[T any](v T) *T {
+	if reflect.ValueOf(v).IsZero() {
+		return nil
+	}
+	return &v
+}
+
+// controlPlaneCounts returns what the control plane object reports, or else counts Machines. The upgrade plan stays.
+func (s *scope) controlPlaneCounts(before *clusterv1.ClusterControlPlaneStatus) (clusterv1.ClusterControlPlaneStatus, error) {
+	var counts clusterv1.ClusterControlPlaneStatus
+	switch {
+	case s.plane.object != nil:
+		var err error
+		if counts, err = contract.ControlPlaneOf(*s.plane.object).Counts(); err != nil {
+			return counts, err
+		}
+	case s.Spec.ControlPlaneRef == nil:
+		sum := newSum()
+		for _, m := range s.family.machines {
+			if isControlPlane(m) {
+				sum.add(ofMachine(m))
+			}
+		}
+		counts = clusterv1.ClusterControlPlaneStatus(sum.result())
+	}
+	if before != nil {
+		counts.UpgradePlan = before.UpgradePlan
+	}
+	counts.Versions = bounded(counts.Versions)
+	return counts, nil
+}
+
+// workers adds up what MachineDeployments, MachinePools, MachineSets and Machines report that no other object manages.
+func (s *scope) workers(before *clusterv1.WorkersStatus) clusterv1.WorkersStatus {
+	sum := newSum()
+	for i := range s.family.deployments {
+		md := &s.family.deployments[i]
+		part := clusterv1.WorkersStatus{DesiredReplicas: md.Spec.Replicas, Versions: md.Status.Versions}
+		if v := md.Status.V1Beta2; v != nil {
+			part.UpToDateReplicas, part.ReadyReplicas, part.AvailableReplicas = v.UpToDateReplicas, v.ReadyReplicas, v.AvailableReplicas
+		}
+		sum.add(withReplicas(part, md.Status.Replicas))
+	}
+	for i := range s.family.pools {
+		pool := &s.family.pools[i]
+		part := clusterv1.WorkersStatus{DesiredReplicas: pool.Spec.Replicas, Versions: pool.Status.Versions}
+		if v := pool.Status.V1Beta2; v != nil {
+			part.UpToDateReplicas, part.ReadyReplicas, part.AvailableReplicas = v.UpToDateReplicas, v.ReadyReplicas, v.AvailableReplicas
+		}
+		sum.add(withReplicas(part, pool.Status.Replicas))
+	}
+	for i := range s.family.sets {
+		set := &s.family.sets[i]
+		if metav1.GetControllerOf(set) != nil {
+			continue
+		}
+		part := clusterv1.WorkersStatus{DesiredReplicas: set.Spec.Replicas, Versions: set.Status.Versions}
+		if v := set.Status.V1Beta2; v != nil {
+			part.UpToDateReplicas, part.ReadyReplicas, part.AvailableReplicas = v.UpToDateReplicas, v.ReadyReplicas, v.AvailableReplicas
+		}
+		sum.add(withReplicas(part, set.Status.Replicas))
+	}
+	for _, m := range s.family.machines {
+		if !isControlPlane(m) && metav1.GetControllerOf(m) == nil {
+			sum.add(ofMachine(m))
+		}
+	}
+	counts := sum.result()
+	if before != nil {
+		counts.UpgradePlan = before.UpgradePlan
+	}
+	return counts
+}
+
+// withReplicas sets the number of replicas, which is 0 in v1beta1 if it is not reported: then the other counters are not either.
+func withReplicas(part clusterv1.WorkersStatus, n int32) clusterv1.WorkersStatus {
+	if n > 0 || part.UpToDateReplicas != nil || part.ReadyReplicas != nil || part.AvailableReplicas != nil {
+		part.Replicas = ptr.To(n)
+	}
+	return part
+}
+
+// ofMachine counts a Machine that no other object manages.
+func ofMachine(m *clusterv1.Machine) clusterv1.WorkersStatus {
+	one := func(t string) *int32 {
+		if report.IsTrue(m, t) {
+			return ptr.To[int32](1)
+		}
+		return ptr.To[int32](0)
+	}
+	counts := clusterv1.WorkersStatus{
+		DesiredReplicas: ptr.To[int32](1), Replicas: ptr.To[int32](1),
+		UpToDateReplicas: one(clusterv1beta2.MachineUpToDateCondition), ReadyReplicas: one(clusterv1beta2.ReadyCondition),
+		AvailableReplicas: one(clusterv1beta2.AvailableCondition),
+	}
+	version := ptr.Deref(m.Spec.Version, "")
+	if m.Status.NodeInfo != nil {
+		version = cmp.Or(m.Status.NodeInfo.KubeletVersion, version)
+	}
+	if version != "" {
+		counts.Versions = []clusterv1beta2.StatusVersion{{Version: version, Replicas: ptr.To[int32](1)}}
+	}
+	return counts
+}
+
+// sum adds up counters. One that a part does not report is unknown in the sum.
+type sum struct {
+	total    clusterv1.WorkersStatus
+	parts    int
+	versions map[string]int32
+}
+
+func newSum() *sum { return &sum{versions: map[string]int32{}} }
+
+func (s *sum) add(part clusterv1.WorkersStatus) {
+	t := &s.total
+	for _, n := range []struct{ total, part **int32 }{
+		{&t.DesiredReplicas, &part.DesiredReplicas}, {&t.Replicas, &part.Replicas}, {&t.UpToDateReplicas, &part.UpToDateReplicas},
+		{&t.ReadyReplicas, &part.ReadyReplicas}, {&t.AvailableReplicas, &part.AvailableReplicas},
+	} {
+		switch {
+		case s.parts == 0 && *n.part != nil:
+			*n.total = ptr.To(**n.part)
+		case *n.total == nil || *n.part == nil:
+			*n.total = nil
+		default:
+			*n.total = ptr.To(**n.total + **n.part)
+		}
+	}
+	s.parts++
+	for _, v := range part.Versions {
+		s.versions[v.Version] += ptr.Deref(v.Replicas, 0)
+	}
+}
+
+// result returns the sums, and the versions in ascending order.
+func (s *sum) result() clusterv1.WorkersStatus {
+	for version, n := range s.versions {
+		if n > 0 {
+			s.total.Versions = append(s.total.Versions, clusterv1beta2.StatusVersion{Version: version, Replicas: ptr.To(n)})
+		}
+	}
+	slices.SortFunc(s.total.Versions, func(a, b clusterv1beta2.StatusVersion) int {
+		order, err := contract.CompareVersions(a.Version, b.Version)
+		if err != nil || order == 0 {
+			return cmp.Compare(a.Version, b.Version)
+		}
+		return order
+	})
+	s.total.Versions = bounded(s.total.Versions)
+	return s.total
+}
+
+// maxVersions is how many versions a status can have.
+const maxVersions = 32
+
+func bounded(versions []clusterv1beta2.StatusVersion) []clusterv1beta2.StatusVersion {
+	return versions[:min(len(versions), maxVersions)]
+}

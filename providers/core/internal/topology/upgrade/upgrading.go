@@ -1,0 +1,89 @@
+package upgrade
+
+import (
+	"fmt"
+	"strings"
+
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// Upgrading returns reason and message of the metav1 condition of a Cluster whose version is not reached everywhere; ok is false if it is.
+// The message has a line for the hooks that block, if there are any, and for each group of objects that upgrade or wait.
+func (p Plan) Upgrading(controlPlaneKind, blocking string) (reason, message string, ok bool) {
+	var lines []string
+	if blocking != "" {
+		lines = append(lines, "Following hooks are blocking upgrade: "+blocking)
+	}
+	lines = append(lines, p.controlPlaneLine(controlPlaneKind)...)
+	lines = append(lines, p.MachineDeployments.lines("MachineDeployment", p.Version, "defer-upgrade")...)
+	lines = append(lines, p.MachinePools.lines("MachinePool", p.Version, "topology.cluster.x-k8s.io/defer-upgrade")...)
+	if len(lines) == 0 {
+		return "", "", false
+	}
+	lines = append(lines, p.MachineDeployments.creating("MachineDeployment")...)
+	lines = append(lines, p.MachinePools.creating("MachinePool")...)
+	reason = clusterv1beta2.ClusterTopologyReconciledClusterUpgradingReason
+	switch {
+	case blocking != "" || p.ControlPlanePending || p.isControlPlaneUpgrading():
+	case p.MachineDeployments.onlyDeferred():
+		reason = clusterv1beta2.ClusterTopologyReconciledMachineDeploymentsUpgradeDeferredReason
+	case p.MachinePools.onlyDeferred():
+		reason = clusterv1beta2.ClusterTopologyReconciledMachinePoolsUpgradeDeferredReason
+	}
+	const item = "\n  * "
+	return reason, "Cluster is upgrading to " + p.Version + item + strings.Join(lines, item), true
+}
+
+// isControlPlaneUpgrading reports whether the control plane is being upgraded, or is from now on.
+func (p Plan) isControlPlaneUpgrading() bool {
+	return p.controlPlane.Exists && (p.controlPlane.Upgrading || p.controlPlane.Version != p.ControlPlane)
+}
+
+func (p Plan) controlPlaneLine(kind string) []string {
+	switch upgrading := p.isControlPlaneUpgrading(); {
+	case upgrading && p.ControlPlanePending:
+		return []string{fmt.Sprintf("%s upgrading to version %s (%s pending)", kind, p.ControlPlane, p.Version)}
+	case upgrading:
+		return []string{fmt.Sprintf("%s upgrading to version %s", kind, p.ControlPlane)}
+	case p.ControlPlanePending:
+		return []string{fmt.Sprintf("%s pending upgrade to version %s", kind, p.Version)}
+	}
+	return nil
+}
+
+// lines returns a line for the workers that upgrade, that wait, and whose upgrade is deferred.
+func (s Sequence) lines(kind, version, annotation string) []string {
+	var lines []string
+	for _, group := range []struct {
+		names []string
+		state string
+	}{
+		{s.Upgrading, "upgrading to version " + version},
+		{s.Pending, "pending upgrade to version " + version},
+		{s.Deferred, fmt.Sprintf("upgrade to version %s deferred using %s or hold-upgrade-sequence annotations", version, annotation)},
+	} {
+		if len(group.names) > 0 {
+			lines = append(lines, named(kind, group.names)+" "+group.state)
+		}
+	}
+	return lines
+}
+
+// creating returns a line for workers that are created after the upgrade of the control plane.
+func (s Sequence) creating(kind string) []string {
+	if len(s.Creating) == 0 {
+		return nil
+	}
+	return []string{named(kind, s.Creating) + " creation deferred while control plane upgrade is in progress"}
+}
+
+func (s Sequence) onlyDeferred() bool {
+	return len(s.Deferred) > 0 && len(s.Upgrading)+len(s.Pending) == 0
+}
+
+func named(kind string, names []string) string {
+	if len(names) > 1 {
+		kind += "s"
+	}
+	return kind + " " + join(names)
+}
