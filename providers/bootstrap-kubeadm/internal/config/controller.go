@@ -75,6 +75,7 @@ func (c *Controller) declared() step.Controller[*bootstrapv1.KubeadmConfig, *sco
 			step.Do("initialize", c.initialize),
 			step.Do("join", c.join),
 		},
+		Reports:    reports,
 		Conditions: conditions(),
 		Observed:   func(config *bootstrapv1.KubeadmConfig, g int64) { config.Status.ObservedGeneration = g },
 		Progress:   &step.Progress{},
