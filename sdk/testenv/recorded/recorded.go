@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
@@ -18,6 +20,8 @@ type State struct {
 	Machines    []*clusterv1.Machine
 	Sets        []*clusterv1.MachineSet
 	Deployments []*clusterv1.MachineDeployment
+	// ControlPlane is the KubeadmControlPlane of the Cluster.
+	ControlPlane *controlplanev1.KubeadmControlPlane
 }
 
 // States returns the objects of all states. The test is skipped if the reference data is absent: root is the path from the
@@ -28,30 +32,39 @@ func States(t *testing.T, root string) []State {
 	if facts == "" {
 		facts = filepath.Join(root, "..", "shared", "facts")
 	}
-	paths, err := filepath.Glob(filepath.Join(facts, "data", "recorded", "v1.14.0", "*.cluster.v1beta1.json"))
+	const suffix = ".cluster.v1beta1.json"
+	paths, err := filepath.Glob(filepath.Join(facts, "data", "recorded", "v1.14.0", "*"+suffix))
 	if err != nil || len(paths) == 0 {
 		t.Skipf("the reference data is absent, so nothing was compared: set CAPI_FACTS_DIR to the directory with data/recorded (%v)", err)
 	}
 	var states []State
 	for _, path := range paths {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var objects []json.RawMessage
-		if err := json.Unmarshal(content, &objects); err != nil {
-			t.Fatalf("parse %s: %v", path, err)
-		}
-		name := filepath.Base(path)
-		s := State{Name: name[:len(name)-len(".cluster.v1beta1.json")]}
-		for _, raw := range objects {
-			if err := s.add(raw); err != nil {
-				t.Fatalf("%s: %v", path, err)
+		s := State{Name: strings.TrimSuffix(filepath.Base(path), suffix)}
+		for _, file := range []string{path, strings.TrimSuffix(path, suffix) + ".controlplane.v1beta1.json"} {
+			if err := s.read(file); err != nil {
+				t.Fatalf("%s: %v", file, err)
 			}
 		}
 		states = append(states, s)
 	}
 	return states
+}
+
+func (s *State) read(file string) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var objects []json.RawMessage
+	if err := json.Unmarshal(content, &objects); err != nil {
+		return err
+	}
+	for _, raw := range objects {
+		if err := s.add(raw); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *State) add(raw json.RawMessage) error {
@@ -63,6 +76,9 @@ func (s *State) add(raw json.RawMessage) error {
 	case clusterv1.ClusterKind:
 		s.Cluster = &clusterv1.Cluster{}
 		return json.Unmarshal(raw, s.Cluster)
+	case "KubeadmControlPlane":
+		s.ControlPlane = &controlplanev1.KubeadmControlPlane{}
+		return json.Unmarshal(raw, s.ControlPlane)
 	case clusterv1.MachineKind:
 		s.Machines = append(s.Machines, &clusterv1.Machine{})
 		return json.Unmarshal(raw, s.Machines[len(s.Machines)-1])

@@ -94,7 +94,8 @@ func (c *Controller) declared() step.Controller[*controlplanev1.KubeadmControlPl
 			step.Do("machines", c.deleteMachines),
 			step.Do("release", c.release),
 		},
-		Report:     []step.Step[*scope]{step.Do("report", report)},
+		Report:     []step.Step[*scope]{step.Do("report", reportStatus)},
+		Reports:    c.reports,
 		Conditions: conditions(),
 		Progress:   progress(),
 		Observed: func(kcp *controlplanev1.KubeadmControlPlane, generation int64) {

@@ -3,12 +3,17 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -29,7 +34,7 @@ func (c *Controller) inspect(ctx context.Context, s *scope) (step.Result, error)
 	for _, m := range s.Machines {
 		current := health.Conditions(s.ControlPlane, m, s.observed)
 		s.regressed = s.regressed || regressed(m, current)
-		if err := c.SetConditions(ctx, m.Machine, current...); err != nil {
+		if err := c.SetReports(ctx, m.Machine, current, s.machineReports(m, current, c.Clock.Now())...); err != nil {
 			errs = append(errs, err)
 		}
 		if s.observed != nil && onlyMemberUnhealthy(s.ControlPlane, m) {
@@ -37,6 +42,19 @@ func (c *Controller) inspect(ctx context.Context, s *scope) (step.Result, error)
 		}
 	}
 	return result, errors.Join(errs...)
+}
+
+// newborn is how long the status of a new Machine is left to others: its first report goes with that of its health.
+const newborn = 10 * time.Second
+
+// machineReports returns the metav1 conditions of a Machine. Whether it is up to date is also known of a Machine without a Node.
+func (s *scope) machineReports(m *snapshot.Machine, current []clusterv1.Condition, now time.Time) []metav1.Condition {
+	all := health.Reports(current)
+	known := report.Get(m, clusterv1beta2.MachineUpToDateCondition) != nil
+	if !m.Deleting() && (m.Node() != "" || known || now.Sub(m.CreationTimestamp.Time) >= newborn) {
+		all = append(all, upToDateReport(m, s.KCP.Spec.Version))
+	}
+	return all
 }
 
 // regressed reports whether one of the conditions is an error and was True before.

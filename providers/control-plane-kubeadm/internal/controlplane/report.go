@@ -11,11 +11,12 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/replicas"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// report computes the status. There is nothing to report before the infrastructure of the Cluster is ready.
-func report(ctx context.Context, s *scope) (step.Result, error) {
+// reportStatus computes the status. There is nothing to report before the infrastructure of the Cluster is ready.
+func reportStatus(ctx context.Context, s *scope) (step.Result, error) {
 	if s.KCP.DeletionTimestamp != nil || s.Cluster == nil || !s.Cluster.Status.InfrastructureReady && len(s.Machines) == 0 {
 		return step.Done(), nil
 	}
@@ -43,6 +44,15 @@ func (s *scope) countReplicas(status *controlplanev1.KubeadmControlPlaneStatus) 
 		status.ReadyReplicas = s.observed.ReadyNodes()
 		status.Ready = status.ReadyReplicas > 0
 	}
+	machines := make([]*clusterv1.Machine, 0, len(s.Machines))
+	for _, m := range s.Machines {
+		machines = append(machines, m.Machine)
+	}
+	n := replicas.Count(machines)
+	if status.V1Beta2 == nil {
+		status.V1Beta2 = &controlplanev1.KubeadmControlPlaneV1Beta2Status{}
+	}
+	status.V1Beta2.ReadyReplicas, status.V1Beta2.AvailableReplicas, status.V1Beta2.UpToDateReplicas = &n.Ready, &n.Available, &n.UpToDate
 	// There may be more Nodes than Machines for a moment.
 	status.UnavailableReplicas = max(0, status.Replicas-status.ReadyReplicas)
 }
