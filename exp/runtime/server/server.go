@@ -36,8 +36,8 @@ type Options struct {
 	CertName string
 	// KeyName is the file name of the private key. Defaults to tls.key.
 	KeyName string
-	// ClientCAName is the file name, in CertDir, of the CA that must have signed the certificates of clients. Defaults to none: the
-	// managers of Cluster API have no client certificate; it is for servers behind a proxy that has one.
+	// ClientCAName is the file name, in CertDir, of the CA that must have signed the certificates of clients. Defaults to none. The core
+	// manager has a client certificate if its flags --runtime-extension-client-cert-file and --runtime-extension-client-key-file are set.
 	ClientCAName string
 
 	// TLSOpts change the TLS configuration.

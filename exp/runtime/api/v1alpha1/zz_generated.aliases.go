@@ -51,6 +51,8 @@ const (
 	InjectCAFromSecretAnnotation = home.InjectCAFromSecretAnnotation
 	// OkToDeleteAnnotation is OkToDeleteAnnotation of the aliased package.
 	OkToDeleteAnnotation = home.OkToDeleteAnnotation
+	// PayloadVersionAnnotation is PayloadVersionAnnotation of the aliased package.
+	PayloadVersionAnnotation = home.PayloadVersionAnnotation
 	// PendingHooksAnnotation is PendingHooksAnnotation of the aliased package.
 	PendingHooksAnnotation = home.PendingHooksAnnotation
 	// RuntimeExtensionDiscoveredCondition is RuntimeExtensionDiscoveredCondition of the aliased package.
