@@ -12,6 +12,7 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
 // Severity is the weight of a Finding.
@@ -124,6 +125,8 @@ func (r *Release) path(file string) string {
 // checker collects findings.
 type checker struct {
 	*Release
+	// series is the contract of the release's series, which all kinds that the core provider refers to must support.
+	series   contract.Version
 	findings []Finding
 }
 
@@ -133,7 +136,7 @@ func (c *checker) add(s Severity, file string, line int, rule, format string, ar
 
 // Check returns the findings, sorted by file and line. The error is that of reading the folder.
 func (r *Release) Check() ([]Finding, error) {
-	c := &checker{Release: r}
+	c := &checker{Release: r, series: contract.V1Beta1}
 	names, err := r.names()
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the release: %w", err)

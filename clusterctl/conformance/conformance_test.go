@@ -139,7 +139,9 @@ func TestCheck(t *testing.T) {
 		{"metadata without kind", inMetadata("kind: Metadata\n", ""), []string{`metadata.yaml:1: warning: apiVersion and kind are "clusterctl.cluster.x-k8s.io/v1alpha3" and "": they should be clusterctl.cluster.x-k8s.io/v1alpha3 and Metadata`}},
 		{"metadata that is no YAML", map[string]string{"metadata.yaml": "{"}, []string{"metadata.yaml: error: not valid: error converting YAML to JSON: yaml: line 1: did not find expected node content"}},
 		{"no series", inMetadata("minor: 0", "minor: 1"), []string{"metadata.yaml: error: releaseSeries has no entry for version v1.0.0: add major 1, minor 0 with its contract"}},
-		{"another contract", inMetadata("v1beta1}", "v1beta2}"), []string{`metadata.yaml: error: release series 1.0 has contract "v1beta2": only v1beta1 is supported`}},
+		{"a contract that does not exist", inMetadata("v1beta1}", "v1beta3}"), []string{`metadata.yaml: error: release series 1.0 has contract "v1beta3": it must be v1beta1 or v1beta2`}},
+		{"a contract that the definitions do not claim", inMetadata("v1beta1}", "v1beta2}"), []string{"infrastructure-components.yaml:9: error: CustomResourceDefinition toymachines.infrastructure.cluster.x-k8s.io needs the label cluster.x-k8s.io/v1beta2: {versions, joined by _}: without it, the core provider rejects references to a ToyMachine"}},
+		{"a version of the second contract is not served", in("v1alpha1_v1beta1\n", "v1alpha1_v1beta1\n    cluster.x-k8s.io/v1beta2: v1beta2\n"), []string{`infrastructure-components.yaml:12: error: CustomResourceDefinition toymachines.infrastructure.cluster.x-k8s.io has the label cluster.x-k8s.io/v1beta2: v1beta2, but does not serve the version "v1beta2"`}},
 		{"one series twice", inMetadata("- {", "- {major: 1, minor: 0, contract: v1beta1}\n- {"), []string{"metadata.yaml: error: release series 1.0 is listed twice"}},
 		{"no components", map[string]string{componentsFile: ""}, []string{": error: infrastructure-components.yaml is missing: it holds all objects of the provider"}},
 		{"components with an unusual name", map[string]string{componentsFile: "", "infrastructure-components-dev.yaml": good}, []string{"infrastructure-components-dev.yaml: warning: the components file should be named infrastructure-components.yaml"}},
@@ -203,7 +205,7 @@ func TestControlPlane(t *testing.T) {
 		t.Fatal(err)
 	}
 	crd := strings.NewReplacer("toymachines.infrastructure", "toycontrolplanes.controlplane", "ToyMachine", "ToyControlPlane", "group: infrastructure", "group: controlplane",
-		"infrastructure-toy", "control-plane-toy", "{name: v1beta1, served: true}", "{name: v1beta1, served: true, schema: {openAPIV3Schema: {properties: {spec: {properties: {replicas: {type: integer}}}}}}}").Replace(good)
+		"infrastructure-toy", "control-plane-toy", "{name: v1beta1, served: true}", "{name: v1beta1, served: true, schema: {openAPIV3Schema: {properties: {spec: {properties: {replicas: {type: integer}}}, status: {x-kubernetes-preserve-unknown-fields: true}}}}}").Replace(good)
 	for name, content := range map[string]string{"control-plane-components.yaml": crd, "metadata.yaml": goodMetadata} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)

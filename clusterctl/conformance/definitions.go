@@ -10,12 +10,12 @@ import (
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
-// contractLabel maps the contract to versions of a kind.
-const contractLabel = "cluster.x-k8s.io/" + packages.Contract
+// contracts returns the contracts that are checked: those of which the labels of a kind list versions.
+func contracts() []contract.Version { return []contract.Version{contract.V1Beta1, contract.V1Beta2} }
 
 // aggregationLabel adds the rules of a ClusterRole to those of the core provider.
 const aggregationLabel = "cluster.x-k8s.io/aggregate-to-manager"
@@ -33,16 +33,19 @@ func (c *checker) definitions(b *bundle) {
 				"%s of kind %s must be named %s, the name by which controllers find it; or add the annotation %s if no contract refers to the kind",
 				describe(d), kind, want, clusterctlv1.SkipCRDNamePreflightCheckAnnotation)
 		}
-		c.versions(d, kind)
+		for _, supported := range contracts() {
+			c.versions(d, kind, supported.Label())
+		}
 		if c.referenced(kind) {
 			c.contract(d, kind)
+			c.fields(d, kind)
 			c.aggregation(b, d, group, kind)
 		}
 	}
 }
 
-// versions checks the contract label, if there is one: all versions it lists should be served. The core provider uses the newest one.
-func (c *checker) versions(d *document, kind string) {
+// versions checks the label of a contract, if there is one: all versions it lists should be served. The core provider uses the newest one.
+func (c *checker) versions(d *document, kind, contractLabel string) {
 	label, found := d.GetLabels()[contractLabel]
 	if !found {
 		return
@@ -88,9 +91,9 @@ func (c *checker) referenced(kind string) bool {
 
 // contract checks the definition of a kind that the core provider refers to.
 func (c *checker) contract(d *document, kind string) {
-	if _, found := d.GetLabels()[contractLabel]; !found {
+	if label := c.series.Label(); d.GetLabels()[label] == "" {
 		c.add(Error, d.file, d.line("metadata", "labels"), chapterCRDs, "%s needs the label %s: {versions, joined by _}: "+
-			"without it, the core provider rejects references to a %s", describe(d), contractLabel, kind)
+			"without it, the core provider rejects references to a %s", describe(d), label, kind)
 	}
 	if scope, _, _ := unstructured.NestedString(d.Object, "spec", "scope"); scope != "Namespaced" {
 		c.add(Error, d.file, d.line("spec", "scope"), chapterCRDs, "%s has the scope %s: it must be Namespaced", describe(d), scope)

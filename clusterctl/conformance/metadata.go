@@ -2,10 +2,12 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/repository"
+	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
 // metadata checks metadata.yaml.
@@ -44,9 +46,11 @@ func (c *checker) metadata() error {
 	case series == nil:
 		c.add(Error, file, 0, chapterMetadata, "releaseSeries has no entry for version %s: add major %d, minor %d with its contract",
 			c.Version, v.Major, v.Minor)
-	case series.Contract != packages.Contract:
-		c.add(Error, file, 0, chapterMetadata, "release series %d.%d has contract %q: only %s is supported",
-			v.Major, v.Minor, series.Contract, packages.Contract)
+	case !slices.Contains(contracts(), contract.Version(series.Contract)):
+		c.add(Error, file, 0, chapterMetadata, "release series %d.%d has contract %q: it must be %s or %s",
+			v.Major, v.Minor, series.Contract, contract.V1Beta1, contract.V1Beta2)
+	default:
+		c.series = contract.Version(series.Contract)
 	}
 	return nil
 }

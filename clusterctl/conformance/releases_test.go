@@ -6,20 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// TestPublishedReleases: releases of other projects, read in place, that can be installed have no errors.
+// TestPublishedReleases: releases of other projects, read in place, have no errors, whatever their contracts are.
 func TestPublishedReleases(t *testing.T) {
 	root := filepath.Join(cmp.Or(os.Getenv("CAPI_FACTS_DIR"), filepath.Join("..", "..", "..", "shared", "facts")), "data", "providers")
 	folders, err := filepath.Glob(filepath.Join(root, "*-v*"))
 	if err != nil || len(folders) == 0 {
 		t.Skipf("there are no published releases: set CAPI_FACTS_DIR to the directory with data/providers (%v)", err)
-	}
-	want := map[string][]string{
-		"metal3":  {`release series 1.13 has contract "v1beta2": only v1beta1 is supported`},
-		"vsphere": {`release series 1.16 has contract "v1beta2": only v1beta1 is supported`},
 	}
 	for _, folder := range folders {
 		name, version, _ := strings.Cut(filepath.Base(folder), "-")
@@ -38,8 +32,8 @@ func TestPublishedReleases(t *testing.T) {
 				errs = append(errs, f.Message)
 			}
 		}
-		if diff := gocmp.Diff(want[name], errs); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", name, diff)
+		for _, message := range errs {
+			t.Errorf("%s: %s", name, message)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 )
 
@@ -22,10 +22,14 @@ const (
 	mediaType   = "application/json"
 	description = "The services that Cluster API calls while it manages the lifecycle of Clusters: " +
 		"runtime hooks. Runtime extensions implement them."
-	handlerName  = "The name of the handler, unique on the server."
-	success      = "The request was processed. Whether it succeeded is in the fields of the response, such as status and message."
-	typesPattern = "./exp/runtime/hooks/api/..."
+	handlerName = "The name of the handler, unique on the server."
+	success     = "The request was processed. Whether it succeeded is in the fields of the response, such as status and message."
 )
+
+// typesPatterns are the packages with the types of the hooks.
+func typesPatterns() []string {
+	return []string{"./exp/runtime/hooks/api/...", "./api/runtime/hooks/..."}
+}
 
 // Generate returns the document, as YAML, for the repository at root.
 func Generate(root string) ([]byte, error) {

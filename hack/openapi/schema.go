@@ -27,9 +27,9 @@ type schemas struct {
 
 // load reads the packages with the types of the hooks.
 func load(root string) (*schemas, error) {
-	loaded, err := loader.LoadRootsWithConfig(&packages.Config{Dir: root}, typesPattern)
+	loaded, err := loader.LoadRootsWithConfig(&packages.Config{Dir: root}, typesPatterns()...)
 	if err != nil {
-		return nil, fmt.Errorf("loading %s: %w", typesPattern, err)
+		return nil, fmt.Errorf("loading %s: %w", typesPatterns(), err)
 	}
 	registry := &markers.Registry{}
 	if err := crdmarkers.Register(registry); err != nil {
@@ -59,7 +59,7 @@ func metadata(p *crd.Parser, pkg *loader.Package) {
 func (s *schemas) need(pkgPath, name string) (string, error) {
 	pkg, ok := s.roots[pkgPath]
 	if !ok {
-		return "", fmt.Errorf("package %s is not one of %s", pkgPath, typesPattern)
+		return "", fmt.Errorf("package %s is not one of %s", pkgPath, typesPatterns())
 	}
 	s.parser.NeedSchemaFor(crd.TypeIdent{Package: pkg, Name: name})
 	return prefix + nameOf(pkgPath, name), nil

@@ -57,6 +57,7 @@ type flags struct {
 	drainTimeout                                             time.Duration
 	namedAfterTemplates                                      bool
 	workloads                                                remote.Flags
+	certificate                                              wire.CertificateFiles
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
@@ -79,12 +80,19 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"Timeout of requests that drain a Node; must be positive")
 	fs.BoolVar(&f.namedAfterTemplates, "use-deprecated-infra-machine-naming", false,
 		"Name new infrastructure machines after their template instead of their Machine, as before v1.7")
+	fs.StringVar(&f.certificate.Certificate, "runtime-extension-client-cert-file", "",
+		"File of the certificate that is shown to runtime extensions, in PEM. It is read again when it changes")
+	fs.StringVar(&f.certificate.Key, "runtime-extension-client-key-file", "",
+		"File of the private key of --runtime-extension-client-cert-file, in PEM")
 	f.workloads.AddTo(fs)
 }
 
 func (f *flags) validate() error {
 	if f.drainTimeout <= 0 {
 		return fmt.Errorf("invalid --node-drain-client-timeout-duration %s: must be positive", f.drainTimeout)
+	}
+	if (f.certificate.Certificate == "") != (f.certificate.Key == "") {
+		return errors.New("set both --runtime-extension-client-cert-file and --runtime-extension-client-key-file, or none of them")
 	}
 	return f.workloads.Validate()
 }
@@ -230,16 +238,33 @@ func (s *setup) runtimeExtensions(ctx context.Context) error {
 		return err
 	}
 	filter := watch.Filter(s.env.WatchFilter)
-	caller := wire.NewCaller(wire.Options{
-		UserAgent: s.env.UserAgent, Dial: s.env.Dial, Metrics: ctrlmetrics.Registry, Clock: clock.RealClock{},
-	})
-	s.extensions = extension.New(extension.Options{
+	options := wire.Options{UserAgent: s.env.UserAgent, Dial: s.env.Dial, Metrics: ctrlmetrics.Registry, Clock: clock.RealClock{}}
+	caller, err := s.caller(options)
+	if err != nil {
+		return err
+	}
+	s.extensions, err = extension.New(extension.Options{
 		Reader: s.mgr.GetCache(), Catalog: hooks, Caller: caller, Filter: filter,
 		Limiter: flowcontrol.New(s.flags.topology/2, clock.RealClock{}), // One server occupies at most half of the workers.
 	})
+	if err != nil {
+		return err
+	}
 	return extensionconfig.Setup(ctx, s.mgr, extensionconfig.Options{
 		Concurrency: s.flags.extension, Filter: filter, Catalog: hooks, Caller: caller,
 	})
+}
+
+// caller returns what calls extensions, with the client certificate of the flags, if there is one.
+func (s *setup) caller(o wire.Options) (*wire.Caller, error) {
+	if s.flags.certificate == (wire.CertificateFiles{}) {
+		return wire.NewCaller(o), nil
+	}
+	caller, watcher, err := wire.NewCallerWithCertificate(o, s.flags.certificate)
+	if err != nil {
+		return nil, err
+	}
+	return caller, s.mgr.Add(watcher)
 }
 
 func (s *setup) webhooks() error {

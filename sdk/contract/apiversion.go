@@ -16,8 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
 // Version is a version of the contract between Cluster API and its providers.
@@ -29,9 +27,18 @@ const (
 	V1Beta2 Version = "v1beta2"
 )
 
+// The labels of CustomResourceDefinitions, by contract.
+const (
+	labelV1Beta1 = "cluster.x-k8s.io/v1beta1"
+	labelV1Beta2 = "cluster.x-k8s.io/v1beta2"
+)
+
 // Label returns the label of a CustomResourceDefinition with the versions of its kind that support the contract, separated by underscores.
 func (v Version) Label() string {
-	return schema.GroupVersion{Group: clusterv1.GroupVersion.Group, Version: string(v)}.String()
+	if v == V1Beta2 {
+		return labelV1Beta2
+	}
+	return labelV1Beta1
 }
 
 // APIVersions finds the versions of provider kinds that support a version of the contract, which are in the labels

@@ -39,6 +39,9 @@ func ourOwn() map[kindKey]map[string]string {
 	const pruned = "versions are converted by apiVersion alone; without the field, an update by a client of this version removes it"
 	return map[kindKey]map[string]string{
 		{"IPAddressClaim", "ipam.cluster.x-k8s.io/v1alpha1"}: {"spec.clusterName": pruned, "status.v1beta2": pruned},
+		{"ExtensionConfig", "runtime.cluster.x-k8s.io/v1alpha1"}: {
+			"status.handlers[].payloadVersion": "extensions of v1.7 and of v1.14 are told apart by it; if the field is lost, they are called with v1beta1",
+		},
 		{"InMemoryCluster", "infrastructure.cluster.x-k8s.io/v1alpha1"}: {
 			"status.port":                      "tenants must not be able to decide which cluster a port belongs to; if the field is lost, the oldest cluster has the port",
 			"spec.failureDomains":              zones,

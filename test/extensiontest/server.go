@@ -5,6 +5,7 @@ package extensiontest
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"io"
 	"log"
@@ -51,6 +52,8 @@ type Options struct {
 	Now time.Time
 	// Host is the name in the certificate. Empty: the server's own address.
 	Host string
+	// ClientCAs are the CAs, as PEM, one of which must have issued the certificate of clients. Empty: clients need none.
+	ClientCAs []byte
 }
 
 // Serve serves a handler until the test ends.
@@ -89,6 +92,10 @@ func Serve(t testing.TB, o Options, handler http.HandlerFunc) *Server {
 	}
 	server.EnableHTTP2 = true
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	if len(o.ClientCAs) > 0 {
+		server.TLS.ClientAuth, server.TLS.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+		server.TLS.ClientCAs.AppendCertsFromPEM(o.ClientCAs)
+	}
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	s.URL = server.URL

@@ -20,6 +20,7 @@ const (
 	InjectCAFromSecretAnnotation = runtimev1beta2.InjectCAFromSecretAnnotation
 	PendingHooksAnnotation       = runtimev1beta2.PendingHooksAnnotation
 	CacheableAnnotation          = runtimev1beta2.CacheableAnnotation
+	PayloadVersionAnnotation     = runtimev1beta2.PayloadVersionAnnotation
 	OkToDeleteAnnotation         = runtimev1beta2.OkToDeleteAnnotation
 )
 
@@ -112,6 +113,13 @@ type ExtensionHandler struct {
 	// failurePolicy is what happens when a call fails: Fail or Ignore. When unset, Fail.
 	// +optional
 	FailurePolicy *FailurePolicy `json:"failurePolicy,omitempty"`
+
+	// payloadVersion is the version, v1beta1 or v1beta2, of what requests and responses have of the group cluster.x-k8s.io. When unset,
+	// v1beta1.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	PayloadVersion string `json:"payloadVersion,omitempty"`
 }
 
 // GroupVersionHook identifies a version of a hook.

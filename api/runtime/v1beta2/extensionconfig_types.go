@@ -28,6 +28,11 @@ const (
 	// setting with its version. It is not part of Cluster API v1.7.
 	CacheableAnnotation = "runtime.cluster.x-k8s.io/cacheable"
 
+	// PayloadVersionAnnotation on an ExtensionConfig is the version, v1beta1 or v1beta2, of what requests and responses have of the group
+	// cluster.x-k8s.io, for handlers that do not request one in their discovery: servers that are built with libraries of v1.13 or later
+	// expect v1beta2. It is not part of Cluster API v1.14.
+	PayloadVersionAnnotation = "runtime.cluster.x-k8s.io/payload-version"
+
 	// OkToDeleteAnnotation on a Cluster means that the extensions allow its deletion to begin; presence counts.
 	OkToDeleteAnnotation = "runtime.cluster.x-k8s.io/ok-to-delete"
 )
@@ -138,6 +143,13 @@ type ExtensionHandler struct {
 	// failurePolicy is what happens when a call fails: Fail or Ignore. When unset, Fail.
 	// +optional
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
+
+	// payloadVersion is the version, v1beta1 or v1beta2, of what requests and responses have of the group cluster.x-k8s.io. When unset,
+	// v1beta1.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	PayloadVersion string `json:"payloadVersion,omitempty"`
 }
 
 // GroupVersionHook identifies a version of a hook.

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 )
 
 // DefaultPort is the port of servers that set none.
@@ -36,8 +36,8 @@ type Options struct {
 	CertName string
 	// KeyName is the file name of the private key. Defaults to tls.key.
 	KeyName string
-	// ClientCAName is the file name, in CertDir, of the CA that must have signed the certificates of clients. Defaults to none: the
-	// managers of Cluster API have no client certificate; it is for servers behind a proxy that has one.
+	// ClientCAName is the file name, in CertDir, of the CA that must have signed the certificates of clients. Defaults to none. The core
+	// manager has a client certificate if its flags --runtime-extension-client-cert-file and --runtime-extension-client-key-file are set.
 	ClientCAName string
 
 	// TLSOpts change the TLS configuration.
@@ -80,9 +80,10 @@ func New(o Options) (*Server, error) {
 	if o.Catalog == nil {
 		return nil, errors.New("cannot create a server of extensions without Options.Catalog")
 	}
-	discovery, err := o.Catalog.GroupVersionHook(runtimehooksv1.Discovery)
-	if err != nil {
-		return nil, fmt.Errorf("cannot serve the hook Discovery, register it with runtimehooksv1.AddToCatalog: %w", err)
+	gv := runtimehooksv1.GroupVersion
+	discovery := runtimecatalog.GroupVersionHook{Group: gv.Group, Version: gv.Version, Hook: "Discovery"}
+	if !o.Catalog.IsHookRegistered(discovery) {
+		return nil, fmt.Errorf("cannot serve hook %s, which is not registered: register it with runtimehooksv1.AddToCatalog", discovery)
 	}
 	if o.Port <= 0 {
 		o.Port = DefaultPort
@@ -120,11 +121,15 @@ func (s *Server) AddExtensionHandler(h ExtensionHandler) error {
 	if err != nil {
 		return fmt.Errorf("cannot add handler %q for hook %s: %w", h.Name, hook, err)
 	}
+	meta, err := s.catalog.Meta(hook)
+	if err != nil {
+		return fmt.Errorf("cannot add handler %q for hook %s: %w", h.Name, hook, err)
+	}
 	s.webhooks.Register(runtimecatalog.GVHToPath(hook, h.Name), serve)
 	s.handlers = append(s.handlers, runtimehooksv1.ExtensionHandler{
 		Name:           h.Name,
 		RequestHook:    runtimehooksv1.GroupVersionHook{APIVersion: hook.GroupVersion().String(), Hook: hook.Hook},
-		TimeoutSeconds: h.TimeoutSeconds, FailurePolicy: h.FailurePolicy,
+		TimeoutSeconds: h.TimeoutSeconds, FailurePolicy: h.FailurePolicy, PayloadVersion: meta.PayloadVersion,
 	})
 	return nil
 }

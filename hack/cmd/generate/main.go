@@ -1,5 +1,6 @@
-// Command generate generates files from the source, which it parses without compiling it: deep copy methods, CustomResourceDefinitions,
-// the configuration of kube-state-metrics, the texts that users of each component see, and the exported API of the SDK.
+// Command generate generates files from the source, which it parses without compiling it: packages of aliases, deep copy
+// methods, CustomResourceDefinitions, the configuration of kube-state-metrics, the texts that users of each component see, and the exported
+// API of the SDK.
 //
 // It takes the root of the repository as its only, optional argument; the default is the parent directory.
 package main
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sigs.k8s.io/cluster-api/hack/aliases"
 	"sigs.k8s.io/cluster-api/hack/generate"
 	"sigs.k8s.io/cluster-api/hack/messages"
 	"sigs.k8s.io/cluster-api/hack/statemetrics"
@@ -20,8 +22,10 @@ func main() {
 	if len(os.Args) > 1 {
 		root = os.Args[1]
 	}
-	// The configuration of kube-state-metrics needs the CustomResourceDefinitions.
-	for _, write := range []func(root string) ([]string, error){generate.Run, statemetrics.Write, messages.Write, api} {
+	// Deep copies need the aliases, and the configuration of kube-state-metrics needs the CustomResourceDefinitions.
+	for _, write := range []func(root string) ([]string, error){
+		aliases.Write, aliases.WriteModule, generate.Run, statemetrics.Write, messages.Write, api,
+	} {
 		changed, err := write(root)
 		for _, path := range changed {
 			fmt.Println(path)

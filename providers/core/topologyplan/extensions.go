@@ -34,7 +34,11 @@ func newExtensions(world *World, in Input) (*extensions, error) {
 		return nil, err
 	}
 	caller := wire.NewCaller(wire.Options{UserAgent: in.UserAgent, Dial: in.Dial, Metrics: prometheus.NewRegistry(), Clock: clock.RealClock{}})
-	out := &extensions{client: extension.New(extension.Options{Reader: world, Catalog: catalog, Caller: caller})}
+	client, err := extension.New(extension.Options{Reader: world, Catalog: catalog, Caller: caller})
+	if err != nil {
+		return nil, err
+	}
+	out := &extensions{client: client}
 	out.patches = reachable{mutation.New(out.client, clock.RealClock{})}
 	if in.SkipExtensions {
 		out.patches = skipped{}

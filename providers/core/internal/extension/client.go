@@ -45,11 +45,17 @@ type Client struct {
 	caller  *wire.Caller
 	filter  watch.Filter
 	limiter *flowcontrol.Limiter
+	// payloads is for extensions that want v1beta2.
+	payloads *payloads
 }
 
 // New returns a Client.
-func New(o Options) *Client {
-	return &Client{reader: o.Reader, catalog: o.Catalog, caller: o.Caller, filter: o.Filter, limiter: o.Limiter}
+func New(o Options) (*Client, error) {
+	p, err := newPayloads()
+	if err != nil {
+		return nil, fmt.Errorf("registering the hooks with v1beta2: %w", err)
+	}
+	return &Client{reader: o.Reader, catalog: o.Catalog, caller: o.Caller, filter: o.Filter, limiter: o.Limiter, payloads: p}, nil
 }
 
 // Answer is the response of one handler.
@@ -261,9 +267,19 @@ func (c *Client) send(ctx context.Context, gvh runtimecatalog.GroupVersionHook, 
 	}
 	sent.SetSettings(h.settings(e.settings))
 	empty(e.response)
-	post := func() error {
-		if err := c.caller.Post(ctx, to, h.call(gvh), sent, e.response); err != nil {
+	received, translate := e.response, func() error { return nil }
+	if h.wantsV1Beta2() {
+		if sent, err = c.payloads.request(ctx, gvh, sent); err != nil {
 			return err
+		}
+		received, translate = c.payloads.response(ctx, e.response)
+	}
+	post := func() error {
+		if err := c.caller.Post(ctx, to, h.call(gvh), sent, received); err != nil {
+			return err
+		}
+		if err := translate(); err != nil {
+			return &unusableError{err}
 		}
 		if err := e.received(); err != nil {
 			return &unusableError{err}

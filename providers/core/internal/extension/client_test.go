@@ -47,10 +47,12 @@ func newClientWith(t *testing.T, limiter *flowcontrol.Limiter, configs ...*runti
 	s := fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{runtimev1.AddToScheme}, Objects: objects})
 	catalog := runtimecatalog.New()
 	testenv.Must(t, runtimehooksv1.AddToCatalog(catalog))
-	return extension.New(extension.Options{
+	c, err := extension.New(extension.Options{
 		Reader: s.ForController().Client, Catalog: catalog, Filter: "mine", Limiter: limiter,
 		Caller: wire.NewCaller(wire.Options{UserAgent: "test", Metrics: prometheus.NewRegistry(), Clock: clock.RealClock{}}),
 	})
+	testenv.Must(t, err)
+	return c
 }
 
 // call finds a handler, and calls it.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
@@ -46,6 +47,8 @@ func (h handler) call(hook runtimecatalog.GroupVersionHook) wire.Call {
 func (h handler) ignoresFailures() bool {
 	return h.FailurePolicy != nil && *h.FailurePolicy == runtimev1.FailurePolicyIgnore
 }
+
+func (h handler) wantsV1Beta2() bool { return h.PayloadVersion == clusterv1beta2.GroupVersion.Version }
 
 // settings returns the settings of the ExtensionConfig, overlaid by others.
 func (h handler) settings(over map[string]string) map[string]string {

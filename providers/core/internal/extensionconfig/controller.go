@@ -14,8 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
+	definedhooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
@@ -27,7 +28,7 @@ type Options struct {
 	Concurrency int
 	// Filter selects the ExtensionConfigs that this manager reconciles.
 	Filter watch.Filter
-	// Catalog has the hooks that handlers can be for.
+	// Catalog has the hooks that controllers call.
 	Catalog *runtimecatalog.Catalog
 	// Caller calls the servers.
 	Caller *wire.Caller
@@ -36,8 +37,8 @@ type Options struct {
 // Controller reconciles ExtensionConfigs.
 type Controller struct {
 	step.Clients
-	catalog *runtimecatalog.Catalog
-	caller  *wire.Caller
+	hooks  hooks
+	caller *wire.Caller
 }
 
 // Setup adds the controller to a manager.
@@ -46,7 +47,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	c := &Controller{Clients: step.ClientsOf(mgr, "extensionconfig-controller", o.Filter), catalog: o.Catalog, caller: o.Caller}
+	defined := runtimecatalog.New()
+	if err := definedhooksv1.AddToCatalog(defined); err != nil {
+		return fmt.Errorf("registering all hooks: %w", err)
+	}
+	c := &Controller{
+		Clients: step.ClientsOf(mgr, "extensionconfig-controller", o.Filter), hooks: hooks{called: o.Catalog, defined: defined}, caller: o.Caller,
+	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	var secret client.Object = secretMetadata()

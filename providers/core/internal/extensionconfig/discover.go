@@ -50,7 +50,7 @@ func (c *Controller) ask(ctx context.Context, config *runtimev1.ExtensionConfig)
 	if err != nil {
 		return nil, err
 	}
-	hook, err := c.catalog.GroupVersionHook(runtimehooksv1.Discovery)
+	hook, err := c.hooks.called.GroupVersionHook(runtimehooksv1.Discovery)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (c *Controller) ask(ctx context.Context, config *runtimev1.ExtensionConfig)
 		log.Info("The server reported a failure", "message", message)
 		return nil, fmt.Errorf("the server reported a failure: %s", message)
 	}
-	return handlersOf(config.Name, response, c.catalog)
+	return handlersOf(config, response, c.hooks)
 }
 
 // listed returns the names of handlers in words.

@@ -10,9 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -23,10 +24,18 @@ const (
 	maxProblems = 3
 )
 
+// hooks are those that handlers can be for.
+type hooks struct {
+	// called are the hooks that controllers call.
+	called *runtimecatalog.Catalog
+	// defined are all hooks of the API, also those that no controller calls: what a handler of theirs is for would not happen.
+	defined *runtimecatalog.Catalog
+}
+
 // handlersOf returns the handlers of a response as they are in the status: with full names and defaults, sorted by name. Of a
 // response with an invalid handler, none are returned.
 func handlersOf(
-	configName string, response *runtimehooksv1.DiscoveryResponse, catalog *runtimecatalog.Catalog,
+	config *runtimev1.ExtensionConfig, response *runtimehooksv1.DiscoveryResponse, hooks hooks,
 ) ([]runtimev1.ExtensionHandler, error) {
 	if n := len(response.Handlers); n > maxHandlers {
 		return nil, fmt.Errorf("the server has %d handlers: at most %d are supported", n, maxHandlers)
@@ -35,7 +44,8 @@ func handlersOf(
 	var problems []string
 	seen := map[string]bool{}
 	for i, h := range response.Handlers {
-		wrong := check(h, catalog)
+		h.PayloadVersion = cmp.Or(h.PayloadVersion, config.Annotations[runtimev1.PayloadVersionAnnotation])
+		wrong := check(h, hooks)
 		if seen[h.Name] {
 			wrong = append(wrong, "name must be unique")
 		}
@@ -44,10 +54,11 @@ func handlersOf(
 			problems = append(problems, fmt.Sprintf("handlers[%d] %q: %s", i, condition.Brief(h.Name), strings.Join(wrong, ", ")))
 		}
 		out = append(out, runtimev1.ExtensionHandler{
-			Name:           h.Name + "." + configName,
+			Name:           h.Name + "." + config.Name,
 			RequestHook:    runtimev1.GroupVersionHook{APIVersion: h.RequestHook.APIVersion, Hook: h.RequestHook.Hook},
 			TimeoutSeconds: ptr.To(ptr.Deref(h.TimeoutSeconds, runtimev1.DefaultHandlersTimeoutSeconds)),
 			FailurePolicy:  ptr.To(runtimev1.FailurePolicy(ptr.Deref(h.FailurePolicy, runtimehooksv1.FailurePolicyFail))),
+			PayloadVersion: h.PayloadVersion,
 		})
 	}
 	if len(problems) > 0 {
@@ -58,7 +69,7 @@ func handlersOf(
 }
 
 // check returns what is wrong with a handler. Texts quote only names of hooks and versions, truncated.
-func check(h runtimehooksv1.ExtensionHandler, catalog *runtimecatalog.Catalog) []string {
+func check(h runtimehooksv1.ExtensionHandler, hooks hooks) []string {
 	var wrong []string
 	if len(validation.IsDNS1123Label(h.Name)) > 0 {
 		wrong = append(wrong, "name must be a DNS label, such as wait-for-backup")
@@ -69,9 +80,16 @@ func check(h runtimehooksv1.ExtensionHandler, catalog *runtimecatalog.Catalog) [
 	if p := h.FailurePolicy; p != nil && *p != runtimehooksv1.FailurePolicyFail && *p != runtimehooksv1.FailurePolicyIgnore {
 		wrong = append(wrong, "failurePolicy must be Fail or Ignore")
 	}
+	if !extension.Supported(h.PayloadVersion) {
+		wrong = append(wrong, fmt.Sprintf("payloadVersion must be v1beta1 or v1beta2, not %q", condition.Brief(h.PayloadVersion)))
+	}
 	gv, err := schema.ParseGroupVersion(h.RequestHook.APIVersion)
 	hook := runtimecatalog.GroupVersionHook{Group: gv.Group, Version: gv.Version, Hook: h.RequestHook.Hook}
-	if err != nil || !catalog.IsHookRegistered(hook) {
+	switch {
+	case err == nil && hooks.called.IsHookRegistered(hook):
+	case err == nil && hooks.defined.IsHookRegistered(hook):
+		wrong = append(wrong, fmt.Sprintf("hook %s is not called by this version of Cluster API: remove the handler from the server", hook.Hook))
+	default:
 		wrong = append(wrong, fmt.Sprintf("requestHook %q of %q is unknown to this version of Cluster API",
 			condition.Brief(h.RequestHook.Hook), condition.Brief(h.RequestHook.APIVersion)))
 	}

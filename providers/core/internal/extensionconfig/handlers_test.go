@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
@@ -23,6 +24,10 @@ func TestHandlersOf(t *testing.T) {
 	timeout := func(seconds int32) []runtimehooksv1.ExtensionHandler {
 		return one(func(h *runtimehooksv1.ExtensionHandler) { h.TimeoutSeconds = ptr.To(seconds) })
 	}
+	payload := func(version string) []runtimehooksv1.ExtensionHandler {
+		return one(func(h *runtimehooksv1.ExtensionHandler) { h.PayloadVersion = version })
+	}
+	annotated := map[string]string{runtimev1.PayloadVersionAnnotation: "v1beta2"}
 	status := func(change func(*runtimev1.ExtensionHandler)) []runtimev1.ExtensionHandler {
 		h := inStatus("a.e", "BeforeClusterCreate")
 		change(&h)
@@ -30,10 +35,11 @@ func TestHandlersOf(t *testing.T) {
 	}
 	const prefix = `the response of the server is invalid: handlers[0] "a": `
 	for _, tc := range []struct {
-		reason string
-		in     []runtimehooksv1.ExtensionHandler
-		want   []runtimev1.ExtensionHandler
-		err    string
+		reason      string
+		annotations map[string]string
+		in          []runtimehooksv1.ExtensionHandler
+		want        []runtimev1.ExtensionHandler
+		err         string
 	}{
 		{reason: "none"},
 		{reason: "defaults", in: plain, want: status(func(*runtimev1.ExtensionHandler) {})},
@@ -41,6 +47,15 @@ func TestHandlersOf(t *testing.T) {
 		{reason: "no timeout", in: timeout(0), want: status(func(h *runtimev1.ExtensionHandler) { h.TimeoutSeconds = ptr.To[int32](0) })},
 		{reason: "ignored failures", in: one(func(h *runtimehooksv1.ExtensionHandler) { h.FailurePolicy = ptr.To(runtimehooksv1.FailurePolicyIgnore) }),
 			want: status(func(h *runtimev1.ExtensionHandler) { h.FailurePolicy = ptr.To(runtimev1.FailurePolicyIgnore) })},
+		{reason: "payloads in v1beta2", in: payload("v1beta2"), want: status(func(h *runtimev1.ExtensionHandler) { h.PayloadVersion = "v1beta2" })},
+		{reason: "the annotation is for handlers that request no version", annotations: annotated, in: plain,
+			want: status(func(h *runtimev1.ExtensionHandler) { h.PayloadVersion = "v1beta2" })},
+		{reason: "a handler knows better than the annotation", annotations: annotated, in: payload("v1beta1"),
+			want: status(func(h *runtimev1.ExtensionHandler) { h.PayloadVersion = "v1beta1" })},
+		{reason: "payloads of the future", in: payload("v1"), err: prefix + `payloadVersion must be v1beta1 or v1beta2, not "v1"`},
+		{reason: "a hook that is defined, but not called: the handler would wait in vain", in: one(func(h *runtimehooksv1.ExtensionHandler) {
+			h.RequestHook.Hook = "UpdateMachine"
+		}), err: prefix + "hook UpdateMachine is not called by this version of Cluster API: remove the handler from the server"},
 		{reason: "too long", in: timeout(31), err: prefix + "timeoutSeconds must be between 0 and 30, not 31"},
 		{reason: "negative", in: timeout(-1), err: prefix + "timeoutSeconds must be between 0 and 30, not -1"},
 		{reason: "another policy", in: one(func(h *runtimehooksv1.ExtensionHandler) {
@@ -58,7 +73,8 @@ func TestHandlersOf(t *testing.T) {
 		{reason: "too many", in: make([]runtimehooksv1.ExtensionHandler, 501), err: "the server has 501 handlers: at most 500 are supported"},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
-			got, err := handlersOf("e", &runtimehooksv1.DiscoveryResponse{Handlers: tc.in}, hooks(t))
+			got, err := handlersOf(&runtimev1.ExtensionConfig{ObjectMeta: metav1.ObjectMeta{Name: "e", Annotations: tc.annotations}},
+				&runtimehooksv1.DiscoveryResponse{Handlers: tc.in}, allHooks(t))
 			if (err != nil || tc.err != "") && (err == nil || err.Error() != tc.err) {
 				t.Errorf("got  %v\nwant %s", err, tc.err)
 			}

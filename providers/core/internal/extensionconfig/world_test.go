@@ -11,8 +11,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
+	definedhooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -36,7 +37,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		Indexes: []step.Index{{Object: &runtimev1.ExtensionConfig{}, Field: bySecret, Values: secretKeys}},
 	})}
 	c := &Controller{
-		Clients: w.ForController(), catalog: hooks(t),
+		Clients: w.ForController(), hooks: allHooks(t),
 		caller: wire.NewCaller(wire.Options{UserAgent: "test", Metrics: prometheus.NewRegistry(), Clock: clock.RealClock{}}),
 	}
 	runner := c.declared().Runner(c.Clients)
@@ -47,11 +48,12 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	return w
 }
 
-func hooks(t *testing.T) *runtimecatalog.Catalog {
+func allHooks(t *testing.T) hooks {
 	t.Helper()
-	catalog := runtimecatalog.New()
-	testenv.Must(t, runtimehooksv1.AddToCatalog(catalog))
-	return catalog
+	out := hooks{called: runtimecatalog.New(), defined: runtimecatalog.New()}
+	testenv.Must(t, runtimehooksv1.AddToCatalog(out.called))
+	testenv.Must(t, definedhooksv1.AddToCatalog(out.defined))
+	return out
 }
 
 // config returns ExtensionConfig e as it is in the API server.

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 )
 
 var _ RequestObject = &BeforeClusterCreateRequest{}
@@ -15,7 +15,7 @@ var _ RequestObject = &BeforeClusterCreateRequest{}
 type BeforeClusterCreateRequest struct {
 	metav1.TypeMeta `json:",inline"`
 	// CommonRequest are the fields of all requests.
-	CommonRequest `json:",inline"`
+	runtimehooksv1.CommonRequest `json:",inline"`
 
 	// cluster is the Cluster.
 	Cluster clusterv1.Cluster `json:"cluster"`
@@ -29,7 +29,7 @@ var _ RetryResponseObject = &BeforeClusterCreateResponse{}
 type BeforeClusterCreateResponse struct {
 	metav1.TypeMeta `json:",inline"`
 	// CommonRetryResponse are the fields of responses of hooks that can block.
-	CommonRetryResponse `json:",inline"`
+	runtimehooksv1.CommonRetryResponse `json:",inline"`
 }
 
 // BeforeClusterCreate is called before the objects of a Cluster's topology are created. It can block.
@@ -43,7 +43,7 @@ var _ RequestObject = &AfterControlPlaneInitializedRequest{}
 type AfterControlPlaneInitializedRequest struct {
 	metav1.TypeMeta `json:",inline"`
 	// CommonRequest are the fields of all requests.
-	CommonRequest `json:",inline"`
+	runtimehooksv1.CommonRequest `json:",inline"`
 
 	// cluster is the Cluster.
 	Cluster clusterv1.Cluster `json:"cluster"`
@@ -57,7 +57,7 @@ var _ ResponseObject = &AfterControlPlaneInitializedResponse{}
 type AfterControlPlaneInitializedResponse struct {
 	metav1.TypeMeta `json:",inline"`
 	// CommonResponse are the fields of all responses.
-	CommonResponse `json:",inline"`
+	runtimehooksv1.CommonResponse `json:",inline"`
 }
 
 // AfterControlPlaneInitialized is called once the control plane accepts requests. It does not block.
@@ -72,7 +72,7 @@ var _ RequestObject = &BeforeClusterUpgradeRequest{}
 type BeforeClusterUpgradeRequest struct {
 	metav1.TypeMeta `json:",inline"`
 	// CommonRequest are the fields of all requests.
-	CommonRequest `json:",inline"`
+	runtimehooksv1.CommonRequest `json:",inline"`
 
 	// cluster is the Cluster.
 	Cluster clusterv1.Cluster `json:"cluster"`
@@ -92,7 +92,7 @@ var _ RetryResponseObject = &BeforeClusterUpgradeResponse{}
 type BeforeClusterUpgradeResponse struct {
 	metav1.TypeMeta `json:",inline"`
 	// CommonRetryResponse are the fields of responses of hooks that can block.
-	CommonRetryResponse `json:",inline"`
+	runtimehooksv1.CommonRetryResponse `json:",inline"`
 }
 
 // BeforeClusterUpgrade is called before the control plane gets a new version. It can block.
@@ -106,7 +106,7 @@ var _ RequestObject = &AfterControlPlaneUpgradeRequest{}
 type AfterControlPlaneUpgradeRequest struct {
 	metav1.TypeMeta `json:",inline"`
 	// CommonRequest are the fields of all requests.
-	CommonRequest `json:",inline"`
+	runtimehooksv1.CommonRequest `json:",inline"`
 
 	// cluster is the Cluster.
 	Cluster clusterv1.Cluster `json:"cluster"`
@@ -123,7 +123,7 @@ var _ RetryResponseObject = &AfterControlPlaneUpgradeResponse{}
 type AfterControlPlaneUpgradeResponse struct {
 	metav1.TypeMeta `json:",inline"`
 	// CommonRetryResponse are the fields of responses of hooks that can block.
-	CommonRetryResponse `json:",inline"`
+	runtimehooksv1.CommonRetryResponse `json:",inline"`
 }
 
 // AfterControlPlaneUpgrade is called after the control plane was upgraded, before the workers are. It can block.
@@ -137,7 +137,7 @@ var _ RequestObject = &AfterClusterUpgradeRequest{}
 type AfterClusterUpgradeRequest struct {
 	metav1.TypeMeta `json:",inline"`
 	// CommonRequest are the fields of all requests.
-	CommonRequest `json:",inline"`
+	runtimehooksv1.CommonRequest `json:",inline"`
 
 	// cluster is the Cluster.
 	Cluster clusterv1.Cluster `json:"cluster"`
@@ -154,7 +154,7 @@ var _ ResponseObject = &AfterClusterUpgradeResponse{}
 type AfterClusterUpgradeResponse struct {
 	metav1.TypeMeta `json:",inline"`
 	// CommonResponse are the fields of all responses.
-	CommonResponse `json:",inline"`
+	runtimehooksv1.CommonResponse `json:",inline"`
 }
 
 // AfterClusterUpgrade is called after control plane and workers were upgraded. It does not block.
@@ -168,7 +168,7 @@ var _ RequestObject = &BeforeClusterDeleteRequest{}
 type BeforeClusterDeleteRequest struct {
 	metav1.TypeMeta `json:",inline"`
 	// CommonRequest are the fields of all requests.
-	CommonRequest `json:",inline"`
+	runtimehooksv1.CommonRequest `json:",inline"`
 
 	// cluster is the Cluster.
 	Cluster clusterv1.Cluster `json:"cluster"`
@@ -182,30 +182,8 @@ var _ RetryResponseObject = &BeforeClusterDeleteResponse{}
 type BeforeClusterDeleteResponse struct {
 	metav1.TypeMeta `json:",inline"`
 	// CommonRetryResponse are the fields of responses of hooks that can block.
-	CommonRetryResponse `json:",inline"`
+	runtimehooksv1.CommonRetryResponse `json:",inline"`
 }
 
 // BeforeClusterDelete is called after the deletion of a Cluster was requested, before any of its objects is deleted. It can block.
 func BeforeClusterDelete(*BeforeClusterDeleteRequest, *BeforeClusterDeleteResponse) {}
-
-func registerLifecycleHooks(b *runtimecatalog.Builder) {
-	register := func(hook runtimecatalog.Hook, summary, description string) {
-		b.RegisterHook(hook, &runtimecatalog.HookMeta{Tags: []string{"Lifecycle Hooks"}, Summary: summary, Description: description})
-	}
-	register(BeforeClusterCreate, "Called before the objects of a Cluster's topology are created",
-		"Called for Clusters with a managed topology only. While the response has a non-zero retryAfterSeconds, no object is created. "+
-			"It may be called again after it stopped blocking, until the Cluster refers to its objects.")
-	register(AfterControlPlaneInitialized, "Called after the control plane is initialized",
-		"Called for Clusters with a managed topology only, once the control plane accepts requests. It does not block.")
-	register(BeforeClusterUpgrade, "Called before a Cluster is upgraded",
-		"Called for Clusters with a managed topology only, before the control plane gets the new version. While the response has a "+
-			"non-zero retryAfterSeconds, control plane and workers keep their version.")
-	register(AfterControlPlaneUpgrade, "Called after the control plane is upgraded",
-		"Called for Clusters with a managed topology only, before the workers get the new version. While the response has a non-zero "+
-			"retryAfterSeconds, workers keep their version.")
-	register(AfterClusterUpgrade, "Called after a Cluster is upgraded",
-		"Called for Clusters with a managed topology only, after control plane and workers have the new version. It does not block.")
-	register(BeforeClusterDelete, "Called before a Cluster is deleted",
-		"Called for Clusters with a managed topology only, after their deletion was requested. While the response has a non-zero "+
-			"retryAfterSeconds, no object of the Cluster is deleted.")
-}

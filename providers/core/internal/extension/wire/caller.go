@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,8 +23,8 @@ import (
 const (
 	// maxTimeout bounds calls of handlers without a timeout. It is the longest timeout that a handler can set.
 	maxTimeout = time.Duration(runtimehooksv1.MaxHandlersTimeoutSeconds) * time.Second
-	// MaxResponse is the maximum size of a response in bytes. Patches of a large topology take a tenth.
-	MaxResponse = 8 << 20
+	// MaxResponse is the maximum size of a response in bytes. Patches of a large topology take one.
+	MaxResponse = 20 << 20
 )
 
 // Options configure a Caller.
@@ -34,6 +35,8 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Dial opens connections. Nil: to the network.
 	Dial DialFunc
+	// Certificate returns the certificate that servers are shown if they ask for one. Nil: none.
+	Certificate func(*tls.CertificateRequestInfo) (*tls.Certificate, error)
 	// Clock measures calls for metrics.
 	Clock clock.PassiveClock
 }
@@ -48,8 +51,11 @@ type Caller struct {
 
 // NewCaller returns a Caller.
 func NewCaller(o Options) *Caller {
-	return &Caller{userAgent: o.UserAgent, transports: newTransports(o.Dial), metrics: newMetrics(o.Metrics), clock: o.Clock}
+	return &Caller{userAgent: o.UserAgent, transports: newTransports(o.Dial, o.Certificate), metrics: newMetrics(o.Metrics), clock: o.Clock}
 }
+
+// CloseIdleConnections makes the next calls open connections, with the certificate that is the current one by then.
+func (c *Caller) CloseIdleConnections() { c.transports.closeIdle() }
 
 // Call is a call of one handler.
 type Call struct {

@@ -93,7 +93,7 @@ func TestServers(t *testing.T) {
 				http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 			}).Config()
 		}},
-		{reason: "a huge response", want: "the response is larger than 8 MiB",
+		{reason: "a huge response", want: "the response is larger than 20 MiB",
 			server: serve(extensiontest.Options{}, func(w http.ResponseWriter, r *http.Request) {
 				part := []byte(strings.Repeat(" ", 1<<20))
 				for r.Context().Err() == nil {

@@ -34,18 +34,26 @@ type DialFunc = func(ctx context.Context, network, address string) (net.Conn, er
 
 // transports are the connections to all servers, by the CAs that they trust.
 type transports struct {
-	dial DialFunc
-	mu   sync.Mutex
-	kept *lru.Cache // http.Transports by hash of the CAs
+	dial        DialFunc
+	certificate func(*tls.CertificateRequestInfo) (*tls.Certificate, error)
+	mu          sync.Mutex
+	kept        *lru.Cache // http.Transports by hash of the CAs
 }
 
-func newTransports(dial DialFunc) *transports {
+func newTransports(dial DialFunc, certificate func(*tls.CertificateRequestInfo) (*tls.Certificate, error)) *transports {
 	if dial == nil {
 		dial = (&net.Dialer{}).DialContext
 	}
-	return &transports{dial: dial, kept: lru.NewWithEvictionFunc(maxTransports, func(_ lru.Key, v any) {
+	return &transports{dial: dial, certificate: certificate, kept: lru.NewWithEvictionFunc(maxTransports, func(_ lru.Key, v any) {
 		v.(*http.Transport).CloseIdleConnections()
 	})}
+}
+
+// closeIdle closes idle connections, and those in use once they are idle. No call uses them again.
+func (t *transports) closeIdle() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept.Clear()
 }
 
 // of returns the transport that trusts these CAs, or those of the host if there are none.
@@ -56,7 +64,7 @@ func (t *transports) of(authorities []byte) (http.RoundTripper, error) {
 	if found, ok := t.kept.Get(key); ok {
 		return found.(*http.Transport), nil
 	}
-	trust := &tls.Config{MinVersion: tls.VersionTLS12}
+	trust := &tls.Config{MinVersion: tls.VersionTLS12, GetClientCertificate: t.certificate}
 	if len(authorities) > 0 {
 		trust.RootCAs = x509.NewCertPool()
 		if !trust.RootCAs.AppendCertsFromPEM(authorities) {

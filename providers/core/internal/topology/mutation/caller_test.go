@@ -71,10 +71,12 @@ func newWorld(t *testing.T, annotations map[string]string) *world {
 	}})
 	catalog := runtimecatalog.New()
 	testenv.Must(t, runtimehooksv1.AddToCatalog(catalog))
-	w.Caller = mutation.New(extension.New(extension.Options{
+	extensions, err := extension.New(extension.Options{
 		Reader: w.api.ForController().Client, Catalog: catalog,
 		Caller: wire.NewCaller(wire.Options{UserAgent: "test", Metrics: prometheus.NewRegistry(), Clock: w.clock}),
-	}), w.clock)
+	})
+	testenv.Must(t, err)
+	w.Caller = mutation.New(extensions, w.clock)
 	return w
 }
 

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
 )
 
 // Variable is the value of a variable.
@@ -188,6 +188,9 @@ func registerTopologyMutationHooks(b *runtimecatalog.Builder) {
 		"Called for each external patch of a ClusterClass when the topology of a Cluster is reconciled. Responses must be deterministic.")
 	register(ValidateTopology, "Validates the templates of a topology after all patches",
 		"Called for each external patch of a ClusterClass after the patches of the class were applied.")
-	register(DiscoverVariables, "Lists the variables of an external patch",
-		"Called for each external patch of a ClusterClass when the class is reconciled. Responses must be deterministic.")
+	b.RegisterHook(DiscoverVariables, &runtimecatalog.HookMeta{
+		Tags: []string{"Topology Mutation Hook"}, Summary: "Lists the variables of an external patch",
+		Description:    "Called for each external patch of a ClusterClass when the class is reconciled. Responses must be deterministic.",
+		PayloadVersion: clusterv1.GroupVersion.Version,
+	})
 }

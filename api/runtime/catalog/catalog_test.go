@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 )
 
 func hooks(t *testing.T) *runtimecatalog.Catalog {
@@ -23,8 +23,9 @@ func hooks(t *testing.T) *runtimecatalog.Catalog {
 func TestHooks(t *testing.T) {
 	want := []string{}
 	for _, name := range []string{
-		"AfterClusterUpgrade", "AfterControlPlaneInitialized", "AfterControlPlaneUpgrade", "BeforeClusterCreate", "BeforeClusterDelete",
-		"BeforeClusterUpgrade", "DiscoverVariables", "Discovery", "GeneratePatches", "ValidateTopology",
+		"AfterClusterUpgrade", "AfterControlPlaneInitialized", "AfterControlPlaneUpgrade", "AfterWorkersUpgrade", "BeforeClusterCreate",
+		"BeforeClusterDelete", "BeforeClusterUpgrade", "BeforeControlPlaneUpgrade", "BeforeWorkersUpgrade", "CanUpdateMachine",
+		"CanUpdateMachineSet", "DiscoverVariables", "Discovery", "GeneratePatches", "GenerateUpgradePlan", "UpdateMachine", "ValidateTopology",
 	} {
 		want = append(want, "hooks.runtime.cluster.x-k8s.io/v1alpha1, Hook="+name)
 	}

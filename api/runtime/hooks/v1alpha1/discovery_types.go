@@ -3,7 +3,7 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
 )
 
 const (
@@ -52,6 +52,11 @@ type ExtensionHandler struct {
 	// failurePolicy is what happens when a call fails: Fail or Ignore. When unset, Fail.
 	// +optional
 	FailurePolicy *FailurePolicy `json:"failurePolicy,omitempty"`
+
+	// payloadVersion is the version, v1beta1 or v1beta2, of what requests and responses have of the group cluster.x-k8s.io. When unset,
+	// v1beta1.
+	// +optional
+	PayloadVersion string `json:"payloadVersion,omitempty"`
 }
 
 // GroupVersionHook identifies a version of a hook.

@@ -22,6 +22,9 @@ type HookMeta struct {
 	Deprecated bool
 	// Singleton marks a hook of which a server has at most one handler; its path has no name.
 	Singleton bool
+	// PayloadVersion is the version of what requests and responses have of the group cluster.x-k8s.io, such as v1beta2. It is empty for
+	// v1beta1, and for hooks that have nothing of it.
+	PayloadVersion string
 }
 
 // GroupVersionHook identifies a hook by group, version and name.

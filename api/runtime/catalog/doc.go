@@ -5,5 +5,5 @@
 //	if err := runtimehooksv1.AddToCatalog(catalog); err != nil { ... }
 //	hook, err := catalog.GroupVersionHook(runtimehooksv1.BeforeClusterCreate)
 //
-// What does not belong here: the hooks themselves (exp/runtime/hooks/api), serving and calling extensions.
+// What does not belong here: the hooks themselves (api/runtime/hooks), serving and calling extensions.
 package catalog
