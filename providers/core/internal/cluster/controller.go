@@ -61,8 +61,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-// settle is how long conditions and counters wait for further changes: those of a Cluster's objects come in bursts.
-const settle = time.Second
+// burst is how long a reconcile waits for further changes of a Cluster's objects, which only conditions and counters depend on, and settle
+// how long a write waits for more of them.
+const burst, settle = 2 * time.Second, time.Second
 
 // declared returns the declaration of the controller.
 func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
@@ -75,10 +76,10 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 			step.Mapped(&clusterv1.MachineSet{}, byLabel, watch.Deleted()),
 			step.Mapped(&clusterv1.MachinePool{}, byLabel, watch.Deleted()),
 			step.Mapped(&corev1.Secret{}, byLabel, caCreated()),
-			step.Settled(&clusterv1.Machine{}, settle, byLabel, reported(machineReports)),
-			step.Settled(&clusterv1.MachineDeployment{}, settle, byLabel, reported(deploymentReports)),
-			step.Settled(&clusterv1.MachineSet{}, settle, byLabel, predicate.NewPredicateFuncs(isAlone), reported(setReports)),
-			step.Settled(&clusterv1.MachinePool{}, settle, byLabel, reported(poolReports)),
+			step.Settled(&clusterv1.Machine{}, burst, byLabel, reported(machineReports)),
+			step.Settled(&clusterv1.MachineDeployment{}, burst, byLabel, reported(deploymentReports)),
+			step.Settled(&clusterv1.MachineSet{}, burst, byLabel, predicate.NewPredicateFuncs(isAlone), reported(setReports)),
+			step.Settled(&clusterv1.MachinePool{}, burst, byLabel, reported(poolReports)),
 		},
 		Events:  predicate.NewPredicateFuncs(isStarted),
 		Indexes: []step.Index{{Object: &clusterv1.Cluster{}, Field: reference.Index, Values: references}},

@@ -26,7 +26,7 @@
 // A Cluster of a ClusterClass is not reconciled until the topology controller has set both references.
 //
 // Conditions of status.v1beta2 are functions of what gather has found (reports.go). Changes of Machines, MachineDeployments,
-// MachineSets and MachinePools come in bursts: a second after the first one, the Cluster is reconciled once for all of them.
+// MachineSets and MachinePools come in bursts: two seconds after the first one, the Cluster is reconciled once for all of them.
 //
 // Caches may be stale. Therefore the controller lists the descendants from the API server, with four requests, right before it
 // deletes the control plane, before it deletes the infrastructure, and before it removes the finalizer. It also confirms with

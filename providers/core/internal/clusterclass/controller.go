@@ -56,6 +56,13 @@ type Controller struct {
 	Watch func(ctx context.Context, kind schema.GroupVersionKind) error
 }
 
+// scope is the state of one reconcile.
+type scope struct {
+	*clusterv1.ClusterClass
+	// outdated are lines about the references whose API version is not the newest.
+	outdated []string
+}
+
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	cached := mgr.GetCache()
@@ -82,8 +89,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 }
 
 // declared returns the controller's declaration.
-func (c *Controller) declared() step.Controller[*clusterv1.ClusterClass, *clusterv1.ClusterClass] {
-	return step.Controller[*clusterv1.ClusterClass, *clusterv1.ClusterClass]{
+func (c *Controller) declared() step.Controller[*clusterv1.ClusterClass, *scope] {
+	return step.Controller[*clusterv1.ClusterClass, *scope]{
 		Name: "clusterclass",
 		New:  func() *clusterv1.ClusterClass { return &clusterv1.ClusterClass{} },
 		// Not those of the status: after an error, extensions are called again with a delay that grows, even if they return another
@@ -97,8 +104,10 @@ func (c *Controller) declared() step.Controller[*clusterv1.ClusterClass, *cluste
 		// The metadata of all definitions is cached anyway. There is no predicate: definitions are rarely written, and any event can
 		// be the one after which a kind is served.
 		Watches: []step.Watch{step.MappedMetadata(&apiextensionsv1.CustomResourceDefinition{}, ofDefinition(c.Client))},
-		Scope:   step.Self[*clusterv1.ClusterClass],
-		Steps: []step.Step[*clusterv1.ClusterClass]{
+		Scope: func(_ context.Context, class *clusterv1.ClusterClass) (*scope, error) {
+			return &scope{ClusterClass: class}, nil
+		},
+		Steps: []step.Step[*scope]{
 			step.All(
 				step.Do("variables", c.variables).Sets(clusterv1.ClusterClassVariablesReconciledCondition),
 				step.Do("own", c.own),
@@ -106,6 +115,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.ClusterClass, *cluste
 			),
 			step.Do("observe", c.observe),
 		},
+		Reports: reports,
 	}
 }
 

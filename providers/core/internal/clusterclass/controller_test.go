@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
@@ -131,11 +132,19 @@ func TestOutdatedReferences(t *testing.T) {
 		!strings.Contains(c.Message, "InfraTemplate infra should use apiVersion test.io/v2 instead of test.io/v1") {
 		t.Errorf("condition = %v", c)
 	}
+	const lines = "The following templateRefs are not using the latest apiVersion:\n* InfraTemplate infra: current: v1, latest: v2\n" +
+		"* ControlTemplate cp: current: v1, latest: v2"
+	if r := report.Get(got, "RefVersionsUpToDate"); r == nil || r.Reason != "RefVersionsNotUpToDate" || r.Message != lines {
+		t.Errorf("metav1 condition = %v", r)
+	}
+	if !report.IsTrue(got, "VariablesReady") || !report.IsFalse(got, "Paused") {
+		t.Errorf("metav1 conditions: %v", got.GetV1Beta2Conditions())
+	}
 }
 
 func TestMissingTemplate(t *testing.T) {
 	w := newWorld(t, class("v2"), template("InfraTemplate", "infra"))
-	result, err := w.control.own(t.Context(), class("v2"))
+	result, err := w.control.own(t.Context(), &scope{ClusterClass: class("v2")})
 	if want := "ControlTemplate ns/cp to exist"; err != nil || result.Waiting() != want || result.After() != 0 {
 		t.Errorf("waits for %q, at most %s, err = %v; want %q without a deadline", result.Waiting(), result.After(), err, want)
 	}
@@ -202,7 +211,7 @@ func TestMissingDefinition(t *testing.T) {
 	waits.Spec.ControlPlane.LocalObjectTemplate = ref("OtherTemplate", "v2", "cp")
 	waits.Spec.ControlPlane.MachineInfrastructure = new(ref("OtherTemplate", "v2", "machines"))
 	w := newWorld(t, waits, template("InfraTemplate", "infra"))
-	result, err := w.control.own(t.Context(), waits.DeepCopy())
+	result, err := w.control.own(t.Context(), &scope{ClusterClass: waits.DeepCopy()})
 	if want := "CustomResourceDefinition " + name + " to exist"; err != nil || result.Waiting() != want || result.After() != 0 {
 		t.Errorf("waits for %q, at most %s, err = %v; want %q without a deadline", result.Waiting(), result.After(), err, want)
 	}

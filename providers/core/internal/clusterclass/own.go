@@ -17,7 +17,8 @@ import (
 )
 
 // own adds the class to the owners of its templates, and waits for templates and kinds that do not exist.
-func (c *Controller) own(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
+func (c *Controller) own(ctx context.Context, s *scope) (step.Result, error) {
+	class := s.ClusterClass
 	owner := ownership.Reference(class, clusterv1.GroupVersion.WithKind("ClusterClass"), false)
 	var errs []error
 	var missing []string

@@ -13,7 +13,8 @@ import (
 )
 
 // variables sets status.variables.
-func (c *Controller) variables(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
+func (c *Controller) variables(ctx context.Context, s *scope) (step.Result, error) {
+	class := s.ClusterClass
 	all, err := c.collect(ctx, class)
 	if notReady, ok := errors.AsType[*extension.NotReadyError](err); ok {
 		return step.Wait("ExtensionConfig " + notReady.Config + " to be discovered").Because(clusterv1.VariableDiscoveryFailedReason), nil

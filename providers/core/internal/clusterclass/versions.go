@@ -14,9 +14,9 @@ import (
 )
 
 // versions reports references with an outdated API version.
-func (c *Controller) versions(ctx context.Context, class *clusterv1.ClusterClass) (step.Result, error) {
+func (c *Controller) versions(ctx context.Context, s *scope) (step.Result, error) {
 	var outdated, notInstalled []string
-	for _, ref := range templateRefs(class) {
+	for _, ref := range templateRefs(s.ClusterClass) {
 		newest, err := c.Versions.Newest(ctx, ref.GroupVersionKind().GroupKind())
 		if missing := (*contract.NotInstalledError)(nil); errors.As(err, &missing) {
 			notInstalled = append(notInstalled, missing.Error())
@@ -27,6 +27,8 @@ func (c *Controller) versions(ctx context.Context, class *clusterv1.ClusterClass
 		}
 		if want := newest.GroupVersion().String(); ref.APIVersion != want {
 			outdated = append(outdated, fmt.Sprintf("%s %s should use apiVersion %s instead of %s", ref.Kind, ref.Name, want, ref.APIVersion))
+			s.outdated = append(s.outdated, fmt.Sprintf("* %s %s: current: %s, latest: %s",
+				ref.Kind, ref.Name, ref.GroupVersionKind().Version, newest.Version))
 		}
 	}
 	if len(notInstalled) > 0 {

@@ -100,6 +100,7 @@ func (c *Controller) declared() step.Controller[*runtimev1.ExtensionConfig, *run
 			step.Do("ca", c.ca),
 			step.Do("discover", c.discover).Sets(runtimev1.RuntimeExtensionDiscoveredCondition),
 		},
+		Reports: reports,
 	}
 }
 

@@ -103,18 +103,24 @@ func TestFailures(t *testing.T) {
 }
 
 func TestPausedAndDeleted(t *testing.T) {
-	for reason, change := range map[string]func(*runtimev1.ExtensionConfig){
-		"paused": func(c *runtimev1.ExtensionConfig) { c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} },
-		"being deleted": func(c *runtimev1.ExtensionConfig) {
+	for _, tc := range []struct {
+		reason string
+		change func(*runtimev1.ExtensionConfig)
+		writes []string
+	}{
+		{"paused, which is reported",
+			func(c *runtimev1.ExtensionConfig) { c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} },
+			[]string{"patch ExtensionConfig/status e"}},
+		{"being deleted", func(c *runtimev1.ExtensionConfig) {
 			c.DeletionTimestamp, c.Finalizers = ptr.To(metav1.Now()), []string{"someone/else"}
-		},
+		}, nil},
 	} {
-		t.Run(reason, func(t *testing.T) {
+		t.Run(tc.reason, func(t *testing.T) {
 			server := serving(t, discovery())
-			w := newWorld(t, config(server, change))
+			w := newWorld(t, config(server, tc.change))
 			testenv.Must(t, w.reconcile())
-			if len(server.Calls()) > 0 || len(w.Writes) > 0 {
-				t.Errorf("writes: %v", w.Writes)
+			if diff := cmp.Diff(tc.writes, w.Writes); len(server.Calls()) > 0 || diff != "" {
+				t.Errorf("%d calls, writes: -want +got:\n%s", len(server.Calls()), diff)
 			}
 		})
 	}

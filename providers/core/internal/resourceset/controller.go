@@ -78,6 +78,7 @@ func (c *Controller) declared() step.Controller[*addonsv1.ClusterResourceSet, *s
 			step.Do("unbind", c.unbind),
 			step.Do("release", release),
 		},
+		Reports:  reports,
 		Observed: func(set *addonsv1.ClusterResourceSet, g int64) { set.Status.ObservedGeneration = g },
 	}
 }

@@ -196,7 +196,8 @@ func TestResourcesThatLeft(t *testing.T) {
 			if _, err := w.reconcile(); err != nil { // It is retried if the cache is stale.
 				t.Error(err)
 			}
-			if diff := cmp.Diff(tc.writes, slices.DeleteFunc(w.Writes, func(s string) bool { return tc.stale && strings.Contains(s, "/status") })); diff != "" {
+			if diff := cmp.Diff(tc.writes, slices.DeleteFunc(w.Writes, func(s string) bool { return tc.stale && strings.Contains(s, "/status") }),
+				cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("writes, -want +got:\n%s", diff)
 			}
 			config, confidential := configMap("left"), secret("left", kind)

@@ -58,6 +58,7 @@ func (c *Controller) Declared() step.Controller[*ipamv1.IPAddressClaim, *scope] 
 			),
 		},
 		Deletion: []step.Step[*scope]{step.When((*scope).isOurs, step.Do("release", c.release))},
+		Reports:  reports,
 		Progress: &step.Progress{},
 	}
 }

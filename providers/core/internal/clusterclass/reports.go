@@ -1,0 +1,29 @@
+package clusterclass
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/report"
+)
+
+// reports returns the metav1 conditions of a class. They follow its conditions with severities.
+func reports(s *scope) []metav1.Condition {
+	versions := report.Of(clusterv1beta2.ClusterClassRefVersionsUpToDateCondition,
+		condition.Get(s.ClusterClass, clusterv1.ClusterClassRefVersionsUpToDateCondition),
+		clusterv1beta2.ClusterClassRefVersionsUpToDateReason, clusterv1beta2.ClusterClassRefVersionsNotUpToDateReason)
+	if versions.Status == metav1.ConditionFalse && len(s.outdated) > 0 {
+		versions = report.False(versions.Type, versions.Reason, "The following templateRefs are not using the latest apiVersion:\n%s",
+			strings.Join(s.outdated, "\n"))
+	}
+	return []metav1.Condition{
+		report.Of(clusterv1beta2.ClusterClassVariablesReadyCondition,
+			condition.Get(s.ClusterClass, clusterv1.ClusterClassVariablesReconciledCondition),
+			clusterv1beta2.ClusterClassVariablesReadyReason, clusterv1beta2.ClusterClassVariablesReadyVariableDiscoveryFailedReason),
+		versions,
+	}
+}
