@@ -37,7 +37,7 @@ func (m Mirror) Report(before *metav1.Condition) metav1.Condition {
 	case m.Err != nil && step.IsStale(m.Err) && before != nil:
 		return *before
 	case m.Err != nil:
-		return report.Unknown(m.Type, clusterv1beta2.InternalErrorReason, "%s", explained(m.Err))
+		return report.Unknown(m.Type, clusterv1beta2.InternalErrorReason, "%s", Explained(m.Err))
 	case m.Object == nil:
 		return m.absent()
 	}
@@ -83,8 +83,8 @@ func (m Mirror) absent() metav1.Condition {
 	return report.False(m.Type, clusterv1beta2.ObjectDoesNotExistReason, "%s does not exist", m.Kind)
 }
 
-// explained returns the text of an error about a reference; others are in the log.
-func explained(err error) string {
+// Explained returns the text of an error about a reference; others are in the log.
+func Explained(err error) string {
 	if of := explain(err); of != nil {
 		return of.Error()
 	}
@@ -93,7 +93,7 @@ func explained(err error) string {
 
 // maxMessage is how much of a provider's message is mirrored, and maxReason how long a reason can be.
 const (
-	maxMessage = 1024
+	maxMessage = 4096
 	maxReason  = 1024
 )
 

@@ -210,6 +210,7 @@ func TestOneMachineFromNothingToReady(t *testing.T) {
 	want := controlplanev1.KubeadmControlPlaneStatus{
 		Selector: "cluster.x-k8s.io/cluster-name=c,cluster.x-k8s.io/control-plane", Replicas: 1, Version: ptr.To("v1.30.0"),
 		UpdatedReplicas: 1, ReadyReplicas: 1, Initialized: true, Ready: true, ObservedGeneration: 1, Conditions: kcp.Status.Conditions,
+		V1Beta2: kcp.Status.V1Beta2,
 	}
 	if diff := cmp.Diff(want, kcp.Status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)

@@ -2,19 +2,16 @@ package cluster
 
 import (
 	"cmp"
-	"errors"
-	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/report"
-	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
 // reports returns the metav1 conditions of a Cluster; none if its family was not read.
@@ -103,10 +100,10 @@ func (s *scope) infrastructureReport() metav1.Condition {
 	if s.Spec.InfrastructureRef == nil {
 		return report.True(t, clusterv1beta2.ProvisionedReason, "")
 	}
-	return s.mirrored(mirror{
-		t: t, from: clusterv1beta2.ReadyCondition, ref: s.Spec.InfrastructureRef, found: s.infrastructure,
-		reasons: reasons(clusterv1beta2.ReadyReason), complete: s.Status.InfrastructureReady,
-		fallback: func(obj contract.Object) (bool, string, error) {
+	return s.mirrored(s.infrastructure, reference.Mirror{
+		Type: t, From: clusterv1beta2.ReadyCondition, Kind: s.Spec.InfrastructureRef.Kind,
+		Reasons: reasons(clusterv1beta2.ReadyReason), Complete: s.Status.InfrastructureReady,
+		Fallback: func(obj contract.Object) (bool, string, error) {
 			infra := contract.InfrastructureClusterOf(obj)
 			done, err := infra.Provisioned()
 			return done, infra.ProvisionedField(), err
@@ -120,10 +117,10 @@ func (s *scope) controlPlaneReport() metav1.Condition {
 	if s.Spec.ControlPlaneRef == nil {
 		return report.None(t)
 	}
-	return s.mirrored(mirror{
-		t: t, from: clusterv1beta2.AvailableCondition, ref: s.Spec.ControlPlaneRef, found: s.plane,
-		reasons: reasons(clusterv1beta2.AvailableReason), complete: condition.IsTrue(s.Cluster, clusterv1.ControlPlaneInitializedCondition),
-		fallback: func(obj contract.Object) (bool, string, error) {
+	return s.mirrored(s.plane, reference.Mirror{
+		Type: t, From: clusterv1beta2.AvailableCondition, Kind: s.Spec.ControlPlaneRef.Kind,
+		Reasons: reasons(clusterv1beta2.AvailableReason), Complete: condition.IsTrue(s.Cluster, clusterv1.ControlPlaneInitializedCondition),
+		Fallback: func(obj contract.Object) (bool, string, error) {
 			plane := contract.ControlPlaneOf(obj)
 			done, err := plane.Initialized()
 			return done, plane.InitializationField(), err
@@ -131,87 +128,10 @@ func (s *scope) controlPlaneReport() metav1.Condition {
 	})
 }
 
-// mirror is how a condition of a provider object becomes one of the Cluster.
-type mirror struct {
-	t, from string
-	ref     *corev1.ObjectReference
-	found   target
-	reasons report.Reasons
-	// complete is set if the object has been ready before.
-	complete bool
-	// fallback returns the state of an object without the condition, and the field that has it.
-	fallback func(contract.Object) (done bool, field string, err error)
-}
-
-func (s *scope) mirrored(m mirror) metav1.Condition {
-	switch {
-	case m.found.err != nil && step.IsStale(m.found.err) && report.Get(s.Cluster, m.t) != nil:
-		return *report.Get(s.Cluster, m.t)
-	case m.found.err != nil:
-		return report.Unknown(m.t, clusterv1beta2.InternalErrorReason, "%s", explained(m.found.err))
-	case m.found.object == nil:
-		return s.absent(m)
-	}
-	conditions, err := m.found.object.Reports()
-	if err != nil {
-		return report.Unknown(m.t, clusterv1beta2.InvalidConditionReportedReason, "%s", err.Error())
-	}
-	if c := report.Find(conditions, m.from); c != nil {
-		if !isValid(*c) {
-			return report.Unknown(m.t, clusterv1beta2.InvalidConditionReportedReason,
-				"condition %s of %s has status %q and reason %q, which are invalid", m.from, m.ref.Kind, condition.Brief(string(c.Status)),
-				condition.Brief(c.Reason))
-		}
-		if c.Status == metav1.ConditionTrue && c.Reason == clusterv1beta2.NoReasonReportedReason {
-			c.Reason = m.reasons.True
-		}
-		mirrored := report.Unknown(m.t, c.Reason, "%s", c.Message) // Bounds the message.
-		mirrored.Status = c.Status
-		return mirrored
-	}
-	done, field, err := m.fallback(*m.found.object)
-	if err != nil {
-		return report.Unknown(m.t, clusterv1beta2.InvalidConditionReportedReason, "%s", err.Error())
-	}
-	if done {
-		return report.True(m.t, m.reasons.True, "")
-	}
-	return report.False(m.t, m.reasons.False, "%s %s is false", m.ref.Kind, field)
-}
-
-// maxReason is how long a reason can be.
-const maxReason = 1024
-
-// isValid reports whether an API server would accept status and reason of a condition: the definitions of providers may be less strict.
-func isValid(c metav1.Condition) bool {
-	for i, r := range c.Reason {
-		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-		other := '0' <= r && r <= '9' || r == '_' || (i < len(c.Reason)-1 && (r == ',' || r == ':'))
-		if !letter && (i == 0 || !other) {
-			return false
-		}
-	}
-	return len(c.Reason) <= maxReason &&
-		slices.Contains([]metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}, c.Status)
-}
-
-// explained returns the text of an error about a reference; others are in the log.
-func explained(err error) string {
-	if of, ok := errors.AsType[*step.Error](err); ok {
-		return of.Error()
-	}
-	return "Please check controller logs for errors"
-}
-
-// absent is the condition for an object that does not exist.
-func (s *scope) absent(m mirror) metav1.Condition {
-	switch {
-	case s.DeletionTimestamp != nil && m.complete:
-		return report.False(m.t, clusterv1beta2.ObjectDeletedReason, "%s has been deleted", m.ref.Kind)
-	case m.complete:
-		return report.False(m.t, clusterv1beta2.ObjectDeletedReason, "%s has been deleted while the cluster still exists", m.ref.Kind)
-	}
-	return report.False(m.t, clusterv1beta2.ObjectDoesNotExistReason, "%s does not exist", m.ref.Kind)
+// mirrored returns the condition for a provider object.
+func (s *scope) mirrored(found target, m reference.Mirror) metav1.Condition {
+	m.Object, m.Err, m.Deleting, m.Owner = found.object, found.err, s.DeletionTimestamp != nil, "cluster"
+	return m.Report(report.Get(s.Cluster, m.Type))
 }
 
 func (s *scope) initializedReport() metav1.Condition {
@@ -225,7 +145,7 @@ func (s *scope) initializedReport() metav1.Condition {
 	case s.Spec.ControlPlaneRef == nil:
 		return no("Waiting for the first control plane machine to have status.nodeRef set")
 	case s.plane.err != nil:
-		return report.Unknown(t, clusterv1beta2.InternalErrorReason, "%s", explained(s.plane.err))
+		return report.Unknown(t, clusterv1beta2.InternalErrorReason, "%s", reference.Explained(s.plane.err))
 	case s.plane.object == nil:
 		return report.Unknown(t, clusterv1beta2.ObjectDoesNotExistReason, "%s does not exist", s.Spec.ControlPlaneRef.Kind)
 	}
