@@ -39,6 +39,10 @@ type commit[T client.Object] struct {
 	// reports are the metav1 conditions that the reconcile has found.
 	reports []metav1.Condition
 
+	// hold returns how long the first reports of an object are held back. Nil: not at all. held is how long they are.
+	hold func() time.Duration
+	held time.Duration
+
 	// saved is metadata and spec as they are in the API server. Nil: as in before.
 	saved document
 	// version is the resource version of the metadata and spec in memory, which lists of a patch were computed from.
@@ -204,6 +208,14 @@ func (c *commit[T]) status(ctx context.Context) error {
 	patch, err := statusDifference(c.before, c.object)
 	if err != nil || len(patch) == 0 {
 		return err
+	}
+	if patch.reports() != nil && c.hold != nil {
+		if c.held = c.hold(); c.held > 0 {
+			delete(patch.status(), reportsField)
+		}
+		if len(patch.status()) == 0 {
+			return nil
+		}
 	}
 	if c.delay != nil {
 		if c.delayed = c.delay(patch); c.delayed > 0 {

@@ -34,15 +34,16 @@ func TestHeldReports(t *testing.T) {
 		writes int
 		after  time.Duration
 	}{
-		{"the first status is written", report.False("Ready", "NotReady", "1 of 3"), 0, 1, 0},
-		{"another message is held", report.False("Ready", "NotReady", "2 of 3"), time.Minute, 1, heldFor},
-		{"time runs from the first change", report.Unknown("Ready", "ReadyUnknown", "lost"), time.Minute + 4*time.Second, 1, heldFor - 4*time.Second},
-		{"at the end it is written", report.Unknown("Ready", "ReadyUnknown", "lost"), time.Minute + heldFor, 2, 0},
-		{"a change that is undone", report.False("Ready", "NotReady", ""), 2 * time.Minute, 2, heldFor},
-		{"needs no write", report.Unknown("Ready", "ReadyUnknown", "lost"), 2*time.Minute + time.Second, 2, 0},
-		{"the time begins anew", report.False("Ready", "NotReady", ""), 3 * time.Minute, 2, heldFor},
-		{"True is written at once", report.True("Ready", "Ready", ""), 3*time.Minute + time.Second, 3, 0},
-		{"so is the end of True", report.False("Ready", "NotReady", ""), 4 * time.Minute, 4, 0},
+		{"first reports are held", report.False("Ready", "NotReady", "0 of 3"), -time.Minute, 1, heldFor},
+		{"and written at the end", report.False("Ready", "NotReady", "1 of 3"), heldFor - time.Minute, 2, 0},
+		{"another message is held", report.False("Ready", "NotReady", "2 of 3"), time.Minute, 2, heldFor},
+		{"time runs from the first change", report.Unknown("Ready", "ReadyUnknown", "lost"), time.Minute + 4*time.Second, 2, heldFor - 4*time.Second},
+		{"at the end it is written", report.Unknown("Ready", "ReadyUnknown", "lost"), time.Minute + heldFor, 3, 0},
+		{"a change that is undone", report.False("Ready", "NotReady", ""), 2 * time.Minute, 3, heldFor},
+		{"needs no write", report.Unknown("Ready", "ReadyUnknown", "lost"), 2*time.Minute + time.Second, 3, 0},
+		{"the time begins anew", report.False("Ready", "NotReady", ""), 3 * time.Minute, 3, heldFor},
+		{"True is written at once", report.True("Ready", "Ready", ""), 3*time.Minute + time.Second, 4, 0},
+		{"so is the end of True", report.False("Ready", "NotReady", ""), 4 * time.Minute, 5, 0},
 	} {
 		clock.SetTime(now.Add(tt.at))
 		found = []metav1.Condition{tt.found}
@@ -79,15 +80,17 @@ func TestSettle(t *testing.T) {
 		writes int
 		after  time.Duration
 	}{
-		{"a write of other fields takes them along", report.False("Ready", "NotReady", ""), 0, 1, 0},
-		{"a condition that becomes True settles", report.True("Ready", "Ready", ""), time.Minute, 1, time.Second},
-		{"the time runs from the first change", report.True("Ready", "Ready", "all"), time.Minute + time.Second/4, 1, 3 * time.Second / 4},
-		{"both are one write", report.True("Ready", "Ready", "all"), time.Minute + time.Second, 2, 0},
-		{"the time begins anew", report.False("Ready", "NotReady", ""), 2 * time.Minute, 2, time.Second},
-		{"it is written at the end", report.False("Ready", "NotReady", ""), 2*time.Minute + time.Second, 3, 0},
-		{"another message is held longer", report.False("Ready", "NotReady", "x"), time.Hour, 3, heldFor},
-		{"but not once a condition becomes True", report.True("Ready", "Ready", ""), time.Hour + 2*time.Second, 4, 0},
-		{"others may become True later", report.True("UpToDate", "UpToDate", ""), 2 * time.Hour, 4, heldFor},
+		{"a first True is written at once, and takes the others along", report.True("Ready", "Ready", ""), -time.Minute, 1, 0},
+		{"the end of True settles", report.False("Ready", "NotReady", ""), 0, 1, time.Second},
+		{"and is written", report.False("Ready", "NotReady", ""), time.Second, 2, 0},
+		{"a condition that becomes True settles", report.True("Ready", "Ready", ""), time.Minute, 2, time.Second},
+		{"the time runs from the first change", report.True("Ready", "Ready", "all"), time.Minute + time.Second/4, 2, 3 * time.Second / 4},
+		{"both are one write", report.True("Ready", "Ready", "all"), time.Minute + time.Second, 3, 0},
+		{"the time begins anew", report.False("Ready", "NotReady", ""), 2 * time.Minute, 3, time.Second},
+		{"it is written at the end", report.False("Ready", "NotReady", ""), 2*time.Minute + time.Second, 4, 0},
+		{"another message is held longer", report.False("Ready", "NotReady", "x"), time.Hour, 4, heldFor},
+		{"but not once a condition becomes True", report.True("Ready", "Ready", ""), time.Hour + 2*time.Second, 5, 0},
+		{"others may become True later", report.True("UpToDate", "UpToDate", ""), 2 * time.Hour, 5, heldFor},
 	} {
 		clock.SetTime(now.Add(tt.at))
 		found = []metav1.Condition{tt.found}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,7 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
@@ -196,7 +199,7 @@ func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
 	ctx = commit.into(ctx)
 	result, err := contained(ctx, "controller "+r.name, func() (Result, error) { return r.reconcile(ctx, obj) })
 	if err == nil {
-		commit.observed, commit.delay = r.observed, r.delay(commit)
+		commit.observed, commit.delay, commit.hold = r.observed, r.delay(commit), r.hold(commit)
 	}
 	if len(commit.reports) > 0 {
 		commit.Report([]metav1.Condition{pausedReport(obj, false, false)})
@@ -208,7 +211,7 @@ func (r *Runner[T]) run(ctx context.Context, obj T) (Result, error) {
 	}
 	r.transitions.observe(ctrl.LoggerFrom(ctx), client.ObjectKeyFromObject(obj), steps)
 	r.remember(obj, commit)
-	return result.merge(Again(commit.delayed)), errors.Join(err, saved)
+	return result.merge(Again(commit.delayed)).merge(Again(commit.held)), errors.Join(err, saved)
 }
 
 // remember makes the next reconcile wait for what this one wrote.
@@ -221,7 +224,7 @@ func (r *Runner[T]) remember(obj T, commit *commit[T]) {
 	default:
 		r.written.remember(key, commit.latest.GetResourceVersion(), staleBackstop, r.Clock.Now())
 	}
-	if commit.delayed == 0 {
+	if commit.delayed == 0 && commit.held == 0 {
 		r.held.forget(key)
 	}
 }
@@ -229,6 +232,26 @@ func (r *Runner[T]) remember(obj T, commit *commit[T]) {
 // isGone reports whether an object is deleted, and has no finalizer that keeps it: then it no longer exists.
 func isGone(obj client.Object) bool {
 	return obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0
+}
+
+// hold returns the function that decides how long the first reports of a controller about an object are held back: until there is one that
+// users wait for, or for ten seconds. While objects start one after another, each of their writes would carry a list of conditions that
+// nobody reads.
+func (r *Runner[T]) hold(c *commit[T]) func() time.Duration {
+	before := reportsOf(c.before)
+	if slices.ContainsFunc(c.reports, func(x metav1.Condition) bool {
+		return x.Type != clusterv1beta2.PausedCondition && report.Get(before, x.Type) != nil
+	}) {
+		return nil
+	}
+	return func() time.Duration {
+		for _, t := range append(slices.Clip(r.settle.Conditions), clusterv1beta2.AvailableCondition, clusterv1beta2.ReadyCondition) {
+			if c := report.Find(c.reports, t); c != nil && c.Status == metav1.ConditionTrue {
+				return 0
+			}
+		}
+		return r.held.left(client.ObjectKeyFromObject(c.object), r.Clock.Now(), heldFor)
+	}
 }
 
 // delay returns the function that decides how long a status patch is delayed; nil if it is not.

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -10,6 +11,7 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
@@ -96,6 +98,7 @@ func (c *Controller) declared() step.Controller[*controlplanev1.KubeadmControlPl
 		},
 		Report:     []step.Step[*scope]{step.Do("report", reportStatus)},
 		Reports:    c.reports,
+		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1beta2.AvailableCondition}},
 		Conditions: conditions(),
 		Progress:   progress(),
 		Observed: func(kcp *controlplanev1.KubeadmControlPlane, generation int64) {
@@ -141,6 +144,9 @@ func (c *Controller) change() step.Step[*scope] {
 		step.Do("maintain", withBackoff(c.maintain)),
 	)
 }
+
+// settle is how long reports that users wait for are held back: Machines often change together.
+const settle = time.Second
 
 // conditions declares the conditions that Ready summarizes.
 func conditions() condition.Kind {

@@ -2,10 +2,12 @@ package machinedeployment
 
 import (
 	"context"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -70,12 +72,16 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineDeployment, *s
 		},
 		Report:     []step.Step[*scope]{step.Do("status", status)},
 		Reports:    c.reports,
+		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1beta2.AvailableCondition}},
 		ErrorEvent: "ReconcileError",
 		Conditions: conditions(),
 		Observed:   func(md *clusterv1.MachineDeployment, g int64) { md.Status.ObservedGeneration = g },
 		Progress:   progress(),
 	}
 }
+
+// settle is how long reports that users wait for are held back: Machines often change together.
+const settle = time.Second
 
 // conditions declares the conditions that a MachineDeployment's Ready summarizes.
 func conditions() condition.Kind {

@@ -2,10 +2,12 @@ package machineset
 
 import (
 	"context"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -75,12 +77,16 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineSet, *scope] {
 			step.Do("problems", problems),
 		},
 		Reports:    c.reports,
+		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1beta2.MachinesReadyCondition}},
 		ErrorEvent: "ReconcileError",
 		Conditions: conditions(),
 		Observed:   func(set *clusterv1.MachineSet, g int64) { set.Status.ObservedGeneration = g },
 		Progress:   progress(),
 	}
 }
+
+// settle is how long reports that users wait for are held back: Machines often change together.
+const settle = time.Second
 
 // conditions declares the conditions that a MachineSet's Ready summarizes.
 func conditions() condition.Kind {
