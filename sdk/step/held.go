@@ -51,6 +51,9 @@ type Settle struct {
 	For time.Duration
 	// Conditions are those that users wait for. Writes of all other conditions and counters are held back for up to ten seconds.
 	Conditions []string
+	// First: the first reports of the controller about an object are held back until one of Conditions, Available or Ready is True, or for ten
+	// seconds. While objects start one after another, each of their writes would carry a list of conditions that nobody reads.
+	First bool
 }
 
 // heldBack returns how long a patch may be held back at most: heldFor if it changes only metav1 conditions, and none of them becomes

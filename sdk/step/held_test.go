@@ -19,7 +19,7 @@ func TestHeldReports(t *testing.T) {
 	var found []metav1.Condition
 	w := newWorld(t, nil, machine())
 	clock := testclock.NewFakePassiveClock(now)
-	w.runner.Clock, w.runner.reports = clock, true
+	w.runner.Clock, w.runner.reports, w.runner.settle = clock, true, Settle{First: true}
 	w.runner.reconcile = Controller[*clusterv1.Machine, *clusterv1.Machine]{
 		Scope: Self[*clusterv1.Machine],
 		Steps: []Step[*clusterv1.Machine]{Do("x", func(context.Context, *clusterv1.Machine) (Result, error) { return Done(), nil })},
@@ -67,7 +67,7 @@ func TestSettle(t *testing.T) {
 	var found []metav1.Condition
 	w := newWorld(t, nil, machine())
 	clock := testclock.NewFakePassiveClock(now)
-	w.runner.Clock, w.runner.reports, w.runner.settle = clock, true, Settle{For: time.Second, Conditions: []string{"Ready"}}
+	w.runner.Clock, w.runner.reports, w.runner.settle = clock, true, Settle{For: time.Second, Conditions: []string{"Ready"}, First: true}
 	w.runner.reconcile = Controller[*clusterv1.Machine, *clusterv1.Machine]{
 		Scope:   Self[*clusterv1.Machine],
 		Steps:   []Step[*clusterv1.Machine]{Do("x", func(context.Context, *clusterv1.Machine) (Result, error) { return Done(), nil })},
@@ -176,7 +176,7 @@ func TestHeldBack(t *testing.T) {
 	no, stillNo, yes := with(report.False("Ready", "NotReady", "")), with(report.False("Ready", "NotReady", "x")), with(report.True("Ready", "Ready", ""))
 	deleted := with(report.True("Ready", "Ready", ""))
 	deleted.DeletionTimestamp = &metav1.Time{Time: now}
-	none, some := Settle{}, Settle{For: time.Second, Conditions: []string{"Ready"}}
+	none, some := Settle{}, Settle{For: time.Second, Conditions: []string{"Ready"}, First: true}
 	conditions, counters := map[string]any{"conditions": nil}, map[string]any{"conditions": nil, "workers": nil}
 	for _, tt := range []struct {
 		reason string

@@ -234,12 +234,10 @@ func isGone(obj client.Object) bool {
 	return obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0
 }
 
-// hold returns the function that decides how long the first reports of a controller about an object are held back: until there is one that
-// users wait for, or for ten seconds. While objects start one after another, each of their writes would carry a list of conditions that
-// nobody reads.
+// hold returns the function that decides how long the first reports about an object are held back: see Settle.First. Nil: they are not.
 func (r *Runner[T]) hold(c *commit[T]) func() time.Duration {
 	before := reportsOf(c.before)
-	if slices.ContainsFunc(c.reports, func(x metav1.Condition) bool {
+	if !r.settle.First || len(c.reports) == 0 || slices.ContainsFunc(c.reports, func(x metav1.Condition) bool {
 		return x.Type != clusterv1beta2.PausedCondition && report.Get(before, x.Type) != nil
 	}) {
 		return nil

@@ -98,7 +98,7 @@ func (c *Controller) declared() step.Controller[*controlplanev1.KubeadmControlPl
 		},
 		Report:     []step.Step[*scope]{step.Do("report", reportStatus)},
 		Reports:    c.reports,
-		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1beta2.AvailableCondition}},
+		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1beta2.AvailableCondition}, First: true},
 		Conditions: conditions(),
 		Progress:   progress(),
 		Observed: func(kcp *controlplanev1.KubeadmControlPlane, generation int64) {

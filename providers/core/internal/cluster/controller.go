@@ -105,7 +105,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 		},
 		Report:      []step.Step[*scope]{step.Do("phase", phase), step.Do("gather", c.gather), step.Do("counters", c.counters)},
 		Reports:     reports,
-		Settle:      step.Settle{For: settle, Conditions: []string{clusterv1beta2.AvailableCondition}},
+		Settle:      step.Settle{For: settle, Conditions: []string{clusterv1beta2.AvailableCondition}, First: true},
 		WhilePaused: whilePaused,
 		Conditions:  conditions(),
 		Observed:    func(cluster *clusterv1.Cluster, g int64) { cluster.Status.ObservedGeneration = g },

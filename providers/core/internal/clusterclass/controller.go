@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
@@ -117,7 +116,6 @@ func (c *Controller) declared() step.Controller[*clusterv1.ClusterClass, *scope]
 			step.Do("observe", c.observe),
 		},
 		Reports: reports,
-		Settle:  step.Settle{Conditions: []string{clusterv1beta2.ClusterClassVariablesReadyCondition}},
 	}
 }
 

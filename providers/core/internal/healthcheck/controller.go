@@ -7,7 +7,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -75,7 +74,6 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineHealthCheck, *
 		},
 		Report:     []step.Step[*scope]{step.Do("status", c.status)},
 		Reports:    reports,
-		Settle:     step.Settle{Conditions: []string{clusterv1beta2.MachineHealthCheckRemediationAllowedCondition}},
 		ErrorEvent: "ReconcileError",
 		Observed: func(h *clusterv1.MachineHealthCheck, g int64) {
 			if reported(h) { // While the first counters are held back, this is no reason for a write.

@@ -97,6 +97,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
 			step.Do("bounds", bound),
 		},
 		Reports:    reports,
+		Settle:     step.Settle{First: true},
 		Conditions: conditions(),
 		Observed:   func(m *clusterv1.Machine, g int64) { m.Status.ObservedGeneration = g },
 		Progress:   progress(),

@@ -175,7 +175,7 @@ func TestUpToDate(t *testing.T) {
 // TestDeletionStages: the step that waits says where the deletion is.
 func TestDeletionStages(t *testing.T) {
 	hook := clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/x"
-	w := newWorld(t, build.Cluster(object.Initialized), machine(deleting, annotated(hook, "")), infraMachine(nil))
+	w := newWorld(t, build.Cluster(object.Initialized), machine(deleting, annotated(hook, ""), withReports(report.True("Ready", "Ready", ""))), infraMachine(nil))
 	w.reconcile(t)
 	m := machine()
 	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {

@@ -72,7 +72,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineDeployment, *s
 		},
 		Report:     []step.Step[*scope]{step.Do("status", status)},
 		Reports:    c.reports,
-		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1beta2.AvailableCondition}},
+		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1beta2.AvailableCondition}, First: true},
 		ErrorEvent: "ReconcileError",
 		Conditions: conditions(),
 		Observed:   func(md *clusterv1.MachineDeployment, g int64) { md.Status.ObservedGeneration = g },

@@ -77,7 +77,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineSet, *scope] {
 			step.Do("problems", problems),
 		},
 		Reports:    c.reports,
-		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1beta2.MachinesReadyCondition}},
+		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1beta2.MachinesReadyCondition}, First: true},
 		ErrorEvent: "ReconcileError",
 		Conditions: conditions(),
 		Observed:   func(set *clusterv1.MachineSet, g int64) { set.Status.ObservedGeneration = g },
