@@ -62,7 +62,8 @@ func (m Mirror) Report(before *metav1.Condition) metav1.Condition {
 func (m Mirror) of(c metav1.Condition) metav1.Condition {
 	if !isValid(c) {
 		return report.Unknown(m.Type, clusterv1beta2.InvalidConditionReportedReason,
-			"condition %s of %s has status %q and reason %q, which are invalid", m.From, m.Kind, condition.Brief(string(c.Status)), condition.Brief(c.Reason))
+			"condition %s of %s has status %q and reason %q, which are invalid", m.From, m.Kind,
+			condition.Brief(string(c.Status)), condition.Brief(c.Reason))
 	}
 	if c.Status == metav1.ConditionTrue && c.Reason == clusterv1beta2.NoReasonReportedReason {
 		c.Reason = m.Reasons.True

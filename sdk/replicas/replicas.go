@@ -91,11 +91,13 @@ func Remediating(owner string, machines []*clusterv1.Machine) metav1.Condition {
 	slices.Sort(unhealthy)
 	switch {
 	case len(children) > 0:
-		return report.Aggregate(t, report.Reasons{True: clusterv1beta2.RemediatingReason, False: clusterv1beta2.NotRemediatingReason}, true, children)
+		reasons := report.Reasons{True: clusterv1beta2.RemediatingReason, False: clusterv1beta2.NotRemediatingReason}
+		return report.Aggregate(t, reasons, true, children)
 	case len(unhealthy) == 1:
 		return report.False(t, clusterv1beta2.NotRemediatingReason, "Machine %s is not healthy (not to be remediated by %s)", unhealthy[0], owner)
 	case len(unhealthy) > 1:
-		return report.False(t, clusterv1beta2.NotRemediatingReason, "Machines %s are not healthy (not to be remediated by %s)", report.Names(unhealthy), owner)
+		return report.False(t, clusterv1beta2.NotRemediatingReason, "Machines %s are not healthy (not to be remediated by %s)",
+			report.Names(unhealthy), owner)
 	}
 	return report.False(t, clusterv1beta2.NotRemediatingReason, "")
 }

@@ -198,7 +198,8 @@ func (s *scope) availableReport(now []metav1.Condition) metav1.Condition {
 		down = down || members < quorum
 	}
 	if serving < len(s.Machines) {
-		lines = append(lines, fmt.Sprintf("* %d of %d Machines have healthy control plane components, at least 1 required", serving, len(s.Machines)))
+		lines = append(lines, fmt.Sprintf("* %d of %d Machines have healthy control plane components, at least 1 required",
+			serving, len(s.Machines)))
 		down = down || serving == 0
 	}
 	message := strings.Join(lines, "\n")

@@ -81,14 +81,20 @@ func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
 		Deletion: []step.Step[*scope]{
 			step.Do("node-work", c.decide),
 			step.When((*scope).worksOnNode,
-				step.Do("pre-drain-hooks", stage(clusterv1beta2.MachineDeletingWaitingForPreDrainHookReason, nil, c.preDrainHooks)).Sets(clusterv1.PreDrainDeleteHookSucceededCondition),
+				step.Do("pre-drain-hooks", stage(clusterv1beta2.MachineDeletingWaitingForPreDrainHookReason, nil, c.preDrainHooks)).
+					Sets(clusterv1.PreDrainDeleteHookSucceededCondition),
 				step.Do("drain", stage(clusterv1beta2.MachineDeletingDrainingNodeReason, drainStage, c.drain)),
 				step.Do("volumes", stage(clusterv1beta2.MachineDeletingWaitingForVolumeDetachReason, nil, c.volumes)),
 			),
-			step.Do("pre-terminate-hooks", stage(clusterv1beta2.MachineDeletingWaitingForPreTerminateHookReason, nil, c.preTerminateHooks)).Sets(clusterv1.PreTerminateDeleteHookSucceededCondition),
-			step.Do("delete-infrastructure", stage(clusterv1beta2.MachineDeletingWaitingForInfrastructureDeletionReason, leavingInfrastructure, c.deleteInfrastructure)),
-			step.Do("delete-bootstrap", stage(clusterv1beta2.MachineDeletingWaitingForBootstrapDeletionReason, leavingBootstrap, c.deleteBootstrap)),
-			step.Do("delete-node", stage(clusterv1beta2.MachineDeletingDeletingNodeReason, nil, c.deleteNode)).Sets(clusterv1.MachineNodeHealthyCondition),
+			step.Do("pre-terminate-hooks", stage(
+				clusterv1beta2.MachineDeletingWaitingForPreTerminateHookReason, nil, c.preTerminateHooks)).
+				Sets(clusterv1.PreTerminateDeleteHookSucceededCondition),
+			step.Do("delete-infrastructure", stage(
+				clusterv1beta2.MachineDeletingWaitingForInfrastructureDeletionReason, leavingInfrastructure, c.deleteInfrastructure)),
+			step.Do("delete-bootstrap", stage(
+				clusterv1beta2.MachineDeletingWaitingForBootstrapDeletionReason, leavingBootstrap, c.deleteBootstrap)),
+			step.Do("delete-node", stage(clusterv1beta2.MachineDeletingDeletingNodeReason, nil, c.deleteNode)).
+				Sets(clusterv1.MachineNodeHealthyCondition),
 			step.Do("finish", c.finish),
 		},
 		Report: []step.Step[*scope]{

@@ -16,9 +16,12 @@ import (
 // deletionStage is what the deletion of a Machine waits for.
 type deletionStage struct{ reason, message string }
 
-// stage wraps a step of the deletion, so that it is known where the deletion is if the step does not complete. message returns what to say; by
-// default, it is what the step waits for.
-func stage(reason string, message func(*scope) string, do func(context.Context, *scope) (step.Result, error)) func(context.Context, *scope) (step.Result, error) {
+// deletionStep does a step of the deletion.
+type deletionStep = func(context.Context, *scope) (step.Result, error)
+
+// stage wraps a step of the deletion, so that it is known where the deletion is if the step does not complete. message returns what to
+// say; by default, it is what the step waits for.
+func stage(reason string, message func(*scope) string, do deletionStep) deletionStep {
 	return func(ctx context.Context, s *scope) (step.Result, error) {
 		result, err := do(ctx, s)
 		switch {

@@ -64,7 +64,8 @@ func (s *scope) nodeAbsent(now time.Time) (status metav1.ConditionStatus, reason
 	case !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition) && m.Status.NodeRef == nil && !found.looked:
 		return unknown, clusterv1beta2.InspectionFailedReason, "Waiting for Cluster control plane to be initialized"
 	case ptr.Deref(m.Spec.ProviderID, "") == "":
-		return unknown, clusterv1beta2.InspectionFailedReason, fmt.Sprintf("Waiting for %s to report spec.providerID", m.Spec.InfrastructureRef.Kind)
+		return unknown, clusterv1beta2.InspectionFailedReason,
+			fmt.Sprintf("Waiting for %s to report spec.providerID", m.Spec.InfrastructureRef.Kind)
 	case found.looked:
 		return unknown, clusterv1beta2.MachineNodeDoesNotExistReason,
 			fmt.Sprintf("Waiting for a Node with spec.providerID %s to exist", *m.Spec.ProviderID)

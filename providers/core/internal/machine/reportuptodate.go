@@ -65,7 +65,8 @@ func (r *revision) outdated() bool {
 	return errOwn == nil && errNewest == nil && own < newest
 }
 
-// upToDateReport reports whether a rollout is going to replace the Machine. Of other Machines, their owner decides whether they are up to date.
+// upToDateReport reports whether a rollout is going to replace the Machine. Of others than those of MachineDeployments, their owner decides
+// that, or nothing does.
 func (s *scope) upToDateReport() []metav1.Condition {
 	found := s.found.revision
 	if found == nil || found.deployment == nil {
@@ -91,7 +92,8 @@ func differences(r *revision, now time.Time) string {
 	for _, refs := range [][2]*corev1.ObjectReference{
 		{is.Bootstrap.ConfigRef, wanted.Bootstrap.ConfigRef}, {&is.InfrastructureRef, &wanted.InfrastructureRef},
 	} {
-		if a, b := refs[0], refs[1]; b != nil && (a == nil || a.Name != b.Name || a.GroupVersionKind().GroupKind() != b.GroupVersionKind().GroupKind()) {
+		if a, b := refs[0], refs[1]; b != nil &&
+			(a == nil || a.Name != b.Name || a.GroupVersionKind().GroupKind() != b.GroupVersionKind().GroupKind()) {
 			lines = append(lines, fmt.Sprintf("* %s is not up-to-date", strings.TrimSuffix(b.Kind, "Template")))
 		}
 	}

@@ -71,7 +71,8 @@ func nodeChanged(before, after client.Object) bool {
 		return false
 	}
 	b, ok := after.(*corev1.Node)
-	return ok && (a.Spec.ProviderID != b.Spec.ProviderID || healthOf(a) != healthOf(b) || statusesOf(a) != statusesOf(b) || unreachable(a) != unreachable(b) ||
+	return ok && (a.Spec.ProviderID != b.Spec.ProviderID || healthOf(a) != healthOf(b) || statusesOf(a) != statusesOf(b) ||
+		unreachable(a) != unreachable(b) ||
 		a.Status.NodeInfo != b.Status.NodeInfo ||
 		!equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints) || !maps.Equal(a.Labels, b.Labels) ||
 		!maps.Equal(a.Annotations, b.Annotations) ||

@@ -39,7 +39,8 @@ func (s *scope) availableReport() metav1.Condition {
 		return report.Unknown(t, clusterv1beta2.WaitingForReplicasSetReason, "Waiting for spec.replicas set")
 	}
 	if md.Status.V1Beta2 == nil || md.Status.V1Beta2.AvailableReplicas == nil {
-		return report.Unknown(t, clusterv1beta2.MachineDeploymentAvailableWaitingForAvailableReplicasSetReason, "Waiting for status.availableReplicas set")
+		return report.Unknown(t, clusterv1beta2.MachineDeploymentAvailableWaitingForAvailableReplicasSetReason,
+			"Waiting for status.availableReplicas set")
 	}
 	available, needed := *md.Status.V1Beta2.AvailableReplicas, s.replicas()-s.unavailable
 	if available >= needed {

@@ -56,7 +56,8 @@ func setCounts(set *clusterv1.MachineSet, n replicas.Counts) {
 	if set.Status.V1Beta2 == nil {
 		set.Status.V1Beta2 = &clusterv1.MachineSetV1Beta2Status{}
 	}
-	set.Status.V1Beta2.ReadyReplicas, set.Status.V1Beta2.AvailableReplicas, set.Status.V1Beta2.UpToDateReplicas = &n.Ready, &n.Available, &n.UpToDate
+	status := set.Status.V1Beta2
+	status.ReadyReplicas, status.AvailableReplicas, status.UpToDateReplicas = &n.Ready, &n.Available, &n.UpToDate
 }
 
 // setResized sets the condition Resized. After scaling up, it becomes True only when all Machines are ready: clients that wait
