@@ -69,7 +69,7 @@ func aggregate(t, of string, machines []*clusterv1.Machine) metav1.Condition {
 			Kind: clusterv1.MachineKind, Name: m.Name, ControlPlane: controlPlane, Source: report.Source{Condition: *c},
 		})
 	}
-	return report.Aggregate(t, report.Reasons{True: of, False: "Not" + of, Unknown: of + "Unknown"}, false, children)
+	return report.Aggregate(t, report.ReasonsOf(of), false, children)
 }
 
 // Remediating reports whether the owner, such as MachineSet, remediates Machines, and which unhealthy ones it does not.

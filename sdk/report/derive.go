@@ -12,6 +12,9 @@ import (
 // Reasons are the reasons of a derived condition, by its status.
 type Reasons struct{ True, False, Unknown string }
 
+// ReasonsOf returns the reasons by which the status of most derived conditions is named: Ready, NotReady and ReadyUnknown for Ready.
+func ReasonsOf(t string) Reasons { return Reasons{True: t, False: "Not" + t, Unknown: t + "Unknown"} }
+
 // Source is a condition that another is derived from.
 type Source struct {
 	metav1.Condition

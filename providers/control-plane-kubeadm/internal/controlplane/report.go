@@ -44,11 +44,7 @@ func (s *scope) countReplicas(status *controlplanev1.KubeadmControlPlaneStatus) 
 		status.ReadyReplicas = s.observed.ReadyNodes()
 		status.Ready = status.ReadyReplicas > 0
 	}
-	machines := make([]*clusterv1.Machine, 0, len(s.Machines))
-	for _, m := range s.Machines {
-		machines = append(machines, m.Machine)
-	}
-	n := replicas.Count(machines)
+	n := replicas.Count(s.all())
 	if status.V1Beta2 == nil {
 		status.V1Beta2 = &controlplanev1.KubeadmControlPlaneV1Beta2Status{}
 	}

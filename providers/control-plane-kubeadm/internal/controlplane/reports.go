@@ -27,10 +27,7 @@ func (c *Controller) reports(s *scope) []metav1.Condition {
 		return nil
 	}
 	now := c.Clock.Now()
-	machines := make([]*clusterv1.Machine, 0, len(s.Machines))
-	for _, m := range s.Machines {
-		machines = append(machines, m.Machine)
-	}
+	machines := s.all()
 	desired := int32(s.Desired())
 	size := replicas.Scale{
 		Current: len(machines), Desired: &desired, Deleting: s.KCP.DeletionTimestamp != nil, Stale: replicas.Stale(machines, now),
@@ -51,6 +48,15 @@ func (c *Controller) reports(s *scope) []metav1.Condition {
 		replicas.Remediating("KubeadmControlPlane", machines), s.deletingReport(),
 	}
 	return append(all, s.availableReport(all))
+}
+
+// all returns the Machines without what was read for them.
+func (s *scope) all() []*clusterv1.Machine {
+	machines := make([]*clusterv1.Machine, 0, len(s.Machines))
+	for _, m := range s.Machines {
+		machines = append(machines, m.Machine)
+	}
+	return machines
 }
 
 // isReported reports whether there is something to report.

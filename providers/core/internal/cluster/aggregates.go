@@ -46,8 +46,8 @@ func (s *scope) ofMachines() []metav1.Condition {
 				upToDate = append(upToDate, child("Machine", m.Name, clusterv1beta2.MachineUpToDateCondition, m, false))
 			}
 		}
-		all = append(all, unlessNone(of.ready, reasons(clusterv1beta2.ReadyReason), clusterv1beta2.NoReplicasReason, ready),
-			unlessNone(of.upToDate, reasons(clusterv1beta2.UpToDateReason), clusterv1beta2.NoReplicasReason, upToDate))
+		all = append(all, unlessNone(of.ready, report.ReasonsOf(clusterv1beta2.ReadyReason), clusterv1beta2.NoReplicasReason, ready),
+			unlessNone(of.upToDate, report.ReasonsOf(clusterv1beta2.UpToDateReason), clusterv1beta2.NoReplicasReason, upToDate))
 	}
 	return all
 }
@@ -73,13 +73,13 @@ func (s *scope) workersAvailable() metav1.Condition {
 		md := &s.family.deployments[i]
 		children = append(children, child("MachineDeployment", md.Name, clusterv1beta2.AvailableCondition, md, false))
 	}
-	return unlessNone(clusterv1beta2.ClusterWorkersAvailableCondition, reasons(clusterv1beta2.AvailableReason),
+	return unlessNone(clusterv1beta2.ClusterWorkersAvailableCondition, report.ReasonsOf(clusterv1beta2.AvailableReason),
 		clusterv1beta2.ClusterNoWorkersReason, children)
 }
 
 func (s *scope) rollingOut() metav1.Condition {
 	t := clusterv1beta2.RollingOutCondition
-	return report.Aggregate(t, reasons(t), true, append(s.ofControlPlane(t), s.ofDeployments(t)...))
+	return report.Aggregate(t, report.ReasonsOf(t), true, append(s.ofControlPlane(t), s.ofDeployments(t)...))
 }
 
 func (s *scope) scalingUp() metav1.Condition { return s.scaling(clusterv1beta2.ScalingUpCondition) }
@@ -93,7 +93,7 @@ func (s *scope) scaling(t string) metav1.Condition {
 			children = append(children, child("MachineSet", set.Name, t, set, true))
 		}
 	}
-	return report.Aggregate(t, reasons(t), true, children)
+	return report.Aggregate(t, report.ReasonsOf(t), true, children)
 }
 
 func (s *scope) ofDeployments(t string) []report.Child {
@@ -140,7 +140,7 @@ func (s *scope) remediating() metav1.Condition {
 		}
 	}
 	if len(children) > 0 {
-		return report.Aggregate(t, reasons(t), true, children)
+		return report.Aggregate(t, report.ReasonsOf(t), true, children)
 	}
 	var lines []string
 	if len(byControlPlane) > 0 {

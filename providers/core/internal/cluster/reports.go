@@ -30,11 +30,6 @@ func reports(s *scope) []metav1.Condition {
 	return append(all, s.available(all))
 }
 
-// reasons are the reasons of conditions that are derived from others, by their type.
-func reasons(t string) report.Reasons {
-	return report.Reasons{True: t, False: "Not" + t, Unknown: t + "Unknown"}
-}
-
 // available summarizes the conditions that users of the Cluster depend on.
 func (s *scope) available(now []metav1.Condition) metav1.Condition {
 	sources := []report.Source{{Condition: *report.Find(now, clusterv1beta2.DeletingCondition), Negative: true}}
@@ -55,7 +50,7 @@ func (s *scope) available(now []metav1.Condition) metav1.Condition {
 			Condition: s.current(gate.ConditionType), Negative: gate.Polarity == clusterv1beta2.NegativePolarityCondition,
 		})
 	}
-	return report.Summary(clusterv1beta2.AvailableCondition, reasons(clusterv1beta2.AvailableReason), sources...)
+	return report.Summary(clusterv1beta2.AvailableCondition, report.ReasonsOf(clusterv1beta2.AvailableReason), sources...)
 }
 
 // current returns a condition that another controller sets.
@@ -102,7 +97,7 @@ func (s *scope) infrastructureReport() metav1.Condition {
 	}
 	return s.mirrored(s.infrastructure, reference.Mirror{
 		Type: t, From: clusterv1beta2.ReadyCondition, Kind: s.Spec.InfrastructureRef.Kind,
-		Reasons: reasons(clusterv1beta2.ReadyReason), Complete: s.Status.InfrastructureReady,
+		Reasons: report.ReasonsOf(clusterv1beta2.ReadyReason), Complete: s.Status.InfrastructureReady,
 		Fallback: func(obj contract.Object) (bool, string, error) {
 			infra := contract.InfrastructureClusterOf(obj)
 			done, err := infra.Provisioned()
@@ -119,7 +114,7 @@ func (s *scope) controlPlaneReport() metav1.Condition {
 	}
 	return s.mirrored(s.plane, reference.Mirror{
 		Type: t, From: clusterv1beta2.AvailableCondition, Kind: s.Spec.ControlPlaneRef.Kind,
-		Reasons: reasons(clusterv1beta2.AvailableReason), Complete: condition.IsTrue(s.Cluster, clusterv1.ControlPlaneInitializedCondition),
+		Reasons: report.ReasonsOf(clusterv1beta2.AvailableReason), Complete: condition.IsTrue(s.Cluster, clusterv1.ControlPlaneInitializedCondition),
 		Fallback: func(obj contract.Object) (bool, string, error) {
 			plane := contract.ControlPlaneOf(obj)
 			done, err := plane.Initialized()

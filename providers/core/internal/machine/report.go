@@ -71,11 +71,6 @@ func (s *scope) current(now []metav1.Condition, t string) *metav1.Condition {
 	return report.Get(s.machine, t)
 }
 
-// reasons are the reasons of conditions that are derived from others, by their type.
-func reasons(t string) report.Reasons {
-	return report.Reasons{True: t, False: "Not" + t, Unknown: t + "Unknown"}
-}
-
 func (s *scope) bootstrapReport() []metav1.Condition {
 	t, m := clusterv1beta2.MachineBootstrapConfigReadyCondition, s.machine
 	ref := m.Spec.Bootstrap.ConfigRef
@@ -109,7 +104,7 @@ func (s *scope) mirrored(p providedObject, m reference.Mirror) []metav1.Conditio
 	if !p.looked {
 		return nil
 	}
-	m.From, m.Reasons, m.Owner = clusterv1beta2.ReadyCondition, reasons(clusterv1beta2.ReadyReason), "Machine"
+	m.From, m.Reasons, m.Owner = clusterv1beta2.ReadyCondition, report.ReasonsOf(clusterv1beta2.ReadyReason), "Machine"
 	m.Object, m.Err, m.Deleting = p.object, p.err, s.machine.DeletionTimestamp != nil
 	return []metav1.Condition{m.Report(report.Get(s.machine, m.Type))}
 }

@@ -42,7 +42,7 @@ func (s *scope) readyReport(now []metav1.Condition) metav1.Condition {
 		}
 		gates = append(gates, report.Source{Condition: *c, Negative: gate.Polarity == clusterv1beta2.NegativePolarityCondition})
 	}
-	return report.Summary(clusterv1beta2.ReadyCondition, reasons(clusterv1beta2.ReadyReason), append(sources, collapsed(gates)...)...)
+	return report.Summary(clusterv1beta2.ReadyCondition, report.ReasonsOf(clusterv1beta2.ReadyReason), append(sources, collapsed(gates)...)...)
 }
 
 // isGone reports whether a condition says that an object is gone, which is right while the Machine is being deleted.
