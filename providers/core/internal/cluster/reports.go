@@ -114,7 +114,7 @@ func (s *scope) controlPlaneReport() metav1.Condition {
 	}
 	return s.mirrored(s.plane, reference.Mirror{
 		Type: t, From: clusterv1beta2.AvailableCondition, Kind: s.Spec.ControlPlaneRef.Kind,
-		Reasons: report.ReasonsOf(clusterv1beta2.AvailableReason),
+		Reasons:  report.ReasonsOf(clusterv1beta2.AvailableReason),
 		Complete: condition.IsTrue(s.Cluster, clusterv1.ControlPlaneInitializedCondition),
 		Fallback: func(obj contract.Object) (bool, string, error) {
 			plane := contract.ControlPlaneOf(obj)
