@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	// patience is many times what anything takes, so that tests pass on a loaded machine. An API server alone may wait for a minute
-	// before it tries again to delete a namespace.
-	patience = 4 * time.Minute
+	// patience is many times what anything takes, so that tests pass on a loaded machine. The slowest is the deletion of a namespace: an
+	// API server deletes kind after kind, and begins again, after a pause, until the finalizers of all objects are gone. On a loaded
+	// machine, each of these rounds takes more than a minute.
+	patience = 10 * time.Minute
 	look     = 10 * time.Millisecond
 )
 
