@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 )
 
@@ -63,7 +63,8 @@ func objects(text string) []*unstructured.Unstructured {
 	for document := range strings.SplitSeq(text, "\n---") {
 		u := &unstructured.Unstructured{}
 		if yaml.Unmarshal([]byte(document), &u.Object) == nil && u.GetKind() != "" {
-			// As from an API server.
+			// As from an API server, which sets the UID before it converts an object to store it.
+			u.SetUID("1")
 			if u.GetNamespace() == "" {
 				u.SetNamespace("default")
 			}
@@ -172,8 +173,13 @@ func TestDocuments(t *testing.T) {
 				t.Errorf("%s: %v", path, err)
 				continue
 			}
-			want := normalized(t, registry, before)
-			if paths := append(missing(want, after.Object, ""), added(after.Object, want, "")...); len(paths) > 0 {
+			if strings.HasSuffix(gvk.Kind, "Template") {
+				if diff := cmp.Diff(before.Object, after.Object); diff != "" {
+					t.Errorf("%s: %s %s differs from what was written:\n%s", path, gvk.Kind, before.GetName(), diff)
+				}
+				continue
+			}
+			if paths := append(missing(before.Object, after.Object, ""), added(after.Object, before.Object, "")...); len(paths) > 0 {
 				t.Errorf("%s: %s %s differs at %s", path, gvk.Kind, before.GetName(), strings.Join(paths, ", "))
 			}
 		}
@@ -182,21 +188,4 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("found %v, want more kinds", kinds)
 	}
 	t.Log(kinds)
-}
-
-// normalized returns the JSON of an object as its type writes it: durations, for example, have several forms.
-func normalized(t *testing.T, registry *Registry, u *unstructured.Unstructured) map[string]any {
-	t.Helper()
-	typed, err := registry.NewObject(u.GroupVersionKind())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
-		t.Fatal(err)
-	}
-	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tree
 }

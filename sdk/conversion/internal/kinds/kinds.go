@@ -3,6 +3,7 @@ package kinds
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +19,7 @@ func All(lookup Lookup) []*lossless.Kind {
 	all := slices.Concat(coreKinds(), kubeadmKinds(), addonKinds(), dockerKinds())
 	for _, kind := range all {
 		kind.Lookup = lookup
+		kind.AsWritten = strings.HasSuffix(kind.Hub.Kind, "Template")
 	}
 	return all
 }

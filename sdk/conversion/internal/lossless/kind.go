@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,6 +47,9 @@ type Kind struct {
 	// the version is v1beta1: a reference to a kind that is not installed must not make objects unreadable. Optional.
 	Lookup func(ctx context.Context, kind schema.GroupKind) (version string, ok bool)
 
+	// AsWritten: clients of the spoke get exactly what was written, also without the empty fields that the type adds. For templates, to
+	// which JSON patches are applied.
+	AsWritten bool
 	// Present are the names of fields that differ if empty from being absent. In all others, empty objects and lists are removed.
 	Present []string
 	// Verbatim are the names of fields in which nothing is removed.
@@ -70,8 +75,10 @@ func (k *Kind) toHub(ctx context.Context, src, dst client.Object) error {
 	if err != nil {
 		return err
 	}
-	if kept := dataOf(src, SpokeAnnotation, k.Spoke); kept != nil {
-		k.restoreSpoke(kept, spoke, version) // Another converter left it, which does not know the annotation.
+	written := k.written(src, spoke)
+	if kept := dataOf(src, SpokeAnnotation, k.Spoke); kept != nil { // Another converter left it, which does not know the annotation.
+		k.restoreSpoke(kept, spoke, version)
+		k.restoreSpoke(kept, written, version)
 	}
 	hub, err := k.up(spoke)
 	if err != nil {
@@ -80,7 +87,7 @@ func (k *Kind) toHub(ctx context.Context, src, dst client.Object) error {
 	if kept := dataOf(src, hubAnnotation, k.Hub); kept != nil {
 		k.restoreHub(kept, hub, version)
 	}
-	lost, err := k.lostBySpoke(spoke, hub, version)
+	lost, err := k.lostBySpoke(written, hub, version)
 	if err != nil {
 		return err
 	}
@@ -226,6 +233,63 @@ func (k *Kind) restoreInto(object Object, lost fields, shown Object, version Ver
 	}
 	clear(object)
 	maps.Copy(object, result)
+}
+
+// written returns the spec of an object of the spoke as a client wrote it, and spoke, a copy of the object as its type writes it, for
+// other objects. What an API server converts is as written, and so is what it must give back: JSON patches find only what is there, and
+// repositories compare text. An object without UID may be a part of one, such as what a client applies: it must not get more than it has.
+func (k *Kind) written(src client.Object, spoke Object) Object {
+	u, ok := src.(*unstructured.Unstructured)
+	spec, hasSpec := spoke["spec"].(Object)
+	if !ok || !hasSpec || u.GetUID() == "" {
+		return runtime.DeepCopyJSON(spoke)
+	}
+	own, _ := u.Object["spec"].(Object)
+	own = runtime.DeepCopyJSON(own)
+	if !k.AsWritten {
+		addEmpty(own, spec)
+	}
+	return Object{"metadata": spoke["metadata"], "spec": own}
+}
+
+// addEmpty adds the empty fields that a type writes although no client set them.
+func addEmpty(object, typed Object) {
+	for name, value := range typed {
+		own, exists := object[name]
+		nested, isObject := value.(Object)
+		ownNested, isOwnObject := own.(Object)
+		switch {
+		case !exists && isEmpty(value):
+			object[name] = runtime.DeepCopyJSONValue(value)
+		case isObject && isOwnObject:
+			addEmpty(ownNested, nested)
+		}
+		items, _ := value.([]any)
+		ownItems, _ := own.([]any)
+		for i := range min(len(items), len(ownItems)) {
+			item, isObject := items[i].(Object)
+			ownItem, isOwnObject := ownItems[i].(Object)
+			if isObject && isOwnObject {
+				addEmpty(ownItem, item)
+			}
+		}
+	}
+}
+
+// isEmpty reports whether a value is the zero of its type, or an object that has nothing else.
+func isEmpty(value any) bool {
+	switch typed := value.(type) {
+	case Object:
+		for _, nested := range typed {
+			if !isEmpty(nested) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(typed) == 0
+	}
+	return value == nil || reflect.ValueOf(value).IsZero()
 }
 
 // lostBySpoke returns the fields of a spoke's spec that the hub cannot express. Controllers write the status in the hub, so that
