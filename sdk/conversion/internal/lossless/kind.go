@@ -239,17 +239,23 @@ func (k *Kind) restoreInto(object Object, lost fields, shown Object, version Ver
 // other objects. What an API server converts is as written, and so is what it must give back: JSON patches find only what is there, and
 // repositories compare text. An object without UID may be a part of one, such as what a client applies: it must not get more than it has.
 func (k *Kind) written(src client.Object, spoke Object) Object {
+	result := runtime.DeepCopyJSON(spoke)
 	u, ok := src.(*unstructured.Unstructured)
-	spec, hasSpec := spoke["spec"].(Object)
-	if !ok || !hasSpec || u.GetUID() == "" {
-		return runtime.DeepCopyJSON(spoke)
+	if ok && u.GetUID() != "" {
+		spec, hasSpec := u.Object["spec"].(Object)
+		typed, isTyped := spoke["spec"].(Object)
+		if hasSpec && isTyped {
+			result["spec"] = runtime.DeepCopyJSON(spec)
+			if k.AsWritten {
+				return result
+			}
+			addEmpty(At(result, "spec"), typed)
+		}
 	}
-	own, _ := u.Object["spec"].(Object)
-	own = runtime.DeepCopyJSON(own)
-	if !k.AsWritten {
-		addEmpty(own, spec)
+	if k.Fill != nil {
+		k.Fill(result)
 	}
-	return Object{"metadata": spoke["metadata"], "spec": own}
+	return result
 }
 
 // addEmpty adds the empty fields that a type writes although no client set them.
@@ -293,14 +299,11 @@ func isEmpty(value any) bool {
 }
 
 // lostBySpoke returns the fields of a spoke's spec that the hub cannot express. Controllers write the status in the hub, so that
-// fields of the status are not kept: they would be stale. It fills the spoke.
+// fields of the status are not kept: they would be stale.
 func (k *Kind) lostBySpoke(spoke, hub Object, version VersionOf) (fields, error) {
 	back, err := k.down(Object{"metadata": hub["metadata"], "spec": hub["spec"]}, version)
 	if err != nil {
 		return nil, err
-	}
-	if k.Fill != nil {
-		k.Fill(spoke)
 	}
 	return k.lost(spoke, back, "spec"), nil
 }

@@ -58,7 +58,7 @@ func (k *Kind) restore(lost, shown, object Object) {
 			(isNowObject || !exists && wasShown && slices.Contains(k.Grouping, name))
 		switch {
 		case value == nil:
-			if exists && reflect.DeepEqual(before, now) {
+			if exists && (reflect.DeepEqual(before, now) || isNowObject && isEmpty(now)) {
 				delete(object, name)
 			}
 		case nested:
