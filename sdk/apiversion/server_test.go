@@ -78,6 +78,10 @@ func define(t *testing.T, e *testenv.Env, stored string, served ...string) {
 		if err := c.Get(t.Context(), client.ObjectKey{Name: "machines.cluster.x-k8s.io"}, crd); err != nil {
 			return err
 		}
+		crd.Status.StoredVersions = []string{older} // No object is stored in another version.
+		if err := c.Status().Update(t.Context(), crd); err != nil {
+			return err
+		}
 		v1beta1 := crd.Spec.Versions[slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 			return v.Name == older
 		})]

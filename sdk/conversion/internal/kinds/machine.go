@@ -55,6 +55,10 @@ func machine() *lossless.Kind {
 	return kind
 }
 
+// dataSecretName is the field with the name of the Secret of a Machine. An empty name, which requires none, is in v1beta2 what an empty
+// source of bootstrap data is in v1beta1: v1beta2 requires a source, and its types do not write an empty one.
+const dataSecretName = "dataSecretName"
+
 // machineSpecUp converts the spec of a Machine, also that of a template.
 func machineSpecUp(spec object) {
 	if spec == nil {
@@ -62,6 +66,9 @@ func machineSpecUp(spec object) {
 	}
 	referenceUp(lossless.At(spec, "bootstrap", configRef))
 	referenceUp(lossless.At(spec, infrastructureRef))
+	if source, ok := spec["bootstrap"].(object); ok && len(source) == 0 && spec["clusterName"] != "" {
+		source[dataSecretName] = ""
+	}
 	rules{durations: deletionTimeouts()}.up(spec)
 }
 
@@ -69,7 +76,11 @@ func machineSpecDown(spec object, namespace any, version lossless.VersionOf) {
 	if spec == nil {
 		return
 	}
-	referenceDown(lossless.At(spec, "bootstrap", configRef), namespace, version)
+	source := lossless.At(spec, "bootstrap")
+	referenceDown(lossless.At(source, configRef), namespace, version)
+	if source[dataSecretName] == "" && len(source) == 1 {
+		delete(source, dataSecretName)
+	}
 	referenceDown(lossless.At(spec, infrastructureRef), namespace, version)
 	rules{durations: deletionTimeouts()}.down(spec)
 }
