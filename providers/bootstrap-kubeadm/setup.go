@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -16,6 +17,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/config"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/webhook"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/feature"
 	"sigs.k8s.io/cluster-api/sdk/manager"
 	"sigs.k8s.io/cluster-api/sdk/pki"
@@ -51,12 +53,14 @@ func NewComponent() manager.Component {
 		Purpose:          "The kubeadm bootstrap provider: generates the bootstrap data that turns machines into Nodes.",
 		Namespace:        "capi-kubeadm-bootstrap-system",
 		LeaderElectionID: "kubeadm-bootstrap-manager-leader-election-capi",
-		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, bootstrapv1.AddToScheme},
+		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, bootstrapv1.AddToScheme, conversion.AddToScheme},
+		Conversions:      conversion.New(nil),
 		FeatureGates:     gates,
 		AddFlags:         f.register,
 		Validate:         f.workloads.Validate,
 		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
 		WebhookService:   "capi-kubeadm-bootstrap-webhook-service",
+		Definitions:      labels.SelectorFromSet(labels.Set{clusterv1.ProviderNameLabel: "bootstrap-kubeadm"}),
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
 			return setup(ctx, mgr, env, f, gates)
 		},

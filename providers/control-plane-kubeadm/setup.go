@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,6 +21,8 @@ import (
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/etcd"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/webhook"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/workload"
+	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/feature"
 	"sigs.k8s.io/cluster-api/sdk/manager"
 	"sigs.k8s.io/cluster-api/sdk/pki"
@@ -63,6 +66,7 @@ func (f *flags) validate() error {
 func NewComponent() manager.Component {
 	f := &flags{keyAlgorithm: pki.DefaultAlgorithm}
 	gates := feature.New(feature.MachinePool, feature.ClusterTopology, feature.KubeadmBootstrapFormatIgnition)
+	versions := &contract.Lookup{}
 	return manager.Component{
 		Name:             "kubeadm-control-plane-controller",
 		Purpose:          "The kubeadm control plane provider: creates, upgrades and remediates control planes, including etcd and certificates.",
@@ -71,14 +75,17 @@ func NewComponent() manager.Component {
 		// Two leaders at the same time could each remove an etcd member, so the lease is long.
 		LeaderElection: manager.LeaderElectionDurations{Lease: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 5 * time.Second},
 		AddToScheme: []func(*runtime.Scheme) error{
-			clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme,
+			clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme, conversion.AddToScheme,
 		},
+		Conversions:    conversion.New(versions.Version),
 		FeatureGates:   gates,
 		AddFlags:       f.register,
 		Validate:       f.validate,
 		Cache:          restrict,
 		WebhookService: "capi-kubeadm-control-plane-webhook-service",
+		Definitions:    labels.SelectorFromSet(labels.Set{clusterv1.ProviderNameLabel: "control-plane-kubeadm"}),
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
+			versions.Use(contract.APIVersions{Reader: mgr.GetClient()})
 			return setup(ctx, mgr, env, f, gates)
 		},
 	}

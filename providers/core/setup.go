@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -42,6 +43,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
 	"sigs.k8s.io/cluster-api/providers/core/internal/webhook"
 	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/feature"
 	"sigs.k8s.io/cluster-api/sdk/manager"
@@ -102,6 +104,7 @@ func NewComponent() manager.Component {
 	f := &flags{}
 	gates := feature.New(feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology, feature.RuntimeSDK,
 		feature.MachineSetPreflightChecks)
+	versions := &contract.Lookup{}
 	return manager.Component{
 		Name: "cluster-api-controller",
 		Purpose: "The core provider of Cluster API: controllers and webhooks of Clusters, ClusterClasses, Machines, " +
@@ -110,13 +113,16 @@ func NewComponent() manager.Component {
 		LeaderElectionID: "controller-leader-election-capi",
 		AddToScheme: []func(*runtime.Scheme) error{
 			clusterv1.AddToScheme, addonsv1.AddToScheme, ipamv1.AddToScheme, runtimev1.AddToScheme,
-			apiextensionsv1.AddToScheme,
+			apiextensionsv1.AddToScheme, conversion.AddToScheme,
 		},
+		Conversions:    conversion.New(versions.Version),
 		FeatureGates:   gates,
 		AddFlags:       f.register,
 		Validate:       f.validate,
 		WebhookService: "capi-webhook-service",
+		Definitions:    labels.SelectorFromSet(labels.Set{clusterv1.ProviderNameLabel: "cluster-api"}),
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
+			versions.Use(contract.APIVersions{Reader: mgr.GetClient()})
 			s := &setup{mgr: mgr, env: env, flags: f, gates: gates, recent: step.NewRecent(env.ExclusiveFor, clock.RealClock{})}
 			return s.all(ctx)
 		},

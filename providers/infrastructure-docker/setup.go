@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
@@ -17,6 +18,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	dockerv1beta2 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/cluster"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/docker"
@@ -25,6 +27,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/machine"
 	pool "sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/machinepool"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/webhook"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/feature"
 	"sigs.k8s.io/cluster-api/sdk/machinepool"
 	"sigs.k8s.io/cluster-api/sdk/manager"
@@ -78,12 +81,14 @@ func component(connect func(manager.Environment) (engine.Engine, error)) manager
 		Purpose:          "The Docker infrastructure provider: runs the machines of clusters as containers. For development and tests.",
 		Namespace:        "capd-system",
 		LeaderElectionID: "controller-leader-election-capd",
-		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, dockerv1.AddToScheme},
+		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, dockerv1.AddToScheme, dockerv1beta2.AddToScheme, conversion.AddToScheme},
+		Conversions:      conversion.New(nil),
 		FeatureGates:     gates,
 		AddFlags:         f.register,
 		Validate:         f.validate,
 		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
 		WebhookService:   "capd-webhook-service",
+		Definitions:      labels.SelectorFromSet(labels.Set{clusterv1.ProviderNameLabel: "infrastructure-docker"}),
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
 			runtime, err := connect(env)
 			if err != nil {

@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/machine"
 	pool "sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/machinepool"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/webhook"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/feature"
 	"sigs.k8s.io/cluster-api/sdk/machinepool"
 	"sigs.k8s.io/cluster-api/sdk/manager"
@@ -81,7 +82,8 @@ func NewComponent() manager.Component {
 		Purpose:          "The in-memory infrastructure provider: simulates the machines of clusters, with API servers and etcd.",
 		Namespace:        "capim-system",
 		LeaderElectionID: "inmemory-controller-leader-election-capi",
-		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, inmemoryv1.AddToScheme},
+		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, inmemoryv1.AddToScheme, conversion.AddToScheme},
+		Conversions:      conversion.New(nil),
 		FeatureGates:     gates,
 		AddFlags:         f.register,
 		Validate:         f.validate,

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/pool"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/poolref"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/webhook"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/manager"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
@@ -41,7 +42,8 @@ func NewComponent() manager.Component {
 		Purpose:          "The in-cluster IPAM provider: allocates IP addresses from InClusterIPPools and GlobalInClusterIPPools.",
 		Namespace:        "capi-ipam-in-cluster-system",
 		LeaderElectionID: "controller-leader-election-capi-ipam-in-cluster",
-		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, ipamv1.AddToScheme, inclusterv1.AddToScheme},
+		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, ipamv1.AddToScheme, inclusterv1.AddToScheme, conversion.AddToScheme},
+		Conversions:      conversion.New(nil),
 		AddFlags:         f.register,
 		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
 		WebhookService:   "capi-ipam-in-cluster-webhook-service",

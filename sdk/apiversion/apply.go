@@ -114,3 +114,32 @@ func kindOfApplied(obj runtime.ApplyConfiguration) (schema.GroupVersionKind, boo
 	}
 	return schema.GroupVersionKind{}, false
 }
+
+// StoredKind returns a kind in the stored version; kind itself if it is not of the Registry. A nil Boundary returns kind.
+func (b *Boundary) StoredKind(ctx context.Context, kind schema.GroupVersionKind) (schema.GroupVersionKind, error) {
+	if b == nil {
+		return kind, nil
+	}
+	t, err := b.of(ctx, kind)
+	if err != nil || t == nil {
+		return kind, err
+	}
+	return t.stored, nil
+}
+
+// In returns a whole object in another version of its kind; obj itself if it is in that version.
+func (b *Boundary) In(ctx context.Context, version string, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	kind := obj.GroupVersionKind()
+	if b == nil || kind.Version == version {
+		return obj, nil
+	}
+	converted, err := b.convert(ctx, obj, kind, kind.GroupKind().WithVersion(version))
+	if err != nil {
+		return nil, err
+	}
+	u, ok := converted.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("converting %s results in a %T", kind, converted)
+	}
+	return u, nil
+}

@@ -61,6 +61,14 @@ func New(o Options) (*Boundary, error) {
 	}, nil
 }
 
+// Registry returns what converts objects; nil without a Boundary.
+func (b *Boundary) Registry() Registry {
+	if b == nil {
+		return nil
+	}
+	return b.registry
+}
+
 // Stored returns the stored version of a kind of the Registry. It is a NoKindMatchError if no version of the Registry is served.
 func (b *Boundary) Stored(ctx context.Context, kind schema.GroupKind) (string, error) {
 	return b.stored.get(ctx, kind)

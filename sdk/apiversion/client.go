@@ -22,6 +22,14 @@ func (b *Boundary) CachedClient(c client.Client) client.Client {
 	return &converting{Client: c, boundary: b}
 }
 
+// BoundaryOf returns the Boundary whose Client or CachedClient a client is; nil for other clients.
+func BoundaryOf(client any) *Boundary {
+	if c, ok := client.(*converting); ok {
+		return c.boundary
+	}
+	return nil
+}
+
 // Reader is Client for a reader of the API server.
 func (b *Boundary) Reader(live client.Reader) client.Reader { return reader{live: live, boundary: b} }
 

@@ -69,6 +69,9 @@ func (r *run) build(webhooks webhook.Server) (ctrl.Manager, error) {
 	}
 	election.record(mgr)
 	if r.boundary != nil {
+		if webhooks != nil {
+			webhooks.Register(conversionPath, r.component.Conversions.Webhook())
+		}
 		return convertingManager{Manager: mgr, reader: r.boundary.Reader(mgr.GetAPIReader())}, nil
 	}
 	return mgr, nil

@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -32,10 +33,11 @@ type Component struct {
 
 	// AddToScheme registers the kinds that the component reads or writes, other than those of core/v1.
 	AddToScheme []func(*runtime.Scheme) error
-	// Conversions converts kinds between their versions, so that the component's Go types may have another version than the stored one.
+	// Conversions converts kinds between their versions, so that the component's Go types may have another version than the stored one, and
+	// its webhooks admit objects in all versions. A component with webhooks also converts for API servers.
 	// AddToScheme must have the types of all versions. Patches have to be those of package apiversion. Nil: requests are in the
 	// versions of the Go types.
-	Conversions apiversion.Registry
+	Conversions Conversions
 	// FeatureGates are set by --feature-gates. Nil: the flag has no effect.
 	FeatureGates *feature.Gates
 	// AddFlags adds the component's own flags. May be nil.
@@ -56,6 +58,13 @@ type Component struct {
 
 	// Setup adds controllers, webhooks and indexes to the manager before it starts.
 	Setup func(ctx context.Context, mgr ctrl.Manager, env Environment) error
+}
+
+// Conversions converts objects between the versions of their kinds, see package conversion.
+type Conversions interface {
+	apiversion.Registry
+	// Webhook converts objects for API servers.
+	Webhook() http.Handler
 }
 
 func (c Component) withDefaults() Component {

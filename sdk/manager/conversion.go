@@ -13,6 +13,9 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/apiversion"
 )
 
+// conversionPath is where API servers expect that objects are converted.
+const conversionPath = "/convert"
+
 // convert makes mapper, cache and client of a manager convert the kinds of Component.Conversions. Without any, the options do not change.
 func (r *run) convert(o *ctrl.Options) {
 	conversions := r.component.Conversions

@@ -9,9 +9,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"sigs.k8s.io/cluster-api/sdk/apiversion"
 )
 
 // remembered is the number of objects whose last request an Applier remembers, some hundred bytes for each.
@@ -23,11 +26,19 @@ type applyClient interface {
 	Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error
 }
 
+// versions converts objects to the versions that are stored, as an apiversion.Boundary does.
+type versions interface {
+	StoredKind(ctx context.Context, kind schema.GroupVersionKind) (schema.GroupVersionKind, error)
+	Applied(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	In(ctx context.Context, version string, obj *unstructured.Unstructured) (*unstructured.Unstructured, error)
+}
+
 // Applier applies objects as one field manager. It is safe for concurrent use.
 type Applier struct {
-	client  applyClient
-	schemas *Schemas
-	manager string
+	client   applyClient
+	schemas  *Schemas
+	versions versions
+	manager  string
 	// outcomes are the last requests of objects by UID. They only save requests.
 	outcomes *lru.Cache
 	// noops are the last comparisons without a difference of objects by UID. They only save comparisons.
@@ -36,17 +47,18 @@ type Applier struct {
 	answers *lru.Cache
 }
 
-// NewApplier returns an Applier for a field manager.
+// NewApplier returns an Applier for a field manager. If the client is one of an apiversion.Boundary, objects are compared and applied in the
+// versions that are stored, which are those of managedFields.
 func NewApplier(c applyClient, schemas *Schemas, manager string) *Applier {
 	return &Applier{
-		client: c, schemas: schemas, manager: manager,
+		client: c, schemas: schemas, versions: apiversion.BoundaryOf(c), manager: manager,
 		outcomes: lru.New(remembered), noops: lru.New(remembered), answers: lru.New(remembered),
 	}
 }
 
 // Plan returns what Apply would change.
 func (a *Applier) Plan(ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option) (Diff, error) {
-	s, err := a.schemas.get(ctx, desired.GroupVersionKind())
+	s, err := a.schema(ctx, desired)
 	if err != nil {
 		return Diff{}, err
 	}
@@ -54,7 +66,11 @@ func (a *Applier) Plan(ctx context.Context, live, desired *unstructured.Unstruct
 	if noop || err != nil {
 		return Diff{}, err
 	}
-	diff, err := plan(s, live, desired, a.manager, opts...)
+	c, err := a.compare(ctx, s, live, desired, opts)
+	if err != nil {
+		return Diff{}, err
+	}
+	diff, err := c.plan()
 	if err == nil && !diff.Changed() {
 		a.rememberNoop(live, v)
 	}
@@ -88,10 +104,37 @@ func (a *Applier) Apply(
 	if err := a.disown(ctx, result); err != nil {
 		return nil, false, fmt.Errorf("applying %s %s/%s: %w", desired.GetKind(), desired.GetNamespace(), desired.GetName(), err)
 	}
-	if live == nil {
-		return result, true, nil
+	if live != nil {
+		changed, err = result.GetResourceVersion() != live.GetResourceVersion(), a.remember(p.comparison, p.asked, result)
 	}
-	return result, result.GetResourceVersion() != live.GetResourceVersion(), a.remember(p.comparison, p.asked, result)
+	if err != nil {
+		return nil, false, err
+	}
+	result, err = a.versions.In(ctx, desired.GroupVersionKind().Version, result)
+	return result, live == nil || changed, err
+}
+
+// schema returns the schema of an object in the version that is stored.
+func (a *Applier) schema(ctx context.Context, desired *unstructured.Unstructured) (*kindSchema, error) {
+	stored, err := a.versions.StoredKind(ctx, desired.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	return a.schemas.get(ctx, stored)
+}
+
+// compare compares two objects in the version of a schema.
+func (a *Applier) compare(
+	ctx context.Context, s *kindSchema, live, desired *unstructured.Unstructured, opts []Option,
+) (*comparison, error) {
+	config, err := a.versions.Applied(ctx, desired)
+	if err == nil && live != nil {
+		live, err = a.versions.In(ctx, s.kind.Version, live)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newComparison(s, live, config, a.manager, opts)
 }
 
 // Pending reports whether Apply would send a request. It sends none itself.
@@ -108,7 +151,7 @@ type pending struct {
 
 // prepare returns nil if applying desired would change nothing, as far as is known.
 func (a *Applier) prepare(ctx context.Context, live, desired *unstructured.Unstructured, opts []Option) (*pending, error) {
-	s, err := a.schemas.get(ctx, desired.GroupVersionKind())
+	s, err := a.schema(ctx, desired)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +159,7 @@ func (a *Applier) prepare(ctx context.Context, live, desired *unstructured.Unstr
 	if noop || err != nil {
 		return nil, err
 	}
-	c, err := newComparison(s, live, desired, a.manager, opts)
+	c, err := a.compare(ctx, s, live, desired, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ type answer struct {
 // A dry run that is rejected as invalid counts as a change, because immutable objects reject changes. Any other failure is
 // an error: quotas, missing permissions or policies that temporarily forbid all writes are not about the object.
 func (a *Applier) Unchanged(ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option) (bool, error) {
-	s, err := a.schemas.get(ctx, desired.GroupVersionKind())
+	s, err := a.schema(ctx, desired)
 	if err != nil {
 		return false, err
 	}
@@ -34,7 +34,7 @@ func (a *Applier) Unchanged(ctx context.Context, live, desired *unstructured.Uns
 	if known, ok := a.answers.Get(live.GetUID()); ok && known.(answer).verdict == asked {
 		return known.(answer).same, nil
 	}
-	c, err := newComparison(s, live, desired, a.manager, opts)
+	c, err := a.compare(ctx, s, live, desired, opts)
 	if err != nil {
 		return false, err
 	}
@@ -69,11 +69,11 @@ func (a *Applier) dryRun(ctx context.Context, c *comparison) (same bool, err err
 // Keep returns desired with the content of live: applying it only changes the metadata of live. The manager
 // keeps owning the fields that it applied before.
 func (a *Applier) Keep(ctx context.Context, live, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	s, err := a.schemas.get(ctx, desired.GroupVersionKind())
+	s, err := a.schema(ctx, desired)
 	if err != nil {
 		return nil, err
 	}
-	c, err := newComparison(s, live, desired, a.manager, nil)
+	c, err := a.compare(ctx, s, live, desired, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -55,16 +55,9 @@ func LeaveZero(paths ...[]string) Option {
 	return func(o *options) { o.leaveZero = append(o.leaveZero, paths...) }
 }
 
-// plan computes what a server-side apply of desired by manager, with force, would change in live, which is nil if the
-// object does not exist. Neither of them is modified.
-//
-// The error reports why desired cannot be applied, or why the objects cannot be compared.
-func plan(s *kindSchema, live, desired *unstructured.Unstructured, manager string, opts ...Option) (Diff, error) {
-	c, err := newComparison(s, live, desired, manager, opts)
-	if err != nil {
-		return Diff{}, err
-	}
-	if live == nil {
+// plan returns what a server-side apply by the manager, with force, would change. The error reports why the objects cannot be compared.
+func (c *comparison) plan() (Diff, error) {
+	if c.live == nil {
 		return Diff{Create: true}, nil
 	}
 	if same, err := c.unchanged(); same || err != nil {

@@ -122,6 +122,15 @@ metadata: {name: m, namespace: ns, labels: {ours: a}}
 spec: {size: big, zones: [z1, z2], taints: [{key: t}], disks: [{name: root, gigabytes: 10}]}
 `
 
+// plan computes what an apply by a manager would change.
+func plan(s *kindSchema, live, desired *unstructured.Unstructured, manager string, opts ...Option) (Diff, error) {
+	c, err := newComparison(s, live, desired, manager, opts)
+	if err != nil {
+		return Diff{}, err
+	}
+	return c.plan()
+}
+
 func TestPlan(t *testing.T) {
 	tests := []struct {
 		reason  string

@@ -15,11 +15,11 @@ import (
 func (a *Applier) Preview(
 	ctx context.Context, live, desired *unstructured.Unstructured, opts ...Option,
 ) (*unstructured.Unstructured, error) {
-	s, err := a.schemas.get(ctx, desired.GroupVersionKind())
+	s, err := a.schema(ctx, desired)
 	if err != nil {
 		return nil, err
 	}
-	c, err := newComparison(s, live, desired, a.manager, opts)
+	c, err := a.compare(ctx, s, live, desired, opts)
 	if err != nil {
 		return nil, err
 	}

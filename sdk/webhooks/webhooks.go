@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"sigs.k8s.io/cluster-api/sdk/apiversion"
 )
 
 // Defaulter sets defaults. The context has the request (admission.RequestFromContext), with the old object of an update.
@@ -32,18 +35,29 @@ type Defaulter[T client.Object] interface {
 type Validator[T client.Object] = admission.Validator[T]
 
 // Register serves the webhooks of a kind on the manager's webhook server, at the paths /mutate-<group>-<version>-<kind> and
-// /validate-<group>-<version>-<kind>. Either may be nil.
+// /validate-<group>-<version>-<kind>. Either may be nil. If the manager converts the kind, they are served at the paths of all its versions,
+// and objects of any version are admitted as those of the webhook's version.
 func Register[T client.Object](mgr ctrl.Manager, empty T, d Defaulter[T], v Validator[T]) error {
 	gvk, err := apiutil.GVKForObject(empty, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("registering webhooks of %T: %w", empty, err)
 	}
-	server := mgr.GetWebhookServer()
+	registry := apiversion.BoundaryOf(mgr.GetClient()).Registry()
+	serve := func(verb string, handler *admission.Webhook) {
+		versions := []string{gvk.Version}
+		if registry != nil && slices.Contains(registry.Versions(gvk.GroupKind()), gvk.Version) {
+			versions = registry.Versions(gvk.GroupKind())
+			handler = &admission.Webhook{Handler: versioned{inner: handler.Handler, kind: gvk, registry: registry}}
+		}
+		for _, version := range versions {
+			mgr.GetWebhookServer().Register(path(verb, gvk.GroupKind().WithVersion(version)), handler)
+		}
+	}
 	if d != nil {
-		server.Register(path("mutate", gvk), newDefaulting(empty, d))
+		serve("mutate", newDefaulting(empty, d))
 	}
 	if v != nil {
-		server.Register(path("validate", gvk), admission.WithValidator(mgr.GetScheme(), v))
+		serve("validate", admission.WithValidator(mgr.GetScheme(), v))
 	}
 	return nil
 }

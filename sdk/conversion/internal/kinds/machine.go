@@ -64,11 +64,13 @@ func machineSpecUp(spec object) {
 	if spec == nil {
 		return
 	}
-	referenceUp(lossless.At(spec, "bootstrap", configRef))
-	referenceUp(lossless.At(spec, infrastructureRef))
-	if source, ok := spec["bootstrap"].(object); ok && len(source) == 0 && spec["clusterName"] != "" {
+	source, ok := spec["bootstrap"].(object)
+	isWhole := spec["clusterName"] != "" && len(lossless.At(spec, infrastructureRef)) > 0 // Otherwise, a client applies a part.
+	if ok && len(source) == 0 && isWhole {
 		source[dataSecretName] = ""
 	}
+	referenceUp(lossless.At(spec, "bootstrap", configRef))
+	referenceUp(lossless.At(spec, infrastructureRef))
 	rules{durations: deletionTimeouts()}.up(spec)
 }
 
