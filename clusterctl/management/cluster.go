@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/blang/semver/v4"
@@ -24,7 +25,6 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/packages"
 )
 
 const (
@@ -181,7 +181,7 @@ func (c *Cluster) CheckInstallable(ctx context.Context, minimum string, waiting 
 	return nil
 }
 
-// CheckContract checks that the cluster stores objects of this project's contract. The error matches ErrNotInitialized if
+// CheckContract checks that the cluster serves objects in the version that clusterctl reads and writes. The error matches ErrNotInitialized if
 // no core provider is installed.
 func (c *Cluster) CheckContract(ctx context.Context) error {
 	crd := &unstructured.Unstructured{}
@@ -200,18 +200,18 @@ func (c *Cluster) CheckContract(ctx context.Context) error {
 		return c.explained("cannot check the management cluster at %s: %w", err)
 	}
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	var served []string
 	for _, item := range versions {
 		v, ok := item.(map[string]any)
-		if !ok || v["storage"] != true {
-			continue
+		if name, _ := v["name"].(string); ok && v["served"] == true {
+			served = append(served, name)
 		}
-		if v["name"] == packages.Contract {
-			return nil
-		}
-		return fmt.Errorf("the management cluster at %s stores Clusters as %v, but this clusterctl only supports %s: "+
-			"use a clusterctl for that version", c.Host, v["name"], packages.Contract)
 	}
-	return fmt.Errorf("the management cluster at %s has a CustomResourceDefinition %s without storage version", c.Host, clusterCRD)
+	if !slices.Contains(served, clusterv1.GroupVersion.Version) {
+		return fmt.Errorf("the management cluster at %s serves Clusters in versions %q, but this clusterctl requires %s: "+
+			"use a clusterctl for these versions", c.Host, served, clusterv1.GroupVersion.Version)
+	}
+	return nil
 }
 
 // OrNotInitialized returns the error of a request for a kind of this project, or, if the cluster does not have the kind, why: no core

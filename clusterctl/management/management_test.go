@@ -71,15 +71,16 @@ func TestCheckContract(t *testing.T) {
 			"metadata": map[string]any{"name": "clusters.cluster.x-k8s.io"}, "spec": map[string]any{"versions": versions},
 		}}
 	}
-	v := func(name string, storage bool) any { return map[string]any{"name": name, "storage": storage} }
+	v := func(name string, served bool) any { return map[string]any{"name": name, "served": served} }
 	tests := map[string]struct {
 		reason string
 		crd    *unstructured.Unstructured
 		err    string
 		none   bool
 	}{
-		"Good":  {reason: "The storage version counts.", crd: crd(v("v1alpha4", false), v("v1beta1", true))},
-		"Other": {reason: "Another storage version is rejected.", crd: crd(v("v1alpha4", true), v("v1beta1", false)), err: "stores Clusters as v1alpha4"},
+		"Good":  {reason: "v1beta1 alone.", crd: crd(v("v1alpha4", false), v("v1beta1", true))},
+		"Both":  {reason: "v1beta1 beside v1beta2.", crd: crd(v("v1beta2", true), v("v1beta1", true))},
+		"Other": {reason: "v1beta1 must be served.", crd: crd(v("v1alpha4", true), v("v1beta1", false)), err: `serves Clusters in versions ["v1alpha4"]`},
 		"None":  {reason: "No CRD means no management cluster.", err: "run `clusterctl init` first", none: true},
 	}
 	for name, tc := range tests {

@@ -37,8 +37,9 @@ func NewObjects(list ...*unstructured.Unstructured) *Objects {
 	return o
 }
 
-// Add adds an object to the set, and replaces one of the same kind and name.
+// Add adds an object to the set, in v1beta1, and replaces one of the same kind and name.
 func (o *Objects) Add(u *unstructured.Unstructured) {
+	u = InV1Beta1(u)
 	kind := u.GroupVersionKind().GroupKind()
 	if o.kinds[kind] == nil {
 		o.kinds[kind] = map[types.NamespacedName]*unstructured.Unstructured{}

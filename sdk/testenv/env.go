@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -112,7 +113,7 @@ func (e *Env) installCRDs(t testing.TB, patterns ...string) {
 }
 
 // Install installs definitions that are not in files. A definition whose name is already installed stays as
-// it is.
+// it is. No program answers conversion webhooks: a definition with one loses the version that it stores, and stores the one before.
 func (e *Env) Install(t testing.TB, crds ...*apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	e.mu.Lock()
@@ -122,7 +123,7 @@ func (e *Env) Install(t testing.TB, crds ...*apiextensionsv1.CustomResourceDefin
 		if e.installed[crd.Name] {
 			continue
 		}
-		if err := e.Client.Create(t.Context(), crd, fieldOwner); err != nil {
+		if err := e.Client.Create(t.Context(), withoutConversion(crd), fieldOwner); err != nil {
 			t.Fatalf("installing CustomResourceDefinition %s: %v", crd.Name, err)
 		}
 		waiting = append(waiting, crd)
@@ -133,6 +134,24 @@ func (e *Env) Install(t testing.TB, crds ...*apiextensionsv1.CustomResourceDefin
 		}
 		e.installed[crd.Name] = true
 	}
+}
+
+// withoutConversion returns a definition without conversion webhook.
+func withoutConversion(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	if crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy != apiextensionsv1.WebhookConverter {
+		return crd
+	}
+	out := crd.DeepCopy()
+	out.Spec.Conversion = nil
+	out.Spec.Versions = slices.DeleteFunc(out.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
+	newest := 0
+	for i, v := range out.Spec.Versions {
+		if version.CompareKubeAwareVersionStrings(v.Name, out.Spec.Versions[newest].Name) > 0 {
+			newest = i
+		}
+	}
+	out.Spec.Versions[newest].Storage = true
+	return out
 }
 
 // waitServed waits for the condition Established and then for the first response for the new resource: the API server

@@ -56,8 +56,8 @@ func autoscalerRules() []rbacv1.PolicyRule {
 	}
 }
 
-// Autoscaler makes the requests of the cluster autoscaler to a management cluster, in the same order and with its permissions: it
-// discovers the version of the API, watches MachineDeployments, MachineSets, MachinePools and Machines, reads infrastructure
+// Autoscaler makes the requests of the cluster autoscaler to a management cluster, in the same order and with its permissions: with
+// CAPI_VERSION=v1beta1, it watches MachineDeployments, MachineSets, MachinePools and Machines, reads infrastructure
 // templates, and uses the scale subresource. When to scale is up to the test.
 type Autoscaler struct {
 	w       *World
@@ -107,20 +107,10 @@ func (a *Autoscaler) start(config *rest.Config) error {
 		scale.NewDiscoveryScaleKindResolver(client)); err != nil {
 		return err
 	}
-	groups, err := client.ServerGroups()
-	if err != nil {
-		return err
-	}
-	version := ""
-	for _, group := range groups.Groups {
-		if group.Name == clusterv1.GroupVersion.Group {
-			version = group.PreferredVersion.Version
-		}
-	}
 	ctx := a.w.t.Context()
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(a.dynamic, 0, a.w.Namespace, nil)
 	for _, kind := range []string{"machinedeployments", "machinesets", "machinepools", "machines"} {
-		a.listers[kind] = factory.ForResource(schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: version, Resource: kind})
+		a.listers[kind] = factory.ForResource(schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: clusterv1.GroupVersion.Version, Resource: kind})
 		_ = a.listers[kind].Informer() // Start only starts informers that were requested.
 	}
 	factory.Start(ctx.Done())

@@ -75,7 +75,7 @@ func resourceSetMistakes() []mistake {
 	const selector = "clusterSelector: {matchLabels: {a: b}}"
 	file := strings.Fields(apply)
 	patch := func(patch string) []string {
-		return []string{"patch", "clusterresourceset/right", "--type", "merge", "--patch", patch}
+		return []string{"patch", "clusterresourcesets.v1beta1.addons.cluster.x-k8s.io/right", "--type", "merge", "--patch", patch}
 	}
 	return []mistake{
 		{"no selector", file, set("{resources: []}"), []string{"spec.clusterSelector", "Required"}},
@@ -88,7 +88,7 @@ func resourceSetMistakes() []mistake {
 		{"a resource twice", file, set("{" + selector + ", resources: [{kind: Secret, name: s}, {kind: Secret, name: s}]}"), []string{"spec.resources[1]", "Duplicate", "Secret s"}},
 		{"another selector", patch(`{"spec":{"clusterSelector":{"matchLabels":{"a":"c"}}}}`), "", []string{"spec.clusterSelector", "immutable"}},
 		{"another strategy", patch(`{"spec":{"strategy":"Reconcile"}}`), "", []string{"spec.strategy", "immutable"}},
-		{"the binding of another Cluster", []string{"patch", "clusterresourcesetbinding/right", "--type", "merge", "--patch", `{"spec":{"clusterName":"d"}}`}, "",
+		{"the binding of another Cluster", []string{"patch", "clusterresourcesetbindings.v1beta1.addons.cluster.x-k8s.io/right", "--type", "merge", "--patch", `{"spec":{"clusterName":"d"}}`}, "",
 			[]string{"spec.clusterName", "immutable"}},
 	}
 }

@@ -43,8 +43,9 @@ func mistakes(p *Snapshot) []mistake {
 	patch := func(resource, patch string) []string {
 		return []string{"patch", resource, "--type", "merge", "--patch", patch}
 	}
-	cluster, deployment := "cluster/"+name, "machinedeployment/"+p.Deployments.Items[0].Name
-	kcp, machine := "kubeadmcontrolplane/"+p.ControlPlanes.Items[0].Name, "machine/"+p.Machines.Items[0].Name
+	cluster, deployment := "clusters.v1beta1.cluster.x-k8s.io/"+name, "machinedeployments.v1beta1.cluster.x-k8s.io/"+p.Deployments.Items[0].Name
+	kcp := "kubeadmcontrolplanes.v1beta1.controlplane.cluster.x-k8s.io/" + p.ControlPlanes.Items[0].Name
+	machine := "machines.v1beta1.cluster.x-k8s.io/" + p.Machines.Items[0].Name
 	file := strings.Fields(apply)
 	return []mistake{
 		{"an unknown field", file, manifest("wrong", topology+"    klass: in-memory\n"), []string{`unknown field "spec.topology.klass"`}},
@@ -68,6 +69,10 @@ func mistakes(p *Snapshot) []mistake {
 		{"another cluster of a Machine", patch(machine, `{"spec":{"clusterName":"other"}}`), "", []string{"spec.clusterName", "cannot be changed"}},
 		{"another cluster name for kubeadm", patch(kcp, `{"spec":{"kubeadmConfigSpec":{"clusterConfiguration":{"clusterName":"other"}}}}`), "",
 			[]string{"spec.kubeadmConfigSpec.clusterConfiguration.clusterName", "cannot be modified"}},
+		{"in v1beta2, a version too far ahead", patch("clusters.v1beta2.cluster.x-k8s.io/"+name, `{"spec":{"topology":{"version":"v1.32.0"}}}`), "",
+			[]string{"spec.topology.version", "v1.32.0"}},
+		{"in v1beta2, an existing Cluster moved to a missing class",
+			patch("clusters.v1beta2.cluster.x-k8s.io/"+name, `{"spec":{"topology":{"classRef":{"name":"none"}}}}`), "", []string{"spec.topology.class", "none"}},
 		{"a class in use is deleted", []string{"delete", "clusterclass", "in-memory"}, "", []string{"in-memory", name}},
 	}
 }

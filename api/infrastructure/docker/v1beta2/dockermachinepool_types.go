@@ -51,6 +51,10 @@ type DockerMachinePoolStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
+	// initialization is what contract v1beta2 reads. Releases up to v1.14 have only ready.
+	// +optional
+	Initialization InitializationStatus `json:"initialization,omitempty,omitzero"`
+
 	// ready is true once every instance is.
 	// +optional
 	Ready bool `json:"ready"`

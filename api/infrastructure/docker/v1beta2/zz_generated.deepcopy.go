@@ -1233,6 +1233,7 @@ func (in *DockerMachinePoolStatus) DeepCopyInto(out *DockerMachinePoolStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	in.Initialization.DeepCopyInto(&out.Initialization)
 	if in.Instances != nil {
 		in, out := &in.Instances, &out.Instances
 		*out = make([]DockerMachinePoolInstanceStatus, len(*in))

@@ -22,7 +22,7 @@ func dockerKinds() []*lossless.Kind {
 		docker(at[infrav1.DockerMachine](infrav1.GroupVersion, "DockerMachine"), at[infrav1beta1.DockerMachine](old, "DockerMachine")),
 		docker(at[infrav1.DockerMachineTemplate](infrav1.GroupVersion, "DockerMachineTemplate"),
 			at[infrav1beta1.DockerMachineTemplate](old, "DockerMachineTemplate")),
-		similar(at[infrav1.DockerMachinePool](infrav1.GroupVersion, "DockerMachinePool"),
+		dockerPool(at[infrav1.DockerMachinePool](infrav1.GroupVersion, "DockerMachinePool"),
 			at[infrav1beta1.DockerMachinePool](old, "DockerMachinePool")),
 		similar(at[infrav1.DockerMachinePoolTemplate](infrav1.GroupVersion, "DockerMachinePoolTemplate"),
 			at[infrav1beta1.DockerMachinePoolTemplate](old, "DockerMachinePoolTemplate")),
@@ -33,6 +33,23 @@ func dockerKinds() []*lossless.Kind {
 		docker(at[infrav1.DevMachine](infrav1.GroupVersion, "DevMachine"), untyped("DevMachine")),
 		docker(at[infrav1.DevMachineTemplate](infrav1.GroupVersion, "DevMachineTemplate"), untyped("DevMachineTemplate")),
 	}
+}
+
+// dockerPool is how DockerMachinePools are converted, which have in v1beta2 both the field of contract v1beta1 and that of v1beta2.
+func dockerPool(hub, spoke lossless.Version) *lossless.Kind {
+	kind := similar(hub, spoke)
+	up, down := kind.Up, kind.Down
+	kind.Up = func(o object) {
+		if status := lossless.At(o, "status"); status["ready"] == true {
+			lossless.Put(status, true, "initialization", "provisioned")
+		}
+		up(o)
+	}
+	kind.Down = func(o object, version lossless.VersionOf) {
+		delete(lossless.At(o, "status"), "initialization")
+		down(o, version)
+	}
+	return kind
 }
 
 // docker is how a kind is converted that has failure domains at some paths.

@@ -118,8 +118,10 @@ func (v Version) normal(object Object) (Object, error) {
 func (v Version) treeOf(o client.Object) (Object, error) {
 	metadata := metav1.ObjectMeta{Name: o.GetName(), Namespace: o.GetNamespace(), Labels: o.GetLabels()}
 	if u, ok := o.(*unstructured.Unstructured); ok {
-		if _, ok := u.Object["metadata"].(Object); !ok {
-			return nil, errors.New("it has no metadata")
+		switch u.Object["metadata"].(type) {
+		case Object, nil: // A part of an object that is applied server-side has none when the API server converts it.
+		default:
+			return nil, errors.New("its metadata is not an object")
 		}
 		if isDeeper(u.Object, maxDepth) {
 			return nil, fmt.Errorf("it has more than %d levels of objects and lists in each other", maxDepth)
@@ -202,6 +204,9 @@ func copyMetadata(dst, src client.Object) error {
 	to, toTree := dst.(*unstructured.Unstructured)
 	if isTree && toTree {
 		metadata, _ := from.Object["metadata"].(Object)
+		if metadata == nil {
+			metadata = Object{} // API servers expect it.
+		}
 		to.Object["metadata"] = runtime.DeepCopyJSON(metadata)
 		return nil
 	}

@@ -188,11 +188,20 @@ func (k *Kind) pruneObject(object Object) {
 		if slices.Contains(k.Verbatim, name) {
 			continue
 		}
+		if entries, ok := value.(Object); ok && len(entries) > 0 && slices.Contains(keyed(), name) {
+			for _, entry := range entries {
+				k.pruneValue(entry)
+			}
+			continue
+		}
 		if k.pruneValue(value) && (value == nil || !slices.Contains(k.Present, name)) {
 			delete(object, name)
 		}
 	}
 }
+
+// keyed returns the names of maps: an entry exists even if it is empty.
+func keyed() []string { return []string{"failureDomains"} }
 
 // pruneValue removes what is empty from a value, and reports whether it is empty itself.
 func (k *Kind) pruneValue(value any) bool {
