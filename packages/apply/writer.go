@@ -99,6 +99,7 @@ func mergePatch(live, o *unstructured.Unstructured) ([]byte, error) {
 		unstructured.RemoveNestedField(desired.Object, "rules")
 	}
 	keepCABundles(desired, live)
+	keepStorage(desired, live)
 	return json.Marshal(desired.Object)
 }
 

@@ -86,9 +86,11 @@ func TestFieldsThatNeedAnnotations(t *testing.T) {
 		"kubeletHealthCheckSeconds",     //
 		"kubernetesAPICallSeconds",      //
 		"lastTransitionTime", "message", // conditions of DockerMachinePools
-		"minReadySeconds",                        // of a Machine
-		"name",                                   // of flags, whose order is another one
-		"observedGeneration", "reason", "status", //
+		"minReadySeconds", // of a Machine
+		"name",            // of flags, whose order is another one
+		"observedGeneration",
+		"provisioned",      // of DockerMachinePools, if it differs from ready
+		"reason", "status", //
 		"tlsBootstrapSeconds", // of init
 		"type",                //
 		"value",               //
