@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/packages/components"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/retry"
+	"sigs.k8s.io/cluster-api/packages/storageversion"
 )
 
 // parallelWrites is how many objects of one rank are written concurrently.
@@ -99,7 +100,7 @@ func mergePatch(live, o *unstructured.Unstructured) ([]byte, error) {
 		unstructured.RemoveNestedField(desired.Object, "rules")
 	}
 	keepCABundles(desired, live)
-	keepStorage(desired, live)
+	storageversion.Keep(desired, live)
 	return json.Marshal(desired.Object)
 }
 

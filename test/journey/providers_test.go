@@ -34,8 +34,7 @@ const anyTemplate = "*"
 // Parts of errors that end when the contract v1beta2 is supported.
 const (
 	contractV1beta2 = "implements contract v1beta2, but this clusterctl supports v1beta1"
-	clusterV1beta2  = `no matches for kind "Cluster" in version "cluster.x-k8s.io/v1beta2"`
-	classV1beta2    = `no matches for kind "ClusterClass" in version "cluster.x-k8s.io/v1beta2"`
+	notInstalled    = "no matches for kind" // of a provider that was refused
 )
 
 // providerRelease is how a release of an infrastructure provider of another project is received.
@@ -54,7 +53,10 @@ func providerReleases() map[string]providerRelease {
 	return map[string]providerRelease{
 		"aws": {
 			version: "v2.11.1", namespace: "capa-system",
-			rejected: map[string]string{"cluster-template-eks-nodeadm-clusterclass.yaml": classV1beta2},
+			rejected: map[string]string{
+				// It has fields of v1beta1.
+				"cluster-template-eks-nodeadm-clusterclass.yaml": `unknown field "spec.controlPlane.ref"`,
+			},
 			variables: map[string]string{
 				"AWS_B64ENCODED_CREDENTIALS": "eA==", "AWS_SSH_KEY_NAME": "default", "AWS_REGION": "eu-central-1",
 				"AWS_AVAILABILITY_ZONE": "eu-central-1a", "AWS_NODE_MACHINE_TYPE": "t3.large", "AWS_CONTROL_PLANE_MACHINE_TYPE": "t3.large",
@@ -75,7 +77,6 @@ func providerReleases() map[string]providerRelease {
 		},
 		"hetzner": {
 			version: "v1.1.8", namespace: "caph-system",
-			rejected: map[string]string{anyTemplate: clusterV1beta2},
 			variables: map[string]string{
 				"HCLOUD_REGION": "fsn1", "HCLOUD_WORKER_MACHINE_TYPE": "cpx31", "HCLOUD_CONTROL_PLANE_MACHINE_TYPE": "cpx31",
 				"BAREMETAL_POOL": "pool", "SSH_KEY_NAME": "key",
@@ -83,7 +84,7 @@ func providerReleases() map[string]providerRelease {
 		},
 		"metal3": {
 			version: "v1.13.2", namespace: "capm3-system", refused: contractV1beta2,
-			rejected: map[string]string{anyTemplate: clusterV1beta2, "clusterclass.yaml": classV1beta2},
+			rejected: map[string]string{anyTemplate: notInstalled},
 			variables: map[string]string{
 				"IMAGE_URL": "http://172.22.0.1/images/node.img", "IMAGE_FORMAT": "raw", "IMAGE_CHECKSUM": "abcd", "IMAGE_CHECKSUM_TYPE": "sha256",
 				"CLUSTER_APIENDPOINT_HOST": "192.168.111.249", "CLUSTER_APIENDPOINT_PORT": "'6443'",
@@ -93,7 +94,6 @@ func providerReleases() map[string]providerRelease {
 		"openstack": {
 			version: "v0.14.7", namespace: "capo-system",
 			rejected: map[string]string{
-				anyTemplate: clusterV1beta2, "clusterclass-dev-test.yaml": classV1beta2, "cluster-template-capi-v1beta1.yaml": "",
 				// Images are those of another controller, which users install themselves.
 				"image-template-node.yaml":    `no matches for kind "Image" in version "openstack.k-orc.cloud/v1alpha1"`,
 				"image-template-bastion.yaml": `no matches for kind "Image" in version "openstack.k-orc.cloud/v1alpha1"`,
@@ -109,9 +109,7 @@ func providerReleases() map[string]providerRelease {
 		},
 		"vsphere": {
 			version: "v1.16.1", namespace: "capv-system", refused: contractV1beta2,
-			rejected: map[string]string{
-				anyTemplate: clusterV1beta2, "clusterclass-template.yaml": classV1beta2, "clusterclass-template-supervisor.yaml": classV1beta2,
-			},
+			rejected: map[string]string{anyTemplate: notInstalled},
 			variables: map[string]string{
 				"VSPHERE_USERNAME": "user", "VSPHERE_PASSWORD": "secret", "VSPHERE_SERVER": "10.0.0.1", "VSPHERE_DATACENTER": "dc",
 				"VSPHERE_DATASTORE": "ds", "VSPHERE_NETWORK": "VM Network", "VSPHERE_FOLDER": "vm", "VSPHERE_RESOURCE_POOL": "'*/Resources'",

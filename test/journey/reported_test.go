@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 // reported is input of users, or an example of the specification. Each once had another result than v1.7's.
@@ -244,13 +245,16 @@ func (tc reported) objects(t *testing.T, w *World, dir string) []*unstructured.U
 // check compares the objects in the namespace with what they must contain.
 func (tc reported) check(t *testing.T, w *World) {
 	t.Helper()
-	all := map[string]string{}
+	all, versions := map[string]string{}, conversion.New(nil)
 	w.each(func(_ string, o metav1.PartialObjectMetadata) {
 		if tc.want[o.Kind] == nil {
 			return
 		}
-		full := &unstructured.Unstructured{}
-		full.SetGroupVersionKind(o.GroupVersionKind())
+		full, kind := &unstructured.Unstructured{}, o.GroupVersionKind()
+		if slices.Contains(versions.Versions(kind.GroupKind()), "v1beta1") {
+			kind.Version = "v1beta1" // in which the inputs are
+		}
+		full.SetGroupVersionKind(kind)
 		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(&o), full); err != nil {
 			t.Fatal(err)
 		}

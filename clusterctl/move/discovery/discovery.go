@@ -17,9 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/packages/inventory"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 const (
@@ -29,8 +31,12 @@ const (
 	page = 500
 )
 
-// Kinds returns the kinds whose objects may be moved: those of CRDs that clusterctl installed, in the version that is stored,
-// Secrets and ConfigMaps.
+// converted are the kinds that managers convert.
+var converted = sync.OnceValue(func() *conversion.Registry { return conversion.New(nil) })
+
+// Kinds returns the kinds whose objects may be moved: those of CRDs that clusterctl installed, Secrets and ConfigMaps. The kinds of Cluster
+// API are in v1beta1, which releases before v1.11 serve, too, and which later ones convert without loss; others in the version that is
+// stored.
 func Kinds(ctx context.Context, s *side.Side) ([]graph.Kind, error) {
 	crds := &unstructured.UnstructuredList{}
 	crds.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
@@ -63,8 +69,11 @@ func kindOf(crd *unstructured.Unstructured) (k graph.Kind, ok bool) {
 	k.Namespaced = scope == "Namespaced"
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, item := range versions {
-		if v, isMap := item.(map[string]any); isMap && v["storage"] == true {
-			k.Version, _ = v["name"].(string)
+		v, _ := item.(map[string]any)
+		name, _ := v["name"].(string)
+		ours := name == clusterv1.GroupVersion.Version && v["served"] == true && converted().Versions(k.GroupKind()) != nil
+		if ours || v["storage"] == true && k.Version == "" {
+			k.Version = name
 		}
 	}
 	_, k.Move = crd.GetLabels()[clusterctlv1.ClusterctlMoveLabel]

@@ -11,6 +11,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/packages/storageversion"
 )
 
 // injectCA is the annotation that makes cert-manager write CA bundles. Managers that write their own remove it: keeping it
@@ -47,7 +48,10 @@ func Final(live, desired *unstructured.Unstructured) *unstructured.Unstructured 
 	case "ClusterRole":
 		// A controller computes the rules of an aggregated role; an empty list would withdraw all permissions until it does.
 		keepField(live, out, out.Object["aggregationRule"] != nil, "rules")
-	case manifest.KindCRD, "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
+	case manifest.KindCRD:
+		BundlesOf(*live).Fill(out)
+		storageversion.Keep(out, live)
+	case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
 		BundlesOf(*live).Fill(out)
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/uuid"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/webhook"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/external"
 )
 
@@ -69,7 +71,7 @@ const (
 )
 
 func (i intake) addOne(ctx context.Context, u *unstructured.Unstructured) error {
-	live, err := i.get(ctx, identityOf(u))
+	live, err := i.get(ctx, u.GroupVersionKind(), client.ObjectKeyFromObject(u))
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
@@ -125,6 +127,30 @@ func merge(live, u *unstructured.Unstructured) (*unstructured.Unstructured, []by
 	}
 	out := &unstructured.Unstructured{}
 	return out, patch, out.UnmarshalJSON(after)
+}
+
+// inV1Beta1 returns objects with those of the core group in v1beta1.
+func inV1Beta1(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	registry, out := conversion.New(nil), slices.Clone(objects)
+	for i, u := range objects {
+		kind := u.GroupVersionKind()
+		if _, known := registry.KindOf(u); !known || kind.Group != clusterv1.GroupVersion.Group || kind.Version == clusterv1.GroupVersion.Version {
+			continue
+		}
+		typed, err := registry.NewObject(kind)
+		if err == nil {
+			err = decode(u, typed)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", u.GetKind(), client.ObjectKeyFromObject(u), err)
+		}
+		out[i] = &unstructured.Unstructured{}
+		out[i].SetGroupVersionKind(clusterv1.GroupVersion.WithKind(kind.Kind))
+		if err := registry.Convert(ctx, u, out[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // decode converts u, and returns an error for unknown fields.

@@ -115,6 +115,10 @@ type Rollout struct {
 
 // Compute returns the plan for an input.
 func Compute(ctx context.Context, in Input) (*Plan, error) {
+	var err error
+	if in.Objects, err = inV1Beta1(ctx, in.Objects); err != nil {
+		return nil, err
+	}
 	if err := in.check(); err != nil {
 		return nil, err
 	}
@@ -170,9 +174,6 @@ func (in Input) check() error {
 			continue
 		}
 		names[u.GetKind()] = append(names[u.GetKind()], u.GetName())
-		if (u.GetKind() == clusterKind || u.GetKind() == classKind) && kind.Version != clusterv1.GroupVersion.Version {
-			return fmt.Errorf("%s %s has apiVersion %s: only %s is supported", u.GetKind(), u.GetName(), u.GetAPIVersion(), clusterv1.GroupVersion)
-		}
 	}
 	var errs []error
 	for _, kind := range []string{clusterKind, classKind} {

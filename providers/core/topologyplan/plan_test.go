@@ -10,7 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 const class = "../../infrastructure-in-memory/config/templates/clusterclass-in-memory.yaml"
@@ -130,20 +133,34 @@ func TestInvalidInput(t *testing.T) {
 	}
 }
 
-// TestUnsupportedVersion checks that an object that this version cannot read is not left out of the plan.
-func TestUnsupportedVersion(t *testing.T) {
-	for kind, want := range map[string]string{
-		"Cluster":      "Cluster demo has apiVersion cluster.x-k8s.io/v1beta2: only cluster.x-k8s.io/v1beta1 is supported",
-		"ClusterClass": "ClusterClass in-memory has apiVersion cluster.x-k8s.io/v1beta2: only cluster.x-k8s.io/v1beta1 is supported",
-	} {
-		in := Input{Objects: objects(t, cluster)}
-		for _, u := range in.Objects {
-			if u.GetKind() == kind {
-				u.SetAPIVersion("cluster.x-k8s.io/v1beta2")
-			}
+// TestNewerVersion plans the same objects in v1beta2, and rejects fields that this version does not have.
+func TestNewerVersion(t *testing.T) {
+	older, err := compute(t, Input{Objects: objects(t, cluster)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, registry := Input{Objects: objects(t, cluster)}, conversion.New(nil)
+	for i, u := range in.Objects {
+		if u.GroupVersionKind().Group != clusterv1.GroupVersion.Group {
+			continue
 		}
-		if _, err := compute(t, in); err == nil || err.Error() != want {
-			t.Errorf("want %q, got %v", want, err)
+		in.Objects[i] = &unstructured.Unstructured{}
+		in.Objects[i].SetGroupVersionKind(clusterv1beta2.GroupVersion.WithKind(u.GetKind()))
+		testenv.Must(t, registry.Convert(t.Context(), u, in.Objects[i]))
+	}
+	newer, err := compute(t, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(summary(older), summary(newer)); diff != "" {
+		t.Errorf("changes (-v1beta1 +v1beta2):\n%s", diff)
+	}
+	for _, u := range in.Objects {
+		if u.GetKind() == "Cluster" {
+			testenv.Must(t, unstructured.SetNestedField(u.Object, "in-memory", "spec", "topology", "class"))
 		}
+	}
+	if _, err := compute(t, in); err == nil || !strings.Contains(err.Error(), `unknown field "spec.topology.class"`) {
+		t.Errorf("an unknown field: %v", err)
 	}
 }

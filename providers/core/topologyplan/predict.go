@@ -179,8 +179,7 @@ func unstructuredCluster(cluster *clusterv1.Cluster) (*unstructured.Unstructured
 // the version of their MachineDeployment. Without the versions of Nodes, a MachinePool is complete as soon as its spec is.
 func (p *prediction) complete(ctx context.Context, planned *plan.Plan) error {
 	if ref := planned.ControlPlaneRef; ref != nil {
-		id := identity{ref.GroupVersionKind(), client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}}
-		u, err := p.get(ctx, id)
+		u, err := p.get(ctx, ref.GroupVersionKind(), client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
 		if err != nil {
 			return err
 		}
@@ -214,7 +213,7 @@ func (p *prediction) complete(ctx context.Context, planned *plan.Plan) error {
 	return nil
 }
 
-// provision sets the status of a control plane to that of one that matches its spec.
+// provision sets the status of a control plane to that of one that matches its spec, in the words of both contracts.
 func (p *prediction) provision(u *unstructured.Unstructured) error {
 	version, _, err := unstructured.NestedString(u.Object, "spec", "version")
 	if err != nil {
@@ -226,10 +225,11 @@ func (p *prediction) provision(u *unstructured.Unstructured) error {
 	}
 	status := map[string]any{"version": version, "ready": true, "initialized": true, "unavailableReplicas": int64(0)}
 	if found {
-		for _, name := range []string{"replicas", "updatedReplicas", "readyReplicas"} {
+		for _, name := range []string{"replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "upToDateReplicas"} {
 			status[name] = replicas
 		}
 	}
+	status["initialization"] = map[string]any{"controlPlaneInitialized": true}
 	for name, value := range status {
 		if err := unstructured.SetNestedField(u.Object, value, "status", name); err != nil {
 			return err

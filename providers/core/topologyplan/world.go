@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +20,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 // World is a client.Reader of the objects of a management cluster, each read once, under objects that were put into it. It is not safe
@@ -32,9 +34,31 @@ type World struct {
 	listed map[string]bool
 }
 
+// identity identifies an object. Its kind has no version if objects of this kind can be converted.
 type identity struct {
 	kind schema.GroupVersionKind
 	key  client.ObjectKey
+}
+
+// converted converts the kinds of Cluster API: references may name another version than the one that a template has.
+var converted = sync.OnceValue(func() *conversion.Registry { return conversion.New(nil) })
+
+func newIdentity(kind schema.GroupVersionKind, key client.ObjectKey) identity {
+	if slices.Contains(converted().Versions(kind.GroupKind()), kind.Version) {
+		kind.Version = ""
+	}
+	return identity{kind, key}
+}
+
+// in returns an object in a version of its kind.
+func in(ctx context.Context, version string, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	kind := u.GroupVersionKind()
+	if kind.Version == version {
+		return u, nil
+	}
+	out := &unstructured.Unstructured{}
+	out.SetGroupVersionKind(kind.GroupKind().WithVersion(version))
+	return out, converted().Convert(ctx, u, out)
 }
 
 var _ client.Reader = &World{}
@@ -49,7 +73,7 @@ func NewWorld(live client.Reader) (*World, error) {
 }
 
 func identityOf(u *unstructured.Unstructured) identity {
-	return identity{u.GroupVersionKind(), client.ObjectKeyFromObject(u)}
+	return newIdentity(u.GroupVersionKind(), client.ObjectKeyFromObject(u))
 }
 
 // Put adds or replaces an object.
@@ -80,19 +104,21 @@ func (w *World) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	if err != nil {
 		return err
 	}
-	u, err := w.get(ctx, identity{kind, key})
+	u, err := w.get(ctx, kind, key)
 	if err != nil {
 		return err
 	}
 	return into(u, obj)
 }
 
-func (w *World) get(ctx context.Context, id identity) (*unstructured.Unstructured, error) {
+// get returns an object in the version of kind.
+func (w *World) get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
+	id := newIdentity(kind, key)
 	u, known := w.objects[id]
 	if !known && w.live != nil {
 		u = &unstructured.Unstructured{}
-		u.SetGroupVersionKind(id.kind)
-		err := w.live.Get(ctx, id.key, u)
+		u.SetGroupVersionKind(kind)
+		err := w.live.Get(ctx, key, u)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
@@ -102,10 +128,10 @@ func (w *World) get(ctx context.Context, id identity) (*unstructured.Unstructure
 		w.objects[id] = u
 	}
 	if u == nil {
-		plural, _ := meta.UnsafeGuessKindToResource(id.kind)
-		return nil, apierrors.NewNotFound(plural.GroupResource(), id.key.Name)
+		plural, _ := meta.UnsafeGuessKindToResource(kind)
+		return nil, apierrors.NewNotFound(plural.GroupResource(), key.Name)
 	}
-	return u, nil
+	return in(ctx, kind.Version, u)
 }
 
 // into converts an object into another one of the same kind.
@@ -134,8 +160,11 @@ func (w *World) List(ctx context.Context, list client.ObjectList, opts ...client
 	}
 	var found []runtime.Object
 	for _, u := range w.sorted() {
-		if u.GroupVersionKind() != kind || o.Namespace != "" && u.GetNamespace() != o.Namespace {
+		if newIdentity(u.GroupVersionKind(), client.ObjectKey{}) != newIdentity(kind, client.ObjectKey{}) || o.Namespace != "" && u.GetNamespace() != o.Namespace {
 			continue
+		}
+		if u, err = in(ctx, kind.Version, u); err != nil {
+			return err
 		}
 		selected, err := selects(o, u)
 		if err != nil {

@@ -1,4 +1,4 @@
-package apply
+package storageversion
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-func TestKeepStorage(t *testing.T) {
+func TestKeep(t *testing.T) {
 	type versions map[string]string // by name: stored, served, or neither
 	definition := func(kind string, all versions) *unstructured.Unstructured {
 		var list []any
@@ -36,7 +36,7 @@ func TestKeepStorage(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
 			desired := definition(tc.kind, tc.desired)
-			keepStorage(desired, definition(tc.kind, tc.live))
+			Keep(desired, definition(tc.kind, tc.live))
 			if diff := cmp.Diff(definition(tc.kind, tc.want).Object, desired.Object); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -1,4 +1,4 @@
-package apply
+package storageversion
 
 import (
 	"slices"
@@ -14,10 +14,10 @@ import (
 // converted are the kinds whose versions managers convert in both directions, whatever is stored.
 var converted = sync.OnceValue(func() []schema.GroupKind { return conversion.New(nil).Kinds() })
 
-// keepStorage makes a definition of Cluster API go on storing the version that live stores, if it still serves it: once an object is stored
+// Keep makes a definition of Cluster API go on storing the version that live stores, if it still serves it: once an object is stored
 // in a newer version, a release that does not have this version cannot be installed again. Users change it when they no longer need the way
 // back. Definitions of other projects store what these decide.
-func keepStorage(desired, live *unstructured.Unstructured) {
+func Keep(desired, live *unstructured.Unstructured) {
 	if desired.GetKind() != manifest.KindCRD {
 		return
 	}
@@ -26,18 +26,20 @@ func keepStorage(desired, live *unstructured.Unstructured) {
 	if !slices.Contains(converted(), schema.GroupKind{Group: group, Kind: kind}) {
 		return
 	}
-	spec, _ := desired.Object["spec"].(map[string]any)
-	liveSpec, _ := live.Object["spec"].(map[string]any)
-	stored := slices.IndexFunc(nestedMaps(liveSpec, "versions"), func(v map[string]any) bool { return v["storage"] == true })
-	versions := nestedMaps(spec, "versions")
-	if stored < 0 {
+	stored := storageVersion(versionsOf(live))
+	if !slices.ContainsFunc(versionsOf(desired), func(v version) bool { return v.name == stored && v.served }) {
 		return
 	}
-	name := nestedMaps(liveSpec, "versions")[stored]["name"]
-	if !slices.ContainsFunc(versions, func(v map[string]any) bool { return v["name"] == name && v["served"] == true }) {
-		return
+	storeIn(desired, stored)
+}
+
+// storeIn makes a definition store a version, which it has.
+func storeIn(crd *unstructured.Unstructured, stored string) {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, item := range versions {
+		if v, ok := item.(map[string]any); ok {
+			v["storage"] = v["name"] == stored
+		}
 	}
-	for _, v := range versions {
-		v["storage"] = v["name"] == name
-	}
+	_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions") // It cannot fail: it was read there.
 }
