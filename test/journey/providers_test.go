@@ -109,7 +109,9 @@ func providerReleases() map[string]providerRelease {
 		},
 		"vsphere": {
 			version: "v1.16.1", namespace: "capv-system", refused: contractV1beta2,
-			rejected: map[string]string{anyTemplate: notInstalled},
+			rejected: map[string]string{
+				anyTemplate: notInstalled, "cluster-template-topology.yaml": "", "cluster-template-topology-supervisor.yaml": "",
+			},
 			variables: map[string]string{
 				"VSPHERE_USERNAME": "user", "VSPHERE_PASSWORD": "secret", "VSPHERE_SERVER": "10.0.0.1", "VSPHERE_DATACENTER": "dc",
 				"VSPHERE_DATASTORE": "ds", "VSPHERE_NETWORK": "VM Network", "VSPHERE_FOLDER": "vm", "VSPHERE_RESOURCE_POOL": "'*/Resources'",
@@ -396,6 +398,9 @@ func (p *providers) provisioning() {
 }
 
 func (p *providers) isProvisioning(c *clusterv1.Cluster) error {
+	if reconciled := condition.Get(c, clusterv1.TopologyReconciledCondition); reconciled != nil && reconciled.Reason == "ClusterClassNotReconciled" {
+		return p.hasNoClass(c) // It is in another file of the release.
+	}
 	if c.Spec.Topology != nil && !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {
 		return fmt.Errorf("Cluster %s: conditions %v", c.Name, c.Status.Conditions)
 	}
@@ -409,6 +414,15 @@ func (p *providers) isProvisioning(c *clusterv1.Cluster) error {
 	}
 	if owner := metav1.GetControllerOf(infrastructure); owner == nil || owner.UID != c.UID {
 		return fmt.Errorf("%s %s is controlled by %v", ref.Kind, ref.Name, owner)
+	}
+	return nil
+}
+
+// hasNoClass returns an error if the class of a Cluster exists.
+func (p *providers) hasNoClass(c *clusterv1.Cluster) error {
+	key := client.ObjectKey{Namespace: c.Namespace, Name: c.Spec.Topology.Class}
+	if err := p.Client.Get(p.t.Context(), key, &clusterv1.ClusterClass{}); !apierrors.IsNotFound(err) {
+		return errors.Join(fmt.Errorf("Cluster %s: conditions %v", c.Name, c.Status.Conditions), err)
 	}
 	return nil
 }

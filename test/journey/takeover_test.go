@@ -228,7 +228,8 @@ func (w *World) definitionsAreOurs() {
 			}
 		}
 		// What is stored stays v1beta1, or what was before: v1.7 could be installed again.
-		if stored := crd.Status.StoredVersions; len(stored) != 1 || stored[0] == "v1beta2" || !slices.Contains(served, stored[0]) {
+		stored := crd.Status.StoredVersions
+		if slices.Contains(stored, "v1beta2") || slices.ContainsFunc(stored, func(v string) bool { return !slices.Contains(served, v) }) {
 			w.t.Errorf("stored versions of %s: %v", crd.Name, stored)
 		}
 		switch converts := crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter; {
