@@ -42,6 +42,7 @@ func (s *Server) Install(ctx context.Context, m *Manager, port int) error {
 				}
 				if kind == "crd" {
 					addLabel(o, clusterctlv1.ClusterctlLabel)
+					convertByLoopback(o, port, m.trusted)
 				}
 				if err := s.Client.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
 					return fmt.Errorf("%s: %w", file, err)
@@ -90,6 +91,22 @@ func addLabel(o *unstructured.Unstructured, name string) {
 	o.SetLabels(labels)
 }
 
+// convertByLoopback makes the API server convert by a manager, if the definition has several versions that differ.
+func convertByLoopback(crd *unstructured.Unstructured, port int, ca []byte) {
+	path, converts, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "webhook", "clientConfig", "service", "path")
+	if converts { // It cannot fail: its parents exist.
+		_ = unstructured.SetNestedMap(crd.Object, loopback(port, path, ca), "spec", "conversion", "webhook", "clientConfig")
+	}
+}
+
+// loopback returns the clientConfig of a webhook on a port on loopback.
+func loopback(port int, path string, ca []byte) map[string]any {
+	return map[string]any{
+		"url":      "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) + path,
+		"caBundle": base64.StdEncoding.EncodeToString(ca),
+	}
+}
+
 func callLoopback(o *unstructured.Unstructured, port int, ca []byte) {
 	webhooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
 	for _, w := range webhooks {
@@ -98,10 +115,7 @@ func callLoopback(o *unstructured.Unstructured, port int, ca []byte) {
 			continue
 		}
 		path, _, _ := unstructured.NestedString(webhook, "clientConfig", "service", "path")
-		webhook["clientConfig"] = map[string]any{
-			"url":      "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) + path,
-			"caBundle": base64.StdEncoding.EncodeToString(ca),
-		}
+		webhook["clientConfig"] = loopback(port, path, ca)
 	}
 	_ = unstructured.SetNestedSlice(o.Object, webhooks, "webhooks") // It cannot fail: webhooks is a list or absent.
 }

@@ -121,6 +121,12 @@ func (w *world) run(ctx context.Context, p managers.Program) error {
 func (w *world) install(ctx context.Context, o *unstructured.Unstructured, port int) error {
 	switch o.GetKind() {
 	case "CustomResourceDefinition":
+		service := []string{"spec", "conversion", "webhook", "clientConfig", "service"}
+		if _, converts, _ := unstructured.NestedMap(o.Object, service...); converts {
+			if err := unstructured.SetNestedField(o.Object, int64(port), append(service, "port")...); err != nil {
+				return err
+			}
+		}
 	case "Service":
 		o.Object["spec"] = map[string]any{
 			"type": "ExternalName", "externalName": "localhost", "ports": []any{map[string]any{"port": int64(port)}},
