@@ -181,8 +181,8 @@ func (c *Cluster) CheckInstallable(ctx context.Context, minimum string, waiting 
 	return nil
 }
 
-// CheckContract checks that the cluster serves objects in the version that clusterctl reads and writes. The error matches ErrNotInitialized if
-// no core provider is installed.
+// CheckContract checks that the cluster serves objects in the version that clusterctl reads and writes. The error matches
+// ErrNotInitialized if no core provider is installed.
 func (c *Cluster) CheckContract(ctx context.Context) error {
 	crd := &unstructured.Unstructured{}
 	crd.SetAPIVersion("apiextensions.k8s.io/v1")

@@ -81,14 +81,16 @@ func component(connect func(manager.Environment) (engine.Engine, error)) manager
 		Purpose:          "The Docker infrastructure provider: runs the machines of clusters as containers. For development and tests.",
 		Namespace:        "capd-system",
 		LeaderElectionID: "controller-leader-election-capd",
-		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, dockerv1.AddToScheme, dockerv1beta2.AddToScheme, conversion.AddToScheme},
-		Conversions:      conversion.New(nil),
-		FeatureGates:     gates,
-		AddFlags:         f.register,
-		Validate:         f.validate,
-		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
-		WebhookService:   "capd-webhook-service",
-		Definitions:      labels.SelectorFromSet(labels.Set{clusterv1.ProviderNameLabel: "infrastructure-docker"}),
+		AddToScheme: []func(*runtime.Scheme) error{
+			clusterv1.AddToScheme, dockerv1.AddToScheme, dockerv1beta2.AddToScheme, conversion.AddToScheme,
+		},
+		Conversions:    conversion.New(nil),
+		FeatureGates:   gates,
+		AddFlags:       f.register,
+		Validate:       f.validate,
+		Cache:          func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
+		WebhookService: "capd-webhook-service",
+		Definitions:    labels.SelectorFromSet(labels.Set{clusterv1.ProviderNameLabel: "infrastructure-docker"}),
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
 			runtime, err := connect(env)
 			if err != nil {

@@ -42,11 +42,13 @@ func NewComponent() manager.Component {
 		Purpose:          "The in-cluster IPAM provider: allocates IP addresses from InClusterIPPools and GlobalInClusterIPPools.",
 		Namespace:        "capi-ipam-in-cluster-system",
 		LeaderElectionID: "controller-leader-election-capi-ipam-in-cluster",
-		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, ipamv1.AddToScheme, inclusterv1.AddToScheme, conversion.AddToScheme},
-		Conversions:      conversion.New(nil),
-		AddFlags:         f.register,
-		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
-		WebhookService:   "capi-ipam-in-cluster-webhook-service",
+		AddToScheme: []func(*runtime.Scheme) error{
+			clusterv1.AddToScheme, ipamv1.AddToScheme, inclusterv1.AddToScheme, conversion.AddToScheme,
+		},
+		Conversions:    conversion.New(nil),
+		AddFlags:       f.register,
+		Cache:          func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
+		WebhookService: "capi-ipam-in-cluster-webhook-service",
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
 			return errors.Join(controllers(ctx, mgr, env, f), webhook.Register(mgr))
 		},

@@ -47,8 +47,8 @@ type Applier struct {
 	answers *lru.Cache
 }
 
-// NewApplier returns an Applier for a field manager. If the client is one of an apiversion.Boundary, objects are compared and applied in the
-// versions that are stored, which are those of managedFields.
+// NewApplier returns an Applier for a field manager. If the client is one of an apiversion.Boundary, objects are compared and applied in
+// the versions that are stored, which are those of managedFields.
 func NewApplier(c applyClient, schemas *Schemas, manager string) *Applier {
 	return &Applier{
 		client: c, schemas: schemas, versions: apiversion.BoundaryOf(c), manager: manager,

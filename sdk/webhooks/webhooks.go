@@ -35,8 +35,8 @@ type Defaulter[T client.Object] interface {
 type Validator[T client.Object] = admission.Validator[T]
 
 // Register serves the webhooks of a kind on the manager's webhook server, at the paths /mutate-<group>-<version>-<kind> and
-// /validate-<group>-<version>-<kind>. Either may be nil. If the manager converts the kind, they are served at the paths of all its versions,
-// and objects of any version are admitted as those of the webhook's version.
+// /validate-<group>-<version>-<kind>. Either may be nil. If the manager converts the kind, they are served at the paths of all its
+// versions, and objects of any version are admitted as those of the webhook's version.
 func Register[T client.Object](mgr ctrl.Manager, empty T, d Defaulter[T], v Validator[T]) error {
 	gvk, err := apiutil.GVKForObject(empty, mgr.GetScheme())
 	if err != nil {

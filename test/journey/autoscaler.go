@@ -110,7 +110,7 @@ func (a *Autoscaler) start(config *rest.Config) error {
 	ctx := a.w.t.Context()
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(a.dynamic, 0, a.w.Namespace, nil)
 	for _, kind := range []string{"machinedeployments", "machinesets", "machinepools", "machines"} {
-		a.listers[kind] = factory.ForResource(schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: clusterv1.GroupVersion.Version, Resource: kind})
+		a.listers[kind] = factory.ForResource(clusterv1.GroupVersion.WithResource(kind))
 		_ = a.listers[kind].Informer() // Start only starts informers that were requested.
 	}
 	factory.Start(ctx.Done())

@@ -134,7 +134,8 @@ func inV1Beta1(ctx context.Context, objects []*unstructured.Unstructured) ([]*un
 	registry, out := conversion.New(nil), slices.Clone(objects)
 	for i, u := range objects {
 		kind := u.GroupVersionKind()
-		if _, known := registry.KindOf(u); !known || kind.Group != clusterv1.GroupVersion.Group || kind.Version == clusterv1.GroupVersion.Version {
+		_, known := registry.KindOf(u)
+		if !known || kind.Group != clusterv1.GroupVersion.Group || kind.Version == clusterv1.GroupVersion.Version {
 			continue
 		}
 		typed, err := registry.NewObject(kind)

@@ -160,7 +160,8 @@ func (w *World) List(ctx context.Context, list client.ObjectList, opts ...client
 	}
 	var found []runtime.Object
 	for _, u := range w.sorted() {
-		if newIdentity(u.GroupVersionKind(), client.ObjectKey{}) != newIdentity(kind, client.ObjectKey{}) || o.Namespace != "" && u.GetNamespace() != o.Namespace {
+		sameKind := newIdentity(u.GroupVersionKind(), client.ObjectKey{}) == newIdentity(kind, client.ObjectKey{})
+		if !sameKind || o.Namespace != "" && u.GetNamespace() != o.Namespace {
 			continue
 		}
 		if u, err = in(ctx, kind.Version, u); err != nil {
