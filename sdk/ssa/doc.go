@@ -13,5 +13,7 @@
 // Live objects must have metadata.managedFields, at least the entries of the field manager: with a cache that drops them, every apply
 // is a request.
 //
+// With the client of an apiversion.Boundary, objects are compared and applied in the version that is stored: callers pass and get theirs.
+//
 // What does not belong here: computing desired objects, and kinds without a CustomResourceDefinition.
 package ssa

@@ -1,7 +1,8 @@
 // Package webhooks serves defaulting and validating webhooks.
 //
 // Unlike those of controller-runtime, defaulting webhooks only patch the fields that defaulting changed. Sending the whole object as
-// the Go types encode it would add empty objects and remove empty lists, which server-side apply would attribute to the client.
+// the Go types encode it would add empty objects and remove empty lists, which server-side apply would attribute to the client. Objects of
+// other versions than that of a webhook are converted for it, and its patches for them.
 //
 // Defaults and validations themselves do not belong here.
 package webhooks
