@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
@@ -18,16 +17,11 @@ var versions = sync.OnceValue(func() *conversion.Registry { return conversion.Ne
 // Objects of other providers that implement contract v1beta2 are copied, with the fields of contract v1beta1 that differ. An object that
 // cannot be converted is returned as it is.
 func InV1Beta1(u *unstructured.Unstructured) *unstructured.Unstructured {
-	kind := u.GroupVersionKind()
 	if _, known := versions().KindOf(u); !known {
 		return withReady(u)
 	}
-	if kind.Version == clusterv1.GroupVersion.Version {
-		return u
-	}
-	older := &unstructured.Unstructured{}
-	older.SetGroupVersionKind(schema.GroupVersionKind{Group: kind.Group, Version: clusterv1.GroupVersion.Version, Kind: kind.Kind})
-	if err := versions().Convert(context.Background(), u, older); err != nil {
+	older, err := versions().In(context.Background(), clusterv1.GroupVersion.Version, u)
+	if err != nil {
 		return u
 	}
 	return older

@@ -168,6 +168,17 @@ func (r *Registry) Convert(ctx context.Context, src, dst runtime.Object) error {
 	return down.ToSpoke(ctx, hub, to.object)
 }
 
+// In returns an object in another version of its kind; u itself if it is in that version, or if the kind does not have it.
+func (r *Registry) In(ctx context.Context, version string, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	kind := u.GroupVersionKind()
+	all := r.Versions(kind.GroupKind())
+	if kind.Version == version || !slices.Contains(all, kind.Version) || !slices.Contains(all, version) {
+		return u, nil
+	}
+	out := newTree(kind.GroupKind().WithVersion(version))
+	return out, r.Convert(ctx, u, out)
+}
+
 // known is an object of the registry.
 type known struct {
 	object  client.Object

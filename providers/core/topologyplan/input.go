@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/webhook"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
-	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/external"
 )
 
@@ -131,7 +130,7 @@ func merge(live, u *unstructured.Unstructured) (*unstructured.Unstructured, []by
 
 // inV1Beta1 returns objects with those of the core group in v1beta1.
 func inV1Beta1(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	registry, out := conversion.New(nil), slices.Clone(objects)
+	registry, out := converted(), slices.Clone(objects)
 	for i, u := range objects {
 		kind := u.GroupVersionKind()
 		_, known := registry.KindOf(u)
@@ -145,9 +144,7 @@ func inV1Beta1(ctx context.Context, objects []*unstructured.Unstructured) ([]*un
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", u.GetKind(), client.ObjectKeyFromObject(u), err)
 		}
-		out[i] = &unstructured.Unstructured{}
-		out[i].SetGroupVersionKind(clusterv1.GroupVersion.WithKind(kind.Kind))
-		if err := registry.Convert(ctx, u, out[i]); err != nil {
+		if out[i], err = registry.In(ctx, clusterv1.GroupVersion.Version, u); err != nil {
 			return nil, err
 		}
 	}

@@ -50,17 +50,6 @@ func newIdentity(kind schema.GroupVersionKind, key client.ObjectKey) identity {
 	return identity{kind, key}
 }
 
-// in returns an object in a version of its kind.
-func in(ctx context.Context, version string, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	kind := u.GroupVersionKind()
-	if kind.Version == version {
-		return u, nil
-	}
-	out := &unstructured.Unstructured{}
-	out.SetGroupVersionKind(kind.GroupKind().WithVersion(version))
-	return out, converted().Convert(ctx, u, out)
-}
-
 var _ client.Reader = &World{}
 
 // NewWorld returns a world with the objects that live reads. If it is nil, there are none.
@@ -131,7 +120,7 @@ func (w *World) get(ctx context.Context, kind schema.GroupVersionKind, key clien
 		plural, _ := meta.UnsafeGuessKindToResource(kind)
 		return nil, apierrors.NewNotFound(plural.GroupResource(), key.Name)
 	}
-	return in(ctx, kind.Version, u)
+	return converted().In(ctx, kind.Version, u)
 }
 
 // into converts an object into another one of the same kind.
@@ -164,7 +153,7 @@ func (w *World) List(ctx context.Context, list client.ObjectList, opts ...client
 		if !sameKind || o.Namespace != "" && u.GetNamespace() != o.Namespace {
 			continue
 		}
-		if u, err = in(ctx, kind.Version, u); err != nil {
+		if u, err = converted().In(ctx, kind.Version, u); err != nil {
 			return err
 		}
 		selected, err := selects(o, u)

@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 // Recorder records all namespaces of an API server. It is safe for concurrent use.
@@ -200,7 +202,14 @@ func (r *Recorder) log(namespace string) *log {
 	return l
 }
 
+// versions converts objects to v1beta1, which is what invariants read. API servers are asked for the version that they prefer: to convert
+// objects, they need the managers, which faults kill.
+var versions = sync.OnceValue(func() *conversion.Registry { return conversion.New(nil) })
+
 func (r *Recorder) add(t watch.EventType, o *unstructured.Unstructured) {
+	if older, err := versions().In(context.Background(), "v1beta1", o); err == nil {
+		o = older
+	}
 	revision, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
 	if err != nil {
 		return // Resource versions of an API server are numbers.
