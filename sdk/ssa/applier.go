@@ -104,14 +104,14 @@ func (a *Applier) Apply(
 	if err := a.disown(ctx, result); err != nil {
 		return nil, false, fmt.Errorf("applying %s %s/%s: %w", desired.GetKind(), desired.GetNamespace(), desired.GetName(), err)
 	}
+	changed = live == nil || result.GetResourceVersion() != live.GetResourceVersion()
 	if live != nil {
-		changed, err = result.GetResourceVersion() != live.GetResourceVersion(), a.remember(p.comparison, p.asked, result)
-	}
-	if err != nil {
-		return nil, false, err
+		if err := a.remember(p.comparison, p.asked, result); err != nil {
+			return nil, false, err
+		}
 	}
 	result, err = a.versions.In(ctx, desired.GroupVersionKind().Version, result)
-	return result, live == nil || changed, err
+	return result, changed, err
 }
 
 // schema returns the schema of an object in the version that is stored.

@@ -67,7 +67,7 @@ func (a *Applier) dryRun(ctx context.Context, c *comparison) (same bool, err err
 }
 
 // Keep returns desired with the content of live: applying it only changes the metadata of live. The manager
-// keeps owning the fields that it applied before.
+// keeps owning the fields that it applied before. The result is in the version that is stored, which has the fields that are owned.
 func (a *Applier) Keep(ctx context.Context, live, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	s, err := a.schema(ctx, desired)
 	if err != nil {
@@ -88,7 +88,7 @@ func (a *Applier) Keep(ctx context.Context, live, desired *unstructured.Unstruct
 	if !ok {
 		return nil, describe(live, "cannot be compared", fmt.Errorf("%s owns none of its fields", a.manager))
 	}
-	out := desired.DeepCopy()
+	out := c.config.DeepCopy()
 	for name := range out.Object {
 		if name != "apiVersion" && name != "kind" && name != "metadata" {
 			delete(out.Object, name)

@@ -23,6 +23,16 @@ func (a *Applier) Preview(
 	if err != nil {
 		return nil, err
 	}
+	out, err := c.preview()
+	if err != nil {
+		return nil, err
+	}
+	return a.versions.In(ctx, desired.GroupVersionKind().Version, out)
+}
+
+// preview returns the object that the apply results in, in the version that is compared.
+func (c *comparison) preview() (*unstructured.Unstructured, error) {
+	s, live := c.schema, c.live
 	if live == nil {
 		out := c.config.DeepCopy()
 		c.complete(out.Object)
