@@ -2,7 +2,6 @@ package tree
 
 import (
 	"context"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -10,17 +9,14 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
-// versions converts the kinds of Cluster API.
-var versions = sync.OnceValue(func() *conversion.Registry { return conversion.New(nil) })
-
 // InV1Beta1 returns an object in v1beta1, which is how this package and those above it read objects: references may name newer versions.
 // Objects of other providers that implement contract v1beta2 are copied, with the fields of contract v1beta1 that differ. An object that
 // cannot be converted is returned as it is.
 func InV1Beta1(u *unstructured.Unstructured) *unstructured.Unstructured {
-	if _, known := versions().KindOf(u); !known {
+	if _, known := conversion.Shared().KindOf(u); !known {
 		return withReady(u)
 	}
-	older, err := versions().In(context.Background(), clusterv1.GroupVersion.Version, u)
+	older, err := conversion.Shared().In(context.Background(), clusterv1.GroupVersion.Version, u)
 	if err != nil {
 		return u
 	}

@@ -2,7 +2,6 @@ package storageversion
 
 import (
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -10,9 +9,6 @@ import (
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
-
-// converted are the kinds whose versions managers convert in both directions, whatever is stored.
-var converted = sync.OnceValue(func() []schema.GroupKind { return conversion.New(nil).Kinds() })
 
 // Keep makes a definition of Cluster API go on storing the version that live stores, if it still serves it: once an object is stored
 // in a newer version, a release that does not have this version cannot be installed again. Users change it when they no longer need the way
@@ -23,8 +19,8 @@ func Keep(desired, live *unstructured.Unstructured) {
 	}
 	group, _, _ := unstructured.NestedString(desired.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(desired.Object, "spec", "names", "kind")
-	if !slices.Contains(converted(), schema.GroupKind{Group: group, Kind: kind}) {
-		return
+	if conversion.Shared().Versions(schema.GroupKind{Group: group, Kind: kind}) == nil {
+		return // Nothing converts it, whatever is stored.
 	}
 	stored := storageVersion(versionsOf(live))
 	if !slices.ContainsFunc(versionsOf(desired), func(v version) bool { return v.name == stored && v.served }) {

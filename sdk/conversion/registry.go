@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -63,6 +64,12 @@ func New(lookup Lookup) *Registry {
 	}
 	return r
 }
+
+// shared is the registry of Shared.
+var shared = sync.OnceValue(func() *Registry { return New(nil) })
+
+// Shared returns the registry without a lookup, for programs that do not know which kinds are installed.
+func Shared() *Registry { return shared() }
 
 // Kinds returns all kinds, sorted.
 func (r *Registry) Kinds() []schema.GroupKind {

@@ -31,9 +31,6 @@ const (
 	page = 500
 )
 
-// converted are the kinds that managers convert.
-var converted = sync.OnceValue(func() *conversion.Registry { return conversion.New(nil) })
-
 // Kinds returns the kinds whose objects may be moved: those of CRDs that clusterctl installed, Secrets and ConfigMaps. The kinds of Cluster
 // API are in v1beta1, which releases before v1.11 serve, too, and which later ones convert without loss; others in the version that is
 // stored.
@@ -71,7 +68,7 @@ func kindOf(crd *unstructured.Unstructured) (k graph.Kind, ok bool) {
 	for _, item := range versions {
 		v, _ := item.(map[string]any)
 		name, _ := v["name"].(string)
-		ours := name == clusterv1.GroupVersion.Version && v["served"] == true && converted().Versions(k.GroupKind()) != nil
+		ours := name == clusterv1.GroupVersion.Version && v["served"] == true && conversion.Shared().Versions(k.GroupKind()) != nil
 		if ours || v["storage"] == true && k.Version == "" {
 			k.Version = name
 		}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/internal/webhook"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/external"
 )
 
@@ -130,7 +131,7 @@ func merge(live, u *unstructured.Unstructured) (*unstructured.Unstructured, []by
 
 // inV1Beta1 returns objects with those of the core group in v1beta1.
 func inV1Beta1(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	registry, out := converted(), slices.Clone(objects)
+	registry, out := conversion.Shared(), slices.Clone(objects)
 	for i, u := range objects {
 		kind := u.GroupVersionKind()
 		_, known := registry.KindOf(u)

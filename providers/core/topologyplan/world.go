@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,11 +39,8 @@ type identity struct {
 	key  client.ObjectKey
 }
 
-// converted converts the kinds of Cluster API: references may name another version than the one that a template has.
-var converted = sync.OnceValue(func() *conversion.Registry { return conversion.New(nil) })
-
 func newIdentity(kind schema.GroupVersionKind, key client.ObjectKey) identity {
-	if slices.Contains(converted().Versions(kind.GroupKind()), kind.Version) {
+	if slices.Contains(conversion.Shared().Versions(kind.GroupKind()), kind.Version) {
 		kind.Version = ""
 	}
 	return identity{kind, key}
@@ -120,7 +116,7 @@ func (w *World) get(ctx context.Context, kind schema.GroupVersionKind, key clien
 		plural, _ := meta.UnsafeGuessKindToResource(kind)
 		return nil, apierrors.NewNotFound(plural.GroupResource(), key.Name)
 	}
-	return converted().In(ctx, kind.Version, u)
+	return conversion.Shared().In(ctx, kind.Version, u)
 }
 
 // into converts an object into another one of the same kind.
@@ -153,7 +149,7 @@ func (w *World) List(ctx context.Context, list client.ObjectList, opts ...client
 		if !sameKind || o.Namespace != "" && u.GetNamespace() != o.Namespace {
 			continue
 		}
-		if u, err = converted().In(ctx, kind.Version, u); err != nil {
+		if u, err = conversion.Shared().In(ctx, kind.Version, u); err != nil {
 			return err
 		}
 		selected, err := selects(o, u)

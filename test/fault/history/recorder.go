@@ -202,12 +202,10 @@ func (r *Recorder) log(namespace string) *log {
 	return l
 }
 
-// versions converts objects to v1beta1, which is what invariants read. API servers are asked for the version that they prefer: to convert
-// objects, they need the managers, which faults kill.
-var versions = sync.OnceValue(func() *conversion.Registry { return conversion.New(nil) })
-
+// add records an event, with the object in v1beta1, which is what invariants read. API servers are asked for the version that they prefer:
+// to convert objects, they need the managers, which faults kill.
 func (r *Recorder) add(t watch.EventType, o *unstructured.Unstructured) {
-	if older, err := versions().In(context.Background(), "v1beta1", o); err == nil {
+	if older, err := conversion.Shared().In(context.Background(), "v1beta1", o); err == nil {
 		o = older
 	}
 	revision, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
