@@ -38,19 +38,25 @@ func (c *Subject) describe() string {
 // width is the maximum length of log lines in a description.
 const width = 500
 
-// log returns the last errors in the management cluster's log that contain the namespace.
+// log returns lines of the management cluster's log: the last errors that have the namespace or none, and the last lines of other
+// levels that have it, which say what controllers wait for.
 func (c *Subject) log() string {
 	raw, err := os.ReadFile(c.LogFile)
 	if err != nil {
 		return fmt.Sprintf("No log: %v", err)
 	}
-	var lines []string
+	var failures, others []string
 	for line := range bytes.Lines(raw) {
-		if bytes.Contains(line, []byte(c.Namespace)) && bytes.HasPrefix(line, []byte("E")) {
-			lines = append(lines, string(line[:min(len(line), width)])+"\n")
+		ours := bytes.Contains(line, []byte(c.Namespace))
+		text := string(line[:min(len(line), width)]) + "\n"
+		switch {
+		case bytes.HasPrefix(line, []byte("E")) && (ours || !bytes.Contains(line, []byte(`namespace="journey-`))):
+			failures = append(failures, text)
+		case ours:
+			others = append(others, text)
 		}
 	}
-	return "Log:\n" + strings.Join(last(lines), "")
+	return "Errors in the log:\n" + strings.Join(last(failures), "") + "Other lines:\n" + strings.Join(last(others), "")
 }
 
 func last[T any](all []T) []T { return all[max(0, len(all)-tail):] }
