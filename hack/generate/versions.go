@@ -11,7 +11,7 @@ import (
 // servesV1Beta2 decides whether the definitions serve v1beta2, store objects in it, and let the API server convert through webhooks.
 // While it is false, they have the versions before v1beta2 only: nothing answers when an API server wants a conversion. Objects that
 // are stored already stay in the version they have until they are written again.
-const servesV1Beta2 = false
+const servesV1Beta2 = true
 
 // hubVersion is the version that stores objects and to which all others are converted, once it is served.
 const hubVersion = "v1beta2"
