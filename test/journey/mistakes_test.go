@@ -69,6 +69,10 @@ func mistakes(p *Snapshot) []mistake {
 		{"another cluster of a Machine", patch(machine, `{"spec":{"clusterName":"other"}}`), "", []string{"spec.clusterName", "cannot be changed"}},
 		{"another cluster name for kubeadm", patch(kcp, `{"spec":{"kubeadmConfigSpec":{"clusterConfiguration":{"clusterName":"other"}}}}`), "",
 			[]string{"spec.kubeadmConfigSpec.clusterConfiguration.clusterName", "cannot be modified"}},
+		{"a version too far ahead, in v1beta2", patch("clusters.v1beta2.cluster.x-k8s.io/"+name, `{"spec":{"topology":{"version":"v1.32.0"}}}`), "",
+			[]string{"spec.topology.version", "v1.32.0"}},
+		{"a missing class, in v1beta2", patch("clusters.v1beta2.cluster.x-k8s.io/"+name, `{"spec":{"topology":{"classRef":{"name":"none"}}}}`), "",
+			[]string{"spec.topology.class", "none"}},
 		{"a class in use is deleted", []string{"delete", "clusterclass", "in-memory"}, "", []string{"in-memory", name}},
 	}
 }

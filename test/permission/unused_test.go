@@ -176,34 +176,7 @@ func unused() map[string]map[string]exception {
 			"update secrets capd-system/capd-webhook-service-cert":            rotates,
 		},
 	}
-	addDefinitions(all)
 	return all
-}
-
-// addDefinitions adds the grants to patch definitions. Those of other releases have conversion webhooks, whose CA bundle is updated.
-func addDefinitions(all map[string]map[string]exception) {
-	converts := exception{reason: "no definition has a conversion webhook"}
-	for component, names := range map[string][]string{
-		"core": {
-			"clusterclasses.cluster.x-k8s.io", "clusters.cluster.x-k8s.io", "machinedeployments.cluster.x-k8s.io",
-			"machinehealthchecks.cluster.x-k8s.io", "machinepools.cluster.x-k8s.io", "machines.cluster.x-k8s.io", "machinesets.cluster.x-k8s.io",
-			"clusterresourcesets.addons.cluster.x-k8s.io", "clusterresourcesetbindings.addons.cluster.x-k8s.io",
-			"ipaddressclaims.ipam.cluster.x-k8s.io", "ipaddresses.ipam.cluster.x-k8s.io", "extensionconfigs.runtime.cluster.x-k8s.io",
-		},
-		"bootstrap-kubeadm": {"kubeadmconfigs.bootstrap.cluster.x-k8s.io", "kubeadmconfigtemplates.bootstrap.cluster.x-k8s.io"},
-		"control-plane-kubeadm": {
-			"kubeadmcontrolplanes.controlplane.cluster.x-k8s.io", "kubeadmcontrolplanetemplates.controlplane.cluster.x-k8s.io",
-		},
-		"infrastructure-docker": {
-			"dockerclusters.infrastructure.cluster.x-k8s.io", "dockerclustertemplates.infrastructure.cluster.x-k8s.io",
-			"dockermachines.infrastructure.cluster.x-k8s.io", "dockermachinetemplates.infrastructure.cluster.x-k8s.io",
-			"dockermachinepools.infrastructure.cluster.x-k8s.io", "dockermachinepooltemplates.infrastructure.cluster.x-k8s.io",
-		},
-	} {
-		for _, name := range names {
-			all[component]["patch customresourcedefinitions.apiextensions.k8s.io "+name] = converts
-		}
-	}
 }
 
 func TestCompare(t *testing.T) {
