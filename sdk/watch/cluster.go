@@ -17,6 +17,10 @@ func Paused(c *clusterv1.Cluster) any { return c.Spec.Paused }
 // Deleting returns whether the Cluster is being deleted.
 func Deleting(c *clusterv1.Cluster) any { return !c.DeletionTimestamp.IsZero() }
 
+// InfrastructureRef returns whether the Cluster refers to its infrastructure. Together with the creation of Clusters, it is when the
+// infrastructure object may find its Cluster in a cache which lags behind that of the object.
+func InfrastructureRef(c *clusterv1.Cluster) any { return c.Spec.InfrastructureRef != nil }
+
 // Endpoint returns the address of the API server.
 func Endpoint(c *clusterv1.Cluster) any { return c.Spec.ControlPlaneEndpoint }
 

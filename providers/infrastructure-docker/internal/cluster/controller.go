@@ -46,7 +46,7 @@ func (c *Controller) declared() step.Controller[*dockerv1.DockerCluster, *scope]
 		Name: "dockercluster",
 		New:  func() *dockerv1.DockerCluster { return &dockerv1.DockerCluster{} },
 		Watches: []step.Watch{
-			step.Mapped(&clusterv1.Cluster{}, watch.Infrastructure(kind), watch.Cluster(watch.Paused, watch.Deleting)),
+			step.Mapped(&clusterv1.Cluster{}, watch.Infrastructure(kind), watch.Cluster(watch.Paused, watch.Deleting, watch.InfrastructureRef)),
 			step.Mapped(&dockerv1.DockerMachine{}, c.ofMachine, backendChanged()),
 			step.Mapped(&clusterv1.Machine{}, c.ofMachine, controlPlaneLeaves()),
 		},

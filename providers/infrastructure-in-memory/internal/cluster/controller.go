@@ -43,7 +43,7 @@ func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryCluster, *in
 		Name: "inmemorycluster",
 		New:  func() *inmemoryv1.InMemoryCluster { return &inmemoryv1.InMemoryCluster{} },
 		Watches: []step.Watch{
-			step.Mapped(&clusterv1.Cluster{}, watch.Infrastructure("InMemoryCluster"), unpaused()),
+			step.Mapped(&clusterv1.Cluster{}, watch.Infrastructure("InMemoryCluster"), ofClusters()),
 			step.Handled(&inmemoryv1.InMemoryCluster{}, handler.Funcs{DeleteFunc: c.gone}),
 		},
 		Paused: ownership.PausedByCluster[*inmemoryv1.InMemoryCluster](c.Client),

@@ -442,3 +442,35 @@ func TestClose(t *testing.T) {
 		})
 	}
 }
+
+// TestClusterEvents: the cache of Clusters may lag behind that of InMemoryClusters. Those that have waited for their Cluster are reconciled
+// when it appears, or, if it is a Cluster of a class, when it refers to them.
+func TestClusterEvents(t *testing.T) {
+	selected := ofClusters()
+	of := func(changes ...func(*clusterv1.Cluster)) *clusterv1.Cluster {
+		c := &clusterv1.Cluster{}
+		for _, change := range changes {
+			change(c)
+		}
+		return c
+	}
+	refers := func(c *clusterv1.Cluster) { c.Spec.InfrastructureRef = &corev1.ObjectReference{Kind: "InMemoryCluster", Name: "infra"} }
+	paused := func(c *clusterv1.Cluster) { c.Spec.Paused = true }
+	ready := func(c *clusterv1.Cluster) { c.Status.InfrastructureReady = true }
+	if !selected.Create(event.CreateEvent{Object: of(refers)}) {
+		t.Error("the creation of a Cluster is not selected")
+	}
+	for _, tt := range []struct {
+		reason        string
+		before, after *clusterv1.Cluster
+		want          bool
+	}{
+		{"it refers to its infrastructure now", of(), of(refers), true},
+		{"it is no longer paused", of(refers, paused), of(refers), true},
+		{"nothing that matters changes", of(refers), of(refers, ready), false},
+	} {
+		if got := selected.Update(event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}); got != tt.want {
+			t.Errorf("%s: selected: %t", tt.reason, got)
+		}
+	}
+}

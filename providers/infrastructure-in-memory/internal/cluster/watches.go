@@ -10,14 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
-// unpaused selects Clusters that are no longer paused.
-func unpaused() predicate.Predicate {
-	return watch.Updated(func(before, after *clusterv1.Cluster) bool { return before.Spec.Paused && !after.Spec.Paused })
-}
+// ofClusters selects the events of Clusters that an InMemoryCluster may wait for.
+func ofClusters() predicate.Predicate { return watch.Cluster(watch.Paused, watch.InfrastructureRef) }
 
 // gone shuts down the workload cluster of an object whose finalizer was removed by others: it is no longer reconciled.
 func (c *Controller) gone(ctx context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
