@@ -12,36 +12,39 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// File is the path of the configuration below the root of the repository.
-const File = "release/files/crd-metrics-config.yaml"
-
 const header = `# Configuration of kube-state-metrics for the kinds of Cluster API: --custom-resource-state-config-file.
 # It is written by "make generate" from the definitions and hack/statemetrics/own.go.
 `
 
-// Write writes the configuration of a repository, and returns the path of the file if it changed.
+// Write writes the configurations of a repository, and returns the paths of the files that have changed.
 func Write(root string) (changed []string, err error) {
-	config, err := New(root)
-	if err != nil {
-		return nil, err
+	for file, version := range Files() {
+		config, err := New(root, version)
+		if err != nil {
+			return nil, err
+		}
+		text, err := yaml.Marshal(config)
+		if err != nil {
+			return nil, err
+		}
+		path := filepath.Join(root, file)
+		text = append([]byte(header), text...)
+		if before, err := os.ReadFile(path); err == nil && string(before) == string(text) {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			return nil, err
+		}
+		changed = append(changed, path)
 	}
-	text, err := yaml.Marshal(config)
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(root, File)
-	text = append([]byte(header), text...)
-	if before, err := os.ReadFile(path); err == nil && string(before) == string(text) {
-		return nil, nil
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, err
-	}
-	return []string{path}, os.WriteFile(path, text, 0o600)
+	return changed, nil
 }
 
-// New returns the configuration for all kinds of the components of a repository.
-func New(root string) (Config, error) {
+// New returns the configuration for all kinds of the components of a repository, in a version of the API.
+func New(root, version string) (Config, error) {
 	definitions, err := Definitions(root)
 	if err != nil {
 		return Config{}, err
@@ -49,7 +52,7 @@ func New(root string) (Config, error) {
 	c := Config{Kind: "CustomResourceStateMetrics"}
 	all := owns()
 	for _, d := range definitions {
-		c.Spec.Resources = append(c.Spec.Resources, resource(d, all[d.Spec.Names.Kind]))
+		c.Spec.Resources = append(c.Spec.Resources, resource(d, VersionOf(d, version), all[d.Spec.Names.Kind]))
 	}
 	return c, nil
 }
@@ -84,14 +87,11 @@ func Definitions(root string) ([]*apiextensionsv1.CustomResourceDefinition, erro
 	return out, nil
 }
 
-// Stored returns the storage version of a definition.
-func Stored(d *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionVersion {
-	i := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
-	return d.Spec.Versions[max(i, 0)] // Every CRD has one.
-}
-
-func resource(d *apiextensionsv1.CustomResourceDefinition, own own) Resource {
-	kind, version := d.Spec.Names.Kind, Stored(d)
+func resource(d *apiextensionsv1.CustomResourceDefinition, version apiextensionsv1.CustomResourceDefinitionVersion, own own) Resource {
+	kind := d.Spec.Names.Kind
+	if version.Name == newer {
+		own = inNewer(own)
+	}
 	labels := map[string][]string{"name": at("metadata.name"), "namespace": at("metadata.namespace"), "uid": at("metadata.uid")}
 	if d.Spec.Scope == apiextensionsv1.ClusterScoped {
 		delete(labels, "namespace")

@@ -134,4 +134,6 @@ func (p InfrastructureMachinePool) MachineKind() (string, error) {
 func (m InfrastructureMachine) ProvisionedField() string { return m.flagField("ready", "provisioned") }
 
 // ProvisionedField returns the path of the field that Provisioned reads.
-func (p InfrastructureMachinePool) ProvisionedField() string { return p.flagField("ready", "provisioned") }
+func (p InfrastructureMachinePool) ProvisionedField() string {
+	return p.flagField("ready", "provisioned")
+}

@@ -12,8 +12,9 @@ import (
 const (
 	// defaultsFile has the manifests of all components that are installed by default.
 	defaultsFile = "cluster-api-components.yaml"
-	// stateMetricsFile is the configuration of kube-state-metrics.
-	stateMetricsFile = "crd-metrics-config.yaml"
+	// stateMetricsFile and olderStateMetricsFile are configurations of kube-state-metrics, in v1beta2 and v1beta1.
+	stateMetricsFile      = "crd-metrics-config.yaml"
+	olderStateMetricsFile = "crd-metrics-config-v1beta1.yaml"
 	// argoFile and fluxFile tell Argo CD and Flux when objects are healthy.
 	argoFile = "argocd-health.yaml"
 	fluxFile = "flux-health.yaml"
@@ -87,7 +88,7 @@ func (r release) manifests(f *folder, components []component) error {
 	if err := f.write(defaultsFile, all, 0o600, join(defaults)); err != nil {
 		return err
 	}
-	for _, file := range []string{"metadata.yaml", stateMetricsFile, argoFile, fluxFile, hooksFile} {
+	for _, file := range []string{"metadata.yaml", stateMetricsFile, olderStateMetricsFile, argoFile, fluxFile, hooksFile} {
 		if err := f.copy(filepath.Join(r.files, file), all); err != nil {
 			return err
 		}
