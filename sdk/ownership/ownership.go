@@ -63,8 +63,8 @@ func equal(a, b metav1.OwnerReference) bool {
 		deref(a.BlockOwnerDeletion) == deref(b.BlockOwnerDeletion)
 }
 
-// sameVersion reports whether two API versions of a group need not be told apart in owner references: package apiversion writes the one that
-// is stored.
+// sameVersion reports whether two API versions of a group need not be told apart in owner references: package apiversion writes the
+// stored one.
 func sameVersion(a, b string) bool {
 	if a == b {
 		return true
