@@ -75,12 +75,12 @@ type definition struct {
 
 // definitionOf completes a raw definition: it chooses versions, sets the labels of contracts and corrects the schemas. It returns nil
 // for kinds that are not served.
-func definitionOf(raw []byte, v1beta2 bool) (*definition, error) {
+func definitionOf(raw []byte) (*definition, error) {
 	d := &apiextensionsv1.CustomResourceDefinition{}
 	if err := yaml.Unmarshal(raw, d); err != nil {
 		return nil, fmt.Errorf("read the generator's output: %w", err)
 	}
-	if chooseVersions(d, v1beta2); isFileFormat(d) || len(d.Spec.Versions) == 0 {
+	if chooseVersions(d); isFileFormat(d) || len(d.Spec.Versions) == 0 {
 		return nil, nil
 	}
 	c, err := componentOf(d)

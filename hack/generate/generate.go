@@ -59,7 +59,7 @@ func Run(root string) ([]string, error) {
 		files[path] = content.Bytes()
 	}
 	for name, content := range out.config {
-		c, err := definitionOf(content.Bytes(), servesV1Beta2)
+		c, err := definitionOf(content.Bytes())
 		if err != nil {
 			return nil, fmt.Errorf("finish CustomResourceDefinition %s: %w", name, err)
 		}

@@ -128,7 +128,6 @@ func TestDefinitionOf(t *testing.T) {
 	tests := []struct {
 		reason  string
 		raw     string
-		v1beta2 bool
 		want    *definition
 		failure string
 	}{
@@ -151,33 +150,20 @@ func TestDefinitionOf(t *testing.T) {
 				content: []byte(withUnserved(finished("cluster.x-k8s.io", "ClusterClass", "clusterclasses", "v1beta1", "", "type: string"), "v1alpha4"))},
 		},
 		{
-			reason: "v1beta2 is removed while it is not served",
+			reason: "v1beta2 stores objects, the version before is deprecated, and both implement a contract",
 			raw:    withV1Beta2(raw(infrastructure, "DevCluster", "devclusters", "v1beta1", "{type: string}")),
-			want: &definition{dir: "providers/infrastructure-docker/config/crd",
-				content: []byte(finished(infrastructure, "DevCluster", "devclusters", "v1beta1", label("v1beta1"), "type: string"))},
-		},
-		{
-			reason: "a kind without another version is not served",
-			raw:    raw("cluster.x-k8s.io", "MachineDrainRule", "machinedrainrules", "v1beta2", "{type: string}"),
-		},
-		{
-			reason:  "once it is served, v1beta2 stores objects, the version before is deprecated, and both implement a contract",
-			v1beta2: true,
-			raw:     withV1Beta2(raw(infrastructure, "DevCluster", "devclusters", "v1beta1", "{type: string}")),
 			want: &definition{dir: "providers/infrastructure-docker/config/crd", content: []byte(servingV1Beta2(finished(infrastructure, "DevCluster",
 				"devclusters", "v1beta1", label("v1beta1")+"    cluster.x-k8s.io/v1beta2: v1beta2\n", "type: string")))},
 		},
 		{
-			reason:  "a kind with one version needs no conversion, and implements one contract",
-			v1beta2: true,
-			raw:     raw(infrastructure, "DevMachinePool", "devmachinepools", "v1beta2", "{type: string}"),
+			reason: "a kind with one version needs no conversion, and implements one contract",
+			raw:    raw(infrastructure, "DevMachinePool", "devmachinepools", "v1beta2", "{type: string}"),
 			want: &definition{dir: "providers/infrastructure-docker/config/crd", content: []byte(finished(infrastructure, "DevMachinePool",
 				"devmachinepools", "v1beta2", "  labels:\n    cluster.x-k8s.io/v1beta2: v1beta2\n", "type: string"))},
 		},
 		{
-			reason:  "two providers share a group, with different versions; a kind without v1beta2 stays as it is",
-			v1beta2: true,
-			raw:     raw(infrastructure, "InMemoryCluster", "inmemoryclusters", "v1alpha1", "{type: string}"),
+			reason: "two providers share a group, with different versions; a kind without v1beta2 stays as it is",
+			raw:    raw(infrastructure, "InMemoryCluster", "inmemoryclusters", "v1alpha1", "{type: string}"),
 			want: &definition{dir: "providers/infrastructure-in-memory/config/crd",
 				content: []byte(finished(infrastructure, "InMemoryCluster", "inmemoryclusters", "v1alpha1", label("v1alpha1"), "type: string"))},
 		},
@@ -205,7 +191,7 @@ func TestDefinitionOf(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got, err := definitionOf([]byte(tt.raw), tt.v1beta2)
+			got, err := definitionOf([]byte(tt.raw))
 			failure := ""
 			if err != nil {
 				failure = err.Error()

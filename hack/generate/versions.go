@@ -8,12 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// servesV1Beta2 decides whether the definitions serve v1beta2, store objects in it, and let the API server convert through webhooks.
-// While it is false, they have the versions before v1beta2 only: nothing answers when an API server wants a conversion. Objects that
-// are stored already stay in the version they have until they are written again.
-const servesV1Beta2 = true
-
-// hubVersion is the version that stores objects and to which all others are converted, once it is served.
+// hubVersion is the version that stores objects and to which all others are converted, of the kinds that have it.
 const hubVersion = "v1beta2"
 
 // withoutController returns kinds that have types, but no controllers: nothing would happen to objects.
@@ -24,14 +19,9 @@ func withoutController() []string {
 	}
 }
 
-// chooseVersions removes the version v1beta2, or makes it the one that stores objects. The version that stored them before is
-// deprecated then, and the manager converts between them: release builds replace names and namespaces of services.
-func chooseVersions(d *apiextensionsv1.CustomResourceDefinition, v1beta2 bool) {
-	if !v1beta2 {
-		isHub := func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == hubVersion }
-		d.Spec.Versions = slices.DeleteFunc(d.Spec.Versions, isHub)
-		return
-	}
+// chooseVersions makes v1beta2 the version that stores objects. The one before is deprecated, and the manager converts between them:
+// release builds replace names and namespaces of services. Kinds without v1beta2 stay as they are.
+func chooseVersions(d *apiextensionsv1.CustomResourceDefinition) {
 	if !hasVersion(d, hubVersion) {
 		return
 	}
