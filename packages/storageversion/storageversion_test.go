@@ -3,6 +3,7 @@ package storageversion
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -181,4 +182,37 @@ func store(t *testing.T, e *testenv.Env, published *unstructured.Unstructured, v
 	o.SetResourceVersion(live.GetResourceVersion())
 	testenv.Must(t, e.Client.Update(t.Context(), o))
 	return o
+}
+
+func TestPlanTurn(t *testing.T) {
+	// definition returns a definition with v1beta1 and v1beta2, of which one stores new objects.
+	definition := func(kind, stores, strategy string, stored ...string) *unstructured.Unstructured {
+		o := crd(stored, "Namespaced", "v1beta1", "v1beta2")
+		storeIn(o, stores)
+		spec := o.Object["spec"].(map[string]any)
+		spec["group"], spec["names"], spec["conversion"] = "cluster.x-k8s.io", map[string]any{"kind": kind}, map[string]any{"strategy": strategy}
+		return o
+	}
+	unserved := definition("Machine", "v1beta1", "Webhook", "v1beta1")
+	unserved.Object["spec"].(map[string]any)["versions"].([]any)[1].(map[string]any)["served"] = false
+	for _, tt := range []struct {
+		reason string
+		live   *unstructured.Unstructured
+		turns  bool
+		err    string
+	}{
+		{"it stores the other version", definition("Machine", "v1beta1", "Webhook", "v1beta1"), true, ""},
+		{"an interruption left objects in the other version", definition("Machine", "v1beta2", "Webhook", "v1beta1", "v1beta2"), true, ""},
+		{"it is complete", definition("Machine", "v1beta2", "Webhook", "v1beta2"), false, ""},
+		{"nothing converts", definition("Machine", "v1beta1", "None", "v1beta1"), false, `spec.conversion.strategy "None"`},
+		{"another project's kind", definition("Widget", "v1beta1", "None", "v1beta1"), false, ""},
+		{"the version is not served", unserved, false, ""},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			turn, err := PlanTurn(tt.live, "v1beta2")
+			if (turn != nil) != tt.turns || (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("got %+v, %v", turn, err)
+			}
+		})
+	}
 }

@@ -63,6 +63,19 @@ func equal(a, b metav1.OwnerReference) bool {
 		deref(a.BlockOwnerDeletion) == deref(b.BlockOwnerDeletion)
 }
 
+// KeepVersions returns refs with the API versions that present has for the same owners, if both are served: what only differs in that needs
+// no write. It returns false if nothing changed.
+func KeepVersions(refs, present []metav1.OwnerReference) (out []metav1.OwnerReference, changed bool) {
+	out = slices.Clone(refs)
+	for i := range out {
+		at := slices.IndexFunc(present, func(r metav1.OwnerReference) bool { return sameOwner(r, out[i]) })
+		if at >= 0 && out[i].APIVersion != present[at].APIVersion && sameVersion(out[i].APIVersion, present[at].APIVersion) {
+			out[i].APIVersion, changed = present[at].APIVersion, true
+		}
+	}
+	return out, changed
+}
+
 // sameVersion reports whether two API versions of a group need not be told apart in owner references: package apiversion writes the
 // stored one.
 func sameVersion(a, b string) bool {

@@ -92,6 +92,17 @@ func TestUpgradeFromV17(t *testing.T) {
 	w.nothingIsInjected(r.objects("v2.0.0"))
 	c.Change(SetWorkers(2))
 	c.Eventually("the upgraded providers reconcile", Ready, Workers(2), c.WorkloadMatches)
+	before := c.Snapshot()
+	for _, version := range []string{"v1beta2", "v1beta1"} {
+		if r := w.Tools.Clusterctl(t.Context(), "", "upgrade", "storage", "--storage-version", version, "--kubeconfig", w.Kubeconfig); r.Failed {
+			t.Fatal(r)
+		}
+		w.stored(version)
+	}
+	c.Eventually("the Cluster stays ready in another version", Ready, Workers(2), SameMachines((*Snapshot).Workers, before),
+		SameMachines((*Snapshot).ControlPlane, before), c.WorkloadMatches)
+	c.Change(SetWorkers(1))
+	c.Eventually("providers reconcile what is stored in another version", Ready, Workers(1), c.WorkloadMatches)
 	c.Gone()
 }
 
@@ -238,6 +249,25 @@ func (w *World) definitionsAreOurs() {
 		case converts && len(crd.Spec.Conversion.Webhook.ClientConfig.CABundle) == 0:
 			w.t.Errorf("%s has no CA bundle", crd.Name)
 		}
+	}
+}
+
+// stored checks that the kinds which have a version store it, and nothing else.
+func (w *World) stored(version string) {
+	w.t.Helper()
+	_, crds := w.crds()
+	turned := 0
+	for _, crd := range crds {
+		if !slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == "v1beta2" && v.Served }) {
+			continue
+		}
+		if stored := crd.Status.StoredVersions; len(stored) != 1 || stored[0] != version {
+			w.t.Errorf("%s stores %v, want %s", crd.Name, stored, version)
+		}
+		turned++
+	}
+	if turned < 15 {
+		w.t.Errorf("only %d kinds have v1beta2", turned)
 	}
 }
 

@@ -166,7 +166,7 @@ func newUpgrade(f *factory.Factory) *cobra.Command {
 		Long:  "Upgrade the providers of a management cluster: show which versions there are, and install them.",
 		Example: "  # Show the versions that the providers can be upgraded to\n  clusterctl upgrade plan\n\n" +
 			"  # Upgrade all providers\n  clusterctl upgrade apply --contract v1beta1",
-	}, upgrade.NewPlan(f, nil), upgrade.NewApply(f, nil), upgrade.NewOperator(f, nil))
+	}, upgrade.NewPlan(f, nil), upgrade.NewApply(f, nil), upgrade.NewOperator(f, nil), upgrade.NewStorage(f, nil))
 }
 
 func newWait(f *factory.Factory) *cobra.Command {

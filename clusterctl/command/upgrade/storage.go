@@ -1,0 +1,147 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/factory"
+	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
+	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/packages/lock"
+	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/packages/replace"
+	"sigs.k8s.io/cluster-api/packages/retry"
+	"sigs.k8s.io/cluster-api/packages/storageversion"
+	"sigs.k8s.io/cluster-api/sdk/apiversion"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
+)
+
+// storageVersions are the versions in which objects can be stored.
+func storageVersions() []string { return []string{"v1beta2", "v1beta1"} }
+
+// StorageOptions are the inputs of the command.
+type StorageOptions struct {
+	IO         *iostreams.Streams
+	Connect    func(management.Kubeconfig) (*management.Cluster, error)
+	Kubeconfig management.Kubeconfig
+	// Version is one of storageVersions.
+	Version string
+	// Self and Ended are of the Lease; see package lock.
+	Self  lock.Holder
+	Ended func(lock.Holder) bool
+	Clock clock.PassiveClock
+}
+
+// NewStorage returns the command. runF, if not nil, is run instead.
+func NewStorage(f *factory.Factory, runF func(context.Context, *StorageOptions) error) *cobra.Command {
+	opts := &StorageOptions{IO: f.IO, Connect: f.Connect, Self: lock.Self(), Ended: lock.Ended, Clock: clock.RealClock{}}
+	cmd := &cobra.Command{
+		Use:   "storage",
+		Short: "Store the objects of Cluster API in another API version",
+		Long: `Store all objects of Cluster API in another version of its API.
+
+An upgrade does not change the version in which objects are stored, so that the previous release can be installed again.
+Store v1beta2 when you no longer need a way back to a release that does not have it (Cluster API v1.10 and older). To go back
+before such a release is installed again, store v1beta1.
+
+Every kind is changed in two steps: its CustomResourceDefinition, and then its objects, which are written without a change.
+Controllers and clients of either version go on working. The command can safely be run again after an interruption: it
+continues.`,
+		Example: `  # Store all objects in v1beta2
+  clusterctl upgrade storage
+
+  # Store all objects in v1beta1 again
+  clusterctl upgrade storage --storage-version v1beta1`,
+		Args: clusterflags.NoArgs(""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains(storageVersions(), opts.Version) {
+				return fmt.Errorf("--storage-version is %q: it must be one of %v: see `%s --help`", opts.Version, storageVersions(), cmd.CommandPath())
+			}
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return runStorage(cmd.Context(), opts)
+		},
+	}
+	clusterflags.AddKubeconfig(cmd, &opts.Kubeconfig, false)
+	cmd.Flags().StringVar(&opts.Version, "storage-version", storageVersions()[0], "The `version` to store: v1beta2 or v1beta1")
+	return cmd
+}
+
+func runStorage(ctx context.Context, opts *StorageOptions) error {
+	m, err := opts.Connect(opts.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	if err := m.CheckContract(ctx); err != nil {
+		return err
+	}
+	if m, err = m.Unlimited(); err != nil {
+		return err
+	}
+	held := &lock.Lock{
+		Task: replace.Task(), Config: m.Config, Namespace: replace.LockNamespace, Self: opts.Self, Ended: opts.Ended,
+		Retry: retry.Policy{Backoff: retry.Backoff()},
+		Clock: opts.Clock, Say: opts.IO.Infof, Explain: management.Text,
+	}
+	return held.Hold(ctx, func(ctx context.Context) error { return turn(ctx, opts, m) })
+}
+
+// turn stores the objects of all kinds that have the version.
+func turn(ctx context.Context, opts *StorageOptions, m *management.Cluster) error {
+	definitions := &unstructured.UnstructuredList{}
+	definitions.SetAPIVersion("apiextensions.k8s.io/v1")
+	definitions.SetKind(manifest.KindCRD + "List")
+	if err := m.Client.List(ctx, definitions, client.HasLabels{clusterv1.ProviderNameLabel}); err != nil {
+		return fmt.Errorf("cannot list the CustomResourceDefinitions of providers: %w", err)
+	}
+	var turns []*storageversion.Turn
+	for i := range definitions.Items {
+		t, err := storageversion.PlanTurn(&definitions.Items[i], opts.Version)
+		if err != nil {
+			return err
+		}
+		if t != nil {
+			turns = append(turns, t)
+		}
+	}
+	if len(turns) == 0 {
+		opts.IO.Infof("Nothing to do: all kinds that have %s store it", opts.Version)
+		return nil
+	}
+	policy := retry.Policy{Backoff: retry.Backoff(), Rereads: true}
+	for i, t := range turns {
+		t.Stores = func(ctx context.Context, kind schema.GroupKind) (string, error) { return stores(ctx, m.Config, kind) }
+		t.Retry = policy.For("storing objects of kind " + t.Kind.Kind).Do
+		opts.IO.Infof("Storing objects of kind %s in %s (%d of %d)", t.Kind.Kind, opts.Version, i+1, len(turns))
+		err := t.Run(ctx, m.Client, func(saved int) { opts.IO.Infof("  %d objects", saved) })
+		if err != nil {
+			return fmt.Errorf("%w: correct it, and run the command again to continue", err)
+		}
+	}
+	opts.IO.Infof("The objects of %d kinds are stored in %s", len(turns), opts.Version)
+	return nil
+}
+
+// stores returns the version in which the API server stores a kind.
+func stores(ctx context.Context, config *rest.Config, kind schema.GroupKind) (string, error) {
+	web, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return "", err
+	}
+	b, err := apiversion.New(apiversion.Options{Config: config, HTTPClient: web, Registry: conversion.Shared()})
+	if err != nil {
+		return "", err
+	}
+	return b.Stored(ctx, kind)
+}

@@ -1,0 +1,102 @@
+package storageversion
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
+)
+
+const (
+	// noticeInterval is how often an API server is asked in which version it stores a kind, and noticeTimeout for how long.
+	noticeInterval = 200 * time.Millisecond
+	noticeTimeout  = 30 * time.Second
+)
+
+// Turn makes a definition of Cluster API store all objects in another version that it serves.
+type Turn struct {
+	// Definition is its name.
+	Definition string
+	// Kind is its kind, in that version.
+	Kind schema.GroupVersionKind
+	// Stores returns the version in which an API server stores a kind.
+	Stores func(ctx context.Context, kind schema.GroupKind) (string, error)
+	// Retry repeats a request that may succeed later; nil means that it is made once.
+	Retry func(ctx context.Context, do func(context.Context) error) error
+}
+
+// PlanTurn returns the turn of a definition; nil if it is complete, or if the definition is of another project or does not serve the version.
+// It returns an error if API servers could not convert the objects.
+func PlanTurn(live *unstructured.Unstructured, to string) (*Turn, error) {
+	group, _, _ := unstructured.NestedString(live.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(live.Object, "spec", "names", "kind")
+	stored := schema.GroupVersionKind{Group: group, Version: to, Kind: kind}
+	versions := versionsOf(live)
+	if !slices.Contains(conversion.Shared().Versions(stored.GroupKind()), to) ||
+		!slices.ContainsFunc(versions, func(v version) bool { return v.name == to && v.served }) ||
+		storageVersion(versions) == to && slices.Equal(Stored(live), []string{to}) {
+		return nil, nil
+	}
+	strategy, _, _ := unstructured.NestedString(live.Object, "spec", "conversion", "strategy")
+	if strategy != "Webhook" {
+		return nil, fmt.Errorf("CustomResourceDefinition %s has spec.conversion.strategy %q, so that API servers do not convert its objects to %s: "+
+			"upgrade its provider first", live.GetName(), strategy, to)
+	}
+	return &Turn{Definition: live.GetName(), Kind: stored}, nil
+}
+
+// Run changes the definition, and stores all objects again. report, which may be nil, is called with the number of objects that are stored,
+// once per page. It can be run again after an interruption.
+func (t *Turn) Run(ctx context.Context, c client.Client, report func(saved int)) error {
+	m := Migration{Definition: t.Definition, Kind: t.Kind, Retry: t.Retry}
+	if err := m.retry(ctx, func(ctx context.Context) error { return t.define(ctx, c) }); err != nil {
+		return fmt.Errorf("cannot change the stored version of CustomResourceDefinition %s: %w", t.Definition, err)
+	}
+	if err := t.notice(ctx); err != nil {
+		return err
+	}
+	return m.Run(ctx, c, report)
+}
+
+// define makes the definition store new objects in the version.
+func (t *Turn) define(ctx context.Context, c client.Client) error {
+	crd := &unstructured.Unstructured{}
+	crd.SetAPIVersion("apiextensions.k8s.io/v1")
+	crd.SetKind(manifest.KindCRD)
+	crd.SetName(t.Definition)
+	if err := c.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+		return err
+	}
+	versions := versionsOf(crd)
+	if storageVersion(versions) == t.Kind.Version {
+		return nil
+	}
+	if !slices.ContainsFunc(versions, func(v version) bool { return v.name == t.Kind.Version && v.served }) {
+		return fmt.Errorf("it no longer serves version %s", t.Kind.Version)
+	}
+	storeIn(crd, t.Kind.Version)
+	return c.Update(ctx, crd)
+}
+
+// notice waits until the API server stores objects in the version: what is written before stays as it is.
+func (t *Turn) notice(ctx context.Context) error {
+	stores := ""
+	err := wait.PollUntilContextTimeout(ctx, noticeInterval, noticeTimeout, true, func(ctx context.Context) (bool, error) {
+		var err error
+		stores, err = t.Stores(ctx, t.Kind.GroupKind())
+		return err == nil && stores == t.Kind.Version, nil
+	})
+	if err != nil {
+		return fmt.Errorf("the API server stores objects of kind %s in version %q, not yet in %s, %s after CustomResourceDefinition %s was changed: "+
+			"run the command again: %w", t.Kind.Kind, stores, t.Kind.Version, noticeTimeout, t.Definition, err)
+	}
+	return nil
+}
