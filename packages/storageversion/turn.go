@@ -33,8 +33,8 @@ type Turn struct {
 	Retry func(ctx context.Context, do func(context.Context) error) error
 }
 
-// PlanTurn returns the turn of a definition; nil if it is complete, or if the definition is of another project or does not serve the version.
-// It returns an error if API servers could not convert the objects.
+// PlanTurn returns the turn of a definition; nil if it is complete, or if the definition is of another project or does not serve the
+// version. It returns an error if API servers could not convert the objects.
 func PlanTurn(live *unstructured.Unstructured, to string) (*Turn, error) {
 	group, _, _ := unstructured.NestedString(live.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(live.Object, "spec", "names", "kind")
@@ -47,8 +47,8 @@ func PlanTurn(live *unstructured.Unstructured, to string) (*Turn, error) {
 	}
 	strategy, _, _ := unstructured.NestedString(live.Object, "spec", "conversion", "strategy")
 	if strategy != "Webhook" {
-		return nil, fmt.Errorf("CustomResourceDefinition %s has spec.conversion.strategy %q, so that API servers do not convert its objects to %s: "+
-			"upgrade its provider first", live.GetName(), strategy, to)
+		return nil, fmt.Errorf("CustomResourceDefinition %s has spec.conversion.strategy %q, so that API servers do not convert its objects "+
+			"to %s: upgrade its provider first", live.GetName(), strategy, to)
 	}
 	return &Turn{Definition: live.GetName(), Kind: stored}, nil
 }
@@ -95,8 +95,8 @@ func (t *Turn) notice(ctx context.Context) error {
 		return err == nil && stores == t.Kind.Version, nil
 	})
 	if err != nil {
-		return fmt.Errorf("the API server stores objects of kind %s in version %q, not yet in %s, %s after CustomResourceDefinition %s was changed: "+
-			"run the command again: %w", t.Kind.Kind, stores, t.Kind.Version, noticeTimeout, t.Definition, err)
+		return fmt.Errorf("the API server stores objects of kind %s in version %q, not yet in %s, %s after CustomResourceDefinition %s was "+
+			"changed: run the command again: %w", t.Kind.Kind, stores, t.Kind.Version, noticeTimeout, t.Definition, err)
 	}
 	return nil
 }
