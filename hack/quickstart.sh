@@ -55,8 +55,7 @@ clusterctl init --infrastructure "$infrastructure" --wait-providers
 if bin/capi kubectl get cluster "$name" >/dev/null 2>&1; then
   # It may have been changed since, so do not change it.
   echo "Cluster $name already exists; waiting until it is ready."
-  bin/capi kubectl wait --for condition=Ready clusters,machinedeployments,machines \
-    --selector "cluster.x-k8s.io/cluster-name=$name" --timeout 120s >/dev/null
+  clusterctl wait cluster "$name" --timeout 2m
   clusterctl describe cluster "$name"
 else
   if [ "$infrastructure" = docker ]; then

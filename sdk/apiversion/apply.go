@@ -19,8 +19,15 @@ func (b *Boundary) Applied(ctx context.Context, obj *unstructured.Unstructured) 
 		return obj, nil
 	}
 	t, err := b.translation(ctx, obj)
-	if err != nil || t == nil {
-		return obj, err
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		if len(obj.GetOwnerReferences()) > 0 {
+			obj = obj.DeepCopy()
+			b.setOwners(ctx, obj)
+		}
+		return obj, nil
 	}
 	bare := &unstructured.Unstructured{}
 	bare.SetGroupVersionKind(t.code)
@@ -56,6 +63,7 @@ func (b *Boundary) Applied(ctx context.Context, obj *unstructured.Unstructured) 
 		annotations = nil
 	}
 	applied.SetAnnotations(annotations)
+	b.setOwners(ctx, applied)
 	return applied, nil
 }
 

@@ -107,6 +107,7 @@ func (c *converting) Create(ctx context.Context, obj client.Object, opts ...clie
 	if err != nil {
 		return err
 	}
+	c.boundary.setOwners(ctx, obj)
 	if t == nil {
 		return c.Client.Create(ctx, obj, opts...)
 	}
@@ -119,6 +120,7 @@ func (c *converting) Update(ctx context.Context, obj client.Object, opts ...clie
 	if err != nil {
 		return err
 	}
+	c.boundary.setOwners(ctx, obj)
 	if t == nil {
 		return c.Client.Update(ctx, obj, opts...)
 	}
@@ -156,10 +158,16 @@ func (c *converting) Patch(ctx context.Context, obj client.Object, patch client.
 		return err
 	}
 	if t == nil {
+		if patch, err = c.boundary.withOwners(ctx, obj, patch); err != nil {
+			return err
+		}
 		return c.Client.Patch(ctx, obj, patch, opts...)
 	}
 	translated, err := t.patch(ctx, obj, patch, "")
 	if err != nil {
+		return err
+	}
+	if translated, err = t.withOwners(ctx, obj, translated); err != nil {
 		return err
 	}
 	return t.into(ctx, obj, func(stored client.Object) error { return c.Client.Patch(ctx, stored, translated, opts...) })

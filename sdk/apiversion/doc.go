@@ -26,6 +26,9 @@
 // have what the changes result in, and nothing else. Other patches must change metadata alone, or they are an error.
 // Applied objects (server-side apply) must be in the stored version, as Applied returns them.
 //
+// Owner references to kinds of the Registry are written in the stored version as well, in objects of all kinds. They are read as they are:
+// code must not depend on the version.
+//
 // A version may have fields that another has not. Conversions keep them in an annotation, which requests to the status subresource cannot
 // change: of a status, what the stored version has no field for is not stored. It is the same if an API server converts.
 package apiversion

@@ -132,3 +132,8 @@ func (p InfrastructureMachinePool) MachineKind() (string, error) {
 
 // ProvisionedField returns the path of the field that Provisioned reads.
 func (m InfrastructureMachine) ProvisionedField() string { return m.flagField("ready", "provisioned") }
+
+// ProvisionedField returns the path of the field that Provisioned reads.
+func (p InfrastructureMachinePool) ProvisionedField() string {
+	return p.flagField("ready", "provisioned")
+}

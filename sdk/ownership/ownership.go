@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,8 +25,8 @@ func Reference(owner metav1.Object, kind schema.GroupVersionKind, controller boo
 	return metav1.OwnerReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: owner.GetName(), UID: owner.GetUID()}
 }
 
-// Ensure adds ref to refs, or replaces a reference to the same owner that differs, for example in the API version. It returns false
-// if nothing changed.
+// Ensure adds ref to refs, or replaces a reference to the same owner that differs, for example in an API version that is no longer served.
+// It returns false if nothing changed.
 func Ensure(refs []metav1.OwnerReference, ref metav1.OwnerReference) (out []metav1.OwnerReference, changed bool) {
 	i := slices.IndexFunc(refs, func(r metav1.OwnerReference) bool { return sameOwner(r, ref) })
 	if i < 0 {
@@ -58,8 +59,33 @@ func sameOwner(a, b metav1.OwnerReference) bool {
 
 func equal(a, b metav1.OwnerReference) bool {
 	deref := func(p *bool) bool { return p != nil && *p }
-	return a.APIVersion == b.APIVersion && a.UID == b.UID && deref(a.Controller) == deref(b.Controller) &&
+	return sameVersion(a.APIVersion, b.APIVersion) && a.UID == b.UID && deref(a.Controller) == deref(b.Controller) &&
 		deref(a.BlockOwnerDeletion) == deref(b.BlockOwnerDeletion)
+}
+
+// KeepVersions returns refs with the API versions that present has for the same owners, if both are served: what only differs in that needs
+// no write. It returns false if nothing changed.
+func KeepVersions(refs, present []metav1.OwnerReference) (out []metav1.OwnerReference, changed bool) {
+	out = slices.Clone(refs)
+	for i := range out {
+		at := slices.IndexFunc(present, func(r metav1.OwnerReference) bool { return sameOwner(r, out[i]) })
+		if at >= 0 && out[i].APIVersion != present[at].APIVersion && sameVersion(out[i].APIVersion, present[at].APIVersion) {
+			out[i].APIVersion, changed = present[at].APIVersion, true
+		}
+	}
+	return out, changed
+}
+
+// sameVersion reports whether two API versions of a group need not be told apart in owner references: package apiversion writes the
+// stored one.
+func sameVersion(a, b string) bool {
+	if a == b {
+		return true
+	}
+	served := func(apiVersion string) bool {
+		return strings.HasSuffix(apiVersion, "/v1beta1") || strings.HasSuffix(apiVersion, "/v1beta2")
+	}
+	return served(a) && served(b)
 }
 
 // Has reports whether owner is one of the owners of obj, by UID.

@@ -269,3 +269,19 @@ func TestClusterOf(t *testing.T) {
 		})
 	}
 }
+
+func TestKeepVersions(t *testing.T) {
+	ref := func(apiVersion, name string) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: apiVersion, Kind: "Cluster", Name: name}
+	}
+	refs := []metav1.OwnerReference{ref("cluster.x-k8s.io/v1beta1", "a"), ref("cluster.x-k8s.io/v1beta1", "b"), ref("cluster.x-k8s.io/v1beta1", "c")}
+	present := []metav1.OwnerReference{ref("cluster.x-k8s.io/v1alpha4", "b"), ref("cluster.x-k8s.io/v1beta2", "a")}
+	want := []metav1.OwnerReference{ref("cluster.x-k8s.io/v1beta2", "a"), refs[1], refs[2]}
+	got, changed := ownership.KeepVersions(refs, present)
+	if diff := cmp.Diff(want, got); diff != "" || !changed || refs[0].APIVersion != "cluster.x-k8s.io/v1beta1" {
+		t.Errorf("changed %t, refs %v (-want +got):\n%s", changed, refs, diff)
+	}
+	if _, changed := ownership.KeepVersions(want, present); changed {
+		t.Error("what is kept already counts as changed")
+	}
+}

@@ -20,9 +20,8 @@ type Mirror struct {
 	Reasons report.Reasons
 	// Kind is that of the provider object.
 	Kind string
-	// Object is the provider object; nil if it does not exist. Err is why it could not be read or evaluated.
-	Object *contract.Object
-	Err    error
+	// Found is the provider object.
+	Found Found
 	// Complete is set if the object has been ready before, so that it must exist. Deleting is set if its owner is being deleted, and
 	// Owner is how messages call that.
 	Complete, Deleting bool
@@ -34,21 +33,21 @@ type Mirror struct {
 // Report returns the condition. before is the one that the owner has; nil if it has none.
 func (m Mirror) Report(before *metav1.Condition) metav1.Condition {
 	switch {
-	case m.Err != nil && step.IsStale(m.Err) && before != nil:
+	case m.Found.Err != nil && step.IsStale(m.Found.Err) && before != nil:
 		return *before
-	case m.Err != nil:
-		return report.Unknown(m.Type, clusterv1beta2.InternalErrorReason, "%s", Explained(m.Err))
-	case m.Object == nil:
+	case m.Found.Err != nil:
+		return report.Unknown(m.Type, clusterv1beta2.InternalErrorReason, "%s", Explained(m.Found.Err))
+	case m.Found.Object == nil:
 		return m.absent()
 	}
-	conditions, err := m.Object.Reports()
+	conditions, err := m.Found.Object.Reports()
 	if err != nil {
 		return report.Unknown(m.Type, clusterv1beta2.InvalidConditionReportedReason, "%s", err.Error())
 	}
 	if c := report.Find(conditions, m.From); c != nil {
 		return m.of(*c)
 	}
-	done, field, err := m.Fallback(*m.Object)
+	done, field, err := m.Fallback(*m.Found.Object)
 	switch {
 	case err != nil:
 		return report.Unknown(m.Type, clusterv1beta2.InvalidConditionReportedReason, "%s", err.Error())
@@ -56,6 +55,30 @@ func (m Mirror) Report(before *metav1.Condition) metav1.Condition {
 		return report.True(m.Type, m.Reasons.True, "")
 	}
 	return report.False(m.Type, m.Reasons.False, "%s %s is false", m.Kind, field)
+}
+
+// Owner is an object that refers to provider objects.
+type Owner interface {
+	report.Getter
+	metav1.Object
+}
+
+// Ready returns the condition of owner, whose kind is m.Owner, for the condition Ready of the provider object; none if nothing has looked
+// for that, so that the owner keeps the condition that it has.
+func (m Mirror) Ready(owner Owner) []metav1.Condition {
+	if !m.Found.Looked {
+		return nil
+	}
+	m.From, m.Reasons = clusterv1beta2.ReadyCondition, report.ReasonsOf(clusterv1beta2.ReadyReason)
+	m.Deleting = owner.GetDeletionTimestamp() != nil
+	return []metav1.Condition{m.Report(report.Get(owner, m.Type))}
+}
+
+// BootstrapData is the Fallback for bootstrap configs.
+func BootstrapData(obj contract.Object) (done bool, field string, err error) {
+	config := contract.BootstrapOf(obj)
+	done, err = config.DataSecretCreated()
+	return done, config.DataSecretCreatedField(), err
 }
 
 // of returns the condition for that of the provider object.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"sigs.k8s.io/cluster-api/sdk/apiversion"
+	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
 
 // remembered is the number of objects whose last request an Applier remembers, some hundred bytes for each.
@@ -133,6 +134,12 @@ func (a *Applier) compare(
 	}
 	if err != nil {
 		return nil, err
+	}
+	if live != nil {
+		if owners, changed := ownership.KeepVersions(config.GetOwnerReferences(), live.GetOwnerReferences()); changed {
+			config = config.DeepCopy()
+			config.SetOwnerReferences(owners)
+		}
 	}
 	return newComparison(s, live, config, a.manager, opts)
 }

@@ -143,6 +143,13 @@ func withoutConversion(crd *apiextensionsv1.CustomResourceDefinition) *apiextens
 	}
 	out := crd.DeepCopy()
 	out.Spec.Conversion = nil
+	for _, v := range crd.Spec.Versions {
+		for contract, versions := range out.Labels {
+			if v.Storage && strings.HasPrefix(contract, "cluster.x-k8s.io/v1") && versions == v.Name {
+				delete(out.Labels, contract)
+			}
+		}
+	}
 	out.Spec.Versions = slices.DeleteFunc(out.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
 	newest := 0
 	for i, v := range out.Spec.Versions {

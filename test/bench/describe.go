@@ -80,7 +80,7 @@ func getClusters(clusters int) reader {
 // describe creates a cluster with this number of Machines, and measures the commands that read it: requests, bytes and time of a
 // whole run, with a new connection and discovery.
 func (w *world) describe(ctx context.Context, out io.Writer, machines int) error {
-	if err := w.Client.Create(ctx, checkedCluster("d0-", machines-1)); err != nil {
+	if err := w.create(ctx, checkedCluster("d0-", machines-1)); err != nil {
 		return err
 	}
 	if err := w.awaitRunning(ctx, "d0-", machines); err != nil {

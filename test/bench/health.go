@@ -40,7 +40,7 @@ type outage struct {
 // cost. Nothing may be remediated in the cluster that is cut off, nor any machine with power.
 func (w *world) health(ctx context.Context, out io.Writer, clusters, workers int) error {
 	for i := range clusters {
-		if err := w.Client.Create(ctx, checkedCluster(fmt.Sprintf("h%d-", i), workers)); err != nil {
+		if err := w.create(ctx, checkedCluster(fmt.Sprintf("h%d-", i), workers)); err != nil {
 			return err
 		}
 		if err := w.awaitRunning(ctx, fmt.Sprintf("h%d-", i), 1+workers); err != nil {

@@ -65,6 +65,7 @@ func scenarios(clusters int) []scenario {
 // options are the flags.
 type options struct {
 	root, check, keep, only string
+	store                   string
 	update                  bool
 	clusters, scale, detail int
 	health, workers         int
@@ -103,6 +104,7 @@ func parse(args []string) (options, error) {
 		"instead of the table, create this many clusters, and print what a ClusterResourceSet for all of them costs")
 	flags.IntVar(&o.detail, "detail", 0, "number of most frequent requests to print for each row")
 	flags.StringVar(&o.keep, "keep", "", "folder for data and logs. Defaults to a temporary one")
+	flags.StringVar(&o.store, "store", "v1beta1", "API version in which objects are stored, and Clusters created, if definitions have it")
 	flags.StringVar(&o.only, "only", "", "run only rows whose name contains this text")
 	flags.DurationVar(&o.profiles, "profiles", 0, "write profiles of the managers to the folder of their logs: "+
 		"CPU, from the start of each row and for this long, heap and goroutines after it; and print a summary of their memory")
@@ -125,7 +127,7 @@ func run(ctx context.Context, args []string) error {
 	if o.extensions {
 		programs = managers.WithExtensions()
 	}
-	w, err := startWorld(ctx, o.root, o.keep, programs)
+	w, err := startWorld(ctx, managers.Options{Root: o.root, Dir: o.keep, Stored: o.store}, programs)
 	if err != nil {
 		return err
 	}

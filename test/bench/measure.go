@@ -44,7 +44,7 @@ func (w *world) measure(ctx context.Context, s scenario, prefix string) (row, er
 	}
 	start := time.Now()
 	for i := range s.Clusters {
-		if err := w.Client.Create(ctx, clusterOf(s, prefix+strconv.Itoa(i))); err != nil {
+		if err := w.create(ctx, clusterOf(s, prefix+strconv.Itoa(i))); err != nil {
 			return row{}, err
 		}
 		if s.OneAtATime {

@@ -28,7 +28,8 @@ import (
 // move creates clusters of 1+1 and measures their move to another management cluster, and for comparison a client that only creates
 // the same objects there, and deletes them again, with the same number of requests in flight.
 func (w *world) move(ctx context.Context, out io.Writer, clusters int) error {
-	target, err := startWorld(ctx, w.Root, filepath.Join(w.Dir, "target"), managers.Programs(), client.DryRunAll)
+	target, err := startWorld(ctx,
+		managers.Options{Root: w.Root, Dir: filepath.Join(w.Dir, "target"), Stored: w.Stored}, managers.Programs(), client.DryRunAll)
 	if err != nil {
 		return err
 	}

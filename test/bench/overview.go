@@ -20,7 +20,7 @@ const parallelCopies = 16
 // overview creates a Cluster with Machines, copies it until there are this many, and measures the command that lists them. The
 // copies are paused, have no Machines, and have the size of the original: Cluster, control plane and MachineDeployment.
 func (w *world) overview(ctx context.Context, out io.Writer, clusters int) error {
-	if err := w.Client.Create(ctx, checkedCluster("d0-", 1)); err != nil {
+	if err := w.create(ctx, checkedCluster("d0-", 1)); err != nil {
 		return err
 	}
 	if err := w.awaitRunning(ctx, "d0-", 2); err != nil {

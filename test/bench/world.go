@@ -9,9 +9,11 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/test/managers"
 )
 
@@ -24,21 +26,21 @@ type world struct {
 	bindings objects
 }
 
-// startWorld starts an API server and these programs, and creates the ClusterClass, with these options.
-func startWorld(ctx context.Context, root, dir string, programs []managers.Program, class ...client.CreateOption) (*world, error) {
-	if dir == "" {
+// startWorld starts an API server, in a temporary folder by default, and these programs, and creates the ClusterClass, with these options.
+func startWorld(ctx context.Context, o managers.Options, programs []managers.Program, class ...client.CreateOption) (*world, error) {
+	if o.Dir == "" {
 		var err error
-		if dir, err = os.MkdirTemp("", "bench-"); err != nil {
+		if o.Dir, err = os.MkdirTemp("", "bench-"); err != nil {
 			return nil, err
 		}
 	}
-	server, err := managers.StartServer(ctx, managers.Options{Root: root, Dir: dir})
+	server, err := managers.StartServer(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	w := &world{Server: server}
 	if err := w.start(ctx, programs, class...); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w (logs are in %s)", err, dir), w.stop())
+		return nil, errors.Join(fmt.Errorf("%w (logs are in %s)", err, o.Dir), w.stop())
 	}
 	return w, nil
 }
@@ -80,7 +82,7 @@ func (w *world) class(ctx context.Context, options ...client.CreateOption) error
 	for _, o := range objects {
 		o.SetNamespace("default")
 		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			err := w.Client.Create(ctx, o.DeepCopy(), options...)
+			err := w.create(ctx, o.DeepCopy(), options...)
 			return err == nil || apierrors.IsAlreadyExists(err), nil
 		})
 		if err != nil {
@@ -88,6 +90,16 @@ func (w *world) class(ctx context.Context, options ...client.CreateOption) error
 		}
 	}
 	return nil
+}
+
+// create creates an object of v1beta1 in the version that is stored. The API server would otherwise call a webhook for each change of the
+// object, to compare the fields of those who have written it.
+func (w *world) create(ctx context.Context, o *unstructured.Unstructured, options ...client.CreateOption) error {
+	stored, err := conversion.Shared().In(ctx, w.Stored, o)
+	if err != nil {
+		return err
+	}
+	return w.Client.Create(ctx, stored, options...)
 }
 
 // stop stops all processes.

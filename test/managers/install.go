@@ -43,6 +43,7 @@ func (s *Server) Install(ctx context.Context, m *Manager, port int) error {
 				if kind == "crd" {
 					addLabel(o, clusterctlv1.ClusterctlLabel)
 					convertByLoopback(o, port, m.trusted)
+					store(o, s.Stored)
 				}
 				if err := s.Client.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
 					return fmt.Errorf("%s: %w", file, err)
@@ -97,6 +98,19 @@ func convertByLoopback(crd *unstructured.Unstructured, port int, ca []byte) {
 	if converts { // It cannot fail: its parents exist.
 		_ = unstructured.SetNestedMap(crd.Object, loopback(port, path, ca), "spec", "conversion", "webhook", "clientConfig")
 	}
+}
+
+// store makes the API server store a kind in a version, if the definition has it.
+func store(crd *unstructured.Unstructured, version string) {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	name := func(v any) any { return v.(map[string]any)["name"] }
+	if !slices.ContainsFunc(versions, func(v any) bool { return name(v) == version }) {
+		return
+	}
+	for _, v := range versions {
+		v.(map[string]any)["storage"] = name(v) == version
+	}
+	_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions") // Its parents exist.
 }
 
 // loopback returns the clientConfig of a webhook on a port on loopback.

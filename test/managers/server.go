@@ -35,6 +35,8 @@ type Options struct {
 	Accounts bool
 	// AuditLog is the file for the metadata of every request. Empty: no audit log.
 	AuditLog string
+	// Stored is the version in which kinds are stored that have it. Empty: as the definitions have it.
+	Stored string
 }
 
 // Server is an API server, by default without components.

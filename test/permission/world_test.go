@@ -184,6 +184,9 @@ func (w *world) waitFor(what string, condition scenario.Condition) {
 		if err == nil {
 			return
 		}
+		if broken := w.recorder.Err(); broken != nil {
+			w.t.Fatalf("%s: %v", what, broken)
+		}
 		select {
 		case <-changed:
 		case <-deadline:

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -42,6 +43,8 @@ type Kind struct {
 	Namespaced bool
 	// Label is the label that objects must have. Empty: all are recorded.
 	Label string
+	// Custom is the name of the kind if it is a custom one, whose definition may change while it is watched. Empty: it does not.
+	Custom string
 	// Defined is set if a CustomResourceDefinition, which may not exist, defines it.
 	Defined bool
 }
@@ -124,7 +127,11 @@ func watched(config *rest.Config) ([]Kind, error) {
 			ours := strings.HasSuffix(version.Group, "cluster.x-k8s.io")
 			core := version.Group == "" && slices.Contains([]string{"secrets", "configmaps", "events"}, r.Name)
 			if (ours || core) && slices.Contains(r.Verbs, "watch") {
-				kinds = append(kinds, Kind{GroupVersionResource: version.WithResource(r.Name), Namespaced: true})
+				kind := Kind{GroupVersionResource: version.WithResource(r.Name), Namespaced: true}
+				if ours {
+					kind.Custom = r.Kind
+				}
+				kinds = append(kinds, kind)
 			}
 		}
 	}
@@ -156,6 +163,11 @@ func (r *Recorder) follow(ctx context.Context, kind Kind, version string) {
 				version = "" // Its definition was deleted and created again.
 				break
 			}
+			if err := apierrors.FromObject(e.Object); e.Type == watch.Error && kind.Custom != "" && apierrors.IsResourceExpired(err) {
+				// API servers begin anew with a kind whose definition has changed, as when its CA bundle is written.
+				version = r.resume(ctx, kind)
+				break
+			}
 			if !ok || e.Type == watch.Error {
 				r.fail(ctx, fmt.Errorf("watching %s from %s: %v", kind.Resource, version, e.Object))
 				return
@@ -167,6 +179,46 @@ func (r *Recorder) follow(ctx context.Context, kind Kind, version string) {
 		}
 		w.Stop()
 	}
+}
+
+// resume lists a kind whose watch cannot be continued, and records what has changed in the meantime. It returns the version to watch from;
+// "" if that fails.
+func (r *Recorder) resume(ctx context.Context, kind Kind) (version string) {
+	list, err := r.client.Resource(kind.GroupVersionResource).List(ctx, metav1.ListOptions{LabelSelector: kind.Label})
+	if err != nil {
+		return ""
+	}
+	before := r.known(kind.Custom)
+	for i := range list.Items {
+		o := &list.Items[i]
+		old := before[o.GetUID()]
+		delete(before, o.GetUID())
+		switch {
+		case old == nil:
+			r.add(watch.Added, o)
+		case old.GetResourceVersion() != o.GetResourceVersion():
+			r.add(watch.Modified, o)
+		}
+	}
+	for _, gone := range before {
+		last := gone.DeepCopy()
+		last.SetResourceVersion(list.GetResourceVersion())
+		r.add(watch.Deleted, last)
+	}
+	return list.GetResourceVersion()
+}
+
+// known returns the recorded objects of a kind that exist.
+func (r *Recorder) known(kind string) map[types.UID]*unstructured.Unstructured {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := map[types.UID]*unstructured.Unstructured{}
+	for _, l := range r.namespaces {
+		for _, o := range l.now.Of(kind) {
+			found[o.GetUID()] = o
+		}
+	}
+	return found
 }
 
 // pause waits before a request is repeated.

@@ -24,7 +24,8 @@ func (c *Controller) Declared() step.Controller[*hostsv1.HostCluster, *hostsv1.H
 		Name: "hostcluster",
 		New:  func() *hostsv1.HostCluster { return &hostsv1.HostCluster{} },
 		Watches: []step.Watch{
-			step.Mapped(&clusterv1.Cluster{}, watch.Infrastructure("HostCluster"), watch.Cluster(watch.Paused, watch.Endpoint, watch.InfrastructureRef)),
+			step.Mapped(&clusterv1.Cluster{}, watch.Infrastructure("HostCluster"),
+				watch.Cluster(watch.Paused, watch.Endpoint, watch.InfrastructureRef)),
 			step.Mapped(&hostsv1.Host{}, c.ofHost, predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{})),
 		},
 		Paused: ownership.PausedByCluster[*hostsv1.HostCluster](c.Client),

@@ -107,16 +107,16 @@ func (s *scope) ofDeployments(t string) []report.Child {
 
 // ofControlPlane returns the condition of the control plane object, which is optional.
 func (s *scope) ofControlPlane(t string) []report.Child {
-	if s.plane.object == nil {
+	if s.plane.Object == nil {
 		return nil
 	}
-	conditions, err := s.plane.object.Reports()
+	conditions, err := s.plane.Object.Reports()
 	c := report.Find(conditions, t)
 	if err != nil || c == nil {
 		return nil // An invalid condition is reported with ControlPlaneAvailable.
 	}
 	return []report.Child{{
-		Kind: s.plane.object.GetKind(), Name: s.plane.object.GetName(), ControlPlane: true,
+		Kind: s.plane.Object.GetKind(), Name: s.plane.Object.GetName(), ControlPlane: true,
 		Source: report.Source{Condition: *c, Negative: true},
 	}}
 }
@@ -133,7 +133,7 @@ func (s *scope) remediating() metav1.Condition {
 			one.ControlPlane = isControlPlane(m)
 			children = append(children, one)
 		case !report.IsFalse(m, clusterv1beta2.MachineHealthCheckSucceededCondition):
-		case isControlPlane(m) && s.plane.object != nil:
+		case isControlPlane(m) && s.plane.Object != nil:
 			byControlPlane = append(byControlPlane, m.Name)
 		default:
 			left = append(left, m.Name)
@@ -144,7 +144,7 @@ func (s *scope) remediating() metav1.Condition {
 	}
 	var lines []string
 	if len(byControlPlane) > 0 {
-		lines = append(lines, unhealthy(byControlPlane, "not to be remediated by "+s.plane.object.GetKind()))
+		lines = append(lines, unhealthy(byControlPlane, "not to be remediated by "+s.plane.Object.GetKind()))
 	}
 	if len(left) > 0 {
 		lines = append(lines, unhealthy(left, "not to be remediated"))

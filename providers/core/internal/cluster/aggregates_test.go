@@ -12,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
@@ -99,7 +100,7 @@ func TestDeletingReport(t *testing.T) {
 	for i := range 7 {
 		workers = append(workers, build.Machine(fmt.Sprintf("w%d", i)))
 	}
-	present := found(contract.Object{Unstructured: infraCluster(nil)}, true, nil)
+	present := reference.FoundOf(contract.Object{Unstructured: infraCluster(nil)}, true, nil)
 	for _, tt := range []struct {
 		reason string
 		scope  func(s *scope)

@@ -16,7 +16,7 @@ func (c *Controller) controlPlane(ctx context.Context, s *scope) (step.Result, e
 		return step.Done().KeepCondition(), nil
 	}
 	obj, exists, err := c.adopt(ctx, cluster, ref)
-	s.plane = found(obj, exists, err)
+	s.plane = reference.FoundOf(obj, exists, err)
 	if err != nil {
 		return step.Done(), err
 	}

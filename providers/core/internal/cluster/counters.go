@@ -44,9 +44,9 @@ func nilIfZero[T any](v T) *T {
 func (s *scope) controlPlaneCounts(before *clusterv1.ClusterControlPlaneStatus) (clusterv1.ClusterControlPlaneStatus, error) {
 	var counts clusterv1.ClusterControlPlaneStatus
 	switch {
-	case s.plane.object != nil:
+	case s.plane.Object != nil:
 		var err error
-		if counts, err = contract.ControlPlaneOf(*s.plane.object).Counts(); err != nil {
+		if counts, err = contract.ControlPlaneOf(*s.plane.Object).Counts(); err != nil {
 			return counts, err
 		}
 	case s.Spec.ControlPlaneRef == nil:

@@ -30,10 +30,10 @@ func (s *scope) deletingReport() metav1.Condition {
 	if lines := s.remaining(); len(lines) > 0 {
 		return report.True(t, clusterv1beta2.ClusterDeletingWaitingForWorkersDeletionReason, "%s", strings.Join(lines, "\n"))
 	}
-	if s.plane.object != nil {
+	if s.plane.Object != nil {
 		return report.True(t, clusterv1beta2.ClusterDeletingWaitingForControlPlaneDeletionReason, "%s", named(s.Spec.ControlPlaneRef))
 	}
-	if s.infrastructure.object != nil {
+	if s.infrastructure.Object != nil {
 		return report.True(t, clusterv1beta2.ClusterDeletingWaitingForInfrastructureDeletionReason, "%s", named(s.Spec.InfrastructureRef))
 	}
 	return report.True(t, clusterv1beta2.DeletionCompletedReason, "Deletion completed")

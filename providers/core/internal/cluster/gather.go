@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -30,23 +31,6 @@ type family struct {
 	machines []*clusterv1.Machine
 	// gates are further conditions that the Cluster is available by.
 	gates []clusterv1.ClusterAvailabilityGate
-}
-
-// target is an object that the Cluster refers to, as a reconcile has found it.
-type target struct {
-	// read is set once the object was looked for.
-	read bool
-	// object is nil if it does not exist.
-	object *contract.Object
-	err    error
-}
-
-func found(obj contract.Object, exists bool, err error) target {
-	p := target{read: true, err: err}
-	if exists {
-		p.object = &obj
-	}
-	return p
 }
 
 // gather reads what conditions and counters depend on, from caches.
@@ -66,17 +50,17 @@ func (c *Controller) gather(ctx context.Context, s *scope) (step.Result, error) 
 }
 
 // find reads an object that no step has read, as while the Cluster is being deleted.
-func (c *Controller) find(ctx context.Context, s *scope, ref *corev1.ObjectReference, p *target) {
-	if ref == nil || p.read {
+func (c *Controller) find(ctx context.Context, s *scope, ref *corev1.ObjectReference, p *reference.Found) {
+	if ref == nil || p.Looked {
 		return
 	}
 	obj, err := c.follow.Follow(ctx, ref, s.Namespace)
 	if err != nil || obj == nil {
-		*p = found(contract.Object{}, false, err)
+		*p = reference.FoundOf(contract.Object{}, false, err)
 		return
 	}
 	whole, err := c.follow.Reader.Versions.Object(ctx, obj)
-	*p = found(whole, err == nil, err)
+	*p = reference.FoundOf(whole, err == nil, err)
 }
 
 func (c *Controller) familyOf(ctx context.Context, cluster *clusterv1.Cluster) (*family, error) {

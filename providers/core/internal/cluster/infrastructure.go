@@ -18,7 +18,7 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 		return step.Done(), nil
 	}
 	obj, exists, err := c.adopt(ctx, cluster, ref)
-	s.infrastructure = found(obj, exists, err)
+	s.infrastructure = reference.FoundOf(obj, exists, err)
 	if err != nil {
 		return step.Done(), err
 	}

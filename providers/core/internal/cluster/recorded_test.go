@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
+	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
@@ -89,12 +90,12 @@ func recordedScope(t *testing.T, folder, state string, version contract.Version)
 	}
 	for _, u := range recordedObjects(t, filepath.Join(folder, state+".controlplane."+string(version)+".json")) {
 		if u.GetKind() == "KubeadmControlPlane" {
-			s.plane = found(contract.Object{Unstructured: u, Contract: version}, true, nil)
+			s.plane = reference.FoundOf(contract.Object{Unstructured: u, Contract: version}, true, nil)
 		}
 	}
 	for _, u := range recordedObjects(t, filepath.Join(folder, state+".infrastructure.v1alpha1.json")) {
 		if u.GetKind() == "InMemoryCluster" {
-			s.infrastructure = found(contract.Object{Unstructured: u, Contract: contract.V1Beta1}, true, nil)
+			s.infrastructure = reference.FoundOf(contract.Object{Unstructured: u, Contract: contract.V1Beta1}, true, nil)
 		}
 	}
 	kept := []string{clusterv1beta2.ClusterTopologyReconciledCondition}

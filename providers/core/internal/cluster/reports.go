@@ -125,8 +125,8 @@ func (s *scope) controlPlaneReport() metav1.Condition {
 }
 
 // mirrored returns the condition for a provider object.
-func (s *scope) mirrored(found target, m reference.Mirror) metav1.Condition {
-	m.Object, m.Err, m.Deleting, m.Owner = found.object, found.err, s.DeletionTimestamp != nil, "cluster"
+func (s *scope) mirrored(found reference.Found, m reference.Mirror) metav1.Condition {
+	m.Found, m.Deleting, m.Owner = found, s.DeletionTimestamp != nil, "cluster"
 	return m.Report(report.Get(s.Cluster, m.Type))
 }
 
@@ -140,9 +140,9 @@ func (s *scope) initializedReport() metav1.Condition {
 		return report.True(t, clusterv1beta2.ClusterControlPlaneInitializedReason, "")
 	case s.Spec.ControlPlaneRef == nil:
 		return no("Waiting for the first control plane machine to have status.nodeRef set")
-	case s.plane.err != nil:
-		return report.Unknown(t, clusterv1beta2.InternalErrorReason, "%s", reference.Explained(s.plane.err))
-	case s.plane.object == nil:
+	case s.plane.Err != nil:
+		return report.Unknown(t, clusterv1beta2.InternalErrorReason, "%s", reference.Explained(s.plane.Err))
+	case s.plane.Object == nil:
 		return report.Unknown(t, clusterv1beta2.ObjectDoesNotExistReason, "%s does not exist", s.Spec.ControlPlaneRef.Kind)
 	}
 	return no("Control plane not yet initialized")

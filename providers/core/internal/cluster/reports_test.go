@@ -12,6 +12,7 @@ import (
 	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -36,8 +37,8 @@ func already(conditions ...metav1.Condition) func(*clusterv1.Cluster) {
 	return func(c *clusterv1.Cluster) { c.SetV1Beta2Conditions(conditions) }
 }
 
-func existing(f fields) target {
-	return found(contract.Object{Unstructured: infraCluster(f)}, true, nil)
+func existing(f fields) reference.Found {
+	return reference.FoundOf(contract.Object{Unstructured: infraCluster(f)}, true, nil)
 }
 
 // reading returns a status with these conditions.
@@ -45,23 +46,23 @@ func reading(conditions []any) fields { return fields{"status": fields{"conditio
 
 func TestInfrastructureReport(t *testing.T) {
 	const of = "InfrastructureReady"
-	gone := found(contract.Object{}, false, nil)
+	gone := reference.FoundOf(contract.Object{}, false, nil)
 	for _, tt := range []struct {
 		reason  string
 		cluster []func(*clusterv1.Cluster)
-		object  target
+		object  reference.Found
 		want    metav1.Condition
 	}{
-		{"none is needed", nil, target{}, report.True(of, "Provisioned", "")},
+		{"none is needed", nil, reference.Found{}, report.True(of, "Provisioned", "")},
 		{"it does not exist yet", []func(*clusterv1.Cluster){withInfra}, gone, report.False(of, "ObjectDoesNotExist", "GenericCluster does not exist")},
 		{"it existed", []func(*clusterv1.Cluster){withInfra, ready}, gone,
 			report.False(of, "ObjectDeleted", "GenericCluster has been deleted while the cluster still exists")},
 		{"it is deleted with the Cluster", []func(*clusterv1.Cluster){withInfra, ready, deleting}, gone,
 			report.False(of, "ObjectDeleted", "GenericCluster has been deleted")},
-		{"it cannot be read", []func(*clusterv1.Cluster){withInfra}, found(contract.Object{}, false, errors.New("https://internal")),
+		{"it cannot be read", []func(*clusterv1.Cluster){withInfra}, reference.FoundOf(contract.Object{}, false, errors.New("https://internal")),
 			report.Unknown(of, "InternalError", "Please check controller logs for errors")},
 		{"the reference is invalid", []func(*clusterv1.Cluster){withInfra},
-			found(contract.Object{}, false, &step.Error{Reason: "x", Err: errors.New("it belongs to another Cluster")}),
+			reference.FoundOf(contract.Object{}, false, &step.Error{Reason: "x", Err: errors.New("it belongs to another Cluster")}),
 			report.Unknown(of, "InternalError", "it belongs to another Cluster")},
 		{"it has no condition and is not ready", []func(*clusterv1.Cluster){withInfra}, existing(nil),
 			report.False(of, "NotReady", "GenericCluster status.ready is false")},
@@ -86,14 +87,14 @@ func TestInfrastructureReport(t *testing.T) {
 }
 
 func TestControlPlaneReports(t *testing.T) {
-	gone := found(contract.Object{}, false, nil)
+	gone := reference.FoundOf(contract.Object{}, false, nil)
 	for _, tt := range []struct {
 		reason                 string
 		cluster                []func(*clusterv1.Cluster)
-		object                 target
+		object                 reference.Found
 		available, initialized metav1.Condition
 	}{
-		{"Machines without control plane object", nil, target{}, report.None("ControlPlaneAvailable"),
+		{"Machines without control plane object", nil, reference.Found{}, report.None("ControlPlaneAvailable"),
 			report.False("ControlPlaneInitialized", "NotInitialized", "Waiting for the first control plane machine to have status.nodeRef set")},
 		{"it does not exist yet", []func(*clusterv1.Cluster){withPlane}, gone,
 			report.False("ControlPlaneAvailable", "ObjectDoesNotExist", "GenericControlPlane does not exist"),

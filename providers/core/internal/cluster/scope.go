@@ -35,7 +35,7 @@ type scope struct {
 	// What follows is for conditions and counters.
 
 	// infrastructure and plane are the objects that the Cluster refers to.
-	infrastructure, plane target
+	infrastructure, plane reference.Found
 	// family is nil if it was not read.
 	family *family
 	// connection is nil if none is expected.

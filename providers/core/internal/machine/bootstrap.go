@@ -17,7 +17,7 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 		return step.Done().KeepCondition(), nil
 	}
 	obj, exists, err := c.adoptObject(ctx, s, ref)
-	s.found.bootstrap = found(obj, exists, err)
+	s.found.bootstrap = reference.FoundOf(obj, exists, err)
 	switch {
 	case err != nil:
 		return step.Done(), err

@@ -17,7 +17,7 @@ import (
 func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result, error) {
 	m := s.machine
 	obj, exists, err := c.adoptObject(ctx, s, &m.Spec.InfrastructureRef)
-	s.found.infrastructure = found(obj, exists, err)
+	s.found.infrastructure = reference.FoundOf(obj, exists, err)
 	if err != nil {
 		return step.Done(), err
 	}

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/reference"
@@ -16,7 +17,7 @@ import (
 // findings is what the steps of a reconcile found, besides what they set in the status.
 type findings struct {
 	// bootstrap and infrastructure are the provider objects.
-	bootstrap, infrastructure providedObject
+	bootstrap, infrastructure reference.Found
 	node                      nodeFinding
 	// stage is what the deletion waits for.
 	stage deletionStage
@@ -26,21 +27,6 @@ type findings struct {
 	minReady time.Duration
 	// reports are the conditions that follow from all of this.
 	reports []metav1.Condition
-}
-
-// providedObject is a provider object as a step found it.
-type providedObject struct {
-	looked bool
-	object *contract.Object
-	err    error
-}
-
-func found(obj contract.Object, exists bool, err error) providedObject {
-	p := providedObject{looked: true, err: err}
-	if exists {
-		p.object = &obj
-	}
-	return p
 }
 
 // report computes the metav1 conditions. The result requeues a Machine that is ready when it becomes available.
@@ -77,34 +63,21 @@ func (s *scope) bootstrapReport() []metav1.Condition {
 	if ref == nil {
 		return []metav1.Condition{report.True(t, clusterv1beta2.MachineBootstrapDataSecretProvidedReason, "")}
 	}
-	return s.mirrored(s.found.bootstrap, reference.Mirror{
-		Type: t, Kind: ref.Kind, Complete: m.Status.BootstrapReady,
-		Fallback: func(obj contract.Object) (bool, string, error) {
-			config := contract.BootstrapOf(obj)
-			done, err := config.DataSecretCreated()
-			return done, config.DataSecretCreatedField(), err
-		},
-	})
+	return reference.Mirror{
+		Type: t, Found: s.found.bootstrap, Kind: ref.Kind, Complete: m.Status.BootstrapReady, Owner: clusterv1.MachineKind,
+		Fallback: reference.BootstrapData,
+	}.Ready(m)
 }
 
 func (s *scope) infrastructureReport() []metav1.Condition {
 	m := s.machine
-	return s.mirrored(s.found.infrastructure, reference.Mirror{
-		Type: clusterv1beta2.InfrastructureReadyCondition, Kind: m.Spec.InfrastructureRef.Kind, Complete: m.Status.InfrastructureReady,
+	return reference.Mirror{
+		Type: clusterv1beta2.InfrastructureReadyCondition, Found: s.found.infrastructure, Kind: m.Spec.InfrastructureRef.Kind,
+		Complete: m.Status.InfrastructureReady, Owner: clusterv1.MachineKind,
 		Fallback: func(obj contract.Object) (bool, string, error) {
 			infra := contract.InfrastructureMachineOf(obj)
 			done, err := infra.Provisioned()
 			return done, infra.ProvisionedField(), err
 		},
-	})
-}
-
-// mirrored returns the condition for a provider object; none if no step looked for it, so that the Machine keeps the one it has.
-func (s *scope) mirrored(p providedObject, m reference.Mirror) []metav1.Condition {
-	if !p.looked {
-		return nil
-	}
-	m.From, m.Reasons, m.Owner = clusterv1beta2.ReadyCondition, report.ReasonsOf(clusterv1beta2.ReadyReason), "Machine"
-	m.Object, m.Err, m.Deleting = p.object, p.err, s.machine.DeletionTimestamp != nil
-	return []metav1.Condition{m.Report(report.Get(s.machine, m.Type))}
+	}.Ready(m)
 }

@@ -25,6 +25,7 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 		return step.Done(), nil
 	}
 	obj, exists, err := c.adoptObject(ctx, s, ref)
+	s.config = reference.FoundOf(obj, exists, err)
 	if err != nil {
 		return step.Done(), err
 	}

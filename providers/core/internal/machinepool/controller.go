@@ -2,11 +2,13 @@ package machinepool
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -102,11 +104,16 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachinePool, *scope] 
 			step.Do("bounds", bound),
 			step.Do("problems", problems),
 		},
+		Reports:    reports,
+		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1beta2.AvailableCondition}, First: true},
 		Conditions: conditions(),
 		Observed:   func(p *clusterv1.MachinePool, g int64) { p.Status.ObservedGeneration = g },
 		Progress:   progress(),
 	}
 }
+
+// settle is how long reports that users wait for are held back: Nodes often change together.
+const settle = time.Second
 
 // conditions declares the conditions that a MachinePool's Ready summarizes.
 func conditions() condition.Kind {

@@ -19,6 +19,7 @@ import (
 func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result, error) {
 	p := s.pool
 	obj, exists, err := c.adoptObject(ctx, s, &p.Spec.Template.Spec.InfrastructureRef)
+	s.infrastructure = reference.FoundOf(obj, exists, err)
 	if err != nil {
 		return step.Done(), err
 	}
@@ -85,6 +86,7 @@ func copyInfrastructure(p *clusterv1.MachinePool, from contract.InfrastructureMa
 	}
 	p.Spec.ProviderIDList = ids
 	p.Status.ReadyReplicas, p.Status.AvailableReplicas, p.Status.UnavailableReplicas = 0, 0, p.Status.Replicas
+	setCounts(p, nil)
 	return nil
 }
 

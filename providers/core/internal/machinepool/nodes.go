@@ -35,7 +35,7 @@ func (c *Controller) nodes(ctx context.Context, s *scope) (step.Result, error) {
 		return c.count(s, membership{}), nil // There is nothing to look for: do not even connect.
 	}
 	if len(p.Status.NodeRefs) == 0 && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition) {
-		return replicas("the control plane to be initialized"), nil
+		return waitForNodes("the control plane to be initialized"), nil
 	}
 	workload, err := c.workloads.Get(ctx, s.key())
 	if remote.IsNotConnected(err) {
@@ -59,15 +59,15 @@ func (c *Controller) nodes(ctx context.Context, s *scope) (step.Result, error) {
 	return result, c.syncNodes(ctx, s, workload, found)
 }
 
-// replicas waits for a prerequisite of the Nodes.
-func replicas(what string) step.Result {
+// waitForNodes waits for a prerequisite of the Nodes.
+func waitForNodes(what string) step.Result {
 	return step.Wait(what).Because(clusterv1.WaitingForReplicasReadyReason)
 }
 
 // unreachable waits for a connection. The counters and the condition that were observed last are kept, unless the policy rejects
 // the kubeconfig: then the condition reports it, because a user must change something.
 func unreachable(p *clusterv1.MachinePool, err error) step.Result {
-	result := replicas(err.Error())
+	result := waitForNodes(err.Error())
 	if remote.IsConnecting(err) {
 		result = step.WaitAtMost(connectingBackstop, err.Error()).Because(clusterv1.WaitingForReplicasReadyReason)
 	}
@@ -190,6 +190,7 @@ func (c *Controller) count(s *scope, found membership) step.Result {
 	}
 	p.Status.ReadyReplicas, p.Status.AvailableReplicas = ready, available
 	p.Status.UnavailableReplicas = max(0, p.Status.Replicas-available)
+	setCounts(p, found.nodes)
 	result := step.Again(next)
 	switch {
 	case found.conflict != "":

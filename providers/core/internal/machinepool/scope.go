@@ -39,6 +39,8 @@ type scope struct {
 	pool *clusterv1.MachinePool
 	// cluster is nil if it does not exist.
 	cluster *clusterv1.Cluster
+	// config and infrastructure are the bootstrap config and the infrastructure object as steps found them.
+	config, infrastructure reference.Found
 	// infra is the infrastructure object; nil until the infrastructure step has read it, or if it does not exist.
 	infra *contract.InfrastructureMachinePool
 	// removedIDs are the provider IDs that this reconcile removed from the pool.

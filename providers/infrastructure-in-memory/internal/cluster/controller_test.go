@@ -454,7 +454,9 @@ func TestClusterEvents(t *testing.T) {
 		}
 		return c
 	}
-	refers := func(c *clusterv1.Cluster) { c.Spec.InfrastructureRef = &corev1.ObjectReference{Kind: "InMemoryCluster", Name: "infra"} }
+	refers := func(c *clusterv1.Cluster) {
+		c.Spec.InfrastructureRef = &corev1.ObjectReference{Kind: "InMemoryCluster", Name: "infra"}
+	}
 	paused := func(c *clusterv1.Cluster) { c.Spec.Paused = true }
 	ready := func(c *clusterv1.Cluster) { c.Status.InfrastructureReady = true }
 	if !selected.Create(event.CreateEvent{Object: of(refers)}) {
