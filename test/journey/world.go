@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // World is a namespace of a management cluster for one test.
@@ -34,14 +33,7 @@ func (w *World) Applied(objects ...client.Object) {
 	w.t.Helper()
 	for _, o := range objects {
 		o.SetNamespace(w.Namespace)
-		var err error
-		testenv.Eventually(w.t, "the API server trusts the webhooks", func() error {
-			if err = w.apply(w.t.Context(), o); err != nil && strings.Contains(err.Error(), "certificate signed by unknown authority") {
-				return err // It learns of a new CA bundle a moment after the manager that has written it is available.
-			}
-			return nil
-		})
-		if err != nil {
+		if err := w.apply(w.t.Context(), o); err != nil {
 			w.t.Fatalf("applying %s %s: %v", kindOf(o), o.GetName(), err)
 		}
 	}

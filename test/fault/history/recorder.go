@@ -163,7 +163,7 @@ func (r *Recorder) follow(ctx context.Context, kind Kind, version string) {
 				version = "" // Its definition was deleted and created again.
 				break
 			}
-			if err := apierrors.FromObject(e.Object); e.Type == watch.Error && kind.Custom != "" && apierrors.IsResourceExpired(err) {
+			if e.Type == watch.Error && kind.Custom != "" && apierrors.IsResourceExpired(apierrors.FromObject(e.Object)) {
 				// API servers begin anew with a kind whose definition has changed, as when its CA bundle is written.
 				version = r.resume(ctx, kind)
 				break
