@@ -1,8 +1,6 @@
 package storageversion
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -23,7 +21,7 @@ func Keep(desired, live *unstructured.Unstructured) {
 		return // Nothing converts it, whatever is stored.
 	}
 	stored := storageVersion(versionsOf(live))
-	if !slices.ContainsFunc(versionsOf(desired), func(v version) bool { return v.name == stored && v.served }) {
+	if !serves(versionsOf(desired), stored) {
 		return
 	}
 	storeIn(desired, stored)

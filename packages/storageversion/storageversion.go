@@ -58,8 +58,7 @@ func Plan(live, desired *unstructured.Unstructured) (*Migration, error) {
 	}
 	var outdated []string
 	for _, stored := range Stored(live) {
-		served := slices.ContainsFunc(want, func(v version) bool { return v.name == stored && v.served })
-		if !served && stored != storage {
+		if !serves(want, stored) && stored != storage {
 			outdated = append(outdated, stored)
 		}
 	}
@@ -182,6 +181,10 @@ func storageVersion(versions []version) string {
 		}
 	}
 	return ""
+}
+
+func serves(versions []version, name string) bool {
+	return slices.ContainsFunc(versions, func(v version) bool { return v.name == name && v.served })
 }
 
 func names(versions []version) []string {

@@ -185,33 +185,50 @@ func store(t *testing.T, e *testenv.Env, published *unstructured.Unstructured, v
 }
 
 func TestPlanTurn(t *testing.T) {
-	// definition returns a definition with v1beta1 and v1beta2, of which one stores new objects.
-	definition := func(kind, stores, strategy string, stored ...string) *unstructured.Unstructured {
-		o := crd(stored, "Namespaced", "v1beta1", "v1beta2")
+	// definition returns a definition with two versions, of which one stores new objects.
+	definition := func(group, kind, older, stores, strategy string, stored ...string) *unstructured.Unstructured {
+		o := crd(stored, "Namespaced", older, "v1beta2")
 		storeIn(o, stores)
 		spec := o.Object["spec"].(map[string]any)
-		spec["group"], spec["names"], spec["conversion"] = "cluster.x-k8s.io", map[string]any{"kind": kind}, map[string]any{"strategy": strategy}
+		spec["group"], spec["names"], spec["conversion"] = group, map[string]any{"kind": kind}, map[string]any{"strategy": strategy}
 		return o
 	}
-	unserved := definition("Machine", "v1beta1", "Webhook", "v1beta1")
+	machine := func(stores, strategy string, stored ...string) *unstructured.Unstructured {
+		return definition("cluster.x-k8s.io", "Machine", "v1beta1", stores, strategy, stored...)
+	}
+	config := func(stores string, stored ...string) *unstructured.Unstructured {
+		return definition("runtime.cluster.x-k8s.io", "ExtensionConfig", "v1alpha1", stores, "Webhook", stored...)
+	}
+	widget := definition("example.com", "Widget", "v1beta1", "v1beta1", "None", "v1beta1")
+	unserved := machine("v1beta1", "Webhook", "v1beta1")
 	unserved.Object["spec"].(map[string]any)["versions"].([]any)[1].(map[string]any)["served"] = false
 	for _, tt := range []struct {
-		reason string
-		live   *unstructured.Unstructured
-		turns  bool
-		err    string
+		reason       string
+		live         *unstructured.Unstructured
+		newest, want string
+		err          string
 	}{
-		{"it stores the other version", definition("Machine", "v1beta1", "Webhook", "v1beta1"), true, ""},
-		{"an interruption left objects in the other version", definition("Machine", "v1beta2", "Webhook", "v1beta1", "v1beta2"), true, ""},
-		{"it is complete", definition("Machine", "v1beta2", "Webhook", "v1beta2"), false, ""},
-		{"nothing converts", definition("Machine", "v1beta1", "None", "v1beta1"), false, `spec.conversion.strategy "None"`},
-		{"another project's kind", definition("Widget", "v1beta1", "None", "v1beta1"), false, ""},
-		{"the version is not served", unserved, false, ""},
+		{"it stores the older version", machine("v1beta1", "Webhook", "v1beta1"), "v1beta2", "v1beta2", ""},
+		{"it stores the newer version", machine("v1beta2", "Webhook", "v1beta2"), "v1beta1", "v1beta1", ""},
+		{"an interruption left objects in the other version", machine("v1beta2", "Webhook", "v1beta1", "v1beta2"), "v1beta2", "v1beta2", ""},
+		{"it is complete", machine("v1beta2", "Webhook", "v1beta2"), "v1beta2", "", ""},
+		{"nothing converts", machine("v1beta1", "None", "v1beta1"), "v1beta2", "", `spec.conversion.strategy "None"`},
+		{"another project's kind", widget, "v1beta2", "", ""},
+		{"the version is not served", unserved, "v1beta2", "", ""},
+		{"a kind has no v1beta1", config("v1beta2", "v1beta2"), "v1beta1", "v1alpha1", ""},
+		{"a kind without v1beta1 stores the version before it", config("v1alpha1", "v1alpha1"), "v1beta1", "", ""},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
-			turn, err := PlanTurn(tt.live, "v1beta2")
-			if (turn != nil) != tt.turns || (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("got %+v, %v", turn, err)
+			turn, err := PlanTurn(tt.live, tt.newest)
+			if (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Fatalf("got %+v, %v", turn, err)
+			}
+			got := ""
+			if turn != nil {
+				got = turn.Kind.Version
+			}
+			if got != tt.want {
+				t.Errorf("it turns to version %q, want %q", got, tt.want)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/packages/manifest"
@@ -33,24 +34,27 @@ type Turn struct {
 	Retry func(ctx context.Context, do func(context.Context) error) error
 }
 
-// PlanTurn returns the turn of a definition; nil if it is complete, or if the definition is of another project or does not serve the
-// version. It returns an error if API servers could not convert the objects.
-func PlanTurn(live *unstructured.Unstructured, to string) (*Turn, error) {
+// PlanTurn returns the turn of a definition to the newest version that it serves and that is not newer than the given one: a kind that
+// has no v1beta1, such as ExtensionConfig, had v1alpha1 when the others had v1beta1. It returns nil if the turn is complete, or if the
+// definition is of another project. It returns an error if API servers could not convert the objects.
+func PlanTurn(live *unstructured.Unstructured, newest string) (*Turn, error) {
 	group, _, _ := unstructured.NestedString(live.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(live.Object, "spec", "names", "kind")
-	stored := schema.GroupVersionKind{Group: group, Version: to, Kind: kind}
 	versions := versionsOf(live)
-	if !slices.Contains(conversion.Shared().Versions(stored.GroupKind()), to) ||
-		!slices.ContainsFunc(versions, func(v version) bool { return v.name == to && v.served }) ||
-		storageVersion(versions) == to && slices.Equal(Stored(live), []string{to}) {
+	known := conversion.Shared().Versions(schema.GroupKind{Group: group, Kind: kind}) // The newest first.
+	i := slices.IndexFunc(known, func(name string) bool {
+		return apimachineryversion.CompareKubeAwareVersionStrings(name, newest) <= 0 && serves(versions, name)
+	})
+	if i < 0 || storageVersion(versions) == known[i] && slices.Equal(Stored(live), known[i:i+1]) {
 		return nil, nil
 	}
+	to := known[i]
 	strategy, _, _ := unstructured.NestedString(live.Object, "spec", "conversion", "strategy")
 	if strategy != "Webhook" {
 		return nil, fmt.Errorf("CustomResourceDefinition %s has spec.conversion.strategy %q, so that API servers do not convert its objects "+
 			"to %s: upgrade its provider first", live.GetName(), strategy, to)
 	}
-	return &Turn{Definition: live.GetName(), Kind: stored}, nil
+	return &Turn{Definition: live.GetName(), Kind: schema.GroupVersionKind{Group: group, Version: to, Kind: kind}}, nil
 }
 
 // Run changes the definition, and stores all objects again. report, which may be nil, is called with the number of objects that are stored,
@@ -79,7 +83,7 @@ func (t *Turn) define(ctx context.Context, c client.Client) error {
 	if storageVersion(versions) == t.Kind.Version {
 		return nil
 	}
-	if !slices.ContainsFunc(versions, func(v version) bool { return v.name == t.Kind.Version && v.served }) {
+	if !serves(versions, t.Kind.Version) {
 		return fmt.Errorf("it no longer serves version %s", t.Kind.Version)
 	}
 	storeIn(crd, t.Kind.Version)

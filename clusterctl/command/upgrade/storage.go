@@ -52,7 +52,7 @@ func NewStorage(f *factory.Factory, runF func(context.Context, *StorageOptions) 
 
 An upgrade does not change the version in which objects are stored, so that the previous release can be installed again.
 Store v1beta2 when you no longer need a way back to a release that does not have it (Cluster API v1.10 and older). To go back
-before such a release is installed again, store v1beta1.
+before such a release is installed again, store v1beta1 (and v1alpha1 of ExtensionConfig, which has no v1beta1).
 
 Every kind is changed in two steps: its CustomResourceDefinition, and then its objects, which are written without a change.
 Controllers and clients of either version go on working. The command can safely be run again after an interruption: it
@@ -116,20 +116,20 @@ func turn(ctx context.Context, opts *StorageOptions, m *management.Cluster) erro
 		}
 	}
 	if len(turns) == 0 {
-		opts.IO.Infof("Nothing to do: all kinds that have %s store it", opts.Version)
+		opts.IO.Infof("Nothing to do: every kind already stores %s, or its newest version before that", opts.Version)
 		return nil
 	}
 	policy := retry.Policy{Backoff: retry.Backoff(), Rereads: true}
 	for i, t := range turns {
 		t.Stores = func(ctx context.Context, kind schema.GroupKind) (string, error) { return stores(ctx, m.Config, kind) }
 		t.Retry = policy.For("storing objects of kind " + t.Kind.Kind).Do
-		opts.IO.Infof("Storing objects of kind %s in %s (%d of %d)", t.Kind.Kind, opts.Version, i+1, len(turns))
+		opts.IO.Infof("Storing objects of kind %s in %s (%d of %d)", t.Kind.Kind, t.Kind.Version, i+1, len(turns))
 		err := t.Run(ctx, m.Client, func(saved int) { opts.IO.Infof("  %d objects", saved) })
 		if err != nil {
 			return fmt.Errorf("%w: correct it, and run the command again to continue", err)
 		}
 	}
-	opts.IO.Infof("The objects of %d kinds are stored in %s", len(turns), opts.Version)
+	opts.IO.Infof("Done: %d kinds are stored in another version", len(turns))
 	return nil
 }
 
