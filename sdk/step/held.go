@@ -19,13 +19,23 @@ import (
 // code waits for. Most of these changes are followed by one within moments.
 const heldFor = 10 * time.Second
 
+const (
+	// heldEach is added to heldFor for each object whose write is held back, up to heldMost: so a controller of many objects that change at
+	// the same time, such as those of a fleet that is being created, sends two such writes per second.
+	heldEach = 500 * time.Millisecond
+	heldMost = time.Minute
+	// progressMost is the same limit for progressDelay.
+	progressMost = heldFor
+)
+
 // held remembers, per object, since when a write is held back. After a restart, the time begins anew.
 type held struct {
 	mu    sync.Mutex
 	since map[types.NamespacedName]time.Time
 }
 
-// left returns how long a write may still be held back, for at most the given time. It begins with the first call after forget.
+// left returns how long a write may still be held back, for at most the given time, or longer if that is heldFor and many are. It begins
+// with the first call after forget.
 func (h *held) left(key types.NamespacedName, now time.Time, most time.Duration) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -35,7 +45,17 @@ func (h *held) left(key types.NamespacedName, now time.Time, most time.Duration)
 	if _, known := h.since[key]; !known {
 		h.since[key] = now
 	}
+	if most == heldFor {
+		most = min(heldFor+time.Duration(len(h.since)-1)*heldEach, heldMost)
+	}
 	return max(0, h.since[key].Add(most).Sub(now))
+}
+
+// progress returns how long a write of Progress is delayed.
+func (h *held) progress() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return min(progressDelay+time.Duration(len(h.since))*heldEach, progressMost)
 }
 
 func (h *held) forget(key types.NamespacedName) {

@@ -2,11 +2,13 @@ package step
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -59,6 +61,45 @@ func TestHeldReports(t *testing.T) {
 	}
 	if !report.IsFalse(w.machine(t), "Paused") {
 		t.Error("an object with reports has Paused, too")
+	}
+}
+
+// TestHeldByMany: the more objects change at the same time, the longer their reports are held back, up to a minute.
+func TestHeldByMany(t *testing.T) {
+	var h held
+	key := func(i int) types.NamespacedName { return types.NamespacedName{Name: strconv.Itoa(i)} }
+	for i := range 11 {
+		h.left(key(i), now, heldFor)
+	}
+	for _, tt := range []struct {
+		reason     string
+		objects    int
+		most, want time.Duration
+	}{
+		{"ten others are held", 11, heldFor, 15 * time.Second},
+		{"a short time stays as it is", 11, time.Second, time.Second},
+		{"there is a limit", 500, heldFor, time.Minute},
+		{"it is as before when no other is held", 1, heldFor, heldFor},
+	} {
+		for i := range 500 {
+			if i < tt.objects {
+				h.left(key(i), now, tt.most)
+			} else {
+				h.forget(key(i))
+			}
+		}
+		if left := h.left(key(0), now, tt.most); left != tt.want {
+			t.Errorf("%s: held for %s, want %s", tt.reason, left, tt.want)
+		}
+	}
+	if got := h.progress(); got != progressDelay+heldEach {
+		t.Errorf("progress is delayed by %s while one object is held", got)
+	}
+	for i := range 500 {
+		h.left(key(i), now, heldFor)
+	}
+	if got := h.progress(); got != progressMost {
+		t.Errorf("progress is delayed by %s while all are held", got)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
-// progressDelay is how long a write is delayed at most. It is measured from timestamps in whole seconds, so the delay is one to two
-// seconds.
+// progressDelay is how long a write is delayed at most, unless many objects are held back. It is measured from timestamps in whole seconds,
+// so the delay is one to two seconds.
 const progressDelay = 2 * time.Second
 
 // Progress delays two kinds of status writes, which are likely to be superseded within moments:
@@ -23,7 +23,8 @@ const progressDelay = 2 * time.Second
 // Error, the status of a failed reconcile, and that of an object that is being deleted.
 //
 // The delay is measured from timestamps in the object, its creation or the last transition of the conditions, and the object is
-// requeued for the write. The Runner keeps no state for it: each reconcile computes the status anew.
+// requeued for the write. The Runner keeps no state for it: each reconcile computes the status anew. While the controller holds back the
+// reports of many objects, the delay is longer, up to ten seconds.
 type Progress struct {
 	// First are the fields, besides observedGeneration, that may be set in a first status that is delayed.
 	First []string
@@ -35,8 +36,8 @@ type Progress struct {
 	Immediate []string
 }
 
-// wait returns how long a status patch may be delayed; zero if it may not. before is the object as it was read.
-func (p *Progress) wait(patch document, before, after Object, now time.Time) time.Duration {
+// wait returns how long a status patch may be delayed, for at most the given time; zero if it may not. before is the object as it was read.
+func (p *Progress) wait(patch document, before, after Object, now time.Time, most time.Duration) time.Duration {
 	since, ok := p.since(patch, before, after)
 	for _, c := range after.GetConditions() {
 		ok = ok && !slices.Contains(p.Immediate, c.Reason)
@@ -44,7 +45,7 @@ func (p *Progress) wait(patch document, before, after Object, now time.Time) tim
 	if !ok || now.Before(since) { // The clocks differ, so the delay is unknown.
 		return 0
 	}
-	return max(0, since.Add(progressDelay).Sub(now))
+	return max(0, since.Add(most).Sub(now))
 }
 
 // since returns when the delay of a patch began, if it may be delayed.

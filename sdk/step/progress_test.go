@@ -54,7 +54,7 @@ func (c write) test(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := progress.wait(patch, before, after, now); got != c.want {
+	if got := progress.wait(patch, before, after, now, (&held{}).progress()); got != c.want {
 		t.Errorf("waits %s, want %s: %s", got, c.want, c.reason)
 	}
 }

@@ -275,7 +275,7 @@ func (r *Runner[T]) delay(c *commit[T]) func(document) time.Duration {
 		if r.settle.For > 0 {
 			patch = patch.withoutReports() // They must not make a write urgent.
 		}
-		return r.progress.wait(patch, before, after, r.Clock.Now())
+		return r.progress.wait(patch, before, after, r.Clock.Now(), r.held.progress())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -22,7 +23,10 @@ const countersDelay = 5 * time.Second
 
 // startDelay is how long after the creation of a check its first counters are held back while Machines start: of a new cluster, they
 // would be written once per Machine, and report that too few are healthy.
-const startDelay = 30 * time.Second
+const startDelay = time.Minute
+
+// selectDelay is the same while the check selects no Machine: of a new cluster, they are created after it.
+const selectDelay = 10 * time.Second
 
 // status reports the plan. Counters of Machines that start or fail one after another are written together.
 func (c *Controller) status(ctx context.Context, s *scope) (step.Result, error) {
@@ -34,7 +38,7 @@ func (c *Controller) status(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Done(), nil
 	}
 	h := s.check
-	if left := h.CreationTimestamp.Add(startDelay).Sub(c.Clock.Now()); left > 0 && left <= startDelay && !reported(h) && s.plan.Beginning() {
+	if left := c.firstDelay(h, s.plan); left > 0 && !reported(h) {
 		return step.Again(left), nil
 	}
 	before := h.DeepCopy()
@@ -64,6 +68,22 @@ func (c *Controller) status(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Again(left), nil
 	}
 	return step.Done(), nil
+}
+
+// firstDelay returns how long the first counters are held back.
+func (c *Controller) firstDelay(h *clusterv1.MachineHealthCheck, plan *diagnosis.Plan) time.Duration {
+	most := time.Duration(0)
+	switch {
+	case plan.Beginning():
+		most = startDelay
+	case len(plan.Findings) == 0:
+		most = selectDelay
+	}
+	age := c.Clock.Since(h.CreationTimestamp.Time)
+	if age < 0 { // The clocks differ, so the delay is unknown.
+		return 0
+	}
+	return most - age
 }
 
 // reported reports whether the check has counters.
