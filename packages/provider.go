@@ -12,9 +12,6 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 )
 
-// Contract is the API contract that this project implements, as in metadata.yaml files.
-const Contract = "v1beta1"
-
 // ManagerContainer is the name of the container that runs a provider's controllers.
 const ManagerContainer = "manager"
 

@@ -25,6 +25,8 @@ const shownVersions = 5
 type Catalog struct {
 	Config *config.Config
 	Store  *repository.Store
+	// Contracts are those that default versions may implement. Empty: all that this project supports.
+	Contracts []string
 }
 
 // Release is one version of a provider in its repository.
@@ -51,6 +53,7 @@ func (c *Catalog) Release(ctx context.Context, t clusterctlv1.ProviderType, ref 
 	if err != nil {
 		return nil, err
 	}
+	client.Contracts = c.Contracts
 	version := ref.Version
 	if version == "" {
 		if version, err = client.DefaultVersion(ctx); errors.Is(err, repository.ErrNotFound) {
@@ -76,15 +79,15 @@ func (c *Catalog) Components(ctx context.Context, r *Release, o Options) (*compo
 	return components.New(r.Provider, raw, options)
 }
 
-// Validate checks that, according to its metadata, the release implements this project's contract.
+// Validate checks that, according to its metadata, the release implements a contract that this project supports.
 func (r *Release) Validate(ctx context.Context) error {
 	contract, err := r.Contract(ctx, r.Version)
 	if err != nil {
 		return r.explain(ctx, err)
 	}
-	if contract != packages.Contract {
+	if !slices.Contains(packages.Contracts(), contract) {
 		return fmt.Errorf("%s %s implements contract %s, but this clusterctl supports %s: choose another version with %s:{version}",
-			r.Provider.ManifestLabel(), r.Version, contract, packages.Contract, r.Provider.Name)
+			r.Provider.ManifestLabel(), r.Version, contract, packages.JoinContracts(packages.Contracts()), r.Provider.Name)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package choose
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
@@ -15,18 +16,22 @@ import (
 // implements is a version of a provider with the contract that it implements.
 type implements struct{ label, name, version, contract string }
 
-// disagreement returns why a provider does not fit to the core provider, or nil.
+// asCore returns a version of the core provider.
+func (i implements) asCore() packages.Core {
+	return packages.Core{Name: i.name, Version: i.version, Contract: i.contract}
+}
+
+// disagreement returns why a provider does not work with the core provider, or nil.
 func (i implements) disagreement(core implements) error {
-	if i.contract == core.contract {
+	if core.asCore().Supports(i.contract) {
 		return nil
 	}
-	remedy := fmt.Sprintf("choose another version with %s:{version}", i.name)
-	if core.contract != packages.Contract {
+	remedy := fmt.Sprintf("choose another version with %s:{version}, or upgrade the core provider first", i.name)
+	if !slices.Contains(packages.Contracts(), core.contract) {
 		remedy = fmt.Sprintf("install a version for contract %s with a clusterctl that supports it", core.contract)
 	}
-	return fmt.Errorf("%s %s implements contract %s, but the core provider %s %s implements %s, "+
-		"and all providers must implement the contract of the core provider: %s",
-		i.label, i.version, i.contract, core.label, core.version, core.contract, remedy)
+	return fmt.Errorf("%s %s implements contract %s, but the core provider %s %s works with providers for %s: %s",
+		i.label, i.version, i.contract, core.label, core.version, packages.JoinContracts(core.asCore().Contracts()), remedy)
 }
 
 // coreOf returns the core provider of an inventory, nil if there is none.
@@ -38,12 +43,13 @@ func coreOf(installed inventory.Inventory) *clusterctlv1.Provider {
 }
 
 // contractOfCore returns what the installed core provider implements: the operator has recorded it if the provider is declared, otherwise
-// it is in the metadata of its release. An error is only a warning, because an installed version need not be published any longer.
+// it is in the metadata of its release, which is not needed if it is of this project. An error is only a warning, because an installed
+// version need not be published any longer.
 func contractOfCore(
 	ctx context.Context, c *catalog.Catalog, core *clusterctlv1.Provider, declared inventory.Declarations,
 ) (implements, error) {
 	have := implements{label: core.ManifestLabel(), name: core.ProviderName, version: core.Version}
-	if have.contract = declared[have.label].Contract(core.Version); have.contract != "" {
+	if have.contract = declared[have.label].Contract(core.Version); have.contract != "" || have.asCore().IsOurs() {
 		return have, nil
 	}
 	limited, cancel := context.WithTimeout(ctx, othersTimeout)
@@ -58,8 +64,8 @@ func contractOfCore(
 	return have, err
 }
 
-// checkAgainstCore checks that the versions that providers are upgraded to implement the contract of the core provider, which stays. It
-// returns a warning if that is unknown.
+// checkAgainstCore checks that the versions that providers are upgraded to work with the core provider, which stays. It returns a warning
+// if its contract is unknown.
 func checkAgainstCore(
 	ctx context.Context, c *catalog.Catalog, list []Wanted, core *clusterctlv1.Provider, declared inventory.Declarations,
 ) (warnings []string, err error) {
@@ -69,7 +75,7 @@ func checkAgainstCore(
 		return nil, context.Cause(ctx)
 	case unknown != nil:
 		return []string{unknown.Error()}, nil
-	case have.contract == packages.Contract:
+	case have.asCore().IsOurs():
 		return nil, nil // Versions of other contracts are rejected when they are downloaded.
 	}
 	for _, w := range list {
@@ -102,7 +108,33 @@ func (p *InstallPlanner) coreReader(
 	return read
 }
 
-// disagreements returns the providers that do not fit to the core provider: the one among them, or the installed one, which read returns.
+// working returns a planner whose default versions work with the core provider: the one that is to be installed, or the installed one,
+// which read returns. If its contracts are unknown, they are the newest.
+func (p *InstallPlanner) working(ctx context.Context, items []Item, read func() (implements, error)) *InstallPlanner {
+	out, all := *p, *p.Catalog
+	out.Catalog = &all
+	at := slices.IndexFunc(items, func(i Item) bool { return i.Type == clusterctlv1.CoreProviderType })
+	switch {
+	case at >= 0:
+		core := packages.Core{Name: items[at].Ref.Name, Version: items[at].Ref.Version}
+		if core.IsOurs() {
+			break
+		}
+		release, err := p.Catalog.Release(ctx, clusterctlv1.CoreProviderType, items[at].Ref)
+		if err == nil {
+			core.Version = release.Version
+			core.Contract, _ = release.Contract(ctx, release.Version)
+		}
+		all.Contracts = core.Contracts()
+	case read != nil:
+		if have, err := read(); err == nil {
+			all.Contracts = have.asCore().Contracts()
+		}
+	}
+	return &out
+}
+
+// disagreements returns the providers that do not work with the core provider: the one among them, or the installed one, which read returns.
 // unknown is why the contract of that is unknown, or nil.
 func (p *InstallPlanner) disagreements(
 	ctx context.Context, added []*components.Components, read func() (implements, error),
@@ -131,7 +163,7 @@ func (p *InstallPlanner) disagreements(
 		core = &have
 	}
 	for _, next := range list {
-		if core == nil || next.contract != packages.Contract {
+		if core == nil || !slices.Contains(packages.Contracts(), next.contract) {
 			continue // There is no core provider, or this clusterctl does not support the contract: these are problems already.
 		}
 		if err := next.disagreement(*core); err != nil {

@@ -59,15 +59,17 @@ func declaredCore(version, contract string) *unstructured.Unstructured {
 	return o
 }
 
-// All providers implement the contract of the core provider that is installed, or that the same command installs.
+// All providers implement a contract that the core provider works with, which is installed, or which the same command installs.
 func TestContractOfCore(t *testing.T) {
 	const (
-		begin    = "infrastructure-toy v1.1.0 implements contract v1beta1, but the core provider cluster-api v2.0.0 implements v1beta2"
-		conflict = begin + ", and all providers must implement the contract of the core provider: install a version for contract v1beta2 with a clusterctl that supports it"
-		unknown  = "warning: cannot find out which contract the core provider cluster-api v1.0.0 implements: "
+		conflict = "infrastructure-toy v1.4.0 implements contract v1beta2, but the core provider cluster-api v1.0.0 works with providers for v1beta1: " +
+			"choose another version with toy:{version}, or upgrade the core provider first"
+		later = "infrastructure-toy v1.4.0 implements contract v1beta2, but the core provider cluster-api v1.5.0 works with providers for v1beta3: " +
+			"install a version for contract v1beta3 with a clusterctl that supports it"
+		unknown = "warning: cannot find out which contract the core provider cluster-api v1.0.0 implements: "
 	)
-	repositories := map[string][]string{"cluster-api": {"v1.0.0", "v2.0.0"}, "infrastructure-toy": {"v1.0.0", "v1.1.0"}}
-	toyOnly := map[string][]string{"infrastructure-toy": {"v1.0.0", "v1.1.0"}}
+	repositories := map[string][]string{"cluster-api": {"v1.0.0", "v1.4.0", "v1.5.0"}, "infrastructure-toy": {"v1.0.0", "v1.4.0"}}
+	toyOnly := map[string][]string{"infrastructure-toy": {"v1.0.0", "v1.4.0"}}
 	for _, tc := range []struct {
 		reason       string
 		repositories map[string][]string
@@ -76,13 +78,15 @@ func TestContractOfCore(t *testing.T) {
 		lenient      bool
 		want         string
 	}{
-		{"the same contract", repositories, "v1.0.0", nil, false, ""},
-		{"another one", repositories, "v2.0.0", nil, false, conflict},
-		{"another one, with --validate=false", repositories, "v2.0.0", nil, true, "warning: " + conflict},
+		{"the same contract", repositories, "v1.4.0", nil, false, ""},
+		{"an older one", repositories, "v1.0.0", nil, false, conflict},
+		{"an older one, with --validate=false", repositories, "v1.0.0", nil, true, "warning: " + conflict},
+		{"a newer one, which this program does not know", repositories, "v1.5.0", nil, false, later},
+		{"this project's works with both, and needs no metadata", toyOnly, "v2.0.0", nil, false, ""},
 		{"a core provider without metadata that can be read", toyOnly, "v1.0.0", nil, false, unknown},
 		{"a version that the metadata does not have", repositories, "v1.7.0", nil, false, strings.ReplaceAll(unknown, "v1.0.0", "v1.7.0")},
-		{"the operator has recorded the contract", toyOnly, "v2.0.0", declaredCore("v2.0.0", "v1beta2"), false, conflict},
-		{"it has recorded that of another version", toyOnly, "v1.0.0", declaredCore("v2.0.0", "v1beta2"), false, unknown},
+		{"the operator has recorded the contract", toyOnly, "v1.0.0", declaredCore("v1.0.0", "v1beta1"), false, conflict},
+		{"it has recorded that of another version", toyOnly, "v1.0.0", declaredCore("v1.4.0", "v1beta2"), false, unknown},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			c := withComponents(t, folders(t, tc.repositories), "toy", "infrastructure-components.yaml")
@@ -92,7 +96,7 @@ func TestContractOfCore(t *testing.T) {
 			}
 			var warnings []error
 			p := &InstallPlanner{Catalog: c, Client: managed(t, inventory.Inventory{core(tc.core)}, objects...), Warn: func(err error) { warnings = append(warnings, err) }}
-			_, err := p.Plan(t.Context(), InstallOptions{Selection: Selection{Infrastructure: []string{"toy:v1.1.0"}}, Lenient: tc.lenient})
+			_, err := p.Plan(t.Context(), InstallOptions{Selection: Selection{Infrastructure: []string{"toy:v1.4.0"}}, Lenient: tc.lenient})
 			if err != nil {
 				shows(t, "init", tc.want, []string{err.Error()})
 			} else {
@@ -106,7 +110,7 @@ func TestContractOfCore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			choice, err := UpgradeRequest{Selection: Selection{Infrastructure: []string{"toy:v1.1.0"}}}.Choose(t.Context(), c, have, declared)
+			choice, err := UpgradeRequest{Selection: Selection{Infrastructure: []string{"toy:v1.4.0"}}}.Choose(t.Context(), c, have, declared)
 			if err != nil {
 				shows(t, "upgrade", tc.want, []string{err.Error()})
 				return
@@ -120,24 +124,47 @@ func TestContractOfCore(t *testing.T) {
 	}
 }
 
-// The core provider of the same command counts.
+// The core provider of the same command counts, and decides about default versions.
 func TestContractOfNewCore(t *testing.T) {
-	c := folders(t, map[string][]string{"cluster-api": {"v2.0.0"}, "infrastructure-toy": {"v1.1.0"}})
-	c = withComponents(t, withComponents(t, c, "toy", "infrastructure-components.yaml"), "cluster-api", "core-components.yaml")
-	p := &InstallPlanner{Catalog: c, Client: managed(t, nil), Warn: func(err error) { t.Error(err) }}
-	_, err := p.Plan(t.Context(), InstallOptions{Selection: Selection{
-		Core: "cluster-api:v2.0.0", Infrastructure: []string{"toy:v1.1.0"}, Bootstrap: []string{"-"}, ControlPlane: []string{"-"},
-	}})
-	if err == nil {
-		t.Fatal("it must fail")
-	}
-	want := []string{
-		"the providers cannot be installed for 2 reasons:",
-		"  - cluster-api v2.0.0 implements contract v1beta2, but this clusterctl supports v1beta1: choose another version with cluster-api:{version}",
-		"  - infrastructure-toy v1.1.0 implements contract v1beta1, but the core provider cluster-api v2.0.0 implements v1beta2, and all providers " +
-			"must implement the contract of the core provider: install a version for contract v1beta2 with a clusterctl that supports it",
-	}
-	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+	all := map[string][]string{"cluster-api": {"v1.0.0", "v1.4.0", "v1.5.0", "v2.0.0"}, "infrastructure-toy": {"v1.1.0", "v1.4.0"}}
+	onlyOld := map[string][]string{"cluster-api": {"v1.0.0"}, "infrastructure-toy": {"v1.1.0", "v1.4.0"}}
+	for _, tc := range []struct {
+		reason       string
+		repositories map[string][]string
+		core, toy    string
+		want         []string
+	}{
+		{"a contract that this program does not know", all, "cluster-api:v1.5.0", "toy:v1.1.0", []string{
+			"the providers cannot be installed for 2 reasons:",
+			"  - cluster-api v1.5.0 implements contract v1beta3, but this clusterctl supports v1beta1 and v1beta2: choose another version with cluster-api:{version}",
+			"  - infrastructure-toy v1.1.0 implements contract v1beta1, but the core provider cluster-api v1.5.0 works with providers for v1beta3: " +
+				"install a version for contract v1beta3 with a clusterctl that supports it",
+		}},
+		{"an older core provider", all, "cluster-api:v1.0.0", "toy:v1.4.0", []string{
+			"infrastructure-toy v1.4.0 implements contract v1beta2, but the core provider cluster-api v1.0.0 works with providers for v1beta1: " +
+				"choose another version with toy:{version}, or upgrade the core provider first",
+		}},
+		{"the default for an older core provider", all, "cluster-api:v1.0.0", "toy", []string{"cluster-api v1.0.0", "infrastructure-toy v1.1.0"}},
+		{"the default for an older core provider that is the default", onlyOld, "", "toy", []string{"cluster-api v1.0.0", "infrastructure-toy v1.1.0"}},
+		{"the default for one that implements both", all, "cluster-api:v1.4.0", "toy", []string{"cluster-api v1.4.0", "infrastructure-toy v1.4.0"}},
+		{"the default for this project's", all, "cluster-api:v2.0.0", "toy", []string{"cluster-api v2.0.0", "infrastructure-toy v1.4.0"}},
+	} {
+		c := folders(t, tc.repositories)
+		c = withComponents(t, withComponents(t, c, "toy", "infrastructure-components.yaml"), "cluster-api", "core-components.yaml")
+		p := &InstallPlanner{Catalog: c, Client: managed(t, nil), Warn: func(err error) { t.Error(err) }}
+		plan, err := p.Plan(t.Context(), InstallOptions{Selection: Selection{
+			Core: tc.core, Infrastructure: []string{tc.toy}, Bootstrap: []string{"-"}, ControlPlane: []string{"-"},
+		}})
+		var got []string
+		if err != nil {
+			got = strings.Split(err.Error(), "\n")
+		} else {
+			for _, added := range plan.Install {
+				got = append(got, added.Provider.ManifestLabel()+" "+added.Version)
+			}
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+		}
 	}
 }

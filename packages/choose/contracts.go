@@ -38,7 +38,8 @@ type ContractItem struct {
 	Skipped []string
 }
 
-// ContractPlan is how all providers get to the latest versions of a contract.
+// ContractPlan is how all providers get to the latest versions for a contract: of the core provider, the latest that implements it; of the
+// others, the latest that works with that core provider, and implements this contract or an older one.
 type ContractPlan struct {
 	Contract string
 	// Current is set if the core provider implements the contract already.
@@ -47,6 +48,11 @@ type ContractPlan struct {
 	Core clusterctlv1.Provider
 	// Items are all installed providers, sorted by type, name and namespace.
 	Items []ContractItem
+}
+
+// SameVersions reports whether two plans have the same versions.
+func (p ContractPlan) SameVersions(q ContractPlan) bool {
+	return slices.EqualFunc(p.Items, q.Items, func(a, b ContractItem) bool { return a.Next == b.Next })
 }
 
 // UpToDate reports whether no provider has a newer version.
@@ -78,8 +84,8 @@ func (p ContractPlan) Skipped() []string {
 }
 
 // ContractPlans returns a plan for each contract that the core provider implements in its installed or a later release series, in
-// the order of these series. A plan for another contract than the present one is left out if a provider has no version for it.
-// releases are by manifest label. What is unknown of one provider does not change the plans of others.
+// the order of these series. A plan for another contract than the present one is left out if the core provider has no newer version for it,
+// or another provider none that works with that. releases are by manifest label. What is unknown of one provider does not change the plans of others.
 func ContractPlans(installed inventory.Inventory, releases map[string]Releases) ([]ContractPlan, error) {
 	core, err := coreProvider(installed)
 	if err != nil {
@@ -98,7 +104,7 @@ func ContractPlans(installed inventory.Inventory, releases map[string]Releases) 
 	}
 	var plans []ContractPlan
 	for _, contract := range wanted {
-		plan, complete := planFor(contract, core, installed, known)
+		plan, complete := planFor(contract, at, installed, known)
 		if complete || contract == current {
 			plan.Current = contract == current
 			plans = append(plans, plan)
@@ -112,6 +118,25 @@ type knowledge struct {
 	candidates []candidate
 	skipped    []string
 	problem    error
+}
+
+// newest returns the newest candidate that is wanted, which is no pre-release, and true; or else the installed version.
+func (k knowledge) newest(wanted func(candidate) bool) (c candidate, changes bool) {
+	for i, c := range slices.Backward(k.candidates) {
+		if i > 0 && wanted(c) && len(c.version.Pre) == 0 {
+			return c, true
+		}
+	}
+	if len(k.candidates) > 0 {
+		c = k.candidates[0]
+	}
+	return c, false
+}
+
+// isOlder reports whether a contract is before another one that this project supports.
+func isOlder(contract, other string) bool {
+	i, j := slices.Index(packages.Contracts(), contract), slices.Index(packages.Contracts(), other)
+	return 0 <= i && i < j
 }
 
 // coreProvider returns the only core provider.
@@ -129,6 +154,11 @@ type candidate struct {
 	text     string
 	version  semver.Version
 	contract string
+}
+
+// core returns the candidate as one of the core provider.
+func (c candidate) core(name string) packages.Core {
+	return packages.Core{Name: name, Version: c.text, Contract: c.contract}
 }
 
 // newer returns the installed version, and all newer ones, oldest first; skipped are those whose series is not in the metadata.
@@ -172,7 +202,7 @@ func withoutSeries(p *clusterctlv1.Provider, v candidate, r Releases) error {
 		p.ManifestLabel(), r.MetadataVersion, v.version.Major, v.version.Minor, v.text, place)
 }
 
-// contracts returns the contracts of the core provider's release series from the installed one on.
+// contracts returns the contracts that the core provider's release series implement, from the installed one on.
 func contracts(core *clusterctlv1.Provider, metadata *clusterctlv1.Metadata) []string {
 	installed, _ := packages.ParseVersion(core.Version) // newer has parsed it.
 	series := slices.Clone(metadata.ReleaseSeries)
@@ -182,26 +212,37 @@ func contracts(core *clusterctlv1.Provider, metadata *clusterctlv1.Metadata) []s
 	var list []string
 	for _, s := range series {
 		older := cmp.Or(cmp.Compare(uint64(s.Major), installed.Major), cmp.Compare(uint64(s.Minor), installed.Minor)) < 0
-		if !older && !slices.Contains(list, s.Contract) {
-			list = append(list, s.Contract)
+		of := packages.Core{Name: core.ProviderName, Version: fmt.Sprintf("v%d.%d.0", s.Major, s.Minor), Contract: s.Contract}
+		for _, contract := range append([]string{s.Contract}, packages.Contracts()...) {
+			if !older && of.Implements(contract) && !slices.Contains(list, contract) {
+				list = append(list, contract)
+			}
 		}
 	}
 	return list
 }
 
-// planFor returns the plan for a contract. complete is whether every provider has a newer version for it.
-func planFor(
-	contract string, core *clusterctlv1.Provider, installed inventory.Inventory, known []knowledge,
-) (p ContractPlan, complete bool) {
-	p, complete = ContractPlan{Contract: contract, Core: *core}, true
+// planFor returns the plan for a contract; at is the index of the core provider. complete is whether the core provider has a newer version
+// for it, and every other one a version, possibly the installed one, that works with that.
+func planFor(contract string, at int, installed inventory.Inventory, known []knowledge) (p ContractPlan, complete bool) {
+	p = ContractPlan{Contract: contract, Core: installed[at]}
+	implementing := func(c candidate) bool { return c.core(p.Core.ProviderName).Implements(contract) }
+	core, changes := known[at].newest(implementing)
+	complete = changes
+	works := func(c candidate) bool {
+		return c.contract == contract || isOlder(c.contract, contract) && core.core(p.Core.ProviderName).Supports(c.contract)
+	}
 	for i, entry := range installed {
 		item := ContractItem{Installed: entry, Problem: known[i].problem, Skipped: known[i].skipped}
-		for _, c := range known[i].candidates[min(1, len(known[i].candidates)):] {
-			if c.contract == contract && len(c.version.Pre) == 0 {
-				item.Next = c.text
-			}
+		wanted := works
+		if i == at {
+			wanted = implementing
 		}
-		complete = complete && item.Next != ""
+		next, changes := known[i].newest(wanted)
+		if changes {
+			item.Next = next.text
+		}
+		complete = complete && item.Problem == nil && (changes || wanted(next))
 		p.Items = append(p.Items, item)
 	}
 	slices.SortStableFunc(p.Items, func(a, b ContractItem) int {

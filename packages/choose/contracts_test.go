@@ -28,10 +28,11 @@ func infrastructure(version string) clusterctlv1.Provider {
 	return entry(clusterctlv1.InfrastructureProviderType, "toy", version)
 }
 
-// releases have series 0.4 of v1alpha4, 1.* of v1beta1 and 2.* of v1beta2.
+// releases have series 0.4 of v1alpha4, 1.0 and 1.1 of v1beta1, 1.2 of v1beta2, and 2.0, which is of this project, of v1beta1.
 func releases(versions ...string) Releases {
 	return Releases{Versions: versions, MetadataVersion: "v9.9.9", Override: "/overrides/metadata.yaml", Metadata: &clusterctlv1.Metadata{ReleaseSeries: []clusterctlv1.ReleaseSeries{
-		{Major: 2, Minor: 0, Contract: "v1beta2"},
+		{Major: 1, Minor: 2, Contract: "v1beta2"},
+		{Major: 2, Minor: 0, Contract: "v1beta1"},
 		{Major: 0, Minor: 4, Contract: "v1alpha4"},
 		{Major: 1, Minor: 0, Contract: "v1beta1"},
 		{Major: 1, Minor: 1, Contract: "v1beta1"},
@@ -71,14 +72,34 @@ func TestPlans(t *testing.T) {
 		"NextContract": {
 			reason:    "A later contract is shown if all providers have it.",
 			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.0.0")},
-			releases:  map[string]Releases{"cluster-api": releases("v2.0.0", "v1.0.0"), "infrastructure-toy": releases("v2.0.0", "v1.0.0")},
-			want:      []string{"v1beta1 cluster-api ", "v1beta1 infrastructure-toy ", "v1beta2 cluster-api v2.0.0", "v1beta2 infrastructure-toy v2.0.0"},
+			releases:  map[string]Releases{"cluster-api": releases("v1.2.0", "v1.0.0"), "infrastructure-toy": releases("v1.2.0", "v1.0.0")},
+			want:      []string{"v1beta1 cluster-api ", "v1beta1 infrastructure-toy ", "v1beta2 cluster-api v1.2.0", "v1beta2 infrastructure-toy v1.2.0"},
 		},
 		"IncompleteContract": {
-			reason:    "A later contract is not shown if a provider does not have it.",
+			reason:    "A later contract is not shown if the core provider does not have it.",
 			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.0.0")},
-			releases:  map[string]Releases{"cluster-api": releases("v2.0.0", "v1.0.0"), "infrastructure-toy": releases("v1.1.0", "v1.0.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v1.0.0"), "infrastructure-toy": releases("v1.2.0", "v1.1.0", "v1.0.0")},
 			want:      []string{"v1beta1 cluster-api ", "v1beta1 infrastructure-toy v1.1.0"},
+		},
+		"OlderProvider": {
+			reason:    "A core provider for v1beta2 works with providers for v1beta1, new or old.",
+			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.1.0"), entry(clusterctlv1.InfrastructureProviderType, "puppet", "v1.0.0")},
+			releases: map[string]Releases{"cluster-api": releases("v1.2.0", "v1.0.0"), "infrastructure-toy": releases("v1.1.0"),
+				"infrastructure-puppet": releases("v1.1.0", "v1.0.0")},
+			want: []string{"v1beta1 cluster-api ", "v1beta1 infrastructure-puppet v1.1.0", "v1beta1 infrastructure-toy ",
+				"v1beta2 cluster-api v1.2.0", "v1beta2 infrastructure-puppet v1.1.0", "v1beta2 infrastructure-toy "},
+		},
+		"Ours": {
+			reason:    "This project's core provider implements both contracts, whatever its metadata names.",
+			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.0.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v2.0.0", "v1.2.0", "v1.0.0"), "infrastructure-toy": releases("v1.2.0", "v1.1.0", "v1.0.0")},
+			want:      []string{"v1beta1 cluster-api v2.0.0", "v1beta1 infrastructure-toy v1.1.0", "v1beta2 cluster-api v2.0.0", "v1beta2 infrastructure-toy v1.2.0"},
+		},
+		"FromNewerContract": {
+			reason:    "Whose core provider implements v1beta2 gets to this project's with that contract.",
+			installed: inventory.Inventory{core("v1.2.0"), infrastructure("v1.2.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v2.0.0", "v1.2.0"), "infrastructure-toy": releases("v1.2.0")},
+			want:      []string{"v1beta2 cluster-api v2.0.0", "v1beta2 infrastructure-toy "},
 		},
 		"FromOldContract": {
 			reason:    "From an older contract, the present one and later ones are shown.",
@@ -102,7 +123,7 @@ func TestPlans(t *testing.T) {
 		"Unreadable": {
 			reason:    "A repository that cannot be read does not decide about others, except about another contract.",
 			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.0.0")},
-			releases:  map[string]Releases{"cluster-api": releases("v2.0.0", "v1.1.0", "v1.0.0"), "infrastructure-toy": {Err: errors.New("not found")}},
+			releases:  map[string]Releases{"cluster-api": releases("v1.2.0", "v1.1.0", "v1.0.0"), "infrastructure-toy": {Err: errors.New("not found")}},
 			want:      []string{"v1beta1 cluster-api v1.1.0", "v1beta1 infrastructure-toy  (not found)"},
 		},
 		"UnreadableCore": {

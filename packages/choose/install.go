@@ -99,7 +99,7 @@ func (p *InstallPlanner) plan(ctx context.Context, o InstallOptions, installed i
 	}
 	core := p.coreReader(ctx, installed, objects)
 	var problems []error
-	if plan.Install, problems, err = p.download(ctx, missing, o.TargetNamespace); err != nil {
+	if plan.Install, problems, err = p.working(ctx, missing, core).download(ctx, missing, o.TargetNamespace); err != nil {
 		return nil, err
 	}
 	problems = append(problems, Validate(plan.Install, installed)...)

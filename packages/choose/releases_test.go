@@ -42,7 +42,8 @@ func folders(t *testing.T, versions map[string][]string) *catalog.Catalog {
 			for minor := range 3 {
 				metadata += fmt.Sprintf("- {major: 1, minor: %d, contract: v1beta1}\n", minor)
 			}
-			if err := os.WriteFile(filepath.Join(folder, "metadata.yaml"), []byte(metadata+"- {major: 2, minor: 0, contract: v1beta2}\n"), 0o600); err != nil {
+			metadata += "- {major: 1, minor: 4, contract: v1beta2}\n- {major: 1, minor: 5, contract: v1beta3}\n- {major: 2, minor: 0, contract: v1beta1}\n"
+			if err := os.WriteFile(filepath.Join(folder, "metadata.yaml"), []byte(metadata), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -74,7 +75,7 @@ func TestChoose(t *testing.T) {
 		},
 		"OlderContract": {
 			reason: "The latest version of the contract has no files, although that of the next contract has.", request: all,
-			repositories: map[string][]string{"cluster-api": {"v1.0.0", "v1.1.0", "v1.2.0-", "v2.0.0"}, "infrastructure-toy": {"v1.0.0", "v2.0.0"}},
+			repositories: map[string][]string{"cluster-api": {"v1.0.0", "v1.1.0", "v1.2.0-", "v1.4.0"}, "infrastructure-toy": {"v1.0.0", "v1.4.0"}},
 			want:         []string{"cluster-api v1.1.0"},
 		},
 		"Gone": {
@@ -100,7 +101,12 @@ func TestChoose(t *testing.T) {
 		"NamedCore": {
 			reason: "Nor does the core provider, but it is said what is unknown.", request: coreOnly,
 			repositories: map[string][]string{"cluster-api": {"v1.0.0", "v1.1.0"}},
-			want:         []string{"cluster-api v1.1.0", "warning: cannot find out whether infrastructure-toy v1.0.0 implements contract v1beta1"},
+			want:         []string{"cluster-api v1.1.0", "warning: cannot find out whether infrastructure-toy v1.0.0 works with the core provider v1.1.0"},
+		},
+		"Both": {
+			reason: "The latest versions of the newer contract.", request: UpgradeRequest{Contract: "v1beta2"},
+			repositories: map[string][]string{"cluster-api": {"v1.0.0", "v1.4.0", "v2.0.0"}, "infrastructure-toy": {"v1.0.0", "v1.1.0", "v1.4.0"}},
+			want:         []string{"cluster-api v2.0.0", "infrastructure-toy v1.4.0"},
 		},
 	}
 	for name, tc := range tests {

@@ -30,9 +30,9 @@ type Wanted struct {
 
 // Check returns why a request is invalid, whatever is installed, or nil.
 func (r UpgradeRequest) Check() error {
-	if r.Contract != "" && r.Contract != packages.Contract {
-		return fmt.Errorf("this clusterctl can only upgrade to contract %s, not to %s: set --contract %s, or use a clusterctl for that contract",
-			packages.Contract, r.Contract, packages.Contract)
+	if r.Contract != "" && !slices.Contains(packages.Contracts(), r.Contract) {
+		return fmt.Errorf("this clusterctl can only upgrade to contracts %s, not to %s: set --contract to one of them, "+
+			"or use a clusterctl for that contract", packages.JoinContracts(packages.Contracts()), r.Contract)
 	}
 	_, _, err := r.items()
 	return err
@@ -151,8 +151,9 @@ func (r UpgradeRequest) selected(
 		}
 	}
 	choice := &Choice{Upgrade: list}
-	if slices.ContainsFunc(list, func(w Wanted) bool { return w.Installed.GetProviderType() == clusterctlv1.CoreProviderType }) {
-		choice.Warnings, err = checkContracts(ctx, c, others)
+	at := slices.IndexFunc(list, func(w Wanted) bool { return w.Installed.GetProviderType() == clusterctlv1.CoreProviderType })
+	if at >= 0 {
+		choice.Warnings, err = checkContracts(ctx, c, list[at], others)
 	} else {
 		choice.Warnings, err = checkAgainstCore(ctx, c, list, coreOf(installed), declared)
 	}
@@ -162,9 +163,20 @@ func (r UpgradeRequest) selected(
 // othersTimeout bounds how long repositories of providers that are not upgraded are asked.
 const othersTimeout = 15 * time.Second
 
-// checkContracts checks that the providers that are not upgraded with the core provider have versions of this project's contract. It
+// checkContracts checks that the providers that are not upgraded with the core provider have versions that work with its next one. It
 // returns warnings for those of which that is unknown.
-func checkContracts(ctx context.Context, c *catalog.Catalog, others inventory.Inventory) ([]string, error) {
+func checkContracts(ctx context.Context, c *catalog.Catalog, core Wanted, others inventory.Inventory) ([]string, error) {
+	if len(others) == 0 {
+		return nil, nil
+	}
+	next := implements{label: core.Installed.ManifestLabel(), name: core.Installed.ProviderName, version: core.Version}
+	release, err := c.Release(ctx, clusterctlv1.CoreProviderType, packages.Ref{Name: next.name, Version: next.version})
+	if err != nil {
+		return nil, err
+	}
+	if next.contract, err = release.Contract(ctx, next.version); err != nil {
+		return nil, err
+	}
 	limited, cancel := context.WithTimeout(ctx, othersTimeout)
 	defer cancel()
 	var warnings []string
@@ -178,13 +190,13 @@ func checkContracts(ctx context.Context, c *catalog.Catalog, others inventory.In
 		r.MetadataVersion, r.Override = releases[p.ManifestLabel()].MetadataVersion, releases[p.ManifestLabel()].Override
 		list, _, err := newer(p, r)
 		if err != nil {
-			warnings = append(warnings, fmt.Sprintf("cannot find out whether %s %s implements contract %s: %v",
-				p.Name, p.Version, packages.Contract, err))
+			warnings = append(warnings, fmt.Sprintf("cannot find out whether %s %s works with the core provider %s: %v",
+				p.Name, p.Version, next.version, err))
 			continue
 		}
-		if have := list[0].contract; have != packages.Contract {
-			return nil, fmt.Errorf("%s %s implements contract %s, and the other providers are upgraded to %s: upgrade %s, too",
-				p.Name, p.Version, have, packages.Contract, p.Name)
+		if have := list[0].contract; !next.asCore().Supports(have) {
+			return nil, fmt.Errorf("%s %s implements contract %s, and the core provider %s works with providers for %s: upgrade %s, too",
+				p.Name, p.Version, have, next.version, packages.JoinContracts(next.asCore().Contracts()), p.Name)
 		}
 	}
 	return warnings, nil

@@ -29,6 +29,8 @@ type Client struct {
 	Provider packages.Provider
 	// Advice is for messages.
 	Advice Advice
+	// Contracts are those that the default version may implement. Empty: all that this project supports.
+	Contracts []string
 
 	repo      Repository
 	loc       location
@@ -45,7 +47,7 @@ func (c *Client) Folder() string {
 	return c.loc.folder
 }
 
-// DefaultVersion returns the version in the URL; for "latest" the newest one with this project's contract, a pre-release
+// DefaultVersion returns the version in the URL; for "latest" the newest one with one of Contracts, a pre-release
 // only if there is no other.
 func (c *Client) DefaultVersion(ctx context.Context) (string, error) {
 	if c.loc.version != Latest {
@@ -183,17 +185,21 @@ func (c *Client) latest(ctx context.Context) (string, error) {
 		strings.Join(versions[:min(len(versions), maxMetadataProbes)], ", "), MetadataFile, ErrNotFound)
 }
 
-// newestFor returns candidate if it implements this project's contract, otherwise the latest version of the latest series
-// that does, and has metadata.
+// newestFor returns candidate if it implements one of the contracts, otherwise the latest version of the latest series that does, and
+// has metadata.
 func (c *Client) newestFor(ctx context.Context, m *clusterctlv1.Metadata, candidate string, versions []string) (string, error) {
+	contracts := c.Contracts
+	if len(contracts) == 0 {
+		contracts = packages.Contracts()
+	}
 	if v, err := packages.ParseVersion(candidate); err == nil {
-		if own := m.GetReleaseSeriesForVersion(v.Major, v.Minor); own != nil && own.Contract == packages.Contract {
+		if own := m.GetReleaseSeriesForVersion(v.Major, v.Minor); own != nil && slices.Contains(contracts, own.Contract) {
 			return candidate, nil
 		}
 	}
-	series := m.GetReleaseSeriesForContract(packages.Contract)
+	series := newestSeries(m, contracts)
 	if series == nil {
-		return "", fmt.Errorf("%s of %s has no release series for contract %s", MetadataFile, candidate, packages.Contract)
+		return "", fmt.Errorf("%s of %s has no release series for contract %s", MetadataFile, candidate, strings.Join(contracts, " or "))
 	}
 	probes := 0
 	for _, version := range versions {
@@ -207,7 +213,19 @@ func (c *Client) newestFor(ctx context.Context, m *clusterctlv1.Metadata, candid
 		}
 	}
 	return "", fmt.Errorf("no version of release series %d.%d, the latest for contract %s, is published: %w",
-		series.Major, series.Minor, packages.Contract, ErrNotFound)
+		series.Major, series.Minor, strings.Join(contracts, " or "), ErrNotFound)
+}
+
+// newestSeries returns the latest release series for one of the contracts, nil if there is none.
+func newestSeries(m *clusterctlv1.Metadata, contracts []string) *clusterctlv1.ReleaseSeries {
+	var newest *clusterctlv1.ReleaseSeries
+	for _, contract := range contracts {
+		s := m.GetReleaseSeriesForContract(contract)
+		if s != nil && (newest == nil || cmp.Or(cmp.Compare(s.Major, newest.Major), cmp.Compare(s.Minor, newest.Minor)) > 0) {
+			newest = s
+		}
+	}
+	return newest
 }
 
 // LatestMetadata returns the metadata of the newest of the versions that has one, pre-releases included, and that version: it knows

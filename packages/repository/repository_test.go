@@ -104,12 +104,13 @@ func TestDefaultVersion(t *testing.T) {
 	}
 	list := func(versions ...string) page { return page{body: strings.Join(versions, "\n")} }
 	tests := map[string]struct {
-		reason   string
-		versions page
-		metadata map[string]string
-		url      string
-		want     string
-		err      string
+		reason    string
+		versions  page
+		metadata  map[string]string
+		contracts []string
+		url       string
+		want      string
+		err       string
 	}{
 		"Newest": {
 			reason:   "The newest stable version is taken; pre-releases come last, versions compare by number.",
@@ -124,12 +125,24 @@ func TestDefaultVersion(t *testing.T) {
 		"OlderContract": {
 			reason:   "If the latest version has another contract, the latest of the right series is used.",
 			versions: list("v2.0.0", "v1.1.0", "v1.1.3", "v1.0.0"),
-			metadata: map[string]string{"v2.0.0": metadataV1 + "- {major: 2, minor: 0, contract: v1beta2}\n", "v1.1.3": metadataV1},
+			metadata: map[string]string{"v2.0.0": metadataV1 + "- {major: 2, minor: 0, contract: v1beta3}\n", "v1.1.3": metadataV1},
 			url:      awsLatest, want: "v1.1.3",
 		},
 		"OlderContractWithoutFiles": {
 			reason:   "A tag of the right series whose release is not published yet is not used.",
 			versions: list("v2.0.0", "v1.1.4", "v1.1.3"),
+			metadata: map[string]string{"v2.0.0": metadataV1 + "- {major: 2, minor: 0, contract: v1beta3}\n", "v1.1.3": metadataV1},
+			url:      awsLatest, want: "v1.1.3",
+		},
+		"NewerContract": {
+			reason:   "The newest version of any supported contract is used.",
+			versions: list("v2.0.0", "v1.1.3"),
+			metadata: map[string]string{"v2.0.0": metadataV1 + "- {major: 2, minor: 0, contract: v1beta2}\n", "v1.1.3": metadataV1},
+			url:      awsLatest, want: "v2.0.0",
+		},
+		"NewerContractOfOthers": {
+			reason: "The newest series of the contracts that the core provider works with is used.", contracts: []string{"v1beta1"},
+			versions: list("v2.0.0", "v1.1.3"),
 			metadata: map[string]string{"v2.0.0": metadataV1 + "- {major: 2, minor: 0, contract: v1beta2}\n", "v1.1.3": metadataV1},
 			url:      awsLatest, want: "v1.1.3",
 		},
@@ -140,8 +153,8 @@ func TestDefaultVersion(t *testing.T) {
 		},
 		"NoContract": {
 			reason:   "A provider without the contract is rejected.",
-			versions: list("v1.1.0"), metadata: map[string]string{"v1.1.0": strings.ReplaceAll(metadataV1, "v1beta1", "v1beta2")},
-			url: awsLatest, err: "no release series for contract v1beta1",
+			versions: list("v1.1.0"), metadata: map[string]string{"v1.1.0": strings.ReplaceAll(metadataV1, "v1beta1", "v1beta3")},
+			url: awsLatest, err: "no release series for contract v1beta1 or v1beta2",
 		},
 		"NoFiles": {
 			reason:   "The error lists tags without files.",
@@ -169,6 +182,7 @@ func TestDefaultVersion(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			c.Contracts = tc.contracts
 			got, err := c.DefaultVersion(t.Context())
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
 				t.Fatalf("%s\nDefaultVersion(): want error %q, got: %v", tc.reason, tc.err, err)

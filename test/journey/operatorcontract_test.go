@@ -35,7 +35,7 @@ func (o *operatorCluster) counts(providers []declaredProvider) string {
 	return strings.Join(all, ", ")
 }
 
-// TestOperatorChangesTheContract upgrades all providers to versions that implement another contract, which needs all of them to be paused, while a Cluster
+// TestOperatorChangesTheContract upgrades all providers to versions whose contract the core provider did not know, which needs all of them to be paused, while a Cluster
 // exists.
 func TestOperatorChangesTheContract(t *testing.T) {
 	testenv.Soak(t)
@@ -48,7 +48,7 @@ func TestOperatorChangesTheContract(t *testing.T) {
 	o.install()
 	r.Release("v2.0.1")
 	for _, p := range providers {
-		r.EditMetadata(p.label, "v2.0.1", strings.NewReplacer("v1beta1", "v1beta2").Replace)
+		r.EditMetadata(p.label, "v2.0.1", strings.NewReplacer("v1beta1", "v1beta3").Replace)
 		o.kubectl("", "create", "namespace", p.namespace)
 		o.declare(p, "v2.0.0")
 	}
@@ -68,10 +68,10 @@ func TestOperatorChangesTheContract(t *testing.T) {
 
 	// Nothing is paused, and then one of them is.
 	o.patch(core, `{"version": "v2.0.1"}`)
-	refused(core, "version v2.0.1 implements contract v1beta2, the installed one v1beta1: pause all providers (spec.paused) first")
+	refused(core, "version v2.0.1 works with providers for contract v1beta3, but ", " implements v1beta1: ", "pause all providers (spec.paused)")
 	o.patch(core, `{"paused": true}`)
 	o.wait("jsonpath={.status.installedVersion}=v2.0.0", core.namespace, core.object())
-	refused(core, "pause all providers (spec.paused) first")
+	refused(core, "pause all providers (spec.paused)")
 
 	for _, p := range providers[1:] {
 		o.patch(p, `{"paused": true}`)
@@ -93,10 +93,10 @@ func TestOperatorChangesTheContract(t *testing.T) {
 
 	// One provider has the old contract: neither it nor the others are resumed.
 	o.patch(core, `{"paused": false}`)
-	refused(core, "InfrastructureProvider capim-system/in-memory implements v1beta1", "resume them when all implement one contract")
+	refused(core, "InfrastructureProvider capim-system/in-memory implements v1beta1", "and resume them")
 	waitForCondition(t, c, core.kind, core.namespace, core.name, "Ready", "False Paused: Waiting for Deployment capi-controller-manager to be resumed")
 	o.patch(infrastructure, `{"paused": false}`)
-	refused(infrastructure, "version v2.0.0 implements contract v1beta1, but CoreProvider capi-system/cluster-api implements v1beta2")
+	refused(infrastructure, "version v2.0.0 implements contract v1beta1, but CoreProvider capi-system/cluster-api works with providers for v1beta3")
 	if got := o.counts(providers); got != "0 of 1, 0 of 1, 0 of 1, 0 of 2" {
 		t.Errorf("Deployments that must not be resumed have %s replicas", got)
 	}

@@ -30,22 +30,11 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
-// anyTemplate stands for all templates of a provider that are not listed.
-const anyTemplate = "*"
-
-// Parts of errors that end when clusterctl supports the contract v1beta2: the providers that implement it are not installed.
-const (
-	contractV1beta2 = "implements contract v1beta2, but this clusterctl supports v1beta1"
-	notInstalled    = "no matches for kind"
-)
-
 // providerRelease is how a release of an infrastructure provider of another project is received.
 type providerRelease struct {
 	// version is that of the release, and namespace where its components are.
 	version, namespace string
-	// refused is a part of the error of init; empty: the provider is installed.
-	refused string
-	// rejected has a part of the error of each template that is not accepted; an empty one is accepted.
+	// rejected has a part of the error of each template that is not accepted.
 	rejected map[string]string
 	// variables are the values of the required variables, of components and templates.
 	variables map[string]string
@@ -82,8 +71,7 @@ func providerReleases() map[string]providerRelease {
 			},
 		},
 		"metal3": {
-			version: "v1.13.2", namespace: "capm3-system", refused: contractV1beta2,
-			rejected: map[string]string{anyTemplate: notInstalled},
+			version: "v1.13.2", namespace: "capm3-system",
 			variables: map[string]string{
 				"IMAGE_URL": "http://172.22.0.1/images/node.img", "IMAGE_FORMAT": "raw", "IMAGE_CHECKSUM": "abcd", "IMAGE_CHECKSUM_TYPE": "sha256",
 				"CLUSTER_APIENDPOINT_HOST": "192.168.111.249", "CLUSTER_APIENDPOINT_PORT": "'6443'",
@@ -107,10 +95,7 @@ func providerReleases() map[string]providerRelease {
 			},
 		},
 		"vsphere": {
-			version: "v1.16.1", namespace: "capv-system", refused: contractV1beta2,
-			rejected: map[string]string{
-				anyTemplate: notInstalled, "cluster-template-topology.yaml": "", "cluster-template-topology-supervisor.yaml": "",
-			},
+			version: "v1.16.1", namespace: "capv-system",
 			variables: map[string]string{
 				"VSPHERE_USERNAME": "user", "VSPHERE_PASSWORD": "secret", "VSPHERE_SERVER": "10.0.0.1", "VSPHERE_DATACENTER": "dc",
 				"VSPHERE_DATASTORE": "ds", "VSPHERE_NETWORK": "VM Network", "VSPHERE_FOLDER": "vm", "VSPHERE_RESOURCE_POOL": "'*/Resources'",
@@ -251,17 +236,11 @@ func (p *providers) clusterctl(tools *Tools, args ...string) Result {
 	return tools.Clusterctl(p.t.Context(), "", append(args, "--kubeconfig", p.Kubeconfig)...)
 }
 
-// init installs a provider, the first one with cert-manager, or checks why not.
+// init installs a provider, the first one with cert-manager.
 func (p *providers) init(name string) {
 	p.t.Helper()
 	r := p.releases[name]
 	result := p.clusterctl(p.toolsFor(name), "init", "--infrastructure", name+":"+r.version)
-	if r.refused != "" {
-		if !result.Failed || !strings.Contains(result.Err, r.refused) {
-			p.t.Errorf("%s: want an error with %q, got %s", name, r.refused, result)
-		}
-		return
-	}
 	if result.Failed {
 		p.t.Fatal(result)
 	}
@@ -281,8 +260,8 @@ func (p *providers) upgradePlan() {
 	for name, r := range p.releases {
 		want := []string{"infrastructure-" + name, r.namespace, "InfrastructureProvider", r.version, "Already", "up", "to", "date"}
 		found := slices.ContainsFunc(lines, func(line string) bool { return slices.Equal(strings.Fields(line), want) })
-		if found != (r.refused == "") {
-			p.t.Errorf("%s is in the plan: %t\n%s", name, found, result)
+		if !found {
+			p.t.Errorf("%s is not in the plan:\n%s", name, result)
 		}
 	}
 }
@@ -293,10 +272,7 @@ func (p *providers) templates(t *testing.T, name string) {
 	r := p.releases[name]
 	for _, file := range p.templateFiles(t, name) {
 		base := filepath.Base(file)
-		rejection, listed := r.rejected[base]
-		if !listed {
-			rejection = r.rejected[anyTemplate]
-		}
+		rejection := r.rejected[base]
 		err := p.template(t, name, file, rejection != "")
 		switch {
 		case rejection == "" && err != nil:

@@ -113,7 +113,10 @@ func runPlan(ctx context.Context, opts *PlanOptions) error {
 			opts.IO.Warnf("%s", warning)
 		}
 	}
-	for _, p := range found.plans {
+	for i, p := range found.plans {
+		if slices.ContainsFunc(found.plans[:i], p.SameVersions) {
+			continue
+		}
 		if err := printPlan(opts.IO, p, len(declared) > 0, found.certManager); err != nil {
 			return err
 		}
@@ -128,13 +131,13 @@ func runPlan(ctx context.Context, opts *PlanOptions) error {
 func (f findings) exitCode() error {
 	providers := false
 	for _, p := range f.plans {
-		if p.Contract != packages.Contract {
+		if !slices.Contains(packages.Contracts(), p.Contract) {
 			continue
 		}
 		if problems := p.Problems(); len(problems) > 0 {
 			return errors.Join(problems...)
 		}
-		providers = !p.UpToDate()
+		providers = providers || !p.UpToDate()
 	}
 	if providers || f.certManager || f.operator {
 		return factory.WithExitCode(errors.New("not everything is up to date"), factory.ExitChanges)
@@ -209,9 +212,9 @@ func conclusion(streams *iostreams.Streams, p choose.ContractPlan, declared, cer
 	apply := "\n\n   " + streams.Command("clusterctl upgrade apply --contract %s", p.Contract)
 	applyDeclared := "\n\n   " + streams.Command("clusterctl operator upgrade apply --contract %s", p.Contract)
 	switch {
-	case newer && p.Contract != packages.Contract:
+	case newer && !slices.Contains(packages.Contracts(), p.Contract):
 		return fmt.Sprintf("The current version of clusterctl could not upgrade to %s contract (only %s supported).",
-			p.Contract, packages.Contract)
+			p.Contract, packages.JoinContracts(packages.Contracts()))
 	case newer && declared && certManager:
 		return next + "s, the second one for cert-manager:" + applyDeclared + strings.TrimPrefix(apply, "\n")
 	case newer && declared:

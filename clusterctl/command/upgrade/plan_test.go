@@ -73,10 +73,10 @@ func TestPrintPlan(t *testing.T) {
 				"cluster-api   capi-system   CoreProvider   v1.0.0            Already up to date\n\nYou are already up to date!\n",
 		},
 		"OtherContract": {
-			reason: "No command upgrades to another contract.", contract: "v1beta2", next: "v2.0.0",
-			want: heading("v1beta2") + "NAME          NAMESPACE     TYPE           CURRENT VERSION   NEXT VERSION\n" +
+			reason: "No command upgrades to another contract.", contract: "v1beta3", next: "v2.0.0",
+			want: heading("v1beta3") + "NAME          NAMESPACE     TYPE           CURRENT VERSION   NEXT VERSION\n" +
 				"cluster-api   capi-system   CoreProvider   v1.0.0            v2.0.0\n\n" +
-				"The current version of clusterctl could not upgrade to v1beta2 contract (only v1beta1 supported).\n",
+				"The current version of clusterctl could not upgrade to v1beta3 contract (only v1beta1 and v1beta2 supported).\n",
 		},
 	}
 	for name, tc := range tests {
@@ -105,7 +105,8 @@ func TestPlanExitCode(t *testing.T) {
 	}{
 		"nothing":                          {findings{plans: []choose.ContractPlan{plan("v1beta1", "", nil)}}, 0},
 		"a newer version":                  {findings{plans: []choose.ContractPlan{plan("v1beta1", "v1.1.0", nil)}}, 2},
-		"one that no command upgrades to":  {findings{plans: []choose.ContractPlan{plan("v1beta1", "", nil), plan("v1beta2", "v2.0.0", nil)}}, 0},
+		"one that no command upgrades to":  {findings{plans: []choose.ContractPlan{plan("v1beta1", "", nil), plan("v1beta3", "v2.0.0", nil)}}, 0},
+		"one of the other contract":        {findings{plans: []choose.ContractPlan{plan("v1beta1", "", nil), plan("v1beta2", "v2.0.0", nil)}}, 2},
 		"cert-manager":                     {findings{plans: []choose.ContractPlan{plan("v1beta1", "", nil)}, certManager: true}, 2},
 		"the operator":                     {findings{plans: []choose.ContractPlan{plan("v1beta1", "", nil)}, operator: true}, 2},
 		"a repository that cannot be read": {findings{plans: []choose.ContractPlan{plan("v1beta1", "", errors.New("gone"))}, certManager: true}, 1},

@@ -7,9 +7,12 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/utils/ptr"
 
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
+	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/repository"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/providerobject"
 	"sigs.k8s.io/cluster-api/providers/operator/internal/source"
@@ -40,12 +43,12 @@ func (c *Controller) release(ctx context.Context, s *scope) (step.Result, error)
 	if left := c.source.Paused(s.Provider); left > 0 {
 		return step.WaitAtMost(left, "a change of the spec, or the next attempt of the download that failed").KeepCondition(), nil
 	}
-	found, err := c.source.Find(ctx, s.Provider)
+	found, err := c.source.Find(ctx, s.Provider, supported(s.all))
 	if err != nil {
 		return notFound(s, err)
 	}
-	blocked := contracts(s.Provider, s.all, found.Contract)
-	if blocked == "" && changesContract(s.Provider, s.all, found.Contract) {
+	blocked := mixed(s.Provider, s.all, found)
+	if blocked != "" && s.GetSpec().Paused && allPaused(s.all) {
 		if blocked, err = c.running(ctx, s); err != nil {
 			return step.Done(), err
 		}
@@ -90,34 +93,43 @@ func notFound(s *scope, err error) (step.Result, error) {
 		fmt.Sprintf("the next attempt of a download in %s, because %v", failed.Pause, err)).KeepCondition(), nil
 }
 
-// contracts returns why a release with this contract must not be installed now, or "". All providers have to be paused while their
-// contracts change, so that none sees objects of a contract that it does not know.
-func contracts(p providerobject.Provider, all []providerobject.Provider, contract string) string {
+// mixed returns why a release must not be installed unless all providers are paused, or "": its contract, and those of the installed
+// versions, would not be contracts that one core provider works with. All have to be paused then, so that none sees objects of a contract
+// that it does not know.
+func mixed(p providerobject.Provider, all []providerobject.Provider, found *source.Release) string {
+	const remedy = "change the version of %s first, or pause all providers (spec.paused), change their versions, and resume them"
+	next := packages.Core{Name: p.GetName(), Version: found.Version, Contract: found.Contract}
 	for _, other := range all {
-		installed := contractOf(other)
-		if installed == "" || installed == contract {
+		have := contractOf(other)
+		if have == "" || other.GetUID() == p.GetUID() {
 			continue
 		}
-		switch same := other.GetUID() == p.GetUID(); {
-		case same && allPaused(all):
-		case !same && p.GetSpec().Paused && allPaused(all):
-		case same:
-			return fmt.Sprintf("version %s implements contract %s, the installed one %s: pause all providers (spec.paused) first",
-				p.GetSpec().Version, contract, installed)
-		default:
-			return fmt.Sprintf("version %s implements contract %s, but %s implements %s: "+
-				"pause all providers (spec.paused), change their versions, and resume them when all implement one contract",
-				p.GetSpec().Version, contract, other, installed)
+		switch core := coreOf(other); {
+		case p.Type == clusterctlv1.CoreProviderType && !next.Supports(have):
+			return fmt.Sprintf("version %s works with providers for contract %s, but %s implements %s: "+remedy,
+				found.Version, packages.JoinContracts(next.Contracts()), other, have, other)
+		case other.Type == clusterctlv1.CoreProviderType && !core.Supports(found.Contract):
+			return fmt.Sprintf("version %s implements contract %s, but %s works with providers for %s: "+remedy,
+				found.Version, found.Contract, other, packages.JoinContracts(core.Contracts()), other)
 		}
 	}
 	return ""
 }
 
-// changesContract reports whether a release with this contract makes it, for a time, one of two in the management cluster.
-func changesContract(p providerobject.Provider, all []providerobject.Provider, contract string) bool {
-	return slices.ContainsFunc(append([]providerobject.Provider{p}, all...), func(o providerobject.Provider) bool {
-		return contractOf(o) != "" && contractOf(o) != contract
+// supported returns the contracts that the installed core provider works with, nil if there is none.
+func supported(all []providerobject.Provider) []string {
+	i := slices.IndexFunc(all, func(p providerobject.Provider) bool {
+		return p.Type == clusterctlv1.CoreProviderType && contractOf(p) != ""
 	})
+	if i < 0 {
+		return nil
+	}
+	return coreOf(all[i]).Contracts()
+}
+
+// coreOf returns what is installed of a provider, as a version of the core provider.
+func coreOf(p providerobject.Provider) packages.Core {
+	return packages.Core{Name: p.GetName(), Version: ptr.Deref(p.GetStatus().InstalledVersion, ""), Contract: contractOf(p)}
 }
 
 // running returns which manager of another provider has not stopped yet, although it is paused; "" if there is none. When it has stopped,

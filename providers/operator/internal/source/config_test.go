@@ -70,7 +70,7 @@ func (w *world) container(t *testing.T, spec operatorv1.ProviderSpec) (map[strin
 	p := providerobject.Provider{Type: clusterctlv1.InfrastructureProviderType, Object: &operatorv1.InfrastructureProvider{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "place", Name: "x"}, Spec: spec,
 	}}
-	release, err := w.Find(t.Context(), p)
+	release, err := w.Find(t.Context(), p, nil)
 	if err != nil {
 		return nil, err
 	}

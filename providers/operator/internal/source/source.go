@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
 	operatorv1 "sigs.k8s.io/cluster-api/api/operator/v1alpha2"
 	"sigs.k8s.io/cluster-api/packages"
 	"sigs.k8s.io/cluster-api/packages/components"
@@ -71,9 +72,10 @@ type Release struct {
 	isKept bool
 }
 
-// Find finds the release that the spec demands, the latest if it has no version. What was downloaded for this generation of the object is
+// Find finds the release that the spec demands; if it has no version the latest, which implements one of the contracts unless there are none
+// or it is a core provider. What was downloaded for this generation of the object is
 // not downloaded again. The error of a download that failed is a DownloadError.
-func (r *Reader) Find(ctx context.Context, p providerobject.Provider) (*Release, error) {
+func (r *Reader) Find(ctx context.Context, p providerobject.Provider, contracts []string) (*Release, error) {
 	cfg, err := r.Config(ctx)
 	if err != nil {
 		return nil, err
@@ -84,7 +86,7 @@ func (r *Reader) Find(ctx context.Context, p providerobject.Provider) (*Release,
 	}
 	release := r.downloads.of(p)
 	if release == nil {
-		if release, err = r.read(ctx, p, cfg, lookup); err != nil {
+		if release, err = r.read(ctx, p, cfg, lookup, contracts); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +110,9 @@ func isCredential(name string) bool {
 }
 
 // read reads a release from where it was kept, or else from its source.
-func (r *Reader) read(ctx context.Context, p providerobject.Provider, cfg *config.Config, lookup template.Lookup) (*Release, error) {
+func (r *Reader) read(
+	ctx context.Context, p providerobject.Provider, cfg *config.Config, lookup template.Lookup, contracts []string,
+) (*Release, error) {
 	repo, err := r.kept(ctx, p)
 	isKept := repo != nil || isInCluster(p)
 	isRemote := repo == nil && !isLocal(p)
@@ -119,6 +123,9 @@ func (r *Reader) read(ctx context.Context, p providerobject.Provider, cfg *confi
 		return nil, err
 	}
 	repo.Advice = r.Options.Advice
+	if p.Type != clusterctlv1.CoreProviderType {
+		repo.Contracts = contracts
+	}
 	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()
 	release, err := readRelease(ctx, repo, p.GetSpec().Version)

@@ -57,7 +57,7 @@ func TestFindDownloadsOnce(t *testing.T) {
 	p := providerobject.Provider{Type: clusterctlv1.InfrastructureProviderType, Object: o}
 
 	isDown.Store(true)
-	_, err := r.Find(t.Context(), p)
+	_, err := r.Find(t.Context(), p, nil)
 	if download := (*DownloadError)(nil); !errors.As(err, &download) || requests.Load() != 1 || !strings.Contains(err.Error(), url+"/repos/o/x/releases/tags/v1.0.0: 500") {
 		t.Errorf("%d requests, error %v", requests.Load(), err)
 	}
@@ -66,7 +66,7 @@ func TestFindDownloadsOnce(t *testing.T) {
 	}
 	isDown.Store(false)
 	for range 2 {
-		found, err := r.Find(t.Context(), p)
+		found, err := r.Find(t.Context(), p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestFindDownloadsOnce(t *testing.T) {
 	if err := c.Update(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
-	found, err := r.Find(t.Context(), p)
+	found, err := r.Find(t.Context(), p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestFindDownloadsOnce(t *testing.T) {
 		t.Errorf("data %s after %d requests", data, requests.Load())
 	}
 	o.Generation = 2
-	if _, err := r.Find(t.Context(), p); err != nil || requests.Load() != 7 {
+	if _, err := r.Find(t.Context(), p, nil); err != nil || requests.Load() != 7 {
 		t.Errorf("after a change of the spec: %d requests, error %v", requests.Load(), err)
 	}
 }
