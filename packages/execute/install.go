@@ -155,6 +155,11 @@ func (i *Installer) waitProvider(ctx context.Context, p *clusterctlv1.Provider, 
 			return fmt.Errorf("provider %s: %w", p.ManifestLabel(), err)
 		}
 	}
+	err = apply.WaitWebhooks(ctx, i.Client, p.Namespace, timeout, func(reason string) { b.set(p.Name, "waiting: "+reason) }, labels)
+	if err != nil {
+		b.set(p.Name, "not available")
+		return fmt.Errorf("provider %s: %w", p.ManifestLabel(), err)
+	}
 	b.set(p.Name, "available")
 	return nil
 }

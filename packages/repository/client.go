@@ -185,47 +185,38 @@ func (c *Client) latest(ctx context.Context) (string, error) {
 		strings.Join(versions[:min(len(versions), maxMetadataProbes)], ", "), MetadataFile, ErrNotFound)
 }
 
-// newestFor returns candidate if it implements one of the contracts, otherwise the latest version of the latest series that does, and
-// has metadata.
+// newestFor returns candidate if it implements one of the contracts, otherwise the newest version that does, according to the metadata
+// of candidate, and that has metadata.
 func (c *Client) newestFor(ctx context.Context, m *clusterctlv1.Metadata, candidate string, versions []string) (string, error) {
 	contracts := c.Contracts
 	if len(contracts) == 0 {
 		contracts = packages.Contracts()
 	}
-	if v, err := packages.ParseVersion(candidate); err == nil {
-		if own := m.GetReleaseSeriesForVersion(v.Major, v.Minor); own != nil && slices.Contains(contracts, own.Contract) {
-			return candidate, nil
-		}
-	}
-	series := newestSeries(m, contracts)
-	if series == nil {
-		return "", fmt.Errorf("%s of %s has no release series for contract %s", MetadataFile, candidate, strings.Join(contracts, " or "))
+	wanted := strings.Join(contracts, " or ")
+	if !slices.ContainsFunc(m.ReleaseSeries, func(s clusterctlv1.ReleaseSeries) bool { return slices.Contains(contracts, s.Contract) }) {
+		return "", fmt.Errorf("%s of %s has no release series for contract %s", MetadataFile, candidate, wanted)
 	}
 	probes := 0
 	for _, version := range versions {
 		v, err := packages.ParseVersion(version)
-		if err != nil || m.GetReleaseSeriesForVersion(v.Major, v.Minor) != series || probes == maxMetadataProbes {
+		if err != nil {
 			continue
 		}
-		probes++
+		series := m.GetReleaseSeriesForVersion(v.Major, v.Minor)
+		if series == nil || !slices.Contains(contracts, series.Contract) {
+			continue
+		}
+		if version == candidate {
+			return candidate, nil
+		}
+		if probes++; probes > maxMetadataProbes {
+			break
+		}
 		if _, err := c.Metadata(ctx, version); !errors.Is(err, ErrNotFound) {
 			return version, err
 		}
 	}
-	return "", fmt.Errorf("no version of release series %d.%d, the latest for contract %s, is published: %w",
-		series.Major, series.Minor, strings.Join(contracts, " or "), ErrNotFound)
-}
-
-// newestSeries returns the latest release series for one of the contracts, nil if there is none.
-func newestSeries(m *clusterctlv1.Metadata, contracts []string) *clusterctlv1.ReleaseSeries {
-	var newest *clusterctlv1.ReleaseSeries
-	for _, contract := range contracts {
-		s := m.GetReleaseSeriesForContract(contract)
-		if s != nil && (newest == nil || cmp.Or(cmp.Compare(s.Major, newest.Major), cmp.Compare(s.Minor, newest.Minor)) > 0) {
-			newest = s
-		}
-	}
-	return newest
+	return "", fmt.Errorf("no version of a release series for contract %s is published: %w", wanted, ErrNotFound)
 }
 
 // LatestMetadata returns the metadata of the newest of the versions that has one, pre-releases included, and that version: it knows

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
+	"sigs.k8s.io/cluster-api/clusterctl/command/convert"
 	"sigs.k8s.io/cluster-api/clusterctl/command/explain"
 	"sigs.k8s.io/cluster-api/clusterctl/command/initialize"
 	"sigs.k8s.io/cluster-api/clusterctl/command/move"
@@ -86,7 +87,7 @@ func addCommands(cmd *cobra.Command, f *factory.Factory) {
 		}},
 		{groupDebug, "Troubleshooting and Debugging Commands:", []*cobra.Command{newDescribe(f), explain.NewCmd(f, nil)}},
 		{groupOther, "Other Commands:", []*cobra.Command{
-			newAlpha(f), newCheck(f), newConfig(f), newCompletion(f), newVersion(f),
+			newAlpha(f), newCheck(f), newConfig(f), convert.New(f, nil), newCompletion(f), newVersion(f),
 		}},
 	} {
 		if len(group.commands) == 0 {
