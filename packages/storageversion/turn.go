@@ -10,9 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/packages/manifest"
+	"sigs.k8s.io/cluster-api/sdk/apiversion"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
@@ -55,6 +58,41 @@ func PlanTurn(live *unstructured.Unstructured, newest string) (*Turn, error) {
 			"to %s: upgrade its provider first", live.GetName(), strategy, to)
 	}
 	return &Turn{Definition: live.GetName(), Kind: schema.GroupVersionKind{Group: group, Version: to, Kind: kind}}, nil
+}
+
+// PlanTurns returns the turns of all definitions of providers, as PlanTurn does. config is that of the API server.
+func PlanTurns(ctx context.Context, c client.Client, config *rest.Config, newest string) ([]*Turn, error) {
+	definitions := &unstructured.UnstructuredList{}
+	definitions.SetAPIVersion("apiextensions.k8s.io/v1")
+	definitions.SetKind(manifest.KindCRD + "List")
+	if err := c.List(ctx, definitions, client.HasLabels{clusterv1.ProviderNameLabel}); err != nil {
+		return nil, fmt.Errorf("cannot list the CustomResourceDefinitions of providers: %w", err)
+	}
+	var turns []*Turn
+	for i := range definitions.Items {
+		t, err := PlanTurn(&definitions.Items[i], newest)
+		if err != nil {
+			return nil, err
+		}
+		if t != nil {
+			t.Stores = func(ctx context.Context, kind schema.GroupKind) (string, error) { return stores(ctx, config, kind) }
+			turns = append(turns, t)
+		}
+	}
+	return turns, nil
+}
+
+// stores returns the version in which the API server stores a kind.
+func stores(ctx context.Context, config *rest.Config, kind schema.GroupKind) (string, error) {
+	web, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return "", err
+	}
+	b, err := apiversion.New(apiversion.Options{Config: config, HTTPClient: web, Registry: conversion.Shared()})
+	if err != nil {
+		return "", err
+	}
+	return b.Stored(ctx, kind)
 }
 
 // Run changes the definition, and stores all objects again. report, which may be nil, is called with the number of objects that are stored,

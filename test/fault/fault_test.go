@@ -31,7 +31,7 @@ func TestSample(t *testing.T) {
 		},
 		{
 			reason: "all kinds of faults", soak: true,
-			scenarios: []string{"create-1x1", "upgrade-1x1", "workers-down", "control-plane-down", "remediate-control-plane", "dead-zone", "delete-1x1"},
+			scenarios: []string{"create-1x1", "upgrade-1x1", "workers-down", "control-plane-down", "remediate-control-plane", "dead-zone", "delete-1x1", "turned-1x1"},
 			families:  []string{"kill", "ambiguous", "stale", "leaders", "partition", "mixed"},
 		},
 		{

@@ -6,24 +6,16 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages/lock"
-	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/packages/replace"
 	"sigs.k8s.io/cluster-api/packages/retry"
 	"sigs.k8s.io/cluster-api/packages/storageversion"
-	"sigs.k8s.io/cluster-api/sdk/apiversion"
-	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 // storageVersions are the versions in which objects can be stored.
@@ -97,23 +89,11 @@ func runStorage(ctx context.Context, opts *StorageOptions) error {
 	return held.Hold(ctx, func(ctx context.Context) error { return turn(ctx, opts, m) })
 }
 
-// turn stores the objects of all kinds that have the version.
+// turn stores the objects of all kinds in the version.
 func turn(ctx context.Context, opts *StorageOptions, m *management.Cluster) error {
-	definitions := &unstructured.UnstructuredList{}
-	definitions.SetAPIVersion("apiextensions.k8s.io/v1")
-	definitions.SetKind(manifest.KindCRD + "List")
-	if err := m.Client.List(ctx, definitions, client.HasLabels{clusterv1.ProviderNameLabel}); err != nil {
-		return fmt.Errorf("cannot list the CustomResourceDefinitions of providers: %w", err)
-	}
-	var turns []*storageversion.Turn
-	for i := range definitions.Items {
-		t, err := storageversion.PlanTurn(&definitions.Items[i], opts.Version)
-		if err != nil {
-			return err
-		}
-		if t != nil {
-			turns = append(turns, t)
-		}
+	turns, err := storageversion.PlanTurns(ctx, m.Client, m.Config, opts.Version)
+	if err != nil {
+		return err
 	}
 	if len(turns) == 0 {
 		opts.IO.Infof("Nothing to do: every kind already stores %s, or its newest version before that", opts.Version)
@@ -121,7 +101,6 @@ func turn(ctx context.Context, opts *StorageOptions, m *management.Cluster) erro
 	}
 	policy := retry.Policy{Backoff: retry.Backoff(), Rereads: true}
 	for i, t := range turns {
-		t.Stores = func(ctx context.Context, kind schema.GroupKind) (string, error) { return stores(ctx, m.Config, kind) }
 		t.Retry = policy.For("storing objects of kind " + t.Kind.Kind).Do
 		opts.IO.Infof("Storing objects of kind %s in %s (%d of %d)", t.Kind.Kind, t.Kind.Version, i+1, len(turns))
 		err := t.Run(ctx, m.Client, func(saved int) { opts.IO.Infof("  %d objects", saved) })
@@ -131,17 +110,4 @@ func turn(ctx context.Context, opts *StorageOptions, m *management.Cluster) erro
 	}
 	opts.IO.Infof("Done: %d kinds are stored in another version", len(turns))
 	return nil
-}
-
-// stores returns the version in which the API server stores a kind.
-func stores(ctx context.Context, config *rest.Config, kind schema.GroupKind) (string, error) {
-	web, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return "", err
-	}
-	b, err := apiversion.New(apiversion.Options{Config: config, HTTPClient: web, Registry: conversion.Shared()})
-	if err != nil {
-		return "", err
-	}
-	return b.Stored(ctx, kind)
 }

@@ -242,7 +242,9 @@ func (r *Runner) watchMembers(ctx context.Context, result *Result) *members.Watc
 
 func (r *Runner) target(namespace string) scenario.Target {
 	now, _ := r.World.Recorder.Now(namespace)
-	return scenario.Target{Client: r.World.Client, Namespace: namespace, LastPort: r.World.LastPort, Start: now, Releases: r.World.Releases}
+	return scenario.Target{
+		Client: r.World.Client, Config: r.World.Config, Namespace: namespace, LastPort: r.World.LastPort, Start: now, Releases: r.World.Releases,
+	}
 }
 
 // change executes the scenario. It retries as a user does, for example when a webhook is down.

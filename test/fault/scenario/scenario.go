@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/clusterctl/explain"
@@ -44,6 +45,8 @@ type Limits struct {
 type Target struct {
 	// Client is an administrator's, and bypasses the proxies.
 	Client client.Client
+	// Config is the same for other clients.
+	Config *rest.Config
 	// Namespace is the run's own.
 	Namespace string
 	// LastPort is the last port on which API servers of workload clusters may listen.
@@ -107,7 +110,7 @@ type Scenario struct {
 // All returns the scenarios.
 func All() []Scenario {
 	return slices.Concat(creations(), scalings(), rollouts(), remediations(), externalRemediations(), deletions(), pools(), resourceSets(),
-		externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked(), patched(), operated())
+		externalEtcd(), hosted(), managed(), failureDomains(), marked(), moved(), addresses(), hooked(), patched(), turned(), operated())
 }
 
 // Definitions returns the CRDs of kinds that are not ours.
