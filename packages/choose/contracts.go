@@ -84,8 +84,9 @@ func (p ContractPlan) Skipped() []string {
 }
 
 // ContractPlans returns a plan for each contract that the core provider implements in its installed or a later release series, in
-// the order of these series. A plan for another contract than the present one is left out if the core provider has no newer version for it,
-// or another provider none that works with that. releases are by manifest label. What is unknown of one provider does not change the plans of others.
+// the order of these series. A plan for another contract than the present one is left out if the core provider has no version for it, installed
+// or newer, or another provider none that works with that. releases are by manifest label. What is unknown of one provider does not change
+// the plans of others.
 func ContractPlans(installed inventory.Inventory, releases map[string]Releases) ([]ContractPlan, error) {
 	core, err := coreProvider(installed)
 	if err != nil {
@@ -222,13 +223,12 @@ func contracts(core *clusterctlv1.Provider, metadata *clusterctlv1.Metadata) []s
 	return list
 }
 
-// planFor returns the plan for a contract; at is the index of the core provider. complete is whether the core provider has a newer version
-// for it, and every other one a version, possibly the installed one, that works with that.
+// planFor returns the plan for a contract; at is the index of the core provider. complete is whether the core provider has a version for it,
+// and every other one a version that works with that; possibly the installed ones.
 func planFor(contract string, at int, installed inventory.Inventory, known []knowledge) (p ContractPlan, complete bool) {
-	p = ContractPlan{Contract: contract, Core: installed[at]}
+	p, complete = ContractPlan{Contract: contract, Core: installed[at]}, true
 	implementing := func(c candidate) bool { return c.core(p.Core.ProviderName).Implements(contract) }
-	core, changes := known[at].newest(implementing)
-	complete = changes
+	core, _ := known[at].newest(implementing)
 	works := func(c candidate) bool {
 		return c.contract == contract || isOlder(c.contract, contract) && core.core(p.Core.ProviderName).Supports(c.contract)
 	}

@@ -95,6 +95,12 @@ func TestPlans(t *testing.T) {
 			releases:  map[string]Releases{"cluster-api": releases("v2.0.0", "v1.2.0", "v1.0.0"), "infrastructure-toy": releases("v1.2.0", "v1.1.0", "v1.0.0")},
 			want:      []string{"v1beta1 cluster-api v2.0.0", "v1beta1 infrastructure-toy v1.1.0", "v1beta2 cluster-api v2.0.0", "v1beta2 infrastructure-toy v1.2.0"},
 		},
+		"OursAlready": {
+			reason:    "Its users get to providers for v1beta2 without a newer core provider.",
+			installed: inventory.Inventory{core("v2.0.0"), infrastructure("v1.1.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v2.0.0"), "infrastructure-toy": releases("v1.2.0", "v1.1.0")},
+			want:      []string{"v1beta1 cluster-api ", "v1beta1 infrastructure-toy ", "v1beta2 cluster-api ", "v1beta2 infrastructure-toy v1.2.0"},
+		},
 		"FromNewerContract": {
 			reason:    "Whose core provider implements v1beta2 gets to this project's with that contract.",
 			installed: inventory.Inventory{core("v1.2.0"), infrastructure("v1.2.0")},

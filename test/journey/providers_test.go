@@ -72,6 +72,11 @@ func providerReleases() map[string]providerRelease {
 		},
 		"metal3": {
 			version: "v1.13.2", namespace: "capm3-system",
+			// Pools are those of another controller, which users install themselves; metadata is not what the release's own definition requires.
+			rejected: map[string]string{
+				"cluster.yaml":            `no matches for kind "IPPool" in version "ipam.metal3.io/v1alpha1"`,
+				"clusterctl-cluster.yaml": `no matches for kind "IPPool" in version "ipam.metal3.io/v1alpha1"`,
+			},
 			variables: map[string]string{
 				"IMAGE_URL": "http://172.22.0.1/images/node.img", "IMAGE_FORMAT": "raw", "IMAGE_CHECKSUM": "abcd", "IMAGE_CHECKSUM_TYPE": "sha256",
 				"CLUSTER_APIENDPOINT_HOST": "192.168.111.249", "CLUSTER_APIENDPOINT_PORT": "'6443'",

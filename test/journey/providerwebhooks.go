@@ -13,20 +13,27 @@ import (
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
-// providerWebhooks serves the webhooks of providers whose managers do not run: it admits every object unchanged.
+// providerWebhooks serves the webhooks of providers whose managers do not run: it admits every object unchanged, and converts objects by their
+// version alone, which is what conversions leave of the templates here.
 type providerWebhooks struct {
 	server *httptest.Server
 	api    client.Client
 	t      testing.TB
 	calls  atomic.Int32
 }
+
+// convertPath is where ConversionReviews are answered.
+const convertPath = "/convert"
 
 // newProviderWebhooks starts a server that ends with the test.
 func newProviderWebhooks(t testing.TB, api client.Client) *providerWebhooks {
@@ -37,15 +44,41 @@ func newProviderWebhooks(t testing.TB, api client.Client) *providerWebhooks {
 	return w
 }
 
-// ServeHTTP answers AdmissionReviews.
+// ServeHTTP answers AdmissionReviews and ConversionReviews.
 func (w *providerWebhooks) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 	w.calls.Add(1)
+	if request.URL.Path == convertPath {
+		w.convert(response, request)
+		return
+	}
 	review := &admissionv1.AdmissionReview{}
 	if err := json.NewDecoder(request.Body).Decode(review); err != nil || review.Request == nil {
 		http.Error(response, "not an AdmissionReview", http.StatusBadRequest)
 		return
 	}
 	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+	review.Request = nil
+	response.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(response).Encode(review) // The API server reports it.
+}
+
+// convert answers ConversionReviews.
+func (w *providerWebhooks) convert(response http.ResponseWriter, request *http.Request) {
+	review := &apiextensionsv1.ConversionReview{}
+	if err := json.NewDecoder(request.Body).Decode(review); err != nil || review.Request == nil {
+		http.Error(response, "not a ConversionReview", http.StatusBadRequest)
+		return
+	}
+	review.Response = &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+	for _, o := range review.Request.Objects {
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON(o.Raw); err != nil {
+			http.Error(response, err.Error(), http.StatusBadRequest)
+			return
+		}
+		u.SetAPIVersion(review.Request.DesiredAPIVersion)
+		review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, runtime.RawExtension{Object: u})
+	}
 	review.Request = nil
 	response.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(response).Encode(review) // The API server reports it.
@@ -76,18 +109,22 @@ func (w *providerWebhooks) inject(label string) int {
 	return count
 }
 
-// conversions checks the webhooks that convert a provider's objects, and returns how many there are. They are not called: Cluster API reads
-// the version that is stored.
+// conversions does the same for the webhooks that convert a provider's objects: templates are in older versions than what is stored.
 func (w *providerWebhooks) conversions(label string) int {
 	w.t.Helper()
 	count := 0
 	for _, o := range w.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", label) {
 		config, found, err := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook", "clientConfig")
 		testenv.Must(w.t, err)
-		if found {
-			w.certified(&o, config)
-			count++
+		if !found {
+			continue
 		}
+		w.certified(&o, config)
+		before := o.DeepCopy()
+		config = map[string]any{"url": w.server.URL + convertPath, "caBundle": w.bundle()}
+		testenv.Must(w.t, unstructured.SetNestedMap(o.Object, config, "spec", "conversion", "webhook", "clientConfig"))
+		testenv.Must(w.t, w.api.Patch(w.t.Context(), &o, client.MergeFrom(before)))
+		count++
 	}
 	return count
 }
