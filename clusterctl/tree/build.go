@@ -210,6 +210,11 @@ func (b *builder) addUnlessEcho(parent *Node, from *unstructured.Unstructured, m
 	}
 	node := b.objectNode(u, metaName)
 	echo := sameState(node.Ready, parent.Ready) || node.Ready != nil && node.Ready.Status == "True"
+	if b.Reports {
+		own, parents := node.Report.State, parent.Report.State
+		echo = own != nil && own.Status == "True" || own == nil && parents == nil ||
+			own != nil && parents != nil && own.Status == parents.Status && own.Reason == parents.Reason
+	}
 	if b.Echo || node.alone || !echo {
 		parent.Children = append(parent.Children, node)
 	}

@@ -23,6 +23,9 @@ func (b *builder) healthChecks() []*Node {
 		if node.Ready.Message == "" {
 			node.Ready.Message = checks(u)
 		}
+		if node.Report != nil {
+			node.Report.State = node.Ready
+		}
 		group.Children = append(group.Children, node)
 	}
 	if len(group.Children) == 0 {

@@ -47,7 +47,9 @@ type Node struct {
 	Replicas          *DocumentReplicas
 	Version, NodeName string
 	Created           time.Time
-	Children          []*Node
+	// Report is the state in v1beta2; nil unless Options.Reports is set, and for nodes without object.
+	Report   *Report
+	Children []*Node
 
 	first bool // comes before its siblings
 	alone bool // must not be grouped
@@ -108,6 +110,11 @@ func (b *builder) objectNode(u *unstructured.Unstructured, metaName string) *Nod
 		}
 	}
 	n.listed = shown
+	if b.Reports {
+		n.Report = reportOf(u)
+		n.Conditions, n.listed = b.shownConditions(n)
+		n.alone = n.listed && !b.showsAll()
+	}
 	return n
 }
 
@@ -161,6 +168,13 @@ func (b *builder) showConditions(n *Node) (shown, asked bool) {
 func Conditions(u *unstructured.Unstructured) []Condition {
 	field, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "conditions")
 	items, _ := field.([]any)
+	list := conditionsIn(items)
+	slices.SortStableFunc(list, func(a, b Condition) int { return cmp.Compare(a.Type, b.Type) })
+	return list
+}
+
+// conditionsIn returns the conditions in a list, in its order.
+func conditionsIn(items []any) []Condition {
 	var list []Condition
 	for _, item := range items {
 		m, ok := item.(map[string]any)
@@ -178,7 +192,6 @@ func Conditions(u *unstructured.Unstructured) []Condition {
 			list = append(list, c)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Condition) int { return cmp.Compare(a.Type, b.Type) })
 	return list
 }
 
@@ -212,7 +225,9 @@ func grouped(children []*Node, plural func(kind string) string) []*Node {
 		if n.Ready != nil {
 			s.status, s.severity, s.reason, s.known = n.Ready.Status, n.Ready.Severity, n.Ready.Reason, true
 		}
-		if !n.listed && len(n.Conditions) > 0 {
+		if n.Report != nil {
+			s = state{kind: n.Kind, deleting: n.Deleting, unsummarized: n.Report.state()}
+		} else if !n.listed && len(n.Conditions) > 0 {
 			s.unsummarized = n.Conditions[0].Status + " " + n.Conditions[0].Reason
 		}
 		if members[s] == nil {
@@ -244,6 +259,9 @@ func groupOf(list []*Node, plural func(string) string) *Node {
 	message := "See " + strings.Join(group.Group[:2], ", ")
 	if len(group.Group) > 2 {
 		message += ", ..."
+	}
+	if list[0].Report != nil {
+		group.Report = mergeReports(list, message)
 	}
 	if list[0].Ready == nil {
 		group.Ready = &Condition{Message: message}

@@ -24,6 +24,8 @@ type Options struct {
 	MachineSets, ResourceSets, HealthChecks, Templates bool
 	// Echo also shows infrastructure and bootstrap objects with the state of their parent.
 	Echo bool
+	// Reports shows the conditions and counters of v1beta2.
+	Reports bool
 	// Grouping shows Machines in the same state as one line.
 	Grouping bool
 }

@@ -30,6 +30,8 @@ type Style struct {
 	Color bool
 	// Now is the current time, for ages.
 	Now time.Time
+	// Reports prints the conditions and counters of v1beta2, which the tree must have been built with. Not with Wide.
+	Reports bool
 	// Wide adds columns, and shows whole messages.
 	Wide bool
 	// Width is that of the terminal, 0 if it does not matter. In a table that is wider, messages are below their rows, not shortened.
@@ -44,6 +46,10 @@ func Write(w io.Writer, root *Node, s Style) error {
 
 // Lines returns the lines of the table, starting with the heading.
 func Lines(root *Node, s Style) []string {
+	if s.Reports && !s.Wide {
+		s.Width = 0 // Messages are wrapped in their column.
+		return reportLines(root, s)
+	}
 	t := &table{Style: s, palette: newPalette(s.Color)}
 	heading := []cell{{text: "NAME"}}
 	if s.Wide {

@@ -42,7 +42,7 @@ type Options struct {
 func NewCluster(f *factory.Factory, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{IO: f.IO, Connect: f.Connect, Clock: clock.RealClock{}}
 	var conditions string
-	var disableGrouping, color bool
+	var disableGrouping, color, reports bool
 	cmd := &cobra.Command{
 		Use:     "cluster NAME",
 		Aliases: []string{"clusters"},
@@ -71,6 +71,7 @@ Machine are only shown if their state differs from the Machine's.`,
 		Args: clusterflags.OneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.ClusterName = args[0]
+			opts.Tree.Reports = reports && (opts.Output == "" || opts.Output == "text")
 			opts.Tree.Grouping = opts.Tree.Grouping && !disableGrouping
 			if conditions != "" {
 				opts.Tree.ShowConditions = strings.Split(conditions, ",")
@@ -94,6 +95,7 @@ Machine are only shown if their state differs from the Machine's.`,
 	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace)
 	clusterflags.AddObjectOutput(cmd, &opts.Output)
 	addFlags(cmd.Flags(), opts, &conditions, &disableGrouping, &color)
+	cmd.Flags().BoolVar(&reports, "v1beta2", true, "Show the conditions and counters of v1beta2, unless the managers are older, or --output is not text")
 	clusterflags.CompleteWith(cmd, "show-conditions", func(ctx context.Context, args []string, typed string) ([]string, error) {
 		return conditionObjects(ctx, opts, args, typed)
 	})
@@ -126,7 +128,8 @@ func conditionObjects(ctx context.Context, opts *Options, args []string, typed s
 
 func addFlags(flags *pflag.FlagSet, opts *Options, conditions *string, disableGrouping, color *bool) {
 	flags.StringVar(conditions, "show-conditions", "",
-		"Comma-separated `list` of objects, as Kind or Kind/name, to show all conditions of; use all for every object")
+		"Comma-separated `list` of objects, as Kind or Kind/name, to show all conditions of; use all for every object. "+
+			"With a + at the end, only those that are bad or have a message")
 	flags.BoolVar(&opts.Tree.MachineSets, "show-machinesets", false, "Show MachineSets")
 	flags.BoolVar(&opts.Tree.ResourceSets, "show-resourcesets", false, "Show ClusterResourceSets")
 	flags.BoolVar(&opts.Tree.HealthChecks, "show-healthchecks", false, "Show MachineHealthChecks, and whether they allow remediation")
@@ -168,6 +171,7 @@ func run(ctx context.Context, opts *Options) error {
 	if objects.Cluster(name) == nil {
 		return management.NoCluster(name)
 	}
+	opts.Tree.Reports = opts.Tree.Reports && tree.Reported(objects.Cluster(name))
 	if err := write(opts, tree.Build(name, objects, opts.Tree)); err != nil {
 		return err
 	}
@@ -189,7 +193,7 @@ func write(opts *Options, root *tree.Node) error {
 		return tree.WriteNames(opts.IO.Out, tree.Names(root))
 	default:
 		return tree.Write(opts.IO.ColoredOut(), root, tree.Style{
-			Color: opts.IO.OutColor(), Now: opts.Clock.Now(), Wide: opts.Output == "wide", Width: opts.width(),
+			Color: opts.IO.OutColor(), Now: opts.Clock.Now(), Wide: opts.Output == "wide", Width: opts.width(), Reports: opts.Tree.Reports,
 		})
 	}
 }

@@ -122,7 +122,9 @@ func (f *Follower) show(objects *tree.Objects) time.Duration {
 		return wait
 	}
 	f.drawn = now
-	lines := tree.Lines(tree.Build(f.Cluster, objects, f.Options), tree.Style{Color: f.Screen.Color, Now: now, Wide: f.Wide})
+	o := f.Options
+	o.Reports = o.Reports && tree.Reported(objects.Cluster(f.Cluster))
+	lines := tree.Lines(tree.Build(f.Cluster, objects, o), tree.Style{Color: f.Screen.Color, Now: now, Wide: f.Wide, Reports: o.Reports})
 	if len(f.waiting) > 0 {
 		lines = append(lines, "", "Waiting for "+f.waiting[0])
 	}
