@@ -167,7 +167,7 @@ func TestOperator(t *testing.T) {
 	} {
 		o.wait("condition=Ready", namespace, object)
 	}
-	o.wait("condition=Ready", "default", "cluster/declared")
+	o.wait("condition=Available", "default", "cluster/declared")
 	o.rejectsMistakes()
 	o.kubectl("", "delete", "cluster", "declared", "-n", "default", "--timeout", "120s")
 	w := o.Management().World(t)
