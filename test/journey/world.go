@@ -82,8 +82,8 @@ func (w *World) Versions() map[string]string {
 	return found
 }
 
-// Requested returns what clients, not controllers that report a status, have changed of the objects in the namespace: generation and metadata;
-// of kinds without generation the resource version.
+// Requested returns what clients, not controllers that report a status, have changed of the objects in the namespace: generation and
+// metadata; of kinds without generation the resource version.
 func (w *World) Requested() map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
