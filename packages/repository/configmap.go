@@ -93,8 +93,13 @@ func (r configMaps) Files(context.Context, string) ([]string, error) {
 	return []string{r.file, MetadataFile}, nil
 }
 
-// maxConfigMap is the size in bytes of components that are stored in a ConfigMap without compression, and at most with it.
-const maxConfigMap = 1 << 20
+const (
+	// maxPlain is the size in bytes of components that are stored in a ConfigMap without compression: kubectl apply keeps what it has applied
+	// in an annotation, and all annotations of an object may have 256 KiB.
+	maxPlain = 128 << 10
+	// maxConfigMap is the size in bytes of all that a ConfigMap can store.
+	maxConfigMap = 1 << 20
+)
 
 // releaseName is the name of a release in ConfigMaps and OCI artifacts: <type>-<name>-<version>.
 func releaseName(p packages.Provider, version string) string {
@@ -115,7 +120,7 @@ func ToConfigMap(p packages.Provider, version, namespace string, components, met
 		},
 		Data: map[string]string{operatorv1.MetadataKey: string(metadata)},
 	}
-	if len(components) <= maxConfigMap {
+	if len(components) <= maxPlain {
 		m.Data[operatorv1.ComponentsKey] = string(components)
 		return m, nil
 	}

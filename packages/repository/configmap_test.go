@@ -107,7 +107,7 @@ func TestToConfigMap(t *testing.T) {
 		compressed bool
 	}{
 		{"small", []byte("small"), false},
-		{"large", bytes.Repeat([]byte("x"), maxConfigMap+1), true},
+		{"large", bytes.Repeat([]byte("x"), maxPlain+1), true},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			m, err := ToConfigMap(p, "v1.0.3", "n", tc.components, []byte(metadataOfConfigMap))

@@ -43,6 +43,10 @@ func Clone(in CloneInput) (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	fields, isObject := content.(map[string]any)
+	if !ok && strings.HasSuffix(in.Template.GetKind(), templateSuffix) {
+		// A template without any field: v1beta2 does not store empty objects.
+		fields, ok, isObject = map[string]any{"spec": map[string]any{}}, true, true
+	}
 	if !ok || !isObject {
 		return nil, template.errorf([]string{"spec", "template"}, "%w", errors.New("is missing or not an object"))
 	}

@@ -60,6 +60,23 @@ func TestCloneNeedsATemplate(t *testing.T) {
 	}
 }
 
+// TestCloneOfAnEmptyTemplate: v1beta2 does not store the empty objects of a template that sets no field.
+func TestCloneOfAnEmptyTemplate(t *testing.T) {
+	for _, fields := range []string{"", "spec: {}"} {
+		template := parse(t, "{apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: DockerMachineTemplate, metadata: {name: t}}\n")
+		if fields != "" {
+			template.Object["spec"] = map[string]any{}
+		}
+		clone, err := Clone(CloneInput{Template: template, Name: "n", Namespace: "ns", ClusterName: "c"})
+		if err != nil {
+			t.Fatalf("%q: %v", fields, err)
+		}
+		if spec, ok := clone.Object["spec"].(map[string]any); clone.GetKind() != "DockerMachine" || !ok || len(spec) > 0 {
+			t.Errorf("%q: the clone is %v", fields, clone.Object)
+		}
+	}
+}
+
 func TestTemplateMetadata(t *testing.T) {
 	meta, err := Object{Unstructured: parse(t, machineTemplate)}.metadata("spec", "template", "metadata")
 	if err != nil {

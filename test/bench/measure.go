@@ -18,8 +18,10 @@ import (
 const (
 	poll      = 50 * time.Millisecond
 	aftermath = 5 * time.Second
-	// heldMost is how long controllers hold back writes that only people read, while many objects change: see step.Settle.
+	// heldMost is how long controllers hold back writes that only people read, while many objects change: see step.Settle. held is the same
+	// while few do.
 	heldMost = time.Minute
+	held     = 10 * time.Second
 	timeout  = 5 * time.Minute
 	// ticksPerSecond is the kernel's unit of CPU time in /proc.
 	ticksPerSecond = 100
@@ -114,7 +116,11 @@ func (m *meter) row(ctx context.Context, s scenario, seconds float64) (row, erro
 	r.ManagersCPU, r.ServerCPU = managers-m.managersCPU, server-m.serverCPU
 	r.ManagersMemory = m.world.memory()
 	if s.CompareWritesToBaseline { // The others would take too long.
-		if err := pause(ctx, heldMost); err != nil {
+		most := heldMost
+		if s.OneAtATime {
+			most = held
+		}
+		if err := pause(ctx, most); err != nil {
 			return r, err
 		}
 	}

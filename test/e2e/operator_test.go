@@ -67,7 +67,7 @@ func TestOperator(t *testing.T) {
 		})
 		stage(t, "rotated the webhook certificates", m.rotate)
 		webhooks.end(10 * time.Second)
-		stage(t, "a simulated cluster", func() { m.kubectl("wait", "--for", "condition=Ready", "cluster/"+simulated, "--timeout", "120s") })
+		stage(t, "a simulated cluster", func() { m.kubectl("wait", "--for", "condition=Available", "cluster/"+simulated, "--timeout", "120s") })
 		stage(t, "deleted a provider", m.removed)
 		m.memory()
 	})

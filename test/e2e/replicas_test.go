@@ -115,7 +115,7 @@ func (m *management) cluster() {
 	removeIfFailed(m.t, name)
 	m.clusterctl("create", "cluster", name, "--infrastructure", "docker", "--flavor", "development", "--kubernetes-version", newer,
 		"--control-plane-machine-count", "1", "--worker-machine-count", "0")
-	m.kubectl("wait", "--for", "condition=Ready", "cluster/"+name, "--timeout", "300s")
+	m.kubectl("wait", "--for", "condition=Available", "cluster/"+name, "--timeout", "300s")
 	if len(containers(m.t, name)) != 2 {
 		m.t.Errorf("Cluster %s has the containers %v, want a machine and a load balancer", name, containers(m.t, name))
 	}

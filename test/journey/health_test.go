@@ -104,13 +104,6 @@ func workerCheck(p *Snapshot) string {
 	return p.Deployments.Items[0].Name
 }
 
-func planeCheck(p *Snapshot) string {
-	if len(p.ControlPlanes.Items) == 0 {
-		return ""
-	}
-	return p.ControlPlanes.Items[0].Name
-}
-
 func ownCheck(*Snapshot) string { return "own" }
 
 // allowance is true for a reason of condition RemediationAllowed, empty if it is True, and for counters.

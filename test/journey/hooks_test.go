@@ -9,8 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
@@ -36,12 +38,26 @@ type hooks struct {
 	// retryAfter is the retryAfterSeconds of hooks that block, status the status of responses to lifecycle hooks.
 	retryAfter int
 	status     string
+	// known is closed by the first discovery: controllers know the ExtensionConfig then. Discoveries are not answered before
+	// discoverable is closed.
+	known, discoverable chan struct{}
+	knownOnce           sync.Once
 }
 
 // newHooks serves an extension in which these hooks block.
 func newHooks(t testing.TB, blocking ...string) *hooks {
 	t.Helper()
-	h := &hooks{t: t, blocking: map[string]bool{}, retryAfter: 1, status: "Success"}
+	h := newUndiscoverableHooks(t, blocking...)
+	close(h.discoverable)
+	return h
+}
+
+// newUndiscoverableHooks is newHooks, for a test that closes discoverable itself.
+func newUndiscoverableHooks(t testing.TB, blocking ...string) *hooks {
+	t.Helper()
+	h := &hooks{
+		t: t, blocking: map[string]bool{}, retryAfter: 1, status: "Success", known: make(chan struct{}), discoverable: make(chan struct{}),
+	}
 	for _, hook := range blocking {
 		h.blocking[strings.ToLower(hook)] = true
 	}
@@ -69,6 +85,12 @@ func (h *hooks) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if called == "discovery" {
+		h.knownOnce.Do(func() { close(h.known) })
+		select {
+		case <-h.discoverable:
+		case <-r.Context().Done():
+			return
+		}
 		answer["handlers"] = handlers
 	}
 	if err := json.NewEncoder(w).Encode(answer); err != nil {
@@ -90,6 +112,22 @@ func (h *hooks) release(hook string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.blocking, strings.ToLower(hook))
+}
+
+// applied creates an ExtensionConfig for the extension, and waits until it is known to controllers: their caches may have a Cluster of
+// later before the ExtensionConfig, and the Cluster would be created without the hooks.
+func (h *hooks) applied(w *World, name string) *unstructured.Unstructured {
+	h.t.Helper()
+	config := extensionConfig(name, byURL(h.Server))
+	testenv.Must(h.t, w.Client.Create(h.t.Context(), config))
+	select {
+	case <-h.known:
+	case <-h.t.Context().Done():
+		h.t.Fatalf("ExtensionConfig %s was not discovered: %v", name, h.t.Context().Err())
+	case <-time.After(conditionTimeout):
+		h.t.Fatalf("ExtensionConfig %s was not discovered within %s", name, conditionTimeout)
+	}
+	return config
 }
 
 // history returns the calls so far, with the versions in the requests.
@@ -155,11 +193,12 @@ func (c *Subject) hookExplained(hook string) Condition {
 func TestLifecycleHooks(t *testing.T) {
 	t.Parallel()
 	w := newExtensionWorld(t)
-	h := newHooks(t, "BeforeClusterCreate", "BeforeClusterUpgrade", "AfterControlPlaneUpgrade", "BeforeClusterDelete")
+	h := newUndiscoverableHooks(t, "BeforeClusterCreate", "BeforeClusterUpgrade", "AfterControlPlaneUpgrade", "BeforeClusterDelete")
 	class := w.Class(w.Tools.ProjectTemplate())
-	testenv.Must(t, w.Client.Create(t.Context(), extensionConfig("windows", byURL(h.Server))))
+	h.applied(w, "windows")
 
 	c := w.Subject(NewCluster("c", class).Version("v1.29.2").Variable("startupDuration", "100ms").Workers(1).Build())
+	close(h.discoverable)
 	c.Eventually("the creation is blocked", blocks("BeforeClusterCreate"), c.hookExplained("BeforeClusterCreate"))
 	if objects := slices.DeleteFunc(c.Inventory(), func(o string) bool { return slices.Contains(c.before, o) }); !slices.Equal(objects, []string{"clusters/c"}) {
 		t.Errorf("objects that were created although the creation is blocked: %q", objects)
@@ -220,8 +259,7 @@ func TestHooksEndWithTheirExtension(t *testing.T) {
 	failing := newHooks(t)
 	failing.status = "Failure"
 	class := w.Class(w.Tools.ProjectTemplate())
-	config, other := extensionConfig("windows", byURL(h.Server)), extensionConfig("failing", byURL(failing.Server))
-	testenv.Must(t, w.Client.Create(t.Context(), config))
+	config, other := h.applied(w, "windows"), extensionConfig("failing", byURL(failing.Server))
 	c := w.Subject(NewCluster("c", class).Variable("startupDuration", "100ms").Build())
 	c.Eventually("the creation is blocked", blocks("BeforeClusterCreate"))
 	testenv.Must(t, w.Client.Delete(t.Context(), config))

@@ -83,17 +83,14 @@ func TestMistakesAreRejected(t *testing.T) {
 	w := shared.World(t)
 	c := w.Subject(NewCluster("right", w.Class(w.Tools.ProjectTemplate())).Workers(1).Build())
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
-	// Health checks write some seconds late.
-	c.Eventually("the health checks have counted all Machines", unmarked,
-		c.check(workerCheck, allowance("", 1, 1)), c.check(planeCheck, allowance("", 1, 1)))
-	before := w.Versions()
+	before := w.Requested()
 	for _, tc := range mistakes(c.Snapshot()) {
 		t.Run(tc.reason, func(t *testing.T) {
 			r := w.Tools.Kubectl(t.Context(), tc.input, append([]string{"--kubeconfig", w.Kubeconfig, "--namespace", w.Namespace}, tc.args...)...)
 			rejected(t, r, tc.words...)
 		})
 	}
-	if diff := cmp.Diff(before, w.Versions()); diff != "" {
+	if diff := cmp.Diff(before, w.Requested()); diff != "" {
 		t.Errorf("mistakes changed objects (-before +after):\n%s", diff)
 	}
 	c.Gone()

@@ -7,10 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
+	"sigs.k8s.io/cluster-api/packages"
+	"sigs.k8s.io/cluster-api/packages/repository"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -100,18 +102,15 @@ spec:
 // configMap returns a ConfigMap with a release.
 func (o *operatorCluster) configMap(namespace, label, file string) string {
 	o.t.Helper()
-	components := o.release(label, file)
-	m := corev1.ConfigMap{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Data: map[string]string{},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: filepath.Base(filepath.Dir(components)), Labels: map[string]string{"provider-components": "kubeadm"},
-		},
-	}
-	for key, path := range map[string]string{"components": components, "metadata": filepath.Join(filepath.Dir(components), "metadata.yaml")} {
-		content, err := os.ReadFile(path)
-		testenv.Must(o.t, err)
-		m.Data[key] = string(content)
-	}
+	folder := filepath.Dir(o.release(label, file))
+	components, err := os.ReadFile(filepath.Join(folder, file))
+	testenv.Must(o.t, err)
+	metadata, err := os.ReadFile(filepath.Join(folder, "metadata.yaml"))
+	testenv.Must(o.t, err)
+	m, err := repository.ToConfigMap(packages.Provider{Name: "kubeadm", Type: clusterctlv1.BootstrapProviderType}, filepath.Base(folder), namespace, components, metadata)
+	testenv.Must(o.t, err)
+	m.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}
+	m.Name, m.Labels = filepath.Base(folder), map[string]string{"provider-components": "kubeadm"}
 	text, err := yaml.Marshal(m)
 	testenv.Must(o.t, err)
 	return string(text)
@@ -168,7 +167,7 @@ func TestOperator(t *testing.T) {
 	} {
 		o.wait("condition=Ready", namespace, object)
 	}
-	o.wait("condition=Ready", "default", "cluster/declared")
+	o.wait("condition=Available", "default", "cluster/declared")
 	o.rejectsMistakes()
 	o.kubectl("", "delete", "cluster", "declared", "-n", "default", "--timeout", "120s")
 	w := o.Management().World(t)

@@ -82,6 +82,20 @@ func (w *World) Versions() map[string]string {
 	return found
 }
 
+// Requested returns what clients, not controllers that report a status, have changed of the objects in the namespace: generation and
+// metadata; of kinds without generation the resource version.
+func (w *World) Requested() map[string]string {
+	w.t.Helper()
+	found := map[string]string{}
+	w.each(func(resource string, o metav1.PartialObjectMetadata) {
+		found[resource+"/"+o.Name] = o.ResourceVersion
+		if o.Generation > 0 {
+			found[resource+"/"+o.Name] = fmt.Sprint(o.Generation, o.Labels, o.Annotations, o.Finalizers, o.DeletionTimestamp)
+		}
+	})
+	return found
+}
+
 // each calls f for all objects in the namespace, except Events.
 func (w *World) each(f func(resource string, o metav1.PartialObjectMetadata)) {
 	w.t.Helper()

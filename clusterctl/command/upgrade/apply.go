@@ -7,17 +7,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
-	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
-	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages/catalog"
 	"sigs.k8s.io/cluster-api/packages/choose"
 	"sigs.k8s.io/cluster-api/packages/execute"
-	"sigs.k8s.io/cluster-api/packages/lock"
-	"sigs.k8s.io/cluster-api/packages/replace"
 	"sigs.k8s.io/cluster-api/packages/retry"
 )
 
@@ -25,22 +20,16 @@ const defaultWaitTimeout = 300
 
 // ApplyOptions are the inputs of the command.
 type ApplyOptions struct {
-	IO         *iostreams.Streams
-	Catalog    func(context.Context) (*catalog.Catalog, error)
-	Connect    func(management.Kubeconfig) (*management.Cluster, error)
-	Kubeconfig management.Kubeconfig
-	Request    choose.UpgradeRequest
+	Replacing
+	Catalog func(context.Context) (*catalog.Catalog, error)
+	Request choose.UpgradeRequest
 	// WaitTimeout is in seconds, for each Deployment.
 	WaitTimeout int
-	// Self and Ended are of the Lease; see package lock.
-	Self  lock.Holder
-	Ended func(lock.Holder) bool
-	Clock clock.PassiveClock
 }
 
 // NewApply returns the command. runF, if not nil, is run instead.
 func NewApply(f *factory.Factory, runF func(context.Context, *ApplyOptions) error) *cobra.Command {
-	opts := &ApplyOptions{IO: f.IO, Catalog: f.Catalog, Connect: f.Connect, Self: lock.Self(), Ended: lock.Ended, Clock: clock.RealClock{}}
+	opts := &ApplyOptions{Replacing: newReplacing(f), Catalog: f.Catalog}
 	cmd := &cobra.Command{
 		Use:   "apply",
 		Short: "Apply new versions of Cluster API core and providers in a management cluster",
@@ -101,20 +90,9 @@ func runApply(ctx context.Context, opts *ApplyOptions) error {
 	if err != nil {
 		return err
 	}
-	m, err := opts.Connect(opts.Kubeconfig)
+	m, held, err := opts.connect(ctx)
 	if err != nil {
 		return err
-	}
-	if err := m.CheckContract(ctx); err != nil {
-		return err
-	}
-	if m, err = m.Unlimited(); err != nil {
-		return err
-	}
-	held := &lock.Lock{
-		Task: replace.Task(), Config: m.Config, Namespace: replace.LockNamespace, Self: opts.Self, Ended: opts.Ended,
-		Retry: retry.Policy{Backoff: retry.Backoff()},
-		Clock: opts.Clock, Say: opts.IO.Infof, Explain: management.Text,
 	}
 	opts.IO.Infof("Checking the versions of the providers")
 	u := &execute.Upgrader{

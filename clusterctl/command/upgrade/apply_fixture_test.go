@@ -335,14 +335,17 @@ func (w *world) request(n *testenv.Wire, dir string, r choose.UpgradeRequest) (s
 	defer w.running.Delete(pid)
 	streams, buffers := iostreams.Test()
 	opts := &ApplyOptions{
-		IO: streams, WaitTimeout: 20, Request: r, Clock: clock.RealClock{},
-		Self: lock.Holder{Host: "h", PID: pid}, Ended: func(h lock.Holder) bool { _, runs := w.running.Load(h.PID); return !runs },
+		Replacing: Replacing{
+			IO: streams, Clock: clock.RealClock{},
+			Self: lock.Holder{Host: "h", PID: pid}, Ended: func(h lock.Holder) bool { _, runs := w.running.Load(h.PID); return !runs },
+			Connect: func(management.Kubeconfig) (*management.Cluster, error) { return w.connect(n), nil },
+		},
+		WaitTimeout: 20, Request: r,
 		Catalog: func(context.Context) (*catalog.Catalog, error) {
 			conf := config.Default(func(string) (string, bool) { return "", false })
 			conf.Providers = []packages.Provider{provider(dir)}
 			return &catalog.Catalog{Config: conf, Store: repository.NewStore(repository.Options{})}, nil
 		},
-		Connect: func(management.Kubeconfig) (*management.Cluster, error) { return w.connect(n), nil },
 	}
 	err := runApply(ctx, opts)
 	return buffers.Err.String() + buffers.Out.String(), err

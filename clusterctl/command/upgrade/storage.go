@@ -6,14 +6,10 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
-	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
-	"sigs.k8s.io/cluster-api/packages/lock"
-	"sigs.k8s.io/cluster-api/packages/replace"
 	"sigs.k8s.io/cluster-api/packages/retry"
 	"sigs.k8s.io/cluster-api/packages/storageversion"
 )
@@ -23,20 +19,14 @@ func storageVersions() []string { return []string{"v1beta2", "v1beta1"} }
 
 // StorageOptions are the inputs of the command.
 type StorageOptions struct {
-	IO         *iostreams.Streams
-	Connect    func(management.Kubeconfig) (*management.Cluster, error)
-	Kubeconfig management.Kubeconfig
+	Replacing
 	// Version is one of storageVersions.
 	Version string
-	// Self and Ended are of the Lease; see package lock.
-	Self  lock.Holder
-	Ended func(lock.Holder) bool
-	Clock clock.PassiveClock
 }
 
 // NewStorage returns the command. runF, if not nil, is run instead.
 func NewStorage(f *factory.Factory, runF func(context.Context, *StorageOptions) error) *cobra.Command {
-	opts := &StorageOptions{IO: f.IO, Connect: f.Connect, Self: lock.Self(), Ended: lock.Ended, Clock: clock.RealClock{}}
+	opts := &StorageOptions{Replacing: newReplacing(f)}
 	cmd := &cobra.Command{
 		Use:   "storage",
 		Short: "Store the objects of Cluster API in another API version",
@@ -71,20 +61,9 @@ continues.`,
 }
 
 func runStorage(ctx context.Context, opts *StorageOptions) error {
-	m, err := opts.Connect(opts.Kubeconfig)
+	m, held, err := opts.connect(ctx)
 	if err != nil {
 		return err
-	}
-	if err := m.CheckContract(ctx); err != nil {
-		return err
-	}
-	if m, err = m.Unlimited(); err != nil {
-		return err
-	}
-	held := &lock.Lock{
-		Task: replace.Task(), Config: m.Config, Namespace: replace.LockNamespace, Self: opts.Self, Ended: opts.Ended,
-		Retry: retry.Policy{Backoff: retry.Backoff()},
-		Clock: opts.Clock, Say: opts.IO.Infof, Explain: management.Text,
 	}
 	return held.Hold(ctx, func(ctx context.Context) error { return turn(ctx, opts, m) })
 }
