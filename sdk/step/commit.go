@@ -212,6 +212,7 @@ func (c *commit[T]) status(ctx context.Context) error {
 	if patch.reports() != nil && c.hold != nil {
 		if c.held = c.hold(); c.held > 0 {
 			delete(patch.status(), reportsField)
+			delete(patch.status(), "observedGeneration") // It never precedes them.
 		}
 		if len(patch.status()) == 0 {
 			return nil

@@ -71,8 +71,8 @@ type Settle struct {
 	For time.Duration
 	// Conditions are those that users wait for. Writes of all other conditions and counters are held back for up to ten seconds.
 	Conditions []string
-	// First: the first reports of the controller about an object are held back until one of Conditions, Available or Ready is True, or for ten
-	// seconds. While objects start one after another, each of their writes would carry a long list of conditions.
+	// First: the first reports of the controller about an object, and observedGeneration, are held back until one of Conditions, Available or
+	// Ready is True, or for ten seconds. While objects start one after another, each of their writes would carry a long list of conditions.
 	First bool
 }
 

@@ -36,21 +36,24 @@ func TestHeldReports(t *testing.T) {
 		writes int
 		after  time.Duration
 	}{
-		{"first reports are held", report.False("Ready", "NotReady", "0 of 3"), -time.Minute, 1, heldFor},
-		{"and written at the end", report.False("Ready", "NotReady", "1 of 3"), heldFor - time.Minute, 2, 0},
-		{"another message is held", report.False("Ready", "NotReady", "2 of 3"), time.Minute, 2, heldFor},
-		{"time runs from the first change", report.Unknown("Ready", "ReadyUnknown", "lost"), time.Minute + 4*time.Second, 2, heldFor - 4*time.Second},
-		{"at the end it is written", report.Unknown("Ready", "ReadyUnknown", "lost"), time.Minute + heldFor, 3, 0},
-		{"a change that is undone", report.False("Ready", "NotReady", ""), 2 * time.Minute, 3, heldFor},
-		{"needs no write", report.Unknown("Ready", "ReadyUnknown", "lost"), 2*time.Minute + time.Second, 3, 0},
-		{"the time begins anew", report.False("Ready", "NotReady", ""), 3 * time.Minute, 3, heldFor},
-		{"True is written at once", report.True("Ready", "Ready", ""), 3*time.Minute + time.Second, 4, 0},
-		{"so is the end of True", report.False("Ready", "NotReady", ""), 4 * time.Minute, 5, 0},
+		{"first reports are held", report.False("Ready", "NotReady", "0 of 3"), -time.Minute, 0, heldFor},
+		{"and written at the end", report.False("Ready", "NotReady", "1 of 3"), heldFor - time.Minute, 1, 0},
+		{"another message is held", report.False("Ready", "NotReady", "2 of 3"), time.Minute, 1, heldFor},
+		{"time runs from the first change", report.Unknown("Ready", "ReadyUnknown", "lost"), time.Minute + 4*time.Second, 1, heldFor - 4*time.Second},
+		{"at the end it is written", report.Unknown("Ready", "ReadyUnknown", "lost"), time.Minute + heldFor, 2, 0},
+		{"a change that is undone", report.False("Ready", "NotReady", ""), 2 * time.Minute, 2, heldFor},
+		{"needs no write", report.Unknown("Ready", "ReadyUnknown", "lost"), 2*time.Minute + time.Second, 2, 0},
+		{"the time begins anew", report.False("Ready", "NotReady", ""), 3 * time.Minute, 2, heldFor},
+		{"True is written at once", report.True("Ready", "Ready", ""), 3*time.Minute + time.Second, 3, 0},
+		{"so is the end of True", report.False("Ready", "NotReady", ""), 4 * time.Minute, 4, 0},
 	} {
 		clock.SetTime(now.Add(tt.at))
 		found = []metav1.Condition{tt.found}
 		if after := w.mustReconcile(t); after != tt.after || len(w.writes) != tt.writes {
 			t.Errorf("%s: requeued after %s with %d writes, want %s and %d", tt.reason, after, len(w.writes), tt.after, tt.writes)
+		}
+		if m := w.machine(t); (m.Status.ObservedGeneration != 0) != (report.Get(m, "Ready") != nil) {
+			t.Errorf("%s: generation %d is observed, with the conditions %v", tt.reason, m.Status.ObservedGeneration, m.GetV1Beta2Conditions())
 		}
 	}
 	c := report.Get(w.machine(t), "Ready")
