@@ -24,7 +24,7 @@ type Report struct {
 	Conditions []Condition
 }
 
-// Reported reports whether the managers of a Cluster set conditions of v1beta2: those of Cluster API v1.9 and older do not.
+// Reported reports whether the managers of a Cluster set conditions of v1beta2: those of Cluster API v1.8 and older do not.
 func Reported(cluster *unstructured.Unstructured) bool {
 	return cluster != nil && len(reportedConditions(cluster)) > 0
 }

@@ -133,10 +133,10 @@ type treeCase struct {
 func (tc treeCase) test(t *testing.T, name string) {
 	t.Helper()
 	var b strings.Builder
-	if err := Write(&b, Build(testCluster, tc.objects, tc.options), Style{Now: testTime, Width: tc.width}); err != nil {
+	if err := Write(&b, Build(testCluster, tc.objects, tc.options), Style{Now: testTime, Width: tc.width, Reports: tc.options.Reports}); err != nil {
 		t.Fatal(err)
 	}
-	golden := filepath.Join("testdata", strings.ReplaceAll(strings.ToLower(name), " ", "-")+".txt")
+	golden := filepath.Join("testdata", strings.NewReplacer(" ", "-", ",", "").Replace(strings.ToLower(name))+".txt")
 	if *update {
 		if err := os.WriteFile(golden, []byte(b.String()), 0o600); err != nil {
 			t.Fatal(err)

@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"cmp"
 	"strconv"
 	"strings"
 
@@ -10,6 +9,9 @@ import (
 
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 )
+
+// minWrapped is the least width of a wrapped message, in characters, however far it is indented.
+const minWrapped = 20
 
 // reportLines returns the lines of the table of a tree with reports, starting with the heading.
 func reportLines(root *Node, s Style) []string {
@@ -121,20 +123,15 @@ func (t *table) paint(c Condition) func(string) string {
 // messageLines returns the lines of a message, at least one. What follows the mark of a list, * , is indented as its first line.
 func messageLines(message string) []string {
 	var lines []string
-	for line := range strings.SplitSeq(cmp.Or(message, ""), "\n") {
+	for line := range strings.SplitSeq(message, "\n") {
 		text := strings.TrimLeft(line, " ")
-		indent := strings.Repeat(" ", len(line)-len(text))
-		hang := indent
-		if strings.HasPrefix(text, "* ") {
-			hang += "  "
+		first := line[:len(line)-len(text)]
+		if item, ok := strings.CutPrefix(text, "* "); ok {
+			first, text = first+"* ", item
 		}
-		for i, part := range strings.Split(wordwrap.WrapString(text, uint(max(maxMessage-len(hang), 20))), "\n") {
-			if i == 0 {
-				lines = append(lines, indent+part)
-			} else {
-				lines = append(lines, hang+part)
-			}
-		}
+		hang := strings.Repeat(" ", len(first))
+		wrapped := wordwrap.WrapString(text, uint(max(maxMessage-len(hang), minWrapped)))
+		lines = append(lines, strings.Split(first+strings.ReplaceAll(wrapped, "\n", "\n"+hang), "\n")...)
 	}
 	return lines
 }
