@@ -180,9 +180,14 @@ func (c *Subject) hookExplained(hook string) Condition {
 		if err := c.Explains("LifecycleHook Cluster/"+c.Name, fmt.Sprintf("hook %q", hook), strings.ToLower(hook)+".windows")(p); err != nil {
 			return err
 		}
-		r := c.Tools.Clusterctl(c.t.Context(), "", "describe", "cluster", c.Name, "--namespace", c.Namespace, "--kubeconfig", c.Kubeconfig, "--show-conditions", "all")
-		if c := condition.Get(p.Cluster, clusterv1.TopologyReconciledCondition); r.Failed || c == nil || !strings.Contains(r.Out, c.Message) {
+		args := []string{"describe", "cluster", c.Name, "--namespace", c.Namespace, "--kubeconfig", c.Kubeconfig, "--show-conditions", "all"}
+		r := c.Tools.Clusterctl(c.t.Context(), "", args...)
+		if r.Failed || !strings.Contains(r.Out, hook+": "+blockingMessage) {
 			return fmt.Errorf("clusterctl describe cluster does not show the hook: %s", r)
+		}
+		r = c.Tools.Clusterctl(c.t.Context(), "", append(args, "--v1beta2=false")...)
+		if c := condition.Get(p.Cluster, clusterv1.TopologyReconciledCondition); r.Failed || c == nil || !strings.Contains(r.Out, c.Message) {
+			return fmt.Errorf("clusterctl describe cluster does not show the hook in the form of v1beta1: %s", r)
 		}
 		return nil
 	}

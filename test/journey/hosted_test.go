@@ -81,7 +81,7 @@ func TestHostedControlPlane(t *testing.T) {
 	c.Eventually("the Cluster becomes ready", Ready, Workers(2), Version(older), c.serves(older), c.NodesMatch, c.ExplainsNothing)
 
 	r := w.Tools.Clusterctl(t.Context(), "", "describe", "cluster", "c", "--namespace", w.Namespace, "--kubeconfig", w.Kubeconfig)
-	if r.Failed || !strings.Contains(r.Out, "FooControlPlane/c") {
+	if r.Failed || !strings.Contains(r.Out, "FooControlPlane "+w.Namespace+"/c") {
 		t.Errorf("clusterctl must show the control plane: %s", r)
 	}
 	leaving, staying := c.Snapshot().Workers()[0], c.Snapshot().Workers()[1]

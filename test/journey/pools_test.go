@@ -128,12 +128,13 @@ func checkPooledNodes(t *testing.T, c *Subject) {
 func checkDescribed(t *testing.T, c *Subject, pool string) {
 	t.Helper()
 	r := c.Tools.Clusterctl(t.Context(), "", "describe", "cluster", c.Name, "--namespace", c.Namespace, "--kubeconfig", c.Kubeconfig)
-	if r.Failed || !strings.Contains(r.Out, "MachinePool/"+pool) || !strings.Contains(r.Out, "2 Machines...") {
+	if r.Failed || !strings.Contains(r.Out, "MachinePool "+c.Namespace+"/"+pool) || !strings.Contains(r.Out, "2 Machines...") {
 		t.Errorf("the tree must have the pool and its group of Machines: %s", r)
 	}
 	r = c.Tools.Clusterctl(t.Context(), "", "describe", "cluster", c.Name, "--namespace", c.Namespace, "--kubeconfig", c.Kubeconfig, "--grouping=false", "--echo")
 	for _, m := range c.Snapshot().Pooled() {
-		if r.Failed || !strings.Contains(r.Out, "Machine/"+m.Name) || !strings.Contains(r.Out, "InMemoryMachine/"+m.Name) || !strings.Contains(r.Out, "InMemoryMachinePool/"+pool) {
+		if r.Failed || !strings.Contains(r.Out, "─Machine "+c.Namespace+"/"+m.Name) ||
+			!strings.Contains(r.Out, "InMemoryMachine "+c.Namespace+"/"+m.Name) || !strings.Contains(r.Out, "InMemoryMachinePool "+c.Namespace+"/"+pool) {
 			t.Errorf("the tree must have the pool's objects and its Machines: %s", r)
 		}
 	}

@@ -186,7 +186,7 @@ func (c *Subject) describesSets(names ...string) {
 	c.t.Helper()
 	r := c.Tools.Clusterctl(c.t.Context(), "", "describe", "cluster", c.Name, "--namespace", c.Namespace, "--kubeconfig", c.Kubeconfig, "--show-resourcesets")
 	for _, name := range names {
-		if r.Failed || !strings.Contains(r.Out, "ClusterResourceSet/"+name) {
+		if r.Failed || !strings.Contains(r.Out, "ClusterResourceSet "+name) {
 			c.t.Errorf("describe does not show ClusterResourceSet %s: %s", name, r)
 		}
 	}
