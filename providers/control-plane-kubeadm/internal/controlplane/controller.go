@@ -165,7 +165,7 @@ func conditions() condition.Kind {
 // they do not exist yet. Later changes of them are written immediately.
 func progress() *step.Progress {
 	return &step.Progress{
-		First:     []string{"selector", "replicas", "updatedReplicas", "unavailableReplicas"},
+		First:     []string{"selector", "replicas", "updatedReplicas", "unavailableReplicas", "versions"},
 		FirstTrue: []clusterv1.ConditionType{controlplanev1.MachinesCreatedCondition, controlplanev1.CertificatesAvailableCondition},
 	}
 }

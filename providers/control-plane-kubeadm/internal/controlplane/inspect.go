@@ -49,7 +49,7 @@ const newborn = 10 * time.Second
 
 // machineReports returns the metav1 conditions of a Machine. Whether it is up to date is also known of a Machine without a Node.
 func (s *scope) machineReports(m *snapshot.Machine, current []clusterv1.Condition, now time.Time) []metav1.Condition {
-	all := health.Reports(current)
+	all := append(health.Reports(current), health.NodeReports(m, s.observed)...)
 	known := report.Get(m, clusterv1beta2.MachineUpToDateCondition) != nil
 	if !m.Deleting() && (m.Node() != "" || known || now.Sub(m.CreationTimestamp.Time) >= newborn) {
 		all = append(all, upToDateReport(m, s.KCP.Spec.Version))

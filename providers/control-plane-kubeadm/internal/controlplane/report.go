@@ -44,6 +44,7 @@ func (s *scope) countReplicas(status *controlplanev1.KubeadmControlPlaneStatus) 
 		status.ReadyReplicas = s.observed.ReadyNodes()
 		status.Ready = status.ReadyReplicas > 0
 	}
+	status.Versions = replicas.VersionsOf(s.all()).Status()
 	n := replicas.Count(s.all())
 	if status.V1Beta2 == nil {
 		status.V1Beta2 = &controlplanev1.KubeadmControlPlaneV1Beta2Status{}

@@ -2,6 +2,7 @@ package health
 
 import (
 	"cmp"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +11,7 @@ import (
 	controlplanev1beta2 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
@@ -45,4 +47,51 @@ func podReason(reason string) string {
 		return controlplanev1beta2.KubeadmControlPlaneMachinePodProvisioningReason
 	}
 	return controlplanev1beta2.KubeadmControlPlaneMachinePodFailedReason
+}
+
+// controlPlaneRole is the label and the taint by which kubeadm marks the Nodes of a control plane.
+const controlPlaneRole = "node-role.kubernetes.io/control-plane"
+
+// NodeReports returns the condition of whether the Node of a Machine is marked as kubeadm does it. There is none before it has a Node.
+func NodeReports(m *snapshot.Machine, observed *Observation) []metav1.Condition {
+	const t = controlplanev1beta2.KubeadmControlPlaneMachineNodeKubeadmLabelsAndTaintsSetCondition
+	name := m.Node()
+	switch {
+	case name == "":
+		return nil
+	case m.Deleting():
+		return []metav1.Condition{report.False(t, clusterv1beta2.DeletingReason, "Machine is deleting")}
+	case observed == nil:
+		return []metav1.Condition{report.Unknown(t, clusterv1beta2.InspectionFailedReason, "The workload cluster is unreachable")}
+	}
+	const notSet = controlplanev1beta2.KubeadmControlPlaneMachineNodeLabelsAndTaintsNotSetReason
+	node := observed.Nodes[name] // Only Nodes with the label are observed.
+	switch {
+	case node == nil:
+		return []metav1.Condition{report.False(t, notSet, "Node %s with label %s does not exist", name, controlPlaneRole)}
+	case tainted(m) && !slices.ContainsFunc(node.Spec.Taints, marks):
+		return []metav1.Condition{report.False(t, notSet, "Node %s does not have taint %s:%s", name, controlPlaneRole, corev1.TaintEffectNoSchedule)}
+	}
+	return []metav1.Condition{report.True(t, controlplanev1beta2.KubeadmControlPlaneMachineNodeLabelsAndTaintsSetReason, "")}
+}
+
+// tainted reports whether kubeadm taints the Node of a Machine: it does unless the KubeadmConfig, which has one of both sections, lists
+// other taints.
+func tainted(m *snapshot.Machine) bool {
+	if m.Config == nil {
+		return false
+	}
+	spec := m.Config.Spec
+	if spec.InitConfiguration != nil && spec.InitConfiguration.NodeRegistration.Taints != nil {
+		return slices.ContainsFunc(spec.InitConfiguration.NodeRegistration.Taints, marks)
+	}
+	if spec.JoinConfiguration != nil && spec.JoinConfiguration.NodeRegistration.Taints != nil {
+		return slices.ContainsFunc(spec.JoinConfiguration.NodeRegistration.Taints, marks)
+	}
+	return true
+}
+
+// marks reports whether a taint is the one of control planes.
+func marks(t corev1.Taint) bool {
+	return t.Key == controlPlaneRole && t.Effect == corev1.TaintEffectNoSchedule
 }

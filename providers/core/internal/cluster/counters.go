@@ -1,10 +1,8 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"reflect"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -12,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/replicas"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -61,7 +60,7 @@ func (s *scope) controlPlaneCounts(before *clusterv1.ClusterControlPlaneStatus) 
 	if before != nil {
 		counts.UpgradePlan = before.UpgradePlan
 	}
-	counts.Versions = bounded(counts.Versions)
+	counts.Versions = replicas.Bounded(counts.Versions)
 	return counts, nil
 }
 
@@ -128,13 +127,7 @@ func ofMachine(m *clusterv1.Machine) clusterv1.WorkersStatus {
 		UpToDateReplicas: one(clusterv1beta2.MachineUpToDateCondition), ReadyReplicas: one(clusterv1beta2.ReadyCondition),
 		AvailableReplicas: one(clusterv1beta2.AvailableCondition),
 	}
-	version := ptr.Deref(m.Spec.Version, "")
-	if m.Status.NodeInfo != nil {
-		version = cmp.Or(m.Status.NodeInfo.KubeletVersion, version)
-	}
-	if version != "" {
-		counts.Versions = []clusterv1beta2.StatusVersion{{Version: version, Replicas: ptr.To[int32](1)}}
-	}
+	counts.Versions = replicas.VersionsOf([]*clusterv1.Machine{m}).Status()
 	return counts
 }
 
@@ -142,10 +135,10 @@ func ofMachine(m *clusterv1.Machine) clusterv1.WorkersStatus {
 type sum struct {
 	total    clusterv1.WorkersStatus
 	parts    int
-	versions map[string]int32
+	versions replicas.Versions
 }
 
-func newSum() *sum { return &sum{versions: map[string]int32{}} }
+func newSum() *sum { return &sum{versions: replicas.Versions{}} }
 
 func (s *sum) add(part clusterv1.WorkersStatus) {
 	t := &s.total
@@ -170,25 +163,6 @@ func (s *sum) add(part clusterv1.WorkersStatus) {
 
 // result returns the sums, and the versions in ascending order.
 func (s *sum) result() clusterv1.WorkersStatus {
-	for version, n := range s.versions {
-		if n > 0 {
-			s.total.Versions = append(s.total.Versions, clusterv1beta2.StatusVersion{Version: version, Replicas: ptr.To(n)})
-		}
-	}
-	slices.SortFunc(s.total.Versions, func(a, b clusterv1beta2.StatusVersion) int {
-		order, err := contract.CompareVersions(a.Version, b.Version)
-		if err != nil || order == 0 {
-			return cmp.Compare(a.Version, b.Version)
-		}
-		return order
-	})
-	s.total.Versions = bounded(s.total.Versions)
+	s.total.Versions = s.versions.Status()
 	return s.total
-}
-
-// maxVersions is how many versions a status can have.
-const maxVersions = 32
-
-func bounded(versions []clusterv1beta2.StatusVersion) []clusterv1beta2.StatusVersion {
-	return versions[:min(len(versions), maxVersions)]
 }

@@ -90,5 +90,5 @@ func conditions() condition.Kind {
 
 // progress delays the first write of status until a Machine is ready.
 func progress() *step.Progress {
-	return &step.Progress{First: []string{"phase", "selector", "replicas", "updatedReplicas", "unavailableReplicas"}}
+	return &step.Progress{First: []string{"phase", "selector", "replicas", "updatedReplicas", "unavailableReplicas", "versions"}}
 }

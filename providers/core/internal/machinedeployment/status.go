@@ -28,6 +28,7 @@ func status(_ context.Context, s *scope) (step.Result, error) {
 	counts.Selector = selector.String()
 	counts.ObservedGeneration, counts.Conditions = md.Status.ObservedGeneration, md.Status.Conditions
 	counts.V1Beta2 = md.Status.V1Beta2.DeepCopy()
+	counts.Versions = replicas.VersionsOf(s.machines).Status()
 	setCounts(&counts, replicas.Count(s.machines))
 	counts.SetTypedPhase(s.phase(counts))
 	md.Status = counts

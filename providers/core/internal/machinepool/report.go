@@ -68,12 +68,14 @@ func setCounts(p *clusterv1.MachinePool, nodes []*corev1.Node) {
 	if p.Status.V1Beta2 == nil {
 		p.Status.V1Beta2 = &clusterv1.MachinePoolV1Beta2Status{}
 	}
-	upToDate := int32(0)
+	upToDate, versions := int32(0), replicas.Versions{}
 	for _, node := range nodes {
+		versions[node.Status.NodeInfo.KubeletVersion]++
 		if v := p.Spec.Template.Spec.Version; v == nil || node.Status.NodeInfo.KubeletVersion == *v {
 			upToDate++
 		}
 	}
+	p.Status.Versions = versions.Status()
 	ready, available := p.Status.ReadyReplicas, p.Status.AvailableReplicas
 	s := p.Status.V1Beta2
 	s.ReadyReplicas, s.AvailableReplicas, s.UpToDateReplicas = &ready, &available, &upToDate

@@ -99,7 +99,7 @@ func conditions() condition.Kind {
 // MachineDeployment controller count Machines and do not rely on status.replicas.
 func progress() *step.Progress {
 	return &step.Progress{
-		First:     []string{"selector", "replicas", "fullyLabeledReplicas"},
+		First:     []string{"selector", "replicas", "fullyLabeledReplicas", "versions"},
 		FirstTrue: []clusterv1.ConditionType{clusterv1.MachinesCreatedCondition},
 	}
 }

@@ -40,6 +40,7 @@ func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
 	}
 	set.Status.Replicas, set.Status.FullyLabeledReplicas = counts.Replicas, fullyLabeled
 	set.Status.ReadyReplicas, set.Status.AvailableReplicas = counts.Ready, counts.Available
+	set.Status.Versions = replicas.VersionsOf(s.machines).Status()
 	setCounts(set, replicas.Count(s.machines))
 	setResized(set, len(s.machines))
 	if c, ok := condition.Aggregate(clusterv1.MachinesReadyCondition, children); ok {
