@@ -72,6 +72,8 @@ type Fields struct {
 	Replicas *int32
 	// Ready is status.ready.
 	Ready *bool
+	// Provisioned is status.initialization.provisioned. Nil: the pool is in contract v1beta1 only.
+	Provisioned **bool
 	// ObservedGeneration is status.observedGeneration.
 	ObservedGeneration *int64
 }

@@ -3,6 +3,8 @@ package machinepool
 import (
 	"context"
 
+	"k8s.io/utils/ptr"
+
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -45,6 +47,9 @@ func (c *Controller[P, M]) status(_ context.Context, s *scope[P, M]) (step.Resul
 	}
 	condition.Set(s.obj, condition.True(ReplicasReadyCondition))
 	*fields.Ready = true
+	if fields.Provisioned != nil {
+		*fields.Provisioned = ptr.To(true)
+	}
 	return step.Done(), nil
 }
 

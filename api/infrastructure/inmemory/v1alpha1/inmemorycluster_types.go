@@ -52,11 +52,23 @@ type APIEndpoint struct {
 	Port int `json:"port"`
 }
 
+// InitializationStatus is what has been done once in the life of an object.
+type InitializationStatus struct {
+	// provisioned is true once the object has been ready.
+	// +optional
+	Provisioned *bool `json:"provisioned,omitempty"`
+}
+
 // InMemoryClusterStatus is the observed state of the infrastructure of a cluster.
 type InMemoryClusterStatus struct {
 	// ready is true once the control plane has an address.
 	// +optional
 	Ready bool `json:"ready"`
+
+	// initialization has what ready is in contract v1beta1, for contract v1beta2: the CustomResourceDefinitions are in it if they have label
+	// cluster.x-k8s.io/v1beta2.
+	// +optional
+	Initialization InitializationStatus `json:"initialization,omitempty,omitzero"`
 
 	// port is the port of the workload cluster's API server. Only the provider writes it, to decide which InMemoryCluster
 	// owns a port that several have in their spec.

@@ -91,6 +91,11 @@ type InMemoryMachineStatus struct {
 	// +optional
 	Ready bool `json:"ready"`
 
+	// initialization has what ready is in contract v1beta1, for contract v1beta2: the CustomResourceDefinitions are in it if they have label
+	// cluster.x-k8s.io/v1beta2.
+	// +optional
+	Initialization InitializationStatus `json:"initialization,omitempty,omitzero"`
+
 	// conditions are the current conditions.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`

@@ -38,6 +38,11 @@ type InMemoryMachinePoolStatus struct {
 	// +optional
 	Ready bool `json:"ready"`
 
+	// initialization has what ready is in contract v1beta1, for contract v1beta2: the CustomResourceDefinitions are in it if they have label
+	// cluster.x-k8s.io/v1beta2.
+	// +optional
+	Initialization InitializationStatus `json:"initialization,omitempty,omitzero"`
+
 	// replicas is the number of machines.
 	// +optional
 	Replicas int32 `json:"replicas"`

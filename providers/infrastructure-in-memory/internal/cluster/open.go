@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -44,6 +45,7 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 	}
 	obj.Annotations[inmemoryv1.ListenerAnnotationName] = key.String()
 	obj.Status.Ready, obj.Status.Port = true, obj.Spec.ControlPlaneEndpoint.Port
+	obj.Status.Initialization = inmemoryv1.InitializationStatus{Provisioned: ptr.To(true)}
 	obj.Status.FailureDomains = obj.Spec.FailureDomains
 	return step.Done(), nil
 }

@@ -32,7 +32,7 @@ func (c *Controller) vm(ctx context.Context, s *scope) (step.Result, error) {
 		return starting(remaining, "the machine")
 	}
 	s.obj.Spec.ProviderID = ptr.To(s.running.ProviderID())
-	s.obj.Status.Ready = true
+	s.obj.Status.Ready, s.obj.Status.Initialization.Provisioned = true, ptr.To(true)
 	return step.Done(), nil
 }
 

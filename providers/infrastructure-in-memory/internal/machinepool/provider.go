@@ -36,6 +36,7 @@ func Provider() machinepool.Provider[*inmemoryv1.InMemoryMachinePool, *inmemoryv
 			return machinepool.Fields{
 				ProviderIDs: &p.Spec.ProviderIDList, MachineKind: &p.Status.InfrastructureMachineKind,
 				Replicas: &p.Status.Replicas, Ready: &p.Status.Ready, ObservedGeneration: &p.Status.ObservedGeneration,
+				Provisioned: &p.Status.Initialization.Provisioned,
 			}
 		},
 		Domain:   func(m *inmemoryv1.InMemoryMachine) *string { return &m.Spec.FailureDomain },
