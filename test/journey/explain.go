@@ -107,7 +107,7 @@ func (c *Subject) NeverBlocked() (still func()) {
 				err = notBlocked(explain.Explain(input))
 			}
 			if err != nil {
-				result <- err
+				result <- fmt.Errorf("%w\n%s", err, c.log())
 				return
 			}
 			pause(ctx, changed)

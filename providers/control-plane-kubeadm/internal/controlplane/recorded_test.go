@@ -59,5 +59,8 @@ func TestRecordedControlPlanes(t *testing.T) {
 		if diff := cmp.Diff([]int32{*is.ReadyReplicas, *is.AvailableReplicas, *is.UpToDateReplicas}, ours); diff != "" {
 			t.Errorf("%s: counters -recorded +ours:\n%s", state.Name, diff)
 		}
+		if diff := cmp.Diff(kcp.Status.Versions, replicas.VersionsOf(machines).Status()); diff != "" {
+			t.Errorf("%s: versions -recorded +ours:\n%s", state.Name, diff)
+		}
 	}
 }
