@@ -96,6 +96,11 @@ func CompleteWith(cmd *cobra.Command, flag string, values func(ctx context.Conte
 	})
 }
 
+// CompleteWithFiles completes an existing flag with the names of files.
+func CompleteWithFiles(cmd *cobra.Command, flag string) {
+	register(cmd, flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
+}
+
 // CompleteClusters completes an existing flag with the names of Clusters.
 func CompleteClusters(cmd *cobra.Command, f *factory.Factory, k *management.Kubeconfig, namespace *string, flag string) {
 	complete := ClusterNames(f, k, namespace)

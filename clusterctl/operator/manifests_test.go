@@ -22,7 +22,7 @@ func releases(t *testing.T, versions ...string) *catalog.Catalog {
 		dir := filepath.Join(folder, version)
 		testenv.Must(t, os.MkdirAll(dir, 0o700),
 			os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte("apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries:\n"+
-				"- {major: 1, minor: 9, contract: v1beta1}\n- {major: 2, minor: 0, contract: v1beta1}\n- {major: 3, minor: 0, contract: v1beta2}\n"), 0o600),
+				"- {major: 1, minor: 9, contract: v1beta1}\n- {major: 2, minor: 0, contract: v1beta1}\n- {major: 3, minor: 0, contract: v1beta3}\n"), 0o600),
 			os.WriteFile(filepath.Join(dir, "core-components.yaml"), []byte("{}"), 0o600),
 			os.WriteFile(filepath.Join(dir, manifestsFile), []byte("{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: n}}"), 0o600))
 	}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -74,6 +76,7 @@ func ControlPlanes(n int) Condition {
 		want := controlplanev1.KubeadmControlPlaneStatus{
 			Replicas: int32(n), UpdatedReplicas: int32(n), ReadyReplicas: int32(n), Initialized: true, Ready: true,
 			Version: &k.Spec.Version, ObservedGeneration: k.Generation,
+			Versions: []clusterv1beta2.StatusVersion{{Version: k.Spec.Version, Replicas: ptr.To(int32(n))}},
 		}
 		have := k.Status
 		// What v1beta2 adds is written up to ten seconds later.

@@ -72,10 +72,11 @@ func providerReleases() map[string]providerRelease {
 		},
 		"metal3": {
 			version: "v1.13.2", namespace: "capm3-system",
-			// Pools are those of another controller, which users install themselves; metadata is not what the release's own definition requires.
 			rejected: map[string]string{
-				"cluster.yaml":            `no matches for kind "IPPool" in version "ipam.metal3.io/v1alpha1"`,
-				"clusterctl-cluster.yaml": `no matches for kind "IPPool" in version "ipam.metal3.io/v1alpha1"`,
+				// Pools are those of another controller, which users install themselves.
+				"cluster.yaml": `no matches for kind "IPPool" in version "ipam.metal3.io/v1alpha1"`,
+				// It has a field of v1beta1 in v1beta2.
+				"clusterclass.yaml": `unknown field "spec.controlPlane.machineHealthCheck"`,
 			},
 			variables: map[string]string{
 				"IMAGE_URL": "http://172.22.0.1/images/node.img", "IMAGE_FORMAT": "raw", "IMAGE_CHECKSUM": "abcd", "IMAGE_CHECKSUM_TYPE": "sha256",
@@ -101,11 +102,16 @@ func providerReleases() map[string]providerRelease {
 		},
 		"vsphere": {
 			version: "v1.16.1", namespace: "capv-system",
+			// These kinds are in another file of the release, which replaces its components.
+			rejected: map[string]string{
+				"cluster-template-supervisor.yaml":      `no matches for kind "VSphereCluster" in version "vmware.infrastructure.cluster.x-k8s.io/v1beta2"`,
+				"clusterclass-template-supervisor.yaml": `no matches for kind "VSphereClusterTemplate" in version "vmware.infrastructure.cluster.x-k8s.io/v1beta2"`,
+			},
 			variables: map[string]string{
 				"VSPHERE_USERNAME": "user", "VSPHERE_PASSWORD": "secret", "VSPHERE_SERVER": "10.0.0.1", "VSPHERE_DATACENTER": "dc",
 				"VSPHERE_DATASTORE": "ds", "VSPHERE_NETWORK": "VM Network", "VSPHERE_FOLDER": "vm", "VSPHERE_RESOURCE_POOL": "'*/Resources'",
 				"VSPHERE_TEMPLATE": "ubuntu", "VSPHERE_IMAGE_NAME": "ubuntu", "VSPHERE_MACHINE_CLASS_NAME": "small", "VSPHERE_STORAGE_CLASS": "gold",
-				"VSPHERE_STORAGE_POLICY": "''", "VSPHERE_SSH_AUTHORIZED_KEY": "ssh-rsa AAAA", "VSPHERE_TLS_THUMBPRINT": "AA:BB",
+				"VSPHERE_STORAGE_POLICY": "gold", "VSPHERE_SSH_AUTHORIZED_KEY": "ssh-rsa AAAA", "VSPHERE_TLS_THUMBPRINT": "AA:BB",
 				"CONTROL_PLANE_ENDPOINT_IP": "10.0.0.2", "CPI_IMAGE_K8S_VERSION": "v1.30.0", "NAMESERVER": "8.8.8.8", "NODE_IPAM_POOL_NAME": "pool",
 				"NODE_IPAM_POOL_KIND": "InClusterIPPool", "NODE_IPAM_POOL_API_GROUP": "ipam.cluster.x-k8s.io", "COREOS_CUSTOM_HOSTNAME": "host",
 				"OUTPUT": "/run/metadata/coreos", "CLUSTER_CLASS_NAME": "template",

@@ -60,6 +60,7 @@ Templates with variables are processed first: see ` + "`clusterctl generate yaml
 		},
 	}
 	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "The `file` to write, with mode 0600. The default is standard output")
+	clusterflags.CompleteWithFiles(cmd, "output")
 	cmd.Flags().StringVar(&opts.ToVersion, "to-version", toVersion, "The `version` to convert to: only v1beta2")
 	return cmd
 }

@@ -37,16 +37,17 @@ func TestFlags(t *testing.T) {
 		args   []string
 		want   inputs
 	}{
-		"Defaults": {"Grouping is on, all else off.", []string{"c1"}, inputs{Name: "c1", Tree: tree.Options{Grouping: true}}},
+		"Defaults": {"Grouping and v1beta2 are on, all else off.", []string{"c1"}, inputs{Name: "c1", Tree: tree.Options{Grouping: true, Reports: true}}},
 		"Every flag": {
 			"Each flag has its option.",
-			[]string{"c1", "--kubeconfig", "k", "--kubeconfig-context", "x", "-n", "ns", "--show-conditions", "Machine,Cluster/c1", "--show-machinesets", "--show-resourcesets", "--show-healthchecks", "--show-templates", "--echo", "--grouping=false", "-c"},
+			[]string{"c1", "--kubeconfig", "k", "--kubeconfig-context", "x", "-n", "ns", "--show-conditions", "Machine,Cluster/c1", "--show-machinesets", "--show-resourcesets", "--show-healthchecks", "--show-templates", "--echo", "--grouping=false", "--v1beta2=false", "-c"},
 			inputs{
 				Name: "c1", Namespace: "ns", Color: true, Kubeconfig: "k", Context: "x",
 				Tree: tree.Options{ShowConditions: []string{"Machine", "Cluster/c1"}, MachineSets: true, ResourceSets: true, HealthChecks: true, Templates: true, Echo: true},
 			},
 		},
-		"Deprecated": {"The old flag still works.", []string{"c1", "--disable-grouping"}, inputs{Name: "c1"}},
+		"Wide": {"Other formats than text have what v1beta1 has.", []string{"c1", "-o", "wide"}, inputs{Name: "c1", Tree: tree.Options{Grouping: true}}},
+		"Deprecated": {"The old flag still works.", []string{"c1", "--disable-grouping"}, inputs{Name: "c1", Tree: tree.Options{Reports: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			streams, _ := iostreams.Test()

@@ -218,7 +218,7 @@ func (m mistakes) upgrades() []mistake {
 	return []mistake{
 		{"Something must be selected to upgrade.", apply(), []string{"nothing is selected: set --contract to upgrade all providers", "see `clusterctl upgrade apply --help`"}},
 		{"A contract is for all providers.", apply("--contract", "v1beta1", "-i", "toy:v1.1.0"), []string{"--contract upgrades all providers: omit the flags of providers, or --contract"}},
-		{"Other contracts are not supported.", apply("--contract", "v1beta2"), []string{"this clusterctl can only upgrade to contract v1beta1, not to v1beta2"}},
+		{"Other contracts are not supported.", apply("--contract", "v1beta3"), []string{"this clusterctl can only upgrade to contracts v1beta1 and v1beta2, not to v1beta3"}},
 		{"A version is required to upgrade.", apply("-i", "toy"), []string{"--infrastructure: toy has no version: use toy:{version}"}},
 		{"The core provider has a version, too.", apply("--core", "cluster-api"), []string{"--core: cluster-api has no version"}},
 		{"A version is a semantic one.", apply("-b", "kubeadm:new"), []string{"--bootstrap: ", `"new" is not a semantic version`}},
