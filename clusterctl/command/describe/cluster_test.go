@@ -46,7 +46,7 @@ func TestFlags(t *testing.T) {
 				Tree: tree.Options{ShowConditions: []string{"Machine", "Cluster/c1"}, MachineSets: true, ResourceSets: true, HealthChecks: true, Templates: true, Echo: true},
 			},
 		},
-		"Wide": {"Other formats than text have what v1beta1 has.", []string{"c1", "-o", "wide"}, inputs{Name: "c1", Tree: tree.Options{Grouping: true}}},
+		"Wide":       {"Other formats than text have what v1beta1 has.", []string{"c1", "-o", "wide"}, inputs{Name: "c1", Tree: tree.Options{Grouping: true}}},
 		"Deprecated": {"The old flag still works.", []string{"c1", "--disable-grouping"}, inputs{Name: "c1", Tree: tree.Options{Reports: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
