@@ -480,9 +480,11 @@ func (p *providers) controlPlanes() {
 		infrastructure := object(ref.APIVersion, ref.Kind, c.Namespace, ref.Name)
 		p.secrets(c)
 		endpoint := `{"spec":{"controlPlaneEndpoint":{"host":"127.0.0.1","port":1}}}` // Nothing listens there.
+		// A definition has the field of its contract, or of both; others are dropped.
+		provisioned := `{"status":{"ready":true,"initialization":{"provisioned":true}}}`
 		testenv.Must(p.t,
 			p.Client.Patch(p.t.Context(), infrastructure, client.RawPatch(types.MergePatchType, []byte(endpoint))),
-			p.Client.Status().Patch(p.t.Context(), infrastructure, client.RawPatch(types.MergePatchType, []byte(`{"status":{"ready":true}}`))))
+			p.Client.Status().Patch(p.t.Context(), infrastructure, client.RawPatch(types.MergePatchType, []byte(provisioned))))
 		started = append(started, c.Namespace)
 	}
 	for _, namespace := range started {
