@@ -42,7 +42,8 @@ func reportOf(u *unstructured.Unstructured) *Report {
 			to   **int64
 			kind string
 		}{
-			{&r.Available, clusterv1beta2.AvailableCondition}, {&r.Ready, clusterv1beta2.ReadyCondition}, {&r.UpToDate, clusterv1beta2.MachineUpToDateCondition},
+			{&r.Available, clusterv1beta2.AvailableCondition}, {&r.Ready, clusterv1beta2.ReadyCondition},
+			{&r.UpToDate, clusterv1beta2.MachineUpToDateCondition},
 		} {
 			n := int64(0)
 			if c := r.condition(counter.kind); c != nil && c.Status == "True" {
@@ -133,14 +134,13 @@ func (r *Report) sum(u *unstructured.Unstructured) {
 
 // state is the same for Machines that are grouped: status and reason of the conditions that the columns show.
 func (r *Report) state() string {
-	text := ""
+	var all []string
 	for _, kind := range []string{clusterv1beta2.AvailableCondition, clusterv1beta2.ReadyCondition, clusterv1beta2.MachineUpToDateCondition} {
 		if c := r.condition(kind); c != nil {
-			text += c.Status + "/" + c.Reason
+			all = append(all, kind, c.Status, c.Reason)
 		}
-		text += " "
 	}
-	return text
+	return strings.Join(all, " ")
 }
 
 // mergeReports returns the report of a group of Machines in the same state.

@@ -122,7 +122,7 @@ func probeOf(mapper meta.RESTMapper, namespace string, rules []admissionv1.RuleW
 	for _, r := range rules {
 		creates := slices.Contains(r.Operations, admissionv1.Create) || slices.Contains(r.Operations, admissionv1.OperationAll)
 		if len(p) == webhookProbes || !creates || len(r.APIGroups) == 0 || len(r.APIVersions) == 0 || len(r.Resources) == 0 ||
-			!strings.Contains(r.APIGroups[0], ".") || strings.HasSuffix(r.APIGroups[0], ".k8s.io") && !strings.HasSuffix(r.APIGroups[0], ".x-k8s.io") {
+			!strings.Contains(r.APIGroups[0], ".") || isBuiltIn(r.APIGroups[0]) {
 			continue
 		}
 		kind, err := mapper.KindFor(schema.GroupVersionResource{Group: r.APIGroups[0], Version: r.APIVersions[0], Resource: r.Resources[0]})
@@ -138,4 +138,9 @@ func probeOf(mapper meta.RESTMapper, namespace string, rules []admissionv1.RuleW
 		p = append(p, o)
 	}
 	return p
+}
+
+// isBuiltIn reports whether a group is of Kubernetes itself.
+func isBuiltIn(group string) bool {
+	return strings.HasSuffix(group, ".k8s.io") && !strings.HasSuffix(group, ".x-k8s.io")
 }

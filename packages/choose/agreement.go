@@ -108,7 +108,7 @@ func (p *InstallPlanner) coreReader(
 	return read
 }
 
-// working returns a planner whose default versions work with the core provider: the one that is to be installed, or the installed one,
+// working returns a planner whose default versions work with the core provider: the one among the items, or the installed one,
 // which read returns. If its contracts are unknown, they are the newest.
 func (p *InstallPlanner) working(ctx context.Context, items []Item, read func() (implements, error)) *InstallPlanner {
 	out, all := *p, *p.Catalog
@@ -134,8 +134,8 @@ func (p *InstallPlanner) working(ctx context.Context, items []Item, read func() 
 	return &out
 }
 
-// disagreements returns the providers that do not work with the core provider: the one among them, or the installed one, which read returns.
-// unknown is why the contract of that is unknown, or nil.
+// disagreements returns the providers that do not work with the core provider: the one among them, or the installed
+// one, which read returns. unknown is why the contract of that is unknown, or nil.
 func (p *InstallPlanner) disagreements(
 	ctx context.Context, added []*components.Components, read func() (implements, error),
 ) (problems []error, unknown error) {

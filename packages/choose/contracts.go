@@ -83,10 +83,10 @@ func (p ContractPlan) Skipped() []string {
 	return list
 }
 
-// ContractPlans returns a plan for each contract that the core provider implements in its installed or a later release series, in
-// the order of these series. A plan for another contract than the present one is left out if the core provider has no version for it, installed
-// or newer, or another provider none that works with that. releases are by manifest label. What is unknown of one provider does not change
-// the plans of others.
+// ContractPlans returns a plan for each contract that the core provider implements in its installed or a later release series, in the
+// order of these series. A plan for another contract than the present one is left out if the core provider has no version for it,
+// installed or newer, or another provider none that works with that. releases are by manifest label. What is unknown of one provider does
+// not change the plans of others.
 func ContractPlans(installed inventory.Inventory, releases map[string]Releases) ([]ContractPlan, error) {
 	core, err := coreProvider(installed)
 	if err != nil {
@@ -223,8 +223,8 @@ func contracts(core *clusterctlv1.Provider, metadata *clusterctlv1.Metadata) []s
 	return list
 }
 
-// planFor returns the plan for a contract; at is the index of the core provider. complete is whether the core provider has a version for it,
-// and every other one a version that works with that; possibly the installed ones.
+// planFor returns the plan for a contract; at is the index of the core provider. complete is whether the core provider has a version for
+// it, and every other one a version that works with that; possibly the installed ones.
 func planFor(contract string, at int, installed inventory.Inventory, known []knowledge) (p ContractPlan, complete bool) {
 	p, complete = ContractPlan{Contract: contract, Core: installed[at]}, true
 	implementing := func(c candidate) bool { return c.core(p.Core.ProviderName).Implements(contract) }

@@ -69,6 +69,50 @@ func TestPlans(t *testing.T) {
 			releases:  map[string]Releases{"cluster-api": releases("v1.1.0", "v1.0.0")},
 			want:      []string{"v1beta1 cluster-api "},
 		},
+		"NoSeries": {
+			reason:    "A newer version without series is not considered: its contract is unknown.",
+			installed: inventory.Inventory{core("v1.0.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v1.7.0", "v1.1.0", "v1.0.0", "v1.8.0-rc.0")},
+			want:      []string{"v1beta1 cluster-api v1.1.0 skips v1.7.0,v1.8.0-rc.0"},
+		},
+		"InstalledWithoutSeries": {
+			reason:    "The contract of an installed version must be known. It is the problem of that provider alone.",
+			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.5.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v1.1.0", "v1.0.0"), "infrastructure-toy": releases("v1.5.0")},
+			want: []string{"v1beta1 cluster-api v1.1.0", "v1beta1 infrastructure-toy  (metadata.yaml of infrastructure-toy v9.9.9, the latest version that has one, has no release series 1.5, " +
+				"which the installed version v1.5.0 needs: the provider must add it to releaseSeries, or you can put a corrected file at /overrides/metadata.yaml)"},
+		},
+		"Unreadable": {
+			reason:    "A repository that cannot be read does not decide about others, except about another contract.",
+			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.0.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v1.2.0", "v1.1.0", "v1.0.0"), "infrastructure-toy": {Err: errors.New("not found")}},
+			want:      []string{"v1beta1 cluster-api v1.1.0", "v1beta1 infrastructure-toy  (not found)"},
+		},
+		"UnreadableCore": {
+			reason:    "Not even that of the core provider.",
+			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.0.0")},
+			releases:  map[string]Releases{"cluster-api": {Err: errors.New("not found")}, "infrastructure-toy": releases("v1.1.0", "v1.0.0")},
+			want:      []string{"v1beta1 cluster-api  (not found)", "v1beta1 infrastructure-toy v1.1.0"},
+		},
+		"OldWithoutSeries": {
+			reason:    "Versions older than the installed one do not matter.",
+			installed: inventory.Inventory{core("v1.0.0")},
+			releases:  map[string]Releases{"cluster-api": releases("v0.3.0", "v1.0.0")},
+			want:      []string{"v1beta1 cluster-api "},
+		},
+		"TwoCores": {
+			reason:    "Two core providers cannot be upgraded.",
+			installed: inventory.Inventory{core("v1.0.0"), core("v1.1.0")},
+			err:       "must have one core provider, but this one has 2",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, tc.check)
+	}
+}
+
+func TestPlansOfContracts(t *testing.T) {
+	tests := map[string]planCase{
 		"NextContract": {
 			reason:    "A later contract is shown if all providers have it.",
 			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.0.0")},
@@ -112,42 +156,6 @@ func TestPlans(t *testing.T) {
 			installed: inventory.Inventory{core("v0.4.0")},
 			releases:  map[string]Releases{"cluster-api": releases("v0.4.8", "v1.1.0", "v0.4.0")},
 			want:      []string{"v1alpha4 cluster-api v0.4.8", "v1beta1 cluster-api v1.1.0"},
-		},
-		"NoSeries": {
-			reason:    "A newer version without series is not considered: its contract is unknown.",
-			installed: inventory.Inventory{core("v1.0.0")},
-			releases:  map[string]Releases{"cluster-api": releases("v1.7.0", "v1.1.0", "v1.0.0", "v1.8.0-rc.0")},
-			want:      []string{"v1beta1 cluster-api v1.1.0 skips v1.7.0,v1.8.0-rc.0"},
-		},
-		"InstalledWithoutSeries": {
-			reason:    "The contract of an installed version must be known. It is the problem of that provider alone.",
-			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.5.0")},
-			releases:  map[string]Releases{"cluster-api": releases("v1.1.0", "v1.0.0"), "infrastructure-toy": releases("v1.5.0")},
-			want: []string{"v1beta1 cluster-api v1.1.0", "v1beta1 infrastructure-toy  (metadata.yaml of infrastructure-toy v9.9.9, the latest version that has one, has no release series 1.5, " +
-				"which the installed version v1.5.0 needs: the provider must add it to releaseSeries, or you can put a corrected file at /overrides/metadata.yaml)"},
-		},
-		"Unreadable": {
-			reason:    "A repository that cannot be read does not decide about others, except about another contract.",
-			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.0.0")},
-			releases:  map[string]Releases{"cluster-api": releases("v1.2.0", "v1.1.0", "v1.0.0"), "infrastructure-toy": {Err: errors.New("not found")}},
-			want:      []string{"v1beta1 cluster-api v1.1.0", "v1beta1 infrastructure-toy  (not found)"},
-		},
-		"UnreadableCore": {
-			reason:    "Not even that of the core provider.",
-			installed: inventory.Inventory{core("v1.0.0"), infrastructure("v1.0.0")},
-			releases:  map[string]Releases{"cluster-api": {Err: errors.New("not found")}, "infrastructure-toy": releases("v1.1.0", "v1.0.0")},
-			want:      []string{"v1beta1 cluster-api  (not found)", "v1beta1 infrastructure-toy v1.1.0"},
-		},
-		"OldWithoutSeries": {
-			reason:    "Versions older than the installed one do not matter.",
-			installed: inventory.Inventory{core("v1.0.0")},
-			releases:  map[string]Releases{"cluster-api": releases("v0.3.0", "v1.0.0")},
-			want:      []string{"v1beta1 cluster-api "},
-		},
-		"TwoCores": {
-			reason:    "Two core providers cannot be upgraded.",
-			installed: inventory.Inventory{core("v1.0.0"), core("v1.1.0")},
-			err:       "must have one core provider, but this one has 2",
 		},
 	}
 	for name, tc := range tests {

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
-// providerWebhooks serves the webhooks of providers whose managers do not run: it admits every object unchanged, and converts objects by their
-// version alone, which is what conversions leave of the templates here.
+// providerWebhooks serves the webhooks of providers whose managers do not run: it admits every object unchanged, and converts objects by
+// their version alone, which is what conversions leave of the templates here.
 type providerWebhooks struct {
 	server *httptest.Server
 	api    client.Client

@@ -95,7 +95,8 @@ Machine are only shown if their state differs from the Machine's.`,
 	clusterflags.AddNamespace(cmd, f, &opts.Kubeconfig, &opts.Namespace)
 	clusterflags.AddObjectOutput(cmd, &opts.Output)
 	addFlags(cmd.Flags(), opts, &conditions, &disableGrouping, &color)
-	cmd.Flags().BoolVar(&reports, "v1beta2", true, "Show the conditions and counters of v1beta2, unless the managers are older, or --output is not text")
+	cmd.Flags().BoolVar(&reports, "v1beta2", true,
+		"Show the conditions and counters of v1beta2, unless the managers are older, or --output is not text")
 	clusterflags.CompleteWith(cmd, "show-conditions", func(ctx context.Context, args []string, typed string) ([]string, error) {
 		return conditionObjects(ctx, opts, args, typed)
 	})

@@ -70,7 +70,7 @@ func NodeReports(m *snapshot.Machine, observed *Observation) []metav1.Condition 
 	case node == nil:
 		return []metav1.Condition{report.False(t, notSet, "Node %s with label %s does not exist", name, controlPlaneRole)}
 	case tainted(m) && !slices.ContainsFunc(node.Spec.Taints, marks):
-		return []metav1.Condition{report.False(t, notSet, "Node %s does not have taint %s:%s", name, controlPlaneRole, corev1.TaintEffectNoSchedule)}
+		return []metav1.Condition{report.False(t, notSet, "Node %s does not have taint %s:NoSchedule", name, controlPlaneRole)}
 	}
 	return []metav1.Condition{report.True(t, controlplanev1beta2.KubeadmControlPlaneMachineNodeLabelsAndTaintsSetReason, "")}
 }

@@ -72,8 +72,8 @@ type Release struct {
 	isKept bool
 }
 
-// Find finds the release that the spec demands; if it has no version the latest, which implements one of the contracts unless there are none
-// or it is a core provider. What was downloaded for this generation of the object is
+// Find finds the release that the spec demands; if it has no version the latest, which implements one of the contracts unless there are
+// none or it is a core provider. What was downloaded for this generation of the object is
 // not downloaded again. The error of a download that failed is a DownloadError.
 func (r *Reader) Find(ctx context.Context, p providerobject.Provider, contracts []string) (*Release, error) {
 	cfg, err := r.Config(ctx)

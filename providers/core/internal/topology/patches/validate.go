@@ -118,7 +118,8 @@ func (v *validator) jsonPatch(patch *clusterv1.JSONPatch, path *field.Path) fiel
 // validatePath allows array indexes only if they do not depend on the length of the array: to add at the start or the end.
 func validatePath(patch *clusterv1.JSONPatch, path *field.Path) field.ErrorList {
 	if !strings.HasPrefix(patch.Path+"/", specPrefix) {
-		return field.ErrorList{field.Invalid(path, patch.Path, `must be "/spec", or start with "/spec/": patches can only change the spec of templates`)}
+		return field.ErrorList{field.Invalid(path, patch.Path,
+			`must be "/spec", or start with "/spec/": patches can only change the spec of templates`)}
 	}
 	for _, part := range parsePointer(patch.Path) {
 		switch {
