@@ -110,7 +110,7 @@ func TestOperatorChangesTheContract(t *testing.T) {
 	}
 	for _, p := range providers {
 		o.installed(p, "v2.0.1")
-		o.wait("jsonpath={.status.contract}=v1beta2", p.namespace, p.object())
+		o.wait("jsonpath={.status.contract}=v1beta3", p.namespace, p.object())
 	}
 	if got := o.counts(providers); got != "1 of , 1 of , 1 of , 2 of " {
 		t.Errorf("resumed Deployments have %s replicas", got)
