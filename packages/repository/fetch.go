@@ -151,7 +151,7 @@ func (f *fetcher) retry(ctx context.Context, r request) ([]byte, http.Header, er
 		if last != nil && !again {
 			return false, last
 		}
-		if last != nil && attempts == 1 {
+		if last != nil && attempts == 1 && ctx.Err() == nil {
 			f.report("Retrying for up to %s: %v", f.timeout, last)
 		}
 		return last == nil, nil

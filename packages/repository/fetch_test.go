@@ -66,3 +66,16 @@ func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return w.Result(), nil
 }
+
+// TestCanceledRequest: what users have given up is not reported as retried.
+func TestCanceledRequest(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var reports []string
+	f := newFetcher(Options{
+		HTTP:   &http.Client{Transport: handled(func(http.ResponseWriter, *http.Request) { cancel() })},
+		Report: func(format string, args ...any) { reports = append(reports, fmt.Sprintf(format, args...)) },
+	})
+	if _, _, err := f.get(ctx, request{url: "https://example.com/x"}); err == nil || reports != nil {
+		t.Errorf("got error %v and the reports %q", err, reports)
+	}
+}

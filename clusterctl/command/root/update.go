@@ -50,7 +50,7 @@ type seenRelease struct {
 // Start starts the check and returns a function that stops it and returns the message for the user, "" if there is none.
 // The function waits at most for timeout.
 func (c *checker) Start(ctx context.Context) (result func(timeout time.Duration) string) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(repository.Once(ctx)) // Retries would be reported.
 	found := make(chan seenRelease, 1)
 	go func() {
 		defer close(found)
