@@ -17,6 +17,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
@@ -210,7 +211,7 @@ func TestOneMachineFromNothingToReady(t *testing.T) {
 	want := controlplanev1.KubeadmControlPlaneStatus{
 		Selector: "cluster.x-k8s.io/cluster-name=c,cluster.x-k8s.io/control-plane", Replicas: 1, Version: ptr.To("v1.30.0"),
 		UpdatedReplicas: 1, ReadyReplicas: 1, Initialized: true, Ready: true, ObservedGeneration: 1, Conditions: kcp.Status.Conditions,
-		V1Beta2: kcp.Status.V1Beta2,
+		Versions: []clusterv1beta2.StatusVersion{{Version: "v1.30.0", Replicas: ptr.To[int32](1)}}, V1Beta2: kcp.Status.V1Beta2,
 	}
 	if diff := cmp.Diff(want, kcp.Status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
