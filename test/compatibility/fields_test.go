@@ -52,13 +52,15 @@ func ourOwn() map[kindKey]map[string]string {
 			"status.failureDomains":            zones,
 			"spec.hostedControlPlane":          hosted,
 			"status.hostedControlPlaneVersion": hosted,
+			"status.initialization":            initialized,
 		},
 		{"InMemoryClusterTemplate", "infrastructure.cluster.x-k8s.io/v1alpha1"}: {
 			"spec.template.spec.failureDomains":     zones,
 			"spec.template.spec.hostedControlPlane": hosted,
 		},
 		{"InMemoryMachine", "infrastructure.cluster.x-k8s.io/v1alpha1"}: {
-			"spec.failureDomain": zone,
+			"spec.failureDomain":    zone,
+			"status.initialization": initialized,
 		},
 		{"InMemoryMachineTemplate", "infrastructure.cluster.x-k8s.io/v1alpha1"}: {
 			"spec.template.spec.failureDomain": zone,

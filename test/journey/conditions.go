@@ -79,6 +79,9 @@ func ControlPlanes(n int) Condition {
 			Versions: []clusterv1beta2.StatusVersion{{Version: k.Spec.Version, Replicas: ptr.To(int32(n))}},
 		}
 		have := k.Status
+		if have.Versions == nil {
+			want.Versions = nil // Definitions of Cluster API v1.13 and older do not have it.
+		}
 		// What v1beta2 adds is written up to ten seconds later.
 		have.Selector, have.Conditions, have.LastRemediation, have.V1Beta2 = "", nil, nil, nil
 		if diff := cmp.Diff(want, have); diff != "" {
