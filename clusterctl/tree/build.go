@@ -209,12 +209,11 @@ func (b *builder) addUnlessEcho(parent *Node, from *unstructured.Unstructured, m
 		return
 	}
 	node := b.objectNode(u, metaName)
-	echo := sameState(node.Ready, parent.Ready) || node.Ready != nil && node.Ready.Status == "True"
+	own, parents := node.Ready, parent.Ready
 	if b.Reports {
-		own, parents := node.Report.State, parent.Report.State
-		echo = own != nil && own.Status == "True" || own == nil && parents == nil ||
-			own != nil && parents != nil && own.Status == parents.Status && own.Reason == parents.Reason
+		own, parents = node.Report.State, parent.Report.State
 	}
+	echo := sameState(own, parents) || own != nil && own.Status == "True"
 	if b.Echo || node.alone || !echo {
 		parent.Children = append(parent.Children, node)
 	}

@@ -1,6 +1,7 @@
 package journey
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -120,12 +120,12 @@ func (h *hooks) applied(w *World, name string) *unstructured.Unstructured {
 	h.t.Helper()
 	config := extensionConfig(name, byURL(h.Server))
 	testenv.Must(h.t, w.Client.Create(h.t.Context(), config))
+	ctx, cancel := context.WithTimeout(h.t.Context(), conditionTimeout)
+	defer cancel()
 	select {
 	case <-h.known:
-	case <-h.t.Context().Done():
-		h.t.Fatalf("ExtensionConfig %s was not discovered: %v", name, h.t.Context().Err())
-	case <-time.After(conditionTimeout):
-		h.t.Fatalf("ExtensionConfig %s was not discovered within %s", name, conditionTimeout)
+	case <-ctx.Done():
+		h.t.Fatalf("ExtensionConfig %s was not discovered: %v", name, ctx.Err())
 	}
 	return config
 }

@@ -108,7 +108,7 @@ func (c *Controller) workloadEvents() remote.Events {
 }
 
 func isControlPlane(node *corev1.Node) bool {
-	_, ok := node.Labels["node-role.kubernetes.io/control-plane"]
+	_, ok := node.Labels[snapshot.NodeRole]
 	return ok
 }
 

@@ -49,9 +49,6 @@ func podReason(reason string) string {
 	return controlplanev1beta2.KubeadmControlPlaneMachinePodFailedReason
 }
 
-// controlPlaneRole is the label and the taint by which kubeadm marks the Nodes of a control plane.
-const controlPlaneRole = "node-role.kubernetes.io/control-plane"
-
 // NodeReports returns the condition of whether the Node of a Machine is marked as kubeadm does it. There is none before it has a Node.
 func NodeReports(m *snapshot.Machine, observed *Observation) []metav1.Condition {
 	const t = controlplanev1beta2.KubeadmControlPlaneMachineNodeKubeadmLabelsAndTaintsSetCondition
@@ -68,9 +65,9 @@ func NodeReports(m *snapshot.Machine, observed *Observation) []metav1.Condition 
 	node := observed.Nodes[name] // Only Nodes with the label are observed.
 	switch {
 	case node == nil:
-		return []metav1.Condition{report.False(t, notSet, "Node %s with label %s does not exist", name, controlPlaneRole)}
+		return []metav1.Condition{report.False(t, notSet, "Node %s with label %s does not exist", name, snapshot.NodeRole)}
 	case tainted(m) && !slices.ContainsFunc(node.Spec.Taints, marks):
-		return []metav1.Condition{report.False(t, notSet, "Node %s does not have taint %s:NoSchedule", name, controlPlaneRole)}
+		return []metav1.Condition{report.False(t, notSet, "Node %s does not have taint %s:NoSchedule", name, snapshot.NodeRole)}
 	}
 	return []metav1.Condition{report.True(t, controlplanev1beta2.KubeadmControlPlaneMachineNodeLabelsAndTaintsSetReason, "")}
 }
@@ -93,5 +90,5 @@ func tainted(m *snapshot.Machine) bool {
 
 // marks reports whether a taint is the one of control planes.
 func marks(t corev1.Taint) bool {
-	return t.Key == controlPlaneRole && t.Effect == corev1.TaintEffectNoSchedule
+	return t.Key == snapshot.NodeRole && t.Effect == corev1.TaintEffectNoSchedule
 }

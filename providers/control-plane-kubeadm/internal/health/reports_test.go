@@ -15,7 +15,7 @@ import (
 
 func TestNodeReports(t *testing.T) {
 	const kind = "NodeKubeadmLabelsAndTaintsSet"
-	mark := corev1.Taint{Key: controlPlaneRole, Effect: corev1.TaintEffectNoSchedule}
+	mark := corev1.Taint{Key: snapshot.NodeRole, Effect: corev1.TaintEffectNoSchedule}
 	observe := func(taints ...corev1.Taint) *Observation {
 		return &Observation{Nodes: map[string]*corev1.Node{"n": {Spec: corev1.NodeSpec{Taints: taints}}}}
 	}
@@ -37,7 +37,7 @@ func TestNodeReports(t *testing.T) {
 		{"there is no Node yet", "", nil, joined(nil), observe(mark), nil},
 		{"marked by kubeadm", "n", nil, joined(nil), observe(mark), set},
 		{"the taint was removed", "n", nil, joined(nil), observe(), missing},
-		{"another effect is another taint", "n", nil, joined(nil), observe(corev1.Taint{Key: controlPlaneRole, Effect: corev1.TaintEffectNoExecute}), missing},
+		{"another effect is another taint", "n", nil, joined(nil), observe(corev1.Taint{Key: snapshot.NodeRole, Effect: corev1.TaintEffectNoExecute}), missing},
 		{"the configuration has no taints", "n", nil, joined([]corev1.Taint{}), observe(), set},
 		{"it lists the taint", "n", nil, joined([]corev1.Taint{mark}), observe(), missing},
 		{"what kubeadm did is unknown", "n", nil, nil, observe(), set},

@@ -45,6 +45,9 @@ type Machine struct {
 	Due time.Time
 }
 
+// NodeRole is the label and the taint by which kubeadm marks the Nodes of a control plane.
+const NodeRole = "node-role.kubernetes.io/control-plane"
+
 // ConfigKind returns the kind of the bootstrap configs that control plane Machines are created with.
 func ConfigKind() schema.GroupVersionKind { return bootstrapv1.GroupVersion.WithKind("KubeadmConfig") }
 

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 )
 
@@ -20,7 +21,7 @@ const (
 func Cached() []remote.Cached {
 	nodes := labels.NewSelector()
 	// The error is for malformed names and values. These constants are valid.
-	if r, err := labels.NewRequirement(controlPlaneNode, selection.Exists, nil); err == nil {
+	if r, err := labels.NewRequirement(snapshot.NodeRole, selection.Exists, nil); err == nil {
 		nodes = nodes.Add(*r)
 	}
 	return []remote.Cached{

@@ -15,11 +15,9 @@ import (
 
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/etcd"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 )
-
-// controlPlaneNode is the label of control plane Nodes.
-const controlPlaneNode = "node-role.kubernetes.io/control-plane"
 
 // Cluster is a workload cluster, for the lifetime of one connection to it.
 type Cluster struct {
@@ -42,7 +40,7 @@ func (c *Cluster) ConnectedSince() time.Time { return c.since }
 // Nodes implements connection.Workload.
 func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	nodes := &corev1.NodeList{}
-	if err := c.Client.List(ctx, nodes, client.HasLabels{controlPlaneNode}); err != nil {
+	if err := c.Client.List(ctx, nodes, client.HasLabels{snapshot.NodeRole}); err != nil {
 		return nil, err
 	}
 	return nodes.Items, nil

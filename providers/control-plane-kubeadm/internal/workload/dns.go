@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
@@ -218,7 +219,7 @@ func tolerateControlPlane(pod *corev1.PodSpec) {
 	has := func(key string) bool {
 		return slices.ContainsFunc(pod.Tolerations, func(t corev1.Toleration) bool { return t.Key == key })
 	}
-	if has(oldControlPlaneTaint) && !has(controlPlaneNode) {
-		pod.Tolerations = append(pod.Tolerations, corev1.Toleration{Key: controlPlaneNode, Effect: corev1.TaintEffectNoSchedule})
+	if has(oldControlPlaneTaint) && !has(snapshot.NodeRole) {
+		pod.Tolerations = append(pod.Tolerations, corev1.Toleration{Key: snapshot.NodeRole, Effect: corev1.TaintEffectNoSchedule})
 	}
 }
