@@ -8,13 +8,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 // Report is the state of an object in the conditions and counters of v1beta2.
 type Report struct {
-	// State is Available, or Ready of kinds without; nil if there is neither, or if the row does not show it.
+	// State is Available, or Ready of kinds without, or Ready of v1beta1 while there is neither; nil if the row does not show it.
 	State *Condition
 	// Replicas are the current and the desired number of Machines, such as 2/3; empty for kinds without.
 	Replicas string
@@ -59,6 +60,9 @@ func reportOf(u *unstructured.Unstructured) *Report {
 		if available := r.condition(clusterv1beta2.AvailableCondition); available != nil && kind != MachineKind.GroupKind() {
 			r.State = available
 		}
+		if r.State == nil { // It is not reported yet: first reports are held back.
+			r.State = find(Conditions(u), string(clusterv1.ReadyCondition))
+		}
 	}
 	return r
 }
@@ -78,12 +82,15 @@ func reportedConditions(u *unstructured.Unstructured) []Condition {
 }
 
 // condition returns a condition, or nil.
-func (r *Report) condition(kind string) *Condition {
-	i := slices.IndexFunc(r.Conditions, func(c Condition) bool { return c.Type == kind })
+func (r *Report) condition(kind string) *Condition { return find(r.Conditions, kind) }
+
+// find returns a condition of a list, or nil.
+func find(list []Condition, kind string) *Condition {
+	i := slices.IndexFunc(list, func(c Condition) bool { return c.Type == kind })
 	if i < 0 {
 		return nil
 	}
-	return &r.Conditions[i]
+	return &list[i]
 }
 
 // count sets the counters of an object with replicas.
@@ -139,6 +146,9 @@ func (r *Report) state() string {
 		if c := r.condition(kind); c != nil {
 			all = append(all, kind, c.Status, c.Reason)
 		}
+	}
+	if len(all) == 0 && r.State != nil {
+		all = append(all, r.State.Status, r.State.Reason)
 	}
 	return strings.Join(all, " ")
 }

@@ -78,6 +78,17 @@ func TestReports(t *testing.T) {
 			reason:  "Conditions are below an object whose row does not repeat the most important one, in the order in which they are stored.",
 			options: Options{Grouping: true, ShowConditions: []string{"cluster", "MachineDeployment/c1-md+"}},
 		},
+		"Reports, not yet": {
+			reason: "What is not reported yet has the state of v1beta1; Machines in another state have their own lines.",
+			objects: with(reportedObjects(),
+				newObject(coreVersion, "Cluster", "c1").condition("Ready", "False", "Info", "WaitingForControlPlane", "", time.Second).
+					report("TopologyReconciled", "True", "ReconcileSucceeded", "", time.Second).
+					ref(controlPlaneVersion, "KubeadmControlPlane", "c1-cp", clusterControlPlane...),
+				newObject(coreVersion, "Machine", "c1-md-1-a").owned("MachineSet", "c1-md-1").condition("Ready", "False", "Info", "WaitingForBootstrapData", "", time.Second),
+				newObject(coreVersion, "Machine", "c1-md-1-b").owned("MachineSet", "c1-md-1").ready(time.Second),
+			),
+			options: Options{Grouping: true},
+		},
 		"Reports, all conditions": {
 			reason:  "Of all objects, those that tell something.",
 			options: Options{Grouping: true, ShowConditions: []string{"all+"}},
