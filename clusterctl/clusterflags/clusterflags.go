@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages"
@@ -77,7 +77,7 @@ func ClusterNames(f *factory.Factory, k *management.Kubeconfig, namespace *strin
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return listNamespaced(cmd.Context(), f, k, *namespace, clusterv1.GroupVersion.String(), "ClusterList")
+		return listNamespaced(cmd.Context(), f, k, *namespace, clusterv1beta1.GroupVersion.String(), "ClusterList")
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
@@ -27,8 +27,8 @@ func TestResources(t *testing.T) {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name}
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
-		&clusterv1.MachineDeployment{ObjectMeta: named("ns", "md-0")}, &clusterv1.MachineDeployment{ObjectMeta: named("other", "md-1")},
-		&controlplanev1.KubeadmControlPlane{ObjectMeta: named("ns", "kcp")},
+		&clusterv1beta1.MachineDeployment{ObjectMeta: named("ns", "md-0")}, &clusterv1beta1.MachineDeployment{ObjectMeta: named("other", "md-1")},
+		&controlplanev1beta1.KubeadmControlPlane{ObjectMeta: named("ns", "kcp")},
 	).Build()
 	streams, _ := iostreams.Test()
 	f := factory.New(streams, func(string) (string, bool) { return "", false }, nil)

@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/packages/catalog"
@@ -249,7 +250,7 @@ func (g *Generator) optionalCluster(ctx context.Context) (*management.Cluster, e
 
 func classObject(namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
-	o.SetAPIVersion(clusterv1.GroupVersion.String())
+	o.SetAPIVersion(clusterv1beta1.GroupVersion.String())
 	o.SetKind("ClusterClass")
 	o.SetNamespace(namespace)
 	o.SetName(name)

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
@@ -130,7 +130,7 @@ func (v *view) cause(reason Reason, state State, u *unstructured.Unstructured, c
 		Reason: reason, State: state, Object: objectOf(u), Message: message,
 		Since: since(c), Chain: v.chain(u),
 	}
-	if last := &cause.Chain[len(cause.Chain)-1]; c != nil && c.Type != string(clusterv1.ReadyCondition) {
+	if last := &cause.Chain[len(cause.Chain)-1]; c != nil && c.Type != string(clusterv1.ReadyV1Beta1Condition) {
 		last.State = strings.TrimPrefix(last.State+", "+conditionState(c), ", ")
 	}
 	cause.Events = v.eventsOf(cause.Object)
@@ -175,7 +175,7 @@ func stateOf(u *unstructured.Unstructured) string {
 	if t := u.GetDeletionTimestamp(); t != nil {
 		parts = append(parts, "deleting since "+t.UTC().Format("2006-01-02 15:04:05"))
 	}
-	ready := tree.ConditionOf(u, string(clusterv1.ReadyCondition))
+	ready := tree.ConditionOf(u, string(clusterv1.ReadyV1Beta1Condition))
 	if ready == nil {
 		return strings.Join(parts, ", ")
 	}

@@ -13,17 +13,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	addonsv1beta1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1beta1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
 // Kinds that explain reads in addition to those of a tree.
 var (
-	ClaimKind       = ipamv1.GroupVersion.WithKind("IPAddressClaim")
-	ResourceSetKind = addonsv1.GroupVersion.WithKind("ClusterResourceSet")
-	ClassKind       = clusterv1.GroupVersion.WithKind("ClusterClass")
+	ClaimKind       = ipamv1beta1.GroupVersion.WithKind("IPAddressClaim")
+	ResourceSetKind = addonsv1beta1.GroupVersion.WithKind("ClusterResourceSet")
+	ClassKind       = clusterv1beta1.GroupVersion.WithKind("ClusterClass")
 )
 
 // Input is what Explain considers.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/packages/apply"
@@ -144,7 +144,7 @@ func (v *view) missing() []Cause {
 		key := v.Cluster
 		key.Name = class
 		if v.Objects.Get(ClassKind.GroupKind(), key) == nil {
-			list = append(list, v.cause(MissingObject, Blocked, v.cluster, failing(v.cluster, clusterv1.TopologyReconciledCondition),
+			list = append(list, v.cause(MissingObject, Blocked, v.cluster, failing(v.cluster, clusterv1.TopologyReconciledV1Beta1Condition),
 				fmt.Sprintf("spec.topology.class: ClusterClass %s does not exist in namespace %s", class, v.Cluster.Namespace)).
 				do(fmt.Sprintf("Create ClusterClass %s, or set spec.topology.class to one of `kubectl get clusterclasses -n %s`",
 					class, v.Cluster.Namespace)))
@@ -196,15 +196,15 @@ func followed(u *unstructured.Unstructured) []follower {
 	switch u.GetKind() {
 	case tree.ClusterKind.Kind:
 		return []follower{
-			{clusterv1.InfrastructureReadyCondition, []string{"spec", "infrastructureRef"}},
-			{clusterv1.ControlPlaneReadyCondition, []string{"spec", "controlPlaneRef"}},
+			{clusterv1.InfrastructureReadyV1Beta1Condition, []string{"spec", "infrastructureRef"}},
+			{clusterv1.ControlPlaneReadyV1Beta1Condition, []string{"spec", "controlPlaneRef"}},
 		}
 	case tree.MachinePoolKind.Kind:
 		machine = []string{"spec", "template", "spec"}
 	}
 	return []follower{
-		{clusterv1.InfrastructureReadyCondition, append(slices.Clip(machine), "infrastructureRef")},
-		{clusterv1.BootstrapReadyCondition, append(slices.Clip(machine), "bootstrap", "configRef")},
+		{clusterv1.InfrastructureReadyV1Beta1Condition, append(slices.Clip(machine), "infrastructureRef")},
+		{clusterv1.BootstrapReadyV1Beta1Condition, append(slices.Clip(machine), "bootstrap", "configRef")},
 	}
 }
 
@@ -242,7 +242,7 @@ func remedyOf(u *unstructured.Unstructured, reason string) string {
 
 // readiness returns the condition Ready if it is not True.
 func readiness(u *unstructured.Unstructured) *tree.Condition {
-	return failing(u, clusterv1.ReadyCondition)
+	return failing(u, clusterv1.ReadyV1Beta1Condition)
 }
 
 // topology finds why the class is not applied, and hooks that block.
@@ -252,10 +252,10 @@ func (v *view) topology() []Cause {
 	key.Name = tree.Text(v.cluster, "spec", "topology", "class")
 	if class := v.Objects.Get(ClassKind.GroupKind(), key); class != nil {
 		for _, t := range []clusterv1.ConditionType{
-			clusterv1.ClusterClassVariablesReconciledCondition, clusterv1.ClusterClassRefVersionsUpToDateCondition,
+			clusterv1.ClusterClassVariablesReconciledV1Beta1Condition, clusterv1.ClusterClassRefVersionsUpToDateV1Beta1Condition,
 		} {
 			c := failing(class, t)
-			if !severe(c) || c.Reason == clusterv1.ClusterClassOutdatedRefVersionsReason {
+			if !severe(c) || c.Reason == clusterv1.ClusterClassOutdatedRefVersionsV1Beta1Reason {
 				continue
 			}
 			if failed, ok := v.extension(class, c); ok {
@@ -266,12 +266,12 @@ func (v *view) topology() []Cause {
 			}
 		}
 	}
-	c := failing(v.cluster, clusterv1.TopologyReconciledCondition)
+	c := failing(v.cluster, clusterv1.TopologyReconciledV1Beta1Condition)
 	if c == nil {
 		return list
 	}
 	switch c.Reason {
-	case clusterv1.TopologyReconcileFailedReason:
+	case clusterv1.TopologyReconcileFailedV1Beta1Reason:
 		if failed, ok := v.extension(v.cluster, c); ok {
 			list = append(list, failed)
 			break
@@ -279,11 +279,11 @@ func (v *view) topology() []Cause {
 		list = append(list, v.cause(TopologyFailed, Blocked, v.cluster, c, c.Message).
 			do(fmt.Sprintf("Correct what the message names in ClusterClass %s, its templates or spec.topology of the Cluster; "+
 				"it is retried by itself", key.Name)))
-	case clusterv1.TopologyReconciledClusterClassNotReconciledReason:
+	case clusterv1.TopologyReconciledClusterClassNotReconciledV1Beta1Reason:
 		list = append(list, v.cause(ClassNotReconciled, Blocked, v.cluster, c, c.Message).
 			do(fmt.Sprintf("Correct what the message names; otherwise the class is being reconciled: see `kubectl describe clusterclass %s -n %s`",
 				key.Name, key.Namespace)))
-	case clusterv1.DeletedReason, clusterv1.TopologyReconciledHookBlockingReason:
+	case clusterv1.DeletedV1Beta1Reason, clusterv1.TopologyReconciledHookBlockingV1Beta1Reason:
 		if c.Message == "" {
 			break // It is being deleted, and nothing blocks that.
 		}

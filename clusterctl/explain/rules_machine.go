@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
@@ -21,13 +21,13 @@ func (v *view) certificates() []Cause {
 		return nil
 	}
 	var list []Cause
-	if c := failing(plane, controlplanev1.CertificatesAvailableCondition); c != nil {
+	if c := failing(plane, controlplanev1.CertificatesAvailableV1Beta1Condition); c != nil {
 		list = append(list, v.cause(CertificatesUnavailable, Blocked, plane, c, c.Message).
 			do(fmt.Sprintf("Create or correct the Secret: the Secrets of the cluster are `kubectl get secrets -n %s -l %s=%s`",
 				v.Cluster.Namespace, clusterv1.ClusterNameLabel, v.Cluster.Name)))
 	}
 	list = append(list, v.expired()...)
-	if c := failing(plane, controlplanev1.MachinesCreatedCondition); severe(c) {
+	if c := failing(plane, controlplanev1.MachinesCreatedV1Beta1Condition); severe(c) {
 		list = append(list, v.cause(MachinesNotCreated, Blocked, plane, c, c.Message).
 			do(fmt.Sprintf("Correct what the message names; it is retried by itself. See `kubectl describe %s -n %s`",
 				resource(plane), v.Cluster.Namespace)))
@@ -144,7 +144,7 @@ func isKubeadm(plane *unstructured.Unstructured) bool {
 
 // connection finds a workload cluster that the managers cannot reach.
 func (v *view) connection() []Cause {
-	if v.cluster == nil || failing(v.cluster, clusterv1.ControlPlaneInitializedCondition) != nil {
+	if v.cluster == nil || failing(v.cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition) != nil {
 		return nil
 	}
 	c := v.unreachable()
@@ -164,17 +164,18 @@ func (v *view) connection() []Cause {
 // unreachable returns the condition that reports that the workload cluster does not respond, or nil.
 func (v *view) unreachable() *tree.Condition {
 	for _, h := range v.Objects.Of(tree.MachineHealthCheckKind, v.Cluster) {
-		if c := failing(h, clusterv1.RemediationAllowedCondition); c != nil && c.Reason == clusterv1.WorkloadClusterUnreachableReason {
+		if c := failing(h, clusterv1.RemediationAllowedV1Beta1Condition); c != nil &&
+			c.Reason == clusterv1.WorkloadClusterUnreachableV1Beta1Reason {
 			return c
 		}
 	}
 	plane := v.controlPlane()
-	if c := failing(plane, controlplanev1.ControlPlaneComponentsHealthyCondition); c != nil &&
-		c.Reason == controlplanev1.ControlPlaneComponentsInspectionFailedReason {
+	if c := failing(plane, controlplanev1.ControlPlaneComponentsHealthyV1Beta1Condition); c != nil &&
+		c.Reason == controlplanev1.ControlPlaneComponentsInspectionFailedV1Beta1Reason {
 		return c
 	}
-	if c := failing(plane, controlplanev1.EtcdClusterHealthyCondition); c != nil &&
-		c.Reason == controlplanev1.EtcdClusterInspectionFailedReason {
+	if c := failing(plane, controlplanev1.EtcdClusterHealthyV1Beta1Condition); c != nil &&
+		c.Reason == controlplanev1.EtcdClusterInspectionFailedV1Beta1Reason {
 		return c
 	}
 	var first *tree.Condition
@@ -182,8 +183,8 @@ func (v *view) unreachable() *tree.Condition {
 		if tree.Text(m, "status", "nodeRef", "name") == "" {
 			continue
 		}
-		c := failing(m, clusterv1.MachineNodeHealthyCondition)
-		if c == nil || c.Reason != clusterv1.NodeInspectionFailedReason {
+		c := failing(m, clusterv1.MachineNodeHealthyV1Beta1Condition)
+		if c == nil || c.Reason != clusterv1.NodeInspectionFailedV1Beta1Reason {
 			return nil
 		}
 		if first == nil {
@@ -210,10 +211,10 @@ func (v *view) deletions() []Cause {
 // deletion returns what a Machine that is being deleted waits for, in the order of its controller; nil if that is only its
 // infrastructure.
 func (v *view) deletion(m *unstructured.Unstructured) *Cause {
-	if c := failing(m, clusterv1.PreDrainDeleteHookSucceededCondition); c != nil {
+	if c := failing(m, clusterv1.PreDrainDeleteHookSucceededV1Beta1Condition); c != nil {
 		return v.hooks(m, c, clusterv1.PreDrainDeleteHookAnnotationPrefix)
 	}
-	if c := failing(m, clusterv1.DrainingSucceededCondition); c != nil && c.Message != "" {
+	if c := failing(m, clusterv1.DrainingSucceededV1Beta1Condition); c != nil && c.Message != "" {
 		if blocked := strings.Contains(c.Message, "cannot be evicted"); blocked || severe(c) {
 			cause := v.cause(DrainBlocked, Blocked, m, c, "the Node cannot be drained: "+c.Message).
 				do(fmt.Sprintf("In the workload cluster, see `kubectl get poddisruptionbudgets -A` and "+
@@ -226,7 +227,7 @@ func (v *view) deletion(m *unstructured.Unstructured) *Cause {
 		cause := v.cause(Draining, Progressing, m, c, c.Message)
 		return &cause
 	}
-	if c := failing(m, clusterv1.VolumeDetachSucceededCondition); c != nil {
+	if c := failing(m, clusterv1.VolumeDetachSucceededV1Beta1Condition); c != nil {
 		cause := v.cause(VolumesAttached, Blocked, m, c, "volumes are attached to its Node: "+text(c)).
 			do(fmt.Sprintf("In the workload cluster, see `kubectl get volumeattachments`, and the Pods that use the volumes on Node %s",
 				tree.Text(m, "status", "nodeRef", "name")),
@@ -234,10 +235,10 @@ func (v *view) deletion(m *unstructured.Unstructured) *Cause {
 					m.GetName(), m.GetNamespace(), clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation))
 		return &cause
 	}
-	if c := failing(m, clusterv1.PreTerminateDeleteHookSucceededCondition); c != nil {
+	if c := failing(m, clusterv1.PreTerminateDeleteHookSucceededV1Beta1Condition); c != nil {
 		return v.hooks(m, c, clusterv1.PreTerminateDeleteHookAnnotationPrefix)
 	}
-	if c := failing(m, clusterv1.MachineNodeHealthyCondition); c != nil && c.Reason == clusterv1.DeletionFailedReason {
+	if c := failing(m, clusterv1.MachineNodeHealthyV1Beta1Condition); c != nil && c.Reason == clusterv1.DeletionFailedV1Beta1Reason {
 		cause := v.cause(NodeNotDeleted, Blocked, m, c, "its Node cannot be deleted: "+text(c))
 		return &cause
 	}
@@ -294,7 +295,8 @@ func (v *view) hooks(m *unstructured.Unstructured, c *tree.Condition, prefix str
 func (v *view) restricted() []Cause {
 	var list []Cause
 	for _, h := range v.Objects.Of(tree.MachineHealthCheckKind, v.Cluster) {
-		if c := failing(h, clusterv1.RemediationAllowedCondition); c != nil && c.Reason == clusterv1.TooManyUnhealthyReason && v.marked(h) {
+		if c := failing(h, clusterv1.RemediationAllowedV1Beta1Condition); c != nil &&
+			c.Reason == clusterv1.TooManyUnhealthyV1Beta1Reason && v.marked(h) {
 			list = append(list, v.cause(RemediationRestricted, Blocked, h, c, c.Message).
 				do("Find what the Machines that are not healthy have in common, such as a zone, a network or an image: "+
 					"`kubectl get machines -n "+v.Cluster.Namespace+"`",
@@ -302,7 +304,7 @@ func (v *view) restricted() []Cause {
 						v.Cluster.Namespace, clusterv1.RemediateMachineAnnotation)))
 		}
 		for _, t := range []clusterv1.ConditionType{
-			clusterv1.ExternalRemediationTemplateAvailableCondition, clusterv1.ExternalRemediationRequestAvailableCondition,
+			clusterv1.ExternalRemediationTemplateAvailableV1Beta1Condition, clusterv1.ExternalRemediationRequestAvailableV1Beta1Condition,
 		} {
 			if c := failing(h, t); c != nil {
 				list = append(list, v.cause(RemediationTemplate, Blocked, h, c, why(c)).
@@ -320,7 +322,7 @@ func (v *view) marked(check *unstructured.Unstructured) bool {
 	expected, _, _ := unstructured.NestedInt64(check.Object, "status", "expectedMachines")
 	truncated := len(targets) == 0 || int64(len(targets)) < expected
 	return slices.ContainsFunc(v.machines, func(m *unstructured.Unstructured) bool {
-		return failing(m, clusterv1.MachineHealthCheckSucceededCondition) != nil && (truncated || slices.Contains(targets, m.GetName()))
+		return failing(m, clusterv1.MachineHealthCheckSucceededV1Beta1Condition) != nil && (truncated || slices.Contains(targets, m.GetName()))
 	})
 }
 
@@ -345,7 +347,7 @@ func (v *view) unhealthy() []Cause {
 	}
 	plane := v.controlPlane()
 	for _, t := range []clusterv1.ConditionType{
-		controlplanev1.EtcdClusterHealthyCondition, controlplanev1.ControlPlaneComponentsHealthyCondition,
+		controlplanev1.EtcdClusterHealthyV1Beta1Condition, controlplanev1.ControlPlaneComponentsHealthyV1Beta1Condition,
 	} {
 		if c := failing(plane, t); severe(c) {
 			return append([]Cause{v.cause(ControlPlaneUnhealthy, Blocked, plane, c, why(c)).
@@ -358,7 +360,7 @@ func (v *view) unhealthy() []Cause {
 // noNodeReady reports whether every Machine's Node reports that it is not ready, as without a pod network.
 func (v *view) noNodeReady() bool {
 	return !slices.ContainsFunc(v.machines, func(m *unstructured.Unstructured) bool {
-		c := failing(m, clusterv1.MachineNodeHealthyCondition)
+		c := failing(m, clusterv1.MachineNodeHealthyV1Beta1Condition)
 		return c == nil || c.Status != "False"
 	})
 }
@@ -367,15 +369,15 @@ func (v *view) noNodeReady() bool {
 func (v *view) health(m *unstructured.Unstructured) *Cause {
 	replace := fmt.Sprintf("To replace the Machine: `kubectl delete machine %s -n %s`", m.GetName(), m.GetNamespace())
 	node := fmt.Sprintf("In the workload cluster, see `kubectl describe node %s`", tree.Text(m, "status", "nodeRef", "name"))
-	if c := failing(m, clusterv1.MachineOwnerRemediatedCondition); c != nil && c.Message != "" {
+	if c := failing(m, clusterv1.MachineOwnerRemediatedV1Beta1Condition); c != nil && c.Message != "" {
 		cause := v.cause(RemediationBlocked, Blocked, m, c, "it is not healthy, and is not replaced: "+c.Message)
-		if check := failing(m, clusterv1.MachineHealthCheckSucceededCondition); check != nil {
+		if check := failing(m, clusterv1.MachineHealthCheckSucceededV1Beta1Condition); check != nil {
 			cause.Message += ". " + why(check)
 		}
 		cause = cause.do(node)
 		return &cause
 	}
-	if c := failing(m, clusterv1.MachineNodeHealthyCondition); c != nil {
+	if c := failing(m, clusterv1.MachineNodeHealthyV1Beta1Condition); c != nil {
 		cause := v.cause(NodeUnhealthy, Blocked, m, c,
 			strings.TrimSuffix("its Node "+tree.Text(m, "status", "nodeRef", "name")+" is not healthy: "+c.Message, ": ")).do(node)
 		if v.noNodeReady() {
@@ -387,9 +389,9 @@ func (v *view) health(m *unstructured.Unstructured) *Cause {
 		return &cause
 	}
 	for _, t := range []clusterv1.ConditionType{
-		controlplanev1.MachineEtcdMemberHealthyCondition, controlplanev1.MachineEtcdPodHealthyCondition,
-		controlplanev1.MachineAPIServerPodHealthyCondition, controlplanev1.MachineControllerManagerPodHealthyCondition,
-		controlplanev1.MachineSchedulerPodHealthyCondition,
+		controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition, controlplanev1.MachineEtcdPodHealthyV1Beta1Condition,
+		controlplanev1.MachineAPIServerPodHealthyV1Beta1Condition, controlplanev1.MachineControllerManagerPodHealthyV1Beta1Condition,
+		controlplanev1.MachineSchedulerPodHealthyV1Beta1Condition,
 	} {
 		if c := failing(m, t); severe(c) {
 			cause := v.cause(ControlPlaneUnhealthy, Blocked, m, c, why(c)).

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/clusterctl/ready"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
@@ -27,7 +27,7 @@ func (v *view) progress() []Cause {
 		list = append(list, v.cause(ControlPlaneProvisioning, Progressing, plane, nil,
 			fmt.Sprintf("the control plane is being upgraded from %s to %s", have, want)))
 	}
-	for _, t := range []clusterv1.ConditionType{controlplanev1.MachinesSpecUpToDateCondition, controlplanev1.ResizedCondition} {
+	for _, t := range []clusterv1.ConditionType{controlplanev1.MachinesSpecUpToDateV1Beta1Condition, controlplanev1.ResizedV1Beta1Condition} {
 		if c := failing(plane, t); c != nil {
 			list = append(list, v.cause(Reason(c.Reason), Progressing, plane, c, c.Message))
 		}
@@ -60,7 +60,7 @@ func (v *view) rolloutsFirst(causes []Cause) []Cause {
 func (v *view) rollouts() []Cause {
 	var list []Cause
 	if plane := v.controlPlane(); plane != nil && isKubeadm(plane) {
-		if c := failing(plane, controlplanev1.MachinesSpecUpToDateCondition); c != nil {
+		if c := failing(plane, controlplanev1.MachinesSpecUpToDateV1Beta1Condition); c != nil {
 			list = append(list, v.rollout(plane, c, "control plane Machines"))
 		}
 	}
@@ -88,7 +88,7 @@ func versionOf(u *unstructured.Unstructured) string {
 func (v *view) pending() []Cause {
 	var list []Cause
 	for _, u := range v.Objects.Of(tree.MachineSetKind, v.Cluster) {
-		if c := failing(u, clusterv1.MachinesCreatedCondition); severe(c) && waitsForControlPlane(c) &&
+		if c := failing(u, clusterv1.MachinesCreatedV1Beta1Condition); severe(c) && waitsForControlPlane(c) &&
 			u.GetDeletionTimestamp() == nil && !rolledOut(u) {
 			list = append(list, v.cause(PreflightFailed, Progressing, u, c, c.Message))
 		}
@@ -134,10 +134,10 @@ const joinTimeout = 10 * time.Minute
 
 // notJoined explains a provisioned machine without a Node.
 func (v *view) notJoined(m *unstructured.Unstructured) Cause {
-	c := failing(m, clusterv1.MachineNodeHealthyCondition)
+	c := failing(m, clusterv1.MachineNodeHealthyV1Beta1Condition)
 	message := fmt.Sprintf("the machine %s is provisioned, and its Node has not joined the workload cluster",
 		tree.Text(m, "spec", "providerID"))
-	if isControlPlane(m) && failing(v.cluster, clusterv1.ControlPlaneInitializedCondition) != nil {
+	if isControlPlane(m) && failing(v.cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition) != nil {
 		message = fmt.Sprintf("the machine %s is provisioned, and has not initialized the control plane", tree.Text(m, "spec", "providerID"))
 	}
 	if c != nil && c.Message != "" {
@@ -149,7 +149,7 @@ func (v *view) notJoined(m *unstructured.Unstructured) Cause {
 			tree.Text(v.cluster, "spec", "controlPlaneEndpoint", "host"), tree.Number(v.cluster, "spec", "controlPlaneEndpoint", "port")),
 			"A Node is recognized by spec.providerID: a cloud controller manager may have to set it")
 	// The condition changes with what is tried to find the Node.
-	if ready := tree.ConditionOf(m, string(clusterv1.InfrastructureReadyCondition)); ready != nil {
+	if ready := tree.ConditionOf(m, string(clusterv1.InfrastructureReadyV1Beta1Condition)); ready != nil {
 		cause = cause.from(since(ready))
 	}
 	if cause.Since != nil && v.Now.Sub(cause.Since.Time) > joinTimeout {

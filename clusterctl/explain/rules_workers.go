@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
@@ -39,7 +39,7 @@ func (v *view) upgrades() []Cause {
 
 // upgrade returns the condition of a topology that reports an upgrade that is not complete, or nil.
 func (v *view) upgrade() *tree.Condition {
-	c := failing(v.cluster, clusterv1.TopologyReconciledCondition)
+	c := failing(v.cluster, clusterv1.TopologyReconciledV1Beta1Condition)
 	if c == nil || !strings.HasSuffix(c.Reason, "Pending") && !strings.HasSuffix(c.Reason, "Deferred") {
 		return nil
 	}
@@ -69,12 +69,12 @@ func (v *view) held() []string {
 func (v *view) replicas() []Cause {
 	var list []Cause
 	for _, u := range v.Objects.Of(tree.MachineSetKind, v.Cluster) {
-		c := failing(u, clusterv1.MachinesCreatedCondition)
+		c := failing(u, clusterv1.MachinesCreatedV1Beta1Condition)
 		if !severe(c) || u.GetDeletionTimestamp() != nil || rolledOut(u) || waitsForControlPlane(c) {
 			continue
 		}
 		reason, action := MachinesNotCreated, "Correct what the message names; it is retried by itself"
-		if c.Reason == clusterv1.PreflightCheckFailedReason {
+		if c.Reason == clusterv1.PreflightCheckFailedV1Beta1Reason {
 			reason, action = PreflightFailed, fmt.Sprintf(
 				"Change the version of the workers or of the control plane to satisfy the version skew policy; to skip the checks, set annotation %s",
 				clusterv1.MachineSetSkipPreflightChecksAnnotation)
@@ -87,7 +87,7 @@ func (v *view) replicas() []Cause {
 // waitsForControlPlane reports whether a MachineSet creates no Machines until its control plane is provisioned or upgraded. Until then,
 // versions may be further apart than allowed.
 func waitsForControlPlane(c *tree.Condition) bool {
-	return c.Reason == clusterv1.PreflightCheckFailedReason &&
+	return c.Reason == clusterv1.PreflightCheckFailedV1Beta1Reason &&
 		(strings.Contains(c.Message, string(clusterv1.MachineSetPreflightCheckControlPlaneIsStable)) ||
 			!strings.Contains(c.Message, "VersionSkew"))
 }
@@ -113,8 +113,8 @@ func (v *view) resourceSets() []Cause {
 		}
 		// What cannot be applied may concern other Clusters; what cannot be read concerns all.
 		ownFailure := unapplied(entry)
-		if c := failing(set, addonsv1.ResourcesAppliedCondition); c != nil &&
-			(ownFailure || c.Reason == addonsv1.RetrievingResourceFailedReason || c.Reason == addonsv1.WrongSecretTypeReason) {
+		if c := failing(set, addonsv1.ResourcesAppliedV1Beta1Condition); c != nil &&
+			(ownFailure || c.Reason == addonsv1.RetrievingResourceFailedV1Beta1Reason || c.Reason == addonsv1.WrongSecretTypeV1Beta1Reason) {
 			list = append(list, v.cause(ResourcesNotApplied, Blocked, set, c, why(c)).
 				do(fmt.Sprintf("Correct what the message names; see `kubectl describe clusterresourceset %s -n %s`", key.Name, key.Namespace)))
 		}

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
 const (
@@ -66,8 +66,8 @@ type Cluster struct {
 // Scheme returns the types known to the Client of a Cluster; all others work as unstructured objects.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterctlv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme),
-		controlplanev1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterctlv1.AddToScheme(scheme), clusterv1beta1.AddToScheme(scheme),
+		controlplanev1beta1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	return scheme, nil
@@ -207,9 +207,9 @@ func (c *Cluster) CheckContract(ctx context.Context) error {
 			served = append(served, name)
 		}
 	}
-	if !slices.Contains(served, clusterv1.GroupVersion.Version) {
+	if !slices.Contains(served, clusterv1beta1.GroupVersion.Version) {
 		return fmt.Errorf("the management cluster at %s serves Clusters in versions %q, but this clusterctl requires %s: "+
-			"use a clusterctl for these versions", c.Host, served, clusterv1.GroupVersion.Version)
+			"use a clusterctl for these versions", c.Host, served, clusterv1beta1.GroupVersion.Version)
 	}
 	return nil
 }

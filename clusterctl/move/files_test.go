@@ -16,18 +16,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/clusterctl/move/transfer"
 )
 
 // restored returns a Cluster as it is in a directory: paused by a move.
-func restored(name string) *clusterv1.Cluster {
-	return &clusterv1.Cluster{
-		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster"},
+func restored(name string) *clusterv1beta1.Cluster {
+	return &clusterv1beta1.Cluster{
+		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1beta1.GroupVersion.String(), Kind: "Cluster"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Annotations: map[string]string{transfer.MoveAnnotation: "m"}},
-		Spec:       clusterv1.ClusterSpec{Paused: true},
+		Spec:       clusterv1beta1.ClusterSpec{Paused: true},
 	}
 }
 
@@ -35,9 +35,9 @@ func restored(name string) *clusterv1.Cluster {
 func restore(t *testing.T, existing ...client.Object) *Mover {
 	t.Helper()
 	dir := t.TempDir()
-	owned := &clusterv1.Machine{TypeMeta: metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine"},
+	owned := &clusterv1beta1.Machine{TypeMeta: metav1.TypeMeta{APIVersion: clusterv1beta1.GroupVersion.String(), Kind: "Machine"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a-machine", UID: "a-machine", OwnerReferences: []metav1.OwnerReference{
-			{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "new", UID: "new"}}}}
+			{APIVersion: clusterv1beta1.GroupVersion.String(), Kind: "Cluster", Name: "new", UID: "new"}}}}
 	for _, o := range []client.Object{restored("new"), restored("kept"), restored("paused"), owned} {
 		content, err := json.Marshal(o)
 		if err == nil {
@@ -118,7 +118,7 @@ func TestDryRunFromDirectoryFails(t *testing.T) {
 func versions(t *testing.T, m *Mover) map[string]string {
 	t.Helper()
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("ClusterList"))
+	list.SetGroupVersionKind(clusterv1beta1.GroupVersion.WithKind("ClusterList"))
 	if err := m.Target.List(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}

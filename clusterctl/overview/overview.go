@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/clusterctl/ready"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
@@ -124,7 +124,7 @@ func row(c, plane *unstructured.Unstructured, list []*unstructured.Unstructured)
 	if host := tree.Text(c, "spec", "controlPlaneEndpoint", "host"); host != "" {
 		r.Endpoint = fmt.Sprintf("%s:%d", host, tree.Number(c, "spec", "controlPlaneEndpoint", "port"))
 	}
-	if ready := tree.ConditionOf(c, string(clusterv1.ReadyCondition)); ready != nil {
+	if ready := tree.ConditionOf(c, string(clusterv1.ReadyV1Beta1Condition)); ready != nil {
 		r.Ready = ready.Status
 	}
 	r.Paused = tree.True(c, "spec", "paused")
@@ -150,8 +150,8 @@ func row(c, plane *unstructured.Unstructured, list []*unstructured.Unstructured)
 
 // activity returns the first of what goes on, in the order in which it happens.
 func activity(c *unstructured.Unstructured, r Row, objects *tree.Objects) string {
-	topology := tree.ConditionOf(c, string(clusterv1.TopologyReconciledCondition))
-	initialized := tree.ConditionOf(c, string(clusterv1.ControlPlaneInitializedCondition))
+	topology := tree.ConditionOf(c, string(clusterv1.TopologyReconciledV1Beta1Condition))
+	initialized := tree.ConditionOf(c, string(clusterv1.ControlPlaneInitializedV1Beta1Condition))
 	switch {
 	case r.Paused:
 		return "paused"
@@ -164,7 +164,7 @@ func activity(c *unstructured.Unstructured, r Row, objects *tree.Objects) string
 		return "failed permanently"
 	case topology != nil && topology.Status == "False" && topology.Severity == "Error":
 		return "class cannot be applied"
-	case topology != nil && topology.Reason == clusterv1.TopologyReconciledHookBlockingReason:
+	case topology != nil && topology.Reason == clusterv1.TopologyReconciledHookBlockingV1Beta1Reason:
 		return "waiting for a lifecycle hook"
 	case !tree.True(c, "status", "infrastructureReady"):
 		return "waiting for infrastructure"
@@ -181,7 +181,7 @@ func activity(c *unstructured.Unstructured, r Row, objects *tree.Objects) string
 	if text := w.change("workers"); text != "" {
 		return text
 	}
-	if c := tree.ConditionOf(c, string(clusterv1.ReadyCondition)); c != nil && c.Status != "True" {
+	if c := tree.ConditionOf(c, string(clusterv1.ReadyV1Beta1Condition)); c != nil && c.Status != "True" {
 		return "not ready: " + c.Reason
 	}
 	if topology != nil && topology.Status == "False" {
@@ -193,13 +193,16 @@ func activity(c *unstructured.Unstructured, r Row, objects *tree.Objects) string
 // pending says what a part of a topology waits for.
 func pending(reason string) string {
 	switch reason {
-	case clusterv1.TopologyReconciledControlPlaneUpgradePendingReason:
+	case clusterv1.TopologyReconciledControlPlaneUpgradePendingV1Beta1Reason:
 		return "upgrade of control plane is pending"
-	case clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingReason, clusterv1.TopologyReconciledMachinePoolsUpgradePendingReason:
+	case clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingV1Beta1Reason,
+		clusterv1.TopologyReconciledMachinePoolsUpgradePendingV1Beta1Reason:
 		return "upgrade of workers is pending"
-	case clusterv1.TopologyReconciledMachineDeploymentsUpgradeDeferredReason, clusterv1.TopologyReconciledMachinePoolsUpgradeDeferredReason:
+	case clusterv1.TopologyReconciledMachineDeploymentsUpgradeDeferredV1Beta1Reason,
+		clusterv1.TopologyReconciledMachinePoolsUpgradeDeferredV1Beta1Reason:
 		return "upgrade of workers is deferred"
-	case clusterv1.TopologyReconciledMachineDeploymentsCreatePendingReason, clusterv1.TopologyReconciledMachinePoolsCreatePendingReason:
+	case clusterv1.TopologyReconciledMachineDeploymentsCreatePendingV1Beta1Reason,
+		clusterv1.TopologyReconciledMachinePoolsCreatePendingV1Beta1Reason:
 		return "creation of workers is pending"
 	}
 	return reason

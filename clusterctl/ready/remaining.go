@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
@@ -38,7 +38,7 @@ func Remaining(name types.NamespacedName, objects *tree.Objects) ([]string, erro
 	}
 	list = append(list, topology(name, cluster, objects)...)
 	if tree.Text(cluster, "spec", "infrastructureRef", "name") != "" && !tree.True(cluster, "status", "infrastructureReady") {
-		list = append(list, "the infrastructure to be ready"+because(cluster, clusterv1.InfrastructureReadyCondition))
+		list = append(list, "the infrastructure to be ready"+because(cluster, clusterv1.InfrastructureReadyV1Beta1Condition))
 	}
 	list = append(list, initialized(cluster)...)
 	list = append(list, controlPlane(name, cluster, objects)...)
@@ -58,7 +58,7 @@ func topology(name types.NamespacedName, cluster *unstructured.Unstructured, obj
 		return nil
 	}
 	version, _ := spec["version"].(string)
-	why := because(cluster, clusterv1.TopologyReconciledCondition)
+	why := because(cluster, clusterv1.TopologyReconciledV1Beta1Condition)
 	plane := objects.Resolve(cluster, "spec", "controlPlaneRef")
 	if plane == nil {
 		return []string{"the objects of the topology to be created" + why}
@@ -71,7 +71,7 @@ func topology(name types.NamespacedName, cluster *unstructured.Unstructured, obj
 			return []string{missing + why}
 		}
 	}
-	if c := tree.ConditionOf(cluster, string(clusterv1.TopologyReconciledCondition)); c == nil || c.Status != "True" {
+	if c := tree.ConditionOf(cluster, string(clusterv1.TopologyReconciledV1Beta1Condition)); c == nil || c.Status != "True" {
 		return []string{"the topology to be reconciled" + why}
 	}
 	return nil
@@ -126,10 +126,10 @@ func differs(part map[string]any, made *unstructured.Unstructured, path ...strin
 }
 
 func initialized(cluster *unstructured.Unstructured) []string {
-	if c := tree.ConditionOf(cluster, string(clusterv1.ControlPlaneInitializedCondition)); c != nil && c.Status == "True" {
+	if c := tree.ConditionOf(cluster, string(clusterv1.ControlPlaneInitializedV1Beta1Condition)); c != nil && c.Status == "True" {
 		return nil
 	}
-	return []string{"the control plane to be initialized" + because(cluster, clusterv1.ReadyCondition)}
+	return []string{"the control plane to be initialized" + because(cluster, clusterv1.ReadyV1Beta1Condition)}
 }
 
 func controlPlane(name types.NamespacedName, cluster *unstructured.Unstructured, objects *tree.Objects) []string {
@@ -146,7 +146,7 @@ func controlPlane(name types.NamespacedName, cluster *unstructured.Unstructured,
 	wanted, ok, _ := unstructured.NestedInt64(plane.Object, "spec", "replicas")
 	if !ok {
 		if !tree.True(plane, "status", "ready") {
-			return []string{describe(plane) + " to be ready" + because(plane, clusterv1.ReadyCondition)}
+			return []string{describe(plane) + " to be ready" + because(plane, clusterv1.ReadyV1Beta1Condition)}
 		}
 		return nil
 	}
@@ -164,7 +164,7 @@ func controlPlane(name types.NamespacedName, cluster *unstructured.Unstructured,
 	if list := count(plane, int64(found), wanted, updated, known); list != nil {
 		return list
 	}
-	if why := because(plane, controlplanev1.MachinesSpecUpToDateCondition); why != "" {
+	if why := because(plane, controlplanev1.MachinesSpecUpToDateV1Beta1Condition); why != "" {
 		return []string{describe(plane) + " to have up-to-date Machines" + why}
 	}
 	return nil
@@ -184,10 +184,12 @@ func replicas(d *unstructured.Unstructured) []string {
 func count(o *unstructured.Unstructured, found, wanted, updated int64, updatedKnown bool) []string {
 	switch {
 	case found != wanted:
-		return []string{fmt.Sprintf("%s to have %d Machines instead of %d%s", describe(o), wanted, found, because(o, clusterv1.ReadyCondition))}
+		why := because(o, clusterv1.ReadyV1Beta1Condition)
+		return []string{fmt.Sprintf("%s to have %d Machines instead of %d%s", describe(o), wanted, found, why)}
 	case updatedKnown && updated != wanted:
 		return []string{
-			fmt.Sprintf("%s to have %d up-to-date Machines instead of %d%s", describe(o), wanted, updated, because(o, clusterv1.ReadyCondition)),
+			fmt.Sprintf("%s to have %d up-to-date Machines instead of %d%s", describe(o), wanted, updated,
+				because(o, clusterv1.ReadyV1Beta1Condition)),
 		}
 	default:
 		return nil
@@ -200,7 +202,8 @@ func pool(p *unstructured.Unstructured) []string {
 	wanted, _, _ := unstructured.NestedInt64(p.Object, "spec", "replicas")
 	nodes, _, _ := unstructured.NestedSlice(p.Object, "status", "nodeRefs")
 	if int64(len(nodes)) != wanted {
-		return []string{fmt.Sprintf("%s to have %d Nodes instead of %d%s", describe(p), wanted, len(nodes), because(p, clusterv1.ReadyCondition))}
+		why := because(p, clusterv1.ReadyV1Beta1Condition)
+		return []string{fmt.Sprintf("%s to have %d Nodes instead of %d%s", describe(p), wanted, len(nodes), why)}
 	}
 	return nil
 }
@@ -216,7 +219,7 @@ func machines(name types.NamespacedName, objects *tree.Objects) []string {
 		if phase == "" {
 			phase = string(clusterv1.MachinePhasePending)
 		}
-		waiting = append(waiting, fmt.Sprintf("%s (%s%s)", m.GetName(), phase, because(m, clusterv1.ReadyCondition)))
+		waiting = append(waiting, fmt.Sprintf("%s (%s%s)", m.GetName(), phase, because(m, clusterv1.ReadyV1Beta1Condition)))
 	}
 	if len(waiting) == 0 {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
@@ -69,7 +69,7 @@ func Unready(name types.NamespacedName, objects *tree.Objects) []string {
 	}
 	var list []string
 	for _, u := range rows {
-		why := because(u, clusterv1.ReadyCondition)
+		why := because(u, clusterv1.ReadyV1Beta1Condition)
 		wanted, counted, _ := unstructured.NestedInt64(u.Object, "spec", "replicas")
 		switch has := tree.Number(u, "status", "readyReplicas"); {
 		case why != "":
@@ -78,7 +78,7 @@ func Unready(name types.NamespacedName, objects *tree.Objects) []string {
 			list = append(list, fmt.Sprintf("%s to have %d ready Machines instead of %d", describe(u), wanted, has))
 		}
 	}
-	if machines := machinesLacking(name, objects, clusterv1.ReadyCondition); len(machines) > 0 {
+	if machines := machinesLacking(name, objects, clusterv1.ReadyV1Beta1Condition); len(machines) > 0 {
 		list = append(list, "Machines to be ready: "+someOf(machines))
 	}
 	return list
@@ -86,7 +86,7 @@ func Unready(name types.NamespacedName, objects *tree.Objects) []string {
 
 // unreadyNodes returns the Machines whose Nodes are not ready.
 func unreadyNodes(name types.NamespacedName, objects *tree.Objects) []string {
-	return machinesLacking(name, objects, clusterv1.MachineNodeHealthyCondition)
+	return machinesLacking(name, objects, clusterv1.MachineNodeHealthyV1Beta1Condition)
 }
 
 // machinesLacking returns the Machines of which a condition is false, and why.

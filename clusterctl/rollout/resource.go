@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
 // The types of resources, as in arguments of the form type/name.
@@ -25,8 +25,8 @@ func Types() []string { return []string{MachineDeployment, KubeadmControlPlane} 
 // Kinds maps types of resources to their kinds.
 func Kinds(types []string) map[string]schema.GroupVersionKind {
 	all := map[string]schema.GroupVersionKind{
-		MachineDeployment:   clusterv1.GroupVersion.WithKind("MachineDeployment"),
-		KubeadmControlPlane: controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"),
+		MachineDeployment:   clusterv1beta1.GroupVersion.WithKind("MachineDeployment"),
+		KubeadmControlPlane: controlplanev1beta1.GroupVersion.WithKind("KubeadmControlPlane"),
 	}
 	kinds := map[string]schema.GroupVersionKind{}
 	for _, t := range types {
@@ -85,7 +85,9 @@ func (r Resource) subject() subject {
 	return &deployment{}
 }
 
-type deployment struct{ clusterv1.MachineDeployment }
+type deployment struct {
+	clusterv1beta1.MachineDeployment
+}
 
 func (d *deployment) object() client.Object         { return &d.MachineDeployment }
 func (d *deployment) isPaused() bool                { return d.Spec.Paused }
@@ -94,7 +96,7 @@ func (d *deployment) rolloutAfter() *metav1.Time    { return d.Spec.RolloutAfter
 func (d *deployment) setRolloutAfter(t metav1.Time) { d.Spec.RolloutAfter = &t }
 
 type controlPlane struct {
-	controlplanev1.KubeadmControlPlane
+	controlplanev1beta1.KubeadmControlPlane
 }
 
 func (c *controlPlane) object() client.Object         { return &c.KubeadmControlPlane }
@@ -103,14 +105,14 @@ func (c *controlPlane) setRolloutAfter(t metav1.Time) { c.Spec.RolloutAfter = &t
 
 // isPaused reports whether the annotation is set, whatever its value.
 func (c *controlPlane) isPaused() bool {
-	_, paused := c.Annotations[clusterv1.PausedAnnotation]
+	_, paused := c.Annotations[clusterv1beta1.PausedAnnotation]
 	return paused
 }
 
 func (c *controlPlane) setPaused(paused bool) {
 	if !paused {
-		delete(c.Annotations, clusterv1.PausedAnnotation)
+		delete(c.Annotations, clusterv1beta1.PausedAnnotation)
 		return
 	}
-	metav1.SetMetaDataAnnotation(&c.ObjectMeta, clusterv1.PausedAnnotation, "true")
+	metav1.SetMetaDataAnnotation(&c.ObjectMeta, clusterv1beta1.PausedAnnotation, "true")
 }

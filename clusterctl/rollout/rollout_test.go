@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 )
 
@@ -26,8 +26,8 @@ var now = time.Date(2030, 1, 2, 12, 0, 0, 500, time.UTC)
 
 func at(t time.Time) *metav1.Time { return ptr.To(metav1.NewTime(t.Truncate(time.Second))) }
 
-func md(change func(*clusterv1.MachineDeployment)) *clusterv1.MachineDeployment {
-	d := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "md", UID: "md-uid"}}
+func md(change func(*clusterv1beta1.MachineDeployment)) *clusterv1beta1.MachineDeployment {
+	d := &clusterv1beta1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "md", UID: "md-uid"}}
 	d.Spec.Selector.MatchLabels = map[string]string{"d": "md"}
 	d.Spec.Template.Labels = map[string]string{"d": "md", "current": "yes"}
 	d.Spec.Template.Spec.Version = ptr.To("v1.30.0")
@@ -37,21 +37,21 @@ func md(change func(*clusterv1.MachineDeployment)) *clusterv1.MachineDeployment 
 	return d
 }
 
-func kcp(annotations map[string]string) *controlplanev1.KubeadmControlPlane {
-	return &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "kcp", Annotations: annotations}}
+func kcp(annotations map[string]string) *controlplanev1beta1.KubeadmControlPlane {
+	return &controlplanev1beta1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "kcp", Annotations: annotations}}
 }
 
 // set returns a MachineSet of the MachineDeployment, for a revision and with a version of its own.
-func set(name, revision, version, owner string) *clusterv1.MachineSet {
-	s := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "ns", Name: name, Labels: map[string]string{"d": "md"}, Annotations: map[string]string{clusterv1.RevisionAnnotation: revision},
+func set(name, revision, version, owner string) *clusterv1beta1.MachineSet {
+	s := &clusterv1beta1.MachineSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: name, Labels: map[string]string{"d": "md"}, Annotations: map[string]string{clusterv1beta1.RevisionAnnotation: revision},
 		OwnerReferences: []metav1.OwnerReference{{Kind: "MachineDeployment", Name: "md", UID: "md-uid", Controller: ptr.To(true)}},
 	}}
 	s.OwnerReferences[0].UID = "md-uid"
 	if owner != "" {
 		s.OwnerReferences[0].UID = "other"
 	}
-	s.Spec.Template.Labels = map[string]string{"d": "md", clusterv1.MachineDeploymentUniqueLabel: name}
+	s.Spec.Template.Labels = map[string]string{"d": "md", clusterv1beta1.MachineDeploymentUniqueLabel: name}
 	s.Spec.Template.Spec.Version = ptr.To(version)
 	return s
 }
@@ -92,12 +92,12 @@ func TestOperations(t *testing.T) {
 	}
 	labels := map[string]string{"d": "md", "current": "yes"}
 	original := map[string]string{"d": "md"}
-	paused := func(d *clusterv1.MachineDeployment) { d.Spec.Paused = true }
-	after := func(when time.Time) func(*clusterv1.MachineDeployment) {
-		return func(d *clusterv1.MachineDeployment) { d.Spec.RolloutAfter = at(when) }
+	paused := func(d *clusterv1beta1.MachineDeployment) { d.Spec.Paused = true }
+	after := func(when time.Time) func(*clusterv1beta1.MachineDeployment) {
+		return func(d *clusterv1beta1.MachineDeployment) { d.Spec.RolloutAfter = at(when) }
 	}
 	other := map[string]string{"other": "x"}
-	pausedKCP := map[string]string{"other": "x", clusterv1.PausedAnnotation: ""}
+	pausedKCP := map[string]string{"other": "x", clusterv1beta1.PausedAnnotation: ""}
 	for _, tc := range []struct {
 		reason    string
 		object    client.Object
@@ -118,10 +118,10 @@ func TestOperations(t *testing.T) {
 		{"MachineSets of others have no revisions of this one", md(nil), undo(12), outcome{Labels: labels, Version: "v1.30.0"}, "it has no revision 12: use --to-revision with one of 11, 10, 9"},
 		{"a negative revision is an error", md(nil), undo(-1), outcome{Labels: labels, Version: "v1.30.0"}, "--to-revision is -1"},
 		{"a paused MachineDeployment cannot be rolled back", md(paused), undo(0), outcome{Paused: true, Labels: labels, Version: "v1.30.0"}, "cannot undo machinedeployment/md in namespace ns: it is paused"},
-		{"a first revision has no previous one", md(func(d *clusterv1.MachineDeployment) { d.UID = "other" }), undo(0), outcome{Labels: labels, Version: "v1.30.0"}, "it has no earlier revision"},
+		{"a first revision has no previous one", md(func(d *clusterv1beta1.MachineDeployment) { d.UID = "other" }), undo(0), outcome{Labels: labels, Version: "v1.30.0"}, "it has no earlier revision"},
 		{"a control plane has rolloutAfter, too", kcp(other), restart, outcome{After: at(now), Annotations: other}, ""},
 		{"a paused control plane cannot restart", kcp(pausedKCP), restart, outcome{Paused: true, Annotations: pausedKCP}, "clusterctl alpha rollout resume kubeadmcontrolplane/kcp -n ns"},
-		{"a control plane is paused by its annotation", kcp(other), pause, outcome{Paused: true, Annotations: map[string]string{"other": "x", clusterv1.PausedAnnotation: "true"}}, ""},
+		{"a control plane is paused by its annotation", kcp(other), pause, outcome{Paused: true, Annotations: map[string]string{"other": "x", clusterv1beta1.PausedAnnotation: "true"}}, ""},
 		{"the annotation counts whatever its value", kcp(pausedKCP), pause, outcome{Paused: true, Annotations: pausedKCP}, "it is already paused"},
 		{"resume removes the annotation only", kcp(pausedKCP), resume, outcome{Annotations: other}, ""},
 		{"a control plane that is not paused cannot be resumed", kcp(other), resume, outcome{Annotations: other}, "it is not paused"},
@@ -130,7 +130,7 @@ func TestOperations(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			r, _ := rollouts(t, interceptor.Funcs{}, append(sets(), tc.object)...)
 			res := Resource{MachineDeployment, "md"}
-			if _, ok := tc.object.(*controlplanev1.KubeadmControlPlane); ok {
+			if _, ok := tc.object.(*controlplanev1beta1.KubeadmControlPlane); ok {
 				res = Resource{KubeadmControlPlane, "kcp"}
 			}
 			err := tc.operation(r, t.Context(), res)
@@ -186,8 +186,8 @@ func TestConcurrentChanges(t *testing.T) {
 }
 
 func TestUndoWarnsAboutTopologies(t *testing.T) {
-	r, warnings := rollouts(t, interceptor.Funcs{}, append(sets(), md(func(d *clusterv1.MachineDeployment) {
-		d.Labels, d.Spec.ClusterName = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""}, "c1"
+	r, warnings := rollouts(t, interceptor.Funcs{}, append(sets(), md(func(d *clusterv1beta1.MachineDeployment) {
+		d.Labels, d.Spec.ClusterName = map[string]string{clusterv1beta1.ClusterTopologyOwnedLabel: ""}, "c1"
 	}))...)
 	if err := r.Undo(t.Context(), Resource{MachineDeployment, "md"}, 0); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // healthChecks returns the MachineHealthChecks of the Cluster, those of its class included. They have no condition Ready: whether they
@@ -16,7 +16,7 @@ func (b *builder) healthChecks() []*Node {
 	group := virtual("MachineHealthChecks")
 	for _, u := range b.objects.Of(MachineHealthCheckKind, b.name) {
 		node := b.objectNode(u, "")
-		node.Ready = ConditionOf(u, string(clusterv1.RemediationAllowedCondition))
+		node.Ready = ConditionOf(u, string(clusterv1.RemediationAllowedV1Beta1Condition))
 		if node.Ready == nil {
 			node.Ready = &Condition{}
 		}

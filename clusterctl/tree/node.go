@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Condition is one condition of an object, as it is shown.
@@ -103,7 +103,7 @@ func (b *builder) objectNode(u *unstructured.Unstructured, metaName string) *Nod
 	n.alone = byName
 	for _, c := range Conditions(u) {
 		switch {
-		case c.Type == string(clusterv1.ReadyCondition):
+		case c.Type == string(clusterv1.ReadyV1Beta1Condition):
 			n.Ready = &c
 		case shown || c.Status != "True" && unsummarized(u) == clusterv1.ConditionType(c.Type):
 			n.Conditions = append(n.Conditions, c)
@@ -122,9 +122,9 @@ func (b *builder) objectNode(u *unstructured.Unstructured, metaName string) *Nod
 func unsummarized(u *unstructured.Unstructured) clusterv1.ConditionType {
 	switch kind := u.GroupVersionKind().GroupKind(); {
 	case kind == ClusterKind.GroupKind():
-		return clusterv1.TopologyReconciledCondition
+		return clusterv1.TopologyReconciledV1Beta1Condition
 	case kind == MachineKind.GroupKind() && u.GetDeletionTimestamp() == nil && at[string](u, "status", "nodeRef", "name") != "":
-		return clusterv1.MachineNodeHealthyCondition
+		return clusterv1.MachineNodeHealthyV1Beta1Condition
 	}
 	return ""
 }

@@ -8,19 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	addonsv1beta1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // The kinds of a tree, besides those of providers.
 var (
-	ClusterKind            = clusterv1.GroupVersion.WithKind("Cluster")
-	MachineKind            = clusterv1.GroupVersion.WithKind("Machine")
-	MachineSetKind         = clusterv1.GroupVersion.WithKind("MachineSet")
-	MachineDeploymentKind  = clusterv1.GroupVersion.WithKind("MachineDeployment")
-	MachinePoolKind        = clusterv1.GroupVersion.WithKind("MachinePool")
-	MachineHealthCheckKind = clusterv1.GroupVersion.WithKind("MachineHealthCheck")
-	bindingKind            = addonsv1.GroupVersion.WithKind("ClusterResourceSetBinding")
+	ClusterKind            = clusterv1beta1.GroupVersion.WithKind("Cluster")
+	MachineKind            = clusterv1beta1.GroupVersion.WithKind("Machine")
+	MachineSetKind         = clusterv1beta1.GroupVersion.WithKind("MachineSet")
+	MachineDeploymentKind  = clusterv1beta1.GroupVersion.WithKind("MachineDeployment")
+	MachinePoolKind        = clusterv1beta1.GroupVersion.WithKind("MachinePool")
+	MachineHealthCheckKind = clusterv1beta1.GroupVersion.WithKind("MachineHealthCheck")
+	bindingKind            = addonsv1beta1.GroupVersion.WithKind("ClusterResourceSetBinding")
 )
 
 // Objects is a set of objects by kind and name, regardless of their version.

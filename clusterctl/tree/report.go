@@ -8,8 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
@@ -43,8 +42,8 @@ func reportOf(u *unstructured.Unstructured) *Report {
 			to   **int64
 			kind string
 		}{
-			{&r.Available, clusterv1beta2.AvailableCondition}, {&r.Ready, clusterv1beta2.ReadyCondition},
-			{&r.UpToDate, clusterv1beta2.MachineUpToDateCondition},
+			{&r.Available, clusterv1.AvailableCondition}, {&r.Ready, clusterv1.ReadyCondition},
+			{&r.UpToDate, clusterv1.MachineUpToDateCondition},
 		} {
 			n := int64(0)
 			if c := r.condition(counter.kind); c != nil && c.Status == "True" {
@@ -56,12 +55,12 @@ func reportOf(u *unstructured.Unstructured) *Report {
 		r.count(u)
 	}
 	if kind != MachineSetKind.GroupKind() && kind != MachinePoolKind.GroupKind() {
-		r.State = r.condition(clusterv1beta2.ReadyCondition)
-		if available := r.condition(clusterv1beta2.AvailableCondition); available != nil && kind != MachineKind.GroupKind() {
+		r.State = r.condition(clusterv1.ReadyCondition)
+		if available := r.condition(clusterv1.AvailableCondition); available != nil && kind != MachineKind.GroupKind() {
 			r.State = available
 		}
 		if r.State == nil { // It is not reported yet: first reports are held back.
-			r.State = find(Conditions(u), string(clusterv1.ReadyCondition))
+			r.State = find(Conditions(u), string(clusterv1.ReadyV1Beta1Condition))
 		}
 	}
 	return r
@@ -142,7 +141,7 @@ func (r *Report) sum(u *unstructured.Unstructured) {
 // state is the same for Machines that are grouped: status and reason of the conditions that the columns show.
 func (r *Report) state() string {
 	var all []string
-	for _, kind := range []string{clusterv1beta2.AvailableCondition, clusterv1beta2.ReadyCondition, clusterv1beta2.MachineUpToDateCondition} {
+	for _, kind := range []string{clusterv1.AvailableCondition, clusterv1.ReadyCondition, clusterv1.MachineUpToDateCondition} {
 		if c := r.condition(kind); c != nil {
 			all = append(all, kind, c.Status, c.Reason)
 		}
@@ -209,7 +208,7 @@ func (b *builder) showsAll() bool {
 
 // tells reports whether a condition is one that users always look at, or is bad or unknown, or has a message.
 func (c Condition) tells() bool {
-	return c.Type == clusterv1beta2.AvailableCondition || c.Type == clusterv1beta2.ReadyCondition || c.Message != "" || c.health() != good
+	return c.Type == clusterv1.AvailableCondition || c.Type == clusterv1.ReadyCondition || c.Message != "" || c.health() != good
 }
 
 // health is what a condition says.
@@ -239,7 +238,7 @@ func (c Condition) health() health {
 // negative returns the conditions that are good if they are False.
 func negative() []string {
 	return []string{
-		clusterv1beta2.PausedCondition, clusterv1beta2.DeletingCondition, clusterv1beta2.ScalingUpCondition, clusterv1beta2.ScalingDownCondition,
-		clusterv1beta2.RemediatingCondition, clusterv1beta2.RollingOutCondition,
+		clusterv1.PausedCondition, clusterv1.DeletingCondition, clusterv1.ScalingUpCondition, clusterv1.ScalingDownCondition,
+		clusterv1.RemediatingCondition, clusterv1.RollingOutCondition,
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
@@ -16,7 +16,7 @@ func InV1Beta1(u *unstructured.Unstructured) *unstructured.Unstructured {
 	if _, known := conversion.Shared().KindOf(u); !known {
 		return withReady(u)
 	}
-	older, err := conversion.Shared().In(context.Background(), clusterv1.GroupVersion.Version, u)
+	older, err := conversion.Shared().In(context.Background(), clusterv1beta1.GroupVersion.Version, u)
 	if err != nil {
 		return u
 	}

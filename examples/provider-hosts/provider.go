@@ -9,12 +9,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/cluster"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/host"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/machine"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/webhook"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/manager"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
@@ -28,6 +29,8 @@ func NewComponent() manager.Component {
 		Namespace:        "hosts-system",
 		LeaderElectionID: "hosts-controller-leader-election",
 		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, hostsv1.AddToScheme},
+		AddConverted:     conversion.AddToScheme,
+		Conversions:      conversion.New(nil),
 		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
 		WebhookService:   "hosts-webhook-service",
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {

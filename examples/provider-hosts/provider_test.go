@@ -25,7 +25,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	hosts "sigs.k8s.io/cluster-api/examples/provider-hosts"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/sshtest"
@@ -79,11 +81,11 @@ func newWorld(t *testing.T) *world {
 	w.build.Namespace = w.namespace
 	w.permissions()
 	w.cluster = w.build.Cluster(func(c *clusterv1.Cluster) {
-		c.Spec.InfrastructureRef = object.Reference(hostsv1.GroupVersion.WithKind("HostCluster"), "c")
+		c.Spec.InfrastructureRef = *object.Reference(hostsv1.GroupVersion.WithKind("HostCluster"), "c")
 	})
 	w.create(w.cluster)
 	infrastructure := object.ControlledBy(&hostsv1.HostCluster{ObjectMeta: w.meta("c")}, w.cluster)
-	infrastructure.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "10.0.0.9", Port: 6443}
+	infrastructure.Spec.ControlPlaneEndpoint = clusterv1beta1.APIEndpoint{Host: "10.0.0.9", Port: 6443}
 	w.create(infrastructure)
 	return w
 }
@@ -154,7 +156,7 @@ func (w *world) infrastructureReady() {
 	w.t.Helper()
 	infrastructure := &hostsv1.HostCluster{}
 	w.eventually("the HostCluster to be ready", infrastructure, "c", func() bool { return infrastructure.Status.Ready })
-	w.cluster.Status.InfrastructureReady = true
+	w.cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	testenv.Must(w.t, w.Status().Update(w.t.Context(), w.cluster))
 }
 
@@ -187,7 +189,7 @@ func (w *world) machine(name, command string, reset ...string) *clusterv1.Machin
 func (w *world) provisioned(build object.Builder, hm *hostsv1.HostMachine) *clusterv1.Machine {
 	w.t.Helper()
 	m := build.Machine(hm.Name, func(m *clusterv1.Machine) {
-		m.Spec.Bootstrap.ConfigRef = &corev1.ObjectReference{Kind: "KubeadmConfig", Name: hm.Name}
+		m.Spec.Bootstrap.ConfigRef = *object.Reference(bootstrapv1.GroupVersion.WithKind("KubeadmConfig"), hm.Name)
 		m.Spec.InfrastructureRef = *object.Reference(hostsv1.GroupVersion.WithKind("HostMachine"), hm.Name)
 	})
 	w.create(m)
@@ -246,7 +248,7 @@ func (w *world) eventuallyReason(name string, of clusterv1.ConditionType, reason
 func (w *world) eventuallyReady(name string) *hostsv1.HostMachine {
 	w.t.Helper()
 	hm := &hostsv1.HostMachine{}
-	w.eventually("the HostMachine to be ready", hm, name, func() bool { return hm.Status.Ready && condition.IsTrue(hm, clusterv1.ReadyCondition) })
+	w.eventually("the HostMachine to be ready", hm, name, func() bool { return hm.Status.Ready && condition.IsTrue(hm, clusterv1.ReadyV1Beta1Condition) })
 	return hm
 }
 
@@ -284,7 +286,7 @@ func TestLife(t *testing.T) {
 	}
 	infrastructure := &hostsv1.HostCluster{}
 	w.eventually("the HostCluster to know its zones", infrastructure, "c", func() bool {
-		return cmp.Equal(clusterv1.FailureDomains{"rack-1": {ControlPlane: true}}, infrastructure.Status.FailureDomains)
+		return cmp.Equal(clusterv1beta1.FailureDomains{"rack-1": {ControlPlane: true}}, infrastructure.Status.FailureDomains)
 	})
 	w.delete("m")
 	w.eventuallyGone("m")
@@ -484,7 +486,7 @@ func TestPaused(t *testing.T) {
 	w.manage()
 	w.infrastructureReady()
 	before := w.cluster.DeepCopy()
-	w.cluster.Spec.Paused = true
+	w.cluster.Spec.Paused = ptr.To(true)
 	testenv.Must(t, w.Patch(t.Context(), w.cluster, client.MergeFrom(before)))
 	w.data(w.machine("m", "exit 0"))
 	// Another Cluster's machine shows that the manager has seen the first one by then.

@@ -13,8 +13,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/config"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/webhook"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
@@ -53,7 +53,8 @@ func NewComponent() manager.Component {
 		Purpose:          "The kubeadm bootstrap provider: generates the bootstrap data that turns machines into Nodes.",
 		Namespace:        "capi-kubeadm-bootstrap-system",
 		LeaderElectionID: "kubeadm-bootstrap-manager-leader-election-capi",
-		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, bootstrapv1.AddToScheme, conversion.AddToScheme},
+		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, bootstrapv1.AddToScheme},
+		AddConverted:     conversion.AddToScheme,
 		Conversions:      conversion.New(nil),
 		FeatureGates:     gates,
 		AddFlags:         f.register,

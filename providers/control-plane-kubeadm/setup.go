@@ -13,9 +13,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/controlplane"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/credentials"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/etcd"
@@ -75,8 +75,9 @@ func NewComponent() manager.Component {
 		// Two leaders at the same time could each remove an etcd member, so the lease is long.
 		LeaderElection: manager.LeaderElectionDurations{Lease: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 5 * time.Second},
 		AddToScheme: []func(*runtime.Scheme) error{
-			clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme, conversion.AddToScheme,
+			clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme,
 		},
+		AddConverted:   conversion.AddToScheme,
 		Conversions:    conversion.New(versions.Version),
 		FeatureGates:   gates,
 		AddFlags:       f.register,

@@ -19,12 +19,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/cluster"
 	"sigs.k8s.io/cluster-api/providers/core/internal/clusterclass"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
@@ -105,6 +105,7 @@ func NewComponent() manager.Component {
 	gates := feature.New(feature.MachinePool, feature.ClusterResourceSet, feature.ClusterTopology, feature.RuntimeSDK,
 		feature.MachineSetPreflightChecks)
 	versions := &contract.Lookup{}
+	conversions := conversion.New(versions.Version)
 	return manager.Component{
 		Name: "cluster-api-controller",
 		Purpose: "The core provider of Cluster API: controllers and webhooks of Clusters, ClusterClasses, Machines, " +
@@ -113,9 +114,10 @@ func NewComponent() manager.Component {
 		LeaderElectionID: "controller-leader-election-capi",
 		AddToScheme: []func(*runtime.Scheme) error{
 			clusterv1.AddToScheme, addonsv1.AddToScheme, ipamv1.AddToScheme, runtimev1.AddToScheme,
-			apiextensionsv1.AddToScheme, conversion.AddToScheme,
+			apiextensionsv1.AddToScheme,
 		},
-		Conversions:    conversion.New(versions.Version),
+		AddConverted:   conversion.AddToScheme,
+		Conversions:    conversions,
 		FeatureGates:   gates,
 		AddFlags:       f.register,
 		Validate:       f.validate,
@@ -123,7 +125,10 @@ func NewComponent() manager.Component {
 		Definitions:    labels.SelectorFromSet(labels.Set{clusterv1.ProviderNameLabel: "cluster-api"}),
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
 			versions.Use(contract.APIVersions{Reader: mgr.GetClient()})
-			s := &setup{mgr: mgr, env: env, flags: f, gates: gates, recent: step.NewRecent(env.ExclusiveFor, clock.RealClock{})}
+			s := &setup{
+				mgr: mgr, env: env, flags: f, gates: gates, conversions: conversions,
+				recent: step.NewRecent(env.ExclusiveFor, clock.RealClock{}),
+			}
 			return s.all(ctx)
 		},
 	}
@@ -136,6 +141,8 @@ type setup struct {
 	flags    *flags
 	gates    *feature.Gates
 	clusters *remote.Clusters
+	// conversions converts what runtime extensions are sent that want v1beta1.
+	conversions *conversion.Registry
 	// extensions calls runtime extensions. It is nil without the feature gate RuntimeSDK.
 	extensions *extension.Client
 	// recent records recent writes; all controllers share it.
@@ -250,14 +257,14 @@ func (s *setup) runtimeExtensions(ctx context.Context) error {
 		return err
 	}
 	s.extensions, err = extension.New(extension.Options{
-		Reader: s.mgr.GetCache(), Catalog: hooks, Caller: caller, Filter: filter,
+		Reader: s.mgr.GetCache(), Catalog: hooks, Conversions: s.conversions, Caller: caller, Filter: filter,
 		Limiter: flowcontrol.New(s.flags.topology/2, clock.RealClock{}), // One server occupies at most half of the workers.
 	})
 	if err != nil {
 		return err
 	}
 	return extensionconfig.Setup(ctx, s.mgr, extensionconfig.Options{
-		Concurrency: s.flags.extension, Filter: filter, Catalog: hooks, Caller: caller,
+		Concurrency: s.flags.extension, Filter: filter, Caller: caller,
 	})
 }
 

@@ -19,8 +19,8 @@ import (
 	"k8s.io/utils/ptr"
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/docker"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/docker/dockertest"
@@ -59,10 +59,10 @@ func newLab(t *testing.T) *lab {
 	grant(t, e, l.Client)
 	run(t, e.Config, through)
 	cluster := &clusterv1.Cluster{ObjectMeta: l.meta(l.cluster), Spec: clusterv1.ClusterSpec{
-		InfrastructureRef: &corev1.ObjectReference{APIVersion: dockerv1.GroupVersion.String(), Kind: "DockerCluster", Name: l.cluster},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: dockerv1.GroupVersion.Group, Kind: "DockerCluster", Name: l.cluster},
 	}}
 	create(t, l.Client, cluster)
-	cluster.Status.InfrastructureReady = true
+	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	if err := l.Client.Status().Update(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
@@ -113,11 +113,13 @@ func (l *lab) machine(name, bootstrap string, with func(*dockerv1.DockerMachineS
 	l.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: l.meta(name), Type: clusterv1.ClusterSecretType, Data: map[string][]byte{"value": []byte(bootstrap)}}
 	owner := &clusterv1.Machine{ObjectMeta: l.meta(name), Spec: clusterv1.MachineSpec{
-		ClusterName: l.cluster, Version: ptr.To("v1.36.3"), FailureDomain: ptr.To("fd1"), Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To(name)},
-		InfrastructureRef: corev1.ObjectReference{APIVersion: dockerv1.GroupVersion.String(), Kind: "DockerMachine", Name: name},
+		ClusterName: l.cluster, Version: "v1.36.3", FailureDomain: "fd1", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To(name)},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: dockerv1.GroupVersion.Group, Kind: "DockerMachine", Name: name},
 	}}
 	create(l.t, l.Client, secret, owner)
-	m := &dockerv1.DockerMachine{ObjectMeta: l.meta(name), Spec: dockerv1.DockerMachineSpec{CustomImage: dockertest.Busybox}}
+	m := &dockerv1.DockerMachine{ObjectMeta: l.meta(name), Spec: dockerv1.DockerMachineSpec{
+		DockerMachineBackendSpec: dockerv1.DockerMachineBackendSpec{CustomImage: dockertest.Busybox},
+	}}
 	m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind("Machine"))}
 	if with != nil {
 		with(&m.Spec)
@@ -146,7 +148,7 @@ func (l *lab) eventually(name, what string, holds func(*dockerv1.DockerMachine) 
 func (l *lab) bootstrapped(name string) {
 	l.t.Helper()
 	l.eventually(name, "the machine to be bootstrapped", func(m *dockerv1.DockerMachine) bool {
-		return m.Spec.Bootstrapped && condition.IsTrue(m, dockerv1.BootstrapExecSucceededCondition) && condition.IsTrue(m, dockerv1.ContainerProvisionedCondition)
+		return condition.IsTrue(m, dockerv1.BootstrapExecSucceededV1Beta1Condition) && condition.IsTrue(m, dockerv1.ContainerProvisionedV1Beta1Condition)
 	})
 }
 
@@ -213,8 +215,8 @@ type badInput struct {
 }
 
 const (
-	container = dockerv1.ContainerProvisionedCondition
-	bootstrap = dockerv1.BootstrapExecSucceededCondition
+	container = dockerv1.ContainerProvisionedV1Beta1Condition
+	bootstrap = dockerv1.BootstrapExecSucceededV1Beta1Condition
 	warning   = "False Warning ContainerProvisioningFailed: "
 	failing   = "False Warning BootstrapFailed: "
 )
@@ -317,7 +319,7 @@ func badInputs() []badInput {
 		},
 		{
 			reason: "a provider ID that is not the name of a container", on: container, want: warning + `cannot inspect container "../images/x": it is not a valid name`,
-			spec: func(_ *lab, s *dockerv1.DockerMachineSpec) { s.ProviderID = ptr.To("docker:////../images/x") },
+			spec: func(_ *lab, s *dockerv1.DockerMachineSpec) { s.ProviderID = "docker:////../images/x" },
 		},
 	}
 }
@@ -425,7 +427,7 @@ func TestOneContainerForTwoMachines(t *testing.T) {
 	first := l.machine("first", data("true"), nil)
 	l.bootstrapped("first")
 	name := l.container("first")
-	second := l.machine("second", data("true"), func(s *dockerv1.DockerMachineSpec) { s.ProviderID = ptr.To("docker:////" + name) })
+	second := l.machine("second", data("true"), func(s *dockerv1.DockerMachineSpec) { s.ProviderID = "docker:////" + name })
 	l.eventually("second", "the conflict to be reported", func(m *dockerv1.DockerMachine) bool {
 		return summary(m, container) == fmt.Sprintf("%scontainer %q belongs to DockerMachine %s/first: remove it, or use another name for this object", warning, name, l.namespace)
 	})
@@ -489,7 +491,7 @@ func TestNodeImage(t *testing.T) {
 	), func(s *dockerv1.DockerMachineSpec) {
 		s.CustomImage, s.PreLoadImages = "", []string{dockertest.Busybox}
 		s.ExtraMounts = []dockerv1.Mount{
-			{HostPath: dir, ContainerPath: "/mnt/extra", Readonly: true}, {HostPath: filepath.Join(dir, "missing"), ContainerPath: "/mnt/missing"},
+			{HostPath: dir, ContainerPath: "/mnt/extra", Readonly: ptr.To(true)}, {HostPath: filepath.Join(dir, "missing"), ContainerPath: "/mnt/missing"},
 		}
 	})
 	l.bootstrapped("options")

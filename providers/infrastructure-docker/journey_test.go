@@ -18,11 +18,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/enginetest"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
@@ -135,7 +136,7 @@ func TestCluster(t *testing.T) {
 
 	key := client.ObjectKey{Namespace: namespace, Name: "demo"}
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "demo"}, Spec: clusterv1.ClusterSpec{
-		InfrastructureRef: &corev1.ObjectReference{APIVersion: dockerv1.GroupVersion.String(), Kind: "DockerCluster", Name: "demo"},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: dockerv1.GroupVersion.Group, Kind: "DockerCluster", Name: "demo"},
 	}}
 	template := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "haproxy"}, Data: map[string]string{"value": "{{$BackendServers}}"}}
 	create(t, c, cluster, template)
@@ -147,7 +148,7 @@ func TestCluster(t *testing.T) {
 	create(t, c, infra)
 	testenv.Eventually(t, "the cluster to be ready", func() error {
 		got, err := fetch(t.Context(), c, key, &dockerv1.DockerCluster{})
-		if err == nil && !got.Status.Ready {
+		if err == nil && !ptr.Deref(got.Status.Initialization.Provisioned, false) {
 			err = fmt.Errorf("its status is %+v", got.Status)
 		}
 		return err

@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/enginetest"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -40,10 +40,11 @@ func TestMachine(t *testing.T) {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}
 	}
 	cluster := &clusterv1.Cluster{ObjectMeta: meta("demo")}
+	cluster.Spec.ClusterNetwork.ServiceDomain = "cluster.local" // A Cluster must have a spec.
 	data := &corev1.Secret{ObjectMeta: meta("data"), Type: clusterv1.ClusterSecretType, Data: map[string][]byte{"value": []byte("#cloud-config\nruncmd: [kubeadm join]\n")}}
 	owner := &clusterv1.Machine{ObjectMeta: meta("w"), Spec: clusterv1.MachineSpec{
-		ClusterName: "demo", Version: ptr.To("v1.36.3"), Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
-		InfrastructureRef: corev1.ObjectReference{APIVersion: dockerv1.GroupVersion.String(), Kind: "DockerMachine", Name: "w"},
+		ClusterName: "demo", Version: "v1.36.3", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: dockerv1.GroupVersion.Group, Kind: "DockerMachine", Name: "w"},
 	}}
 	create(t, c, cluster, data, owner)
 	machine := &dockerv1.DockerMachine{ObjectMeta: meta("w")}
@@ -61,20 +62,20 @@ func TestMachine(t *testing.T) {
 		})
 	}
 	reason := func(m *dockerv1.DockerMachine) string {
-		if found := condition.Get(m, dockerv1.ContainerProvisionedCondition); found != nil {
+		if found := condition.Get(m, dockerv1.ContainerProvisionedV1Beta1Condition); found != nil {
 			return found.Reason
 		}
 		return ""
 	}
 	eventually("the machine to wait for its cluster", func(m *dockerv1.DockerMachine) bool {
-		return reason(m) == dockerv1.WaitingForClusterInfrastructureReason
+		return reason(m) == dockerv1.WaitingForClusterInfrastructureV1Beta1Reason
 	})
-	cluster.Status.InfrastructureReady = true
+	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	if err := c.Status().Update(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
 	eventually("the machine to be bootstrapped", func(m *dockerv1.DockerMachine) bool {
-		return m.Spec.Bootstrapped && condition.IsTrue(m, dockerv1.BootstrapExecSucceededCondition)
+		return condition.IsTrue(m, dockerv1.BootstrapExecSucceededV1Beta1Condition)
 	})
 	if got := containers.Containers(); !slices.Equal(got, []string{"demo-w"}) {
 		t.Errorf("containers %v", got)
@@ -82,7 +83,7 @@ func TestMachine(t *testing.T) {
 	if err := containers.Remove(context.WithoutCancel(t.Context()), "demo-w"); err != nil {
 		t.Fatal(err)
 	}
-	eventually("the removed container to be reported", func(m *dockerv1.DockerMachine) bool { return reason(m) == dockerv1.ContainerDeletedReason })
+	eventually("the removed container to be reported", func(m *dockerv1.DockerMachine) bool { return reason(m) == dockerv1.ContainerDeletedV1Beta1Reason })
 	if err := c.Delete(t.Context(), machine); err != nil {
 		t.Fatal(err)
 	}

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
-	dockerv1beta2 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1beta1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/cluster"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/docker"
@@ -82,8 +82,9 @@ func component(connect func(manager.Environment) (engine.Engine, error)) manager
 		Namespace:        "capd-system",
 		LeaderElectionID: "controller-leader-election-capd",
 		AddToScheme: []func(*runtime.Scheme) error{
-			clusterv1.AddToScheme, dockerv1.AddToScheme, dockerv1beta2.AddToScheme, conversion.AddToScheme,
+			clusterv1.AddToScheme, dockerv1.AddToScheme, dockerv1beta1.AddToScheme,
 		},
+		AddConverted:   conversion.AddToScheme,
 		Conversions:    conversion.New(nil),
 		FeatureGates:   gates,
 		AddFlags:       f.register,

@@ -23,7 +23,7 @@ import (
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
@@ -82,7 +82,8 @@ func NewComponent() manager.Component {
 		Purpose:          "The in-memory infrastructure provider: simulates the machines of clusters, with API servers and etcd.",
 		Namespace:        "capim-system",
 		LeaderElectionID: "inmemory-controller-leader-election-capi",
-		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, inmemoryv1.AddToScheme, conversion.AddToScheme},
+		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, inmemoryv1.AddToScheme},
+		AddConverted:     conversion.AddToScheme,
 		Conversions:      conversion.New(nil),
 		FeatureGates:     gates,
 		AddFlags:         f.register,

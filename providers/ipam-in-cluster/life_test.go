@@ -8,14 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/ledger"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -23,7 +23,7 @@ import (
 
 // state returns the condition Ready in short.
 func state(on condition.Getter) string {
-	c := condition.Get(on, clusterv1.ReadyCondition)
+	c := condition.Get(on, clusterv1.ReadyV1Beta1Condition)
 	if c == nil {
 		return ""
 	}
@@ -57,13 +57,13 @@ func TestAllocation(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: "a", Finalizers: []string{"ipam.cluster.x-k8s.io/ProtectAddress"},
 			OwnerReferences: []metav1.OwnerReference{
-				{APIVersion: group + "/v1beta1", Kind: "IPAddressClaim", Name: "a", UID: c.UID, Controller: &yes, BlockOwnerDeletion: &yes},
+				{APIVersion: group + "/v1beta2", Kind: "IPAddressClaim", Name: "a", UID: c.UID, Controller: &yes, BlockOwnerDeletion: &yes},
 				{APIVersion: group + "/v1alpha2", Kind: "InClusterIPPool", Name: "p", UID: "inclusterippool-p"},
 			},
 		},
 		Spec: ipamv1.IPAddressSpec{
-			ClaimRef: corev1.LocalObjectReference{Name: "a"}, PoolRef: corev1.TypedLocalObjectReference{APIGroup: &group, Kind: "InClusterIPPool", Name: "p"},
-			Address: "10.0.0.1", Prefix: 8, Gateway: "10.0.255.254",
+			ClaimRef: ipamv1.IPAddressClaimReference{Name: "a"}, PoolRef: ipamv1.IPPoolReference{APIGroup: group, Kind: "InClusterIPPool", Name: "p"},
+			Address: "10.0.0.1", Prefix: ptr.To[int32](8), Gateway: "10.0.255.254",
 		},
 	}}
 	if diff := cmp.Diff(want, w.addresses(), cmpopts.IgnoreFields(metav1.ObjectMeta{}, "UID", "ResourceVersion")); diff != "" {
@@ -216,8 +216,7 @@ func TestRemovedByForce(t *testing.T) {
 // TestSpecialClaims checks claims that get no address, and what they get once the reason is gone.
 func TestSpecialClaims(t *testing.T) {
 	foreign := func(c *ipamv1.IPAddressClaim) {
-		other := "ipam.example.org"
-		c.Spec.PoolRef.APIGroup = &other
+		c.Spec.PoolRef.APIGroup = "ipam.example.org"
 	}
 	for _, tc := range []struct {
 		reason  string
@@ -261,7 +260,7 @@ func TestSpecialClaims(t *testing.T) {
 				options = append(options, tc.pool)
 			}
 			w := newWorld(t, 3, options...)
-			paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "paused"}, Spec: clusterv1.ClusterSpec{Paused: true}}
+			paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "paused"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
 			testenv.Must(t, w.Create(t.Context(), paused))
 			if tc.address != nil {
 				testenv.Must(t, w.Create(t.Context(), tc.address))

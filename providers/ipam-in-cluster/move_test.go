@@ -5,10 +5,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/address"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/poolref"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -72,7 +73,7 @@ func TestMove(t *testing.T) {
 			uids["a"] = w.movedAddress(a, "10.0.0.5")
 			w.settle(p)
 
-			cluster.Spec.Paused = false
+			cluster.Spec.Paused = ptr.To(false)
 			testenv.Must(t, w.Update(t.Context(), cluster))
 			resumed := w.pool()
 			resumed.Annotations = nil

@@ -13,9 +13,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/claim"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/orphan"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/pool"
@@ -43,8 +43,9 @@ func NewComponent() manager.Component {
 		Namespace:        "capi-ipam-in-cluster-system",
 		LeaderElectionID: "controller-leader-election-capi-ipam-in-cluster",
 		AddToScheme: []func(*runtime.Scheme) error{
-			clusterv1.AddToScheme, ipamv1.AddToScheme, inclusterv1.AddToScheme, conversion.AddToScheme,
+			clusterv1.AddToScheme, ipamv1.AddToScheme, inclusterv1.AddToScheme,
 		},
+		AddConverted:   conversion.AddToScheme,
 		Conversions:    conversion.New(nil),
 		AddFlags:       f.register,
 		Cache:          func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },

@@ -8,16 +8,14 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/address"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/claim"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/pool"
@@ -99,8 +97,8 @@ func (w *world) claim(name string) *ipamv1.IPAddressClaim {
 	return c
 }
 
-func reference(kind, name string) corev1.TypedLocalObjectReference {
-	return corev1.TypedLocalObjectReference{APIGroup: ptr.To("ipam.cluster.x-k8s.io"), Kind: kind, Name: name}
+func reference(kind, name string) ipamv1.IPPoolReference {
+	return ipamv1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: kind, Name: name}
 }
 
 // release deletes a claim, as its consumer does.

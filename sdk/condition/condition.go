@@ -9,18 +9,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Getter is an object with conditions.
 type Getter interface {
-	GetConditions() clusterv1.Conditions
+	GetV1Beta1Conditions() clusterv1.Conditions
 }
 
 // Setter is an object whose conditions can be set.
 type Setter interface {
 	Getter
-	SetConditions(clusterv1.Conditions)
+	SetV1Beta1Conditions(clusterv1.Conditions)
 }
 
 // True returns a condition with status True.
@@ -62,7 +62,7 @@ func withoutPorts(text string) string {
 
 // Get returns a copy of the condition of this type, or nil if the object does not have it.
 func Get(from Getter, t clusterv1.ConditionType) *clusterv1.Condition {
-	for _, c := range from.GetConditions() {
+	for _, c := range from.GetV1Beta1Conditions() {
 		if c.Type == t {
 			return &c
 		}
@@ -88,7 +88,7 @@ func has(from Getter, t clusterv1.ConditionType, status corev1.ConditionStatus) 
 // transition time is zero until Stamp sets it. Control characters in reason and message are shown: see Clean.
 func Set(on Setter, c clusterv1.Condition) {
 	c.Reason, c.Message = written(c.Reason), written(c.Message)
-	conditions := slices.Clone(on.GetConditions())
+	conditions := slices.Clone(on.GetV1Beta1Conditions())
 	i := slices.IndexFunc(conditions, func(x clusterv1.Condition) bool { return x.Type == c.Type })
 	switch {
 	case i < 0:
@@ -99,7 +99,7 @@ func Set(on Setter, c clusterv1.Condition) {
 		conditions[i] = c
 	}
 	Sort(conditions)
-	on.SetConditions(conditions)
+	on.SetV1Beta1Conditions(conditions)
 }
 
 // Delete removes a condition.
@@ -107,7 +107,8 @@ func Delete(on Setter, t clusterv1.ConditionType) {
 	if !Has(on, t) {
 		return
 	}
-	on.SetConditions(slices.DeleteFunc(slices.Clone(on.GetConditions()), func(c clusterv1.Condition) bool { return c.Type == t }))
+	conditions := slices.Clone(on.GetV1Beta1Conditions())
+	on.SetV1Beta1Conditions(slices.DeleteFunc(conditions, func(c clusterv1.Condition) bool { return c.Type == t }))
 }
 
 // SameState reports whether two conditions are equal, apart from transition times. A change of any other field, including the
@@ -119,7 +120,7 @@ func SameState(a, b clusterv1.Condition) bool {
 // Sort sorts conditions: Ready first, then by type.
 func Sort(conditions clusterv1.Conditions) {
 	rank := func(c clusterv1.Condition) int {
-		if c.Type == clusterv1.ReadyCondition {
+		if c.Type == clusterv1.ReadyV1Beta1Condition {
 			return 0
 		}
 		return 1

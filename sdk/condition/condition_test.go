@@ -12,15 +12,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
 const (
-	ready = clusterv1.ReadyCondition
-	infra = clusterv1.InfrastructureReadyCondition
-	boot  = clusterv1.BootstrapReadyCondition
-	drain = clusterv1.DrainingSucceededCondition
+	ready = clusterv1.ReadyV1Beta1Condition
+	infra = clusterv1.InfrastructureReadyV1Beta1Condition
+	boot  = clusterv1.BootstrapReadyV1Beta1Condition
+	drain = clusterv1.DrainingSucceededV1Beta1Condition
 
 	errorSeverity = clusterv1.ConditionSeverityError
 	warning       = clusterv1.ConditionSeverityWarning
@@ -36,7 +36,7 @@ func since(t metav1.Time, c clusterv1.Condition) clusterv1.Condition {
 }
 
 func machine(conditions ...clusterv1.Condition) *clusterv1.Machine {
-	return &clusterv1.Machine{Status: clusterv1.MachineStatus{Conditions: conditions}}
+	return &clusterv1.Machine{Status: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: conditions}}}}
 }
 
 func TestConstructors(t *testing.T) {
@@ -135,7 +135,7 @@ func TestSet(t *testing.T) {
 			before := append(clusterv1.Conditions(nil), c.on...)
 			on := machine(c.on...)
 			condition.Set(on, c.set)
-			if diff := cmp.Diff(c.want, on.GetConditions()); diff != "" {
+			if diff := cmp.Diff(c.want, on.GetV1Beta1Conditions()); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
 			}
 			if diff := cmp.Diff(before, c.on); diff != "" {
@@ -167,7 +167,7 @@ func TestDelete(t *testing.T) {
 			before := append(clusterv1.Conditions(nil), c.on...)
 			on := machine(c.on...)
 			condition.Delete(on, infra)
-			if diff := cmp.Diff(c.want, on.GetConditions()); diff != "" {
+			if diff := cmp.Diff(c.want, on.GetV1Beta1Conditions()); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
 			}
 			if diff := cmp.Diff(before, c.on); diff != "" {
@@ -213,7 +213,7 @@ func TestMessageWithoutLocalPorts(t *testing.T) {
 		Op: "read", Net: "tcp", Err: errors.New("connection reset by peer"),
 		Source: &net.TCPAddr{IP: net.IPv6loopback, Port: 40123}, Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 6443},
 	})
-	got := condition.False(clusterv1.ReadyCondition, clusterv1.ConditionSeverityWarning, "Failed", "%v; a -> b", err).Message
+	got := condition.False(clusterv1.ReadyV1Beta1Condition, clusterv1.ConditionSeverityWarning, "Failed", "%v; a -> b", err).Message
 	if want := "listing Nodes: read tcp 10.0.0.1:6443: connection reset by peer; a -> b"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -235,9 +235,9 @@ func TestMessagesHaveNoControlCharacters(t *testing.T) {
 		if got := condition.Get(m, "T").Message; got != want {
 			t.Errorf("%+v: message %q, want %q", c, got, want)
 		}
-		before := m.GetConditions()
-		if condition.Set(m, c); !slices.Equal(before, m.GetConditions()) {
-			t.Errorf("setting it again changes it: %v", m.GetConditions())
+		before := m.GetV1Beta1Conditions()
+		if condition.Set(m, c); !slices.Equal(before, m.GetV1Beta1Conditions()) {
+			t.Errorf("setting it again changes it: %v", m.GetV1Beta1Conditions())
 		}
 	}
 }
@@ -245,6 +245,6 @@ func TestMessagesHaveNoControlCharacters(t *testing.T) {
 // mirrored has the condition Ready with a message.
 type mirrored string
 
-func (m mirrored) GetConditions() clusterv1.Conditions {
-	return clusterv1.Conditions{{Type: clusterv1.ReadyCondition, Status: corev1.ConditionFalse, Message: string(m)}}
+func (m mirrored) GetV1Beta1Conditions() clusterv1.Conditions {
+	return clusterv1.Conditions{{Type: clusterv1.ReadyV1Beta1Condition, Status: corev1.ConditionFalse, Message: string(m)}}
 }

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Kind declares the conditions of one kind.
@@ -36,7 +36,7 @@ func (k Kind) summary(on Getter) (clusterv1.Condition, bool) {
 	if len(present) == 0 {
 		return clusterv1.Condition{}, false
 	}
-	ready := decide(clusterv1.ReadyCondition, present)
+	ready := decide(clusterv1.ReadyV1Beta1Condition, present)
 	if ready.Status == corev1.ConditionTrue || k.StepCounter == nil {
 		return ready, true
 	}
@@ -80,7 +80,7 @@ func decide(t clusterv1.ConditionType, from []clusterv1.Condition) clusterv1.Con
 
 // Mirror returns the Ready condition of source as type t, or fallback if source has none.
 func Mirror(t clusterv1.ConditionType, source Getter, fallback clusterv1.Condition) clusterv1.Condition {
-	ready := Get(source, clusterv1.ReadyCondition)
+	ready := Get(source, clusterv1.ReadyV1Beta1Condition)
 	if ready == nil {
 		fallback.Type = t
 		return fallback

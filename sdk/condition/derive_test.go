@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -21,7 +21,7 @@ func TestSummarize(t *testing.T) {
 		"NonePresent": {
 			reason: "with none of the listed conditions there is no Ready",
 			kind:   kind,
-			on:     clusterv1.Conditions{condition.True(clusterv1.ResizedCondition)},
+			on:     clusterv1.Conditions{condition.True(clusterv1.ResizedV1Beta1Condition)},
 		},
 		"NoReady": {
 			reason: "a kind that lists nothing has no Ready",
@@ -86,7 +86,7 @@ func TestSummarizeKeepsReadyWhenNothingFeedsIt(t *testing.T) {
 	old := since(past, condition.True(ready))
 	on := machine(old)
 	condition.Kind{Ready: []clusterv1.ConditionType{infra}}.Summarize(on)
-	if diff := cmp.Diff(clusterv1.Conditions{old}, on.GetConditions()); diff != "" {
+	if diff := cmp.Diff(clusterv1.Conditions{old}, on.GetV1Beta1Conditions()); diff != "" {
 		t.Errorf("Ready must not change: -want +got:\n%s", diff)
 	}
 }
@@ -175,7 +175,7 @@ func TestMirror(t *testing.T) {
 }
 
 func TestAggregate(t *testing.T) {
-	const aggregate = clusterv1.MachinesReadyCondition
+	const aggregate = clusterv1.MachinesReadyV1Beta1Condition
 	child := func(name string, r clusterv1.Condition) condition.Child {
 		return condition.Child{Ref: "Machine/" + name, Ready: &r}
 	}

@@ -5,8 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // The limits of metav1.Condition.
@@ -43,5 +42,5 @@ func reasonOf(c clusterv1.Condition) string {
 			return reason
 		}
 	}
-	return clusterv1beta2.NoReasonReportedReason
+	return clusterv1.NoReasonReportedReason
 }

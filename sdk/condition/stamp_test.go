@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -53,10 +53,10 @@ func TestStamp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			on := machine(c.on...)
 			condition.Stamp(on, c.before, now)
-			if diff := cmp.Diff(c.want, on.GetConditions()); diff != "" {
+			if diff := cmp.Diff(c.want, on.GetV1Beta1Conditions()); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
 			}
-			if got := on.GetConditions()[0].LastTransitionTime; got.Location() != time.UTC {
+			if got := on.GetV1Beta1Conditions()[0].LastTransitionTime; got.Location() != time.UTC {
 				t.Errorf("the transition time is in zone %s, want UTC", got.Location())
 			}
 		})

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Version is a version of the contract between Cluster API and its providers.
@@ -135,6 +137,19 @@ func KindGone(ctx context.Context, live client.Reader, err error) (bool, error) 
 		return false, confirmed
 	}
 	return false, err
+}
+
+// Reference returns a reference with the newest version that supports the contract. The error is that of Newest.
+func (v APIVersions) Reference(
+	ctx context.Context, ref *clusterv1.ContractVersionedObjectReference, namespace string,
+) (*corev1.ObjectReference, error) {
+	kind, err := v.Newest(ctx, ref.GroupKind())
+	if err != nil {
+		return nil, err
+	}
+	return &corev1.ObjectReference{
+		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: namespace, Name: ref.Name,
+	}, nil
 }
 
 // Refresh sets ref's apiVersion to the newest version that supports the contract, and reports whether that changed it.

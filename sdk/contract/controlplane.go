@@ -2,15 +2,13 @@ package contract
 
 import (
 	"errors"
-	"math"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // ControlPlane is the object that Cluster.spec.controlPlaneRef refers to.
@@ -95,26 +93,23 @@ func (c ControlPlane) SetInfrastructureRef(ref *corev1.ObjectReference) error {
 	return c.set(value, c.machineSpec("infrastructureRef")...)
 }
 
-// NodeTimeouts limit how long the deletion of a Machine waits for its Node; nil leaves them to the control plane.
-type NodeTimeouts struct {
-	Drain, VolumeDetach, Deletion *metav1.Duration
-}
-
 // SetNodeTimeouts sets the timeouts that are not nil, for the control plane's Machines.
-func (c ControlPlane) SetNodeTimeouts(t NodeTimeouts) error {
+func (c ControlPlane) SetNodeTimeouts(t clusterv1.MachineDeletionSpec) error {
 	for _, timeout := range []struct {
-		value *metav1.Duration
-		name  string
-	}{{t.Drain, "nodeDrainTimeout"}, {t.VolumeDetach, "nodeVolumeDetachTimeout"}, {t.Deletion, "nodeDeletionTimeout"}} {
-		if timeout.value == nil {
+		seconds *int32
+		name    string
+	}{
+		{t.NodeDrainTimeoutSeconds, "nodeDrainTimeout"}, {t.NodeVolumeDetachTimeoutSeconds, "nodeVolumeDetachTimeout"},
+		{t.NodeDeletionTimeoutSeconds, "nodeDeletionTimeout"},
+	} {
+		if timeout.seconds == nil {
 			continue
 		}
 		var err error
 		if c.Contract == V1Beta2 {
-			seconds := min(int64(timeout.value.Duration/time.Second), math.MaxInt32)
-			err = c.set(seconds, c.machineSpec("deletion", timeout.name+"Seconds")...)
+			err = c.set(int64(*timeout.seconds), c.machineSpec("deletion", timeout.name+"Seconds")...)
 		} else {
-			err = c.set(timeout.value.Duration.String(), c.machineSpec(timeout.name)...)
+			err = c.set((time.Duration(*timeout.seconds) * time.Second).String(), c.machineSpec(timeout.name)...)
 		}
 		if err != nil {
 			return err

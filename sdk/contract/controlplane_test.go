@@ -2,14 +2,13 @@ package contract
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 func TestControlPlanePhases(t *testing.T) {
@@ -95,7 +94,7 @@ func TestControlPlaneFieldsRoundTrip(t *testing.T) {
 			want: map[string]any{
 				"metadata":            map[string]any{"annotations": map[string]any{"a": "b"}},
 				"infrastructureRef":   map[string]any{"apiVersion": "g/v1", "kind": "K", "name": "n", "namespace": "ns"},
-				"nodeDrainTimeout":    "1m0.5s",
+				"nodeDrainTimeout":    "1m0s",
 				"nodeDeletionTimeout": "1m",
 			},
 			ref: corev1.ObjectReference{APIVersion: "g/v1", Kind: "K", Name: "n", Namespace: "ns"},
@@ -119,7 +118,7 @@ func TestControlPlaneFieldsRoundTrip(t *testing.T) {
 		meta := clusterv1.ObjectMeta{Annotations: map[string]string{"a": "b"}}
 		for _, err := range []error{
 			c.SetVersion("v1.30.0"), c.SetReplicas(3), c.SetInfrastructureRef(ref), c.SetMachineMetadata(meta),
-			c.SetNodeTimeouts(NodeTimeouts{Drain: &metav1.Duration{Duration: time.Minute + time.Second/2}}),
+			c.SetNodeTimeouts(clusterv1.MachineDeletionSpec{NodeDrainTimeoutSeconds: ptr.To[int32](60)}),
 		} {
 			if err != nil {
 				t.Fatal(err)

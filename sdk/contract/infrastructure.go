@@ -1,9 +1,12 @@
 package contract
 
 import (
+	"slices"
+	"strings"
+
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // InfrastructureCluster is the object that Cluster.spec.infrastructureRef refers to.
@@ -37,24 +40,38 @@ func ControlPlaneEndpointPaths() [][]string {
 	return [][]string{{"spec", "controlPlaneEndpoint", "host"}, {"spec", "controlPlaneEndpoint", "port"}}
 }
 
-// FailureDomains returns status.failureDomains, by name; nil if absent. V1Beta2 has a list of them.
-func (c InfrastructureCluster) FailureDomains() (clusterv1.FailureDomains, error) {
-	if c.Contract != V1Beta2 {
-		domains, _, err := structured[clusterv1.FailureDomains](c.Object, "status", "failureDomains")
-		return domains, err
+// FailureDomains returns status.failureDomains, sorted by name; nil if absent. V1Beta1 has them by name, V1Beta2 as a list.
+func (c InfrastructureCluster) FailureDomains() ([]clusterv1.FailureDomain, error) {
+	if c.Contract == V1Beta2 {
+		list, _, err := structured[[]clusterv1.FailureDomain](c.Object, "status", "failureDomains")
+		for i := range list {
+			if !ptr.Deref(list[i].ControlPlane, false) {
+				list[i].ControlPlane = nil // What a Cluster has does not depend on the contract.
+			}
+		}
+		return sorted(list), err
 	}
-	list, _, err := structured[[]struct {
-		Name                        string `json:"name"`
-		clusterv1.FailureDomainSpec `json:",inline"`
+	byName, _, err := structured[map[string]struct {
+		ControlPlane bool              `json:"controlPlane"`
+		Attributes   map[string]string `json:"attributes"`
 	}](c.Object, "status", "failureDomains")
-	if err != nil || len(list) == 0 {
+	if err != nil || len(byName) == 0 {
 		return nil, err
 	}
-	domains := clusterv1.FailureDomains{}
-	for _, d := range list {
-		domains[d.Name] = d.FailureDomainSpec
+	list := make([]clusterv1.FailureDomain, 0, len(byName))
+	for name, d := range byName {
+		domain := clusterv1.FailureDomain{Name: name, Attributes: d.Attributes}
+		if d.ControlPlane {
+			domain.ControlPlane = ptr.To(true)
+		}
+		list = append(list, domain)
 	}
-	return domains, nil
+	return sorted(list), nil
+}
+
+func sorted(domains []clusterv1.FailureDomain) []clusterv1.FailureDomain {
+	slices.SortFunc(domains, func(a, b clusterv1.FailureDomain) int { return strings.Compare(a.Name, b.Name) })
+	return domains
 }
 
 // InfrastructureMachine is the object that Machine.spec.infrastructureRef refers to.

@@ -8,9 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {
@@ -87,7 +88,7 @@ func all(o Object) (map[string]any, error) {
 func TestReadProviders(t *testing.T) {
 	absent := map[string]any{
 		"ready": false, "created": false, "failureReason": "", "failureMessage": "", "conditions": clusterv1.Conditions(nil),
-		"endpoint": clusterv1.APIEndpoint{}, "endpointPresent": false, "failureDomains": clusterv1.FailureDomains(nil),
+		"endpoint": clusterv1.APIEndpoint{}, "endpointPresent": false, "failureDomains": []clusterv1.FailureDomain(nil),
 		"providerID": "", "failureDomain": (*string)(nil), "addresses": clusterv1.MachineAddresses(nil), "interruptible": false,
 		"dataSecretName": "", "replicas": counters{}, "providerIDs": []string(nil), "machineKind": "", "machines": (*int32)(nil),
 	}
@@ -99,7 +100,7 @@ func TestReadProviders(t *testing.T) {
 			LastTransitionTime: metav1.NewTime(time.Date(2024, 4, 1, 10, 0, 0, 0, time.UTC).Local()),
 		}},
 		"endpoint": clusterv1.APIEndpoint{Host: "lb", Port: 6443}, "endpointPresent": true,
-		"failureDomains": clusterv1.FailureDomains{"a": {ControlPlane: true, Attributes: map[string]string{"k": "v"}}},
+		"failureDomains": []clusterv1.FailureDomain{{Name: "a", ControlPlane: ptr.To(true), Attributes: map[string]string{"k": "v"}}},
 		"providerID":     "x://1", "failureDomain": &zone,
 		"addresses":     clusterv1.MachineAddresses{{Type: "InternalIP", Address: "10.0.0.1"}},
 		"interruptible": true, "dataSecretName": "data", "replicas": counters{Total: &three},

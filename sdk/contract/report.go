@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Reports returns the conditions without severities: status.v1beta2.conditions, or status.conditions if there are none, which may be those
@@ -18,7 +18,7 @@ func (o Object) Reports() ([]metav1.Condition, error) {
 		conditions, _, err = structured[[]metav1.Condition](o, "status", "conditions")
 	}
 	for i := range conditions {
-		conditions[i].Reason = cmp.Or(conditions[i].Reason, clusterv1beta2.NoReasonReportedReason)
+		conditions[i].Reason = cmp.Or(conditions[i].Reason, clusterv1.NoReasonReportedReason)
 	}
 	return conditions, err
 }
@@ -41,20 +41,20 @@ func (c InfrastructureCluster) ProvisionedField() string {
 
 // Counts returns how many replicas a control plane has, as the status of a Cluster of v1beta2 shows them; what the control plane does not
 // report is nil. In V1Beta1 they are in status.v1beta2; without it, replicas that are not unavailable are available.
-func (c ControlPlane) Counts() (clusterv1beta2.ClusterControlPlaneStatus, error) {
+func (c ControlPlane) Counts() (clusterv1.ClusterControlPlaneStatus, error) {
 	desired, err := c.Replicas()
 	if err != nil {
-		return clusterv1beta2.ClusterControlPlaneStatus{}, err
+		return clusterv1.ClusterControlPlaneStatus{}, err
 	}
 	have, err := c.statusReplicas()
 	if err != nil {
-		return clusterv1beta2.ClusterControlPlaneStatus{}, err
+		return clusterv1.ClusterControlPlaneStatus{}, err
 	}
 	versions, err := c.versions(have.Total)
 	if err != nil {
-		return clusterv1beta2.ClusterControlPlaneStatus{}, err
+		return clusterv1.ClusterControlPlaneStatus{}, err
 	}
-	counts := clusterv1beta2.ClusterControlPlaneStatus{
+	counts := clusterv1.ClusterControlPlaneStatus{
 		DesiredReplicas: desired, Replicas: have.Total, UpToDateReplicas: have.Updated, ReadyReplicas: have.Ready, Versions: versions,
 	}
 	if c.Contract != V1Beta2 && have.Total != nil && desired != nil {
@@ -69,7 +69,7 @@ func (c ControlPlane) Counts() (clusterv1beta2.ClusterControlPlaneStatus, error)
 	} {
 		n, err := c.count(append(slices.Clip(path), name)...)
 		if err != nil {
-			return clusterv1beta2.ClusterControlPlaneStatus{}, err
+			return clusterv1.ClusterControlPlaneStatus{}, err
 		}
 		if n != nil {
 			*into = n
@@ -79,8 +79,8 @@ func (c ControlPlane) Counts() (clusterv1beta2.ClusterControlPlaneStatus, error)
 }
 
 // versions returns status.versions. A control plane that reports only status.version is counted with all its replicas.
-func (c ControlPlane) versions(replicas *int32) ([]clusterv1beta2.StatusVersion, error) {
-	versions, found, err := structured[[]clusterv1beta2.StatusVersion](c.Object, "status", "versions")
+func (c ControlPlane) versions(replicas *int32) ([]clusterv1.StatusVersion, error) {
+	versions, found, err := structured[[]clusterv1.StatusVersion](c.Object, "status", "versions")
 	if found || err != nil {
 		return versions, err
 	}
@@ -88,5 +88,5 @@ func (c ControlPlane) versions(replicas *int32) ([]clusterv1beta2.StatusVersion,
 	if err != nil || version == "" || ptr.Deref(replicas, 0) == 0 {
 		return nil, err
 	}
-	return []clusterv1beta2.StatusVersion{{Version: version, Replicas: replicas}}, nil
+	return []clusterv1.StatusVersion{{Version: version, Replicas: replicas}}, nil
 }

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 // templateSuffix is the end of the kind of every template, after the kind of its objects.
@@ -44,8 +45,8 @@ func Clone(in CloneInput) (*unstructured.Unstructured, error) {
 	}
 	fields, isObject := content.(map[string]any)
 	if !ok && strings.HasSuffix(in.Template.GetKind(), templateSuffix) {
-		// A template without any field: v1beta2 does not store empty objects.
-		fields, ok, isObject = map[string]any{"spec": map[string]any{}}, true, true
+		// A template without any field: v1beta2 neither stores nor accepts empty objects.
+		fields, ok, isObject = map[string]any{}, true, true
 	}
 	if !ok || !isObject {
 		return nil, template.errorf([]string{"spec", "template"}, "%w", errors.New("is missing or not an object"))
@@ -61,10 +62,14 @@ func Clone(in CloneInput) (*unstructured.Unstructured, error) {
 	clone.SetName(in.Name)
 	clone.SetNamespace(in.Namespace)
 	clone.SetLabels(merged(meta.Labels, in.Labels, map[string]string{clusterv1.ClusterNameLabel: in.ClusterName}))
-	clone.SetAnnotations(merged(meta.Annotations, in.Annotations, map[string]string{
+	annotations := merged(meta.Annotations, in.Annotations, map[string]string{
 		clusterv1.TemplateClonedFromNameAnnotation:      in.Template.GetName(),
 		clusterv1.TemplateClonedFromGroupKindAnnotation: in.Template.GroupVersionKind().GroupKind().String(),
-	}))
+	})
+	if older := conversion.OlderOfTemplate(in.Template); older != "" {
+		annotations[conversion.OlderVersionAnnotation] = older
+	}
+	clone.SetAnnotations(annotations)
 	if in.Owner != nil {
 		clone.SetOwnerReferences([]metav1.OwnerReference{*in.Owner})
 	}

@@ -60,7 +60,7 @@ func TestCloneNeedsATemplate(t *testing.T) {
 	}
 }
 
-// TestCloneOfAnEmptyTemplate: v1beta2 does not store the empty objects of a template that sets no field.
+// TestCloneOfAnEmptyTemplate: v1beta2 neither stores nor accepts the empty objects of a template that sets no field.
 func TestCloneOfAnEmptyTemplate(t *testing.T) {
 	for _, fields := range []string{"", "spec: {}"} {
 		template := parse(t, "{apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: DockerMachineTemplate, metadata: {name: t}}\n")
@@ -71,8 +71,8 @@ func TestCloneOfAnEmptyTemplate(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", fields, err)
 		}
-		if spec, ok := clone.Object["spec"].(map[string]any); clone.GetKind() != "DockerMachine" || !ok || len(spec) > 0 {
-			t.Errorf("%q: the clone is %v", fields, clone.Object)
+		if spec, ok := clone.Object["spec"]; clone.GetKind() != "DockerMachine" || ok {
+			t.Errorf("%q: the clone has the spec %v: %v", fields, spec, clone.Object)
 		}
 	}
 }

@@ -7,9 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // TestReadV1Beta2 reads fields where version V1Beta2 of the contract has them, and ignores those of V1Beta1.
@@ -19,7 +20,7 @@ func TestReadV1Beta2(t *testing.T) {
 		"ready": true, "created": true, "failureReason": "", "failureMessage": "",
 		"conditions": clusterv1.Conditions{{Type: "Ready", Status: "False", Severity: "Info", Reason: "Wait", Message: "soon"}},
 		"endpoint":   clusterv1.APIEndpoint{}, "endpointPresent": false,
-		"failureDomains": clusterv1.FailureDomains{"a": {ControlPlane: true, Attributes: map[string]string{"k": "v"}}},
+		"failureDomains": []clusterv1.FailureDomain{{Name: "a", ControlPlane: ptr.To(true), Attributes: map[string]string{"k": "v"}}},
 		"providerID":     "x://1", "failureDomain": &zone, "addresses": clusterv1.MachineAddresses(nil), "interruptible": false,
 		"dataSecretName": "data", "replicas": counters{Total: &three, Ready: &three, Updated: &one, Unavailable: &one},
 		"providerIDs": []string(nil), "machineKind": "", "machines": &three,

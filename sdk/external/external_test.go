@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
@@ -147,19 +148,17 @@ func (objects) List(context.Context, client.ObjectList, ...client.ListOption) er
 func TestGet(t *testing.T) {
 	tests := []struct {
 		reason   string
-		ref      *corev1.ObjectReference
+		ref      *clusterv1.ContractVersionedObjectReference
 		found    bool
 		notFound bool
 		err      string
 	}{
-		{"read at the newest version", &corev1.ObjectReference{APIVersion: "g/v1beta1", Kind: "Thing", Name: "one"}, true, false, ""},
-		{"a reference cannot leave its namespace",
-			&corev1.ObjectReference{APIVersion: "g/v1beta1", Kind: "Thing", Name: "one", Namespace: "other"}, true, false, ""},
-		{"no such object", &corev1.ObjectReference{APIVersion: "g/v1beta1", Kind: "Thing", Name: "two"}, false, true, "getting Thing ns/two"},
+		{"read at the newest version", &clusterv1.ContractVersionedObjectReference{APIGroup: "g", Kind: "Thing", Name: "one"}, true, false, ""},
+		{"no such object", &clusterv1.ContractVersionedObjectReference{APIGroup: "g", Kind: "Thing", Name: "two"}, false, true, "getting Thing ns/two"},
 		{"no such kind is not the same as no such object",
-			&corev1.ObjectReference{APIVersion: "g/v1", Kind: "Other", Name: "one"}, false, false, "CustomResourceDefinition others.g does not exist"},
+			&clusterv1.ContractVersionedObjectReference{APIGroup: "g", Kind: "Other", Name: "one"}, false, false, "CustomResourceDefinition others.g does not exist"},
 		{"no reference", nil, false, false, "the reference has no kind"},
-		{"an empty reference", &corev1.ObjectReference{}, false, false, "the reference has no kind"},
+		{"an empty reference", &clusterv1.ContractVersionedObjectReference{}, false, false, "the reference has no kind"},
 	}
 	r := Reader{Client: objects{}, Versions: contract.APIVersions{Reader: objects{}}}
 	for _, tc := range tests {

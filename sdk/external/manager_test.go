@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,6 +18,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
@@ -94,7 +94,8 @@ func TestAManagerLearnsAKindWhileItRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, requests, one)
-	got, err := reader.Get(t.Context(), &corev1.ObjectReference{APIVersion: "external.test/v1alpha1", Kind: "Gadget", Name: "one"}, one.GetNamespace())
+	ref := &clusterv1.ContractVersionedObjectReference{APIGroup: "external.test", Kind: "Gadget", Name: "one"}
+	got, err := reader.Get(t.Context(), ref, one.GetNamespace())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
@@ -22,16 +23,17 @@ type Reader struct {
 	Versions contract.APIVersions
 }
 
-// Get returns the referenced object in namespace, in the newest version of its kind that supports the contract. A namespace in ref is
-// ignored: references never cross namespaces. ref is not modified; the apiVersion of the result is the one it should have.
+// Get returns the referenced object in namespace, in the newest version of its kind that supports the contract.
 //
 // The error is a NotFound error (see apierrors.IsNotFound) only if the object does not exist; for a missing kind, it is another one. The
 // result is a copy.
-func (r Reader) Get(ctx context.Context, ref *corev1.ObjectReference, namespace string) (*unstructured.Unstructured, error) {
+func (r Reader) Get(
+	ctx context.Context, ref *clusterv1.ContractVersionedObjectReference, namespace string,
+) (*unstructured.Unstructured, error) {
 	if ref == nil || ref.Kind == "" || ref.Name == "" {
 		return nil, errors.New("the reference has no kind or no name")
 	}
-	kind, err := r.Versions.Newest(ctx, ref.GroupVersionKind().GroupKind())
+	kind, err := r.Versions.Newest(ctx, ref.GroupKind())
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +41,9 @@ func (r Reader) Get(ctx context.Context, ref *corev1.ObjectReference, namespace 
 }
 
 // Object is Get, with the version of the contract that the object follows.
-func (r Reader) Object(ctx context.Context, ref *corev1.ObjectReference, namespace string) (contract.Object, error) {
+func (r Reader) Object(
+	ctx context.Context, ref *clusterv1.ContractVersionedObjectReference, namespace string,
+) (contract.Object, error) {
 	obj, err := r.Get(ctx, ref, namespace)
 	if err != nil {
 		return contract.Object{}, err
@@ -47,8 +51,8 @@ func (r Reader) Object(ctx context.Context, ref *corev1.ObjectReference, namespa
 	return r.Versions.Object(ctx, obj)
 }
 
-// Exact is Get in the version of the reference, for callers that depend on the fields of that version. It returns an error if that
-// version is not served.
+// Exact is Get for a reference with a version, in that version, for callers that depend on the fields of that version. It returns an error
+// if that version is not served.
 func (r Reader) Exact(ctx context.Context, ref *corev1.ObjectReference, namespace string) (*unstructured.Unstructured, error) {
 	if ref == nil || ref.Kind == "" || ref.Name == "" {
 		return nil, errors.New("the reference has no kind or no name")

@@ -6,12 +6,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
@@ -40,10 +39,10 @@ func (c *Controller[P, M]) ofMachine(ctx context.Context, obj client.Object) []r
 // machineChanged selects changes of Machines that plans depend on.
 func machineChanged() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
-		healthy := clusterv1.MachineNodeHealthyCondition
+		healthy := clusterv1.MachineNodeHealthyV1Beta1Condition
 		return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 			condition.IsTrue(before, healthy) != condition.IsTrue(after, healthy) ||
-			ptr.Deref(before.Spec.Version, "") != ptr.Deref(after.Spec.Version, "")
+			before.Spec.Version != after.Spec.Version
 	}))
 }
 

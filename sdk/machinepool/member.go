@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
@@ -56,7 +56,7 @@ func (c *Controller[P, M]) membersOf(ctx context.Context, from client.Reader, po
 
 // available reports whether the Node of the machine is ready, too.
 func (m Member[M]) available() bool {
-	return m.Joined && m.Machine != nil && condition.IsTrue(m.Machine, clusterv1.MachineNodeHealthyCondition)
+	return m.Joined && m.Machine != nil && condition.IsTrue(m.Machine, clusterv1.MachineNodeHealthyV1Beta1Condition)
 }
 
 func (m Member[M]) deleting() bool {
@@ -90,8 +90,8 @@ func (p *Provider[P, M]) domainOf(m M) string {
 // outdated returns why a machine must be replaced; empty if it is up to date.
 func (s *scope[P, M]) outdated(m Member[M]) string {
 	template := &s.pool.Spec.Template.Spec
-	if m.Machine != nil && m.Machine.Spec.Version != nil && template.Version != nil {
-		have, want := *m.Machine.Spec.Version, *template.Version
+	if m.Machine != nil && m.Machine.Spec.Version != "" && template.Version != "" {
+		have, want := m.Machine.Spec.Version, template.Version
 		if strings.TrimPrefix(have, "v") != strings.TrimPrefix(want, "v") {
 			return fmt.Sprintf("its version is %s instead of %s", have, want)
 		}

@@ -3,6 +3,8 @@ package machinepool
 import (
 	"context"
 
+	"k8s.io/utils/ptr"
+
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -14,9 +16,9 @@ func (c *Controller[P, M]) prepare(_ context.Context, s *scope[P, M]) (step.Resu
 	}
 	switch {
 	case len(s.members) > 0:
-	case !s.cluster.Status.InfrastructureReady:
+	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		return wait("the infrastructure of Cluster "+s.cluster.Name, WaitingForClusterInfrastructureReason)
-	case s.pool.Spec.Template.Spec.Bootstrap.DataSecretName == nil:
+	case ptr.Deref(s.pool.Spec.Template.Spec.Bootstrap.DataSecretName, "") == "":
 		return wait("the bootstrap data of MachinePool "+s.pool.Name, WaitingForBootstrapDataReason)
 	}
 	return step.Done().KeepCondition(), nil

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -98,11 +98,11 @@ type Member[M step.Object] struct {
 // Conditions of pools, whose reasons are those of the same conditions of other kinds. Ready summarizes all of them.
 const (
 	// MachinesCreatedCondition reports whether the machines could be created.
-	MachinesCreatedCondition = clusterv1.MachinesCreatedCondition
+	MachinesCreatedCondition = clusterv1.MachinesCreatedV1Beta1Condition
 	// ResizedCondition reports whether the number of machines is as desired.
-	ResizedCondition = clusterv1.ResizedCondition
+	ResizedCondition = clusterv1.ResizedV1Beta1Condition
 	// ReplicasReadyCondition reports whether the machines are ready.
-	ReplicasReadyCondition = clusterv1.ReplicasReadyCondition
+	ReplicasReadyCondition = clusterv1.ReplicasReadyV1Beta1Condition
 )
 
 // Reasons of ReplicasReadyCondition, of severity Info, while a pool has no machines yet.

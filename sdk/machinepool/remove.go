@@ -6,7 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -14,7 +14,7 @@ import (
 // remove deletes all machines, and removes the finalizer once the API server has none. Whatever it deletes was read from the API
 // server: an infrastructure machine is only deleted directly if it has no Machine.
 func (c *Controller[P, M]) remove(ctx context.Context, s *scope[P, M]) (step.Result, error) {
-	deleting := condition.False(ReplicasReadyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, "")
+	deleting := condition.False(ReplicasReadyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingV1Beta1Reason, "")
 	if !controllerutil.ContainsFinalizer(s.obj, c.provider.Finalizer) {
 		return step.Stop(), nil
 	}

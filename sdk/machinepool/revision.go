@@ -1,7 +1,7 @@
 package machinepool
 
 import (
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // incomplete returns what a change of the MachinePool and its objects still lacks; empty if it is complete. The topology controller

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -135,7 +135,7 @@ func (c *Controller[P, M]) create(ctx context.Context, s *scope[P, M], count int
 		if err != nil {
 			step.Warning(ctx, "FailedCreate", "Failed to create %s %q: %v", c.provider.Machine.Kind, obj.GetName(), err)
 			return &step.Error{
-				Reason: clusterv1.MachineCreationFailedReason,
+				Reason: clusterv1.MachineCreationFailedV1Beta1Reason,
 				Err:    fmt.Errorf("creating %s %s: %w", c.provider.Machine.Kind, obj.GetName(), err),
 			}
 		}

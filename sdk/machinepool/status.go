@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -41,7 +41,8 @@ func (c *Controller[P, M]) status(_ context.Context, s *scope[P, M]) (step.Resul
 	want := s.replicas()
 	condition.Set(s.obj, resized(want, len(s.members), staying))
 	if ready < want {
-		condition.Set(s.obj, condition.False(ReplicasReadyCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForReplicasReadyReason,
+		condition.Set(s.obj, condition.False(ReplicasReadyCondition, clusterv1.ConditionSeverityInfo,
+			clusterv1.WaitingForReplicasReadyV1Beta1Reason,
 			"%d of %d replicas are ready", ready, want))
 		return step.Done(), nil
 	}
@@ -57,10 +58,10 @@ func (c *Controller[P, M]) status(_ context.Context, s *scope[P, M]) (step.Resul
 func resized(want, all, staying int) clusterv1.Condition {
 	switch {
 	case staying < want:
-		return condition.False(ResizedCondition, clusterv1.ConditionSeverityWarning, clusterv1.ScalingUpReason,
+		return condition.False(ResizedCondition, clusterv1.ConditionSeverityWarning, clusterv1.ScalingUpV1Beta1Reason,
 			"Scaling up to %d replicas (actual %d)", want, staying)
 	case all > want:
-		return condition.False(ResizedCondition, clusterv1.ConditionSeverityWarning, clusterv1.ScalingDownReason,
+		return condition.False(ResizedCondition, clusterv1.ConditionSeverityWarning, clusterv1.ScalingDownV1Beta1Reason,
 			"Scaling down to %d replicas (actual %d)", want, all)
 	}
 	return condition.True(ResizedCondition)

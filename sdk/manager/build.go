@@ -2,6 +2,7 @@ package manager
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +16,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/manager/internal/objectcache"
 )
 
@@ -88,9 +89,17 @@ func newCache(config *rest.Config, o cache.Options) (cache.Cache, error) {
 	return objectcache.Indexed(c, o.Scheme, labels...), nil
 }
 
+// scheme returns the kinds of the component, with all versions that are converted.
 func (r *run) scheme() (*runtime.Scheme, error) {
+	if r.component.AddConverted == nil {
+		return schemeOf(r.component.AddToScheme...)
+	}
+	return schemeOf(append(slices.Clip(r.component.AddToScheme), r.component.AddConverted)...)
+}
+
+func schemeOf(adders ...func(*runtime.Scheme) error) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range append([]func(*runtime.Scheme) error{corev1.AddToScheme}, r.component.AddToScheme...) {
+	for _, add := range append([]func(*runtime.Scheme) error{corev1.AddToScheme}, adders...) {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering kinds: %w", err)
 		}

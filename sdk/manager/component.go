@@ -33,11 +33,14 @@ type Component struct {
 
 	// AddToScheme registers the kinds that the component reads or writes, other than those of core/v1.
 	AddToScheme []func(*runtime.Scheme) error
-	// Conversions converts kinds between their versions, so that the component's Go types may have another version than the stored one, and
-	// its webhooks admit objects in all versions. A component with webhooks also converts for API servers.
-	// AddToScheme must have the types of all versions. Patches have to be those of package apiversion. Nil: requests are in the
+	// Conversions converts kinds between their versions, so that the component's Go types may have another version than the stored
+	// one, and its webhooks admit objects in all versions. A component with webhooks also converts for API servers. AddToScheme or
+	// AddConverted must have the types of all versions. Patches have to be those of package apiversion. Nil: requests are in the
 	// versions of the Go types.
 	Conversions Conversions
+	// AddConverted registers all versions of the kinds that Conversions has. What only AddConverted registers may be of other components:
+	// the manager does not wait until it is served. Nil: nothing.
+	AddConverted func(*runtime.Scheme) error
 	// FeatureGates are set by --feature-gates. Nil: the flag has no effect.
 	FeatureGates *feature.Gates
 	// AddFlags adds the component's own flags. May be nil.

@@ -21,8 +21,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
@@ -34,10 +34,10 @@ func olderServer(t *testing.T) (config *rest.Config, requests func() []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine := v1beta1.Machine{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta1.GroupVersion.String(), Kind: "Machine"},
+	machine := clusterv1beta1.Machine{
+		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1beta1.GroupVersion.String(), Kind: "Machine"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "u", ResourceVersion: "7"},
-		Spec:       v1beta1.MachineSpec{ClusterName: "c"}, Status: v1beta1.MachineStatus{BootstrapReady: true},
+		Spec:       clusterv1beta1.MachineSpec{ClusterName: "c"}, Status: clusterv1beta1.MachineStatus{BootstrapReady: true},
 	}
 	mux, mu, log := http.NewServeMux(), sync.Mutex{}, []string{}
 	answer := func(pattern string, body any) {
@@ -75,9 +75,9 @@ func olderServer(t *testing.T) (config *rest.Config, requests func() []string) {
 		APIResources: []metav1.APIResource{{Name: "machines", Kind: "Machine", Namespaced: true, Verbs: metav1.Verbs{"get", "list", "watch"}}},
 	})
 	answer("GET /apis/cluster.x-k8s.io/v1beta1/namespaces/ns/machines/m", machine)
-	answer("GET /apis/cluster.x-k8s.io/v1beta1/machines", v1beta1.MachineList{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1beta1.GroupVersion.String(), Kind: "MachineList"},
-		ListMeta: metav1.ListMeta{ResourceVersion: "9"}, Items: []v1beta1.Machine{machine},
+	answer("GET /apis/cluster.x-k8s.io/v1beta1/machines", clusterv1beta1.MachineList{
+		TypeMeta: metav1.TypeMeta{APIVersion: clusterv1beta1.GroupVersion.String(), Kind: "MachineList"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "9"}, Items: []clusterv1beta1.Machine{machine},
 	})
 	mux.Handle("/", httputil.NewSingleHostReverseProxy(rest))
 	server := httptest.NewServer(mux)
@@ -96,11 +96,11 @@ func TestConversions(t *testing.T) {
 	c := testComponent()
 	c.Conversions = conversion.New(nil)
 	c.AddToScheme = append(c.AddToScheme, func(s *runtime.Scheme) error {
-		for _, version := range []schema.GroupVersion{v1beta1.GroupVersion, v1beta2.GroupVersion} {
+		for _, version := range []schema.GroupVersion{clusterv1beta1.GroupVersion, clusterv1.GroupVersion} {
 			metav1.AddToGroupVersion(s, version)
 		}
-		s.AddKnownTypes(v1beta1.GroupVersion, &v1beta1.Machine{}, &v1beta1.MachineList{})
-		s.AddKnownTypes(v1beta2.GroupVersion, &v1beta2.Machine{}, &v1beta2.MachineList{})
+		s.AddKnownTypes(clusterv1beta1.GroupVersion, &clusterv1beta1.Machine{}, &clusterv1beta1.MachineList{})
+		s.AddKnownTypes(clusterv1.GroupVersion, &clusterv1.Machine{}, &clusterv1.MachineList{})
 		return nil
 	})
 	var mgr ctrl.Manager
@@ -111,7 +111,7 @@ func TestConversions(t *testing.T) {
 	config, requests := olderServer(t)
 	hosted(t, c, Host{Logger: silent(), Config: config})
 	for name, reader := range map[string]client.Reader{"cache": mgr.GetCache(), "client": mgr.GetClient(), "API reader": mgr.GetAPIReader()} {
-		m := &v1beta2.Machine{}
+		m := &clusterv1.Machine{}
 		if err := reader.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "m"}, m); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -84,7 +84,11 @@ func (r *run) run(ctx context.Context) error {
 	if err := mgr.Add(newMemoryReturner()); err != nil {
 		return err
 	}
-	awaitServed(ctx, r.log, mgr.GetScheme(), mgr.GetRESTMapper())
+	required, err := schemeOf(r.component.AddToScheme...)
+	if err != nil {
+		return err
+	}
+	awaitServed(ctx, r.log, required, mgr.GetRESTMapper())
 	ctx = ctrl.LoggerInto(ctx, r.log)
 	if err := r.component.Setup(ctx, mgr, r.environment()); err != nil {
 		return fmt.Errorf("setting up: %w", err)

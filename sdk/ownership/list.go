@@ -3,7 +3,7 @@ package ownership
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // InCluster selects the objects of a list that have the name of a Cluster in the label cluster.x-k8s.io/cluster-name. It comes after

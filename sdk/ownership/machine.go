@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -46,13 +46,14 @@ func Marked(obj metav1.Object) bool {
 // Unhealthy reports whether a Machine is deleted before healthy ones when its owner is scaled down: it has no Node, or is Broken. This is
 // not whether it is available, which a Machine of unknown health is not.
 func Unhealthy(m *clusterv1.Machine) bool {
-	return m.Status.NodeRef == nil || Broken(m)
+	return !m.Status.NodeRef.IsDefined() || Broken(m)
 }
 
 // Broken reports whether a Machine failed, its Node is known to be unhealthy, or a health check marked it. Unknown health does not count: a
 // partition makes it unknown for all Machines at once. Nor does a missing Node alone: the machine may still be joining the cluster.
 func Broken(m *clusterv1.Machine) bool {
-	return m.Status.FailureReason != nil || m.Status.FailureMessage != nil ||
-		m.Status.NodeRef != nil && condition.IsFalse(m, clusterv1.MachineNodeHealthyCondition) ||
-		condition.IsFalse(m, clusterv1.MachineHealthCheckSucceededCondition)
+	older := m.GetV1Beta1Status()
+	return older.FailureReason != nil || older.FailureMessage != nil ||
+		m.Status.NodeRef.IsDefined() && condition.IsFalse(m, clusterv1.MachineNodeHealthyV1Beta1Condition) ||
+		condition.IsFalse(m, clusterv1.MachineHealthCheckSucceededV1Beta1Condition)
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
@@ -69,9 +69,14 @@ func TestUnhealthy(t *testing.T) {
 		return func(m *clusterv1.Machine) { condition.Set(m, c) }
 	}
 	const warning = clusterv1.ConditionSeverityWarning
-	node, check := clusterv1.MachineNodeHealthyCondition, clusterv1.MachineHealthCheckSucceededCondition
-	nodeless := func(m *clusterv1.Machine) { m.Status.NodeRef = nil }
-	failed := func(m *clusterv1.Machine) { m.Status.FailureReason = ptr.To(clusterv1.CreateMachineError) }
+	node, check := clusterv1.MachineNodeHealthyV1Beta1Condition, clusterv1.MachineHealthCheckSucceededV1Beta1Condition
+	nodeless := func(m *clusterv1.Machine) { m.Status.NodeRef = clusterv1.MachineNodeReference{} }
+	failed := func(m *clusterv1.Machine) {
+		m.SetV1Beta1Status(clusterv1.MachineV1Beta1DeprecatedStatus{FailureReason: ptr.To("CreateError")})
+	}
+	withMessage := func(m *clusterv1.Machine) {
+		m.SetV1Beta1Status(clusterv1.MachineV1Beta1DeprecatedStatus{FailureMessage: ptr.To("no quota")})
+	}
 	tests := []struct {
 		reason            string
 		edit              []func(*clusterv1.Machine)
@@ -86,12 +91,12 @@ func TestUnhealthy(t *testing.T) {
 		{reason: "it failed", edit: []func(*clusterv1.Machine){failed}, unhealthy: true, broken: true},
 		{
 			reason: "it failed before it had a Node", unhealthy: true, broken: true,
-			edit: []func(*clusterv1.Machine){nodeless, func(m *clusterv1.Machine) { m.Status.FailureMessage = ptr.To("no quota") }},
+			edit: []func(*clusterv1.Machine){nodeless, withMessage},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			m := &clusterv1.Machine{Status: clusterv1.MachineStatus{NodeRef: &corev1.ObjectReference{Name: "m"}}}
+			m := &clusterv1.Machine{Status: clusterv1.MachineStatus{NodeRef: clusterv1.MachineNodeReference{Name: "m"}}}
 			for _, edit := range tt.edit {
 				edit(m)
 			}

@@ -4,9 +4,10 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -18,7 +19,7 @@ import (
 func PausedByClusterName[T client.Object](c client.Reader, clusterName func(T) string) func(context.Context, T) (bool, error) {
 	return func(ctx context.Context, obj T) (bool, error) {
 		cluster, err := ClusterNamed(ctx, c, client.ObjectKey{Namespace: obj.GetNamespace(), Name: clusterName(obj)})
-		return cluster != nil && cluster.Spec.Paused, err
+		return cluster != nil && ptr.Deref(cluster.Spec.Paused, false), err
 	}
 }
 

@@ -11,9 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Reference returns an owner reference to an object of a kind. With controller, it is the reference of the object's controller, and
@@ -125,6 +126,6 @@ func ClusterNamed(ctx context.Context, c client.Reader, key client.ObjectKey) (*
 func PausedByCluster[T client.Object](c client.Reader) func(context.Context, T) (bool, error) {
 	return func(ctx context.Context, obj T) (bool, error) {
 		cluster, err := ClusterOf(ctx, c, obj)
-		return cluster != nil && cluster.Spec.Paused, err
+		return cluster != nil && ptr.Deref(cluster.Spec.Paused, false), err
 	}
 }

@@ -10,11 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
 
@@ -24,7 +25,7 @@ func ref(apiVersion, kind, name, uid string, controller *bool) metav1.OwnerRefer
 	}
 }
 
-const core, oldCore = "cluster.x-k8s.io/v1beta1", "cluster.x-k8s.io/v1alpha4"
+const core, oldCore = "cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1alpha4"
 
 func TestReference(t *testing.T) {
 	owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
@@ -211,7 +212,7 @@ func clusters(t *testing.T) client.Reader {
 		t.Fatal(err)
 	}
 	running := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "running"}}
-	paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "paused"}, Spec: clusterv1.ClusterSpec{Paused: true}}
+	paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "paused"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(running, paused).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			if key.Name == "broken" {

@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -26,7 +25,7 @@ type Referrer interface {
 // Delete deletes the referenced object and waits until it is gone. Condition t of the owner reports the
 // progress. An object that is controlled by another object of the owner's kind, or is in no or another namespace, is not deleted.
 func (f *Follower) Delete(
-	ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType,
+	ctx context.Context, ref *clusterv1.ContractVersionedObjectReference, owner Referrer, t clusterv1.ConditionType,
 ) (step.Result, error) {
 	return f.DeleteOnce(ctx, ref, owner, t, func(context.Context) (step.Result, error) { return step.Done(), nil })
 }
@@ -35,9 +34,10 @@ func (f *Follower) Delete(
 // called once the object is being deleted.
 func (f *Follower) DeleteOnce(
 	ctx context.Context,
-	ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType, ready func(context.Context) (step.Result, error),
+	ref *clusterv1.ContractVersionedObjectReference, owner Referrer, t clusterv1.ConditionType,
+	ready func(context.Context) (step.Result, error),
 ) (step.Result, error) {
-	if ref == nil {
+	if !ref.IsDefined() {
 		return step.Done(), nil
 	}
 	obj, err := f.Follow(ctx, ref, owner.GetNamespace())
@@ -50,7 +50,7 @@ func (f *Follower) DeleteOnce(
 		return notInstalled(ctx, ref, owner, t), nil
 	}
 	if obj == nil || mayOwn(obj, owner.GetNamespace()) != nil || f.ofAnother(obj, owner) {
-		return step.Done().WithConditions(condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, "")), nil
+		return step.Done().WithConditions(condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedV1Beta1Reason, "")), nil
 	}
 	version, _ := f.Reader.Versions.Contract(ctx, obj.GroupVersionKind())
 	wait := leaving(contract.Object{Unstructured: obj, Contract: version}, t)
@@ -76,13 +76,15 @@ func (f *Follower) live() client.Reader {
 
 // notInstalled goes on without an object whose kind is not installed: there is nothing that could be deleted. What the provider created
 // outside of the cluster may still exist, so an event says it once.
-func notInstalled(ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType) step.Result {
-	message := fmt.Sprintf("%s %s does not exist: its kind %s is not installed", ref.Kind, ref.Name, ref.GroupVersionKind().GroupKind())
+func notInstalled(
+	ctx context.Context, ref *clusterv1.ContractVersionedObjectReference, owner Referrer, t clusterv1.ConditionType,
+) step.Result {
+	message := fmt.Sprintf("%s %s does not exist: its kind %s is not installed", ref.Kind, ref.Name, ref.GroupKind())
 	if said := condition.Get(owner, t); said == nil || said.Message != message {
 		step.Warning(ctx, KindNotInstalledReason, "The deletion goes on without %s %s: its kind %s is not installed. "+
-			"What its provider created outside of this cluster may still exist", ref.Kind, ref.Name, ref.GroupVersionKind().GroupKind())
+			"What its provider created outside of this cluster may still exist", ref.Kind, ref.Name, ref.GroupKind())
 	}
-	return step.Done().WithConditions(condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason, "%s", message))
+	return step.Done().WithConditions(condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletedV1Beta1Reason, "%s", message))
 }
 
 // leaving waits until an object is gone, and mirrors its Ready condition meanwhile. Conditions that cannot be read must not prevent the
@@ -90,7 +92,7 @@ func notInstalled(ctx context.Context, ref *corev1.ObjectReference, owner Referr
 func leaving(obj contract.Object, t clusterv1.ConditionType) step.Result {
 	conditions, _ := obj.Conditions()
 	what := obj.GetKind() + " " + obj.GetName() + " to be deleted"
-	fallback := condition.Fallback(false, clusterv1.DeletingReason)
+	fallback := condition.Fallback(false, clusterv1.DeletingV1Beta1Reason)
 	fallback.Message = "Waiting for " + what
 	return step.Wait(what).WithConditions(condition.Mirror(t, read(conditions), fallback))
 }
@@ -98,14 +100,18 @@ func leaving(obj contract.Object, t clusterv1.ConditionType) step.Result {
 // confirm reads an object that is not in the cache from the API server: a stale cache must not make the owner leave it
 // behind. There are no further reads once the owner's condition reports that the object is deleted.
 func (f *Follower) confirm(
-	ctx context.Context, ref *corev1.ObjectReference, owner Referrer, t clusterv1.ConditionType,
+	ctx context.Context, ref *clusterv1.ContractVersionedObjectReference, owner Referrer, t clusterv1.ConditionType,
 ) (*unstructured.Unstructured, error) {
-	if said := condition.Get(owner, t); f.Live == nil || said != nil && said.Reason == clusterv1.DeletedReason {
+	if said := condition.Get(owner, t); f.Live == nil || said != nil && said.Reason == clusterv1.DeletedV1Beta1Reason {
 		return nil, nil
 	}
+	kind, err := f.Reader.Versions.Newest(ctx, ref.GroupKind())
+	if err != nil {
+		return nil, err
+	}
 	obj := &unstructured.Unstructured{}
-	obj.SetGroupVersionKind(ref.GroupVersionKind())
-	err := f.Live.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: ref.Name}, obj)
+	obj.SetGroupVersionKind(kind)
+	err = f.Live.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: ref.Name}, obj)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

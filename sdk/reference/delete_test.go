@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
@@ -30,17 +29,17 @@ func contains(err error, text string) bool {
 }
 
 // delete deletes what a Machine refers to, as a step.
-func (w *world) delete(t *testing.T, ref *corev1.ObjectReference, m *clusterv1.Machine) (step.Result, error) {
+func (w *world) delete(t *testing.T, ref *clusterv1.ContractVersionedObjectReference, m *clusterv1.Machine) (step.Result, error) {
 	t.Helper()
-	return steptest.Run(t.Context(), m, ref, step.Do("delete", func(ctx context.Context, ref *corev1.ObjectReference) (step.Result, error) {
-		return w.follow.Delete(ctx, ref, m, clusterv1.InfrastructureReadyCondition)
+	return steptest.Run(t.Context(), m, ref, step.Do("delete", func(ctx context.Context, ref *clusterv1.ContractVersionedObjectReference) (step.Result, error) {
+		return w.follow.Delete(ctx, ref, m, clusterv1.InfrastructureReadyV1Beta1Condition)
 	}))
 }
 
 func TestDelete(t *testing.T) {
 	says := func(reason string) *clusterv1.Condition {
-		c := condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, reason, "")
-		if reason == clusterv1.DeletingReason {
+		c := condition.False(clusterv1.InfrastructureReadyV1Beta1Condition, clusterv1.ConditionSeverityInfo, reason, "")
+		if reason == clusterv1.DeletingV1Beta1Reason {
 			c.Message = "Waiting for Thing one to be deleted"
 		}
 		return &c
@@ -59,11 +58,11 @@ func TestDelete(t *testing.T) {
 		gone   bool
 	}{
 		"NoReference": {"there is nothing to delete", nil, true, false, nil, true},
-		"Gone":        {"it was deleted", nil, false, false, says(clusterv1.DeletedReason), true},
-		"Ours":        {"it is deleted, and its deletion is awaited", held(owner("Machine", "m", true)), false, true, says(clusterv1.DeletingReason), true},
-		"Nobodys":     {"also if it has no controller yet", held(), false, true, says(clusterv1.DeletingReason), true},
-		"Formers":     {"also if another kind controls it until the owner does", held(owner("MachineSet", "s", true)), false, true, says(clusterv1.DeletingReason), true},
-		"Anothers":    {"an object of another Machine is kept", held(owner("Machine", "n", true)), false, false, says(clusterv1.DeletedReason), false},
+		"Gone":        {"it was deleted", nil, false, false, says(clusterv1.DeletedV1Beta1Reason), true},
+		"Ours":        {"it is deleted, and its deletion is awaited", held(owner("Machine", "m", true)), false, true, says(clusterv1.DeletingV1Beta1Reason), true},
+		"Nobodys":     {"also if it has no controller yet", held(), false, true, says(clusterv1.DeletingV1Beta1Reason), true},
+		"Formers":     {"also if another kind controls it until the owner does", held(owner("MachineSet", "s", true)), false, true, says(clusterv1.DeletingV1Beta1Reason), true},
+		"Anothers":    {"an object of another Machine is kept", held(owner("Machine", "n", true)), false, false, says(clusterv1.DeletedV1Beta1Reason), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var there []client.Object
@@ -72,7 +71,7 @@ func TestDelete(t *testing.T) {
 			}
 			w := newWorld(t, there...)
 			m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
-			ref := to("example.com/v1", "Thing", "one")
+			ref := to("example.com", "Thing", "one")
 			if c.noRef {
 				ref = nil
 			}
@@ -80,7 +79,7 @@ func TestDelete(t *testing.T) {
 			if err != nil || r.Ends() != c.waits {
 				t.Errorf("%s: waits for %q, err = %v", c.reason, r.Waiting(), err)
 			}
-			if diff := cmp.Diff(c.want, condition.Get(m, clusterv1.InfrastructureReadyCondition)); diff != "" {
+			if diff := cmp.Diff(c.want, condition.Get(m, clusterv1.InfrastructureReadyV1Beta1Condition)); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", c.reason, diff)
 			}
 			left := thing("one", nil)
@@ -100,7 +99,7 @@ func TestDeleteObjectsMissingInTheCache(t *testing.T) {
 	w.Cache.Hide(obj)
 	w.follow.Live = w.ForController().Live
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
-	ref := to("example.com/v1", "Thing", "one")
+	ref := to("example.com", "Thing", "one")
 	if r, err := w.delete(t, ref, m); err != nil || !r.Ends() {
 		t.Errorf("it exists: waits for %q, err = %v", r.Waiting(), err)
 	}
@@ -123,19 +122,19 @@ func TestDeleteKindThatIsNotInstalled(t *testing.T) {
 	w := newWorld(t)
 	w.follow.Live = w.ForController().Live
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m", UID: "uid-of-m"}}
-	if r, err := w.delete(t, to("example.com/v2", "Gadget", "one"), m); err != nil || r.Ends() {
+	if r, err := w.delete(t, to("example.com", "Gadget", "one"), m); err != nil || r.Ends() {
 		t.Errorf("waits for %q, err = %v", r.Waiting(), err)
 	}
-	want := condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletedReason,
+	want := condition.False(clusterv1.InfrastructureReadyV1Beta1Condition, clusterv1.ConditionSeverityInfo, clusterv1.DeletedV1Beta1Reason,
 		"Gadget one does not exist: its kind Gadget.example.com is not installed")
-	if diff := cmp.Diff(&want, condition.Get(m, clusterv1.InfrastructureReadyCondition)); diff != "" {
+	if diff := cmp.Diff(&want, condition.Get(m, clusterv1.InfrastructureReadyV1Beta1Condition)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 
 	crd := object.CRD(schema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Gadget"})
 	testenv.Must(t, w.Create(t.Context(), crd))
 	w.Cache.Hide(crd)
-	r, err := w.delete(t, to("example.com/v2", "Gadget", "one"), m)
+	r, err := w.delete(t, to("example.com", "Gadget", "one"), m)
 	if err == nil {
 		t.Errorf("a kind that is only missing in the cache: waits for %q, want an error", r.Waiting())
 	}

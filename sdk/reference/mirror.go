@@ -5,7 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -36,13 +36,13 @@ func (m Mirror) Report(before *metav1.Condition) metav1.Condition {
 	case m.Found.Err != nil && step.IsStale(m.Found.Err) && before != nil:
 		return *before
 	case m.Found.Err != nil:
-		return report.Unknown(m.Type, clusterv1beta2.InternalErrorReason, "%s", Explained(m.Found.Err))
+		return report.Unknown(m.Type, clusterv1.InternalErrorReason, "%s", Explained(m.Found.Err))
 	case m.Found.Object == nil:
 		return m.absent()
 	}
 	conditions, err := m.Found.Object.Reports()
 	if err != nil {
-		return report.Unknown(m.Type, clusterv1beta2.InvalidConditionReportedReason, "%s", err.Error())
+		return report.Unknown(m.Type, clusterv1.InvalidConditionReportedReason, "%s", err.Error())
 	}
 	if c := report.Find(conditions, m.From); c != nil {
 		return m.of(*c)
@@ -50,7 +50,7 @@ func (m Mirror) Report(before *metav1.Condition) metav1.Condition {
 	done, field, err := m.Fallback(*m.Found.Object)
 	switch {
 	case err != nil:
-		return report.Unknown(m.Type, clusterv1beta2.InvalidConditionReportedReason, "%s", err.Error())
+		return report.Unknown(m.Type, clusterv1.InvalidConditionReportedReason, "%s", err.Error())
 	case done:
 		return report.True(m.Type, m.Reasons.True, "")
 	}
@@ -69,7 +69,7 @@ func (m Mirror) Ready(owner Owner) []metav1.Condition {
 	if !m.Found.Looked {
 		return nil
 	}
-	m.From, m.Reasons = clusterv1beta2.ReadyCondition, report.ReasonsOf(clusterv1beta2.ReadyReason)
+	m.From, m.Reasons = clusterv1.ReadyCondition, report.ReasonsOf(clusterv1.ReadyReason)
 	m.Deleting = owner.GetDeletionTimestamp() != nil
 	return []metav1.Condition{m.Report(report.Get(owner, m.Type))}
 }
@@ -84,11 +84,11 @@ func BootstrapData(obj contract.Object) (done bool, field string, err error) {
 // of returns the condition for that of the provider object.
 func (m Mirror) of(c metav1.Condition) metav1.Condition {
 	if !isValid(c) {
-		return report.Unknown(m.Type, clusterv1beta2.InvalidConditionReportedReason,
+		return report.Unknown(m.Type, clusterv1.InvalidConditionReportedReason,
 			"condition %s of %s has status %q and reason %q, which are invalid", m.From, m.Kind,
 			condition.Brief(string(c.Status)), condition.Brief(c.Reason))
 	}
-	if c.Status == metav1.ConditionTrue && c.Reason == clusterv1beta2.NoReasonReportedReason {
+	if c.Status == metav1.ConditionTrue && c.Reason == clusterv1.NoReasonReportedReason {
 		c.Reason = m.Reasons.True
 	}
 	mirrored := report.Unknown(m.Type, c.Reason, "%s", condition.Truncate(c.Message, maxMessage))
@@ -100,11 +100,11 @@ func (m Mirror) of(c metav1.Condition) metav1.Condition {
 func (m Mirror) absent() metav1.Condition {
 	switch {
 	case m.Complete && m.Deleting:
-		return report.False(m.Type, clusterv1beta2.ObjectDeletedReason, "%s has been deleted", m.Kind)
+		return report.False(m.Type, clusterv1.ObjectDeletedReason, "%s has been deleted", m.Kind)
 	case m.Complete:
-		return report.False(m.Type, clusterv1beta2.ObjectDeletedReason, "%s has been deleted while the %s still exists", m.Kind, m.Owner)
+		return report.False(m.Type, clusterv1.ObjectDeletedReason, "%s has been deleted while the %s still exists", m.Kind, m.Owner)
 	}
-	return report.False(m.Type, clusterv1beta2.ObjectDoesNotExistReason, "%s does not exist", m.Kind)
+	return report.False(m.Type, clusterv1.ObjectDoesNotExistReason, "%s does not exist", m.Kind)
 }
 
 // Explained returns the text of an error about a reference; others are in the log.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
@@ -16,7 +16,8 @@ import (
 // AddOwner adds an owner to the referenced object, if it is missing. It returns false if the object does not exist. Owners are one
 // list to a patch, so the patch requires the resource version that was read.
 func AddOwner(
-	ctx context.Context, to client.Writer, from external.Reader, ref *corev1.ObjectReference, namespace string, owner metav1.OwnerReference,
+	ctx context.Context, to client.Writer, from external.Reader, ref *clusterv1.ContractVersionedObjectReference, namespace string,
+	owner metav1.OwnerReference,
 ) (found bool, err error) {
 	obj, err := from.Get(ctx, ref, namespace)
 	if apierrors.IsNotFound(err) {

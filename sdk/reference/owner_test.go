@@ -20,10 +20,10 @@ func TestAddOwner(t *testing.T) {
 		want        []metav1.OwnerReference
 		wantErr     string
 	}{
-		"Free":    {"a template without owners gets its first one", nil, "example.com/v1", true, 1, []metav1.OwnerReference{blue}, ""},
-		"Shared":  {"other owners are kept", []metav1.OwnerReference{green}, "example.com/v1", true, 1, []metav1.OwnerReference{green, blue}, ""},
-		"Ours":    {"what is so already costs no write", []metav1.OwnerReference{blue}, "example.com/v1", true, 0, []metav1.OwnerReference{blue}, ""},
-		"Unknown": {"a kind that does not exist is an error, not a missing object", nil, "other.com/v1", false, 0, nil, "CustomResourceDefinition things.other.com does not exist"},
+		"Free":    {"a template without owners gets its first one", nil, "example.com", true, 1, []metav1.OwnerReference{blue}, ""},
+		"Shared":  {"other owners are kept", []metav1.OwnerReference{green}, "example.com", true, 1, []metav1.OwnerReference{green, blue}, ""},
+		"Ours":    {"what is so already costs no write", []metav1.OwnerReference{blue}, "example.com", true, 0, []metav1.OwnerReference{blue}, ""},
+		"Unknown": {"a kind that does not exist is an error, not a missing object", nil, "other.com", false, 0, nil, "CustomResourceDefinition things.other.com does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, thing("one", nil, c.owners...))
@@ -37,7 +37,7 @@ func TestAddOwner(t *testing.T) {
 		})
 	}
 	w := newWorld(t)
-	if found, err := reference.AddOwner(t.Context(), w.client, w.follow.Reader, to("example.com/v1", "Thing", "one"), "default", blue); found || err != nil {
+	if found, err := reference.AddOwner(t.Context(), w.client, w.follow.Reader, to("example.com", "Thing", "one"), "default", blue); found || err != nil {
 		t.Errorf("an object that does not exist is no error: found = %t, err = %v", found, err)
 	}
 }

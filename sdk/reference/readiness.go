@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -34,7 +34,7 @@ func Readiness(from contract.Object, ready bool, t clusterv1.ConditionType, reas
 type read clusterv1.Conditions
 
 // GetConditions implements condition.Getter.
-func (c read) GetConditions() clusterv1.Conditions { return clusterv1.Conditions(c) }
+func (c read) GetV1Beta1Conditions() clusterv1.Conditions { return clusterv1.Conditions(c) }
 
 // CopyFailure copies a provider's terminal failure. It never clears one: that is up to the user who fixed it.
 func CopyFailure[R ~string](from contract.Object, reason **R, message **string) error {

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -47,10 +46,10 @@ type Follower struct {
 
 // OfMachine returns the references in the spec of a Machine, or of a template of Machines: the infrastructure, and the bootstrap
 // config if there is one.
-func OfMachine(spec *clusterv1.MachineSpec) []*corev1.ObjectReference {
-	refs := []*corev1.ObjectReference{&spec.InfrastructureRef}
-	if spec.Bootstrap.ConfigRef != nil {
-		refs = append(refs, spec.Bootstrap.ConfigRef)
+func OfMachine(spec *clusterv1.MachineSpec) []*clusterv1.ContractVersionedObjectReference {
+	refs := []*clusterv1.ContractVersionedObjectReference{&spec.InfrastructureRef}
+	if spec.Bootstrap.ConfigRef.IsDefined() {
+		refs = append(refs, &spec.Bootstrap.ConfigRef)
 	}
 	return refs
 }
@@ -58,12 +57,12 @@ func OfMachine(spec *clusterv1.MachineSpec) []*corev1.ObjectReference {
 // Index is the name of the index of referring objects by referenced object. Keys returns its values.
 const Index = "references"
 
-// Keys returns the Index values of an object with these references. Versions are ignored; nil and empty references have no value.
-func Keys(refs ...*corev1.ObjectReference) []string {
+// Keys returns the Index values of an object with these references. Those without a name have no value.
+func Keys(refs ...*clusterv1.ContractVersionedObjectReference) []string {
 	var out []string
 	for _, ref := range refs {
 		if ref != nil && ref.Name != "" {
-			out = append(out, key(ref.GroupVersionKind().GroupKind(), ref.Name))
+			out = append(out, key(ref.GroupKind(), ref.Name))
 		}
 	}
 	return out
@@ -82,13 +81,16 @@ func (f *Follower) Requests(ctx context.Context, obj client.Object) []reconcile.
 }
 
 // Follow returns the referenced object, or nil if it does not exist (yet). Its kind is watched from then on, so that its creation
-// triggers a reconcile. The apiVersion of ref is updated.
-func (f *Follower) Follow(ctx context.Context, ref *corev1.ObjectReference, namespace string) (*unstructured.Unstructured, error) {
-	if _, err := f.Reader.Versions.Refresh(ctx, ref); err != nil {
+// triggers a reconcile.
+func (f *Follower) Follow(
+	ctx context.Context, ref *clusterv1.ContractVersionedObjectReference, namespace string,
+) (*unstructured.Unstructured, error) {
+	kind, err := f.Reader.Versions.Newest(ctx, ref.GroupKind())
+	if err != nil {
 		return nil, err
 	}
 	referrers := handler.EnqueueRequestsFromMapFunc(f.Requests)
-	if err := f.Watcher.Watch(ctx, ref.GroupVersionKind(), referrers, predicate.ResourceVersionChangedPredicate{}); err != nil {
+	if err := f.Watcher.Watch(ctx, kind, referrers, predicate.ResourceVersionChangedPredicate{}); err != nil {
 		return nil, err
 	}
 	obj, err := f.Reader.Get(ctx, ref, namespace)
@@ -146,7 +148,7 @@ func (f *Follower) Own(ctx context.Context, obj *unstructured.Unstructured, owne
 
 // Adopt is Follow and Own, and returns the object with the version of the contract that it follows, and whether it exists.
 func (f *Follower) Adopt(
-	ctx context.Context, ref *corev1.ObjectReference, owner metav1.Object, cluster string,
+	ctx context.Context, ref *clusterv1.ContractVersionedObjectReference, owner metav1.Object, cluster string,
 ) (obj contract.Object, exists bool, err error) {
 	found, err := f.Follow(ctx, ref, owner.GetNamespace())
 	if err != nil || found == nil {

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -45,7 +44,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		Objects: append([]client.Object{object.CRD(schema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Thing"}, "v1")}, objects...),
 		Indexes: []step.Index{{Object: &clusterv1.Machine{}, Field: reference.Index, Values: func(obj client.Object) []string {
 			m := obj.(*clusterv1.Machine) // The index is of Machines.
-			return reference.Keys(m.Spec.Bootstrap.ConfigRef, &m.Spec.InfrastructureRef)
+			return reference.Keys(&m.Spec.Bootstrap.ConfigRef, &m.Spec.InfrastructureRef)
 		}}},
 	})}
 	clients := w.ForController()
@@ -76,37 +75,31 @@ func thing(name string, labels map[string]string, owners ...metav1.OwnerReferenc
 	return obj
 }
 
-func to(apiVersion, kind, name string) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Name: name}
+func to(group, kind, name string) *clusterv1.ContractVersionedObjectReference {
+	return &clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: kind, Name: name}
 }
 
 func TestFollow(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason      string
-		ref         *corev1.ObjectReference
+		ref         *clusterv1.ContractVersionedObjectReference
 		want        string
-		wantRef     string
 		wantWatches []string
 		wantErr     string
 	}{
 		"There": {
-			reason: "the object is found, and its kind watched", ref: to("example.com/v2", "Thing", "one"),
-			want: "one", wantRef: "example.com/v2",
-			wantWatches: []string{"example.com/v2, Kind=Thing"},
-		},
-		"OlderVersion": {
-			reason: "a reference to an older version is updated", ref: to("example.com/v1", "Thing", "one"),
-			want: "one", wantRef: "example.com/v2",
+			reason: "the object is found, and its kind watched in the newest version", ref: to("example.com", "Thing", "one"),
+			want:        "one",
 			wantWatches: []string{"example.com/v2, Kind=Thing"},
 		},
 		"NotYet": {
-			reason: "a missing object is not an error, but its kind is watched for its creation",
-			ref:    to("example.com/v2", "Thing", "two"), wantRef: "example.com/v2",
+			reason:      "a missing object is not an error, but its kind is watched for its creation",
+			ref:         to("example.com", "Thing", "two"),
 			wantWatches: []string{"example.com/v2, Kind=Thing"},
 		},
 		"NoSuchKind": {
-			reason: "a missing kind is an error, not a missing object",
-			ref:    to("example.com/v2", "Gadget", "one"), wantRef: "example.com/v2",
+			reason:  "a missing kind is an error, not a missing object",
+			ref:     to("example.com", "Gadget", "one"),
 			wantErr: "Gadget.example.com: CustomResourceDefinition gadgets.example.com does not exist: install its provider",
 		},
 	} {
@@ -117,8 +110,8 @@ func TestFollow(t *testing.T) {
 			if obj != nil {
 				got = obj.GetName()
 			}
-			if diff := cmp.Diff([]string{c.want, c.wantRef, c.wantErr}, []string{got, c.ref.APIVersion, message(err)}); diff != "" {
-				t.Errorf("%s: object, version and error -want +got:\n%s", c.reason, diff)
+			if diff := cmp.Diff([]string{c.want, c.wantErr}, []string{got, message(err)}); diff != "" {
+				t.Errorf("%s: object and error -want +got:\n%s", c.reason, diff)
 			}
 			if diff := cmp.Diff(c.wantWatches, w.watched()); diff != "" {
 				t.Errorf("%s: watches -want +got:\n%s", c.reason, diff)
@@ -135,7 +128,7 @@ func message(err error) string {
 }
 
 func owner(kind, name string, controls bool) metav1.OwnerReference {
-	ref := metav1.OwnerReference{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: kind, Name: name, UID: types.UID("uid-of-" + name)}
+	ref := metav1.OwnerReference{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: kind, Name: name, UID: types.UID("uid-of-" + name)}
 	if controls {
 		ref.Controller, ref.BlockOwnerDeletion = new(true), new(true)
 	}
@@ -222,8 +215,8 @@ func TestOwnDoesNotOverwriteOthers(t *testing.T) {
 func TestRequests(t *testing.T) {
 	machine := func(namespace, name, infra string) *clusterv1.Machine {
 		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-		m.Spec.InfrastructureRef = *to("example.com/v1", "Thing", infra)
-		m.Spec.Bootstrap.ConfigRef = to("example.com/v1", "Config", name)
+		m.Spec.InfrastructureRef = *to("example.com", "Thing", infra)
+		m.Spec.Bootstrap.ConfigRef = *to("example.com", "Config", name)
 		return m
 	}
 	config := thing("b", nil)
@@ -255,15 +248,15 @@ func TestRequests(t *testing.T) {
 func TestKeys(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
-		refs   []*corev1.ObjectReference
+		refs   []*clusterv1.ContractVersionedObjectReference
 		want   []string
 	}{
-		"Versions": {
-			"the version does not count: it changes with upgrades of providers",
-			[]*corev1.ObjectReference{to("example.com/v1", "Thing", "one"), to("example.com/v2", "Config", "one")},
+		"Set": {
+			"a key has kind, group and name",
+			[]*clusterv1.ContractVersionedObjectReference{to("example.com", "Thing", "one"), to("example.com", "Config", "one")},
 			[]string{"Thing.example.com/one", "Config.example.com/one"},
 		},
-		"Empty": {"a reference that is not set has no key", []*corev1.ObjectReference{nil, {}}, nil},
+		"Empty": {"a reference that is not set has no key", []*clusterv1.ContractVersionedObjectReference{nil, {}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, reference.Keys(c.refs...)); diff != "" {

@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/reference"
@@ -37,16 +37,16 @@ func TestReported(t *testing.T) {
 			m := &clusterv1.Machine{}
 			do := reference.Reported(func(context.Context, struct{}) (step.Result, error) {
 				if c.want != "" {
-					return step.Done().WithConditions(condition.True(clusterv1.InfrastructureReadyCondition)), c.err
+					return step.Done().WithConditions(condition.True(clusterv1.InfrastructureReadyV1Beta1Condition)), c.err
 				}
 				return step.Done(), c.err
 			})
-			_, err := steptest.Run(t.Context(), m, struct{}{}, step.Do("do", do).Sets(clusterv1.InfrastructureReadyCondition))
+			_, err := steptest.Run(t.Context(), m, struct{}{}, step.Do("do", do).Sets(clusterv1.InfrastructureReadyV1Beta1Condition))
 			if !errors.Is(err, c.err) {
 				t.Errorf("the error is %v, want %v", err, c.err)
 			}
 			got := ""
-			if stated := condition.Get(m, clusterv1.InfrastructureReadyCondition); stated != nil {
+			if stated := condition.Get(m, clusterv1.InfrastructureReadyV1Beta1Condition); stated != nil {
 				got = string(stated.Status) + " " + stated.Reason
 			}
 			if got != c.want {

@@ -9,8 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
@@ -21,13 +20,13 @@ type Counts struct{ Ready, Available, UpToDate int32 }
 func Count(machines []*clusterv1.Machine) Counts {
 	var c Counts
 	for _, m := range machines {
-		if report.IsTrue(m, clusterv1beta2.ReadyCondition) {
+		if report.IsTrue(m, clusterv1.ReadyCondition) {
 			c.Ready++
 		}
-		if report.IsTrue(m, clusterv1beta2.AvailableCondition) {
+		if report.IsTrue(m, clusterv1.AvailableCondition) {
 			c.Available++
 		}
-		if report.IsTrue(m, clusterv1beta2.MachineUpToDateCondition) {
+		if report.IsTrue(m, clusterv1.MachineUpToDateCondition) {
 			c.UpToDate++
 		}
 	}
@@ -39,23 +38,23 @@ const newborn = 10 * time.Second
 
 // MachinesReady aggregates the condition Ready of Machines, as condition t.
 func MachinesReady(t string, machines []*clusterv1.Machine) metav1.Condition {
-	return aggregate(t, clusterv1beta2.ReadyCondition, machines)
+	return aggregate(t, clusterv1.ReadyCondition, machines)
 }
 
 // MachinesUpToDate aggregates the condition UpToDate of Machines, as condition t. New Machines may be without it for ten seconds.
 func MachinesUpToDate(t string, machines []*clusterv1.Machine, now time.Time) metav1.Condition {
 	known := make([]*clusterv1.Machine, 0, len(machines))
 	for _, m := range machines {
-		if report.Get(m, clusterv1beta2.MachineUpToDateCondition) != nil || now.Sub(m.CreationTimestamp.Time) >= newborn {
+		if report.Get(m, clusterv1.MachineUpToDateCondition) != nil || now.Sub(m.CreationTimestamp.Time) >= newborn {
 			known = append(known, m)
 		}
 	}
-	return aggregate(t, clusterv1beta2.MachineUpToDateCondition, known)
+	return aggregate(t, clusterv1.MachineUpToDateCondition, known)
 }
 
 func aggregate(t, of string, machines []*clusterv1.Machine) metav1.Condition {
 	if len(machines) == 0 {
-		return report.True(t, clusterv1beta2.NoReplicasReason, "")
+		return report.True(t, clusterv1.NoReplicasReason, "")
 	}
 	children := make([]report.Child, 0, len(machines))
 	for _, m := range machines {
@@ -74,32 +73,32 @@ func aggregate(t, of string, machines []*clusterv1.Machine) metav1.Condition {
 
 // Remediating reports whether the owner, such as MachineSet, remediates Machines, and which unhealthy ones it does not.
 func Remediating(owner string, machines []*clusterv1.Machine) metav1.Condition {
-	t := clusterv1beta2.RemediatingCondition
+	t := clusterv1.RemediatingCondition
 	var children []report.Child
 	var unhealthy []string
 	for _, m := range machines {
-		remediated := report.Get(m, clusterv1beta2.MachineOwnerRemediatedCondition)
+		remediated := report.Get(m, clusterv1.MachineOwnerRemediatedCondition)
 		switch {
 		case remediated != nil:
 			c := *remediated
 			c.Status = metav1.ConditionTrue // Whatever its state is, the remediation has begun.
 			children = append(children, report.Child{Kind: clusterv1.MachineKind, Name: m.Name, Source: report.Source{Condition: c, Negative: true}})
-		case report.IsFalse(m, clusterv1beta2.MachineHealthCheckSucceededCondition):
+		case report.IsFalse(m, clusterv1.MachineHealthCheckSucceededCondition):
 			unhealthy = append(unhealthy, m.Name)
 		}
 	}
 	slices.Sort(unhealthy)
 	switch {
 	case len(children) > 0:
-		reasons := report.Reasons{True: clusterv1beta2.RemediatingReason, False: clusterv1beta2.NotRemediatingReason}
+		reasons := report.Reasons{True: clusterv1.RemediatingReason, False: clusterv1.NotRemediatingReason}
 		return report.Aggregate(t, reasons, true, children)
 	case len(unhealthy) == 1:
-		return report.False(t, clusterv1beta2.NotRemediatingReason, "Machine %s is not healthy (not to be remediated by %s)", unhealthy[0], owner)
+		return report.False(t, clusterv1.NotRemediatingReason, "Machine %s is not healthy (not to be remediated by %s)", unhealthy[0], owner)
 	case len(unhealthy) > 1:
-		return report.False(t, clusterv1beta2.NotRemediatingReason, "Machines %s are not healthy (not to be remediated by %s)",
+		return report.False(t, clusterv1.NotRemediatingReason, "Machines %s are not healthy (not to be remediated by %s)",
 			report.Names(unhealthy), owner)
 	}
-	return report.False(t, clusterv1beta2.NotRemediatingReason, "")
+	return report.False(t, clusterv1.NotRemediatingReason, "")
 }
 
 // Scale is how many replicas there are, and how many are wanted.
@@ -116,32 +115,32 @@ type Scale struct {
 
 // Up reports whether replicas are missing.
 func (s Scale) Up() metav1.Condition {
-	t := clusterv1beta2.ScalingUpCondition
+	t := clusterv1.ScalingUpCondition
 	wanted, ok := s.wanted()
 	switch {
 	case !ok:
 		return waiting(t)
 	case s.Current >= wanted:
-		return report.False(t, clusterv1beta2.NotScalingUpReason, "")
+		return report.False(t, clusterv1.NotScalingUpReason, "")
 	}
-	return report.True(t, clusterv1beta2.ScalingUpReason, "%s", s.message("up", wanted))
+	return report.True(t, clusterv1.ScalingUpReason, "%s", s.message("up", wanted))
 }
 
 // Down reports whether there are too many replicas.
 func (s Scale) Down() metav1.Condition {
-	t := clusterv1beta2.ScalingDownCondition
+	t := clusterv1.ScalingDownCondition
 	wanted, ok := s.wanted()
 	switch {
 	case !ok:
 		return waiting(t)
 	case s.Current <= wanted:
-		return report.False(t, clusterv1beta2.NotScalingDownReason, "")
+		return report.False(t, clusterv1.NotScalingDownReason, "")
 	}
 	message := s.message("down", wanted)
 	if s.Stale != "" {
 		message += "\n* " + s.Stale
 	}
-	return report.True(t, clusterv1beta2.ScalingDownReason, "%s", message)
+	return report.True(t, clusterv1.ScalingDownReason, "%s", message)
 }
 
 func (s Scale) wanted() (int, bool) {
@@ -160,7 +159,7 @@ func (s Scale) message(direction string, wanted int) string {
 }
 
 func waiting(t string) metav1.Condition {
-	return report.Unknown(t, clusterv1beta2.WaitingForReplicasSetReason, "Waiting for spec.replicas set")
+	return report.Unknown(t, clusterv1.WaitingForReplicasSetReason, "Waiting for spec.replicas set")
 }
 
 // slowDeletion is how long a Machine may be in deletion until that is mentioned.
@@ -186,11 +185,11 @@ func Stale(machines []*clusterv1.Machine, now time.Time) string {
 
 // RollingOut reports whether Machines are replaced because they are not up to date, and why they are not.
 func RollingOut(machines []*clusterv1.Machine) metav1.Condition {
-	t := clusterv1beta2.RollingOutCondition
+	t := clusterv1.RollingOutCondition
 	var lines []string
 	outdated := 0
 	for _, m := range machines {
-		c := report.Get(m, clusterv1beta2.MachineUpToDateCondition)
+		c := report.Get(m, clusterv1.MachineUpToDateCondition)
 		if c == nil || c.Status != metav1.ConditionFalse {
 			continue
 		}
@@ -202,10 +201,10 @@ func RollingOut(machines []*clusterv1.Machine) metav1.Condition {
 		}
 	}
 	if outdated == 0 {
-		return report.False(t, clusterv1beta2.NotRollingOutReason, "")
+		return report.False(t, clusterv1.NotRollingOutReason, "")
 	}
 	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(versionFirst(a), versionFirst(b)) })
-	return report.True(t, clusterv1beta2.RollingOutReason, "%s",
+	return report.True(t, clusterv1.RollingOutReason, "%s",
 		strings.Join(append([]string{fmt.Sprintf("Rolling out %d not up-to-date replicas", outdated)}, lines...), "\n"))
 }
 
@@ -219,14 +218,14 @@ func versionFirst(line string) string {
 
 // Deleting reports what the deletion of an object waits for; whats are such as "4 Machines".
 func Deleting(deleting bool, whats ...string) metav1.Condition {
-	t := clusterv1beta2.DeletingCondition
+	t := clusterv1.DeletingCondition
 	switch {
 	case !deleting:
-		return report.False(t, clusterv1beta2.NotDeletingReason, "")
+		return report.False(t, clusterv1.NotDeletingReason, "")
 	case len(whats) == 0:
-		return report.True(t, clusterv1beta2.DeletionCompletedReason, "Deletion completed")
+		return report.True(t, clusterv1.DeletionCompletedReason, "Deletion completed")
 	}
-	return report.True(t, clusterv1beta2.DeletingReason, "Deleting %s", strings.Join(whats, " and "))
+	return report.True(t, clusterv1.DeletingReason, "Deleting %s", strings.Join(whats, " and "))
 }
 
 // Machines returns "1 Machine", or "4 Machines"; nothing if there are none.

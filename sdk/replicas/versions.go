@@ -6,8 +6,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
@@ -31,18 +30,18 @@ func Version(m *clusterv1.Machine) string {
 	if m.Status.NodeInfo != nil && m.Status.NodeInfo.KubeletVersion != "" {
 		return m.Status.NodeInfo.KubeletVersion
 	}
-	return ptr.Deref(m.Spec.Version, "")
+	return m.Spec.Version
 }
 
 // Status returns the counts in ascending order of the versions, of 32 versions at most. Replicas without a version are left out.
-func (v Versions) Status() []clusterv1beta2.StatusVersion {
-	var list []clusterv1beta2.StatusVersion
+func (v Versions) Status() []clusterv1.StatusVersion {
+	var list []clusterv1.StatusVersion
 	for version, n := range v {
 		if version != "" && n > 0 {
-			list = append(list, clusterv1beta2.StatusVersion{Version: version, Replicas: ptr.To(n)})
+			list = append(list, clusterv1.StatusVersion{Version: version, Replicas: ptr.To(n)})
 		}
 	}
-	slices.SortFunc(list, func(a, b clusterv1beta2.StatusVersion) int {
+	slices.SortFunc(list, func(a, b clusterv1.StatusVersion) int {
 		order, err := contract.CompareVersions(a.Version, b.Version)
 		if err != nil || order == 0 {
 			return cmp.Compare(a.Version, b.Version)
@@ -53,6 +52,6 @@ func (v Versions) Status() []clusterv1beta2.StatusVersion {
 }
 
 // Bounded returns the first 32 versions, the most that a status can have.
-func Bounded(versions []clusterv1beta2.StatusVersion) []clusterv1beta2.StatusVersion {
+func Bounded(versions []clusterv1.StatusVersion) []clusterv1.StatusVersion {
 	return versions[:min(len(versions), maxVersions)]
 }

@@ -8,12 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 func TestVersions(t *testing.T) {
-	of := func(spec *string, kubelet string) *clusterv1.Machine {
+	of := func(spec, kubelet string) *clusterv1.Machine {
 		m := machine("m")
 		m.Spec.Version = spec
 		if kubelet != "" {
@@ -22,9 +21,9 @@ func TestVersions(t *testing.T) {
 		return m
 	}
 	got := VersionsOf([]*clusterv1.Machine{
-		of(ptr.To("v1.10.0"), ""), of(ptr.To("v1.10.0"), "v1.9.1"), of(ptr.To("v1.10.0"), "v1.10.0"), of(nil, ""), of(nil, "v1.9.1"),
+		of("v1.10.0", ""), of("v1.10.0", "v1.9.1"), of("v1.10.0", "v1.10.0"), of("", ""), of("", "v1.9.1"),
 	}).Status()
-	want := []clusterv1beta2.StatusVersion{{Version: "v1.9.1", Replicas: ptr.To[int32](2)}, {Version: "v1.10.0", Replicas: ptr.To[int32](2)}}
+	want := []clusterv1.StatusVersion{{Version: "v1.9.1", Replicas: ptr.To[int32](2)}, {Version: "v1.10.0", Replicas: ptr.To[int32](2)}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("versions are those of kubelets, or else of specs, in their order (-want +got):\n%s", diff)
 	}

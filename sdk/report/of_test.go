@@ -6,17 +6,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
 func TestOf(t *testing.T) {
 	yes := condition.True("Applied")
-	no := condition.False("Applied", clusterv1beta1.ConditionSeverityWarning, "NoSuchSecret", "Secret s does not exist")
+	no := condition.False("Applied", clusterv1.ConditionSeverityWarning, "NoSuchSecret", "Secret s does not exist")
 	unknown := condition.Unknown("Applied", "NotInstalled", "a kind is not installed")
 	for _, tt := range []struct {
 		reason string
-		older  *clusterv1beta1.Condition
+		older  *clusterv1.Condition
 		want   metav1.Condition
 	}{
 		{"there is none", nil, None("ResourcesApplied")},

@@ -13,13 +13,13 @@ import (
 
 // Getter is an object with metav1 conditions.
 type Getter interface {
-	GetV1Beta2Conditions() []metav1.Condition
+	GetConditions() []metav1.Condition
 }
 
 // Setter is an object whose metav1 conditions can be set.
 type Setter interface {
 	Getter
-	SetV1Beta2Conditions([]metav1.Condition)
+	SetConditions([]metav1.Condition)
 }
 
 // maxMessage is how long a message can be, in the definitions of all kinds.
@@ -58,7 +58,7 @@ func of(t string, status metav1.ConditionStatus, reason, format string, args []a
 }
 
 // Get returns a copy of the condition of a type; nil if the object does not have it.
-func Get(from Getter, t string) *metav1.Condition { return Find(from.GetV1Beta2Conditions(), t) }
+func Get(from Getter, t string) *metav1.Condition { return Find(from.GetConditions(), t) }
 
 // Find returns a copy of the condition of a type in a list; nil if it is absent.
 func Find(in []metav1.Condition, t string) *metav1.Condition {
@@ -86,7 +86,7 @@ func IsFalse(from Getter, t string) bool {
 // Set sets conditions that were computed for a generation of the object, and removes those of None. The transition time of a condition
 // changes with its status. If nothing differs, the object does not change.
 func Set(on Setter, generation int64, now time.Time, conditions ...metav1.Condition) {
-	before := on.GetV1Beta2Conditions()
+	before := on.GetConditions()
 	after := slices.Clone(before)
 	for _, c := range conditions {
 		i := slices.IndexFunc(after, func(x metav1.Condition) bool { return x.Type == c.Type })
@@ -110,7 +110,7 @@ func Set(on Setter, generation int64, now time.Time, conditions ...metav1.Condit
 	}
 	Sort(after)
 	if !slices.Equal(before, after) {
-		on.SetV1Beta2Conditions(after)
+		on.SetConditions(after)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 
 type object struct{ conditions []metav1.Condition }
 
-func (o *object) GetV1Beta2Conditions() []metav1.Condition  { return o.conditions }
-func (o *object) SetV1Beta2Conditions(c []metav1.Condition) { o.conditions = c }
+func (o *object) GetConditions() []metav1.Condition  { return o.conditions }
+func (o *object) SetConditions(c []metav1.Condition) { o.conditions = c }
 
 func TestSet(t *testing.T) {
 	then, now := time.Unix(1000, 0).UTC(), time.Unix(2000, 500).UTC()

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/apiversion"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -34,7 +34,7 @@ type commit[T client.Object] struct {
 	// observed records the observed generation in the status; nil if it must not be recorded.
 	observed func(obj T, generation int64)
 	// delay returns how long a status patch may be delayed. Nil: not at all.
-	delay func(patch document) time.Duration
+	delay func(patch statusPatch) time.Duration
 
 	// reports are the metav1 conditions that the reconcile has found.
 	reports []metav1.Condition
@@ -127,7 +127,7 @@ func (c *commit[T]) emit() {
 // all writes metadata, spec and status, each only if it changed. If the object no longer exists, because its last
 // finalizer was removed, that is not an error.
 func (c *commit[T]) all(ctx context.Context) error {
-	condition.Stamp(conditionsOf(c.object), conditionsOf(c.before).GetConditions(), c.clients.Clock.Now())
+	condition.Stamp(conditionsOf(c.object), conditionsOf(c.before).GetV1Beta1Conditions(), c.clients.Clock.Now())
 	c.observe()
 	if equality.Semantic.DeepEqual(c.before, c.object) {
 		return nil
@@ -206,12 +206,12 @@ func (c *commit[T]) accept(response T, sent document) error {
 // write changed since, another leader wrote it, and the patch is outdated.
 func (c *commit[T]) status(ctx context.Context) error {
 	patch, err := statusDifference(c.before, c.object)
-	if err != nil || len(patch) == 0 {
+	if err != nil || len(patch.document) == 0 {
 		return err
 	}
-	if patch.reports() != nil && c.hold != nil {
+	if patch.changesReports() && c.hold != nil {
 		if c.held = c.hold(); c.held > 0 {
-			delete(patch.status(), reportsField)
+			patch = patch.withoutReports()
 			delete(patch.status(), "observedGeneration") // It never precedes them.
 		}
 		if len(patch.status()) == 0 {
@@ -231,7 +231,7 @@ func (c *commit[T]) status(ctx context.Context) error {
 		if err := c.requireLatest(patch); err != nil {
 			return err
 		}
-		_, err := c.send(ctx, patch, statusOf{c.clients.Client})
+		_, err := c.send(ctx, patch.document, statusOf{c.clients.Client})
 		if err == nil {
 			return nil
 		}
@@ -258,7 +258,7 @@ func (c *commit[T]) refresh(ctx context.Context) {
 
 // requireLatest makes a patch require the newest known version. It returns a conflict if that is another object of the same name, or if a
 // field of the patch changed since the object was read.
-func (c *commit[T]) requireLatest(patch document) error {
+func (c *commit[T]) requireLatest(patch statusPatch) error {
 	if c.latest.GetResourceVersion() != c.before.GetResourceVersion() {
 		if err := c.conflict(patch); err != nil {
 			return err
@@ -266,17 +266,18 @@ func (c *commit[T]) requireLatest(patch document) error {
 	}
 	if patch.changesConditions() {
 		merged := c.newObject()
-		conditionsOf(merged).SetConditions(mergeConditions(
-			conditionsOf(c.before).GetConditions(), conditionsOf(c.object).GetConditions(), conditionsOf(c.latest).GetConditions()))
-		if err := patch.setConditionsOf(merged); err != nil {
+		conditionsOf(merged).SetV1Beta1Conditions(mergeConditions(
+			conditionsOf(c.before).GetV1Beta1Conditions(), conditionsOf(c.object).GetV1Beta1Conditions(),
+			conditionsOf(c.latest).GetV1Beta1Conditions()))
+		if err := patch.setConditions(merged); err != nil {
 			return err
 		}
 	}
-	if _, changed := patch.reports()["conditions"]; changed {
+	if _, changed := patch.status()["conditions"]; changed && patch.reports {
 		merged := c.newObject()
-		reportsOf(merged).SetV1Beta2Conditions(report.Merge(
-			reportsOf(c.before).GetV1Beta2Conditions(), reportsOf(c.object).GetV1Beta2Conditions(), reportsOf(c.latest).GetV1Beta2Conditions()))
-		if err := patch.setReportsOf(merged); err != nil {
+		reportsOf(merged).SetConditions(report.Merge(
+			reportsOf(c.before).GetConditions(), reportsOf(c.object).GetConditions(), reportsOf(c.latest).GetConditions()))
+		if err := patch.setReports(merged); err != nil {
 			return err
 		}
 	}
@@ -284,7 +285,7 @@ func (c *commit[T]) requireLatest(patch document) error {
 	return nil
 }
 
-func (c *commit[T]) conflict(patch document) error {
+func (c *commit[T]) conflict(patch statusPatch) error {
 	conflict := func(why string) error {
 		return apierrors.NewConflict(schema.GroupResource{Resource: fmt.Sprintf("%T", c.object)}, c.object.GetName(), errors.New(why))
 	}
@@ -295,14 +296,10 @@ func (c *commit[T]) conflict(patch document) error {
 	if err != nil {
 		return err
 	}
-	for field := range patch.reports() {
-		if _, changed := meanwhile.reports()[field]; changed && field != "conditions" {
-			return conflict("status." + reportsField + "." + field + " was changed by another client")
-		}
-	}
-	for field := range patch.status() {
-		if _, changed := meanwhile.status()[field]; changed && field != "conditions" && field != reportsField {
-			return conflict("status." + field + " was changed by another client")
+	changed := meanwhile.values(true)
+	for path := range patch.values(true) {
+		if _, found := changed[path]; found {
+			return conflict("status." + path + " was changed by another client")
 		}
 	}
 	return nil

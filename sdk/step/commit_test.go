@@ -5,13 +5,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -28,17 +26,17 @@ func TestGenerationOfOwnChange(t *testing.T) {
 		},
 		"ToTheSame": {
 			reason:    "another client made the same change: the spec is what the steps worked on, whatever its generation",
-			meanwhile: func(m *clusterv1.Machine) { m.Spec.ProviderID = ptr.To("cloud://1") }, want: 5,
+			meanwhile: func(m *clusterv1.Machine) { m.Spec.ProviderID = "cloud://1" }, want: 5,
 		},
 		"Theirs": {
 			reason:    "the steps have not observed what another client wrote meanwhile",
-			meanwhile: func(m *clusterv1.Machine) { m.Spec.Version = ptr.To("v1.31.0") }, want: 3,
+			meanwhile: func(m *clusterv1.Machine) { m.Spec.Version = "v1.31.0" }, want: 3,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w *world
 			w = newWorld(t, func(ctx context.Context, m *clusterv1.Machine) (Result, error) {
-				if c.meanwhile != nil && m.Spec.ProviderID == nil {
+				if c.meanwhile != nil && m.Spec.ProviderID == "" {
 					other := w.machine(t)
 					c.meanwhile(other)
 					other.Generation++
@@ -46,7 +44,7 @@ func TestGenerationOfOwnChange(t *testing.T) {
 						return Done(), err
 					}
 				}
-				m.Spec.ProviderID = ptr.To("cloud://1")
+				m.Spec.ProviderID = "cloud://1"
 				return Done(), nil
 			}, machine())
 			counting := interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
@@ -74,12 +72,12 @@ func TestConditionsOfOthersCostNoConflict(t *testing.T) {
 	var w *world
 	w = newWorld(t, func(ctx context.Context, m *clusterv1.Machine) (Result, error) {
 		other := w.machine(t)
-		condition.Set(other, condition.True(clusterv1.MachineHealthCheckSucceededCondition))
+		condition.Set(other, condition.True(clusterv1.MachineHealthCheckSucceededV1Beta1Condition))
 		if err := w.Status().Update(ctx, other); err != nil {
 			return Done(), err
 		}
-		m.Spec.ProviderID = ptr.To("cloud://1") // a write that is not tied to a version, and answers with the newest
-		condition.Set(m, condition.True(clusterv1.BootstrapReadyCondition))
+		m.Spec.ProviderID = "cloud://1" // a write that is not tied to a version, and answers with the newest
+		condition.Set(m, condition.True(clusterv1.BootstrapReadyV1Beta1Condition))
 		return Done(), nil
 	}, machine())
 	if _, err := w.reconcile(t); err != nil {
@@ -89,8 +87,8 @@ func TestConditionsOfOthersCostNoConflict(t *testing.T) {
 	if diff := cmp.Diff(want, w.writes); diff != "" {
 		t.Errorf("one write each, none repeated: -want +got:\n%s", diff)
 	}
-	if m := w.machine(t); !condition.IsTrue(m, clusterv1.MachineHealthCheckSucceededCondition) || !condition.IsTrue(m, clusterv1.BootstrapReadyCondition) {
-		t.Errorf("a condition is lost: %v", m.Status.Conditions)
+	if m := w.machine(t); !condition.IsTrue(m, clusterv1.MachineHealthCheckSucceededV1Beta1Condition) || !condition.IsTrue(m, clusterv1.BootstrapReadyV1Beta1Condition) {
+		t.Errorf("a condition is lost: %v", m.GetV1Beta1Conditions())
 	}
 }
 
@@ -125,7 +123,7 @@ func TestStatusOfAnotherLeader(t *testing.T) {
 		"OtherField": {
 			reason: "fields that we do not write are kept",
 			meanwhile: func(t *testing.T, w *world, m *clusterv1.Machine) {
-				m.Status.NodeRef = &corev1.ObjectReference{Name: "node"}
+				m.Status.NodeRef = clusterv1.MachineNodeReference{Name: "node"}
 				update(t, w, m)
 			},
 			want: clusterv1.MachinePhaseRunning, wantNode: true,
@@ -174,7 +172,7 @@ func TestStatusOfAnotherLeader(t *testing.T) {
 				t.Errorf("requeued after %s, want a retry = %t: %s", result.RequeueAfter, c.stale, c.reason)
 			}
 			m := w.machine(t)
-			if m.Status.GetTypedPhase() != c.want || (m.Status.NodeRef != nil) != c.wantNode {
+			if m.Status.GetTypedPhase() != c.want || (m.Status.NodeRef.IsDefined()) != c.wantNode {
 				t.Errorf("phase %q, Node %v; want %q, %t: %s", m.Status.Phase, m.Status.NodeRef, c.want, c.wantNode, c.reason)
 			}
 		})

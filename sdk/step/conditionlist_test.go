@@ -7,13 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
 const (
-	ready = clusterv1.ReadyCondition
-	drain = clusterv1.DrainingSucceededCondition
+	ready = clusterv1.ReadyV1Beta1Condition
+	drain = clusterv1.DrainingSucceededV1Beta1Condition
 	info  = clusterv1.ConditionSeverityInfo
 )
 

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
@@ -19,14 +19,17 @@ func conditionsOf(obj client.Object) condition.Setter {
 
 type noConditions struct{}
 
-// GetConditions implements condition.Getter.
-func (noConditions) GetConditions() clusterv1.Conditions { return nil }
+// GetV1Beta1Conditions implements condition.Getter.
+func (noConditions) GetV1Beta1Conditions() clusterv1.Conditions { return nil }
 
-// SetConditions implements condition.Setter.
-func (noConditions) SetConditions(clusterv1.Conditions) {}
+// SetV1Beta1Conditions implements condition.Setter.
+func (noConditions) SetV1Beta1Conditions(clusterv1.Conditions) {}
 
-// reportsField is the field of a status of v1beta1 with the metav1 conditions and the counters of v1beta2.
-const reportsField = "v1beta2"
+// reportFields are the fields of the status of kinds with metav1 conditions that are for people, who read no other status of an object
+// more often than these change. Code reads the conditions with severities, and the other fields.
+func reportFields() []string {
+	return []string{"conditions", "controlPlane", "workers", "readyReplicas", "availableReplicas", "upToDateReplicas"}
+}
 
 // reportsOf returns what sets the metav1 conditions of an object. Those of a kind without them are dropped.
 func reportsOf(obj client.Object) report.Setter {
@@ -36,8 +39,8 @@ func reportsOf(obj client.Object) report.Setter {
 	return noConditions{}
 }
 
-// GetV1Beta2Conditions implements report.Getter.
-func (noConditions) GetV1Beta2Conditions() []metav1.Condition { return nil }
+// GetConditions implements report.Getter.
+func (noConditions) GetConditions() []metav1.Condition { return nil }
 
-// SetV1Beta2Conditions implements report.Setter.
-func (noConditions) SetV1Beta2Conditions([]metav1.Condition) {}
+// SetConditions implements report.Setter.
+func (noConditions) SetConditions([]metav1.Condition) {}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -28,8 +28,8 @@ func TestKindWithoutConditions(t *testing.T) {
 			metav1.SetMetaDataLabel(&m.ObjectMeta, "a", "b")
 			Event(ctx, "Labeled", "It has a label")
 			return Wait("more"), nil
-		}).Sets(clusterv1.ReadyCondition)},
-		Conditions: condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition}},
+		}).Sets(clusterv1.ReadyV1Beta1Condition)},
+		Conditions: condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.BootstrapReadyV1Beta1Condition}},
 		Progress:   &Progress{},
 	}
 	runner := declared.Runner(Clients{Client: c, Live: c, Recorder: recorder, Clock: testclock.NewFakePassiveClock(now)})

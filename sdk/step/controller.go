@@ -54,7 +54,8 @@ type Controller[T client.Object, S any] struct {
 	// Reports returns the metav1 conditions of an object, after its steps and Report have run, whatever their results; those of report.None
 	// are removed, and all others stay. It has no effects. Paused is added to what it returns. Nil: the kind has no such conditions.
 	Reports func(s S) []metav1.Condition
-	// Settle declares which writes of status.v1beta2 are held back. Zero: those by which no condition becomes True or is no longer True.
+	// Settle declares which writes of metav1 conditions and counters are held back. Zero: those by which no condition becomes True or is no
+	// longer True.
 	Settle Settle
 	// WhilePaused returns further metav1 conditions of an object that is paused, given its condition Paused. Nil: there are none.
 	WhilePaused func(obj T, paused metav1.Condition) []metav1.Condition

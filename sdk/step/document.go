@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
 // document is a JSON object: an API object without the fields that patches never contain, or a merge patch.
@@ -29,22 +32,31 @@ func withoutStatus(obj runtime.Object) (document, error) {
 	return d, nil
 }
 
+// statusPatch is a merge patch of the status of an object.
+type statusPatch struct {
+	document
+	// reports is whether the kind has metav1 conditions, in status.conditions. Its conditions with severities are in
+	// status.deprecated.v1beta1 then, with other fields that only v1beta1 shows.
+	reports bool
+}
+
 // statusDifference returns the merge patch between the statuses of two objects; empty if they are equal.
-func statusDifference(before, after runtime.Object) (document, error) {
+func statusDifference(before, after runtime.Object) (statusPatch, error) {
+	_, reports := after.(report.Setter)
 	from, err := statusOnly(before)
 	if err != nil {
-		return nil, err
+		return statusPatch{}, err
 	}
 	to, err := statusOnly(after)
 	if err != nil {
-		return nil, err
+		return statusPatch{}, err
 	}
-	return difference(from, to), nil
+	return statusPatch{difference(from, to), reports}, nil
 }
 
 // addZeros adds the zeros that a first status has beside a patch. A later patch would never contain them, and columns of kubectl would be
 // empty instead of 0.
-func (d document) addZeros(before, after runtime.Object) error {
+func (d statusPatch) addZeros(before, after runtime.Object) error {
 	if field := statusField(before); !field.IsValid() || !field.IsZero() {
 		return nil
 	}
@@ -181,20 +193,76 @@ func (d document) status() map[string]any {
 	return status
 }
 
-// reports returns the part of a status that v1beta1 adds for readers of v1beta2.
-func (d document) reports() map[string]any {
-	reports, _ := d.status()[reportsField].(map[string]any)
-	return reports
+// isReport reports whether a field of a status is for people, and no code waits for it.
+func (d statusPatch) isReport(field string) bool {
+	return d.reports && slices.Contains(reportFields(), field)
 }
 
-func (d document) changesConditions() bool {
-	_, ok := d.status()["conditions"]
+// olderPath is where the fields are that older returns, in a status with metav1 conditions.
+const olderPath = "deprecated.v1beta1."
+
+// older returns the fields of the status that only v1beta1 shows, which have the conditions with severities. Kinds without metav1
+// conditions have no others.
+func (d statusPatch) older() map[string]any {
+	if !d.reports {
+		return d.status()
+	}
+	deprecated, _ := d.status()["deprecated"].(map[string]any)
+	older, _ := deprecated["v1beta1"].(map[string]any)
+	return older
+}
+
+// changesConditions reports whether the patch changes conditions with severities.
+func (d statusPatch) changesConditions() bool {
+	_, ok := d.older()["conditions"]
 	return ok
 }
 
-// setConditionsOf sets the conditions in the form of the object, which may be another than that of this SDK.
-func (d document) setConditionsOf(obj runtime.Object) error {
-	from, err := statusOnly(obj)
+// changesReports reports whether the patch changes what is for people.
+func (d statusPatch) changesReports() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(d.status())), d.isReport)
+}
+
+// values returns what the patch changes in the status besides conditions and, unless reports is set, what is for people: by path, with
+// those of status.initialization and status.deprecated.v1beta1 one by one.
+func (d statusPatch) values(reports bool) map[string]any {
+	paths := map[string]any{}
+	add := func(prefix string, fields map[string]any) {
+		for field, value := range fields {
+			if field != "conditions" {
+				paths[prefix+field] = value
+			}
+		}
+	}
+	for field, value := range d.status() {
+		initialization, isObject := value.(map[string]any)
+		switch {
+		case d.isReport(field) && !reports, field == "deprecated" && d.older() != nil:
+		case field == "initialization" && isObject:
+			add("initialization.", initialization)
+		default:
+			add("", map[string]any{field: value})
+		}
+	}
+	if d.reports {
+		add(olderPath, d.older())
+	}
+	return paths
+}
+
+// setConditions sets the conditions with severities to those of an object, in its form, which may be another than that of this SDK.
+func (d statusPatch) setConditions(of runtime.Object) error {
+	from, err := statusOnly(of)
+	if err != nil {
+		return err
+	}
+	d.older()["conditions"] = statusPatch{from, d.reports}.older()["conditions"]
+	return nil
+}
+
+// setReports sets the metav1 conditions to those of an object.
+func (d statusPatch) setReports(of runtime.Object) error {
+	from, err := statusOnly(of)
 	if err != nil {
 		return err
 	}
@@ -202,20 +270,10 @@ func (d document) setConditionsOf(obj runtime.Object) error {
 	return nil
 }
 
-// withoutReports returns a copy of a patch without that part.
-func (d document) withoutReports() document {
-	patch, status := maps.Clone(d), maps.Clone(d.status())
-	delete(status, reportsField)
+// withoutReports returns a copy of a patch without what is for people.
+func (d statusPatch) withoutReports() statusPatch {
+	patch, status := maps.Clone(d.document), maps.Clone(d.status())
+	maps.DeleteFunc(status, func(field string, _ any) bool { return d.isReport(field) })
 	patch["status"] = status
-	return patch
-}
-
-// setReportsOf sets the metav1 conditions in the form of the object.
-func (d document) setReportsOf(obj runtime.Object) error {
-	from, err := statusOnly(obj)
-	if err != nil {
-		return err
-	}
-	d.reports()["conditions"] = from.reports()["conditions"]
-	return nil
+	return statusPatch{patch, d.reports}
 }

@@ -7,7 +7,7 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
 // cases of the difference between two JSON objects; want is empty where they are equal.
@@ -46,15 +46,15 @@ func TestDifference(t *testing.T) {
 }
 
 func TestZerosOfTheFirstStatus(t *testing.T) {
-	none, first := &clusterv1.MachineDeployment{}, &clusterv1.MachineDeployment{}
+	none, first := &clusterv1beta1.MachineDeployment{}, &clusterv1beta1.MachineDeployment{}
 	first.Status.ObservedGeneration = 1
-	written := &clusterv1.MachineDeployment{Status: clusterv1.MachineDeploymentStatus{ObservedGeneration: 1, Replicas: 1}}
+	written := &clusterv1beta1.MachineDeployment{Status: clusterv1beta1.MachineDeploymentStatus{ObservedGeneration: 1, Replicas: 1}}
 	for _, tc := range []struct {
 		reason        string
-		before, after *clusterv1.MachineDeployment
+		before, after *clusterv1beta1.MachineDeployment
 		zeros         bool
 	}{
-		{"the first status has unavailableReplicas 0, which no later patch would contain", none, first, true},
+		{"a first status of a kind without pointers has unavailableReplicas 0, which no later patch would contain", none, first, true},
 		{"an existing status is patched alone", first, written, false},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
@@ -64,7 +64,7 @@ func (h *held) forget(key types.NamespacedName) {
 	delete(h.since, key)
 }
 
-// Settle declares that what a controller reports in status.v1beta2 changes often, and that no code waits for it: one write reports changes
+// Settle declares that what a controller reports changes often, and that no code waits for it: one write reports changes
 // that come at about the same time.
 type Settle struct {
 	// For is how long a write is held back that changes one of Conditions to or from True. Zero: nothing settles.
@@ -78,16 +78,14 @@ type Settle struct {
 
 // heldBack returns how long a patch may be held back at most: heldFor if it changes only metav1 conditions, and none of them becomes
 // True or is no longer True. If they settle, only some conditions count, counters may change, too, and nothing is urgent in deletion.
-func heldBack(patch document, before, after reported, settle Settle) time.Duration {
-	for field := range patch {
+func heldBack(patch statusPatch, before, after reported, settle Settle) time.Duration {
+	for field := range patch.document {
 		if field != "status" {
 			return 0
 		}
 	}
-	for field := range patch.status() {
-		if field != reportsField {
-			return 0
-		}
+	if !patch.changesReports() || patch.changesConditions() || len(patch.values(false)) > 0 {
+		return 0
 	}
 	settled := settle.For > 0 && (after.GetDeletionTimestamp() != nil || sameTrue(before, after, settle.Conditions...))
 	if settled || onlyRewordsReports(patch, before, after) {
@@ -96,11 +94,11 @@ func heldBack(patch document, before, after reported, settle Settle) time.Durati
 	return settle.For
 }
 
-// onlyRewordsReports reports whether a patch changes nothing in the part for v1beta2 except conditions that are True neither before nor
+// onlyRewordsReports reports whether a patch changes nothing of what is for people except conditions that are True neither before nor
 // after, or in both.
-func onlyRewordsReports(patch document, before, after any) bool {
-	for field := range patch.reports() {
-		if field != "conditions" {
+func onlyRewordsReports(patch statusPatch, before, after any) bool {
+	for field := range patch.status() {
+		if field != "conditions" && patch.isReport(field) {
 			return false
 		}
 	}
@@ -120,12 +118,12 @@ func sameTrue(was, is report.Getter, types ...string) bool {
 	if len(types) > 0 {
 		return !slices.ContainsFunc(types, func(t string) bool { return report.IsTrue(was, t) != report.IsTrue(is, t) })
 	}
-	for _, c := range is.GetV1Beta2Conditions() {
+	for _, c := range is.GetConditions() {
 		if (c.Status == metav1.ConditionTrue) != report.IsTrue(was, c.Type) {
 			return false
 		}
 	}
-	for _, c := range was.GetV1Beta2Conditions() {
+	for _, c := range was.GetConditions() {
 		if c.Status == metav1.ConditionTrue && report.Get(is, c.Type) == nil {
 			return false
 		}
@@ -143,7 +141,7 @@ func pausedReport(obj client.Object, byCluster, byAnnotation bool) metav1.Condit
 		why = append(why, fmt.Sprintf("%s has the cluster.x-k8s.io/paused annotation", kindOf(obj)))
 	}
 	if len(why) == 0 {
-		return report.False(clusterv1beta2.PausedCondition, clusterv1beta2.NotPausedReason, "")
+		return report.False(clusterv1.PausedCondition, clusterv1.NotPausedReason, "")
 	}
-	return report.True(clusterv1beta2.PausedCondition, clusterv1beta2.PausedReason, "%s", strings.Join(why, ", "))
+	return report.True(clusterv1.PausedCondition, clusterv1.PausedReason, "%s", strings.Join(why, ", "))
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
@@ -53,7 +53,7 @@ func TestHeldReports(t *testing.T) {
 			t.Errorf("%s: requeued after %s with %d writes, want %s and %d", tt.reason, after, len(w.writes), tt.after, tt.writes)
 		}
 		if m := w.machine(t); (m.Status.ObservedGeneration != 0) != (report.Get(m, "Ready") != nil) {
-			t.Errorf("%s: generation %d is observed, with the conditions %v", tt.reason, m.Status.ObservedGeneration, m.GetV1Beta2Conditions())
+			t.Errorf("%s: generation %d is observed, with the conditions %v", tt.reason, m.Status.ObservedGeneration, m.GetConditions())
 		}
 	}
 	c := report.Get(w.machine(t), "Ready")
@@ -166,7 +166,7 @@ func TestReportsOfOthersAreKept(t *testing.T) {
 	}.reconcile
 	w.mustReconcile(t)
 	if m := w.machine(t); !report.IsTrue(m, "Ready") || !report.IsTrue(m, "HealthCheckSucceeded") {
-		t.Errorf("a condition is lost: %v", m.GetV1Beta2Conditions())
+		t.Errorf("a condition is lost: %v", m.GetConditions())
 	}
 }
 
@@ -203,7 +203,7 @@ func TestPausedIsReportedOnce(t *testing.T) {
 			if got == nil || got.Message != c.want || len(w.writes) != 1 {
 				t.Errorf("%s: %v, want %q, in one write: %q", c.reason, got, c.want, w.writes)
 			}
-			if stored := w.machine(t); stored.Status.ObservedGeneration != 0 || condition.Has(stored, clusterv1.ReadyCondition) {
+			if stored := w.machine(t); stored.Status.ObservedGeneration != 0 || condition.Has(stored, clusterv1.ReadyV1Beta1Condition) {
 				t.Errorf("a paused object gets nothing else: %v", stored.Status)
 			}
 		})
@@ -214,29 +214,41 @@ func TestPausedIsReportedOnce(t *testing.T) {
 func TestHeldBack(t *testing.T) {
 	with := func(c metav1.Condition) *clusterv1.Machine {
 		m := machine()
-		m.SetV1Beta2Conditions([]metav1.Condition{c})
+		m.SetConditions([]metav1.Condition{c})
 		return m
 	}
 	no, stillNo, yes := with(report.False("Ready", "NotReady", "")), with(report.False("Ready", "NotReady", "x")), with(report.True("Ready", "Ready", ""))
 	deleted := with(report.True("Ready", "Ready", ""))
 	deleted.DeletionTimestamp = &metav1.Time{Time: now}
 	none, some := Settle{}, Settle{For: time.Second, Conditions: []string{"Ready"}, First: true}
-	conditions, counters := map[string]any{"conditions": nil}, map[string]any{"conditions": nil, "workers": nil}
+	status := func(fields ...string) statusPatch {
+		patch := map[string]any{}
+		for _, field := range fields {
+			patch[field] = nil
+		}
+		return statusPatch{document{"status": patch}, true}
+	}
+	conditions, counters := status("conditions"), status("conditions", "workers")
+	withSpec := statusPatch{document{"spec": nil, "status": conditions.status()}, true}
+	older := statusPatch{document{"status": map[string]any{
+		"conditions": nil, "deprecated": map[string]any{"v1beta1": map[string]any{"conditions": nil}},
+	}}, true}
 	for _, tt := range []struct {
 		reason string
-		patch  document
+		patch  statusPatch
 		after  *clusterv1.Machine
 		settle Settle
 		want   time.Duration
 	}{
-		{"another message", document{"status": map[string]any{"v1beta2": conditions}}, stillNo, none, heldFor},
-		{"counters are waited for, if they do not settle", document{"status": map[string]any{"v1beta2": counters}}, stillNo, none, 0},
-		{"otherwise they are not", document{"status": map[string]any{"v1beta2": counters}}, stillNo, some, heldFor},
-		{"a condition becomes True", document{"status": map[string]any{"v1beta2": conditions}}, yes, none, 0},
-		{"and settles", document{"status": map[string]any{"v1beta2": counters}}, yes, some, time.Second},
-		{"in deletion, nothing is urgent", document{"status": map[string]any{"v1beta2": counters}}, deleted, some, heldFor},
-		{"code reads other fields", document{"status": map[string]any{"v1beta2": conditions, "phase": "x"}}, stillNo, some, 0},
-		{"and the spec", document{"spec": nil, "status": map[string]any{"v1beta2": conditions}}, stillNo, some, 0},
+		{"another message", conditions, stillNo, none, heldFor},
+		{"counters are waited for, if they do not settle", counters, stillNo, none, 0},
+		{"otherwise they are not", counters, stillNo, some, heldFor},
+		{"a condition becomes True", conditions, yes, none, 0},
+		{"and settles", counters, yes, some, time.Second},
+		{"in deletion, nothing is urgent", counters, deleted, some, heldFor},
+		{"code reads other fields", status("conditions", "phase"), stillNo, some, 0},
+		{"and conditions with severities", older, stillNo, some, 0},
+		{"and the spec", withSpec, stillNo, some, 0},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			if got := heldBack(tt.patch, no, tt.after, tt.settle); got != tt.want {

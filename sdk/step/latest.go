@@ -8,9 +8,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // CacheBackstop is the deadline of waits for the cache. Usually, the event that it lacks comes first.
@@ -80,7 +81,7 @@ func hasPausedAnnotation(obj client.Object) bool {
 
 func isPausedCluster(obj client.Object) bool {
 	cluster, ok := obj.(*clusterv1.Cluster)
-	return ok && cluster.Spec.Paused
+	return ok && ptr.Deref(cluster.Spec.Paused, false)
 }
 
 // kindOf returns the kind of an object. Typed objects from caches and clients do not have it.

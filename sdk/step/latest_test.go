@@ -8,11 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
@@ -55,7 +56,7 @@ func guarded[T step.Object](s *fakeapi.Server, fresh func() T, cluster client.Ob
 		Name: "guarded", New: fresh, Scope: step.Self[T],
 		Paused: func(ctx context.Context, _ T) (bool, error) {
 			c, err := cached(ctx)
-			return c.Spec.Paused, err
+			return ptr.Deref(c.Spec.Paused, false), err
 		},
 		Steps: []step.Step[T]{step.Do("act", func(ctx context.Context, own T) (step.Result, error) {
 			c, err := cached(ctx)

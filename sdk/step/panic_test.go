@@ -10,7 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -28,8 +28,8 @@ func TestPanicIsReported(t *testing.T) {
 				Do("bootstrap", func(ctx context.Context, m *clusterv1.Machine) (Result, error) {
 					m.Status.Phase = none[len(m.Name)]
 					return panics(ctx, m)
-				}).Sets(clusterv1.BootstrapReadyCondition),
-				Do("infrastructure", panics).Sets(clusterv1.InfrastructureReadyCondition),
+				}).Sets(clusterv1.BootstrapReadyV1Beta1Condition),
+				Do("infrastructure", panics).Sets(clusterv1.InfrastructureReadyV1Beta1Condition),
 			))
 	}, machine())
 	const message = `step bootstrap panicked: runtime error: index out of range [1] with length 0; this is a bug, and is retried`
@@ -37,13 +37,13 @@ func TestPanicIsReported(t *testing.T) {
 		t.Errorf("the error for the work queue, which retries with backoff: %v", err)
 	}
 	m := w.machine(t)
-	want := condition.False(clusterv1.BootstrapReadyCondition, clusterv1.ConditionSeverityError, panicReason, "%s", message)
-	got := *condition.Get(m, clusterv1.BootstrapReadyCondition)
+	want := condition.False(clusterv1.BootstrapReadyV1Beta1Condition, clusterv1.ConditionSeverityError, panicReason, "%s", message)
+	got := *condition.Get(m, clusterv1.BootstrapReadyV1Beta1Condition)
 	got.LastTransitionTime = want.LastTransitionTime
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the step's condition (-want +got):\n%s", diff)
 	}
-	if !condition.IsTrue(m, clusterv1.InfrastructureReadyCondition) || len(m.Finalizers) != 1 {
+	if !condition.IsTrue(m, clusterv1.InfrastructureReadyV1Beta1Condition) || len(m.Finalizers) != 1 {
 		t.Errorf("other steps run, and their changes are written: %+v", m)
 	}
 	if event := <-w.events.Events; event != "Warning ReconcilePanicked "+message {

@@ -2,9 +2,10 @@ package step
 
 import (
 	"slices"
+	"strings"
 	"time"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -26,7 +27,8 @@ const progressDelay = 2 * time.Second
 // requeued for the write. The Runner keeps no state for it: each reconcile computes the status anew. While the controller holds back the
 // reports of many objects, the delay is longer, up to ten seconds.
 type Progress struct {
-	// First are the fields, besides observedGeneration, that may be set in a first status that is delayed.
+	// First are the fields of the status and of status.deprecated.v1beta1 that may be set in a first status that is delayed, besides
+	// observedGeneration and counters that are 0. Those of status.initialization have a path, such as initialization.provisioned.
 	First []string
 	// FirstTrue are the conditions that may be True in a first status that is delayed. Ready may be, too.
 	FirstTrue []clusterv1.ConditionType
@@ -37,9 +39,9 @@ type Progress struct {
 }
 
 // wait returns how long a status patch may be delayed, for at most the given time; zero if it may not. before is the object as it was read.
-func (p *Progress) wait(patch document, before, after Object, now time.Time, most time.Duration) time.Duration {
+func (p *Progress) wait(patch statusPatch, before, after Object, now time.Time, most time.Duration) time.Duration {
 	since, ok := p.since(patch, before, after)
-	for _, c := range after.GetConditions() {
+	for _, c := range after.GetV1Beta1Conditions() {
 		ok = ok && !slices.Contains(p.Immediate, c.Reason)
 	}
 	if !ok || now.Before(since) { // The clocks differ, so the delay is unknown.
@@ -49,8 +51,8 @@ func (p *Progress) wait(patch document, before, after Object, now time.Time, mos
 }
 
 // since returns when the delay of a patch began, if it may be delayed.
-func (p *Progress) since(patch document, before, after Object) (time.Time, bool) {
-	if len(before.GetConditions()) == 0 {
+func (p *Progress) since(patch statusPatch, before, after Object) (time.Time, bool) {
+	if len(before.GetV1Beta1Conditions()) == 0 {
 		return before.GetCreationTimestamp().Time, p.isFirst(patch, before, after)
 	}
 	if p.OnlyFirst {
@@ -60,15 +62,16 @@ func (p *Progress) since(patch document, before, after Object) (time.Time, bool)
 }
 
 // isFirst reports whether a first status only reports that the object waits.
-func (p *Progress) isFirst(patch document, before, after Object) bool {
-	for field := range patch.status() {
-		if field != "conditions" && field != reportsField && field != "observedGeneration" && !slices.Contains(p.First, field) {
+func (p *Progress) isFirst(patch statusPatch, before, after Object) bool {
+	for path, value := range patch.values(false) {
+		isZero := value == int64(0)
+		if path != "observedGeneration" && !isZero && !slices.Contains(p.First, strings.TrimPrefix(path, olderPath)) {
 			return false
 		}
 	}
-	for _, c := range after.GetConditions() {
-		arrived := c.Type == clusterv1.ReadyCondition || slices.Contains(p.FirstTrue, c.Type)
-		if !stillWaiting(before.GetConditions(), after.GetConditions(), c.Type, arrived) {
+	for _, c := range after.GetV1Beta1Conditions() {
+		arrived := c.Type == clusterv1.ReadyV1Beta1Condition || slices.Contains(p.FirstTrue, c.Type)
+		if !stillWaiting(before.GetV1Beta1Conditions(), after.GetV1Beta1Conditions(), c.Type, arrived) {
 			return false
 		}
 	}
@@ -76,14 +79,12 @@ func (p *Progress) isFirst(patch document, before, after Object) bool {
 }
 
 // isRewording reports whether a patch only changes the wording of conditions, and the last transition of these conditions.
-func isRewording(patch document, before, after Object) (time.Time, bool) {
+func isRewording(patch statusPatch, before, after Object) (time.Time, bool) {
 	var newest time.Time
-	for field := range patch.status() {
-		if field != "conditions" && (field != reportsField || !onlyRewordsReports(patch, before, after)) {
-			return newest, false
-		}
+	if len(patch.values(false)) > 0 || patch.changesReports() && !onlyRewordsReports(patch, before, after) {
+		return newest, false
 	}
-	for _, t := range changedConditions(before.GetConditions(), after.GetConditions()) {
+	for _, t := range changedConditions(before.GetV1Beta1Conditions(), after.GetV1Beta1Conditions()) {
 		was, is := condition.Get(before, t), condition.Get(after, t)
 		if was == nil || is == nil || !sameStatus(*was, *is) {
 			return newest, false

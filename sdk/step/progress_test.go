@@ -10,15 +10,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
 const (
-	boot  = clusterv1.BootstrapReadyCondition
-	infra = clusterv1.InfrastructureReadyCondition
+	boot  = clusterv1.BootstrapReadyV1Beta1Condition
+	infra = clusterv1.InfrastructureReadyV1Beta1Condition
 )
 
 var (
@@ -63,37 +64,37 @@ func TestWhichFirstStatusWaits(t *testing.T) {
 	for name, c := range map[string]write{
 		"First": {
 			reason: "what a new object waits for is often over before it is written", created: now,
-			after: clusterv1.MachineStatus{Phase: "Pending", ObservedGeneration: 1, Conditions: clusterv1.Conditions{waitingFor("Data")}},
+			after: clusterv1.MachineStatus{Phase: "Pending", ObservedGeneration: 1, Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{waitingFor("Data")}}}},
 			want:  progressDelay,
 		},
 		"FirstDeclaredTrue": {
 			reason: "FirstTrue declares that no controller waits for this condition of a new object, nor for Ready", created: fresh,
-			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{condition.True(clusterv1.ReadyCondition), condition.True(infra)}},
+			after: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{condition.True(clusterv1.ReadyV1Beta1Condition), condition.True(infra)}}}},
 			want:  progressDelay / 2,
 		},
 		"FirstTrue": {
 			reason: "other controllers may wait for a condition to become True", created: now,
-			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{condition.True(boot)}},
+			after: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{condition.True(boot)}}}},
 		},
 		"FirstField": {
 			reason: "a field that is not declared is written immediately", created: now,
-			after: clusterv1.MachineStatus{Phase: "Provisioned", InfrastructureReady: true},
+			after: clusterv1.MachineStatus{Phase: "Provisioned", Initialization: clusterv1.MachineInitializationStatus{InfrastructureProvisioned: ptr.To(true)}},
 		},
 		"FirstError": {
 			reason: "an error is written immediately", created: now,
-			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{broken}},
+			after: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{broken}}}},
 		},
 		"FirstWithImmediateReason": {
 			reason: "code reads this reason", created: now,
-			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("Read")}},
+			after: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{waitingFor("Read")}}}},
 		},
 		"FirstOfAnOldObject": {
 			reason: "an object that is not new gets its first status immediately", created: now.Add(-progressDelay),
-			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("Data")}},
+			after: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{waitingFor("Data")}}}},
 		},
 		"ClockAhead": {
 			reason: "a clock that is fast must not prolong the delay", created: now.Add(time.Minute),
-			after: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("Data")}},
+			after: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{waitingFor("Data")}}}},
 		},
 	} {
 		t.Run(name, c.test)
@@ -104,58 +105,58 @@ func TestWhichLaterStatusWaits(t *testing.T) {
 	for name, c := range map[string]write{
 		"OtherReason": {
 			reason: "a reason that was written a moment ago may change again",
-			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(fresh, waitingFor("Data"))}},
-			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("ControlPlane")}},
+			before: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{at(fresh, waitingFor("Data"))}}}},
+			after:  clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{waitingFor("ControlPlane")}}}},
 			want:   progressDelay / 2,
 		},
 		"ImmediateReason": {
 			reason: "code reads this reason",
-			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(fresh, waitingFor("Data"))}},
-			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("Read")}},
+			before: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{at(fresh, waitingFor("Data"))}}}},
+			after:  clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{waitingFor("Read")}}}},
 		},
 		"OldReason": {
 			reason: "a reason that was set long ago is replaced immediately",
-			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(now.Add(-time.Minute), waitingFor("Data"))}},
-			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("ControlPlane")}},
+			before: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{at(now.Add(-time.Minute), waitingFor("Data"))}}}},
+			after:  clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{waitingFor("ControlPlane")}}}},
 		},
 		"DeclaredFieldLater": {
 			reason: "code reads fields: once there is a status none of them waits", created: now,
-			before: clusterv1.MachineStatus{Phase: "Pending", Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}},
-			after:  clusterv1.MachineStatus{Phase: "Provisioning", Conditions: clusterv1.Conditions{waitingFor("ControlPlane")}},
+			before: clusterv1.MachineStatus{Phase: "Pending", Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}}}},
+			after:  clusterv1.MachineStatus{Phase: "Provisioning", Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{waitingFor("ControlPlane")}}}},
 		},
 		"GenerationLater": {
 			reason: "code waits for the generation of a change to be observed", created: now,
-			before: clusterv1.MachineStatus{ObservedGeneration: 1, Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}},
-			after:  clusterv1.MachineStatus{ObservedGeneration: 2, Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}},
+			before: clusterv1.MachineStatus{ObservedGeneration: 1, Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}}}},
+			after:  clusterv1.MachineStatus{ObservedGeneration: 2, Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}}}},
 		},
 		"DeclaredTrueLater": {
 			reason: "once there is a status, a condition that becomes True is not delayed", created: now,
-			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}},
-			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(now, waitingFor("Data")), condition.True(infra)}},
+			before: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}}}},
+			after:  clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{at(now, waitingFor("Data")), condition.True(infra)}}}},
 		},
 		"NewConditionLater": {
 			reason: "controllers distinguish a False condition from an absent one", created: now,
-			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{condition.True(infra)}},
-			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{condition.True(infra), waitingFor("Data")}},
+			before: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{condition.True(infra)}}}},
+			after:  clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{condition.True(infra), waitingFor("Data")}}}},
 		},
 		"Worse": {
 			reason: "a condition that is no longer True is written immediately", created: now,
-			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(now, condition.True(infra))}},
-			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{condition.Unknown(infra, "Lost", "")}},
+			before: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{at(now, condition.True(infra))}}}},
+			after:  clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{condition.Unknown(infra, "Lost", "")}}}},
 		},
 		"ErrorLater": {
 			reason: "users may have to act on an error", created: now,
-			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}},
-			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{broken}},
+			before: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}}}},
+			after:  clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{broken}}}},
 		},
 		"ErrorOver": {
 			reason: "and may wait for it to end", created: now,
-			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(now, broken)}},
-			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("Data")}},
+			before: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{at(now, broken)}}}},
+			after:  clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{waitingFor("Data")}}}},
 		},
 		"Gone": {
 			reason: "a condition that is removed is more than another reason", created: now,
-			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}},
+			before: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{at(now, waitingFor("Data"))}}}},
 		},
 	} {
 		t.Run(name, c.test)
@@ -167,17 +168,17 @@ func TestOnlyTheFirstStatusWaits(t *testing.T) {
 	for name, c := range map[string]write{
 		"First": {
 			reason: "what a new object waits for is often over before it is written", created: now,
-			after: clusterv1.MachineStatus{Phase: "Pending", Conditions: clusterv1.Conditions{waitingFor("Data")}},
+			after: clusterv1.MachineStatus{Phase: "Pending", Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{waitingFor("Data")}}}},
 			want:  progressDelay,
 		},
 		"FirstField": {
 			reason: "a field that is not declared is written immediately", created: now,
-			after: clusterv1.MachineStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{waitingFor("Data")}},
+			after: clusterv1.MachineStatus{Initialization: clusterv1.MachineInitializationStatus{InfrastructureProvisioned: ptr.To(true)}, Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{waitingFor("Data")}}}},
 		},
 		"OtherReason": {
 			reason: "code may read reasons", created: now,
-			before: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{at(fresh, waitingFor("Data"))}},
-			after:  clusterv1.MachineStatus{Conditions: clusterv1.Conditions{waitingFor("ControlPlane")}},
+			before: clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{at(fresh, waitingFor("Data"))}}}},
+			after:  clusterv1.MachineStatus{Deprecated: &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: clusterv1.Conditions{waitingFor("ControlPlane")}}}},
 		},
 	} {
 		c.onlyFirst = true
@@ -243,8 +244,8 @@ func TestProgressIsWrittenInTheEnd(t *testing.T) {
 func TestProgressIsOvertaken(t *testing.T) {
 	ready := false
 	w, _ := patient(t, func(ctx context.Context, m *clusterv1.Machine) (Result, error) {
-		if len(m.Status.Conditions) != 0 {
-			t.Errorf("a reconcile works on conditions that were never written: %v", m.Status.Conditions)
+		if len(m.GetV1Beta1Conditions()) != 0 {
+			t.Errorf("a reconcile works on conditions that were never written: %v", m.GetV1Beta1Conditions())
 		}
 		if !ready {
 			condition.Set(m, waitingFor("Data"))
@@ -260,7 +261,7 @@ func TestProgressIsOvertaken(t *testing.T) {
 		t.Errorf("requeued after %s, wrote %q; want one write, immediately", after, w.writes)
 	}
 	if m := w.machine(t); !condition.IsTrue(m, boot) || len(w.events.Events) != 0 {
-		t.Errorf("want it ready, without an event for the delayed status: %v, %d events", m.Status.Conditions, len(w.events.Events))
+		t.Errorf("want it ready, without an event for the delayed status: %v, %d events", m.GetV1Beta1Conditions(), len(w.events.Events))
 	}
 }
 

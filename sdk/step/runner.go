@@ -18,8 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/watch"
@@ -238,12 +237,12 @@ func isGone(obj client.Object) bool {
 func (r *Runner[T]) hold(c *commit[T]) func() time.Duration {
 	before := reportsOf(c.before)
 	if !r.settle.First || len(c.reports) == 0 || slices.ContainsFunc(c.reports, func(x metav1.Condition) bool {
-		return x.Type != clusterv1beta2.PausedCondition && report.Get(before, x.Type) != nil
+		return x.Type != clusterv1.PausedCondition && report.Get(before, x.Type) != nil
 	}) {
 		return nil
 	}
 	return func() time.Duration {
-		for _, t := range append(slices.Clip(r.settle.Conditions), clusterv1beta2.AvailableCondition, clusterv1beta2.ReadyCondition) {
+		for _, t := range append(slices.Clip(r.settle.Conditions), clusterv1.AvailableCondition, clusterv1.ReadyCondition) {
 			if c := report.Find(c.reports, t); c != nil && c.Status == metav1.ConditionTrue {
 				return 0
 			}
@@ -253,7 +252,7 @@ func (r *Runner[T]) hold(c *commit[T]) func() time.Duration {
 }
 
 // delay returns the function that decides how long a status patch is delayed; nil if it is not.
-func (r *Runner[T]) delay(c *commit[T]) func(document) time.Duration {
+func (r *Runner[T]) delay(c *commit[T]) func(statusPatch) time.Duration {
 	before, _ := any(c.before).(Object)
 	after, ok := any(c.object).(Object)
 	progresses := r.progress != nil && ok && after.GetDeletionTimestamp() == nil
@@ -263,7 +262,7 @@ func (r *Runner[T]) delay(c *commit[T]) func(document) time.Duration {
 	if !progresses && !holds {
 		return nil
 	}
-	return func(patch document) time.Duration {
+	return func(patch statusPatch) time.Duration {
 		if holds {
 			if most := heldBack(patch, was, is, r.settle); most > 0 {
 				return r.held.left(client.ObjectKeyFromObject(c.object), r.Clock.Now(), most)

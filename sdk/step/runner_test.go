@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -57,7 +57,7 @@ func newWorld(t *testing.T, do func(context.Context, *clusterv1.Machine) (Result
 	w.runner = &Runner[*clusterv1.Machine]{
 		Clients:    Clients{Client: w.Client, Live: w.Client, Recorder: w.events, Clock: testclock.NewFakePassiveClock(now)},
 		newObject:  func() *clusterv1.Machine { return &clusterv1.Machine{} },
-		conditions: condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition}},
+		conditions: condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.BootstrapReadyV1Beta1Condition}},
 		name:       "machine",
 		metrics:    newMetrics(prometheus.NewRegistry()),
 		reconcile:  do,
@@ -87,7 +87,7 @@ func (w *world) machine(t *testing.T) *clusterv1.Machine {
 func TestCommitWritesOnceAndOnlyWhatChanged(t *testing.T) {
 	w := newWorld(t, func(ctx context.Context, m *clusterv1.Machine) (Result, error) {
 		m.Finalizers = []string{clusterv1.MachineFinalizer}
-		condition.Set(m, condition.True(clusterv1.BootstrapReadyCondition))
+		condition.Set(m, condition.True(clusterv1.BootstrapReadyV1Beta1Condition))
 		Event(ctx, "Bootstrapped", "the machine %s is bootstrapped", m.Name)
 		return Done(), nil
 	}, machine())
@@ -100,11 +100,11 @@ func TestCommitWritesOnceAndOnlyWhatChanged(t *testing.T) {
 	}
 	stamp := metav1.NewTime(now)
 	conditions := clusterv1.Conditions{
-		{Type: clusterv1.ReadyCondition, Status: corev1.ConditionTrue, LastTransitionTime: stamp},
-		{Type: clusterv1.BootstrapReadyCondition, Status: corev1.ConditionTrue, LastTransitionTime: stamp},
+		{Type: clusterv1.ReadyV1Beta1Condition, Status: corev1.ConditionTrue, LastTransitionTime: stamp},
+		{Type: clusterv1.BootstrapReadyV1Beta1Condition, Status: corev1.ConditionTrue, LastTransitionTime: stamp},
 	}
 	m := w.machine(t)
-	if diff := cmp.Diff(conditions, m.Status.Conditions); diff != "" {
+	if diff := cmp.Diff(conditions, m.GetV1Beta1Conditions()); diff != "" {
 		t.Errorf("conditions, Ready computed and times stamped, -want +got:\n%s", diff)
 	}
 	if m.Status.ObservedGeneration != 3 {
@@ -121,14 +121,14 @@ func TestCommitWritesOnceAndOnlyWhatChanged(t *testing.T) {
 
 func TestCommitKeepsWhatStepsChangedBeforeAnError(t *testing.T) {
 	w := newWorld(t, func(_ context.Context, m *clusterv1.Machine) (Result, error) {
-		condition.Set(m, condition.False(clusterv1.BootstrapReadyCondition, clusterv1.ConditionSeverityInfo, "Waiting", ""))
+		condition.Set(m, condition.False(clusterv1.BootstrapReadyV1Beta1Condition, clusterv1.ConditionSeverityInfo, "Waiting", ""))
 		return Done(), errors.New("the provider is away")
 	}, machine())
 	if _, err := w.reconcile(t); err == nil {
 		t.Error("the error of a step must reach the workqueue")
 	}
 	m := w.machine(t)
-	if !condition.IsFalse(m, clusterv1.BootstrapReadyCondition) {
+	if !condition.IsFalse(m, clusterv1.BootstrapReadyV1Beta1Condition) {
 		t.Error("a condition stated before the error is lost")
 	}
 	if m.Status.ObservedGeneration != 0 {
@@ -140,20 +140,20 @@ func TestCommitMergesConditionsOfOthers(t *testing.T) {
 	var w *world
 	w = newWorld(t, func(ctx context.Context, m *clusterv1.Machine) (Result, error) {
 		other := w.machine(t)
-		condition.Set(other, condition.True(clusterv1.MachineHealthCheckSucceededCondition))
+		condition.Set(other, condition.True(clusterv1.MachineHealthCheckSucceededV1Beta1Condition))
 		if err := w.Status().Update(ctx, other); err != nil {
 			return Done(), err
 		}
-		condition.Set(m, condition.True(clusterv1.BootstrapReadyCondition))
+		condition.Set(m, condition.True(clusterv1.BootstrapReadyV1Beta1Condition))
 		return Done(), nil
 	}, machine())
 	if _, err := w.reconcile(t); err != nil {
 		t.Fatal(err)
 	}
 	m := w.machine(t)
-	for _, c := range []clusterv1.ConditionType{clusterv1.ReadyCondition, clusterv1.BootstrapReadyCondition, clusterv1.MachineHealthCheckSucceededCondition} {
+	for _, c := range []clusterv1.ConditionType{clusterv1.ReadyV1Beta1Condition, clusterv1.BootstrapReadyV1Beta1Condition, clusterv1.MachineHealthCheckSucceededV1Beta1Condition} {
 		if !condition.IsTrue(m, c) {
-			t.Errorf("condition %s is lost in a write that met a newer object: %v", c, m.Status.Conditions)
+			t.Errorf("condition %s is lost in a write that met a newer object: %v", c, m.GetV1Beta1Conditions())
 		}
 	}
 }

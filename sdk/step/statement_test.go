@@ -17,13 +17,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
 // TestFacts: one statement of a step is its condition too.
 func TestFacts(t *testing.T) {
-	const kind = clusterv1.BootstrapReadyCondition
+	const kind = clusterv1.BootstrapReadyV1Beta1Condition
 	failed := &Error{Reason: "Broken", Err: errors.New("no such template")}
 	stale := &Error{Reason: "Broken", Err: apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("old"))}
 	was := condition.False(kind, clusterv1.ConditionSeverityWarning, "Was", "")

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/apiversion"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -118,7 +118,7 @@ type ConditionsAsRead struct {
 
 // AsRead returns the conditions that an object has.
 func AsRead(obj client.Object) ConditionsAsRead {
-	return ConditionsAsRead{slices.Clone(conditionsOf(obj).GetConditions()), slices.Clone(reportsOf(obj).GetV1Beta2Conditions())}
+	return ConditionsAsRead{slices.Clone(conditionsOf(obj).GetV1Beta1Conditions()), slices.Clone(reportsOf(obj).GetConditions())}
 }
 
 // same reports whether conditions are equal, apart from transition times.
@@ -138,8 +138,8 @@ func (c Clients) SaveConditions(ctx context.Context, obj Object, before Conditio
 	if !ok {
 		return fmt.Errorf("%T is not an object", obj)
 	}
-	base.SetConditions(before.conditions)
-	reportsOf(base).SetV1Beta2Conditions(before.reports)
+	base.SetV1Beta1Conditions(before.conditions)
+	reportsOf(base).SetConditions(before.reports)
 	write := after
 	for attempt := 0; ; attempt++ {
 		written, err := c.patchConditions(ctx, base, write)
@@ -167,8 +167,8 @@ func (c Clients) SaveConditions(ctx context.Context, obj Object, before Conditio
 		}
 		base = live
 		write = ConditionsAsRead{
-			mergeConditions(before.conditions, after.conditions, live.GetConditions()),
-			report.Merge(before.reports, after.reports, reportsOf(live).GetV1Beta2Conditions()),
+			mergeConditions(before.conditions, after.conditions, live.GetV1Beta1Conditions()),
+			report.Merge(before.reports, after.reports, reportsOf(live).GetConditions()),
 		}
 		if write.same(AsRead(live)) {
 			return nil
@@ -179,11 +179,16 @@ func (c Clients) SaveConditions(ctx context.Context, obj Object, before Conditio
 // patchConditions writes the conditions of an object that differ, if it is still as in base.
 func (c Clients) patchConditions(ctx context.Context, base Object, write ConditionsAsRead) (written string, err error) {
 	status, is := map[string]any{}, AsRead(base)
-	if !sameConditions(is.conditions, write.conditions) {
+	_, hasReports := base.(report.Setter)
+	switch {
+	case sameConditions(is.conditions, write.conditions):
+	case hasReports:
+		status["deprecated"] = map[string]any{"v1beta1": map[string]any{"conditions": write.conditions}}
+	default:
 		status["conditions"] = write.conditions
 	}
-	if !slices.EqualFunc(is.reports, write.reports, report.Same) {
-		status[reportsField] = map[string]any{"conditions": write.reports}
+	if hasReports && !slices.EqualFunc(is.reports, write.reports, report.Same) {
+		status["conditions"] = write.reports
 	}
 	raw, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": base.GetResourceVersion()}, "status": status,

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -21,7 +21,7 @@ func other(t *testing.T) (*world, *clusterv1.Machine) {
 	m := machine()
 	m.Labels = map[string]string{"a": "1", "b": "1"}
 	m.Finalizers = []string{"one"}
-	condition.Set(m, condition.True(clusterv1.BootstrapReadyCondition))
+	condition.Set(m, condition.True(clusterv1.BootstrapReadyV1Beta1Condition))
 	w := newWorld(t, nil, m)
 	old := w.machine(t)
 	newer := w.machine(t)
@@ -29,7 +29,7 @@ func other(t *testing.T) (*world, *clusterv1.Machine) {
 	if err := w.Update(t.Context(), newer); err != nil {
 		t.Fatal(err)
 	}
-	condition.Set(newer, condition.True(clusterv1.MachineNodeHealthyCondition))
+	condition.Set(newer, condition.True(clusterv1.MachineNodeHealthyV1Beta1Condition))
 	if err := w.Status().Update(t.Context(), newer); err != nil {
 		t.Fatal(err)
 	}
@@ -132,18 +132,18 @@ func TestDelete(t *testing.T) {
 }
 
 func TestState(t *testing.T) {
-	unhealthy := condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "")
+	unhealthy := condition.False(clusterv1.MachineOwnerRemediatedV1Beta1Condition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationV1Beta1Reason, "")
 	w, m := other(t)
 	if err := w.runner.SetConditions(t.Context(), m, unhealthy); err != nil {
 		t.Fatal(err)
 	}
 	live := w.machine(t)
-	for _, c := range []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition, clusterv1.MachineNodeHealthyCondition} {
+	for _, c := range []clusterv1.ConditionType{clusterv1.BootstrapReadyV1Beta1Condition, clusterv1.MachineNodeHealthyV1Beta1Condition} {
 		if !condition.IsTrue(live, c) {
 			t.Errorf("condition %s of another controller is lost", c)
 		}
 	}
-	stated := condition.Get(live, clusterv1.MachineOwnerRemediatedCondition)
+	stated := condition.Get(live, clusterv1.MachineOwnerRemediatedV1Beta1Condition)
 	if stated == nil || stated.Reason != unhealthy.Reason || !stated.LastTransitionTime.Equal(&metav1.Time{Time: now}) {
 		t.Errorf("stated %+v, want %+v at %s", stated, unhealthy, now)
 	}

@@ -3,9 +3,11 @@ package testenv
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,12 +23,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 const rootModule = "sigs.k8s.io/cluster-api"
@@ -49,6 +52,7 @@ type Env struct {
 
 	mu        sync.Mutex
 	installed map[string]bool // by CRD name
+	converter *httptest.Server
 }
 
 func newEnv(root, kubeconfig string, config *rest.Config) (*Env, error) {
@@ -113,7 +117,7 @@ func (e *Env) installCRDs(t testing.TB, patterns ...string) {
 }
 
 // Install installs definitions that are not in files. A definition whose name is already installed stays as
-// it is. No program answers conversion webhooks: a definition with one loses the version that it stores, and stores the one before.
+// it is. Conversion webhooks are answered by this process.
 func (e *Env) Install(t testing.TB, crds ...*apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	e.mu.Lock()
@@ -123,7 +127,7 @@ func (e *Env) Install(t testing.TB, crds ...*apiextensionsv1.CustomResourceDefin
 		if e.installed[crd.Name] {
 			continue
 		}
-		if err := e.Client.Create(t.Context(), withoutConversion(crd), fieldOwner); err != nil {
+		if err := e.Client.Create(t.Context(), e.converted(crd), fieldOwner); err != nil {
 			t.Fatalf("installing CustomResourceDefinition %s: %v", crd.Name, err)
 		}
 		waiting = append(waiting, crd)
@@ -136,28 +140,19 @@ func (e *Env) Install(t testing.TB, crds ...*apiextensionsv1.CustomResourceDefin
 	}
 }
 
-// withoutConversion returns a definition without conversion webhook.
-func withoutConversion(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
-	if crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy != apiextensionsv1.WebhookConverter {
+// converted returns a definition whose objects this process converts instead of a manager, if its kind has several versions.
+func (e *Env) converted(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	if crd.Spec.Conversion == nil || crd.Spec.Conversion.Webhook == nil {
 		return crd
 	}
+	if e.converter == nil {
+		e.converter = httptest.NewTLSServer(conversion.Shared().Webhook())
+	}
 	out := crd.DeepCopy()
-	out.Spec.Conversion = nil
-	for _, v := range crd.Spec.Versions {
-		for contract, versions := range out.Labels {
-			if v.Storage && strings.HasPrefix(contract, "cluster.x-k8s.io/v1") && versions == v.Name {
-				delete(out.Labels, contract)
-			}
-		}
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.converter.Certificate().Raw})
+	out.Spec.Conversion.Webhook.ClientConfig = &apiextensionsv1.WebhookClientConfig{
+		URL: ptr.To(e.converter.URL + conversion.Path), CABundle: ca,
 	}
-	out.Spec.Versions = slices.DeleteFunc(out.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
-	newest := 0
-	for i, v := range out.Spec.Versions {
-		if version.CompareKubeAwareVersionStrings(v.Name, out.Spec.Versions[newest].Name) > 0 {
-			newest = i
-		}
-	}
-	out.Spec.Versions[newest].Storage = true
 	return out
 }
 

@@ -1,10 +1,11 @@
 package watch
 
 import (
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -12,27 +13,31 @@ import (
 type Aspect func(*clusterv1.Cluster) any
 
 // Paused returns whether the Cluster is paused.
-func Paused(c *clusterv1.Cluster) any { return c.Spec.Paused }
+func Paused(c *clusterv1.Cluster) any { return ptr.Deref(c.Spec.Paused, false) }
 
 // Deleting returns whether the Cluster is being deleted.
 func Deleting(c *clusterv1.Cluster) any { return !c.DeletionTimestamp.IsZero() }
 
 // InfrastructureRef returns whether the Cluster refers to its infrastructure. Together with the creation of Clusters, it is when the
 // infrastructure object may find its Cluster in a cache which lags behind that of the object.
-func InfrastructureRef(c *clusterv1.Cluster) any { return c.Spec.InfrastructureRef != nil }
+func InfrastructureRef(c *clusterv1.Cluster) any { return c.Spec.InfrastructureRef.IsDefined() }
 
 // Endpoint returns the address of the API server.
 func Endpoint(c *clusterv1.Cluster) any { return c.Spec.ControlPlaneEndpoint }
 
 // InfrastructureReady returns whether the Cluster's infrastructure is ready for Machines.
-func InfrastructureReady(c *clusterv1.Cluster) any { return c.Status.InfrastructureReady }
+func InfrastructureReady(c *clusterv1.Cluster) any {
+	return ptr.Deref(c.Status.Initialization.InfrastructureProvisioned, false)
+}
 
 // ControlPlaneReady returns whether the control plane is ready.
-func ControlPlaneReady(c *clusterv1.Cluster) any { return c.Status.ControlPlaneReady }
+func ControlPlaneReady(c *clusterv1.Cluster) any {
+	return ptr.Deref(c.Status.Initialization.ControlPlaneInitialized, false)
+}
 
 // ControlPlaneInitialized returns whether kubeadm init, or its equivalent, has completed.
 func ControlPlaneInitialized(c *clusterv1.Cluster) any {
-	return condition.IsTrue(c, clusterv1.ControlPlaneInitializedCondition)
+	return condition.IsTrue(c, clusterv1.ControlPlaneInitializedV1Beta1Condition)
 }
 
 // Cluster selects the creation of Clusters, and updates that change one of the aspects.

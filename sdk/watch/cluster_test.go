@@ -3,9 +3,10 @@ package watch_test
 import (
 	"testing"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
@@ -18,12 +19,12 @@ func TestCluster(t *testing.T) {
 		want   bool
 	}{
 		"Nothing":  {"a resync is no news", func(*clusterv1.Cluster) {}, false},
-		"Paused":   {"one of the aspects", func(c *clusterv1.Cluster) { c.Spec.Paused = true }, true},
+		"Paused":   {"one of the aspects", func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) }, true},
 		"Endpoint": {"a struct is compared as a whole", func(c *clusterv1.Cluster) { c.Spec.ControlPlaneEndpoint.Port = 1 }, true},
 		"Initialized": {"a condition", func(c *clusterv1.Cluster) {
-			condition.Set(c, condition.True(clusterv1.ControlPlaneInitializedCondition))
+			condition.Set(c, condition.True(clusterv1.ControlPlaneInitializedV1Beta1Condition))
 		}, true},
-		"Other": {"this aspect was not selected", func(c *clusterv1.Cluster) { c.Status.InfrastructureReady = true }, false},
+		"Other": {"this aspect was not selected", func(c *clusterv1.Cluster) { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after := &clusterv1.Cluster{}

@@ -6,17 +6,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
 func TestEvents(t *testing.T) {
-	running, paused := &clusterv1.Cluster{}, &clusterv1.Cluster{Spec: clusterv1.ClusterSpec{Paused: true}}
-	pause := watch.Updated(func(before, after *clusterv1.Cluster) bool { return before.Spec.Paused != after.Spec.Paused })
+	running, paused := &clusterv1.Cluster{}, &clusterv1.Cluster{Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
+	pause := watch.Updated(func(before, after *clusterv1.Cluster) bool {
+		return ptr.Deref(before.Spec.Paused, false) != ptr.Deref(after.Spec.Paused, false)
+	})
 	for name, c := range map[string]struct {
 		reason        string
 		p             predicate.Predicate

@@ -3,12 +3,13 @@ package watch
 import (
 	"context"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Infrastructure maps a Cluster, Machine or MachinePool to the infrastructure object that it references, if that has this kind.
@@ -17,7 +18,7 @@ func Infrastructure(kind string) handler.MapFunc {
 		var name string
 		switch o := obj.(type) {
 		case *clusterv1.Cluster:
-			if ref := o.Spec.InfrastructureRef; ref != nil && ref.Kind == kind {
+			if ref := o.Spec.InfrastructureRef; ref.Kind == kind {
 				name = ref.Name
 			}
 		case *clusterv1.Machine:
@@ -53,6 +54,6 @@ func Labeled(from client.Reader, list client.ObjectList) handler.MapFunc {
 // infrastructure providers wait for.
 func Bootstrapped() predicate.Predicate {
 	return predicate.Or(Created(), Updated(func(before, after *clusterv1.Machine) bool {
-		return before.Spec.Bootstrap.DataSecretName == nil && after.Spec.Bootstrap.DataSecretName != nil
+		return ptr.Deref(before.Spec.Bootstrap.DataSecretName, "") == "" && ptr.Deref(after.Spec.Bootstrap.DataSecretName, "") != ""
 	}))
 }

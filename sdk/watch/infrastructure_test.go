@@ -14,24 +14,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 func TestInfrastructure(t *testing.T) {
-	cluster := func(ref *corev1.ObjectReference) client.Object {
+	cluster := func(ref clusterv1.ContractVersionedObjectReference) client.Object {
 		return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}, Spec: clusterv1.ClusterSpec{InfrastructureRef: ref}}
 	}
 	refers := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}
-	refers.Spec.InfrastructureRef = corev1.ObjectReference{Kind: "Rack", Name: "m"}
+	refers.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "Rack", Name: "m"}
 	tests := []struct {
 		reason string
 		obj    client.Object
 		want   []reconcile.Request
 	}{
-		{"a Cluster's infrastructure", cluster(&corev1.ObjectReference{Kind: "Rack", Name: "c"}), request("c")},
+		{"a Cluster's infrastructure", cluster(clusterv1.ContractVersionedObjectReference{Kind: "Rack", Name: "c"}), request("c")},
 		{"a Machine's infrastructure", refers, request("m")},
-		{"another provider's", cluster(&corev1.ObjectReference{Kind: "Cloud", Name: "c"}), nil},
-		{"a Cluster without infrastructure", cluster(nil), nil},
+		{"another provider's", cluster(clusterv1.ContractVersionedObjectReference{Kind: "Cloud", Name: "c"}), nil},
+		{"a Cluster without infrastructure", cluster(clusterv1.ContractVersionedObjectReference{}), nil},
 		{"an object of another kind", &corev1.Secret{}, nil},
 	}
 	for _, tc := range tests {

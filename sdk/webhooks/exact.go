@@ -42,11 +42,23 @@ func decode(document []byte) (any, error) {
 	return tree, err
 }
 
-// difference returns the merge patch between two trees; changed is false if they are equal.
+// items are the changes of a list that has not become shorter.
+type items struct {
+	// changed are the changes of items that it had, by position.
+	changed map[int]any
+	// whole is the list with these changes, and with those that were added to the end.
+	whole []any
+	// had is how many items it had.
+	had int
+}
+
+// difference returns the merge patch between two trees; changed is false if they are equal. For lists, it has items.
 func difference(before, after any) (change any, changed bool) {
-	was, isObject := before.(map[string]any)
-	is, staysObject := after.(map[string]any)
-	if !isObject || !staysObject {
+	if was, is, lists := both[[]any](before, after); lists && len(was) <= len(is) {
+		return differenceOfLists(was, is)
+	}
+	was, is, objects := both[map[string]any](before, after)
+	if !objects {
 		return after, !reflect.DeepEqual(before, after)
 	}
 	out := map[string]any{}
@@ -66,8 +78,28 @@ func difference(before, after any) (change any, changed bool) {
 	return out, len(out) > 0
 }
 
+// both returns two values of the same type, and reports whether they are.
+func both[T any](a, b any) (T, T, bool) {
+	first, isFirst := a.(T)
+	second, isSecond := b.(T)
+	return first, second, isFirst && isSecond
+}
+
+func differenceOfLists(was, is []any) (change any, changed bool) {
+	list := items{changed: map[int]any{}, whole: is, had: len(was)}
+	for i := range was {
+		if inner, differs := difference(was[i], is[i]); differs {
+			list.changed[i] = inner
+		}
+	}
+	return list, len(list.changed) > 0 || len(was) < len(is)
+}
+
 // merged applies a merge patch to a tree.
 func merged(tree, change any) any {
+	if list, ok := change.(items); ok {
+		return mergedList(tree, list)
+	}
 	changes, isObject := change.(map[string]any)
 	if !isObject {
 		return change
@@ -85,6 +117,19 @@ func merged(tree, change any) any {
 		}
 	}
 	return out
+}
+
+// mergedList applies the changes of a list to another one. If that has another number of items, it is replaced.
+func mergedList(tree any, list items) any {
+	own, _ := tree.([]any)
+	if len(own) != list.had {
+		return list.whole
+	}
+	out := slices.Clone(own)
+	for i, change := range list.changed {
+		out[i] = merged(out[i], change)
+	}
+	return append(out, list.whole[list.had:]...)
 }
 
 // operationsBetween returns the JSON patch that turns one document into another. Lists are replaced as a whole.

@@ -9,10 +9,12 @@ import (
 	applypatch "github.com/evanphx/json-patch/v5"
 	jsonpatch "gomodules.xyz/jsonpatch/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	kjson "sigs.k8s.io/json"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/apiversion"
 )
 
@@ -22,6 +24,10 @@ type versioned struct {
 	inner    admission.Handler
 	kind     schema.GroupVersionKind
 	registry apiversion.Registry
+	// scheme has the types of the versions, for errors.
+	scheme *runtime.Scheme
+	// older admit objects as they were written, before the handler does, by version.
+	older map[string]admission.Handler
 }
 
 // Handle implements admission.Handler.
@@ -30,40 +36,73 @@ func (v versioned) Handle(ctx context.Context, req admission.Request) admission.
 		return v.inner.Handle(ctx, req)
 	}
 	written := req.Object.Raw
-	inner := req
-	inner.Kind.Version = v.kind.Version
-	var err error
-	if inner.Object.Raw, err = v.convert(ctx, req.Object.Raw, v.kind.Version); err == nil {
-		inner.OldObject.Raw, err = v.convert(ctx, req.OldObject.Raw, v.kind.Version)
+	var changes []jsonpatch.JsonPatchOperation
+	if older := v.older[req.Kind.Version]; older != nil {
+		response := older.Handle(ctx, req)
+		if !response.Allowed {
+			return response
+		}
+		changes = response.Patches
+		var err error
+		if written, err = patched(written, changes); err != nil {
+			return v.failed(req, err)
+		}
 	}
+	inner, err := v.converted(ctx, req, written)
 	if err != nil {
-		return admission.Errored(http.StatusBadRequest, fmt.Errorf("converting %s %s/%s: %w", req.Kind.Kind, req.Namespace, req.Name, err))
+		return v.unreadable(req, err)
 	}
 	response := v.inner.Handle(ctx, inner)
+	if !response.Allowed && response.Result != nil && response.Result.Details != nil && len(response.Result.Details.Causes) > 0 {
+		// kubectl composes the message from the causes.
+		response.Warnings = append(response.Warnings, "errors name the fields of "+v.kind.Kind+" as in "+v.kind.Version)
+	}
 	if len(response.Patches) == 0 {
+		response.Patches = changes
 		return response
 	}
-	if response.Patches, err = v.patches(ctx, written, inner.Object.Raw, response.Patches, req.Kind.Version); err != nil {
-		return admission.Errored(http.StatusInternalServerError,
-			fmt.Errorf("defaulting %s %s/%s: %w", req.Kind.Kind, req.Namespace, req.Name, err))
+	defaulted, err := v.defaulted(ctx, written, inner.Object.Raw, response.Patches, req.Kind.Version)
+	if err == nil {
+		response.Patches, err = operationsBetween(req.Object.Raw, defaulted)
+	}
+	if err != nil {
+		return v.failed(req, err)
 	}
 	return response
 }
 
-// patches returns the patches of an object in the version in which it was written, from those of the converted one. They change what these
-// change, and nothing that the conversion would change.
-func (v versioned) patches(
+func (v versioned) failed(req admission.Request, err error) admission.Response {
+	return admission.Errored(http.StatusInternalServerError,
+		fmt.Errorf("defaulting %s %s/%s: %w", req.Kind.Kind, req.Namespace, req.Name, err))
+}
+
+// unreadable returns the response for an object that cannot be converted. If it does not fit the type of its version, that tells where.
+func (v versioned) unreadable(req admission.Request, err error) admission.Response {
+	if typed, unknown := v.scheme.New(schema.GroupVersionKind(req.Kind)); unknown == nil {
+		if misfit := decodeObject(req, typed); misfit != nil {
+			return admission.Errored(http.StatusBadRequest, misfit)
+		}
+	}
+	return admission.Errored(http.StatusBadRequest, fmt.Errorf("converting %s %s/%s: %w", req.Kind.Kind, req.Namespace, req.Name, err))
+}
+
+// converted returns a request in the version of the handler. written is its object.
+func (v versioned) converted(ctx context.Context, req admission.Request, written []byte) (admission.Request, error) {
+	req.Kind.Version = v.kind.Version
+	var err error
+	if req.Object.Raw, err = v.convert(ctx, written, v.kind.Version); err != nil {
+		return req, err
+	}
+	req.OldObject.Raw, err = v.convert(ctx, req.OldObject.Raw, v.kind.Version)
+	return req, err
+}
+
+// defaulted returns an object in the version in which it was written, with the patches of the converted one. Only what these change is
+// changed, and nothing that the conversion would change.
+func (v versioned) defaulted(
 	ctx context.Context, written, converted []byte, patches []jsonpatch.JsonPatchOperation, version string,
-) ([]jsonpatch.JsonPatchOperation, error) {
-	encoded, err := json.Marshal(patches)
-	if err != nil {
-		return nil, err
-	}
-	patch, err := applypatch.DecodePatch(encoded)
-	if err != nil {
-		return nil, err
-	}
-	changed, err := patch.Apply(converted)
+) ([]byte, error) {
+	changed, err := patched(converted, patches)
 	if err != nil {
 		return nil, err
 	}
@@ -75,14 +114,27 @@ func (v versioned) patches(
 	if err != nil {
 		return nil, err
 	}
-	defaulted, err := carryOver(written, before, json.RawMessage(after))
+	return carryOver(written, before, json.RawMessage(after))
+}
+
+// patched returns a document with patches.
+func patched(document []byte, patches []jsonpatch.JsonPatchOperation) ([]byte, error) {
+	if len(patches) == 0 {
+		return document, nil
+	}
+	encoded, err := json.Marshal(patches)
 	if err != nil {
 		return nil, err
 	}
-	return operationsBetween(written, defaulted)
+	patch, err := applypatch.DecodePatch(encoded)
+	if err != nil {
+		return nil, err
+	}
+	return patch.Apply(document)
 }
 
-// convert returns the JSON of an object in a version; nothing if there is none.
+// convert returns the JSON of an object in a version; nothing if there is none. In an older version, it lacks the annotation with what only
+// the newest one has: who converts a whole object writes that.
 func (v versioned) convert(ctx context.Context, raw []byte, version string) ([]byte, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -94,6 +146,10 @@ func (v versioned) convert(ctx context.Context, raw []byte, version string) ([]b
 	dst.SetGroupVersionKind(v.kind.GroupKind().WithVersion(version))
 	if err := v.registry.Convert(ctx, src, dst); err != nil {
 		return nil, err
+	}
+	if annotations := dst.GetAnnotations(); annotations[clusterv1.ConversionDataAnnotation] != "" {
+		delete(annotations, clusterv1.ConversionDataAnnotation)
+		dst.SetAnnotations(annotations)
 	}
 	return json.Marshal(dst.Object)
 }

@@ -2,7 +2,8 @@
 //
 // Unlike those of controller-runtime, defaulting webhooks only patch the fields that defaulting changed. Sending the whole object as
 // the Go types encode it would add empty objects and remove empty lists, which server-side apply would attribute to the client. Objects of
-// other versions than that of a webhook are converted for it, and its patches for them.
+// other versions than that of a webhook are converted for it, and its patches for them. What only an older version can express has webhooks
+// of that version (Older).
 //
 // Defaults and validations themselves do not belong here.
 package webhooks
@@ -37,28 +38,44 @@ type Validator[T client.Object] = admission.Validator[T]
 
 // Register serves the webhooks of a kind on the manager's webhook server, at the paths /mutate-<group>-<version>-<kind> and
 // /validate-<group>-<version>-<kind>. Either may be nil. If the manager converts the kind, they are served at the paths of all its
-// versions, and objects of any version are admitted as those of the webhook's version.
-func Register[T client.Object](mgr ctrl.Manager, empty T, d Defaulter[T], v Validator[T]) error {
-	gvk, err := apiutil.GVKForObject(empty, mgr.GetScheme())
+// versions, and objects of any version are admitted as those of the webhook's version; those of older versions by their own webhooks first.
+func Register[T client.Object](mgr ctrl.Manager, empty T, d Defaulter[T], v Validator[T], older ...Older) error {
+	scheme := mgr.GetScheme()
+	gvk, err := apiutil.GVKForObject(empty, scheme)
 	if err != nil {
 		return fmt.Errorf("registering webhooks of %T: %w", empty, err)
 	}
+	mutate, validate := map[string]admission.Handler{}, map[string]admission.Handler{}
+	for _, o := range older {
+		written, err := apiutil.GVKForObject(o.empty, scheme)
+		if err != nil {
+			return fmt.Errorf("registering webhooks of %T: %w", o.empty, err)
+		}
+		if o.mutate != nil {
+			mutate[written.Version] = o.mutate
+		}
+		if o.validate != nil {
+			validate[written.Version] = o.validate(scheme)
+		}
+	}
 	registry := apiversion.BoundaryOf(mgr.GetClient()).Registry()
-	serve := func(verb string, handler *admission.Webhook) {
+	serve := func(verb string, handler *admission.Webhook, older map[string]admission.Handler) {
 		versions := []string{gvk.Version}
 		if registry != nil && slices.Contains(registry.Versions(gvk.GroupKind()), gvk.Version) {
 			versions = registry.Versions(gvk.GroupKind())
-			handler = &admission.Webhook{Handler: versioned{inner: handler.Handler, kind: gvk, registry: registry}}
+			handler = &admission.Webhook{
+				Handler: versioned{inner: handler.Handler, kind: gvk, registry: registry, scheme: scheme, older: older},
+			}
 		}
 		for _, version := range versions {
 			mgr.GetWebhookServer().Register(path(verb, gvk.GroupKind().WithVersion(version)), handler)
 		}
 	}
 	if d != nil {
-		serve("mutate", newDefaulting(empty, d))
+		serve("mutate", newDefaulting(empty, d), mutate)
 	}
 	if v != nil {
-		serve("validate", admission.WithValidator(mgr.GetScheme(), v))
+		serve("validate", admission.WithValidator(scheme, v), validate)
 	}
 	return nil
 }
@@ -85,9 +102,8 @@ func (h defaulting[T]) Handle(ctx context.Context, req admission.Request) admiss
 		return admission.Allowed("")
 	}
 	obj := h.empty.DeepCopyObject().(T)
-	if err := json.Unmarshal(raw, obj); err != nil {
-		return admission.Errored(http.StatusBadRequest,
-			fmt.Errorf("decoding %s %s/%s: %w%s", req.Kind.Kind, req.Namespace, req.Name, err, quotingHint(err)))
+	if err := decodeObject(req, obj); err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
 	}
 	if obj.GetNamespace() == "" {
 		obj.SetNamespace(req.Namespace)
@@ -109,6 +125,14 @@ func (h defaulting[T]) Handle(ctx context.Context, req admission.Request) admiss
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
 	return admission.Patched("", operations...)
+}
+
+// decodeObject decodes the object of a request.
+func decodeObject(req admission.Request, into any) error {
+	if err := json.Unmarshal(req.Object.Raw, into); err != nil {
+		return fmt.Errorf("decoding %s %s/%s: %w%s", req.Kind.Kind, req.Namespace, req.Name, err, quotingHint(err))
+	}
+	return nil
 }
 
 // quotingHint says what to do about a value such as true or 1.30 that YAML does not read as a text.

@@ -30,7 +30,7 @@ const (
 	// testVersion is a version of a release series that release/files/metadata.yaml has.
 	testVersion = "v2.0.0"
 	// memoryLimit is that of each manager: a few clusters need half of it.
-	memoryLimit = "64Mi"
+	memoryLimit = "96Mi"
 )
 
 // deployed is a manager as it is installed.

@@ -17,9 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/utils/ptr"
-
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
@@ -125,7 +123,7 @@ func (s *Server) Dial(ctx context.Context, network, _ string) (net.Conn, error) 
 
 // Config returns how to reach the server.
 func (s *Server) Config() runtimev1.ClientConfig {
-	return runtimev1.ClientConfig{URL: ptr.To(s.URL), CABundle: s.CA}
+	return runtimev1.ClientConfig{URL: s.URL, CABundle: s.CA}
 }
 
 // Answers returns a handler that answers with the JSON of the last segment of the path that has one, such as "discovery" or, for

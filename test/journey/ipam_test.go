@@ -19,12 +19,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
 	ipamv1alpha1 "sigs.k8s.io/cluster-api/api/ipam/v1alpha1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
-	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // ipamInstalled guards the installation of the IPAM provider, which the tests of this file share.
@@ -183,7 +184,7 @@ spec:
 	testenv.Must(t, n.api.Delete(t.Context(), inUse), n.api.Delete(t.Context(), pool))
 	testenv.Eventually(t, "the pool reports that it is in use", func() error {
 		testenv.Must(t, n.api.Get(t.Context(), client.ObjectKeyFromObject(pool), pool))
-		if ready := condition.Get(pool, clusterv1.ReadyCondition); ready == nil || ready.Reason != "PoolInUse" {
+		if !slices.ContainsFunc(pool.Status.Conditions, func(c clusterv1beta2.Condition) bool { return c.Reason == "PoolInUse" }) {
 			return fmt.Errorf("conditions = %v", pool.Status.Conditions)
 		}
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // mistake is invalid input for kubectl, and words that the error must contain: what is wrong, where, and what is valid.

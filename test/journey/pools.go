@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // Pools is true when exactly n Machines of MachinePools exist and run, and the MachinePools count them.

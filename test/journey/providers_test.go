@@ -25,9 +25,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
-	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // providerRelease is how a release of an infrastructure provider of another project is received.
@@ -385,7 +385,7 @@ func (p *providers) provisioning() {
 
 func (p *providers) isProvisioning(c *clusterv1.Cluster) error {
 	// Some templates use a class that is in another file.
-	topology := report.Get(c, clusterv1beta2.ClusterTopologyReconciledCondition)
+	topology := report.Find(c.GetV1Beta2Conditions(), clusterv1beta2.ClusterTopologyReconciledCondition)
 	if topology != nil && topology.Reason == clusterv1beta2.ClusterTopologyReconciledClusterClassNotReconciledReason {
 		return nil
 	}

@@ -3,7 +3,6 @@ package journey
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"os"
@@ -18,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -275,12 +273,4 @@ func thirdPartyDefinition(kind string, path ...string) *apiextensionsv1.CustomRe
 		})
 	}
 	return definition
-}
-
-// refersToNewestVersion checks that a reference has the newest version of the provider's API.
-func refersToNewestVersion(what string, ref *corev1.ObjectReference) error {
-	if want := (schema.GroupVersion{Group: thirdPartyGroup, Version: newestVersion}).String(); ref == nil || ref.APIVersion != want {
-		return fmt.Errorf("%s has reference %v, want version %s", what, ref, want)
-	}
-	return nil
 }

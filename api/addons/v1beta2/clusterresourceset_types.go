@@ -151,6 +151,9 @@ func (c *ClusterResourceSet) GetV1Beta1Conditions() clusterv1.Conditions {
 
 // SetV1Beta1Conditions replaces the conditions that v1beta1 shows.
 func (c *ClusterResourceSet) SetV1Beta1Conditions(conditions clusterv1.Conditions) {
+	if len(conditions) == 0 && len(c.GetV1Beta1Conditions()) == 0 {
+		return
+	}
 	if c.Status.Deprecated == nil {
 		c.Status.Deprecated = &ClusterResourceSetDeprecatedStatus{}
 	}

@@ -1,6 +1,7 @@
 package v1beta2
 
 import (
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -229,6 +230,22 @@ func (c *KubeadmConfig) SetConditions(conditions []metav1.Condition) {
 	c.Status.Conditions = conditions
 }
 
+// GetV1Beta1Status returns the status that only v1beta1 has.
+func (c *KubeadmConfig) GetV1Beta1Status() KubeadmConfigV1Beta1DeprecatedStatus {
+	if c.Status.Deprecated == nil || c.Status.Deprecated.V1Beta1 == nil {
+		return KubeadmConfigV1Beta1DeprecatedStatus{}
+	}
+	return *c.Status.Deprecated.V1Beta1
+}
+
+// SetV1Beta1Status replaces the status that only v1beta1 has, including its conditions.
+func (c *KubeadmConfig) SetV1Beta1Status(status KubeadmConfigV1Beta1DeprecatedStatus) {
+	if c.Status.Deprecated == nil && equality.Semantic.DeepEqual(status, KubeadmConfigV1Beta1DeprecatedStatus{}) {
+		return
+	}
+	c.Status.Deprecated = &KubeadmConfigDeprecatedStatus{V1Beta1: &status}
+}
+
 // GetV1Beta1Conditions returns the conditions that clients of v1beta1 see.
 func (c *KubeadmConfig) GetV1Beta1Conditions() clusterv1.Conditions {
 	if c.Status.Deprecated == nil || c.Status.Deprecated.V1Beta1 == nil {
@@ -239,6 +256,9 @@ func (c *KubeadmConfig) GetV1Beta1Conditions() clusterv1.Conditions {
 
 // SetV1Beta1Conditions replaces the conditions that clients of v1beta1 see.
 func (c *KubeadmConfig) SetV1Beta1Conditions(conditions clusterv1.Conditions) {
+	if len(conditions) == 0 && len(c.GetV1Beta1Conditions()) == 0 {
+		return
+	}
 	if c.Status.Deprecated == nil {
 		c.Status.Deprecated = &KubeadmConfigDeprecatedStatus{}
 	}

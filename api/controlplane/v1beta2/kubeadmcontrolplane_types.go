@@ -3,6 +3,7 @@ package v1beta2
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -373,6 +374,22 @@ func (k *KubeadmControlPlane) SetConditions(conditions []metav1.Condition) {
 	k.Status.Conditions = conditions
 }
 
+// GetV1Beta1Status returns the status that only v1beta1 has.
+func (k *KubeadmControlPlane) GetV1Beta1Status() KubeadmControlPlaneV1Beta1DeprecatedStatus {
+	if k.Status.Deprecated == nil || k.Status.Deprecated.V1Beta1 == nil {
+		return KubeadmControlPlaneV1Beta1DeprecatedStatus{}
+	}
+	return *k.Status.Deprecated.V1Beta1
+}
+
+// SetV1Beta1Status replaces the status that only v1beta1 has, including its conditions.
+func (k *KubeadmControlPlane) SetV1Beta1Status(status KubeadmControlPlaneV1Beta1DeprecatedStatus) {
+	if k.Status.Deprecated == nil && equality.Semantic.DeepEqual(status, KubeadmControlPlaneV1Beta1DeprecatedStatus{}) {
+		return
+	}
+	k.Status.Deprecated = &KubeadmControlPlaneDeprecatedStatus{V1Beta1: &status}
+}
+
 // GetV1Beta1Conditions returns the conditions that clients of v1beta1 see.
 func (k *KubeadmControlPlane) GetV1Beta1Conditions() clusterv1.Conditions {
 	if k.Status.Deprecated == nil || k.Status.Deprecated.V1Beta1 == nil {
@@ -383,6 +400,9 @@ func (k *KubeadmControlPlane) GetV1Beta1Conditions() clusterv1.Conditions {
 
 // SetV1Beta1Conditions replaces the conditions that clients of v1beta1 see.
 func (k *KubeadmControlPlane) SetV1Beta1Conditions(conditions clusterv1.Conditions) {
+	if len(conditions) == 0 && len(k.GetV1Beta1Conditions()) == 0 {
+		return
+	}
 	if k.Status.Deprecated == nil {
 		k.Status.Deprecated = &KubeadmControlPlaneDeprecatedStatus{}
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -136,6 +137,22 @@ func (c *Cluster) GetConditions() []metav1.Condition { return c.Status.Condition
 // SetConditions replaces the conditions of the Cluster.
 func (c *Cluster) SetConditions(conditions []metav1.Condition) { c.Status.Conditions = conditions }
 
+// GetV1Beta1Status returns the status that only v1beta1 has.
+func (c *Cluster) GetV1Beta1Status() ClusterV1Beta1DeprecatedStatus {
+	if c.Status.Deprecated == nil || c.Status.Deprecated.V1Beta1 == nil {
+		return ClusterV1Beta1DeprecatedStatus{}
+	}
+	return *c.Status.Deprecated.V1Beta1
+}
+
+// SetV1Beta1Status replaces the status that only v1beta1 has, including its conditions.
+func (c *Cluster) SetV1Beta1Status(status ClusterV1Beta1DeprecatedStatus) {
+	if c.Status.Deprecated == nil && equality.Semantic.DeepEqual(status, ClusterV1Beta1DeprecatedStatus{}) {
+		return
+	}
+	c.Status.Deprecated = &ClusterDeprecatedStatus{V1Beta1: &status}
+}
+
 // GetV1Beta1Conditions returns the conditions that v1beta1 shows.
 func (c *Cluster) GetV1Beta1Conditions() Conditions {
 	if c.Status.Deprecated == nil || c.Status.Deprecated.V1Beta1 == nil {
@@ -146,6 +163,9 @@ func (c *Cluster) GetV1Beta1Conditions() Conditions {
 
 // SetV1Beta1Conditions replaces the conditions that v1beta1 shows.
 func (c *Cluster) SetV1Beta1Conditions(conditions Conditions) {
+	if len(conditions) == 0 && len(c.GetV1Beta1Conditions()) == 0 {
+		return
+	}
 	if c.Status.Deprecated == nil {
 		c.Status.Deprecated = &ClusterDeprecatedStatus{}
 	}

@@ -612,6 +612,9 @@ func (c *ClusterClass) GetV1Beta1Conditions() Conditions {
 
 // SetV1Beta1Conditions replaces the conditions that v1beta1 shows.
 func (c *ClusterClass) SetV1Beta1Conditions(conditions Conditions) {
+	if len(conditions) == 0 && len(c.GetV1Beta1Conditions()) == 0 {
+		return
+	}
 	if c.Status.Deprecated == nil {
 		c.Status.Deprecated = &ClusterClassDeprecatedStatus{}
 	}

@@ -2,6 +2,7 @@ package v1beta2
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -344,6 +345,22 @@ func (m *Machine) GetConditions() []metav1.Condition { return m.Status.Condition
 // SetConditions replaces the conditions of the Machine.
 func (m *Machine) SetConditions(conditions []metav1.Condition) { m.Status.Conditions = conditions }
 
+// GetV1Beta1Status returns the status that only v1beta1 has.
+func (m *Machine) GetV1Beta1Status() MachineV1Beta1DeprecatedStatus {
+	if m.Status.Deprecated == nil || m.Status.Deprecated.V1Beta1 == nil {
+		return MachineV1Beta1DeprecatedStatus{}
+	}
+	return *m.Status.Deprecated.V1Beta1
+}
+
+// SetV1Beta1Status replaces the status that only v1beta1 has, including its conditions.
+func (m *Machine) SetV1Beta1Status(status MachineV1Beta1DeprecatedStatus) {
+	if m.Status.Deprecated == nil && equality.Semantic.DeepEqual(status, MachineV1Beta1DeprecatedStatus{}) {
+		return
+	}
+	m.Status.Deprecated = &MachineDeprecatedStatus{V1Beta1: &status}
+}
+
 // GetV1Beta1Conditions returns the conditions that v1beta1 shows.
 func (m *Machine) GetV1Beta1Conditions() Conditions {
 	if m.Status.Deprecated == nil || m.Status.Deprecated.V1Beta1 == nil {
@@ -354,6 +371,9 @@ func (m *Machine) GetV1Beta1Conditions() Conditions {
 
 // SetV1Beta1Conditions replaces the conditions that v1beta1 shows.
 func (m *Machine) SetV1Beta1Conditions(conditions Conditions) {
+	if len(conditions) == 0 && len(m.GetV1Beta1Conditions()) == 0 {
+		return
+	}
 	if m.Status.Deprecated == nil {
 		m.Status.Deprecated = &MachineDeprecatedStatus{}
 	}

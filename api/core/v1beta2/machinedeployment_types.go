@@ -1,6 +1,7 @@
 package v1beta2
 
 import (
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -252,6 +253,22 @@ func (m *MachineDeployment) SetConditions(conditions []metav1.Condition) {
 	m.Status.Conditions = conditions
 }
 
+// GetV1Beta1Status returns the status that only v1beta1 has.
+func (m *MachineDeployment) GetV1Beta1Status() MachineDeploymentV1Beta1DeprecatedStatus {
+	if m.Status.Deprecated == nil || m.Status.Deprecated.V1Beta1 == nil {
+		return MachineDeploymentV1Beta1DeprecatedStatus{}
+	}
+	return *m.Status.Deprecated.V1Beta1
+}
+
+// SetV1Beta1Status replaces the status that only v1beta1 has, including its conditions.
+func (m *MachineDeployment) SetV1Beta1Status(status MachineDeploymentV1Beta1DeprecatedStatus) {
+	if m.Status.Deprecated == nil && equality.Semantic.DeepEqual(status, MachineDeploymentV1Beta1DeprecatedStatus{}) {
+		return
+	}
+	m.Status.Deprecated = &MachineDeploymentDeprecatedStatus{V1Beta1: &status}
+}
+
 // GetV1Beta1Conditions returns the conditions that v1beta1 shows.
 func (m *MachineDeployment) GetV1Beta1Conditions() Conditions {
 	if m.Status.Deprecated == nil || m.Status.Deprecated.V1Beta1 == nil {
@@ -262,6 +279,9 @@ func (m *MachineDeployment) GetV1Beta1Conditions() Conditions {
 
 // SetV1Beta1Conditions replaces the conditions that v1beta1 shows.
 func (m *MachineDeployment) SetV1Beta1Conditions(conditions Conditions) {
+	if len(conditions) == 0 && len(m.GetV1Beta1Conditions()) == 0 {
+		return
+	}
 	if m.Status.Deprecated == nil {
 		m.Status.Deprecated = &MachineDeploymentDeprecatedStatus{}
 	}

@@ -267,6 +267,9 @@ func (m *MachineHealthCheck) GetV1Beta1Conditions() Conditions {
 
 // SetV1Beta1Conditions replaces the conditions that v1beta1 shows.
 func (m *MachineHealthCheck) SetV1Beta1Conditions(conditions Conditions) {
+	if len(conditions) == 0 && len(m.GetV1Beta1Conditions()) == 0 {
+		return
+	}
 	if m.Status.Deprecated == nil {
 		m.Status.Deprecated = &MachineHealthCheckDeprecatedStatus{}
 	}

@@ -2,6 +2,7 @@ package v1beta2
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -190,6 +191,22 @@ func (m *MachinePool) GetConditions() []metav1.Condition { return m.Status.Condi
 // SetConditions replaces the conditions of the MachinePool.
 func (m *MachinePool) SetConditions(conditions []metav1.Condition) { m.Status.Conditions = conditions }
 
+// GetV1Beta1Status returns the status that only v1beta1 has.
+func (m *MachinePool) GetV1Beta1Status() MachinePoolV1Beta1DeprecatedStatus {
+	if m.Status.Deprecated == nil || m.Status.Deprecated.V1Beta1 == nil {
+		return MachinePoolV1Beta1DeprecatedStatus{}
+	}
+	return *m.Status.Deprecated.V1Beta1
+}
+
+// SetV1Beta1Status replaces the status that only v1beta1 has, including its conditions.
+func (m *MachinePool) SetV1Beta1Status(status MachinePoolV1Beta1DeprecatedStatus) {
+	if m.Status.Deprecated == nil && equality.Semantic.DeepEqual(status, MachinePoolV1Beta1DeprecatedStatus{}) {
+		return
+	}
+	m.Status.Deprecated = &MachinePoolDeprecatedStatus{V1Beta1: &status}
+}
+
 // GetV1Beta1Conditions returns the conditions that v1beta1 shows.
 func (m *MachinePool) GetV1Beta1Conditions() Conditions {
 	if m.Status.Deprecated == nil || m.Status.Deprecated.V1Beta1 == nil {
@@ -200,6 +217,9 @@ func (m *MachinePool) GetV1Beta1Conditions() Conditions {
 
 // SetV1Beta1Conditions replaces the conditions that v1beta1 shows.
 func (m *MachinePool) SetV1Beta1Conditions(conditions Conditions) {
+	if len(conditions) == 0 && len(m.GetV1Beta1Conditions()) == 0 {
+		return
+	}
 	if m.Status.Deprecated == nil {
 		m.Status.Deprecated = &MachinePoolDeprecatedStatus{}
 	}

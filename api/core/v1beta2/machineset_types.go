@@ -1,6 +1,7 @@
 package v1beta2
 
 import (
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -211,6 +212,22 @@ func (m *MachineSet) GetConditions() []metav1.Condition { return m.Status.Condit
 // SetConditions replaces the conditions of the MachineSet.
 func (m *MachineSet) SetConditions(conditions []metav1.Condition) { m.Status.Conditions = conditions }
 
+// GetV1Beta1Status returns the status that only v1beta1 has.
+func (m *MachineSet) GetV1Beta1Status() MachineSetV1Beta1DeprecatedStatus {
+	if m.Status.Deprecated == nil || m.Status.Deprecated.V1Beta1 == nil {
+		return MachineSetV1Beta1DeprecatedStatus{}
+	}
+	return *m.Status.Deprecated.V1Beta1
+}
+
+// SetV1Beta1Status replaces the status that only v1beta1 has, including its conditions.
+func (m *MachineSet) SetV1Beta1Status(status MachineSetV1Beta1DeprecatedStatus) {
+	if m.Status.Deprecated == nil && equality.Semantic.DeepEqual(status, MachineSetV1Beta1DeprecatedStatus{}) {
+		return
+	}
+	m.Status.Deprecated = &MachineSetDeprecatedStatus{V1Beta1: &status}
+}
+
 // GetV1Beta1Conditions returns the conditions that v1beta1 shows.
 func (m *MachineSet) GetV1Beta1Conditions() Conditions {
 	if m.Status.Deprecated == nil || m.Status.Deprecated.V1Beta1 == nil {
@@ -221,6 +238,9 @@ func (m *MachineSet) GetV1Beta1Conditions() Conditions {
 
 // SetV1Beta1Conditions replaces the conditions that v1beta1 shows.
 func (m *MachineSet) SetV1Beta1Conditions(conditions Conditions) {
+	if len(conditions) == 0 && len(m.GetV1Beta1Conditions()) == 0 {
+		return
+	}
 	if m.Status.Deprecated == nil {
 		m.Status.Deprecated = &MachineSetDeprecatedStatus{}
 	}

@@ -106,6 +106,9 @@ func (i *IPAddressClaim) GetV1Beta1Conditions() clusterv1.Conditions {
 
 // SetV1Beta1Conditions replaces the conditions that v1beta1 shows.
 func (i *IPAddressClaim) SetV1Beta1Conditions(conditions clusterv1.Conditions) {
+	if len(conditions) == 0 && len(i.GetV1Beta1Conditions()) == 0 {
+		return
+	}
 	if i.Status.Deprecated == nil {
 		i.Status.Deprecated = &IPAddressClaimDeprecatedStatus{}
 	}

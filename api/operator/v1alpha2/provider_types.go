@@ -3,7 +3,7 @@ package v1alpha2
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // +kubebuilder:object:root=true
@@ -35,11 +35,11 @@ func (p *CoreProvider) GetSpec() *ProviderSpec { return &p.Spec }
 // GetStatus returns the status, to read and to change.
 func (p *CoreProvider) GetStatus() *ProviderStatus { return &p.Status }
 
-// GetConditions returns the conditions.
-func (p *CoreProvider) GetConditions() clusterv1.Conditions { return p.Status.conditions() }
+// GetV1Beta1Conditions returns the conditions.
+func (p *CoreProvider) GetV1Beta1Conditions() clusterv1.Conditions { return p.Status.conditions() }
 
-// SetConditions sets the conditions.
-func (p *CoreProvider) SetConditions(list clusterv1.Conditions) { p.Status.setConditions(list) }
+// SetV1Beta1Conditions sets the conditions.
+func (p *CoreProvider) SetV1Beta1Conditions(list clusterv1.Conditions) { p.Status.setConditions(list) }
 
 // +kubebuilder:object:root=true
 
@@ -81,11 +81,13 @@ func (p *BootstrapProvider) GetSpec() *ProviderSpec { return &p.Spec }
 // GetStatus returns the status, to read and to change.
 func (p *BootstrapProvider) GetStatus() *ProviderStatus { return &p.Status }
 
-// GetConditions returns the conditions.
-func (p *BootstrapProvider) GetConditions() clusterv1.Conditions { return p.Status.conditions() }
+// GetV1Beta1Conditions returns the conditions.
+func (p *BootstrapProvider) GetV1Beta1Conditions() clusterv1.Conditions { return p.Status.conditions() }
 
-// SetConditions sets the conditions.
-func (p *BootstrapProvider) SetConditions(list clusterv1.Conditions) { p.Status.setConditions(list) }
+// SetV1Beta1Conditions sets the conditions.
+func (p *BootstrapProvider) SetV1Beta1Conditions(list clusterv1.Conditions) {
+	p.Status.setConditions(list)
+}
 
 // +kubebuilder:object:root=true
 
@@ -127,11 +129,15 @@ func (p *ControlPlaneProvider) GetSpec() *ProviderSpec { return &p.Spec }
 // GetStatus returns the status, to read and to change.
 func (p *ControlPlaneProvider) GetStatus() *ProviderStatus { return &p.Status }
 
-// GetConditions returns the conditions.
-func (p *ControlPlaneProvider) GetConditions() clusterv1.Conditions { return p.Status.conditions() }
+// GetV1Beta1Conditions returns the conditions.
+func (p *ControlPlaneProvider) GetV1Beta1Conditions() clusterv1.Conditions {
+	return p.Status.conditions()
+}
 
-// SetConditions sets the conditions.
-func (p *ControlPlaneProvider) SetConditions(list clusterv1.Conditions) { p.Status.setConditions(list) }
+// SetV1Beta1Conditions sets the conditions.
+func (p *ControlPlaneProvider) SetV1Beta1Conditions(list clusterv1.Conditions) {
+	p.Status.setConditions(list)
+}
 
 // +kubebuilder:object:root=true
 
@@ -173,11 +179,13 @@ func (p *InfrastructureProvider) GetSpec() *ProviderSpec { return &p.Spec }
 // GetStatus returns the status, to read and to change.
 func (p *InfrastructureProvider) GetStatus() *ProviderStatus { return &p.Status }
 
-// GetConditions returns the conditions.
-func (p *InfrastructureProvider) GetConditions() clusterv1.Conditions { return p.Status.conditions() }
+// GetV1Beta1Conditions returns the conditions.
+func (p *InfrastructureProvider) GetV1Beta1Conditions() clusterv1.Conditions {
+	return p.Status.conditions()
+}
 
-// SetConditions sets the conditions.
-func (p *InfrastructureProvider) SetConditions(list clusterv1.Conditions) {
+// SetV1Beta1Conditions sets the conditions.
+func (p *InfrastructureProvider) SetV1Beta1Conditions(list clusterv1.Conditions) {
 	p.Status.setConditions(list)
 }
 
@@ -221,11 +229,11 @@ func (p *AddonProvider) GetSpec() *ProviderSpec { return &p.Spec }
 // GetStatus returns the status, to read and to change.
 func (p *AddonProvider) GetStatus() *ProviderStatus { return &p.Status }
 
-// GetConditions returns the conditions.
-func (p *AddonProvider) GetConditions() clusterv1.Conditions { return p.Status.conditions() }
+// GetV1Beta1Conditions returns the conditions.
+func (p *AddonProvider) GetV1Beta1Conditions() clusterv1.Conditions { return p.Status.conditions() }
 
-// SetConditions sets the conditions.
-func (p *AddonProvider) SetConditions(list clusterv1.Conditions) { p.Status.setConditions(list) }
+// SetV1Beta1Conditions sets the conditions.
+func (p *AddonProvider) SetV1Beta1Conditions(list clusterv1.Conditions) { p.Status.setConditions(list) }
 
 // +kubebuilder:object:root=true
 
@@ -267,11 +275,11 @@ func (p *IPAMProvider) GetSpec() *ProviderSpec { return &p.Spec }
 // GetStatus returns the status, to read and to change.
 func (p *IPAMProvider) GetStatus() *ProviderStatus { return &p.Status }
 
-// GetConditions returns the conditions.
-func (p *IPAMProvider) GetConditions() clusterv1.Conditions { return p.Status.conditions() }
+// GetV1Beta1Conditions returns the conditions.
+func (p *IPAMProvider) GetV1Beta1Conditions() clusterv1.Conditions { return p.Status.conditions() }
 
-// SetConditions sets the conditions.
-func (p *IPAMProvider) SetConditions(list clusterv1.Conditions) { p.Status.setConditions(list) }
+// SetV1Beta1Conditions sets the conditions.
+func (p *IPAMProvider) SetV1Beta1Conditions(list clusterv1.Conditions) { p.Status.setConditions(list) }
 
 // +kubebuilder:object:root=true
 
@@ -313,11 +321,13 @@ func (p *RuntimeExtensionProvider) GetSpec() *ProviderSpec { return &p.Spec }
 // GetStatus returns the status, to read and to change.
 func (p *RuntimeExtensionProvider) GetStatus() *ProviderStatus { return &p.Status }
 
-// GetConditions returns the conditions.
-func (p *RuntimeExtensionProvider) GetConditions() clusterv1.Conditions { return p.Status.conditions() }
+// GetV1Beta1Conditions returns the conditions.
+func (p *RuntimeExtensionProvider) GetV1Beta1Conditions() clusterv1.Conditions {
+	return p.Status.conditions()
+}
 
-// SetConditions sets the conditions.
-func (p *RuntimeExtensionProvider) SetConditions(list clusterv1.Conditions) {
+// SetV1Beta1Conditions sets the conditions.
+func (p *RuntimeExtensionProvider) SetV1Beta1Conditions(list clusterv1.Conditions) {
 	p.Status.setConditions(list)
 }
 

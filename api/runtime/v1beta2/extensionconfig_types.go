@@ -237,6 +237,9 @@ func (e *ExtensionConfig) GetV1Beta1Conditions() clusterv1.Conditions {
 
 // SetV1Beta1Conditions replaces the conditions that v1beta1 shows.
 func (e *ExtensionConfig) SetV1Beta1Conditions(conditions clusterv1.Conditions) {
+	if len(conditions) == 0 && len(e.GetV1Beta1Conditions()) == 0 {
+		return
+	}
 	if e.Status.Deprecated == nil {
 		e.Status.Deprecated = &ExtensionConfigDeprecatedStatus{}
 	}

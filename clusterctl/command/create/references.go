@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 )
@@ -59,7 +59,7 @@ func targets(o *unstructured.Unstructured) []target {
 	var list []target
 	if class := tree.Text(o, "spec", "topology", "class"); class != "" && o.GroupVersionKind().GroupKind() == tree.ClusterKind.GroupKind() {
 		list = append(list, target{
-			clusterv1.GroupVersion.WithKind("ClusterClass"), types.NamespacedName{Namespace: o.GetNamespace(), Name: class},
+			clusterv1beta1.GroupVersion.WithKind("ClusterClass"), types.NamespacedName{Namespace: o.GetNamespace(), Name: class},
 		})
 	}
 	var walk func(value any)
@@ -82,7 +82,7 @@ func targets(o *unstructured.Unstructured) []target {
 			}
 		}
 	}
-	if o.GroupVersionKind().Group == clusterv1.GroupVersion.Group {
+	if o.GroupVersionKind().Group == clusterv1beta1.GroupVersion.Group {
 		walk(o.Object["spec"])
 	}
 	return list

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/clustertemplate"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
@@ -145,7 +145,7 @@ func versionsInUse(ctx context.Context, opts *ClusterOptions) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	clusters := &clusterv1.ClusterList{}
+	clusters := &clusterv1beta1.ClusterList{}
 	if err := m.Client.List(ctx, clusters); err != nil {
 		return nil, err
 	}

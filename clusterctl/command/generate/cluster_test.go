@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 )
 
@@ -19,9 +19,9 @@ func TestVersionsInUse(t *testing.T) {
 	}
 	builder := fake.NewClientBuilder().WithScheme(scheme)
 	for name, version := range map[string]string{"a": "v1.9.0", "b": "v1.31.2", "c": "v1.31.2", "d": "", "e": "broken"} {
-		c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+		c := &clusterv1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 		if version != "" {
-			c.Spec.Topology = &clusterv1.Topology{Version: version}
+			c.Spec.Topology = &clusterv1beta1.Topology{Version: version}
 		}
 		builder.WithObjects(c)
 	}

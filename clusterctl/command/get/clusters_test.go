@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
@@ -28,11 +28,11 @@ import (
 
 var now = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 
-func cluster(namespace, name, team string) *clusterv1.Cluster {
-	return &clusterv1.Cluster{
+func cluster(namespace, name, team string) *clusterv1beta1.Cluster {
+	return &clusterv1beta1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"team": team}, CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))},
-		Spec:       clusterv1.ClusterSpec{Topology: &clusterv1.Topology{Class: "quick", Version: "v1.31.0"}},
-		Status:     clusterv1.ClusterStatus{Phase: "Provisioning"},
+		Spec:       clusterv1beta1.ClusterSpec{Topology: &clusterv1beta1.Topology{Class: "quick", Version: "v1.31.0"}},
+		Status:     clusterv1beta1.ClusterStatus{Phase: "Provisioning"},
 	}
 }
 

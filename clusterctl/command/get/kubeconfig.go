@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/clusterflags"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
@@ -114,7 +114,7 @@ func explainMissing(ctx context.Context, cluster *management.Cluster, key client
 	if err := cluster.CheckContract(ctx); err != nil {
 		return err
 	}
-	err := cluster.Client.Get(ctx, key, &clusterv1.Cluster{})
+	err := cluster.Client.Get(ctx, key, &clusterv1beta1.Cluster{})
 	if apierrors.IsNotFound(err) {
 		return management.NoCluster(key)
 	}

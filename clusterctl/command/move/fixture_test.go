@@ -66,7 +66,9 @@ spec: {template: {spec: {}}}
 apiVersion: cluster.x-k8s.io/v1beta1
 kind: ClusterClass
 metadata: {name: class}
-spec: {infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: InMemoryClusterTemplate, name: it}}}
+spec:
+  infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: InMemoryClusterTemplate, name: it}}
+  controlPlane: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: InMemoryClusterTemplate, name: it}}
 ---
 apiVersion: addons.cluster.x-k8s.io/v1beta1
 kind: ClusterResourceSet

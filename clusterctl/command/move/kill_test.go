@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
@@ -235,7 +235,7 @@ func TestRefused(t *testing.T) {
 	refuse("There must be something to cancel.", func(o *Options) { o.Cancel = true }, "no interrupted move")
 	testenv.Must(t, w.sides[0].Status().Patch(ctx, cluster, client.RawPatch(types.MergePatchType, []byte(statusOf("Cluster")))))
 	testenv.Must(t, ignoreExists(w.envs[1].Client.Create(ctx, namespaceObject(w.name))))
-	other := &clusterv1.Cluster{}
+	other := &clusterv1beta1.Cluster{}
 	other.Namespace, other.Name = w.name, "a1"
 	testenv.Must(t, w.sides[1].Create(ctx, other))
 	refuse("An active Cluster of the target is not replaced.", nil, "already has Cluster refused/a1", "not paused")
@@ -303,6 +303,9 @@ func TestDirectory(t *testing.T) {
 		}
 		if err == nil {
 			break
+		}
+		if n > 100*stride {
+			t.Fatalf("it never ends: %v", err)
 		}
 	}
 	if diff := cmp.Diff(w.want, read(t, w.sides[1], w.name), cmp.AllowUnexported(state{})); diff != "" {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/api/clusterctl/v1alpha3"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/move/graph"
 	"sigs.k8s.io/cluster-api/clusterctl/move/side"
 	"sigs.k8s.io/cluster-api/packages/inventory"
@@ -68,7 +68,7 @@ func kindOf(crd *unstructured.Unstructured) (k graph.Kind, ok bool) {
 	for _, item := range versions {
 		v, _ := item.(map[string]any)
 		name, _ := v["name"].(string)
-		ours := name == clusterv1.GroupVersion.Version && v["served"] == true && conversion.Shared().Versions(k.GroupKind()) != nil
+		ours := name == clusterv1beta1.GroupVersion.Version && v["served"] == true && conversion.Shared().Versions(k.GroupKind()) != nil
 		if ours || v["storage"] == true && k.Version == "" {
 			k.Version = name
 		}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
@@ -183,7 +183,7 @@ func printed(cluster types.NamespacedName, u *unstructured.Unstructured) bool {
 // if something is wrong.
 func stateOf(u *unstructured.Unstructured) string {
 	phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
-	ready := tree.ConditionOf(u, string(clusterv1.ReadyCondition))
+	ready := tree.ConditionOf(u, string(clusterv1.ReadyV1Beta1Condition))
 	if u.GetDeletionTimestamp() != nil {
 		return "Deleting"
 	}

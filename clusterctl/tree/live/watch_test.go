@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/clusterctl/factory"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/tree"
@@ -41,14 +41,14 @@ func TestWait(t *testing.T) {
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			scheme := runtime.NewScheme()
-			if err := clusterv1.AddToScheme(scheme); err != nil {
+			if err := clusterv1beta1.AddToScheme(scheme); err != nil {
 				t.Fatal(err)
 			}
 			mapper := meta.NewDefaultRESTMapper(nil)
 			mapper.Add(tree.ClusterKind, meta.RESTScopeNamespace)
 			indexed := func(o client.Object) []string { return []string{o.GetName()} }
-			c := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithIndex(&clusterv1.Cluster{}, "metadata.name", indexed).
-				WithObjects(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c1"}}).Build()
+			c := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithIndex(&clusterv1beta1.Cluster{}, "metadata.name", indexed).
+				WithObjects(&clusterv1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c1"}}).Build()
 			streams, _ := iostreams.Test()
 			f := New(streams, clock.RealClock{}, cluster)
 			f.Screen.W = &bytes.Buffer{}

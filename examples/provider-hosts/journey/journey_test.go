@@ -20,7 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/sshtest"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -39,10 +39,10 @@ func TestCluster(t *testing.T) {
 	w.eventuallyRunning(2)
 	w.eventually("the Cluster to be ready", func() error {
 		cluster := &clusterv1.Cluster{}
-		if err := w.Get(t.Context(), w.key("demo"), cluster); err != nil || !condition.IsTrue(cluster, clusterv1.ReadyCondition) {
-			return fmt.Errorf("its conditions are %v, %w", cluster.Status.Conditions, err)
+		if err := w.Get(t.Context(), w.key("demo"), cluster); err != nil || !condition.IsTrue(cluster, clusterv1.ReadyV1Beta1Condition) {
+			return fmt.Errorf("its conditions are %v, %w", cluster.GetV1Beta1Conditions(), err)
 		}
-		if _, control := cluster.Status.FailureDomains["rack1"]; !control {
+		if !slices.ContainsFunc(cluster.Status.FailureDomains, func(d clusterv1.FailureDomain) bool { return d.Name == "rack1" }) {
 			return fmt.Errorf("its failure domains are %v", cluster.Status.FailureDomains)
 		}
 		return nil
@@ -155,10 +155,10 @@ func (w *world) eventuallyRunning(want int) {
 			if err := w.Get(w.t.Context(), w.key(m.Spec.InfrastructureRef.Name), hm); err != nil || hm.Spec.Host == nil {
 				return fmt.Errorf("HostMachine of Machine %s: %+v, %w", m.Name, hm, err)
 			}
-			if m.Status.Phase == "Running" && m.Status.NodeRef != nil {
+			if m.Status.Phase == "Running" && m.Status.NodeRef.IsDefined() {
 				running[hm.Spec.Host.Name] = m.Status.NodeRef.Name
 			}
-			notes = append(notes, fmt.Sprintf("%s is %s: %v", m.Name, m.Status.Phase, m.Status.Conditions))
+			notes = append(notes, fmt.Sprintf("%s is %s: %v", m.Name, m.Status.Phase, m.GetV1Beta1Conditions()))
 		}
 		if diff := cmp.Diff(byHost, running); diff != "" || len(running) != want {
 			return fmt.Errorf("Nodes and running Machines by Host (-Nodes +Machines):\n%s%s", diff, strings.Join(notes, "\n"))

@@ -8,12 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -28,9 +27,9 @@ var (
 // machine returns a control plane Machine of version v1.30.0 that refers to Thing m and KubeadmConfig m.
 func machine() *clusterv1.Machine {
 	return build.Machine("m", object.ControlPlane, func(m *clusterv1.Machine) {
-		m.Spec.Version = ptr.To("v1.30.0")
+		m.Spec.Version = "v1.30.0"
 		m.Spec.InfrastructureRef = *object.Reference(thing, "m")
-		m.Spec.Bootstrap.ConfigRef = object.Reference(bootstrapv1.GroupVersion.WithKind("KubeadmConfig"), "m")
+		m.Spec.Bootstrap.ConfigRef = *object.Reference(bootstrapv1.GroupVersion.WithKind("KubeadmConfig"), "m")
 	})
 }
 
@@ -54,7 +53,7 @@ func controlPlane(t *testing.T, change func(*controlplanev1.KubeadmControlPlaneS
 	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: build.Meta("KubeadmControlPlane", "k")}
 	kcp.Spec.Version = "v1.30.0"
 	kcp.Spec.KubeadmConfigSpec.PreKubeadmCommands = []string{"true"}
-	kcp.Spec.MachineTemplate.InfrastructureRef = *object.Reference(templates, "t")
+	kcp.Spec.MachineTemplate.Spec.InfrastructureRef = *object.Reference(templates, "t")
 	if change != nil {
 		change(&kcp.Spec)
 	}
@@ -65,7 +64,7 @@ func controlPlane(t *testing.T, change func(*controlplanev1.KubeadmControlPlaneS
 
 func newServer(t *testing.T, objects ...client.Object) *fakeapi.Server {
 	t.Helper()
-	return fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{bootstrapv1.AddToScheme}, Objects: objects})
+	return fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{bootstrapv1.AddToScheme}, Objects: append(objects, object.CRD(thing))})
 }
 
 func TestReasons(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // affected returns the ClusterClasses that are in the input or refer to templates in it, and the Clusters that are in the input or have
@@ -37,7 +37,7 @@ func (w *World) affected(
 	}
 	for i := range clusterList.Items {
 		cluster := &clusterList.Items[i]
-		if cluster.Spec.Topology == nil {
+		if !cluster.Spec.Topology.IsDefined() {
 			continue
 		}
 		if given.Has(clusterKind+"/"+cluster.Name) || slices.Contains(classes, cluster.GetClassKey()) {
@@ -50,16 +50,16 @@ func (w *World) affected(
 // refersTo reports whether a class refers to one of the given objects, kind and name.
 func refersTo(class *clusterv1.ClusterClass, given sets.Set[string]) bool {
 	s := &class.Spec
-	refs := []*clusterv1.LocalObjectTemplate{&s.Infrastructure, &s.ControlPlane.LocalObjectTemplate, s.ControlPlane.MachineInfrastructure}
+	refs := []clusterv1.ClusterClassTemplateReference{
+		s.Infrastructure.TemplateRef, s.ControlPlane.TemplateRef, s.ControlPlane.MachineInfrastructure.TemplateRef,
+	}
 	for i := range s.Workers.MachineDeployments {
-		t := &s.Workers.MachineDeployments[i].Template
-		refs = append(refs, &t.Bootstrap, &t.Infrastructure)
+		t := &s.Workers.MachineDeployments[i]
+		refs = append(refs, t.Bootstrap.TemplateRef, t.Infrastructure.TemplateRef)
 	}
 	for i := range s.Workers.MachinePools {
-		t := &s.Workers.MachinePools[i].Template
-		refs = append(refs, &t.Bootstrap, &t.Infrastructure)
+		t := &s.Workers.MachinePools[i]
+		refs = append(refs, t.Bootstrap.TemplateRef, t.Infrastructure.TemplateRef)
 	}
-	return slices.ContainsFunc(refs, func(t *clusterv1.LocalObjectTemplate) bool {
-		return t != nil && t.Ref != nil && given.Has(t.Ref.Kind+"/"+t.Ref.Name)
-	})
+	return slices.ContainsFunc(refs, func(ref clusterv1.ClusterClassTemplateReference) bool { return given.Has(ref.Kind + "/" + ref.Name) })
 }

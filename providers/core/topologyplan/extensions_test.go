@@ -13,10 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
@@ -35,11 +35,11 @@ func TestExtensionBehindService(t *testing.T) {
 			server := extensiontest.Serve(t, extensiontest.Options{Host: tc.host}, extensiontest.Answers(map[string]any{"generate": map[string]any{"status": "Success"}}))
 			world := newWorld(t)
 			config := &runtimev1.ExtensionConfig{ObjectMeta: metav1.ObjectMeta{Name: "x"}}
-			config.Spec.ClientConfig = runtimev1.ClientConfig{Service: &runtimev1.ServiceReference{Namespace: "n", Name: "x"}, CABundle: server.CA}
+			config.Spec.ClientConfig = runtimev1.ClientConfig{Service: runtimev1.ServiceReference{Namespace: "n", Name: "x"}, CABundle: server.CA}
 			config.Status.Handlers = []runtimev1.ExtensionHandler{{
 				Name: "generate.x", RequestHook: runtimev1.GroupVersionHook{APIVersion: runtimehooksv1.GroupVersion.String(), Hook: "GeneratePatches"},
 			}}
-			condition.Set(config, condition.True(runtimev1.RuntimeExtensionDiscoveredCondition))
+			condition.Set(config, condition.True(runtimev1.RuntimeExtensionDiscoveredV1Beta1Condition))
 			testenv.Must(t, world.PutTyped(config))
 			var dialed []string
 			all, err := newExtensions(world, Input{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -72,7 +72,7 @@ func TestUnreachableExtension(t *testing.T) {
 // wireError returns the error of a call without a connection.
 func wireError(t *testing.T) error {
 	t.Helper()
-	endpoint, err := wire.EndpointOf(runtimev1.ClientConfig{Service: &runtimev1.ServiceReference{Namespace: "n", Name: "x"}})
+	endpoint, err := wire.EndpointOf(runtimev1.ClientConfig{Service: runtimev1.ServiceReference{Namespace: "n", Name: "x"}})
 	testenv.Must(t, err)
 	caller := wire.NewCaller(wire.Options{Metrics: prometheus.NewRegistry(), Clock: clock.RealClock{}, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("none of the Pods is ready")
@@ -91,7 +91,7 @@ func TestExtensions(t *testing.T) {
 			Name: name + ".x", RequestHook: runtimev1.GroupVersionHook{APIVersion: runtimehooksv1.GroupVersion.String(), Hook: hook},
 		})
 	}
-	condition.Set(config, condition.True(runtimev1.RuntimeExtensionDiscoveredCondition))
+	condition.Set(config, condition.True(runtimev1.RuntimeExtensionDiscoveredV1Beta1Condition))
 	testenv.Must(t, world.PutTyped(config))
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c"}}
 	all, err := newExtensions(world, Input{})

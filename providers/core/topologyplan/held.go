@@ -1,15 +1,17 @@
 package topologyplan
 
 import (
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // heldDeployment returns why a MachineDeployment does not replace Machines on its own; empty if it does.
 func heldDeployment(md *clusterv1.MachineDeployment) string {
-	if md.Spec.Paused {
+	if ptr.Deref(md.Spec.Paused, false) {
 		return paused
 	}
-	if strategy := md.Spec.Strategy; strategy != nil && strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType {
+	if md.Spec.Rollout.Strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType {
 		return "its strategy is OnDelete: each Machine is replaced once it has been deleted"
 	}
 	return pausedObject(md.Annotations)

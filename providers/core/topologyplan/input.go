@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/providers/core/internal/webhook"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -75,7 +75,7 @@ func (i intake) addOne(ctx context.Context, u *unstructured.Unstructured) error 
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	merged, patch, err := merge(live, u)
+	merged, patch, err := merge(ctx, live, u)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (i intake) validate(ctx context.Context, live, merged *unstructured.Unstruc
 }
 
 // merge returns what kubectl apply of an object results in, and the merge patch. live may be nil.
-func merge(live, u *unstructured.Unstructured) (*unstructured.Unstructured, []byte, error) {
+func merge(ctx context.Context, live, u *unstructured.Unstructured) (*unstructured.Unstructured, []byte, error) {
 	if live == nil {
 		return u.DeepCopy(), nil, nil
 	}
@@ -116,7 +116,10 @@ func merge(live, u *unstructured.Unstructured) (*unstructured.Unstructured, []by
 	if err := errors.Join(beforeErr, wantedErr); err != nil {
 		return nil, nil, fmt.Errorf("encoding: %w", err)
 	}
-	last := []byte(live.GetAnnotations()[corev1.LastAppliedConfigAnnotation])
+	last, err := lastApplied(ctx, live)
+	if err != nil {
+		return nil, nil, err
+	}
 	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(last, wanted, before)
 	if err != nil {
 		return nil, nil, fmt.Errorf("comparing with the existing object: %w", err)
@@ -129,8 +132,25 @@ func merge(live, u *unstructured.Unstructured) (*unstructured.Unstructured, []by
 	return out, patch, out.UnmarshalJSON(after)
 }
 
-// inV1Beta1 returns objects with those of the core group in v1beta1.
-func inV1Beta1(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+// lastApplied returns what kubectl applied last to an object; empty if nothing. A client may have applied it in another version.
+func lastApplied(ctx context.Context, live *unstructured.Unstructured) ([]byte, error) {
+	last := live.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
+	if last == "" {
+		return nil, nil
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON([]byte(last)); err != nil {
+		return nil, fmt.Errorf("decoding annotation %s: %w", corev1.LastAppliedConfigAnnotation, err)
+	}
+	u, err := conversion.Shared().In(ctx, live.GroupVersionKind().Version, u)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(u.Object)
+}
+
+// inNewest returns objects with those of the core group in the newest version.
+func inNewest(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	registry, out := conversion.Shared(), slices.Clone(objects)
 	for i, u := range objects {
 		kind := u.GroupVersionKind()
@@ -168,10 +188,7 @@ func (i intake) addClass(ctx context.Context, live, merged *unstructured.Unstruc
 		return err
 	}
 	hooks := webhook.NewClusterClass(webhook.Options{Reader: i, ClusterTopology: true, RuntimeSDK: true})
-	err := hooks.Default(ctx, class)
-	if err != nil {
-		return err
-	}
+	var err error
 	if live == nil {
 		_, err = hooks.ValidateCreate(ctx, class)
 	} else if err = into(live, old); err == nil {
@@ -189,7 +206,7 @@ func (i intake) addClass(ctx context.Context, live, merged *unstructured.Unstruc
 		return fmt.Errorf("merging the variables: %w", err)
 	}
 	class.Status.ObservedGeneration = class.Generation
-	condition.Set(class, condition.True(clusterv1.ClusterClassVariablesReconciledCondition))
+	condition.Set(class, condition.True(clusterv1.ClusterClassVariablesReconciledV1Beta1Condition))
 	return i.PutTyped(class)
 }
 
@@ -203,7 +220,7 @@ func discovered(old, class *clusterv1.ClusterClass) []variables.Source {
 			for _, d := range v.Definitions {
 				if d.From == name && d.From != clusterv1.VariableDefinitionFromInline {
 					source.Variables = append(source.Variables, clusterv1.ClusterClassVariable{
-						Name: v.Name, Required: d.Required, Metadata: d.Metadata, Schema: d.Schema,
+						Name: v.Name, Required: d.Required, DeprecatedV1Beta1Metadata: d.DeprecatedV1Beta1Metadata, Schema: d.Schema,
 					})
 				}
 			}

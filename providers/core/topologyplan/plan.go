@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Input is what is planned.
@@ -115,8 +115,9 @@ type Rollout struct {
 
 // Compute returns the plan for an input.
 func Compute(ctx context.Context, in Input) (*Plan, error) {
+	given := in.Objects
 	var err error
-	if in.Objects, err = inV1Beta1(ctx, in.Objects); err != nil {
+	if in.Objects, err = inNewest(ctx, given); err != nil {
 		return nil, err
 	}
 	if err := in.check(); err != nil {
@@ -132,7 +133,7 @@ func Compute(ctx context.Context, in Input) (*Plan, error) {
 	}
 	i := intake{World: world}
 	if in.Live == nil {
-		if err := world.defineKinds(in.Objects); err != nil {
+		if err := world.defineKinds(given); err != nil {
 			return nil, err
 		}
 	} else {

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/packages/manifest"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -145,7 +145,7 @@ func TestNewerVersion(t *testing.T) {
 			continue
 		}
 		in.Objects[i] = &unstructured.Unstructured{}
-		in.Objects[i].SetGroupVersionKind(clusterv1beta2.GroupVersion.WithKind(u.GetKind()))
+		in.Objects[i].SetGroupVersionKind(clusterv1.GroupVersion.WithKind(u.GetKind()))
 		testenv.Must(t, registry.Convert(t.Context(), u, in.Objects[i]))
 	}
 	newer, err := compute(t, in)
@@ -162,5 +162,31 @@ func TestNewerVersion(t *testing.T) {
 	}
 	if _, err := compute(t, in); err == nil || !strings.Contains(err.Error(), `unknown field "spec.topology.class"`) {
 		t.Errorf("an unknown field: %v", err)
+	}
+}
+
+// TestFieldsThatAreRemoved: kubectl apply removes a field that it applied before, in whatever version.
+func TestFieldsThatAreRemoved(t *testing.T) {
+	older := func(controlPlane string) *unstructured.Unstructured {
+		parsed, err := manifest.Parse([]byte(strings.Replace(cluster, "{replicas: 3}", controlPlane, 1)))
+		testenv.Must(t, err)
+		return &parsed[0]
+	}
+	newest := func(u *unstructured.Unstructured) *unstructured.Unstructured {
+		converted, err := conversion.Shared().In(t.Context(), clusterv1.GroupVersion.Version, u)
+		testenv.Must(t, err)
+		return converted
+	}
+	before := older("{replicas: 3, nodeDrainTimeout: 5s}")
+	applied, err := before.MarshalJSON()
+	testenv.Must(t, err)
+	live := newest(before)
+	live.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: string(applied)})
+	merged, _, err := merge(t.Context(), live, newest(older("{replicas: 4}")))
+	testenv.Must(t, err)
+	got, _, err := unstructured.NestedMap(merged.Object, "spec", "topology", "controlPlane")
+	testenv.Must(t, err)
+	if diff := cmp.Diff(map[string]any{"replicas": int64(4)}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

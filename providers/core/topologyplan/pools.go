@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // poolRollouts returns the rollouts of MachinePools that may follow from changes of them, their bootstrap config or their infrastructure.
@@ -27,7 +27,7 @@ func (p *prediction) poolRollouts(ctx context.Context, changes []Change) ([]Roll
 			found = append(found, Rollout{
 				Kind:    "MachinePool",
 				Name:    pool.Name,
-				Kept:    int(pool.Status.Replicas),
+				Kept:    int(ptr.Deref(pool.Status.Replicas, 0)),
 				Reasons: reasons,
 				Unknown: true,
 				Held:    pausedObject(pool.Annotations),
@@ -49,7 +49,7 @@ func poolReasons(pool *clusterv1.MachinePool, changes []Change) []string {
 		switch u := c.After; {
 		case u.GetKind() == "MachinePool" && u.GetName() == pool.Name:
 			fields = machineFields(fields)
-		case refers(template.Bootstrap.ConfigRef, u), refers(&template.InfrastructureRef, u):
+		case refers(&template.Bootstrap.ConfigRef, u), refers(&template.InfrastructureRef, u):
 			kind = u.GetKind() + " "
 		default:
 			continue
@@ -67,12 +67,11 @@ func poolReasons(pool *clusterv1.MachinePool, changes []Change) []string {
 // machineFields returns those fields of a MachinePool that machines are created from.
 func machineFields(fields []string) []string {
 	return slices.DeleteFunc(templateFields(fields, "spec.failureDomains"), func(field string) bool {
-		return slices.Contains([]string{"nodeDrainTimeout", "nodeVolumeDetachTimeout", "nodeDeletionTimeout"},
-			strings.TrimPrefix(field, templateSpec))
+		return field == templateSpec+"deletion" || strings.HasPrefix(field, templateSpec+"deletion.")
 	})
 }
 
-// refers reports whether a reference is to an object, at any API version.
-func refers(ref *corev1.ObjectReference, u *unstructured.Unstructured) bool {
-	return ref != nil && ref.Name == u.GetName() && ref.GroupVersionKind().GroupKind() == u.GroupVersionKind().GroupKind()
+// refers reports whether a reference is to an object.
+func refers(ref *clusterv1.ContractVersionedObjectReference, u *unstructured.Unstructured) bool {
+	return ref.Name == u.GetName() && ref.GroupKind() == u.GroupVersionKind().GroupKind()
 }

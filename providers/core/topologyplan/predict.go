@@ -11,9 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/contract"
@@ -100,7 +101,7 @@ func (p *prediction) round(ctx context.Context) (Round, string, error) {
 		return byKindAndName(a.Object(), b.Object())
 	})
 	_, waiting, _ := planned.Versions.Waiting()
-	if cluster.Spec.Paused {
+	if ptr.Deref(cluster.Spec.Paused, false) {
 		waiting = strings.TrimSuffix("nothing changes while the Cluster is paused. "+waiting, ". ")
 	}
 	return round, waiting, p.complete(ctx, planned)
@@ -178,7 +179,11 @@ func unstructuredCluster(cluster *clusterv1.Cluster) (*unstructured.Unstructured
 // complete completes what the round started, unless it is held: the control plane reports its version and replicas, and Machines have
 // the version of their MachineDeployment. Without the versions of Nodes, a MachinePool is complete as soon as its spec is.
 func (p *prediction) complete(ctx context.Context, planned *plan.Plan) error {
-	if ref := planned.ControlPlaneRef; ref != nil {
+	if planned.ControlPlaneRef.IsDefined() {
+		ref, err := contract.APIVersions{Reader: p.World}.Reference(ctx, &planned.ControlPlaneRef, p.Namespace)
+		if err != nil {
+			return err
+		}
 		u, err := p.get(ctx, ref.GroupVersionKind(), client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
 		if err != nil {
 			return err

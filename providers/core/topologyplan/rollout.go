@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machinedeployment"
 )
 
@@ -28,7 +28,7 @@ func (p *prediction) rollouts(ctx context.Context, round *Round) error {
 		u := change.After
 		var r *Rollout
 		var err error
-		isControlPlane := cluster.Spec.ControlPlaneRef != nil && u.GetKind() == cluster.Spec.ControlPlaneRef.Kind &&
+		isControlPlane := cluster.Spec.ControlPlaneRef.IsDefined() && u.GetKind() == cluster.Spec.ControlPlaneRef.Kind &&
 			u.GetName() == cluster.Spec.ControlPlaneRef.Name
 		switch {
 		case isControlPlane:
@@ -124,7 +124,7 @@ func (p *prediction) deploymentRollout(ctx context.Context, change Change) (*Rol
 	}
 	reasons := templateFields(change.Fields)
 	if len(reasons) == 0 {
-		reasons = change.Fields // such as spec.rolloutAfter
+		reasons = change.Fields // such as spec.rollout.after
 	}
 	r := &Rollout{Kind: "MachineDeployment", Name: md.Name, Held: heldDeployment(md)}
 	for _, m := range machines {
@@ -143,10 +143,11 @@ func (p *prediction) deploymentRollout(ctx context.Context, change Change) (*Rol
 // templateSpec is the path of the spec of Machines in MachineDeployments and MachinePools.
 const templateSpec = "spec.template.spec."
 
-// templateFields returns those of the fields that are in the template of Machines, or one of others.
+// templateFields returns those of the fields that are in the template of Machines, or one of others. One field of the template replaces no
+// Machines.
 func templateFields(fields []string, others ...string) []string {
 	return slices.DeleteFunc(slices.Clone(fields), func(f string) bool {
-		return !strings.HasPrefix(f, templateSpec) && !slices.Contains(others, f)
+		return f == templateSpec+"minReadySeconds" || !strings.HasPrefix(f, templateSpec) && !slices.Contains(others, f)
 	})
 }
 

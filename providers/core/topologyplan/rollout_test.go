@@ -11,9 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -90,14 +91,14 @@ func addMachine(t *testing.T, w *World, name string, owner *metav1.OwnerReferenc
 	if owner != nil {
 		m.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
-	m.Spec.ClusterName, m.Spec.Version = "demo", &version
+	m.Spec.ClusterName, m.Spec.Version = "demo", version
 	testenv.Must(t, w.PutTyped(m))
 }
 
 // byVersion is the comparison of a control plane that replaces Machines of other versions.
 func byVersion(_ context.Context, _ client.Reader, controlPlane *unstructured.Unstructured, m *clusterv1.Machine, _ time.Time) ([]string, error) {
 	version, _, err := unstructured.NestedString(controlPlane.Object, "spec", "version")
-	if *m.Spec.Version == version {
+	if m.Spec.Version == version {
 		return nil, err
 	}
 	return []string{"version"}, err
@@ -163,17 +164,17 @@ func rolloutCases() []rolloutCase {
 		{
 			reason: "a MachineDeployment with OnDelete waits for deletions", change: func(c *clusterv1.Cluster) {
 				upgrade(c)
-				c.Spec.Topology.Workers.MachineDeployments[0].Strategy = &clusterv1.MachineDeploymentStrategy{Type: clusterv1.OnDeleteMachineDeploymentStrategyType}
+				c.Spec.Topology.Workers.MachineDeployments[0].Rollout.Strategy.Type = clusterv1.OnDeleteMachineDeploymentStrategyType
 			},
 			want: [][]Rollout{{controlPlane}, {held(first, "its strategy is OnDelete: each Machine is replaced once it has been deleted"), pool}}, waiting: "demo-md-1",
 		},
-		{reason: "in a paused Cluster nothing happens", change: func(c *clusterv1.Cluster) { upgrade(c); c.Spec.Paused = true }, want: [][]Rollout{{controlPlane}, {first, pool}, {second}}, waiting: "the Cluster is paused"},
+		{reason: "in a paused Cluster nothing happens", change: func(c *clusterv1.Cluster) { upgrade(c); c.Spec.Paused = ptr.To(true) }, want: [][]Rollout{{controlPlane}, {first, pool}, {second}}, waiting: "the Cluster is paused"},
 		{reason: "the next MachineDeployment follows once the one in progress is complete", before: upgraded("md-1"), change: upgrade, want: [][]Rollout{nil, {second}}},
 		{reason: "a failure domain of a pool", change: func(c *clusterv1.Cluster) {
 			c.Spec.Topology.Workers.MachinePools[0].FailureDomains = []string{"a"}
 		}, want: [][]Rollout{{{Kind: "MachinePool", Name: "demo-mp-0", Reasons: []string{"spec.failureDomains"}, Unknown: true}}}},
 		{reason: "a timeout of a pool replaces nothing", change: func(c *clusterv1.Cluster) {
-			c.Spec.Topology.Workers.MachinePools[0].NodeDrainTimeout = &metav1.Duration{Duration: time.Minute}
+			c.Spec.Topology.Workers.MachinePools[0].Deletion.NodeDrainTimeoutSeconds = new(int32(60))
 		}, want: [][]Rollout{nil}},
 		{reason: "the number of machines of a pool replaces nothing", change: func(c *clusterv1.Cluster) { *c.Spec.Topology.Workers.MachinePools[0].Replicas = 5 }, want: [][]Rollout{nil}},
 	}
@@ -217,7 +218,7 @@ func TestPoolReasons(t *testing.T) {
 		return Change{Action: Modified, Before: u, After: u, Fields: fields}
 	}
 	pool := &clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
-	pool.Spec.Template.Spec.InfrastructureRef.APIVersion = "infra.io/v1"
+	pool.Spec.Template.Spec.InfrastructureRef.APIGroup = "infra.io"
 	pool.Spec.Template.Spec.InfrastructureRef.Kind = "ThingPool"
 	pool.Spec.Template.Spec.InfrastructureRef.Name = "t"
 	for _, tc := range []struct {
@@ -228,7 +229,7 @@ func TestPoolReasons(t *testing.T) {
 		{reason: "its infrastructure", change: change("infra.io/v1", "ThingPool", "t", "metadata.labels.a", "spec.size"), want: []string{"ThingPool spec.size"}},
 		{reason: "its infrastructure at another API version", change: change("infra.io/v2", "ThingPool", "t", "spec.size"), want: []string{"ThingPool spec.size"}},
 		{reason: "the infrastructure of another pool", change: change("infra.io/v1", "ThingPool", "u", "spec.size")},
-		{reason: "another pool", change: change("cluster.x-k8s.io/v1beta1", "MachinePool", "q", "spec.template.spec.version")},
+		{reason: "another pool", change: change("cluster.x-k8s.io/v1beta2", "MachinePool", "q", "spec.template.spec.version")},
 		{reason: "a created object", change: Change{Action: Created, After: change("infra.io/v1", "ThingPool", "t").After}},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {

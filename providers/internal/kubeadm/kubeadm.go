@@ -1,5 +1,6 @@
-// Package kubeadm defaults and validates KubeadmConfigSpecs, for the bootstrap and the control plane provider. The rules
-// are those of the v1beta1 API.
+// Package kubeadm defaults and validates KubeadmConfigSpecs, for the bootstrap and the control plane provider, and converts them to
+// kubeadm's own configuration. The rules are the same for clients of v1beta1, which can write what v1beta2 does not have: functions for
+// older specs are for that.
 package kubeadm
 
 import (
@@ -8,21 +9,34 @@ import (
 	"github.com/blang/semver/v4"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
-// DefaultConfigSpec sets the defaults of a spec: the format and the image pull policy.
+// DefaultConfigSpec sets the defaults of a spec: the format and the image pull policy of configurations that are defined. Timeouts alone
+// define none: v1beta1 has them elsewhere.
 func DefaultConfigSpec(spec *bootstrapv1.KubeadmConfigSpec) {
 	if spec.Format == "" {
 		spec.Format = bootstrapv1.CloudConfig
 	}
-	if spec.InitConfiguration != nil && spec.InitConfiguration.NodeRegistration.ImagePullPolicy == "" {
-		spec.InitConfiguration.NodeRegistration.ImagePullPolicy = string(corev1.PullIfNotPresent)
-	}
-	if spec.JoinConfiguration != nil && spec.JoinConfiguration.NodeRegistration.ImagePullPolicy == "" {
-		spec.JoinConfiguration.NodeRegistration.ImagePullPolicy = string(corev1.PullIfNotPresent)
+	initialize, join := spec.InitConfiguration, spec.JoinConfiguration
+	initialize.Timeouts, join.Timeouts = bootstrapv1.Timeouts{}, bootstrapv1.Timeouts{}
+	defaultRegistration(&spec.InitConfiguration.NodeRegistration, Defined(initialize))
+	defaultRegistration(&spec.JoinConfiguration.NodeRegistration, Defined(join))
+}
+
+// DefaultOlderConfigSpec sets the defaults that a spec has because of what only its older form has: configurations that are empty.
+func DefaultOlderConfigSpec(spec *bootstrapv1.KubeadmConfigSpec, older *bootstrapv1beta1.KubeadmConfigSpec) {
+	defaultRegistration(&spec.InitConfiguration.NodeRegistration, older.InitConfiguration != nil)
+	defaultRegistration(&spec.JoinConfiguration.NodeRegistration, older.JoinConfiguration != nil)
+}
+
+func defaultRegistration(registration *bootstrapv1.NodeRegistrationOptions, defined bool) {
+	if defined && registration.ImagePullPolicy == "" {
+		registration.ImagePullPolicy = corev1.PullIfNotPresent
 	}
 }
 
@@ -35,21 +49,47 @@ func ValidateConfigSpec(old, spec *bootstrapv1.KubeadmConfigSpec, path *field.Pa
 	return append(all, validateIgnition(spec, path, ignition)...)
 }
 
+// ValidateOlderConfigSpec validates what only the older form of a spec has, see ValidateConfigSpec: that includes sources that are empty.
+func ValidateOlderConfigSpec(older *bootstrapv1beta1.KubeadmConfigSpec, path *field.Path, ignition bool) field.ErrorList {
+	var all field.ErrorList
+	for i, f := range older.Files {
+		if f.ContentFrom != nil && !Defined(*f.ContentFrom) {
+			all = append(all, missing(path.Child("files").Index(i).Child("contentFrom"), "", "")...)
+		}
+	}
+	for i, u := range older.Users {
+		if u.PasswdFrom != nil && !Defined(*u.PasswdFrom) {
+			all = append(all, missing(path.Child("users").Index(i).Child("passwdFrom"), "", "")...)
+		}
+	}
+	if ignition && older.Format == bootstrapv1beta1.Ignition && older.UseExperimentalRetryJoin {
+		all = append(all, field.Forbidden(path.Child("useExperimentalRetryJoin"), unsupported))
+	}
+	return all
+}
+
+// missing returns the errors for a source, the entry of a Secret, that is incomplete.
+func missing(path *field.Path, name, key string) field.ErrorList {
+	var all field.ErrorList
+	if name == "" {
+		all = append(all, field.Required(path.Child("secret", "name"), "the name of the Secret is required"))
+	}
+	if key == "" {
+		all = append(all, field.Required(path.Child("secret", "key"), "the key in the Secret is required"))
+	}
+	return all
+}
+
 func validateFiles(files []bootstrapv1.File, path *field.Path) field.ErrorList {
 	var all field.ErrorList
 	seen := map[string]bool{}
 	for i, f := range files {
 		at := path.Index(i)
-		if f.ContentFrom != nil {
+		if Defined(f.ContentFrom) {
 			if f.Content != "" {
 				all = append(all, field.Invalid(at, f.Path, "content and contentFrom are mutually exclusive"))
 			}
-			if f.ContentFrom.Secret.Name == "" {
-				all = append(all, field.Required(at.Child("contentFrom", "secret", "name"), "the name of the Secret is required"))
-			}
-			if f.ContentFrom.Secret.Key == "" {
-				all = append(all, field.Required(at.Child("contentFrom", "secret", "key"), "the key in the Secret is required"))
-			}
+			all = append(all, missing(at.Child("contentFrom"), f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key)...)
 		}
 		if seen[f.Path] {
 			all = append(all, field.Invalid(at.Child("path"), f.Path, "must be unique, but another file has the same path"))
@@ -62,19 +102,14 @@ func validateFiles(files []bootstrapv1.File, path *field.Path) field.ErrorList {
 func validateUsers(users []bootstrapv1.User, path *field.Path) field.ErrorList {
 	var all field.ErrorList
 	for i, u := range users {
-		if u.PasswdFrom == nil {
+		if !Defined(u.PasswdFrom) {
 			continue
 		}
 		at := path.Index(i)
-		if u.Passwd != nil {
+		if u.Passwd != "" {
 			all = append(all, field.Invalid(at, u.Name, "passwd and passwdFrom are mutually exclusive"))
 		}
-		if u.PasswdFrom.Secret.Name == "" {
-			all = append(all, field.Required(at.Child("passwdFrom", "secret", "name"), "the name of the Secret is required"))
-		}
-		if u.PasswdFrom.Secret.Key == "" {
-			all = append(all, field.Required(at.Child("passwdFrom", "secret", "key"), "the key in the Secret is required"))
-		}
+		all = append(all, missing(at.Child("passwdFrom"), u.PasswdFrom.Secret.Name, u.PasswdFrom.Secret.Key)...)
 	}
 	return all
 }
@@ -86,13 +121,13 @@ func validateIgnition(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path, ena
 		if spec.Format == bootstrapv1.Ignition {
 			all = append(all, field.Forbidden(path.Child("format"), needed))
 		}
-		if spec.Ignition != nil {
+		if Defined(spec.Ignition) {
 			all = append(all, field.Forbidden(path.Child("ignition"), needed))
 		}
 		return all
 	}
 	if spec.Format != bootstrapv1.Ignition {
-		if spec.Ignition == nil {
+		if !Defined(spec.Ignition) {
 			return nil
 		}
 		return field.ErrorList{
@@ -100,18 +135,12 @@ func validateIgnition(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path, ena
 		}
 	}
 	all := validateIgnitionUsers(spec, path)
-	if spec.UseExperimentalRetryJoin {
-		all = append(all, field.Forbidden(path.Child("useExperimentalRetryJoin"), unsupported))
-	}
 	for i, f := range spec.Files {
 		if f.Encoding == bootstrapv1.Gzip || f.Encoding == bootstrapv1.GzipBase64 {
 			all = append(all, field.Forbidden(path.Child("files").Index(i).Child("encoding"), unsupported))
 		}
 	}
-	if spec.DiskSetup != nil {
-		all = append(all, validateIgnitionDisks(spec.DiskSetup, path.Child("diskSetup"))...)
-	}
-	return all
+	return append(all, validateIgnitionDisks(spec.DiskSetup, path.Child("diskSetup"))...)
 }
 
 const unsupported = "is not supported with format ignition"
@@ -119,27 +148,27 @@ const unsupported = "is not supported with format ignition"
 func validateIgnitionUsers(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path) field.ErrorList {
 	var all field.ErrorList
 	for i, u := range spec.Users {
-		if u.Inactive != nil && *u.Inactive {
+		if ptr.Deref(u.Inactive, false) {
 			all = append(all, field.Forbidden(path.Child("users").Index(i).Child("inactive"), unsupported))
 		}
 	}
 	return all
 }
 
-func validateIgnitionDisks(disks *bootstrapv1.DiskSetup, path *field.Path) field.ErrorList {
+func validateIgnitionDisks(disks bootstrapv1.DiskSetup, path *field.Path) field.ErrorList {
 	var all field.ErrorList
 	for i, p := range disks.Partitions {
-		if p.TableType != nil && *p.TableType != "gpt" {
+		if p.TableType != "" && p.TableType != "gpt" {
 			all = append(all,
-				field.Invalid(path.Child("partitions").Index(i).Child("tableType"), *p.TableType, "only gpt is supported with format ignition"))
+				field.Invalid(path.Child("partitions").Index(i).Child("tableType"), p.TableType, "only gpt is supported with format ignition"))
 		}
 	}
 	for i, f := range disks.Filesystems {
 		at := path.Child("filesystems").Index(i)
-		if f.ReplaceFS != nil {
+		if f.ReplaceFS != "" {
 			all = append(all, field.Forbidden(at.Child("replaceFS"), unsupported))
 		}
-		if f.Partition != nil {
+		if f.Partition != "" {
 			all = append(all, field.Forbidden(at.Child("partition"), unsupported))
 		}
 	}

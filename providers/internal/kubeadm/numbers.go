@@ -3,10 +3,9 @@ package kubeadm
 import (
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 )
 
 const maxPort = 65535
@@ -17,21 +16,18 @@ func validateNumbers(spec *bootstrapv1.KubeadmConfigSpec, path *field.Path) fiel
 	if spec == nil {
 		return nil
 	}
-	if c := spec.ClusterConfiguration; c != nil {
-		all = append(all, validateTimeout(c.APIServer.TimeoutForControlPlane,
-			path.Child("clusterConfiguration", "apiServer", "timeoutForControlPlane"))...)
+	at := path.Child("initConfiguration")
+	all = append(all, validatePort(spec.InitConfiguration.LocalAPIEndpoint.BindPort, at.Child("localAPIEndpoint", "bindPort"))...)
+	all = append(all, validateTimeout(spec.InitConfiguration.Timeouts.ControlPlaneComponentHealthCheckSeconds,
+		at.Child("timeouts", "controlPlaneComponentHealthCheckSeconds"))...)
+	at = path.Child("joinConfiguration")
+	if c := spec.JoinConfiguration.ControlPlane; c != nil {
+		all = append(all, validatePort(c.LocalAPIEndpoint.BindPort, at.Child("controlPlane", "localAPIEndpoint", "bindPort"))...)
 	}
-	if c := spec.InitConfiguration; c != nil {
-		all = append(all, validatePort(c.LocalAPIEndpoint.BindPort, path.Child("initConfiguration", "localAPIEndpoint", "bindPort"))...)
-	}
-	if c := spec.JoinConfiguration; c != nil {
-		at := path.Child("joinConfiguration")
-		all = append(all, validateTimeout(c.Discovery.Timeout, at.Child("discovery", "timeout"))...)
-		if c.ControlPlane != nil {
-			all = append(all, validatePort(c.ControlPlane.LocalAPIEndpoint.BindPort,
-				at.Child("controlPlane", "localAPIEndpoint", "bindPort"))...)
-		}
-	}
+	timeouts := spec.JoinConfiguration.Timeouts
+	all = append(all, validateTimeout(timeouts.ControlPlaneComponentHealthCheckSeconds,
+		at.Child("timeouts", "controlPlaneComponentHealthCheckSeconds"))...)
+	all = append(all, validateTimeout(timeouts.TLSBootstrapSeconds, at.Child("timeouts", "tlsBootstrapSeconds"))...)
 	return all
 }
 
@@ -43,9 +39,9 @@ func validatePort(port int32, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, port, fmt.Sprintf("must be a port, at most %d", maxPort))}
 }
 
-func validateTimeout(timeout *metav1.Duration, path *field.Path) field.ErrorList {
-	if timeout == nil || timeout.Duration >= 0 {
+func validateTimeout(seconds *int32, path *field.Path) field.ErrorList {
+	if seconds == nil || *seconds >= 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, timeout.Duration.String(), "must not be negative: kubeadm would give up at once")}
+	return field.ErrorList{field.Invalid(path, *seconds, "must not be negative: kubeadm would give up at once")}
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 )
 
 // Limits of bootstrap data. A Secret has at most 1 MiB.

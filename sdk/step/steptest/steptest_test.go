@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
@@ -27,11 +27,11 @@ func TestRun(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			m := &clusterv1.Machine{}
 			one := step.Do("node", func(context.Context, *clusterv1.Machine) (step.Result, error) { return tc.result, tc.err })
-			result, err := steptest.Run(t.Context(), m, m, one.Sets(clusterv1.MachineNodeHealthyCondition))
+			result, err := steptest.Run(t.Context(), m, m, one.Sets(clusterv1.MachineNodeHealthyV1Beta1Condition))
 			if !errors.Is(err, tc.err) || result.Waiting() != tc.result.Waiting() {
 				t.Errorf("result %+v, error %v", result, err)
 			}
-			c := condition.Get(m, clusterv1.MachineNodeHealthyCondition)
+			c := condition.Get(m, clusterv1.MachineNodeHealthyV1Beta1Condition)
 			if c == nil {
 				t.Fatal("the condition is not set")
 			}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -36,7 +36,7 @@ func over(t *testing.T, test func(t *testing.T, s *fakeapi.Server, build object.
 
 func TestRecords(t *testing.T) {
 	over(t, func(t *testing.T, s *fakeapi.Server, build object.Builder) {
-		m := build.Machine("m")
+		m := build.Machine("m", object.Complete)
 		testenv.Must(t, s.Create(t.Context(), build.Cluster()))
 		clients := s.ForController()
 		c := clients.Client
@@ -48,7 +48,7 @@ func TestRecords(t *testing.T) {
 		m.Status.Phase = "Running"
 		testenv.Must(t, c.Status().Patch(t.Context(), m, client.MergeFrom(before)), c.Get(t.Context(), client.ObjectKeyFromObject(m), m))
 		testenv.Must(t, clients.Live.Get(t.Context(), client.ObjectKeyFromObject(m), m), clients.Live.List(t.Context(), &clusterv1.MachineList{}))
-		if err := c.Create(t.Context(), build.Machine("m")); !apierrors.IsAlreadyExists(err) {
+		if err := c.Create(t.Context(), build.Machine("m", object.Complete)); !apierrors.IsAlreadyExists(err) {
 			t.Errorf("creating it again: %v", err)
 		}
 		testenv.Must(t, c.Delete(t.Context(), m), s.Delete(t.Context(), build.Cluster()))
@@ -81,7 +81,7 @@ func names(t *testing.T, from client.Reader, build object.Builder, opts ...clien
 
 func TestStaleCache(t *testing.T) {
 	over(t, func(t *testing.T, s *fakeapi.Server, build object.Builder) {
-		a, b := build.Machine("a"), build.Machine("b", object.ControlPlane)
+		a, b := build.Machine("a", object.Complete), build.Machine("b", object.ControlPlane, object.Complete)
 		testenv.Must(t, s.Create(t.Context(), a), s.Create(t.Context(), b))
 		clients := s.ForController()
 		check := func(reason string, want map[string]string, opts ...client.ListOption) {
@@ -93,7 +93,7 @@ func TestStaleCache(t *testing.T) {
 		check("the cache is up to date", map[string]string{"a": "", "b": ""})
 		s.Cache.Freeze(&clusterv1.MachineList{})
 		a.Status.Phase = "Running"
-		testenv.Must(t, s.Status().Update(t.Context(), a), s.Delete(t.Context(), b), s.Create(t.Context(), build.Machine("c")))
+		testenv.Must(t, s.Status().Update(t.Context(), a), s.Delete(t.Context(), b), s.Create(t.Context(), build.Machine("c", object.Complete)))
 		check("all changes are missing", map[string]string{"a": "", "b": ""})
 		check("selectors apply", map[string]string{"b": ""}, client.HasLabels{clusterv1.MachineControlPlaneLabel})
 		if diff := cmp.Diff(map[string]string{"a": "Running", "c": ""}, names(t, clients.Live, build)); diff != "" {
@@ -105,7 +105,7 @@ func TestStaleCache(t *testing.T) {
 		s.Cache.Thaw()
 		check("and with all", map[string]string{"a": "Running", "c": ""})
 		s.Cache.FreezeObjects(a, build.Machine("d"))
-		testenv.Must(t, s.Delete(t.Context(), a), s.Create(t.Context(), build.Machine("d")))
+		testenv.Must(t, s.Delete(t.Context(), a), s.Create(t.Context(), build.Machine("d", object.Complete)))
 		check("single objects", map[string]string{"a": "Running", "c": ""})
 		s.Cache = s.NewCache()
 		check("another process has another cache, this one keeps its own", map[string]string{"a": "Running", "c": ""})
@@ -120,12 +120,12 @@ func TestOtherTypes(t *testing.T) {
 	s := fakeapi.New(t, fakeapi.Options{
 		Objects: []client.Object{object.CRD(kind)},
 		Indexes: []step.Index{{Object: &clusterv1.Machine{}, Field: "version", Values: func(obj client.Object) []string {
-			return []string{*obj.(*clusterv1.Machine).Spec.Version}
+			return []string{obj.(*clusterv1.Machine).Spec.Version}
 		}}},
 	})
 	s.Cache.Show(object.Builder{}.Provided(kind, "t", object.Fields{"spec": object.Fields{"size": int64(3)}}))
 	version := "v1.30.0"
-	s.Cache.Show(object.Builder{}.Machine("m", func(m *clusterv1.Machine) { m.Spec.Version = &version }))
+	s.Cache.Show(object.Builder{}.Machine("m", func(m *clusterv1.Machine) { m.Spec.Version = version }))
 	clients := s.ForController()
 	thing, err := fakeapi.External(clients).Get(t.Context(), object.Reference(kind, "t"), "default")
 	testenv.Must(t, err)

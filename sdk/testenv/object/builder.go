@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Now returns the time of fake clocks and of Deleting.
@@ -56,6 +56,7 @@ func (b Builder) cluster() string {
 // Cluster returns the Cluster.
 func (b Builder) Cluster(with ...func(*clusterv1.Cluster)) *clusterv1.Cluster {
 	obj := &clusterv1.Cluster{ObjectMeta: b.Meta(clusterv1.ClusterKind, b.cluster())}
+	obj.Spec.ClusterNetwork.ServiceDomain = "cluster.local" // A Cluster must have a spec. This is what it has by default.
 	obj.Labels = nil
 	return changed(obj, with)
 }

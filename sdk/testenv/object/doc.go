@@ -5,8 +5,8 @@
 //	machine := build.Machine("m", object.ControlPlane, func(m *clusterv1.Machine) { m.Spec.ProviderID = &id })
 //	infra := object.ControlledBy(build.Provided(kind, "m", object.Fields{"status": object.Fields{"ready": true}}), machine)
 //
-// Objects are valid, with the metadata that an API server and core set: UID, generation, label of the Cluster. Fake API servers need
-// these; real ones replace them.
+// Objects are valid, Machines and templates of Machines with Complete. They have the metadata that an API server and core set: UID,
+// generation, label of the Cluster. Fake API servers need these; real ones replace them.
 //
 // What does not belong here: options that only one package uses. Pass a function instead.
 package object

@@ -4,18 +4,18 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
 // Reference returns a reference to an object of a provider.
-func Reference(kind schema.GroupVersionKind, name string) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: name}
+func Reference(kind schema.GroupVersionKind, name string) *clusterv1.ContractVersionedObjectReference {
+	return &clusterv1.ContractVersionedObjectReference{APIGroup: kind.Group, Kind: kind.Kind, Name: name}
 }
 
 // CRD returns the CustomResourceDefinition of a provider's kind, with any fields and a status subresource. Its label declares that kind's

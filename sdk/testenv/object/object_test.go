@@ -8,9 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -26,14 +27,15 @@ func TestObjectsAreValid(t *testing.T) {
 	e.Install(t, object.CRD(kind, "v1alpha1"))
 	c := e.NewClient(t, testenv.Scheme(t))
 	build := object.Builder{Namespace: e.Namespace(t), ClusterName: "mine"}
-	machine := build.Machine("m", object.ControlPlane, object.WithNode("n"))
+	machine := build.Machine("m", object.ControlPlane, object.WithNode("n"), object.Complete)
 	check := build.MachineHealthCheck("h", func(h *clusterv1.MachineHealthCheck) {
-		h.Spec.UnhealthyConditions = []clusterv1.UnhealthyCondition{{
-			Type: corev1.NodeReady, Status: corev1.ConditionFalse, Timeout: metav1.Duration{Duration: time.Minute},
+		h.Spec.Checks.UnhealthyNodeConditions = []clusterv1.UnhealthyNodeCondition{{
+			Type: corev1.NodeReady, Status: corev1.ConditionFalse, TimeoutSeconds: ptr.To[int32](60),
 		}}
 	})
 	for _, obj := range []client.Object{
-		build.Cluster(object.Paused), machine, build.MachineSet("s"), build.MachineDeployment("d"), build.MachinePool("p"), check,
+		build.Cluster(object.Paused), machine, build.MachineSet("s", object.Complete), build.MachineDeployment("d", object.Complete),
+		build.MachinePool("p", object.Complete), check,
 		build.BootstrapData("m", "data"), build.Template(kind, "t"), object.ControlledBy(build.Provided(kind, "m", nil), machine), object.Node("n"),
 	} {
 		if err := c.Create(t.Context(), obj); err != nil {

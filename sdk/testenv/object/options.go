@@ -10,10 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
@@ -37,7 +38,7 @@ func Deleting[T client.Object](obj T) {
 }
 
 // Paused pauses the Cluster.
-func Paused(c *clusterv1.Cluster) { c.Spec.Paused = true }
+func Paused(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) }
 
 // PausedByAnnotation pauses an object, and nothing else, by its annotation.
 func PausedByAnnotation[T client.Object](obj T) {
@@ -47,11 +48,13 @@ func PausedByAnnotation[T client.Object](obj T) {
 }
 
 // InfrastructureReady makes the infrastructure of the Cluster ready.
-func InfrastructureReady(c *clusterv1.Cluster) { c.Status.InfrastructureReady = true }
+func InfrastructureReady(c *clusterv1.Cluster) {
+	c.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+}
 
 // Initialized makes the control plane of the Cluster initialized.
 func Initialized(c *clusterv1.Cluster) {
-	condition.Set(c, condition.True(clusterv1.ControlPlaneInitializedCondition))
+	condition.Set(c, condition.True(clusterv1.ControlPlaneInitializedV1Beta1Condition))
 	condition.Stamp(c, nil, Now())
 }
 
@@ -60,23 +63,49 @@ func ControlPlane(m *clusterv1.Machine) {
 	metav1.SetMetaDataLabel(&m.ObjectMeta, clusterv1.MachineControlPlaneLabel, "")
 }
 
+// Complete gives a Machine, or an object with a template of Machines, bootstrap data and infrastructure if it has none: a real API server
+// requires them.
+func Complete[T client.Object](obj T) {
+	var spec *clusterv1.MachineSpec
+	switch obj := any(obj).(type) {
+	case *clusterv1.Machine:
+		spec = &obj.Spec
+	case *clusterv1.MachineSet:
+		spec = &obj.Spec.Template.Spec
+	case *clusterv1.MachineDeployment:
+		spec = &obj.Spec.Template.Spec
+	case *clusterv1.MachinePool:
+		spec = &obj.Spec.Template.Spec
+	default:
+		panic(fmt.Sprintf("%T has no spec of a Machine", obj))
+	}
+	if spec.Bootstrap.DataSecretName == nil && !spec.Bootstrap.ConfigRef.IsDefined() {
+		spec.Bootstrap.DataSecretName = ptr.To("data")
+	}
+	if !spec.InfrastructureRef.IsDefined() {
+		spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+			APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "GenericInfrastructure", Name: "infra",
+		}
+	}
+}
+
 // WithNode gives the Machine the Node that Node returns.
 func WithNode(name string) func(*clusterv1.Machine) {
 	return func(m *clusterv1.Machine) {
 		id := ProviderID(name)
-		m.Spec.ProviderID = &id
-		m.Status.NodeRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name}
+		m.Spec.ProviderID = id
+		m.Status.NodeRef = clusterv1.MachineNodeReference{Name: name}
 	}
 }
 
 // Running gives the Machine the status of one whose infrastructure is ready, and whose Node of the same name is healthy since at.
 func Running(at time.Time) func(*clusterv1.Machine) {
 	return func(m *clusterv1.Machine) {
-		m.Status.NodeRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: m.Name}
-		m.Status.InfrastructureReady = true
-		before := m.Status.Conditions
-		condition.Set(m, condition.True(clusterv1.MachineNodeHealthyCondition))
-		condition.Set(m, condition.True(clusterv1.ReadyCondition))
+		m.Status.NodeRef = clusterv1.MachineNodeReference{Name: m.Name}
+		m.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+		before := m.GetV1Beta1Conditions()
+		condition.Set(m, condition.True(clusterv1.MachineNodeHealthyV1Beta1Condition))
+		condition.Set(m, condition.True(clusterv1.ReadyV1Beta1Condition))
 		condition.Stamp(m, before, at)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// State is the objects of a Cluster in one state, in v1beta1.
+// State is the objects of a Cluster in one state.
 type State struct {
 	// Name is such as 2-at-rest.
 	Name        string
@@ -32,7 +32,7 @@ func States(t *testing.T, root string) []State {
 	if facts == "" {
 		facts = filepath.Join(root, "..", "shared", "facts")
 	}
-	const suffix = ".cluster.v1beta1.json"
+	const suffix = ".cluster.v1beta2.json"
 	paths, err := filepath.Glob(filepath.Join(facts, "data", "recorded", "v1.14.0", "*"+suffix))
 	if err != nil || len(paths) == 0 {
 		t.Skipf("the reference data is absent, so nothing was compared: set CAPI_FACTS_DIR to the directory with data/recorded (%v)", err)
@@ -40,7 +40,7 @@ func States(t *testing.T, root string) []State {
 	var states []State
 	for _, path := range paths {
 		s := State{Name: strings.TrimSuffix(filepath.Base(path), suffix)}
-		for _, file := range []string{path, strings.TrimSuffix(path, suffix) + ".controlplane.v1beta1.json"} {
+		for _, file := range []string{path, strings.TrimSuffix(path, suffix) + ".controlplane.v1beta2.json"} {
 			if err := s.read(file); err != nil {
 				t.Fatalf("%s: %v", file, err)
 			}

@@ -130,8 +130,18 @@ type (
 const (
 	// Base64 is Base64 of the aliased package.
 	Base64 = home.Base64
+	// CertificatesAvailableV1Beta1Condition is CertificatesAvailableV1Beta1Condition of the aliased package.
+	CertificatesAvailableV1Beta1Condition = home.CertificatesAvailableV1Beta1Condition
+	// CertificatesCorruptedV1Beta1Reason is CertificatesCorruptedV1Beta1Reason of the aliased package.
+	CertificatesCorruptedV1Beta1Reason = home.CertificatesCorruptedV1Beta1Reason
+	// CertificatesGenerationFailedV1Beta1Reason is CertificatesGenerationFailedV1Beta1Reason of the aliased package.
+	CertificatesGenerationFailedV1Beta1Reason = home.CertificatesGenerationFailedV1Beta1Reason
 	// CloudConfig is CloudConfig of the aliased package.
 	CloudConfig = home.CloudConfig
+	// DataSecretAvailableV1Beta1Condition is DataSecretAvailableV1Beta1Condition of the aliased package.
+	DataSecretAvailableV1Beta1Condition = home.DataSecretAvailableV1Beta1Condition
+	// DataSecretGenerationFailedV1Beta1Reason is DataSecretGenerationFailedV1Beta1Reason of the aliased package.
+	DataSecretGenerationFailedV1Beta1Reason = home.DataSecretGenerationFailedV1Beta1Reason
 	// EncryptionAlgorithmECDSAP256 is EncryptionAlgorithmECDSAP256 of the aliased package.
 	EncryptionAlgorithmECDSAP256 = home.EncryptionAlgorithmECDSAP256
 	// EncryptionAlgorithmECDSAP384 is EncryptionAlgorithmECDSAP384 of the aliased package.
@@ -156,6 +166,10 @@ const (
 	KubeadmConfigCertificatesAvailableCondition = home.KubeadmConfigCertificatesAvailableCondition
 	// KubeadmConfigDataSecretAvailableCondition is KubeadmConfigDataSecretAvailableCondition of the aliased package.
 	KubeadmConfigDataSecretAvailableCondition = home.KubeadmConfigDataSecretAvailableCondition
+	// WaitingForClusterInfrastructureV1Beta1Reason is WaitingForClusterInfrastructureV1Beta1Reason of the aliased package.
+	WaitingForClusterInfrastructureV1Beta1Reason = home.WaitingForClusterInfrastructureV1Beta1Reason
+	// WaitingForControlPlaneAvailableV1Beta1Reason is WaitingForControlPlaneAvailableV1Beta1Reason of the aliased package.
+	WaitingForControlPlaneAvailableV1Beta1Reason = home.WaitingForControlPlaneAvailableV1Beta1Reason
 )
 
 var (

@@ -60,8 +60,38 @@ type (
 )
 
 const (
+	// AvailableV1Beta1Condition is AvailableV1Beta1Condition of the aliased package.
+	AvailableV1Beta1Condition = home.AvailableV1Beta1Condition
+	// BootstrapTemplateCloningFailedV1Beta1Reason is BootstrapTemplateCloningFailedV1Beta1Reason of the aliased package.
+	BootstrapTemplateCloningFailedV1Beta1Reason = home.BootstrapTemplateCloningFailedV1Beta1Reason
+	// CertificatesAvailableV1Beta1Condition is CertificatesAvailableV1Beta1Condition of the aliased package.
+	CertificatesAvailableV1Beta1Condition = home.CertificatesAvailableV1Beta1Condition
+	// CertificatesGenerationFailedV1Beta1Reason is CertificatesGenerationFailedV1Beta1Reason of the aliased package.
+	CertificatesGenerationFailedV1Beta1Reason = home.CertificatesGenerationFailedV1Beta1Reason
+	// ControlPlaneComponentsHealthyV1Beta1Condition is ControlPlaneComponentsHealthyV1Beta1Condition of the aliased package.
+	ControlPlaneComponentsHealthyV1Beta1Condition = home.ControlPlaneComponentsHealthyV1Beta1Condition
+	// ControlPlaneComponentsInspectionFailedV1Beta1Reason is ControlPlaneComponentsInspectionFailedV1Beta1Reason of the aliased package.
+	ControlPlaneComponentsInspectionFailedV1Beta1Reason = home.ControlPlaneComponentsInspectionFailedV1Beta1Reason
+	// ControlPlaneComponentsUnhealthyV1Beta1Reason is ControlPlaneComponentsUnhealthyV1Beta1Reason of the aliased package.
+	ControlPlaneComponentsUnhealthyV1Beta1Reason = home.ControlPlaneComponentsUnhealthyV1Beta1Reason
+	// ControlPlaneComponentsUnknownV1Beta1Reason is ControlPlaneComponentsUnknownV1Beta1Reason of the aliased package.
+	ControlPlaneComponentsUnknownV1Beta1Reason = home.ControlPlaneComponentsUnknownV1Beta1Reason
 	// DefaultMinHealthyPeriodSeconds is DefaultMinHealthyPeriodSeconds of the aliased package.
 	DefaultMinHealthyPeriodSeconds = home.DefaultMinHealthyPeriodSeconds
+	// EtcdClusterHealthyV1Beta1Condition is EtcdClusterHealthyV1Beta1Condition of the aliased package.
+	EtcdClusterHealthyV1Beta1Condition = home.EtcdClusterHealthyV1Beta1Condition
+	// EtcdClusterInspectionFailedV1Beta1Reason is EtcdClusterInspectionFailedV1Beta1Reason of the aliased package.
+	EtcdClusterInspectionFailedV1Beta1Reason = home.EtcdClusterInspectionFailedV1Beta1Reason
+	// EtcdClusterUnhealthyV1Beta1Reason is EtcdClusterUnhealthyV1Beta1Reason of the aliased package.
+	EtcdClusterUnhealthyV1Beta1Reason = home.EtcdClusterUnhealthyV1Beta1Reason
+	// EtcdClusterUnknownV1Beta1Reason is EtcdClusterUnknownV1Beta1Reason of the aliased package.
+	EtcdClusterUnknownV1Beta1Reason = home.EtcdClusterUnknownV1Beta1Reason
+	// EtcdMemberInspectionFailedV1Beta1Reason is EtcdMemberInspectionFailedV1Beta1Reason of the aliased package.
+	EtcdMemberInspectionFailedV1Beta1Reason = home.EtcdMemberInspectionFailedV1Beta1Reason
+	// EtcdMemberUnhealthyV1Beta1Reason is EtcdMemberUnhealthyV1Beta1Reason of the aliased package.
+	EtcdMemberUnhealthyV1Beta1Reason = home.EtcdMemberUnhealthyV1Beta1Reason
+	// InfrastructureTemplateCloningFailedV1Beta1Reason is InfrastructureTemplateCloningFailedV1Beta1Reason of the aliased package.
+	InfrastructureTemplateCloningFailedV1Beta1Reason = home.InfrastructureTemplateCloningFailedV1Beta1Reason
 	// KubeadmControlPlaneCertificatesAvailableCondition is KubeadmControlPlaneCertificatesAvailableCondition of the aliased package.
 	KubeadmControlPlaneCertificatesAvailableCondition = home.KubeadmControlPlaneCertificatesAvailableCondition
 	// KubeadmControlPlaneControlPlaneComponentsHealthyCondition is KubeadmControlPlaneControlPlaneComponentsHealthyCondition of the aliased package.
@@ -114,18 +144,54 @@ const (
 	KubeadmControlPlaneNotHealthyReason = home.KubeadmControlPlaneNotHealthyReason
 	// KubeadmControlPlaneNotInitializedReason is KubeadmControlPlaneNotInitializedReason of the aliased package.
 	KubeadmControlPlaneNotInitializedReason = home.KubeadmControlPlaneNotInitializedReason
+	// MachineAPIServerPodHealthyV1Beta1Condition is MachineAPIServerPodHealthyV1Beta1Condition of the aliased package.
+	MachineAPIServerPodHealthyV1Beta1Condition = home.MachineAPIServerPodHealthyV1Beta1Condition
+	// MachineControllerManagerPodHealthyV1Beta1Condition is MachineControllerManagerPodHealthyV1Beta1Condition of the aliased package.
+	MachineControllerManagerPodHealthyV1Beta1Condition = home.MachineControllerManagerPodHealthyV1Beta1Condition
+	// MachineEtcdMemberHealthyV1Beta1Condition is MachineEtcdMemberHealthyV1Beta1Condition of the aliased package.
+	MachineEtcdMemberHealthyV1Beta1Condition = home.MachineEtcdMemberHealthyV1Beta1Condition
+	// MachineEtcdPodHealthyV1Beta1Condition is MachineEtcdPodHealthyV1Beta1Condition of the aliased package.
+	MachineEtcdPodHealthyV1Beta1Condition = home.MachineEtcdPodHealthyV1Beta1Condition
+	// MachineGenerationFailedV1Beta1Reason is MachineGenerationFailedV1Beta1Reason of the aliased package.
+	MachineGenerationFailedV1Beta1Reason = home.MachineGenerationFailedV1Beta1Reason
+	// MachineSchedulerPodHealthyV1Beta1Condition is MachineSchedulerPodHealthyV1Beta1Condition of the aliased package.
+	MachineSchedulerPodHealthyV1Beta1Condition = home.MachineSchedulerPodHealthyV1Beta1Condition
+	// MachinesCreatedV1Beta1Condition is MachinesCreatedV1Beta1Condition of the aliased package.
+	MachinesCreatedV1Beta1Condition = home.MachinesCreatedV1Beta1Condition
+	// MachinesReadyV1Beta1Condition is MachinesReadyV1Beta1Condition of the aliased package.
+	MachinesReadyV1Beta1Condition = home.MachinesReadyV1Beta1Condition
+	// MachinesSpecUpToDateV1Beta1Condition is MachinesSpecUpToDateV1Beta1Condition of the aliased package.
+	MachinesSpecUpToDateV1Beta1Condition = home.MachinesSpecUpToDateV1Beta1Condition
+	// PodFailedV1Beta1Reason is PodFailedV1Beta1Reason of the aliased package.
+	PodFailedV1Beta1Reason = home.PodFailedV1Beta1Reason
+	// PodInspectionFailedV1Beta1Reason is PodInspectionFailedV1Beta1Reason of the aliased package.
+	PodInspectionFailedV1Beta1Reason = home.PodInspectionFailedV1Beta1Reason
+	// PodMissingV1Beta1Reason is PodMissingV1Beta1Reason of the aliased package.
+	PodMissingV1Beta1Reason = home.PodMissingV1Beta1Reason
+	// PodProvisioningV1Beta1Reason is PodProvisioningV1Beta1Reason of the aliased package.
+	PodProvisioningV1Beta1Reason = home.PodProvisioningV1Beta1Reason
 	// PreTerminateHookCleanupAnnotation is PreTerminateHookCleanupAnnotation of the aliased package.
 	PreTerminateHookCleanupAnnotation = home.PreTerminateHookCleanupAnnotation
 	// RemediationForAnnotation is RemediationForAnnotation of the aliased package.
 	RemediationForAnnotation = home.RemediationForAnnotation
 	// RemediationInProgressAnnotation is RemediationInProgressAnnotation of the aliased package.
 	RemediationInProgressAnnotation = home.RemediationInProgressAnnotation
+	// ResizedV1Beta1Condition is ResizedV1Beta1Condition of the aliased package.
+	ResizedV1Beta1Condition = home.ResizedV1Beta1Condition
+	// RollingUpdateInProgressV1Beta1Reason is RollingUpdateInProgressV1Beta1Reason of the aliased package.
+	RollingUpdateInProgressV1Beta1Reason = home.RollingUpdateInProgressV1Beta1Reason
 	// RollingUpdateStrategyType is RollingUpdateStrategyType of the aliased package.
 	RollingUpdateStrategyType = home.RollingUpdateStrategyType
+	// ScalingDownV1Beta1Reason is ScalingDownV1Beta1Reason of the aliased package.
+	ScalingDownV1Beta1Reason = home.ScalingDownV1Beta1Reason
+	// ScalingUpV1Beta1Reason is ScalingUpV1Beta1Reason of the aliased package.
+	ScalingUpV1Beta1Reason = home.ScalingUpV1Beta1Reason
 	// SkipCoreDNSAnnotation is SkipCoreDNSAnnotation of the aliased package.
 	SkipCoreDNSAnnotation = home.SkipCoreDNSAnnotation
 	// SkipKubeProxyAnnotation is SkipKubeProxyAnnotation of the aliased package.
 	SkipKubeProxyAnnotation = home.SkipKubeProxyAnnotation
+	// WaitingForKubeadmInitV1Beta1Reason is WaitingForKubeadmInitV1Beta1Reason of the aliased package.
+	WaitingForKubeadmInitV1Beta1Reason = home.WaitingForKubeadmInitV1Beta1Reason
 )
 
 var (

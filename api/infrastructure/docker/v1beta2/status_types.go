@@ -46,6 +46,9 @@ func v1beta1Conditions(status *DeprecatedStatus) clusterv1.Conditions {
 
 // setV1Beta1Conditions replaces the conditions that clients of v1beta1 see.
 func setV1Beta1Conditions(status **DeprecatedStatus, conditions clusterv1.Conditions) {
+	if len(conditions) == 0 && *status == nil {
+		return
+	}
 	if *status == nil {
 		*status = &DeprecatedStatus{}
 	}

@@ -1,6 +1,6 @@
 package v1alpha1
 
-import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 // EndpointFailedReason is why an InMemoryCluster is not Ready: its workload API server cannot listen where
 // spec.controlPlaneEndpoint says. The message says what is wrong with it.

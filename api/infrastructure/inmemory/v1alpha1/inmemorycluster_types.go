@@ -3,7 +3,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // ClusterFinalizer blocks the deletion of an InMemoryCluster until its simulated resources are gone.
@@ -29,7 +30,7 @@ type InMemoryClusterSpec struct {
 
 	// failureDomains are the failure domains of the simulated cloud, by name. They are copied to the status.
 	// +optional
-	FailureDomains clusterv1.FailureDomains `json:"failureDomains,omitempty"`
+	FailureDomains clusterv1beta1.FailureDomains `json:"failureDomains,omitempty"`
 
 	// hostedControlPlane runs the control plane without machines, for control plane providers that host it themselves.
 	// +optional
@@ -77,7 +78,7 @@ type InMemoryClusterStatus struct {
 
 	// failureDomains are the failure domains in which machines can be placed, by name.
 	// +optional
-	FailureDomains clusterv1.FailureDomains `json:"failureDomains,omitempty"`
+	FailureDomains clusterv1beta1.FailureDomains `json:"failureDomains,omitempty"`
 
 	// hostedControlPlaneVersion is the version that the hosted control plane serves; empty if none is running.
 	// +optional
@@ -85,7 +86,7 @@ type InMemoryClusterStatus struct {
 
 	// conditions are the current conditions: Ready equals ready.
 	// +optional
-	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+	Conditions clusterv1beta1.Conditions `json:"conditions,omitempty"`
 }
 
 // InMemoryCluster is the simulated infrastructure of a cluster.
@@ -104,14 +105,14 @@ type InMemoryCluster struct {
 	Status InMemoryClusterStatus `json:"status,omitempty"`
 }
 
-// GetConditions returns the conditions of the status.
-func (c *InMemoryCluster) GetConditions() clusterv1.Conditions {
-	return c.Status.Conditions
+// GetV1Beta1Conditions returns the conditions of the status.
+func (c *InMemoryCluster) GetV1Beta1Conditions() clusterv1.Conditions {
+	return conditionsOf(c.Status.Conditions)
 }
 
-// SetConditions replaces the conditions of the status.
-func (c *InMemoryCluster) SetConditions(conditions clusterv1.Conditions) {
-	c.Status.Conditions = conditions
+// SetV1Beta1Conditions replaces the conditions of the status.
+func (c *InMemoryCluster) SetV1Beta1Conditions(conditions clusterv1.Conditions) {
+	c.Status.Conditions = stored(conditions)
 }
 
 // InMemoryClusterList is a list of InMemoryClusters.
@@ -133,7 +134,7 @@ type InMemoryClusterTemplateSpec struct {
 type InMemoryClusterTemplateResource struct {
 	// metadata holds the labels and annotations of every InMemoryCluster.
 	// +optional
-	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
+	ObjectMeta clusterv1beta1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec of every InMemoryCluster.
 	Spec InMemoryClusterSpec `json:"spec"`

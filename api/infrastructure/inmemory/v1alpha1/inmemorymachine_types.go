@@ -4,7 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // MachineFinalizer blocks the deletion of an InMemoryMachine until its simulated resources are gone.
@@ -98,7 +99,7 @@ type InMemoryMachineStatus struct {
 
 	// conditions are the current conditions.
 	// +optional
-	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+	Conditions clusterv1beta1.Conditions `json:"conditions,omitempty"`
 }
 
 // InMemoryMachine is a simulated machine.
@@ -120,14 +121,14 @@ type InMemoryMachine struct {
 	Status InMemoryMachineStatus `json:"status,omitempty"`
 }
 
-// GetConditions returns the conditions of the status.
-func (m *InMemoryMachine) GetConditions() clusterv1.Conditions {
-	return m.Status.Conditions
+// GetV1Beta1Conditions returns the conditions of the status.
+func (m *InMemoryMachine) GetV1Beta1Conditions() clusterv1.Conditions {
+	return conditionsOf(m.Status.Conditions)
 }
 
-// SetConditions replaces the conditions of the status.
-func (m *InMemoryMachine) SetConditions(conditions clusterv1.Conditions) {
-	m.Status.Conditions = conditions
+// SetV1Beta1Conditions replaces the conditions of the status.
+func (m *InMemoryMachine) SetV1Beta1Conditions(conditions clusterv1.Conditions) {
+	m.Status.Conditions = stored(conditions)
 }
 
 // InMemoryMachineList is a list of InMemoryMachines.
@@ -149,7 +150,7 @@ type InMemoryMachineTemplateSpec struct {
 type InMemoryMachineTemplateResource struct {
 	// metadata holds the labels and annotations of every InMemoryMachine.
 	// +optional
-	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
+	ObjectMeta clusterv1beta1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec of every InMemoryMachine.
 	Spec InMemoryMachineSpec `json:"spec"`

@@ -3,7 +3,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // MachinePoolFinalizer blocks the deletion of an InMemoryMachinePool until its machines are gone.
@@ -57,7 +58,7 @@ type InMemoryMachinePoolStatus struct {
 
 	// conditions are the current conditions.
 	// +optional
-	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+	Conditions clusterv1beta1.Conditions `json:"conditions,omitempty"`
 }
 
 // InMemoryMachinePool is a group of identical machines that are simulated.
@@ -78,14 +79,14 @@ type InMemoryMachinePool struct {
 	Status InMemoryMachinePoolStatus `json:"status,omitempty"`
 }
 
-// GetConditions returns the conditions of the status.
-func (p *InMemoryMachinePool) GetConditions() clusterv1.Conditions {
-	return p.Status.Conditions
+// GetV1Beta1Conditions returns the conditions of the status.
+func (p *InMemoryMachinePool) GetV1Beta1Conditions() clusterv1.Conditions {
+	return conditionsOf(p.Status.Conditions)
 }
 
-// SetConditions replaces the conditions of the status.
-func (p *InMemoryMachinePool) SetConditions(conditions clusterv1.Conditions) {
-	p.Status.Conditions = conditions
+// SetV1Beta1Conditions replaces the conditions of the status.
+func (p *InMemoryMachinePool) SetV1Beta1Conditions(conditions clusterv1.Conditions) {
+	p.Status.Conditions = stored(conditions)
 }
 
 // InMemoryMachinePoolList is a list of InMemoryMachinePools.
@@ -107,7 +108,7 @@ type InMemoryMachinePoolTemplateSpec struct {
 type InMemoryMachinePoolTemplateResource struct {
 	// metadata holds the labels and annotations of every InMemoryMachinePool.
 	// +optional
-	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
+	ObjectMeta clusterv1beta1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec of every InMemoryMachinePool.
 	Spec InMemoryMachinePoolSpec `json:"spec"`

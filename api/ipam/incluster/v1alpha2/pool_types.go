@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // InClusterIPPoolSpec is the addresses of a pool, and the network that they belong to.
@@ -122,11 +122,11 @@ func (p *InClusterIPPool) PoolSpec() *InClusterIPPoolSpec { return &p.Spec }
 // PoolStatus returns the status.
 func (p *InClusterIPPool) PoolStatus() *InClusterIPPoolStatus { return &p.Status }
 
-// GetConditions returns the conditions.
-func (p *InClusterIPPool) GetConditions() clusterv1.Conditions { return p.Status.Conditions }
+// GetV1Beta1Conditions returns the conditions.
+func (p *InClusterIPPool) GetV1Beta1Conditions() clusterv1.Conditions { return p.Status.Conditions }
 
-// SetConditions replaces the conditions.
-func (p *InClusterIPPool) SetConditions(conditions clusterv1.Conditions) {
+// SetV1Beta1Conditions replaces the conditions.
+func (p *InClusterIPPool) SetV1Beta1Conditions(conditions clusterv1.Conditions) {
 	p.Status.Conditions = conditions
 }
 
@@ -163,11 +163,13 @@ func (p *GlobalInClusterIPPool) PoolSpec() *InClusterIPPoolSpec { return &p.Spec
 // PoolStatus returns the status.
 func (p *GlobalInClusterIPPool) PoolStatus() *InClusterIPPoolStatus { return &p.Status }
 
-// GetConditions returns the conditions.
-func (p *GlobalInClusterIPPool) GetConditions() clusterv1.Conditions { return p.Status.Conditions }
+// GetV1Beta1Conditions returns the conditions.
+func (p *GlobalInClusterIPPool) GetV1Beta1Conditions() clusterv1.Conditions {
+	return p.Status.Conditions
+}
 
-// SetConditions replaces the conditions.
-func (p *GlobalInClusterIPPool) SetConditions(conditions clusterv1.Conditions) {
+// SetV1Beta1Conditions replaces the conditions.
+func (p *GlobalInClusterIPPool) SetV1Beta1Conditions(conditions clusterv1.Conditions) {
 	p.Status.Conditions = conditions
 }
 

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 const (
@@ -96,11 +96,13 @@ type Host struct {
 	Status HostStatus `json:"status,omitempty"`
 }
 
-// GetConditions returns the conditions of the status.
-func (h *Host) GetConditions() clusterv1.Conditions { return h.Status.Conditions }
+// GetV1Beta1Conditions returns the conditions of the status.
+func (h *Host) GetV1Beta1Conditions() clusterv1.Conditions { return h.Status.Conditions }
 
-// SetConditions replaces the conditions of the status.
-func (h *Host) SetConditions(conditions clusterv1.Conditions) { h.Status.Conditions = conditions }
+// SetV1Beta1Conditions replaces the conditions of the status.
+func (h *Host) SetV1Beta1Conditions(conditions clusterv1.Conditions) {
+	h.Status.Conditions = conditions
+}
 
 // ClaimedBy reports whether a HostMachine has claimed the Host. Once spec.host is written it has the ID of the claim, which clusterctl move
 // keeps.

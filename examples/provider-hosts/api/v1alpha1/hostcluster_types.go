@@ -3,7 +3,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // HostClusterSpec specifies how the control plane is reached.
@@ -11,7 +12,7 @@ type HostClusterSpec struct {
 	// controlPlaneEndpoint is a load balancer or virtual address that leads to the control plane. The provider makes none; if
 	// it is empty, that of the Cluster is taken over.
 	// +optional
-	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty"`
+	ControlPlaneEndpoint clusterv1beta1.APIEndpoint `json:"controlPlaneEndpoint,omitempty"`
 }
 
 // HostClusterStatus reports the infrastructure of a Cluster.
@@ -21,7 +22,7 @@ type HostClusterStatus struct {
 	Ready bool `json:"ready"`
 	// failureDomains are the zones of the namespace's Hosts.
 	// +optional
-	FailureDomains clusterv1.FailureDomains `json:"failureDomains,omitempty"`
+	FailureDomains clusterv1beta1.FailureDomains `json:"failureDomains,omitempty"`
 	// conditions describe the present state.
 	// +optional
 	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
@@ -43,11 +44,11 @@ type HostCluster struct {
 	Status HostClusterStatus `json:"status,omitempty"`
 }
 
-// GetConditions returns the conditions of the status.
-func (c *HostCluster) GetConditions() clusterv1.Conditions { return c.Status.Conditions }
+// GetV1Beta1Conditions returns the conditions of the status.
+func (c *HostCluster) GetV1Beta1Conditions() clusterv1.Conditions { return c.Status.Conditions }
 
-// SetConditions replaces the conditions of the status.
-func (c *HostCluster) SetConditions(conditions clusterv1.Conditions) {
+// SetV1Beta1Conditions replaces the conditions of the status.
+func (c *HostCluster) SetV1Beta1Conditions(conditions clusterv1.Conditions) {
 	c.Status.Conditions = conditions
 }
 
@@ -70,7 +71,7 @@ type HostClusterTemplateSpec struct {
 type HostClusterTemplateResource struct {
 	// metadata holds labels and annotations that every HostCluster gets.
 	// +optional
-	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
+	ObjectMeta clusterv1beta1.ObjectMeta `json:"metadata,omitempty"`
 	// spec of every HostCluster.
 	Spec HostClusterSpec `json:"spec"`
 }

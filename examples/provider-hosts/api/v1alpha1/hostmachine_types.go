@@ -4,7 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 const (
@@ -82,7 +83,7 @@ type HostMachineStatus struct {
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 	// failureReason is set when the bootstrap data failed permanently: the Machine must be replaced.
 	// +optional
-	FailureReason *clusterv1.MachineStatusError `json:"failureReason,omitempty"`
+	FailureReason *clusterv1beta1.MachineStatusError `json:"failureReason,omitempty"`
 	// failureMessage describes what failed.
 	// +optional
 	FailureMessage *string `json:"failureMessage,omitempty"`
@@ -108,11 +109,11 @@ type HostMachine struct {
 	Status HostMachineStatus `json:"status,omitempty"`
 }
 
-// GetConditions returns the conditions of the status.
-func (m *HostMachine) GetConditions() clusterv1.Conditions { return m.Status.Conditions }
+// GetV1Beta1Conditions returns the conditions of the status.
+func (m *HostMachine) GetV1Beta1Conditions() clusterv1.Conditions { return m.Status.Conditions }
 
-// SetConditions replaces the conditions of the status.
-func (m *HostMachine) SetConditions(conditions clusterv1.Conditions) {
+// SetV1Beta1Conditions replaces the conditions of the status.
+func (m *HostMachine) SetV1Beta1Conditions(conditions clusterv1.Conditions) {
 	m.Status.Conditions = conditions
 }
 
@@ -135,7 +136,7 @@ type HostMachineTemplateSpec struct {
 type HostMachineTemplateResource struct {
 	// metadata holds labels and annotations that every HostMachine gets.
 	// +optional
-	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
+	ObjectMeta clusterv1beta1.ObjectMeta `json:"metadata,omitempty"`
 	// spec of every HostMachine.
 	Spec HostMachineSpec `json:"spec"`
 }

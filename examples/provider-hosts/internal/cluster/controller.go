@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -30,7 +30,7 @@ func (c *Controller) Declared() step.Controller[*hostsv1.HostCluster, *hostsv1.H
 		},
 		Paused: ownership.PausedByCluster[*hostsv1.HostCluster](c.Client),
 		Scope:  step.Self[*hostsv1.HostCluster],
-		Steps:  []step.Step[*hostsv1.HostCluster]{step.When(ours, step.Do("endpoint", c.endpoint).Sets(clusterv1.ReadyCondition))},
+		Steps:  []step.Step[*hostsv1.HostCluster]{step.When(ours, step.Do("endpoint", c.endpoint).Sets(clusterv1.ReadyV1Beta1Condition))},
 	}
 }
 

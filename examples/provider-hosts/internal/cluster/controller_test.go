@@ -5,10 +5,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -18,7 +20,7 @@ import (
 
 func TestReconcile(t *testing.T) {
 	const host, port = "10.0.0.9", 6443
-	endpoint := clusterv1.APIEndpoint{Host: host, Port: port}
+	endpoint := clusterv1beta1.APIEndpoint{Host: host, Port: port}
 	var build object.Builder
 	in := func(zone string, roles ...hostsv1.Role) *hostsv1.Host {
 		h := &hostsv1.Host{ObjectMeta: build.Meta("Host", "host-"+zone)}
@@ -32,21 +34,24 @@ func TestReconcile(t *testing.T) {
 		change  func(*hostsv1.HostCluster)
 		hosts   []client.Object
 		ready   bool
-		at      clusterv1.APIEndpoint
-		zones   clusterv1.FailureDomains
+		at      clusterv1beta1.APIEndpoint
+		zones   clusterv1beta1.FailureDomains
 		because string
 	}{
 		{reason: "the endpoint is the user's", change: func(c *hostsv1.HostCluster) { c.Spec.ControlPlaneEndpoint = endpoint }, ready: true, at: endpoint},
-		{reason: "a Cluster of a class has its own endpoint", cluster: func(c *clusterv1.Cluster) { c.Spec.ControlPlaneEndpoint = endpoint }, ready: true, at: endpoint},
+		{reason: "a Cluster of a class has its own endpoint", cluster: func(c *clusterv1.Cluster) { c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint(endpoint) }, ready: true, at: endpoint},
 		{reason: "without an endpoint, nothing is ready", because: "WaitingForEndpoint"},
-		{reason: "half an endpoint is none", change: func(c *hostsv1.HostCluster) { c.Spec.ControlPlaneEndpoint.Host = host }, at: clusterv1.APIEndpoint{Host: host}, because: "WaitingForEndpoint"},
-		{reason: "a paused Cluster is left alone", cluster: func(c *clusterv1.Cluster) { c.Spec.Paused = true; c.Spec.ControlPlaneEndpoint = endpoint }},
-		{reason: "a HostCluster that something else manages is left alone", cluster: func(c *clusterv1.Cluster) { c.Spec.ControlPlaneEndpoint = endpoint },
+		{reason: "half an endpoint is none", change: func(c *hostsv1.HostCluster) { c.Spec.ControlPlaneEndpoint.Host = host }, at: clusterv1beta1.APIEndpoint{Host: host}, because: "WaitingForEndpoint"},
+		{reason: "a paused Cluster is left alone", cluster: func(c *clusterv1.Cluster) {
+			c.Spec.Paused = ptr.To(true)
+			c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint(endpoint)
+		}},
+		{reason: "a HostCluster that something else manages is left alone", cluster: func(c *clusterv1.Cluster) { c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint(endpoint) },
 			change: func(c *hostsv1.HostCluster) { c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: ""} }},
 		{reason: "a HostCluster that no Cluster owns is left alone", change: func(c *hostsv1.HostCluster) { c.OwnerReferences = nil }},
 		{reason: "zones are those of Hosts; control planes go where a Host is for them", change: func(c *hostsv1.HostCluster) { c.Spec.ControlPlaneEndpoint = endpoint },
 			hosts: []client.Object{in("a"), in("b", hostsv1.RoleWorker), in("")}, ready: true, at: endpoint,
-			zones: clusterv1.FailureDomains{"a": {ControlPlane: true}, "b": {}}},
+			zones: clusterv1beta1.FailureDomains{"a": {ControlPlane: true}, "b": {}}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -68,7 +73,7 @@ func TestReconcile(t *testing.T) {
 			}
 			testenv.Must(t, there.Get(t.Context(), key, obj))
 			because := ""
-			if ready := condition.Get(obj, clusterv1.ReadyCondition); ready != nil {
+			if ready := condition.Get(obj, clusterv1.ReadyV1Beta1Condition); ready != nil {
 				because = ready.Reason
 			}
 			if obj.Status.Ready != tc.ready || because != tc.because {

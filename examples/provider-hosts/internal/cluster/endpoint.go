@@ -7,7 +7,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -22,7 +23,7 @@ func (c *Controller) endpoint(ctx context.Context, obj *hostsv1.HostCluster) (st
 		return step.Wait("a Cluster to own it"), nil
 	}
 	if obj.Spec.ControlPlaneEndpoint.IsZero() {
-		obj.Spec.ControlPlaneEndpoint = cluster.Spec.ControlPlaneEndpoint
+		obj.Spec.ControlPlaneEndpoint = clusterv1beta1.APIEndpoint(cluster.Spec.ControlPlaneEndpoint)
 	}
 	if !obj.Spec.ControlPlaneEndpoint.IsValid() {
 		return step.Wait("spec.controlPlaneEndpoint to be set here or in the Cluster").Because("WaitingForEndpoint").
@@ -38,12 +39,12 @@ func (c *Controller) endpoint(ctx context.Context, obj *hostsv1.HostCluster) (st
 }
 
 // zones returns the failure domains of Hosts. Those with a Host for control planes are suitable for control planes.
-func zones(hosts []hostsv1.Host) clusterv1.FailureDomains {
-	all := clusterv1.FailureDomains{}
+func zones(hosts []hostsv1.Host) clusterv1beta1.FailureDomains {
+	all := clusterv1beta1.FailureDomains{}
 	for _, host := range hosts {
 		if zone := host.Labels[hostsv1.ZoneLabel]; zone != "" {
 			suits := len(host.Spec.Roles) == 0 || slices.Contains(host.Spec.Roles, hostsv1.RoleControlPlane)
-			all[zone] = clusterv1.FailureDomainSpec{ControlPlane: all[zone].ControlPlane || suits}
+			all[zone] = clusterv1beta1.FailureDomainSpec{ControlPlane: all[zone].ControlPlane || suits}
 		}
 	}
 	return all

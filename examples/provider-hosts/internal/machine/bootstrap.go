@@ -13,7 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/ssh"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -79,7 +80,7 @@ func (c *Controller) bootstrapped(ctx context.Context, s *scope, id string) (str
 func fail(ctx context.Context, s *scope, state string) step.Result {
 	message := fmt.Sprintf("the bootstrap data on Host %s failed: %s, see bootstrap.log in /var/lib/cluster-api-hosts there",
 		s.host.Name, state)
-	s.obj.Status.FailureReason, s.obj.Status.FailureMessage = ptr.To(clusterv1.CreateMachineError), &message
+	s.obj.Status.FailureReason, s.obj.Status.FailureMessage = ptr.To(clusterv1beta1.CreateMachineError), &message
 	step.Warning(ctx, hostsv1.BootstrapFailedReason, "%s", message)
 	return step.Stop().WithConditions(condition.False(hostsv1.BootstrappedCondition, clusterv1.ConditionSeverityError,
 		hostsv1.BootstrapFailedReason, "%s", message))

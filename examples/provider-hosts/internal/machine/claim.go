@@ -8,11 +8,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -111,7 +110,7 @@ func suits(host *hostsv1.Host, s *scope) bool {
 	if _, ok := s.machine.Labels[clusterv1.MachineControlPlaneLabel]; ok {
 		role = hostsv1.RoleControlPlane
 	}
-	zone := ptr.Deref(s.machine.Spec.FailureDomain, "")
+	zone := s.machine.Spec.FailureDomain
 	return host.Spec.Claim == nil && !host.Spec.Unschedulable && host.DeletionTimestamp == nil &&
 		(len(host.Spec.Roles) == 0 || slices.Contains(host.Spec.Roles, role)) && (zone == "" || host.Labels[hostsv1.ZoneLabel] == zone)
 }

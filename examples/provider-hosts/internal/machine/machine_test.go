@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -171,7 +171,7 @@ func TestTwoClaimAtOnce(t *testing.T) {
 func TestSuits(t *testing.T) {
 	worker, controlPlane := &clusterv1.Machine{}, &clusterv1.Machine{}
 	controlPlane.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
-	zoned := &clusterv1.Machine{Spec: clusterv1.MachineSpec{FailureDomain: ptr.To("b")}}
+	zoned := &clusterv1.Machine{Spec: clusterv1.MachineSpec{FailureDomain: "b"}}
 	roles := func(roles ...hostsv1.Role) func(*hostsv1.Host) { return func(h *hostsv1.Host) { h.Spec.Roles = roles } }
 	zone := func(name string) func(*hostsv1.Host) {
 		return func(h *hostsv1.Host) { h.Labels = map[string]string{hostsv1.ZoneLabel: name} }

@@ -3,7 +3,10 @@
 // What does not belong here: reading the input, and rendering it.
 package bootstrapdata
 
-import bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+import (
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
+)
 
 // Input is the content of a machine's bootstrap data. Indexes of Files, Users and so on are those of the spec, so that errors
 // can name the field.
@@ -16,9 +19,10 @@ type Input struct {
 	// PostCommands run after kubeadm has succeeded.
 	PostCommands []string
 	// Users are the users, with their passwords resolved.
-	Users     []bootstrapv1.User
+	Users []bootstrapv1.User
+	// NTP is nil unless the time service is configured.
 	NTP       *bootstrapv1.NTP
-	DiskSetup *bootstrapv1.DiskSetup
+	DiskSetup bootstrapv1.DiskSetup
 	Mounts    []bootstrapv1.MountPoints
 	// Verbosity is passed to kubeadm if set.
 	Verbosity *int32
@@ -29,8 +33,12 @@ type Input struct {
 // Of returns the input that is in a spec itself: contents and passwords from Secrets, certificates and kubeadm's configuration
 // are empty.
 func Of(spec *bootstrapv1.KubeadmConfigSpec) Input {
-	return Input{
+	in := Input{
 		Files: spec.Files, PreCommands: spec.PreKubeadmCommands, PostCommands: spec.PostKubeadmCommands, Users: spec.Users,
-		NTP: spec.NTP, DiskSetup: spec.DiskSetup, Mounts: spec.Mounts, Verbosity: spec.Verbosity,
+		DiskSetup: spec.DiskSetup, Mounts: spec.Mounts, Verbosity: spec.Verbosity,
 	}
+	if kubeadm.Defined(spec.NTP) {
+		in.NTP = &spec.NTP
+	}
+	return in
 }

@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/bootstrapdata"
 )
 
@@ -59,15 +59,13 @@ func render(in bootstrapdata.Input, configPath, command string, script *bootstra
 		bootstrapv1.File{Path: placeholderPath, Owner: rootOwner, Permissions: kubeadmPermission,
 			Content: "This file creates its directory on every operating system. A file there marks a completed bootstrap."})
 	doc := document{
-		Files:    writeFiles(files),
-		Commands: commands(in, command),
-		NTP:      ntpOf(in.NTP),
-		Users:    usersOf(in.Users),
-		Mounts:   mountsOf(in.Mounts),
-	}
-	if in.DiskSetup != nil {
-		doc.Disks = disksOf(in.DiskSetup.Partitions)
-		doc.Filesystems = filesystemsOf(in.DiskSetup.Filesystems)
+		Files:       writeFiles(files),
+		Commands:    commands(in, command),
+		NTP:         ntpOf(in.NTP),
+		Users:       usersOf(in.Users),
+		Disks:       disksOf(in.DiskSetup.Partitions),
+		Filesystems: filesystemsOf(in.DiskSetup.Filesystems),
+		Mounts:      mountsOf(in.Mounts),
 	}
 	var out bytes.Buffer
 	out.WriteString(header)

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/bootstrapdata"
 )
 
@@ -21,20 +21,20 @@ func full() bootstrapdata.Input {
 	return bootstrapdata.Input{
 		Files: []bootstrapv1.File{
 			{Path: "/etc/kubernetes/pki/ca.crt", Owner: "root:root", Permissions: "0640", Content: "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"},
-			{Path: "/etc/motd", Append: true, Content: "welcome to {{ ds.meta_data.local_hostname }}"},
+			{Path: "/etc/motd", Append: ptr.To(true), Content: "welcome to {{ ds.meta_data.local_hostname }}"},
 			{Path: "/opt/data", Encoding: bootstrapv1.GzipBase64, Permissions: "0600", Content: "H4sIAAAA"},
 		},
 		PreCommands:  []string{`echo "pre: 'quoted'"`, "hostnamectl set-hostname {{ ds.meta_data.hostname }}", "true"},
 		PostCommands: []string{"echo post # not a comment", `printf 'a\tb\n' > /tmp/x`},
 		Users: []bootstrapv1.User{{
-			Name: "capi", Gecos: ptr.To("CAPI user"), Groups: ptr.To("users, admin"), HomeDir: ptr.To("/home/capi"),
-			Inactive: ptr.To(false), Shell: ptr.To("/bin/bash"), Passwd: ptr.To("$6$rounds=4096$x: y"), PrimaryGroup: ptr.To("capi"),
-			LockPassword: ptr.To(true), Sudo: ptr.To("ALL=(ALL) NOPASSWD:ALL"), SSHAuthorizedKeys: []string{"ssh-ed25519 AAAA capi@example"},
+			Name: "capi", Gecos: "CAPI user", Groups: "users, admin", HomeDir: "/home/capi",
+			Inactive: ptr.To(false), Shell: "/bin/bash", Passwd: "$6$rounds=4096$x: y", PrimaryGroup: "capi",
+			LockPassword: ptr.To(true), Sudo: "ALL=(ALL) NOPASSWD:ALL", SSHAuthorizedKeys: []string{"ssh-ed25519 AAAA capi@example"},
 		}},
 		NTP: &bootstrapv1.NTP{Enabled: ptr.To(true), Servers: []string{"ntp.example.com"}},
-		DiskSetup: &bootstrapv1.DiskSetup{
-			Partitions:  []bootstrapv1.Partition{{Device: "/dev/sdb", Layout: true, Overwrite: ptr.To(false), TableType: ptr.To("gpt")}},
-			Filesystems: []bootstrapv1.Filesystem{{Device: "/dev/sdb", Filesystem: "ext4", Label: "etcd", Partition: ptr.To("1"), Overwrite: ptr.To(true), ReplaceFS: ptr.To("ntfs"), ExtraOpts: []string{"-E", "lazy_itable_init=1"}}},
+		DiskSetup: bootstrapv1.DiskSetup{
+			Partitions:  []bootstrapv1.Partition{{Device: "/dev/sdb", Layout: ptr.To(true), Overwrite: ptr.To(false), TableType: "gpt"}},
+			Filesystems: []bootstrapv1.Filesystem{{Device: "/dev/sdb", Filesystem: "ext4", Label: "etcd", Partition: "1", Overwrite: ptr.To(true), ReplaceFS: "ntfs", ExtraOpts: []string{"-E", "lazy_itable_init=1"}}},
 		},
 		Mounts:    []bootstrapv1.MountPoints{{"LABEL=etcd", "/var/lib/etcd", "auto", "defaults", "0", "2"}},
 		Verbosity: ptr.To[int32](5),
@@ -149,7 +149,7 @@ func TestStringsSurvive(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			got, err := Init(bootstrapdata.Input{
 				Files: []bootstrapv1.File{{Path: "/f", Content: content}}, PreCommands: []string{content},
-				Users: []bootstrapv1.User{{Name: "u", Passwd: &content, Sudo: &content}}, Kubeadm: content,
+				Users: []bootstrapv1.User{{Name: "u", Passwd: content, Sudo: content}}, Kubeadm: content,
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -5,8 +5,9 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 )
 
 // document is a cloud-config, in the documented order of its sections.
@@ -75,7 +76,7 @@ func writeFiles(files []bootstrapv1.File) []file {
 	for _, f := range files {
 		out = append(out, file{
 			Path: line(f.Path), Encoding: line(f.Encoding), Owner: line(f.Owner),
-			Permissions: quoted(f.Permissions), Append: f.Append, Content: text(f.Content),
+			Permissions: quoted(f.Permissions), Append: ptr.Deref(f.Append, false), Content: text(f.Content),
 		})
 	}
 	return out
@@ -94,17 +95,17 @@ func ntpOf(in *bootstrapv1.NTP) *ntp {
 }
 
 type user struct {
-	Name         line    `yaml:"name"`
-	Passwd       *quoted `yaml:"passwd,omitempty"`
-	Gecos        *quoted `yaml:"gecos,omitempty"`
-	Groups       *quoted `yaml:"groups,omitempty"`
-	HomeDir      *quoted `yaml:"homedir,omitempty"`
-	Inactive     *bool   `yaml:"inactive,omitempty"`
-	LockPassword *bool   `yaml:"lock_passwd,omitempty"`
-	Shell        *quoted `yaml:"shell,omitempty"`
-	PrimaryGroup *quoted `yaml:"primary_group,omitempty"`
-	Sudo         *quoted `yaml:"sudo,omitempty"`
-	Keys         []line  `yaml:"ssh_authorized_keys,omitempty"`
+	Name         line   `yaml:"name"`
+	Passwd       quoted `yaml:"passwd,omitempty"`
+	Gecos        quoted `yaml:"gecos,omitempty"`
+	Groups       quoted `yaml:"groups,omitempty"`
+	HomeDir      quoted `yaml:"homedir,omitempty"`
+	Inactive     *bool  `yaml:"inactive,omitempty"`
+	LockPassword *bool  `yaml:"lock_passwd,omitempty"`
+	Shell        quoted `yaml:"shell,omitempty"`
+	PrimaryGroup quoted `yaml:"primary_group,omitempty"`
+	Sudo         quoted `yaml:"sudo,omitempty"`
+	Keys         []line `yaml:"ssh_authorized_keys,omitempty"`
 }
 
 func usersOf(in []bootstrapv1.User) []user {
@@ -112,15 +113,15 @@ func usersOf(in []bootstrapv1.User) []user {
 	for _, u := range in {
 		out = append(out, user{
 			Name:         line(u.Name),
-			Passwd:       (*quoted)(u.Passwd),
-			Gecos:        (*quoted)(u.Gecos),
-			Groups:       (*quoted)(u.Groups),
-			HomeDir:      (*quoted)(u.HomeDir),
+			Passwd:       quoted(u.Passwd),
+			Gecos:        quoted(u.Gecos),
+			Groups:       quoted(u.Groups),
+			HomeDir:      quoted(u.HomeDir),
 			Inactive:     u.Inactive,
 			LockPassword: u.LockPassword,
-			Shell:        (*quoted)(u.Shell),
-			PrimaryGroup: (*quoted)(u.PrimaryGroup),
-			Sudo:         (*quoted)(u.Sudo),
+			Shell:        quoted(u.Shell),
+			PrimaryGroup: quoted(u.PrimaryGroup),
+			Sudo:         quoted(u.Sudo),
 			Keys:         lines(u.SSHAuthorizedKeys),
 		})
 	}
@@ -128,7 +129,7 @@ func usersOf(in []bootstrapv1.User) []user {
 }
 
 type disk struct {
-	TableType *line `yaml:"table_type,omitempty"`
+	TableType line  `yaml:"table_type,omitempty"`
 	Layout    bool  `yaml:"layout"`
 	Overwrite *bool `yaml:"overwrite,omitempty"`
 }
@@ -136,7 +137,7 @@ type disk struct {
 func disksOf(in []bootstrapv1.Partition) map[line]disk {
 	out := map[line]disk{}
 	for _, p := range in {
-		out[line(p.Device)] = disk{TableType: (*line)(p.TableType), Layout: p.Layout, Overwrite: p.Overwrite}
+		out[line(p.Device)] = disk{TableType: line(p.TableType), Layout: ptr.Deref(p.Layout, false), Overwrite: p.Overwrite}
 	}
 	return out
 }
@@ -145,9 +146,9 @@ type filesystem struct {
 	Label      line   `yaml:"label"`
 	Filesystem line   `yaml:"filesystem"`
 	Device     line   `yaml:"device"`
-	Partition  *line  `yaml:"partition,omitempty"`
+	Partition  line   `yaml:"partition,omitempty"`
 	Overwrite  *bool  `yaml:"overwrite,omitempty"`
-	ReplaceFS  *line  `yaml:"replace_fs,omitempty"`
+	ReplaceFS  line   `yaml:"replace_fs,omitempty"`
 	ExtraOpts  []line `yaml:"extra_opts,omitempty"`
 }
 
@@ -155,8 +156,8 @@ func filesystemsOf(in []bootstrapv1.Filesystem) []filesystem {
 	var out []filesystem
 	for _, f := range in {
 		out = append(out, filesystem{
-			Label: line(f.Label), Filesystem: line(f.Filesystem), Device: line(f.Device), Partition: (*line)(f.Partition),
-			Overwrite: f.Overwrite, ReplaceFS: (*line)(f.ReplaceFS), ExtraOpts: lines(f.ExtraOpts),
+			Label: line(f.Label), Filesystem: line(f.Filesystem), Device: line(f.Device), Partition: line(f.Partition),
+			Overwrite: f.Overwrite, ReplaceFS: line(f.ReplaceFS), ExtraOpts: lines(f.ExtraOpts),
 		})
 	}
 	return out

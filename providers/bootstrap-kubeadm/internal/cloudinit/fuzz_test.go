@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	k8syaml "sigs.k8s.io/yaml"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/bootstrapdata"
 )
 
@@ -53,9 +53,9 @@ func FuzzDocument(f *testing.F) {
 			t.Skip("long")
 		}
 		in := bootstrapdata.Input{
-			Files:       []bootstrapv1.File{{Path: path, Owner: name, Permissions: permissions, Content: content, Append: retry}},
+			Files:       []bootstrapv1.File{{Path: path, Owner: name, Permissions: permissions, Content: content, Append: ptr.To(retry)}},
 			PreCommands: []string{command}, PostCommands: []string{content, command},
-			Users:   []bootstrapv1.User{{Name: name, Passwd: ptr.To(content), SSHAuthorizedKeys: []string{content, name}}},
+			Users:   []bootstrapv1.User{{Name: name, Passwd: content, SSHAuthorizedKeys: []string{content, name}}},
 			NTP:     &bootstrapv1.NTP{Servers: []string{name}},
 			Mounts:  []bootstrapv1.MountPoints{{path, name}},
 			Kubeadm: content,
@@ -99,7 +99,7 @@ func checkRead(t *testing.T, in bootstrapdata.Input, got read, retry bool) {
 	}
 	first, kubeadm := got.Files[0], got.Files[files-2]
 	want := in.Files[0]
-	if diff := cmp.Diff([]any{want.Path, want.Owner, want.Permissions, want.Content, want.Append, joinConfigPath, in.Kubeadm},
+	if diff := cmp.Diff([]any{want.Path, want.Owner, want.Permissions, want.Content, ptr.Deref(want.Append, false), joinConfigPath, in.Kubeadm},
 		[]any{first.Path, first.Owner, first.Permissions, first.Content, first.Append, kubeadm.Path, kubeadm.Content}); diff != "" {
 		t.Errorf("files: -want +got:\n%s", diff)
 	}
@@ -110,7 +110,7 @@ func checkRead(t *testing.T, in bootstrapdata.Input, got read, retry bool) {
 		t.Errorf("commands: -want +got:\n%s", diff)
 	}
 	user := got.Users[0]
-	if diff := cmp.Diff([]any{in.Users[0].Name, *in.Users[0].Passwd, in.Users[0].SSHAuthorizedKeys, in.NTP.Servers, [][]string{in.Mounts[0]}},
+	if diff := cmp.Diff([]any{in.Users[0].Name, in.Users[0].Passwd, in.Users[0].SSHAuthorizedKeys, in.NTP.Servers, [][]string{in.Mounts[0]}},
 		[]any{user.Name, user.Passwd, user.Keys, got.NTP.Servers, got.Mounts}); diff != "" {
 		t.Errorf("users, time servers and mounts: -want +got:\n%s", diff)
 	}

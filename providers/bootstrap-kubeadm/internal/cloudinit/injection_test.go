@@ -8,9 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
-	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/bootstrapdata"
 )
 
@@ -22,15 +21,14 @@ func TestNothingIsInjected(t *testing.T) {
 		"!!binary eA==", "!evil x", "|\n  x", ">-", "%YAML 1.1", "@x", "`x`", "{a: b}", "[a, b]", "yes", "~", "0x10", "1:30", "2001-01-01", "\ufeffx", "\x00\x1b[31m",
 	} {
 		t.Run(fmt.Sprintf("%q", evil), func(t *testing.T) {
-			p := ptr.To(evil)
 			in := bootstrapdata.Input{
 				Files:       []bootstrapv1.File{{Path: evil, Owner: evil, Permissions: evil, Encoding: bootstrapv1.Encoding(evil), Content: evil}},
 				PreCommands: []string{evil}, PostCommands: []string{evil},
-				Users: []bootstrapv1.User{{Name: evil, Gecos: p, Groups: p, HomeDir: p, Shell: p, Passwd: p, PrimaryGroup: p, Sudo: p, SSHAuthorizedKeys: []string{evil}}},
+				Users: []bootstrapv1.User{{Name: evil, Gecos: evil, Groups: evil, HomeDir: evil, Shell: evil, Passwd: evil, PrimaryGroup: evil, Sudo: evil, SSHAuthorizedKeys: []string{evil}}},
 				NTP:   &bootstrapv1.NTP{Servers: []string{evil}},
-				DiskSetup: &bootstrapv1.DiskSetup{
-					Partitions:  []bootstrapv1.Partition{{Device: evil, TableType: p}},
-					Filesystems: []bootstrapv1.Filesystem{{Device: evil, Filesystem: evil, Label: evil, Partition: p, ReplaceFS: p, ExtraOpts: []string{evil}}},
+				DiskSetup: bootstrapv1.DiskSetup{
+					Partitions:  []bootstrapv1.Partition{{Device: evil, TableType: evil}},
+					Filesystems: []bootstrapv1.Filesystem{{Device: evil, Filesystem: evil, Label: evil, Partition: evil, ReplaceFS: evil, ExtraOpts: []string{evil}}},
 				},
 				Mounts:  []bootstrapv1.MountPoints{{evil, evil}},
 				Kubeadm: evil,

@@ -12,7 +12,7 @@ import (
 
 // adopt uses data that already exists.
 func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
-	if s.config.Status.Ready {
+	if s.ready() {
 		return step.Done(), nil
 	}
 	if name := s.ownData(); name != nil {

@@ -6,8 +6,8 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/pki"
@@ -35,7 +35,7 @@ type Options struct {
 
 func conditions() condition.Kind {
 	return condition.Kind{
-		Ready: []clusterv1.ConditionType{bootstrapv1.DataSecretAvailableCondition, bootstrapv1.CertificatesAvailableCondition},
+		Ready: []clusterv1.ConditionType{bootstrapv1.DataSecretAvailableV1Beta1Condition, bootstrapv1.CertificatesAvailableV1Beta1Condition},
 	}
 }
 
@@ -63,9 +63,7 @@ func (c *Controller) declared() step.Controller[*bootstrapv1.KubeadmConfig, *sco
 		Name:   "kubeadmconfig",
 		New:    func() *bootstrapv1.KubeadmConfig { return &bootstrapv1.KubeadmConfig{} },
 		Paused: ownership.PausedByCluster[*bootstrapv1.KubeadmConfig](c.Client),
-		Scope: func(_ context.Context, config *bootstrapv1.KubeadmConfig) (*scope, error) {
-			return &scope{config: config}, nil
-		},
+		Scope:  newScope,
 		Steps: []step.Step[*scope]{
 			step.Do("owner", c.owner),
 			step.Do("format", c.format),

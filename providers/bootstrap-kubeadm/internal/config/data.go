@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -21,8 +21,8 @@ import (
 // failed sets the condition for an error, unless it is stale.
 func (c *Controller) failed(s *scope, err error) error {
 	if !step.IsStale(err) {
-		condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityWarning,
-			bootstrapv1.DataSecretGenerationFailedReason, "%v", err))
+		condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableV1Beta1Condition, clusterv1.ConditionSeverityWarning,
+			bootstrapv1.DataSecretGenerationFailedV1Beta1Reason, "%v", err))
 	}
 	if errors.As(err, &mistake{}) {
 		return step.Terminal(err)
@@ -55,13 +55,13 @@ func (c *Controller) secret(ctx context.Context, key client.ObjectKey) (*corev1.
 func (c *Controller) certificates(ctx context.Context, s *scope, externalEtcd, create bool) ([]bootstrapv1.File, error) {
 	var files []bootstrapv1.File
 	for _, purpose := range pki.OfControlPlane(externalEtcd) {
-		pair, err := c.pair(ctx, s, purpose, create && s.cluster.Spec.ControlPlaneRef == nil && !(externalEtcd && purpose == pki.EtcdCA))
+		pair, err := c.pair(ctx, s, purpose, create && !s.cluster.Spec.ControlPlaneRef.IsDefined() && !(externalEtcd && purpose == pki.EtcdCA))
 		if err != nil {
-			reason, severity := bootstrapv1.CertificatesCorruptedReason, clusterv1.ConditionSeverityError
+			reason, severity := bootstrapv1.CertificatesCorruptedV1Beta1Reason, clusterv1.ConditionSeverityError
 			if create {
-				reason, severity = bootstrapv1.CertificatesGenerationFailedReason, clusterv1.ConditionSeverityWarning
+				reason, severity = bootstrapv1.CertificatesGenerationFailedV1Beta1Reason, clusterv1.ConditionSeverityWarning
 			}
-			condition.Set(s.config, condition.False(bootstrapv1.CertificatesAvailableCondition, severity, reason, "%v", err))
+			condition.Set(s.config, condition.False(bootstrapv1.CertificatesAvailableV1Beta1Condition, severity, reason, "%v", err))
 			return nil, err
 		}
 		if externalEtcd && purpose == pki.EtcdCA {
@@ -69,7 +69,7 @@ func (c *Controller) certificates(ctx context.Context, s *scope, externalEtcd, c
 		}
 		files = append(files, filesOf(purpose, pair)...)
 	}
-	condition.Set(s.config, condition.True(bootstrapv1.CertificatesAvailableCondition))
+	condition.Set(s.config, condition.True(bootstrapv1.CertificatesAvailableV1Beta1Condition))
 	return files, nil
 }
 

@@ -7,8 +7,10 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 )
@@ -16,16 +18,16 @@ import (
 // discoveryFile returns the kubeconfig that the config describes for discovery, none if the machine has it already. The field is
 // removed from join: kubeadm does not know it.
 func (c *Controller) discoveryFile(ctx context.Context, s *scope, join *bootstrapv1.JoinConfiguration) ([]bootstrapv1.File, error) {
-	if join.Discovery.File == nil || join.Discovery.File.KubeConfig == nil {
+	if !kubeadm.Defined(join.Discovery.File.KubeConfig) {
 		return nil, nil
 	}
 	described := join.Discovery.File.KubeConfig
-	join.Discovery.File.KubeConfig = nil
+	join.Discovery.File.KubeConfig = bootstrapv1.FileDiscoveryKubeConfig{}
 	user, err := kubeconfigUser(&described.User)
 	if err != nil {
 		return nil, mistake{fmt.Errorf("spec.joinConfiguration.discovery.file.kubeConfig.user: %w", err)}
 	}
-	cluster, err := c.kubeconfigCluster(ctx, s, described.Cluster)
+	cluster, err := c.kubeconfigCluster(ctx, s, &described.Cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -45,15 +47,15 @@ func (c *Controller) discoveryFile(ctx context.Context, s *scope, join *bootstra
 }
 
 func kubeconfigUser(u *bootstrapv1.KubeConfigUser) (*clientcmdapi.AuthInfo, error) {
-	if (u.AuthProvider == nil) == (u.Exec == nil) {
+	if kubeadm.Defined(u.AuthProvider) == kubeadm.Defined(u.Exec) {
 		return nil, errors.New("set exactly one of authProvider and exec")
 	}
-	if p := u.AuthProvider; p != nil {
+	if p := u.AuthProvider; kubeadm.Defined(p) {
 		return &clientcmdapi.AuthInfo{AuthProvider: &clientcmdapi.AuthProviderConfig{Name: p.Name, Config: p.Config}}, nil
 	}
 	exec := &clientcmdapi.ExecConfig{
-		APIVersion: u.Exec.APIVersion, Command: u.Exec.Command, Args: u.Exec.Args, ProvideClusterInfo: u.Exec.ProvideClusterInfo,
-		InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
+		APIVersion: u.Exec.APIVersion, Command: u.Exec.Command, Args: u.Exec.Args,
+		ProvideClusterInfo: ptr.Deref(u.Exec.ProvideClusterInfo, false), InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
 	}
 	if exec.APIVersion == "" {
 		exec.APIVersion = "client.authentication.k8s.io/v1"
@@ -68,12 +70,10 @@ func kubeconfigUser(u *bootstrapv1.KubeConfigUser) (*clientcmdapi.AuthInfo, erro
 func (c *Controller) kubeconfigCluster(
 	ctx context.Context, s *scope, described *bootstrapv1.KubeConfigCluster,
 ) (*clientcmdapi.Cluster, error) {
-	out := &clientcmdapi.Cluster{}
-	if d := described; d != nil {
-		*out = clientcmdapi.Cluster{
-			Server: d.Server, TLSServerName: d.TLSServerName, InsecureSkipTLSVerify: d.InsecureSkipTLSVerify,
-			CertificateAuthorityData: d.CertificateAuthorityData, ProxyURL: d.ProxyURL,
-		}
+	out := &clientcmdapi.Cluster{
+		Server: described.Server, TLSServerName: described.TLSServerName,
+		InsecureSkipTLSVerify:    ptr.Deref(described.InsecureSkipTLSVerify, false),
+		CertificateAuthorityData: described.CertificateAuthorityData, ProxyURL: described.ProxyURL,
 	}
 	if out.Server == "" {
 		endpoint := s.cluster.Spec.ControlPlaneEndpoint

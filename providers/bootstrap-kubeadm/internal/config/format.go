@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/bootstrapdata"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/cloudinit"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/ignition"
@@ -15,7 +15,7 @@ import (
 // format rejects a config that cannot be rendered in its format, before anything is waited for, and before a Machine takes
 // the init lock. Everything can be rendered as cloud-config.
 func (c *Controller) format(_ context.Context, s *scope) (step.Result, error) {
-	if s.config.Spec.Format != bootstrapv1.Ignition || s.config.Status.Ready || s.ownData() != nil {
+	if s.config.Spec.Format != bootstrapv1.Ignition || s.ready() || s.ownData() != nil {
 		return step.Done(), nil
 	}
 	if !c.ignition {
@@ -23,7 +23,7 @@ func (c *Controller) format(_ context.Context, s *scope) (step.Result, error) {
 			errors.New("spec.format: ignition requires the feature gate KubeadmBootstrapFormatIgnition of the kubeadm bootstrap provider"),
 		})
 	}
-	if err := ignition.Check(&s.config.Spec); err != nil {
+	if err := ignition.Check(&s.config.Spec, s.older.UseExperimentalRetryJoin); err != nil {
 		return step.Stop(), c.failed(s, mistake{err})
 	}
 	return step.Done(), nil
@@ -42,7 +42,7 @@ func renderInit(ctx context.Context, s *scope, in bootstrapdata.Input) ([]byte, 
 // renderJoin renders the data of a Machine that joins a cluster.
 func renderJoin(ctx context.Context, s *scope, in bootstrapdata.Input) ([]byte, error) {
 	if s.config.Spec.Format != bootstrapv1.Ignition {
-		return cloudinit.Join(in, s.isControlPlane(), s.config.Spec.UseExperimentalRetryJoin)
+		return cloudinit.Join(in, s.isControlPlane(), s.older.UseExperimentalRetryJoin)
 	}
 	document, err := ignition.Join(in, s.config.Spec.Ignition)
 	warn(ctx, document)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 )
@@ -22,7 +22,7 @@ import (
 // What cannot be rendered is reported before anything is waited for, and nothing is created: no lock, no token, no keys.
 func TestFormatIsCheckedFirst(t *testing.T) {
 	bare := newCluster()
-	bare.Status.InfrastructureReady = false
+	bare.Status.Initialization.InfrastructureProvisioned = nil
 	provided := newMachine("w", false)
 	provided.Spec.Bootstrap.DataSecretName = ptr.To("provided")
 	relative := bootstrapv1.KubeadmConfigSpec{Files: []bootstrapv1.File{{Path: "relative"}}}
@@ -44,21 +44,21 @@ func TestFormatIsCheckedFirst(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			spec := tt.spec
-			spec.Format, spec.ClusterConfiguration = bootstrapv1.Ignition, &bootstrapv1.ClusterConfiguration{}
+			spec.Format, spec.ClusterConfiguration = bootstrapv1.Ignition, clusterSpec().ClusterConfiguration
 			w := newWorld(t, tt.cluster, tt.machine, newConfig("w", spec), testCA(t))
 			w.c.ignition = tt.gate
 			_, err := w.reconcile(t, "w")
 			if (err != nil) != (tt.err != "") || err != nil && !isTerminal(err) || len(w.created(t)) != 0 || len(w.workload.Requests) != 0 {
 				t.Errorf("error %v, created %q, %d requests for a token", err, w.created(t), len(w.workload.Requests))
 			}
-			available := condition.Get(w.config(t, "w"), bootstrapv1.DataSecretAvailableCondition)
+			available := condition.Get(w.config(t, "w"), bootstrapv1.DataSecretAvailableV1Beta1Condition)
 			if tt.err == "" {
 				if available.Status != corev1.ConditionTrue {
 					t.Errorf("DataSecretAvailable is %+v", available)
 				}
 				return
 			}
-			if available.Reason != bootstrapv1.DataSecretGenerationFailedReason || available.Severity != clusterv1.ConditionSeverityWarning || !strings.HasPrefix(available.Message, tt.err) {
+			if available.Reason != bootstrapv1.DataSecretGenerationFailedV1Beta1Reason || available.Severity != clusterv1.ConditionSeverityWarning || !strings.HasPrefix(available.Message, tt.err) {
 				t.Errorf("DataSecretAvailable is %+v", available)
 			}
 		})
@@ -68,10 +68,10 @@ func TestFormatIsCheckedFirst(t *testing.T) {
 func TestIgnitionData(t *testing.T) {
 	users := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "mine"}, Data: map[string][]byte{"file": []byte("from a Secret"), "passwd": []byte("$6$x")}}
 	spec := bootstrapv1.KubeadmConfigSpec{
-		Format: bootstrapv1.Ignition, ClusterConfiguration: &bootstrapv1.ClusterConfiguration{},
-		Files:    []bootstrapv1.File{{Path: "/f", ContentFrom: &bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "mine", Key: "file"}}}},
-		Users:    []bootstrapv1.User{{Name: "u", PasswdFrom: &bootstrapv1.PasswdSource{Secret: bootstrapv1.SecretPasswdSource{Name: "mine", Key: "passwd"}}}},
-		Ignition: &bootstrapv1.IgnitionSpec{ContainerLinuxConfig: &bootstrapv1.ContainerLinuxConfig{AdditionalConfig: "bogus: x\n"}},
+		Format: bootstrapv1.Ignition, ClusterConfiguration: clusterSpec().ClusterConfiguration,
+		Files:    []bootstrapv1.File{{Path: "/f", ContentFrom: bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "mine", Key: "file"}}}},
+		Users:    []bootstrapv1.User{{Name: "u", PasswdFrom: bootstrapv1.PasswdSource{Secret: bootstrapv1.SecretPasswdSource{Name: "mine", Key: "passwd"}}}},
+		Ignition: bootstrapv1.IgnitionSpec{ContainerLinuxConfig: bootstrapv1.ContainerLinuxConfig{AdditionalConfig: "bogus: x\n"}},
 	}
 	tests := []struct {
 		reason       string
@@ -136,15 +136,15 @@ func TestIgnitionData(t *testing.T) {
 func TestInvalidValuesFromSecrets(t *testing.T) {
 	mine := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "mine"}, Data: map[string][]byte{"k": []byte(marker + "\n:")}}
 	file := bootstrapv1.KubeadmConfigSpec{Format: bootstrapv1.Ignition,
-		Files: []bootstrapv1.File{{Path: "/f", Encoding: bootstrapv1.Base64, ContentFrom: &bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "mine", Key: "k"}}}}}
+		Files: []bootstrapv1.File{{Path: "/f", Encoding: bootstrapv1.Base64, ContentFrom: bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "mine", Key: "k"}}}}}
 	password := bootstrapv1.KubeadmConfigSpec{Format: bootstrapv1.Ignition,
-		Users: []bootstrapv1.User{{Name: "u", PasswdFrom: &bootstrapv1.PasswdSource{Secret: bootstrapv1.SecretPasswdSource{Name: "mine", Key: "k"}}}}}
+		Users: []bootstrapv1.User{{Name: "u", PasswdFrom: bootstrapv1.PasswdSource{Secret: bootstrapv1.SecretPasswdSource{Name: "mine", Key: "k"}}}}}
 	for want, spec := range map[string]bootstrapv1.KubeadmConfigSpec{"spec.files[0].content: must be base64": file, "spec.users[0].passwd: must be one line": password} {
 		t.Run(want, func(t *testing.T) {
 			w := newWorld(t, testCA(t), mine.DeepCopy(), initialized(newCluster()), newMachine("w", false), newConfig("w", spec))
 			w.c.ignition = true
 			_, err := w.reconcile(t, "w")
-			message := condition.Get(w.config(t, "w"), bootstrapv1.DataSecretAvailableCondition).Message
+			message := condition.Get(w.config(t, "w"), bootstrapv1.DataSecretAvailableV1Beta1Condition).Message
 			if err == nil || isTerminal(err) || !strings.HasPrefix(message, want) || strings.Contains(message+err.Error(), marker) {
 				t.Errorf("error %v, condition %q", err, message)
 			}

@@ -3,8 +3,10 @@ package config
 import (
 	"context"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"k8s.io/utils/ptr"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -12,10 +14,10 @@ import (
 // infrastructure waits until the cluster has an endpoint. Data that exists no longer depends on it: nothing would correct its
 // condition when the infrastructure is ready again.
 func (c *Controller) infrastructure(_ context.Context, s *scope) (step.Result, error) {
-	if s.cluster.Status.InfrastructureReady || s.config.Status.Ready {
+	if ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false) || s.ready() {
 		return step.Done(), nil
 	}
 	return step.Wait("the infrastructure of Cluster " + s.cluster.Name).
-		WithConditions(condition.False(bootstrapv1.DataSecretAvailableCondition,
-			clusterv1.ConditionSeverityInfo, bootstrapv1.WaitingForClusterInfrastructureReason, "")), nil
+		WithConditions(condition.False(bootstrapv1.DataSecretAvailableV1Beta1Condition,
+			clusterv1.ConditionSeverityInfo, bootstrapv1.WaitingForClusterInfrastructureV1Beta1Reason, "")), nil
 }

@@ -1,16 +1,20 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
 	"time"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/kubeadmtypes"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -22,11 +26,10 @@ const backstop = 30 * time.Second
 
 // initialize generates the data that initializes a control plane, for the Machine that gets the lock.
 func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, error) {
-	if s.config.Status.Ready || s.initialized() {
+	if s.ready() || s.initialized() {
 		return step.Done(), nil
 	}
-	spec := s.config.Spec.DeepCopy()
-	if !s.isControlPlane() || !canInitialize(spec) {
+	if !s.isControlPlane() || !s.canInitialize() {
 		return awaitControlPlane(s, 0, "the control plane of Cluster "+s.cluster.Name+" to be initialized"), nil
 	}
 	heldBy, err := c.locks.acquire(ctx, c.Clients, s.cluster, s.machine.Name)
@@ -41,24 +44,18 @@ func (c *Controller) initialize(ctx context.Context, s *scope) (step.Result, err
 	} else if !first {
 		return awaitControlPlane(s, backstop, "Cluster "+s.cluster.Name+" to be up to date in the cache"), nil
 	}
-	if spec.InitConfiguration == nil {
-		spec.InitConfiguration = &bootstrapv1.InitConfiguration{}
-	}
-	if spec.ClusterConfiguration == nil {
-		spec.ClusterConfiguration = &bootstrapv1.ClusterConfiguration{}
-	}
-	completeCluster(spec.ClusterConfiguration, s)
 	return c.finish(ctx, s, func() ([]byte, error) {
-		certificates, err := c.certificates(ctx, s, spec.ClusterConfiguration.Etcd.External != nil, true)
+		config, cluster := clusterConfiguration(s)
+		certificates, err := c.certificates(ctx, s, kubeadm.Defined(config.Etcd.External), true)
 		if err != nil {
 			return nil, err
 		}
-		kubeadm, err := kubeadmtypes.Init(spec.ClusterConfiguration, spec.InitConfiguration,
-			kubeadmtypes.Extra{EncryptionAlgorithm: algorithm(certificates)}, spec.ClusterConfiguration.KubernetesVersion)
+		cluster.EncryptionAlgorithm = algorithm(certificates)
+		text, err := kubeadmtypes.Init(config, &s.config.Spec.InitConfiguration, cluster, cluster.Version)
 		if err != nil {
 			return nil, mistake{err}
 		}
-		in, err := c.input(ctx, s, certificates, kubeadm)
+		in, err := c.input(ctx, s, certificates, text)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +72,7 @@ func (c *Controller) first(ctx context.Context, s *scope) (bool, error) {
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading Cluster %s: %w", s.cluster.Name, err)
 	}
-	if err == nil && live.UID == s.cluster.UID && !condition.IsTrue(live, clusterv1.ControlPlaneInitializedCondition) {
+	if err == nil && live.UID == s.cluster.UID && !condition.IsTrue(live, clusterv1.ControlPlaneInitializedV1Beta1Condition) {
 		return true, nil
 	}
 	return false, c.locks.drop(ctx, c.Clients, s.cluster)
@@ -83,38 +80,31 @@ func (c *Controller) first(ctx context.Context, s *scope) (bool, error) {
 
 // awaitControlPlane sets the condition for a Machine whose data requires an initialized control plane.
 func awaitControlPlane(s *scope, atMost time.Duration, what string) step.Result {
-	condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityInfo,
-		bootstrapv1.WaitingForControlPlaneAvailableReason, ""))
+	condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableV1Beta1Condition, clusterv1.ConditionSeverityInfo,
+		bootstrapv1.WaitingForControlPlaneAvailableV1Beta1Reason, ""))
 	return step.WaitAtMost(atMost, what)
 }
 
-// canInitialize reports whether a config has the configuration to initialize a control plane.
-func canInitialize(spec *bootstrapv1.KubeadmConfigSpec) bool {
-	return spec.InitConfiguration != nil || spec.ClusterConfiguration != nil
+// canInitialize reports whether a config has the configuration to initialize a control plane, which may be empty in v1beta1.
+func (s *scope) canInitialize() bool {
+	return kubeadm.Defined(s.config.Spec.InitConfiguration) || kubeadm.Defined(s.config.Spec.ClusterConfiguration) ||
+		s.older.InitConfiguration != nil || s.older.ClusterConfiguration != nil
 }
 
-// completeCluster sets fields that are empty in the config from the Cluster and the Machine.
-func completeCluster(config *bootstrapv1.ClusterConfiguration, s *scope) {
-	fill := func(field *string, value string) {
-		if *field == "" {
-			*field = value
-		}
+// clusterConfiguration returns what kubeadm init must know of the cluster. It is from the Cluster and the Machine, unless the config has
+// it. Most of that only clients of v1beta1 can set.
+func clusterConfiguration(s *scope) (*bootstrapv1.ClusterConfiguration, kubeadmtypes.Cluster) {
+	config, network := s.config.Spec.ClusterConfiguration.DeepCopy(), s.cluster.Spec.ClusterNetwork
+	if config.ControlPlaneEndpoint == "" && s.cluster.Spec.ControlPlaneEndpoint.IsValid() {
+		config.ControlPlaneEndpoint = s.cluster.Spec.ControlPlaneEndpoint.String()
 	}
-	fill(&config.ClusterName, s.cluster.Name)
-	if s.cluster.Spec.ControlPlaneEndpoint.IsValid() {
-		fill(&config.ControlPlaneEndpoint, s.cluster.Spec.ControlPlaneEndpoint.String())
-	}
-	if network := s.cluster.Spec.ClusterNetwork; network != nil {
-		fill(&config.Networking.DNSDomain, network.ServiceDomain)
-		if network.Services != nil {
-			fill(&config.Networking.ServiceSubnet, network.Services.String())
-		}
-		if network.Pods != nil {
-			fill(&config.Networking.PodSubnet, network.Pods.String())
-		}
-	}
-	if s.machine.Spec.Version != nil {
-		fill(&config.KubernetesVersion, *s.machine.Spec.Version)
+	older := ptr.Deref(s.older.ClusterConfiguration, bootstrapv1beta1.ClusterConfiguration{})
+	return config, kubeadmtypes.Cluster{
+		Name:          cmp.Or(older.ClusterName, s.cluster.Name),
+		Version:       cmp.Or(older.KubernetesVersion, s.machine.Spec.Version),
+		ServiceSubnet: cmp.Or(older.Networking.ServiceSubnet, network.Services.String()),
+		PodSubnet:     cmp.Or(older.Networking.PodSubnet, network.Pods.String()),
+		DNSDomain:     cmp.Or(older.Networking.DNSDomain, network.ServiceDomain),
 	}
 }
 

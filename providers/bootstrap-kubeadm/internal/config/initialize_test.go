@@ -14,8 +14,9 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -25,10 +26,10 @@ import (
 
 func TestGates(t *testing.T) {
 	waiting := func(reason string) map[clusterv1.ConditionType]string {
-		return map[clusterv1.ConditionType]string{clusterv1.ReadyCondition: "False Info " + reason, bootstrapv1.DataSecretAvailableCondition: "False Info " + reason}
+		return map[clusterv1.ConditionType]string{clusterv1.ReadyV1Beta1Condition: "False Info " + reason, bootstrapv1.DataSecretAvailableV1Beta1Condition: "False Info " + reason}
 	}
 	bare := newCluster()
-	bare.Status.InfrastructureReady = false
+	bare.Status.Initialization.InfrastructureProvisioned = ptr.To(false)
 	paused := newCluster()
 	object.Paused(paused)
 	tests := []struct {
@@ -40,12 +41,12 @@ func TestGates(t *testing.T) {
 		want    map[clusterv1.ConditionType]string
 		again   time.Duration
 	}{
-		{reason: "no infrastructure", cluster: bare, machine: newMachine("m", true), spec: clusterSpec(), want: waiting(bootstrapv1.WaitingForClusterInfrastructureReason)},
-		{reason: "a worker waits for the control plane", cluster: newCluster(), machine: newMachine("m", false), want: waiting(bootstrapv1.WaitingForControlPlaneAvailableReason)},
-		{reason: "so does a control plane machine that can only join", cluster: newCluster(), machine: newMachine("m", true), want: waiting(bootstrapv1.WaitingForControlPlaneAvailableReason)},
+		{reason: "no infrastructure", cluster: bare, machine: newMachine("m", true), spec: clusterSpec(), want: waiting(bootstrapv1.WaitingForClusterInfrastructureV1Beta1Reason)},
+		{reason: "a worker waits for the control plane", cluster: newCluster(), machine: newMachine("m", false), want: waiting(bootstrapv1.WaitingForControlPlaneAvailableV1Beta1Reason)},
+		{reason: "so does a control plane machine that can only join", cluster: newCluster(), machine: newMachine("m", true), want: waiting(bootstrapv1.WaitingForControlPlaneAvailableV1Beta1Reason)},
 		{
 			reason: "and one for which the lock is taken, which is requeued", cluster: newCluster(), machine: newMachine("m", true), spec: clusterSpec(),
-			others: []client.Object{lockHeld(`{"machineName":"other"}`), newMachine("other", true)}, want: waiting(bootstrapv1.WaitingForControlPlaneAvailableReason), again: 30 * time.Second,
+			others: []client.Object{lockHeld(`{"machineName":"other"}`), newMachine("other", true)}, want: waiting(bootstrapv1.WaitingForControlPlaneAvailableV1Beta1Reason), again: 30 * time.Second,
 		},
 		{reason: "a paused cluster is not reconciled", cluster: paused, machine: newMachine("m", true), spec: clusterSpec(), want: map[clusterv1.ConditionType]string{}},
 	}
@@ -73,8 +74,8 @@ func TestWithoutOwnerNothingHappens(t *testing.T) {
 	} {
 		w := newWorld(t, objects...)
 		result := w.mustReconcile(t, "m")
-		if config := w.config(t, "m"); len(config.Status.Conditions) != 0 || len(w.created(t)) != 0 || result.RequeueAfter != 0 {
-			t.Errorf("%s: conditions %v, created %q, again after %s; want none", reason, config.Status.Conditions, w.created(t), result.RequeueAfter)
+		if config := w.config(t, "m"); len(config.GetV1Beta1Conditions()) != 0 || len(w.created(t)) != 0 || result.RequeueAfter != 0 {
+			t.Errorf("%s: conditions %v, created %q, again after %s; want none", reason, config.GetV1Beta1Conditions(), w.created(t), result.RequeueAfter)
 		}
 	}
 }
@@ -88,7 +89,7 @@ func TestDataDoesNotDependOnInfrastructure(t *testing.T) {
 	want := states(w.config(t, "m"))
 	for _, ready := range []bool{false, true} {
 		get(t, w, cluster.Name, cluster)
-		cluster.Status.InfrastructureReady = ready
+		cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(ready)
 		testenv.Must(t, w.Status().Update(t.Context(), cluster))
 		w.mustReconcile(t, "m")
 		if diff := cmp.Diff(want, states(w.config(t, "m"))); diff != "" {
@@ -102,10 +103,10 @@ func TestInitialize(t *testing.T) {
 	w.mustReconcile(t, "m")
 
 	config := w.config(t, "m")
-	if !config.Status.Ready || ptr.Deref(config.Status.DataSecretName, "") != "m" {
+	if !ptr.Deref(config.Status.Initialization.DataSecretCreated, false) || config.Status.DataSecretName != "m" {
 		t.Errorf("status = %+v, want ready with the data's name", config.Status)
 	}
-	all := map[clusterv1.ConditionType]string{clusterv1.ReadyCondition: "True", bootstrapv1.DataSecretAvailableCondition: "True", bootstrapv1.CertificatesAvailableCondition: "True"}
+	all := map[clusterv1.ConditionType]string{clusterv1.ReadyV1Beta1Condition: "True", bootstrapv1.DataSecretAvailableV1Beta1Condition: "True", bootstrapv1.CertificatesAvailableV1Beta1Condition: "True"}
 	if diff := cmp.Diff(all, states(config)); diff != "" {
 		t.Errorf("conditions, -want +got:\n%s", diff)
 	}
@@ -141,11 +142,13 @@ func TestInitialize(t *testing.T) {
 }
 
 func TestUserWinsOverCluster(t *testing.T) {
-	spec := bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: &bootstrapv1.ClusterConfiguration{
+	// Clients of v1beta2 can set the endpoint only.
+	config := olderConfig(t, "m", bootstrapv1beta1.KubeadmConfigSpec{ClusterConfiguration: &bootstrapv1beta1.ClusterConfiguration{
 		ClusterName: "mine", ControlPlaneEndpoint: "api.example.com:443", KubernetesVersion: "v1.21.0",
-		Networking: bootstrapv1.Networking{DNSDomain: "my.domain", PodSubnet: "10.1.0.0/16", ServiceSubnet: "10.2.0.0/16"},
-	}}
-	w := newWorld(t, newCluster(), newMachine("m", true), newConfig("m", spec))
+		Networking: bootstrapv1beta1.Networking{DNSDomain: "my.domain", PodSubnet: "10.1.0.0/16", ServiceSubnet: "10.2.0.0/16"},
+	}})
+	before := config.DeepCopy()
+	w := newWorld(t, newCluster(), newMachine("m", true), config)
 	w.mustReconcile(t, "m")
 	kubeadm := w.document(t, "m").file("/run/kubeadm/kubeadm.yaml")
 	for _, line := range []string{"clusterName: mine", "controlPlaneEndpoint: api.example.com:443", "dnsDomain: my.domain", "serviceSubnet: 10.2.0.0/16",
@@ -154,7 +157,8 @@ func TestUserWinsOverCluster(t *testing.T) {
 			t.Errorf("the user's values must not be overridden, %q is missing:\n%s", line, kubeadm)
 		}
 	}
-	if diff := cmp.Diff(spec, w.config(t, "m").Spec); diff != "" {
+	after := w.config(t, "m")
+	if diff := cmp.Diff(before.Spec, after.Spec) + cmp.Diff(before.Annotations, after.Annotations); diff != "" {
 		t.Errorf("completing never changes the spec, -want +got:\n%s", diff)
 	}
 }
@@ -178,7 +182,7 @@ func TestCrashBetweenSecretAndStatus(t *testing.T) {
 	if diff := cmp.Diff(before, get(t, w, "m", &corev1.Secret{})); diff != "" {
 		t.Errorf("data is generated once, -want +got:\n%s", diff)
 	}
-	if config := w.config(t, "m"); !config.Status.Ready || ptr.Deref(config.Status.DataSecretName, "") != "m" || len(w.created(t)) != count {
+	if config := w.config(t, "m"); !ptr.Deref(config.Status.Initialization.DataSecretCreated, false) || config.Status.DataSecretName != "m" || len(w.created(t)) != count {
 		t.Errorf("status = %+v, created %q; want it ready without anything more", config.Status, w.created(t)[count:])
 	}
 }
@@ -223,11 +227,11 @@ func TestAdopt(t *testing.T) {
 					t.Errorf("again after %s, want the backstop: %t", result.RequeueAfter, want)
 				}
 			}
-			if got := ptr.Deref(w.config(t, "m").Status.DataSecretName, ""); got != tt.want {
+			if got := w.config(t, "m").Status.DataSecretName; got != tt.want {
 				t.Errorf("data secret = %q, want %q", got, tt.want)
 			}
-			available := condition.Get(w.config(t, "m"), bootstrapv1.DataSecretAvailableCondition)
-			if available == nil || !strings.Contains(available.Message, tt.message) || (available.Reason == bootstrapv1.DataSecretGenerationFailedReason) != (tt.message != "") {
+			available := condition.Get(w.config(t, "m"), bootstrapv1.DataSecretAvailableV1Beta1Condition)
+			if available == nil || !strings.Contains(available.Message, tt.message) || (available.Reason == bootstrapv1.DataSecretGenerationFailedV1Beta1Reason) != (tt.message != "") {
 				t.Errorf("DataSecretAvailable is %+v, want %q", available, tt.message)
 			}
 		})
@@ -278,16 +282,16 @@ func TestTwoMachinesOneInitializes(t *testing.T) {
 	w := newWorld(t, newCluster(), newMachine("a", true), newMachine("b", true), newConfig("a", clusterSpec()), newConfig("b", clusterSpec()))
 	w.mustReconcile(t, "a")
 	w.mustReconcile(t, "b")
-	if !w.config(t, "a").Status.Ready || w.config(t, "b").Status.Ready {
+	if !ptr.Deref(w.config(t, "a").Status.Initialization.DataSecretCreated, false) || ptr.Deref(w.config(t, "b").Status.Initialization.DataSecretCreated, false) {
 		t.Fatal("one of two Machines initializes, the first")
 	}
 	testenv.Must(t, w.Delete(t.Context(), newMachine("a", true)))
 	w.mustReconcile(t, "b")
-	if w.config(t, "b").Status.Ready {
+	if ptr.Deref(w.config(t, "b").Status.Initialization.DataSecretCreated, false) {
 		t.Error("a lock whose holder does not exist is released first, and acquired the next time")
 	}
 	w.mustReconcile(t, "b")
-	if !w.config(t, "b").Status.Ready {
+	if !ptr.Deref(w.config(t, "b").Status.Initialization.DataSecretCreated, false) {
 		t.Error("the other Machine must initialize once the first is deleted")
 	}
 }
@@ -295,7 +299,7 @@ func TestTwoMachinesOneInitializes(t *testing.T) {
 func TestLockIsReleasedOnceInitialized(t *testing.T) {
 	for reason, spec := range map[string]bootstrapv1.KubeadmConfigSpec{
 		"by cluster configuration": clusterSpec(),
-		"by init configuration":    {InitConfiguration: &bootstrapv1.InitConfiguration{}},
+		"by init configuration":    {InitConfiguration: bootstrapv1.InitConfiguration{SkipPhases: []string{"addon/kube-proxy"}}},
 	} {
 		w := newWorld(t, newCluster(), newMachine("m", true), newConfig("m", spec))
 		w.mustReconcile(t, "m")
@@ -311,7 +315,7 @@ func TestLockIsReleasedOnceInitialized(t *testing.T) {
 
 func TestExternalEtcdOfTheFirstMachine(t *testing.T) {
 	spec := clusterSpec()
-	spec.ClusterConfiguration.Etcd.External = &bootstrapv1.ExternalEtcd{Endpoints: []string{"https://etcd:2379"}, CAFile: "/etc/kubernetes/pki/etcd/ca.crt",
+	spec.ClusterConfiguration.Etcd.External = bootstrapv1.ExternalEtcd{Endpoints: []string{"https://etcd:2379"}, CAFile: "/etc/kubernetes/pki/etcd/ca.crt",
 		CertFile: "/etc/kubernetes/pki/apiserver-etcd-client.crt", KeyFile: "/etc/kubernetes/pki/apiserver-etcd-client.key"}
 	etcdFiles := func(d document) []string {
 		return slices.DeleteFunc(d.paths(), func(p string) bool { return !strings.Contains(p, "etcd") })
@@ -343,7 +347,7 @@ func TestExternalEtcdOfTheFirstMachine(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("err = %v, want one that contains %q", err, tt.err)
 			}
-			if got := states(w.config(t, "m"))[bootstrapv1.CertificatesAvailableCondition]; got != "False Warning CertificatesGenerationFailed" {
+			if got := states(w.config(t, "m"))[bootstrapv1.CertificatesAvailableV1Beta1Condition]; got != "False Warning CertificatesGenerationFailed" {
 				t.Errorf("CertificatesAvailable is %q", got)
 			}
 		})
@@ -370,8 +374,8 @@ func TestKeysAreOfTheChosenAlgorithm(t *testing.T) {
 			w := newWorld(t, cluster, newMachine("m", true), newConfig("m", clusterSpec()))
 			_, err := w.reconcile(t, "m")
 			if tt.err != "" {
-				available := condition.Get(w.config(t, "m"), bootstrapv1.CertificatesAvailableCondition)
-				if err == nil || available == nil || available.Reason != bootstrapv1.CertificatesGenerationFailedReason || !strings.HasPrefix(available.Message, tt.err) {
+				available := condition.Get(w.config(t, "m"), bootstrapv1.CertificatesAvailableV1Beta1Condition)
+				if err == nil || available == nil || available.Reason != bootstrapv1.CertificatesGenerationFailedV1Beta1Reason || !strings.HasPrefix(available.Message, tt.err) {
 					t.Errorf("error %v, CertificatesAvailable %+v, want %q", err, available, tt.err)
 				}
 				return

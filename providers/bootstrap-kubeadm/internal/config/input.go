@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/bootstrapdata"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 )
 
-// input returns the input that init and join data have in common.
-func (c *Controller) input(ctx context.Context, s *scope, certificates []bootstrapv1.File, kubeadm string) (bootstrapdata.Input, error) {
+// input returns the input that init and join data have in common. text is kubeadm's configuration.
+func (c *Controller) input(ctx context.Context, s *scope, certificates []bootstrapv1.File, text string) (bootstrapdata.Input, error) {
 	spec := s.config.Spec.DeepCopy()
 	from, size := c.sources(s.config.Namespace), 0
 	for i := range spec.Files {
 		f := &spec.Files[i]
-		if f.ContentFrom != nil {
+		if kubeadm.Defined(f.ContentFrom) {
 			content, err := from.value(ctx, f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key)
 			if err != nil {
 				return bootstrapdata.Input{}, fmt.Errorf("spec.files[%d].contentFrom: %w", i, err)
@@ -33,16 +33,19 @@ func (c *Controller) input(ctx context.Context, s *scope, certificates []bootstr
 		}
 	}
 	for i := range spec.Users {
-		if u := spec.Users[i].PasswdFrom; u != nil {
+		if u := spec.Users[i].PasswdFrom; kubeadm.Defined(u) {
 			passwd, err := from.value(ctx, u.Secret.Name, u.Secret.Key)
 			if err != nil {
 				return bootstrapdata.Input{}, fmt.Errorf("spec.users[%d].passwdFrom: %w", i, err)
 			}
-			spec.Users[i].Passwd = ptr.To(passwd)
+			spec.Users[i].Passwd = passwd
 		}
 	}
 	in := bootstrapdata.Of(spec)
-	in.Certificates, in.Kubeadm = certificates, kubeadm
+	in.Certificates, in.Kubeadm = certificates, text
+	if s.older.NTP != nil && in.NTP == nil {
+		in.NTP = &bootstrapv1.NTP{} // In v1beta1, it may be empty: the time service with its defaults.
+	}
 	return in, nil
 }
 

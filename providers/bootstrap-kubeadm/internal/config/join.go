@@ -5,16 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/kubeadmtypes"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -23,7 +26,7 @@ import (
 
 // join generates the data that joins a machine to an initialized control plane.
 func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
-	if s.config.Status.Ready || !s.initialized() {
+	if s.ready() || !s.initialized() {
 		return step.Done(), nil
 	}
 	join, err := joinConfiguration(s)
@@ -43,8 +46,8 @@ func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
 			return awaitControlPlane(s, backstop, err.Error()), nil
 		}
 		if errors.As(err, &untrusted{}) {
-			condition.Set(s.config, condition.False(bootstrapv1.CertificatesAvailableCondition, clusterv1.ConditionSeverityError,
-				bootstrapv1.CertificatesCorruptedReason, "%s", err))
+			condition.Set(s.config, condition.False(bootstrapv1.CertificatesAvailableV1Beta1Condition, clusterv1.ConditionSeverityError,
+				bootstrapv1.CertificatesCorruptedV1Beta1Reason, "%s", err))
 			return awaitControlPlane(s, backstop, err.Error()), nil
 		}
 		return step.Done(), err
@@ -59,20 +62,22 @@ func (c *Controller) join(ctx context.Context, s *scope) (step.Result, error) {
 // joinConfiguration returns the configuration of the spec, without discovery.
 func joinConfiguration(s *scope) (*bootstrapv1.JoinConfiguration, error) {
 	join := s.config.Spec.JoinConfiguration.DeepCopy()
-	if join == nil {
-		join = &bootstrapv1.JoinConfiguration{}
-	}
-	switch {
-	case !s.isControlPlane():
-		if join.ControlPlane != nil {
-			return nil, mistake{fmt.Errorf(
-				"spec.joinConfiguration.controlPlane is set, but %s is a worker: remove it, or label a Machine of the control plane %s",
-				s.ownerName(), clusterv1.MachineControlPlaneLabel)}
+	if s.isControlPlane() {
+		if join.ControlPlane == nil {
+			join.ControlPlane = &bootstrapv1.JoinControlPlane{}
 		}
-		taintUninitialized(join)
-	case join.ControlPlane == nil:
-		join.ControlPlane = &bootstrapv1.JoinControlPlane{}
+		if join.Timeouts.ControlPlaneComponentHealthCheckSeconds == nil {
+			join.Timeouts.ControlPlaneComponentHealthCheckSeconds = recordedTimeout(s)
+		}
+		return join, nil
 	}
+	if join.ControlPlane != nil {
+		return nil, mistake{fmt.Errorf(
+			"spec.joinConfiguration.controlPlane is set, but %s is a worker: remove it, or label a Machine of the control plane %s",
+			s.ownerName(), clusterv1.MachineControlPlaneLabel)}
+	}
+	taintUninitialized(join)
+	join.Timeouts.ControlPlaneComponentHealthCheckSeconds = nil // It does not wait for a control plane.
 	return join, nil
 }
 
@@ -91,42 +96,38 @@ func (c *Controller) joinData(
 		}
 	}
 	version, path := s.version()
-	if version == nil {
+	if version == "" {
 		return nil, mistake{fmt.Errorf("%s has no %s, which kubeadm's configuration depends on", s.ownerName(), path)}
 	}
-	kubeadm, err := kubeadmtypes.Join(join, kubeadmtypes.Extra{ControlPlaneTimeout: controlPlaneTimeout(s)}, *version)
+	text, err := kubeadmtypes.Join(join, version)
 	if err != nil {
 		return nil, mistake{err}
 	}
-	in, err := c.input(ctx, s, append(certificates, files...), kubeadm)
+	in, err := c.input(ctx, s, append(certificates, files...), text)
 	if err != nil {
 		return nil, err
 	}
 	return renderJoin(ctx, s, in)
 }
 
-// controlPlaneTimeout returns the timeout for the components of a control plane; nil is kubeadm's default. KubeadmControlPlanes
-// record their ClusterConfiguration on the Machine: the config of a Machine that joins does not have it.
-func controlPlaneTimeout(s *scope) *metav1.Duration {
-	if !s.isControlPlane() {
-		return nil
+// recordedTimeout returns the timeout for the components of a control plane that a KubeadmControlPlane has recorded on its Machine; nil is
+// kubeadm's default. It is in the ClusterConfiguration in v1beta1, which configs of Machines that join do not have.
+func recordedTimeout(s *scope) *int32 {
+	recorded := &bootstrapv1beta1.ClusterConfiguration{}
+	err := json.Unmarshal([]byte(s.machine.Annotations[controlplanev1beta1.KubeadmClusterConfigurationAnnotation]), recorded)
+	timeout := recorded.APIServer.TimeoutForControlPlane
+	if err != nil || timeout == nil || kubeadm.Defined(s.config.Spec.ClusterConfiguration) {
+		return nil // If it is missing, or invalid, it is not worth failing.
 	}
-	cluster := s.config.Spec.ClusterConfiguration
-	if cluster == nil {
-		cluster = &bootstrapv1.ClusterConfiguration{}
-		if err := json.Unmarshal([]byte(s.machine.Annotations[controlplanev1.KubeadmClusterConfigurationAnnotation]), cluster); err != nil {
-			return nil // It is missing, or invalid: it is not worth failing.
-		}
-	}
-	return cluster.APIServer.TimeoutForControlPlane
+	return ptr.To(int32(min(timeout.Seconds(), math.MaxInt32)))
 }
 
 // externalEtcd reports whether the cluster has external etcd. The config of a machine that joins does not have to
 // specify it; it follows from the client certificate, which users must provide for external etcd, and from an etcd CA
 // without a key.
 func (c *Controller) externalEtcd(ctx context.Context, s *scope) (bool, error) {
-	if cluster := s.config.Spec.ClusterConfiguration; cluster != nil {
-		return cluster.Etcd.External != nil, nil
+	if cluster := s.config.Spec.ClusterConfiguration; kubeadm.Defined(cluster) {
+		return kubeadm.Defined(cluster.Etcd.External), nil
 	}
 	key := pki.SecretKey(s.key(), pki.APIServerEtcdClient)
 	err := c.cached.Get(ctx, key, &corev1.Secret{})
@@ -143,28 +144,25 @@ func (c *Controller) externalEtcd(ctx context.Context, s *scope) (bool, error) {
 // taintUninitialized prevents Pods from running on a worker until its Node has the labels of its Machine.
 func taintUninitialized(join *bootstrapv1.JoinConfiguration) {
 	taint := clusterv1.NodeUninitializedTaint
-	has := slices.ContainsFunc(join.NodeRegistration.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
-	if !has {
-		join.NodeRegistration.Taints = append(join.NodeRegistration.Taints, taint)
+	taints := ptr.Deref(join.NodeRegistration.Taints, nil)
+	if !slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
+		join.NodeRegistration.Taints = ptr.To(append(taints, taint))
 	}
 }
 
 // discovery completes the discovery configuration of the machine. Without a token of the user, it creates one with this ID.
 func (c *Controller) discovery(ctx context.Context, s *scope, join *bootstrapv1.JoinConfiguration, id string) error {
-	if join.Discovery.File != nil {
+	if kubeadm.Defined(join.Discovery.File) {
 		return nil
 	}
-	if join.Discovery.BootstrapToken == nil {
-		join.Discovery.BootstrapToken = &bootstrapv1.BootstrapTokenDiscovery{}
-	}
-	d := join.Discovery.BootstrapToken
+	d := &join.Discovery.BootstrapToken
 	if d.APIServerEndpoint == "" {
 		if !s.cluster.Spec.ControlPlaneEndpoint.IsValid() {
 			return fmt.Errorf("%w: Cluster %s has no valid spec.controlPlaneEndpoint yet", remote.ErrNotConnected, s.cluster.Name)
 		}
 		d.APIServerEndpoint = s.cluster.Spec.ControlPlaneEndpoint.String()
 	}
-	if len(d.CACertHashes) == 0 && !d.UnsafeSkipCAVerification {
+	if len(d.CACertHashes) == 0 && !ptr.Deref(d.UnsafeSkipCAVerification, false) {
 		if err := c.trust(ctx, s, d); err != nil {
 			return err
 		}

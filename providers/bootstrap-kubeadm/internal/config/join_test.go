@@ -12,11 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -61,8 +62,10 @@ func TestJoinWaitsAsLongAsInit(t *testing.T) {
 	}{
 		{reason: "the control plane has recorded the timeout on the Machine", controlPlane: true, annotation: recorded, want: "timeouts:\n  controlPlaneComponentHealthCheck: 20m0s\n"},
 		{reason: "the config has it", controlPlane: true, annotation: recorded, want: "timeouts:\n  controlPlaneComponentHealthCheck: 9m0s\n", spec: bootstrapv1.KubeadmConfigSpec{
-			ClusterConfiguration: &bootstrapv1.ClusterConfiguration{APIServer: bootstrapv1.APIServer{TimeoutForControlPlane: &metav1.Duration{Duration: 9 * time.Minute}}}}},
-		{reason: "workers do not wait for a control plane", annotation: recorded},
+			JoinConfiguration: bootstrapv1.JoinConfiguration{Timeouts: bootstrapv1.Timeouts{ControlPlaneComponentHealthCheckSeconds: ptr.To[int32](540)}}}},
+		{reason: "the config has another ClusterConfiguration", controlPlane: true, annotation: recorded, spec: clusterSpec()},
+		{reason: "workers do not wait for a control plane", annotation: recorded, spec: bootstrapv1.KubeadmConfigSpec{
+			JoinConfiguration: bootstrapv1.JoinConfiguration{Timeouts: bootstrapv1.Timeouts{ControlPlaneComponentHealthCheckSeconds: ptr.To[int32](540)}}}},
 		{reason: "without a timeout it is that of kubeadm", controlPlane: true, annotation: "null"},
 		{reason: "an invalid annotation", controlPlane: true, annotation: "{"},
 		{reason: "no annotation", controlPlane: true},
@@ -71,7 +74,7 @@ func TestJoinWaitsAsLongAsInit(t *testing.T) {
 		t.Run(tt.reason, func(t *testing.T) {
 			m := newMachine("m", tt.controlPlane)
 			if tt.annotation != "" {
-				m.Annotations = map[string]string{controlplanev1.KubeadmClusterConfigurationAnnotation: tt.annotation}
+				m.Annotations = map[string]string{controlplanev1beta1.KubeadmClusterConfigurationAnnotation: tt.annotation}
 			}
 			w := newWorld(t, testCA(t), secretOf(pki.EtcdCA, true), secretOf(pki.FrontProxyCA, true), secretOf(pki.ServiceAccount, true),
 				initialized(newCluster()), m, newConfig("m", tt.spec))
@@ -108,7 +111,7 @@ func TestTokenSecret(t *testing.T) {
 }
 
 func TestCrashAfterToken(t *testing.T) {
-	user := bootstrapv1.KubeadmConfigSpec{Files: []bootstrapv1.File{{Path: "/x", ContentFrom: &bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "late", Key: "k"}}}}}
+	user := bootstrapv1.KubeadmConfigSpec{Files: []bootstrapv1.File{{Path: "/x", ContentFrom: bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "late", Key: "k"}}}}}
 	w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", user))
 	if _, err := w.reconcile(t, "w"); err == nil {
 		t.Fatal("data cannot be generated without the user's Secret")
@@ -158,7 +161,7 @@ func TestJoinControlPlane(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("err = %v, want one that contains %q", err, tt.err)
 				}
-				if got := states(w.config(t, "m"))[bootstrapv1.CertificatesAvailableCondition]; got != "False Error CertificatesCorrupted" {
+				if got := states(w.config(t, "m"))[bootstrapv1.CertificatesAvailableV1Beta1Condition]; got != "False Error CertificatesCorrupted" {
 					t.Errorf("CertificatesAvailable is %q", got)
 				}
 				return
@@ -181,20 +184,20 @@ func TestDiscovery(t *testing.T) {
 	notToken := remote.ErrNotConnected
 	tests := []struct {
 		reason string
-		join   *bootstrapv1.JoinConfiguration
+		join   bootstrapv1.JoinConfiguration
 		// want and unwanted are in kubeadm's configuration, or not.
 		want, unwanted string
 	}{
 		{reason: "who asks for it does without verification", want: "unsafeSkipCAVerification: true", unwanted: "caCertHashes",
-			join: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{BootstrapToken: &bootstrapv1.BootstrapTokenDiscovery{UnsafeSkipCAVerification: true}}}},
-		{reason: "a file needs no token", join: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{File: &bootstrapv1.FileDiscovery{KubeConfigPath: "/k"}}},
+			join: bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{BootstrapToken: bootstrapv1.BootstrapTokenDiscovery{UnsafeSkipCAVerification: ptr.To(true)}}}},
+		{reason: "a file needs no token", join: bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{File: bootstrapv1.FileDiscovery{KubeConfigPath: "/k"}}},
 			want: "kubeConfigPath: /k", unwanted: "bootstrapToken"},
-		{reason: "a user's token is used as it is", join: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{BootstrapToken: &bootstrapv1.BootstrapTokenDiscovery{
+		{reason: "a user's token is used as it is", join: bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{BootstrapToken: bootstrapv1.BootstrapTokenDiscovery{
 			Token: "abcdef.0123456789abcdef", APIServerEndpoint: "api:443", CACertHashes: []string{"sha256:x"}}}}, want: "token: abcdef.0123456789abcdef", unwanted: "10.0.0.1"},
-		{reason: "the workers' taint comes after the user's", join: &bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{
-			Taints: []corev1.Taint{{Key: "mine", Effect: corev1.TaintEffectNoExecute}}}}, want: "key: mine\n  - effect: NoSchedule\n    key: node.cluster.x-k8s.io/uninitialized"},
-		{reason: "and only once", join: &bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{
-			Taints: []corev1.Taint{clusterv1.NodeUninitializedTaint}}}, want: "  taints:\n  - effect: NoSchedule\n    key: node.cluster.x-k8s.io/uninitialized\n", unwanted: "uninitialized\n  - "},
+		{reason: "the workers' taint comes after the user's", join: bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{
+			Taints: &[]corev1.Taint{{Key: "mine", Effect: corev1.TaintEffectNoExecute}}}}, want: "key: mine\n  - effect: NoSchedule\n    key: node.cluster.x-k8s.io/uninitialized"},
+		{reason: "and only once", join: bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{
+			Taints: &[]corev1.Taint{clusterv1.NodeUninitializedTaint}}}, want: "  taints:\n  - effect: NoSchedule\n    key: node.cluster.x-k8s.io/uninitialized\n", unwanted: "uninitialized\n  - "},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -212,19 +215,19 @@ func TestDiscovery(t *testing.T) {
 }
 
 func TestDiscoveryByADescribedKubeconfig(t *testing.T) {
-	join := func(cluster *bootstrapv1.KubeConfigCluster) *bootstrapv1.JoinConfiguration {
-		return &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{File: &bootstrapv1.FileDiscovery{
-			KubeConfigPath: "/etc/discovery.conf", KubeConfig: &bootstrapv1.FileDiscoveryKubeConfig{Cluster: cluster, User: bootstrapv1.KubeConfigUser{
-				Exec: &bootstrapv1.KubeConfigAuthExec{Command: "/bin/login", Args: []string{"-x"}, Env: []bootstrapv1.KubeConfigAuthExecEnv{{Name: "A", Value: "b"}}},
+	join := func(cluster bootstrapv1.KubeConfigCluster) bootstrapv1.JoinConfiguration {
+		return bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{File: bootstrapv1.FileDiscovery{
+			KubeConfigPath: "/etc/discovery.conf", KubeConfig: bootstrapv1.FileDiscoveryKubeConfig{Cluster: cluster, User: bootstrapv1.KubeConfigUser{
+				Exec: bootstrapv1.KubeConfigAuthExec{Command: "/bin/login", Args: []string{"-x"}, Env: []bootstrapv1.KubeConfigAuthExecEnv{{Name: "A", Value: "b"}}},
 			}},
 		}}}
 	}
 	for reason, tt := range map[string]struct {
-		join *bootstrapv1.JoinConfiguration
+		join bootstrapv1.JoinConfiguration
 		want []string
 	}{
-		"the endpoint and the CA of the cluster": {join(nil), []string{"server: https://10.0.0.1:6443", "certificate-authority-data: ", "command: /bin/login", "client.authentication.k8s.io/v1", "name: A"}},
-		"those of the user": {join(&bootstrapv1.KubeConfigCluster{Server: "https://api:443", InsecureSkipTLSVerify: true}),
+		"the endpoint and the CA of the cluster": {join(bootstrapv1.KubeConfigCluster{}), []string{"server: https://10.0.0.1:6443", "certificate-authority-data: ", "command: /bin/login", "client.authentication.k8s.io/v1", "name: A"}},
+		"those of the user": {join(bootstrapv1.KubeConfigCluster{Server: "https://api:443", InsecureSkipTLSVerify: ptr.To(true)}),
 			[]string{"server: https://api:443", "insecure-skip-tls-verify: true"}},
 	} {
 		w := newWorld(t, testCA(t), initialized(newCluster()), newMachine("w", false), newConfig("w", bootstrapv1.KubeadmConfigSpec{JoinConfiguration: tt.join}))
@@ -250,9 +253,9 @@ func TestJoinFailures(t *testing.T) {
 	homeless := initialized(newCluster())
 	homeless.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{}
 	unversioned := newMachine("w", false)
-	unversioned.Spec.Version = nil
-	waits := "False Info " + bootstrapv1.WaitingForControlPlaneAvailableReason
-	fails := "False Warning " + bootstrapv1.DataSecretGenerationFailedReason
+	unversioned.Spec.Version = ""
+	waits := "False Info " + bootstrapv1.WaitingForControlPlaneAvailableV1Beta1Reason
+	fails := "False Warning " + bootstrapv1.DataSecretGenerationFailedV1Beta1Reason
 	tests := []struct {
 		reason    string
 		cluster   *clusterv1.Cluster
@@ -265,10 +268,10 @@ func TestJoinFailures(t *testing.T) {
 		{reason: "no endpoint yet", cluster: homeless, machine: newMachine("w", false), want: waits},
 		{reason: "no version", cluster: initialized(newCluster()), machine: unversioned, want: fails, err: "no spec.version"},
 		{reason: "a kubeconfig without a user", cluster: initialized(newCluster()), machine: newMachine("w", false),
-			spec: bootstrapv1.KubeadmConfigSpec{JoinConfiguration: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{File: &bootstrapv1.FileDiscovery{
-				KubeConfigPath: "/k", KubeConfig: &bootstrapv1.FileDiscoveryKubeConfig{}}}}}, want: fails, err: "set exactly one of authProvider and exec"},
+			spec: bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{File: bootstrapv1.FileDiscovery{
+				KubeConfigPath: "/k", KubeConfig: bootstrapv1.FileDiscoveryKubeConfig{Cluster: bootstrapv1.KubeConfigCluster{Server: "https://api"}}}}}}, want: fails, err: "set exactly one of authProvider and exec"},
 		{reason: "a worker cannot join a control plane", cluster: initialized(newCluster()), machine: newMachine("w", false),
-			spec: bootstrapv1.KubeadmConfigSpec{JoinConfiguration: &bootstrapv1.JoinConfiguration{ControlPlane: &bootstrapv1.JoinControlPlane{}}}, want: fails, err: "is a worker"},
+			spec: bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{ControlPlane: &bootstrapv1.JoinControlPlane{}}}, want: fails, err: "is a worker"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -278,7 +281,7 @@ func TestJoinFailures(t *testing.T) {
 			if tt.err == "" && (err != nil || result.RequeueAfter != 30*time.Second) || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
 				t.Errorf("err = %v, want one that contains %q; again after %v", err, tt.err, result.RequeueAfter)
 			}
-			if got := states(w.config(t, "w"))[bootstrapv1.DataSecretAvailableCondition]; got != tt.want {
+			if got := states(w.config(t, "w"))[bootstrapv1.DataSecretAvailableV1Beta1Condition]; got != tt.want {
 				t.Errorf("DataSecretAvailable is %q, want %q", got, tt.want)
 			}
 		})
@@ -289,8 +292,8 @@ func TestUsersSecrets(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "s"}, Data: map[string][]byte{"file": []byte("top secret\n"), "hash": []byte("$6$x")}}
 	spec := func(name, key string) bootstrapv1.KubeadmConfigSpec {
 		return bootstrapv1.KubeadmConfigSpec{
-			Files: []bootstrapv1.File{{Path: "/plain", Content: "plain"}, {Path: "/etc/s", ContentFrom: &bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: name, Key: key}}}},
-			Users: []bootstrapv1.User{{Name: "u", PasswdFrom: &bootstrapv1.PasswdSource{Secret: bootstrapv1.SecretPasswdSource{Name: "s", Key: "hash"}}}},
+			Files: []bootstrapv1.File{{Path: "/plain", Content: "plain"}, {Path: "/etc/s", ContentFrom: bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: name, Key: key}}}},
+			Users: []bootstrapv1.User{{Name: "u", PasswdFrom: bootstrapv1.PasswdSource{Secret: bootstrapv1.SecretPasswdSource{Name: "s", Key: "hash"}}}},
 		}
 	}
 	noHash := secret.DeepCopy()
@@ -314,7 +317,7 @@ func TestUsersSecrets(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("err = %v, want one that contains %q", err, tt.err)
 				}
-				if got := states(w.config(t, "w"))[bootstrapv1.DataSecretAvailableCondition]; got != "False Warning DataSecretGenerationFailed" {
+				if got := states(w.config(t, "w"))[bootstrapv1.DataSecretAvailableV1Beta1Condition]; got != "False Warning DataSecretGenerationFailed" {
 					t.Errorf("DataSecretAvailable is %q", got)
 				}
 				if strings.Contains(fmt.Sprint(w.config(t, "w").Status), "top secret") {
@@ -339,7 +342,7 @@ func TestUsersSecrets(t *testing.T) {
 func TestJoinRequiresACA(t *testing.T) {
 	broken := pki.NewSecret(types.NamespacedName{Namespace: "default", Name: "test"}, pki.ClusterCA, pki.Pair{Certificate: []byte("hunter2")}.Data(), nil)
 	discovery := func(d bootstrapv1.BootstrapTokenDiscovery) bootstrapv1.KubeadmConfigSpec {
-		return bootstrapv1.KubeadmConfigSpec{JoinConfiguration: &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{BootstrapToken: &d}}}
+		return bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{BootstrapToken: d}}}
 	}
 	tests := []struct {
 		reason string
@@ -352,19 +355,19 @@ func TestJoinRequiresACA(t *testing.T) {
 		{reason: "the Secret is missing", certificates: "False Error CertificatesCorrupted", message: "Secret default/test-ca, the cluster's CA, does not exist"},
 		{reason: "the Secret has other data", ca: []client.Object{broken}, certificates: "False Error CertificatesCorrupted", message: "secret default/test-ca: parsing the certificate"},
 		{reason: "the user pins a CA", spec: discovery(bootstrapv1.BootstrapTokenDiscovery{CACertHashes: []string{"sha256:x"}}), certificates: "True", ready: true},
-		{reason: "the user wants no verification", spec: discovery(bootstrapv1.BootstrapTokenDiscovery{UnsafeSkipCAVerification: true}), certificates: "True", ready: true},
+		{reason: "the user wants no verification", spec: discovery(bootstrapv1.BootstrapTokenDiscovery{UnsafeSkipCAVerification: ptr.To(true)}), certificates: "True", ready: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := newWorld(t, append(tt.ca, initialized(newCluster()), newMachine("w", false), newConfig("w", tt.spec))...)
 			result := w.mustReconcile(t, "w")
 			config := w.config(t, "w")
-			available := condition.Get(config, bootstrapv1.CertificatesAvailableCondition)
-			if got := states(config)[bootstrapv1.CertificatesAvailableCondition]; got != tt.certificates || !strings.Contains(available.Message, tt.message) || strings.Contains(available.Message, "hunter2") {
+			available := condition.Get(config, bootstrapv1.CertificatesAvailableV1Beta1Condition)
+			if got := states(config)[bootstrapv1.CertificatesAvailableV1Beta1Condition]; got != tt.certificates || !strings.Contains(available.Message, tt.message) || strings.Contains(available.Message, "hunter2") {
 				t.Errorf("CertificatesAvailable is %q, %q; want %q, %q", got, available.Message, tt.certificates, tt.message)
 			}
-			if config.Status.Ready != tt.ready {
-				t.Errorf("ready: %t, want %t", config.Status.Ready, tt.ready)
+			if ptr.Deref(config.Status.Initialization.DataSecretCreated, false) != tt.ready {
+				t.Errorf("ready: %t, want %t", ptr.Deref(config.Status.Initialization.DataSecretCreated, false), tt.ready)
 			}
 			if tt.ready {
 				return

@@ -12,7 +12,6 @@ import (
 	"github.com/flatcar/ignition/config/v2_3"
 	"github.com/vincent-petithory/dataurl"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/cert"
@@ -20,9 +19,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm/kubeadmtest"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
@@ -54,7 +56,7 @@ func initializesWith(t *testing.T, program kubeadmtest.Program, algorithm pki.Ke
 		m.Run(t, "config", "validate", "--config", path)
 	}
 	phases := [][]string{{"certs", "all"}, {"kubeconfig", "all"}, {"control-plane", "all"}, {"etcd", "local"}}
-	external := spec.ClusterConfiguration.Etcd.External != nil
+	external := kubeadm.Defined(spec.ClusterConfiguration.Etcd.External)
 	if external {
 		phases = phases[:3]
 	}
@@ -66,13 +68,14 @@ func initializesWith(t *testing.T, program kubeadmtest.Program, algorithm pki.Ke
 		t.Error("kubeadm replaced the CA")
 	}
 	manifest := m.Read(t, "/etc/kubernetes/manifests/kube-apiserver.yaml")
-	for name, value := range spec.ClusterConfiguration.APIServer.ExtraArgs {
-		if !strings.Contains(manifest, "- --"+name+"="+value+"\n") {
-			t.Errorf("the API server does not have --%s=%s:\n%s", name, value, manifest)
+	for _, arg := range spec.ClusterConfiguration.APIServer.ExtraArgs {
+		if !strings.Contains(manifest, "- --"+arg.Name+"="+*arg.Value+"\n") {
+			t.Errorf("the API server does not have --%s=%s:\n%s", arg.Name, *arg.Value, manifest)
 		}
 	}
 	// kubeadm v1.30 ignores it.
-	if program.Minor() != 30 && spec.ClusterConfiguration.APIServer.TimeoutForControlPlane != nil && !strings.Contains(manifest, "failureThreshold: 126\n") {
+	timeout := spec.InitConfiguration.Timeouts.ControlPlaneComponentHealthCheckSeconds
+	if program.Minor() != 30 && timeout != nil && !strings.Contains(manifest, "failureThreshold: 126\n") {
 		t.Errorf("the API server may not take 21 minutes to start, in periods of 10 s:\n%s", manifest)
 	}
 	// All other phases, with an API server that kubeadm simulates.
@@ -132,7 +135,7 @@ func TestKubeadmJoin(t *testing.T) {
 			for _, controlPlane := range []bool{true, false} {
 				role := map[bool]string{true: "control plane", false: "worker"}[controlPlane]
 				t.Run(strings.Join([]string{program.Version, name, role}, " "), func(t *testing.T) {
-					if !controlPlane && spec.JoinConfiguration != nil {
+					if !controlPlane {
 						spec.JoinConfiguration.ControlPlane = nil
 					}
 					m := program.NewMachine(t)
@@ -157,9 +160,9 @@ func kubeadmWorld(t *testing.T, program kubeadmtest.Program, algorithm pki.KeyAl
 		initialized(cluster)
 	}
 	machine := newMachine("m", len(controlPlane) == 0 || controlPlane[0])
-	machine.Spec.Version = ptr.To(program.Version)
+	machine.Spec.Version = program.Version
 	objects := []client.Object{cluster, machine, newConfig("m", *spec.DeepCopy())}
-	external := spec.ClusterConfiguration.Etcd.External != nil
+	external := kubeadm.Defined(spec.ClusterConfiguration.Etcd.External)
 	for _, purpose := range pki.OfControlPlane(external) {
 		objects = append(objects, realSecret(t, algorithm, purpose))
 	}
@@ -210,16 +213,16 @@ func writeData(t *testing.T, m *kubeadmtest.Machine, command string, w *world) s
 func kubeadmSpecs(t *testing.T, program kubeadmtest.Program) map[string]bootstrapv1.KubeadmConfigSpec {
 	t.Helper()
 	external := everyField(program)
-	external.ClusterConfiguration.Etcd = bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{Endpoints: []string{"https://10.0.0.9:2379"},
+	external.ClusterConfiguration.Etcd = bootstrapv1.Etcd{External: bootstrapv1.ExternalEtcd{Endpoints: []string{"https://10.0.0.9:2379"},
 		CAFile: "/etc/kubernetes/pki/etcd/ca.crt", CertFile: "/etc/kubernetes/pki/apiserver-etcd-client.crt", KeyFile: "/etc/kubernetes/pki/apiserver-etcd-client.key"}}
-	external.JoinConfiguration.Discovery = bootstrapv1.Discovery{TLSBootstrapToken: "abcdef.0123456789abcdef", File: &bootstrapv1.FileDiscovery{KubeConfigPath: "/etc/kubernetes/discovery.conf"}}
+	external.JoinConfiguration.Discovery = bootstrapv1.Discovery{TLSBootstrapToken: "abcdef.0123456789abcdef", File: bootstrapv1.FileDiscovery{KubeConfigPath: "/etc/kubernetes/discovery.conf"}}
 	external.Files = append(external.Files, bootstrapv1.File{Path: "/etc/kubernetes/discovery.conf", Content: "{}"})
 	every := everyField(program)
 	ignition := everyField(program)
 	ignition.Format = bootstrapv1.Ignition
 	published := publishedSpec(t)
 	return map[string]bootstrapv1.KubeadmConfigSpec{
-		"defaults":       {ClusterConfiguration: &bootstrapv1.ClusterConfiguration{}},
+		"defaults":       clusterSpec(),
 		"every field":    every,
 		"external etcd":  external,
 		"ignition":       ignition,
@@ -232,50 +235,60 @@ func kubeadmSpecs(t *testing.T, program kubeadmtest.Program) map[string]bootstra
 func everyField(program kubeadmtest.Program) bootstrapv1.KubeadmConfigSpec {
 	component := func(name string) bootstrapv1.ControlPlaneComponent {
 		return bootstrapv1.ControlPlaneComponent{
-			ExtraArgs:    map[string]string{"profiling": "false", "v": "3"},
-			ExtraVolumes: []bootstrapv1.HostPathMount{{Name: name, HostPath: "/var/log/" + name, MountPath: "/var/log/" + name, ReadOnly: true, PathType: corev1.HostPathDirectoryOrCreate}},
+			ExtraArgs:    arguments("profiling=false", "v=3"),
+			ExtraVolumes: []bootstrapv1.HostPathMount{{Name: name, HostPath: "/var/log/" + name, MountPath: "/var/log/" + name, ReadOnly: ptr.To(true), PathType: corev1.HostPathDirectoryOrCreate}},
 		}
 	}
 	registration := bootstrapv1.NodeRegistrationOptions{
-		Name: "node-1", CRISocket: "unix:///run/containerd/other.sock", KubeletExtraArgs: map[string]string{"node-labels": "a=b", "v": "2"},
-		Taints:                []corev1.Taint{{Key: "dedicated", Value: "x", Effect: corev1.TaintEffectNoSchedule}, {Key: "new", Effect: corev1.TaintEffectNoExecute}},
+		Name: "node-1", CRISocket: "unix:///run/containerd/other.sock", KubeletExtraArgs: arguments("node-labels=a=b", "v=2"),
+		Taints:                &[]corev1.Taint{{Key: "dedicated", Value: "x", Effect: corev1.TaintEffectNoSchedule}, {Key: "new", Effect: corev1.TaintEffectNoExecute}},
 		IgnorePreflightErrors: []string{"NumCPU", "Mem"}, ImagePullPolicy: "Always",
 	}
 	if program.Minor() < 24 {
 		registration.CRISocket = "/run/containerd/other.sock"
 	}
 	return bootstrapv1.KubeadmConfigSpec{
-		ClusterConfiguration: &bootstrapv1.ClusterConfiguration{
-			ClusterName: "mine", ControlPlaneEndpoint: "api.example.com:443", CertificatesDir: "/etc/kubernetes/pki", ImageRepository: "registry.example.com/k8s",
+		ClusterConfiguration: bootstrapv1.ClusterConfiguration{
+			ControlPlaneEndpoint: "api.example.com:443", CertificatesDir: "/etc/kubernetes/pki", ImageRepository: "registry.example.com/k8s",
 			FeatureGates: gate(program),
-			Networking:   bootstrapv1.Networking{ServiceSubnet: "10.128.0.0/16,fd00:1::/112", PodSubnet: "192.168.0.0/16,fd00:2::/48", DNSDomain: "other.local"},
 			DNS:          bootstrapv1.DNS{ImageMeta: bootstrapv1.ImageMeta{ImageRepository: "registry.example.com/coredns", ImageTag: "v1.12.0"}},
-			Etcd: bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{
+			Etcd: bootstrapv1.Etcd{Local: bootstrapv1.LocalEtcd{
 				ImageMeta: bootstrapv1.ImageMeta{ImageRepository: "registry.example.com/etcd", ImageTag: "3.6.8-0"}, DataDir: "/var/lib/other",
-				ExtraArgs:      map[string]string{"quota-backend-bytes": "8589934592", "heartbeat-interval": "200"},
+				ExtraArgs:      arguments("quota-backend-bytes=8589934592", "heartbeat-interval=200"),
 				ServerCertSANs: []string{"etcd.example.com", "10.0.0.7"}, PeerCertSANs: []string{"peer.example.com"},
 			}},
-			APIServer: bootstrapv1.APIServer{ControlPlaneComponent: component("apiserver"), CertSANs: []string{"api.example.com", "10.0.0.8"},
-				TimeoutForControlPlane: &metav1.Duration{Duration: 21 * time.Minute}},
+			APIServer:         bootstrapv1.APIServer{ControlPlaneComponent: component("apiserver"), CertSANs: []string{"api.example.com", "10.0.0.8"}},
 			ControllerManager: component("controller-manager"),
 			Scheduler:         component("scheduler"),
 		},
-		InitConfiguration: &bootstrapv1.InitConfiguration{
+		InitConfiguration: bootstrapv1.InitConfiguration{
 			NodeRegistration: registration, LocalAPIEndpoint: bootstrapv1.APIEndpoint{AdvertiseAddress: "10.0.0.2", BindPort: 443},
-			SkipPhases: []string{"addon/kube-proxy"}, Patches: &bootstrapv1.Patches{Directory: "/etc/kubernetes/patches"},
+			Timeouts:   bootstrapv1.Timeouts{ControlPlaneComponentHealthCheckSeconds: ptr.To[int32](1260)},
+			SkipPhases: []string{"addon/kube-proxy"}, Patches: bootstrapv1.Patches{Directory: "/etc/kubernetes/patches"},
 			BootstrapTokens: []bootstrapv1.BootstrapToken{{
-				Token: &bootstrapv1.BootstrapTokenString{ID: "abcdef", Secret: "0123456789abcdef"}, Description: "mine", TTL: &metav1.Duration{Duration: time.Hour},
+				Token: bootstrapv1.BootstrapTokenString{ID: "abcdef", Secret: "0123456789abcdef"}, Description: "mine", TTLSeconds: ptr.To[int32](3600),
 				Usages: []string{"signing", "authentication"}, Groups: []string{"system:bootstrappers:mine"},
 			}},
 		},
-		JoinConfiguration: &bootstrapv1.JoinConfiguration{
-			NodeRegistration: registration, CACertPath: "/etc/kubernetes/pki/ca.crt", SkipPhases: []string{"preflight"}, Patches: &bootstrapv1.Patches{Directory: "/etc/kubernetes/patches"},
-			Discovery: bootstrapv1.Discovery{Timeout: &metav1.Duration{Duration: 7 * time.Minute}, TLSBootstrapToken: "abcdef.0123456789abcdef",
-				BootstrapToken: &bootstrapv1.BootstrapTokenDiscovery{Token: "abcdef.0123456789abcdef", APIServerEndpoint: "api.example.com:443", CACertHashes: []string{"sha256:" + strings.Repeat("ab", 32)}}},
+		JoinConfiguration: bootstrapv1.JoinConfiguration{
+			NodeRegistration: registration, CACertPath: "/etc/kubernetes/pki/ca.crt", SkipPhases: []string{"preflight"}, Patches: bootstrapv1.Patches{Directory: "/etc/kubernetes/patches"},
+			Discovery: bootstrapv1.Discovery{TLSBootstrapToken: "abcdef.0123456789abcdef",
+				BootstrapToken: bootstrapv1.BootstrapTokenDiscovery{Token: "abcdef.0123456789abcdef", APIServerEndpoint: "api.example.com:443", CACertHashes: []string{"sha256:" + strings.Repeat("ab", 32)}}},
+			Timeouts:     bootstrapv1.Timeouts{ControlPlaneComponentHealthCheckSeconds: ptr.To[int32](1260), TLSBootstrapSeconds: ptr.To[int32](420)},
 			ControlPlane: &bootstrapv1.JoinControlPlane{LocalAPIEndpoint: bootstrapv1.APIEndpoint{AdvertiseAddress: "10.0.0.3", BindPort: 443}},
 		},
 		Files: []bootstrapv1.File{{Path: "/etc/kubernetes/patches/kube-apiserver+merge.yaml", Content: "metadata: {annotations: {patched: by-user}}\n"}},
 	}
+}
+
+// arguments returns flags in the form name=value.
+func arguments(flags ...string) []bootstrapv1.Arg {
+	var out []bootstrapv1.Arg
+	for _, flag := range flags {
+		name, value, _ := strings.Cut(flag, "=")
+		out = append(out, bootstrapv1.Arg{Name: name, Value: &value})
+	}
+	return out
 }
 
 // gate returns a feature gate of kubeadm that a version has, and that it does not warn about.
@@ -293,9 +306,10 @@ func publishedSpec(t *testing.T) bootstrapv1.KubeadmConfigSpec {
 	content, err := os.ReadFile(path)
 	testenv.Must(t, err)
 	for document := range strings.SplitSeq(string(content), "\n---\n") {
-		template := &controlplanev1.KubeadmControlPlaneTemplate{}
-		testenv.Must(t, yaml.Unmarshal([]byte(document), template))
-		if template.Kind == "KubeadmControlPlaneTemplate" {
+		older, template := &controlplanev1beta1.KubeadmControlPlaneTemplate{}, &controlplanev1.KubeadmControlPlaneTemplate{}
+		testenv.Must(t, yaml.Unmarshal([]byte(document), older))
+		if older.Kind == "KubeadmControlPlaneTemplate" {
+			testenv.Must(t, conversion.Shared().Convert(t.Context(), older, template))
 			return template.Spec.Template.Spec.KubeadmConfigSpec
 		}
 	}
@@ -306,13 +320,13 @@ func publishedSpec(t *testing.T) bootstrapv1.KubeadmConfigSpec {
 // withVariables returns the spec as the patches of the quick start's ClusterClass change it when all variables are set.
 func withVariables(spec bootstrapv1.KubeadmConfigSpec) bootstrapv1.KubeadmConfigSpec {
 	out := spec.DeepCopy()
-	cluster := out.ClusterConfiguration
+	cluster := &out.ClusterConfiguration
 	cluster.ImageRepository = "registry.example.com/k8s"
-	cluster.Etcd = bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{ImageMeta: bootstrapv1.ImageMeta{ImageTag: "3.5.3-0"}}}
+	cluster.Etcd = bootstrapv1.Etcd{Local: bootstrapv1.LocalEtcd{ImageMeta: bootstrapv1.ImageMeta{ImageTag: "3.5.3-0"}}}
 	cluster.DNS = bootstrapv1.DNS{ImageMeta: bootstrapv1.ImageMeta{ImageTag: "v1.8.5"}}
 	const file = "/etc/kubernetes/kube-apiserver-admission-pss.yaml"
-	cluster.APIServer.ExtraArgs = map[string]string{"admission-control-config-file": file}
-	cluster.APIServer.ExtraVolumes = []bootstrapv1.HostPathMount{{Name: "admission-pss", HostPath: file, MountPath: file, ReadOnly: true, PathType: corev1.HostPathFile}}
+	cluster.APIServer.ExtraArgs = arguments("admission-control-config-file=" + file)
+	cluster.APIServer.ExtraVolumes = []bootstrapv1.HostPathMount{{Name: "admission-pss", HostPath: file, MountPath: file, ReadOnly: ptr.To(true), PathType: corev1.HostPathFile}}
 	out.Files = append(slices.Clone(out.Files), bootstrapv1.File{Path: file, Content: "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n"})
 	return *out
 }

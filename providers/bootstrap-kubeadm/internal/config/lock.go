@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -145,7 +145,7 @@ func remove(ctx context.Context, clients step.Clients, lock *corev1.ConfigMap) e
 // release releases the lock of a cluster whose control plane has been initialized, once per process.
 func (l *locks) release(ctx context.Context, clients step.Clients, cluster *clusterv1.Cluster) error {
 	now := clients.Clock.Now()
-	initialized := condition.Get(cluster, clusterv1.ControlPlaneInitializedCondition)
+	initialized := condition.Get(cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition)
 	if initialized == nil || now.Sub(initialized.LastTransitionTime.Time) > releaseWindow || !l.firstRelease(cluster.UID, now) {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
@@ -48,7 +48,7 @@ func (w *world) lockSays(t *testing.T) string {
 func (w *world) becomesInitialized(t *testing.T) {
 	t.Helper()
 	cluster := get(t, w, "test", &clusterv1.Cluster{})
-	if condition.IsTrue(cluster, clusterv1.ControlPlaneInitializedCondition) {
+	if condition.IsTrue(cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition) {
 		return
 	}
 	testenv.Must(t, w.Status().Update(t.Context(), initialized(cluster)))
@@ -186,7 +186,7 @@ func (w *world) converged(t *testing.T) {
 		t.Errorf("%q initialize the control plane, want one", inits)
 	}
 	for _, name := range []string{"a", "b"} {
-		if config := w.config(t, name); !config.Status.Ready || ptr.Deref(config.Status.DataSecretName, "") != name {
+		if config := w.config(t, name); !ptr.Deref(config.Status.Initialization.DataSecretCreated, false) || config.Status.DataSecretName != name {
 			t.Errorf("%s has no data: %+v", name, config.Status)
 		}
 	}

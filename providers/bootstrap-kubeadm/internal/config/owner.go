@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -44,7 +44,10 @@ func (c *Controller) owner(ctx context.Context, s *scope) (step.Result, error) {
 	if err != nil || s.cluster == nil {
 		return step.Stop(), err
 	}
-	return step.Done(), nil
+	if s.pool != nil {
+		s.hash, err = specHash(ctx, s.config)
+	}
+	return step.Done(), err
 }
 
 func (s *scope) clusterName() string {
@@ -63,7 +66,7 @@ func (s *scope) ownerName() string {
 }
 
 // version returns the Kubernetes version of the owner, and the field that it is in.
-func (s *scope) version() (version *string, path string) {
+func (s *scope) version() (version, path string) {
 	if s.pool != nil {
 		return s.pool.Spec.Template.Spec.Version, "spec.template.spec.version"
 	}
@@ -97,7 +100,7 @@ func (c *Controller) joined(ctx context.Context, config *bootstrapv1.KubeadmConf
 	}
 	machine := &clusterv1.Machine{}
 	err := c.Client.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: owner.Name}, machine)
-	return err == nil && machine.Status.NodeRef != nil
+	return err == nil && machine.Status.NodeRef.IsDefined()
 }
 
 // complete reports whether all machines of a pool have a Node.
@@ -120,7 +123,7 @@ func ofMachinePool(_ context.Context, obj client.Object) []reconcile.Request {
 }
 
 func ofBootstrap(namespace string, bootstrap clusterv1.Bootstrap) []reconcile.Request {
-	if bootstrap.ConfigRef == nil || bootstrap.ConfigRef.Kind != kubeadmConfigKind {
+	if !bootstrap.ConfigRef.IsDefined() || bootstrap.ConfigRef.Kind != kubeadmConfigKind {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: bootstrap.ConfigRef.Name}}}

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
@@ -43,7 +43,7 @@ func (w *world) secrets(t *testing.T) []string {
 	for _, s := range all.Items {
 		switch {
 		case s.Annotations[specAnnotation] == "":
-		case s.Name == ptr.Deref(w.config(t, "p").Status.DataSecretName, ""):
+		case s.Name == w.config(t, "p").Status.DataSecretName:
 			names = append(names, "*"+s.Name)
 		default:
 			names = append(names, s.Name)
@@ -56,7 +56,7 @@ func (w *world) secrets(t *testing.T) []string {
 func (w *world) refer(t *testing.T) {
 	t.Helper()
 	pool := get(t, w, "p", &clusterv1.MachinePool{})
-	pool.Spec.Template.Spec.Bootstrap.DataSecretName = w.config(t, "p").Status.DataSecretName
+	pool.Spec.Template.Spec.Bootstrap.DataSecretName = ptr.To(w.config(t, "p").Status.DataSecretName)
 	testenv.Must(t, w.Update(t.Context(), pool))
 }
 
@@ -64,7 +64,7 @@ func (w *world) refer(t *testing.T) {
 func TestPoolSpecChanges(t *testing.T) {
 	w := newChangedPool(t)
 	w.mustReconcile(t, "p")
-	name := *w.config(t, "p").Status.DataSecretName
+	name := w.config(t, "p").Status.DataSecretName
 	if diff := cmp.Diff([]string{"p", "*" + name}, w.secrets(t)); diff != "" || !strings.HasPrefix(name, "p-") {
 		t.Fatalf("Secrets, -want +got:\n%s", diff)
 	}
@@ -85,7 +85,7 @@ func TestPoolSpecChanges(t *testing.T) {
 	}
 	w.changeSpec(t, "echo again")
 	w.mustReconcile(t, "p")
-	if again := *w.config(t, "p").Status.DataSecretName; again == name || !strings.HasPrefix(again, "p-") {
+	if again := w.config(t, "p").Status.DataSecretName; again == name || !strings.HasPrefix(again, "p-") {
 		t.Errorf("the next change leads to name %s after %s", again, name)
 	}
 }
@@ -96,11 +96,11 @@ func TestPoolNameAfterMove(t *testing.T) {
 	w.mustReconcile(t, "p")
 	w.refer(t)
 	config := w.config(t, "p")
-	name := *config.Status.DataSecretName
+	name := config.Status.DataSecretName
 	config.Status = bootstrapv1.KubeadmConfigStatus{}
 	testenv.Must(t, w.Status().Update(t.Context(), config))
 	w.mustReconcile(t, "p")
-	if got := w.config(t, "p").Status; !got.Ready || *got.DataSecretName != name {
+	if got := w.config(t, "p").Status; !ptr.Deref(got.Initialization.DataSecretCreated, false) || got.DataSecretName != name {
 		t.Errorf("status %+v, want Secret %s", got, name)
 	}
 }
@@ -113,7 +113,7 @@ func TestPoolOfEarlierData(t *testing.T) {
 		testenv.Must(t, w.Update(t.Context(), secret))
 	})
 	w.mustReconcile(t, "p")
-	if name := *w.config(t, "p").Status.DataSecretName; name != "p" {
+	if name := w.config(t, "p").Status.DataSecretName; name != "p" {
 		t.Errorf("the name is %s", name)
 	}
 }
@@ -133,12 +133,12 @@ func TestPoolSpecChangeWithoutConnection(t *testing.T) {
 	w.workload.Err = remote.ErrNotConnected
 	w.mustReconcile(t, "p")
 	const waits = "False Info WaitingForControlPlaneAvailable"
-	if config := w.config(t, "p"); states(config)[bootstrapv1.DataSecretAvailableCondition] != waits || !config.Status.Ready || *config.Status.DataSecretName != "p" {
+	if config := w.config(t, "p"); states(config)[bootstrapv1.DataSecretAvailableV1Beta1Condition] != waits || !ptr.Deref(config.Status.Initialization.DataSecretCreated, false) || config.Status.DataSecretName != "p" {
 		t.Errorf("status %+v, want the previous data, and %s", config.Status, waits)
 	}
 	w.workload.Err = nil
 	w.mustReconcile(t, "p")
-	if config := w.config(t, "p"); states(config)[bootstrapv1.DataSecretAvailableCondition] != "True" || *config.Status.DataSecretName == "p" {
+	if config := w.config(t, "p"); states(config)[bootstrapv1.DataSecretAvailableV1Beta1Condition] != "True" || config.Status.DataSecretName == "p" {
 		t.Errorf("status %+v, want new data", config.Status)
 	}
 }

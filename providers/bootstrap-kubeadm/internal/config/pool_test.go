@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
@@ -24,7 +24,7 @@ import (
 // newPool returns a MachinePool of one replica, with this number of Nodes.
 func newPool(nodes int) *clusterv1.MachinePool {
 	return build.MachinePool("p", func(p *clusterv1.MachinePool) {
-		p.Spec.Template.Spec.Version = ptr.To("v1.31.0")
+		p.Spec.Template.Spec.Version = "v1.31.0"
 		p.Status.NodeRefs = make([]corev1.ObjectReference, nodes)
 	})
 }
@@ -35,8 +35,8 @@ func poolConfig(spec bootstrapv1.KubeadmConfigSpec) *bootstrapv1.KubeadmConfig {
 }
 
 func withToken(token string) bootstrapv1.KubeadmConfigSpec {
-	return bootstrapv1.KubeadmConfigSpec{JoinConfiguration: &bootstrapv1.JoinConfiguration{
-		Discovery: bootstrapv1.Discovery{BootstrapToken: &bootstrapv1.BootstrapTokenDiscovery{Token: token}},
+	return bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{
+		Discovery: bootstrapv1.Discovery{BootstrapToken: bootstrapv1.BootstrapTokenDiscovery{Token: token}},
 	}}
 }
 
@@ -83,11 +83,11 @@ func (w *world) usable(t *testing.T) bool {
 }
 
 func TestPoolData(t *testing.T) {
-	cp := bootstrapv1.KubeadmConfigSpec{JoinConfiguration: &bootstrapv1.JoinConfiguration{ControlPlane: &bootstrapv1.JoinControlPlane{}}}
+	cp := bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{ControlPlane: &bootstrapv1.JoinControlPlane{}}}
 	previous := newPool(0)
 	previous.Spec.Template.Spec.Bootstrap.DataSecretName = ptr.To("data-of-the-previous-config")
 	unversioned := newPool(0)
-	unversioned.Spec.Template.Spec.Version = nil
+	unversioned.Spec.Template.Spec.Version = ""
 	labeled := newPool(0)
 	labeled.Labels[clusterv1.MachineControlPlaneLabel] = ""
 	tests := []struct {
@@ -116,7 +116,7 @@ func TestPoolData(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tt.err)
 			}
 			config := w.config(t, "p")
-			if got := states(config)[bootstrapv1.DataSecretAvailableCondition]; got != tt.state {
+			if got := states(config)[bootstrapv1.DataSecretAvailableV1Beta1Condition]; got != tt.state {
 				t.Errorf("DataSecretAvailable is %q, want %q", got, tt.state)
 			}
 			if !tt.data {
@@ -125,7 +125,7 @@ func TestPoolData(t *testing.T) {
 				}
 				return
 			}
-			if !config.Status.Ready || *config.Status.DataSecretName != "p" {
+			if !ptr.Deref(config.Status.Initialization.DataSecretCreated, false) || config.Status.DataSecretName != "p" {
 				t.Errorf("status = %+v; want the Secret with the config's name", config.Status)
 			}
 			join := w.document(t, "p").file("/run/kubeadm/kubeadm-join-config.yaml")
@@ -336,7 +336,7 @@ func TestPoolDataOfAnother(t *testing.T) {
 	if data := w.dataOf(t); data != "mine" {
 		t.Errorf("the data is %q", data)
 	}
-	if got, want := states(w.config(t, "p"))[bootstrapv1.DataSecretAvailableCondition], "False Warning DataSecretGenerationFailed"; got != want {
+	if got, want := states(w.config(t, "p"))[bootstrapv1.DataSecretAvailableV1Beta1Condition], "False Warning DataSecretGenerationFailed"; got != want {
 		t.Errorf("DataSecretAvailable is %q, want %q", got, want)
 	}
 	testenv.Must(t, w.Delete(t.Context(), other))
@@ -344,7 +344,7 @@ func TestPoolDataOfAnother(t *testing.T) {
 	if !w.usable(t) {
 		t.Error("the data is not created again")
 	}
-	if diff := cmp.Diff("True", states(w.config(t, "p"))[bootstrapv1.DataSecretAvailableCondition]); diff != "" {
+	if diff := cmp.Diff("True", states(w.config(t, "p"))[bootstrapv1.DataSecretAvailableV1Beta1Condition]); diff != "" {
 		t.Errorf("DataSecretAvailable (-want +got):\n%s", diff)
 	}
 }

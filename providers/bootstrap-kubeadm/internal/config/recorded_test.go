@@ -9,9 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	bootstrapv1beta2 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -33,7 +32,7 @@ func TestRecordedReports(t *testing.T) {
 	for _, path := range paths {
 		content, err := os.ReadFile(path)
 		testenv.Must(t, err)
-		var recorded []bootstrapv1beta2.KubeadmConfig
+		var recorded []bootstrapv1.KubeadmConfig
 		testenv.Must(t, json.Unmarshal(content, &recorded))
 		for i := range recorded {
 			want := recorded[i].Status.Conditions
@@ -63,7 +62,7 @@ func sorted(conditions []metav1.Condition) []metav1.Condition {
 func bare(conditions []metav1.Condition) []metav1.Condition {
 	var all []metav1.Condition
 	for _, c := range conditions {
-		if c.Type != clusterv1beta2.PausedCondition {
+		if c.Type != clusterv1.PausedCondition {
 			all = append(all, metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
 		}
 	}

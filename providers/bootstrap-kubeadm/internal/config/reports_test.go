@@ -6,14 +6,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
 func TestReports(t *testing.T) {
-	const data, certificates = bootstrapv1.DataSecretAvailableCondition, bootstrapv1.CertificatesAvailableCondition
+	const data, certificates = bootstrapv1.DataSecretAvailableV1Beta1Condition, bootstrapv1.CertificatesAvailableV1Beta1Condition
 	info, warning := clusterv1.ConditionSeverityInfo, clusterv1.ConditionSeverityWarning
 	for _, tt := range []struct {
 		reason string
@@ -25,16 +25,16 @@ func TestReports(t *testing.T) {
 			report.True("Ready", "Ready", ""), report.True("DataSecretAvailable", "Available", ""),
 			report.True("CertificatesAvailable", "Available", "")}},
 		{"certificates are not needed yet", []clusterv1.Condition{
-			condition.False(data, info, bootstrapv1.WaitingForClusterInfrastructureReason, "")}, []metav1.Condition{
+			condition.False(data, info, bootstrapv1.WaitingForClusterInfrastructureV1Beta1Reason, "")}, []metav1.Condition{
 			report.False("Ready", "NotReady", "* DataSecretAvailable: Waiting for Cluster infrastructure to be ready"),
 			report.False("DataSecretAvailable", "WaitingForClusterInfrastructureReady", "Waiting for Cluster infrastructure to be ready")}},
 		{"another Machine initializes the cluster", []clusterv1.Condition{
-			condition.False(data, info, bootstrapv1.WaitingForControlPlaneAvailableReason, "")}, []metav1.Condition{
+			condition.False(data, info, bootstrapv1.WaitingForControlPlaneAvailableV1Beta1Reason, "")}, []metav1.Condition{
 			report.False("Ready", "NotReady", "* DataSecretAvailable: Waiting for Cluster control plane to be initialized"),
 			report.False("DataSecretAvailable", "WaitingForControlPlaneInitialized", "Waiting for Cluster control plane to be initialized")}},
 		{"both failed", []clusterv1.Condition{
-			condition.False(data, warning, bootstrapv1.DataSecretGenerationFailedReason, "no CA"),
-			condition.False(certificates, warning, bootstrapv1.CertificatesGenerationFailedReason, "no key")}, []metav1.Condition{
+			condition.False(data, warning, bootstrapv1.DataSecretGenerationFailedV1Beta1Reason, "no CA"),
+			condition.False(certificates, warning, bootstrapv1.CertificatesGenerationFailedV1Beta1Reason, "no key")}, []metav1.Condition{
 			report.False("Ready", "NotReady", "* DataSecretAvailable: no CA\n* CertificatesAvailable: no key"),
 			report.False("DataSecretAvailable", "NotAvailable", "no CA"), report.False("CertificatesAvailable", "NotAvailable", "no key")}},
 	} {

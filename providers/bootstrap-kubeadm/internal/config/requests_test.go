@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 )
 
@@ -80,8 +81,7 @@ func (r *recorder) client(t *testing.T, c client.Client, live func(context.Conte
 
 // TestRequests lists all requests to the management cluster for the first two machines of a cluster.
 func TestRequests(t *testing.T) {
-	worker := newConfig("w", clusterSpec())
-	worker.Spec.ClusterConfiguration = nil
+	worker := newConfig("w", bootstrapv1.KubeadmConfigSpec{})
 	w := newWorld(t, newCluster(), newMachine("m", true), newConfig("m", clusterSpec()), newMachine("w", false), worker)
 	r := recordRequests(t, w)
 	for _, tt := range []struct {
@@ -113,7 +113,7 @@ func TestRequests(t *testing.T) {
 			reason: "a joined machine needs nothing more", config: "m",
 			before: func() {
 				m := get(t, w, "m", &clusterv1.Machine{})
-				m.Status.NodeRef = &corev1.ObjectReference{Name: "n"}
+				m.Status.NodeRef = clusterv1.MachineNodeReference{Name: "n"}
 				if err := w.Status().Update(t.Context(), m); err != nil {
 					t.Fatal(err)
 				}

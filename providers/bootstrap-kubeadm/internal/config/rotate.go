@@ -13,7 +13,8 @@ import (
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -38,9 +39,9 @@ func (c *Controller) poolToken(ctx context.Context, s *scope) (step.Result, erro
 	if err != nil {
 		return step.Stop(), err
 	}
-	changed, err := specChanged(s.config, data)
-	if err != nil || usesFile(&s.config.Spec) && !changed {
-		return step.Stop(), err
+	changed := s.specChanged(data)
+	if kubeadm.Defined(s.config.Spec.JoinConfiguration.Discovery.File) && !changed {
+		return step.Stop(), nil
 	}
 	workload, err := c.workloads.Get(ctx, s.key())
 	if remote.IsNotConnected(err) {
@@ -82,17 +83,9 @@ func (c *Controller) poolToken(ctx context.Context, s *scope) (step.Result, erro
 	return c.rotate(ctx, s, id, changed)
 }
 
-func usesFile(spec *bootstrapv1.KubeadmConfigSpec) bool {
-	return spec.JoinConfiguration != nil && spec.JoinConfiguration.Discovery.File != nil
-}
-
 // specChanged reports whether the data was generated from another spec.
-func specChanged(config *bootstrapv1.KubeadmConfig, data *corev1.Secret) (bool, error) {
-	if data == nil || data.Annotations[specAnnotation] == "" {
-		return false, nil
-	}
-	hash, err := specHash(config)
-	return hash != data.Annotations[specAnnotation], err
+func (s *scope) specChanged(data *corev1.Secret) bool {
+	return data != nil && data.Annotations[specAnnotation] != "" && data.Annotations[specAnnotation] != s.hash
 }
 
 // currentTokenID returns the ID of the token in the data, which is nil if a user deleted it.
@@ -110,8 +103,8 @@ func (c *Controller) rotate(ctx context.Context, s *scope, current string, chang
 	if err != nil {
 		return step.Stop(), c.failed(s, err)
 	}
-	if d := join.Discovery.BootstrapToken; d != nil && !changed {
-		d.Token = "" // It expired, or is about to.
+	if !changed {
+		join.Discovery.BootstrapToken.Token = "" // It expired, or is about to.
 	}
 	files, err := c.discoveryFile(ctx, s, join)
 	if err != nil {
@@ -121,7 +114,7 @@ func (c *Controller) rotate(ctx context.Context, s *scope, current string, chang
 	if err := c.discovery(ctx, s, join, next); err != nil {
 		return step.Stop(), err
 	}
-	if token := tokenOf(&bootstrapv1.KubeadmConfigSpec{JoinConfiguration: join}); changed && token != "" {
+	if token := join.Discovery.BootstrapToken.Token; changed && token != "" {
 		next, _, _ = strings.Cut(token, ".") // It may be that of a user.
 	}
 	data, err := c.joinData(ctx, s, join, files)
@@ -129,9 +122,7 @@ func (c *Controller) rotate(ctx context.Context, s *scope, current string, chang
 		return step.Stop(), c.failed(s, err)
 	}
 	secret := dataSecret(s, data)
-	if err := annotated(s, secret); err != nil {
-		return step.Stop(), c.failed(s, err)
-	}
+	annotate(s, secret)
 	if changed {
 		secret.Name = nameAfterChange(s.config, secret.Annotations[specAnnotation])
 	} else if err := c.deletePrevious(ctx, s); err != nil {

@@ -12,12 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
@@ -40,10 +41,10 @@ func repeats(r fakeapi.Request) error {
 func TestSecretsAreNotShown(t *testing.T) {
 	from := func(key string) bootstrapv1.KubeadmConfigSpec {
 		return bootstrapv1.KubeadmConfigSpec{
-			Files: []bootstrapv1.File{{Path: "/f", ContentFrom: &bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "mine", Key: key}}}},
+			Files: []bootstrapv1.File{{Path: "/f", ContentFrom: bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "mine", Key: key}}}},
 		}
 	}
-	password := bootstrapv1.KubeadmConfigSpec{Users: []bootstrapv1.User{{Name: "u", PasswdFrom: &bootstrapv1.PasswdSource{Secret: bootstrapv1.SecretPasswdSource{Name: "mine", Key: "binary"}}}}}
+	password := bootstrapv1.KubeadmConfigSpec{Users: []bootstrapv1.User{{Name: "u", PasswdFrom: bootstrapv1.PasswdSource{Secret: bootstrapv1.SecretPasswdSource{Name: "mine", Key: "binary"}}}}}
 	mine := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "mine"}, Data: map[string][]byte{
 		"text": []byte(marker), "binary": []byte(marker + "\xff\xfe"), "large": []byte(strings.Repeat(marker, corev1.MaxSecretSize/len(marker))),
 	}}
@@ -81,7 +82,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 			logger := funcr.New(func(prefix, args string) { shown.WriteString(prefix + args + "\n") }, funcr.Options{Verbosity: 10})
 			_, err := w.runner.Reconcile(ctrl.LoggerInto(t.Context(), logger), request("m"))
 			config := w.config(t, "m")
-			if config.Status.Ready {
+			if ptr.Deref(config.Status.Initialization.DataSecretCreated, false) {
 				t.Fatal("nothing went wrong")
 			}
 			fmt.Fprintf(&shown, "%v %+v %#v\n%+v", err, err, config.Status, config.Annotations)
@@ -91,7 +92,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 					t.Errorf("a secret is shown: ...%s", shown.String()[max(0, i-200):i+len(form)])
 				}
 			}
-			if available := condition.Get(config, clusterv1.ReadyCondition); available == nil && err == nil {
+			if available := condition.Get(config, clusterv1.ReadyV1Beta1Condition); available == nil && err == nil {
 				t.Error("the error must be reported")
 			}
 		})
@@ -101,7 +102,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 func TestDataTooLargeForASecret(t *testing.T) {
 	large := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "large"}, Data: map[string][]byte{"k": []byte(strings.Repeat("x", 600_000))}}
 	file := func(path string) bootstrapv1.File {
-		return bootstrapv1.File{Path: path, ContentFrom: &bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "large", Key: "k"}}}
+		return bootstrapv1.File{Path: path, ContentFrom: bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "large", Key: "k"}}}
 	}
 	many := bootstrapv1.KubeadmConfigSpec{}
 	for i := range 1000 {
@@ -138,8 +139,8 @@ func TestDataTooLargeForASecret(t *testing.T) {
 			if err == nil {
 				return
 			}
-			available := condition.Get(w.config(t, "w"), bootstrapv1.DataSecretAvailableCondition)
-			if available == nil || available.Reason != bootstrapv1.DataSecretGenerationFailedReason || !strings.Contains(available.Message, tt.err) || len(available.Message) > 500 {
+			available := condition.Get(w.config(t, "w"), bootstrapv1.DataSecretAvailableV1Beta1Condition)
+			if available == nil || available.Reason != bootstrapv1.DataSecretGenerationFailedV1Beta1Reason || !strings.Contains(available.Message, tt.err) || len(available.Message) > 500 {
 				t.Errorf("DataSecretAvailable is %+v", available)
 			}
 		})

@@ -13,8 +13,10 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 )
 
@@ -22,9 +24,14 @@ import (
 // such as that of Cluster API v1.7, counts as up to date: an upgrade of the management cluster replaces no machines.
 const specAnnotation = "bootstrap.cluster.x-k8s.io/spec-hash"
 
-// specHash returns the hash of a config's spec.
-func specHash(config *bootstrapv1.KubeadmConfig) (string, error) {
-	text, err := json.Marshal(config.Spec)
+// specHash returns the hash of a config's spec in v1beta1: Secrets have it, and another one would replace all machines. So what v1beta1
+// does not have is not a change.
+func specHash(ctx context.Context, config *bootstrapv1.KubeadmConfig) (string, error) {
+	older := &bootstrapv1beta1.KubeadmConfig{}
+	if err := conversion.Shared().Convert(ctx, config, older); err != nil {
+		return "", fmt.Errorf("hashing the spec: %w", err)
+	}
+	text, err := json.Marshal(older.Spec)
 	if err != nil {
 		return "", fmt.Errorf("hashing the spec: %w", err)
 	}
@@ -39,11 +46,10 @@ func (s *scope) secretName() string {
 	if s.pool == nil {
 		return s.config.Name
 	}
-	if name := ptr.Deref(s.config.Status.DataSecretName, ""); name != "" {
+	if name := s.config.Status.DataSecretName; name != "" {
 		return name
 	}
-	hash, err := specHash(s.config)
-	if name := nameAfterChange(s.config, hash); err == nil && ptr.Deref(s.pool.Spec.Template.Spec.Bootstrap.DataSecretName, "") == name {
+	if name := nameAfterChange(s.config, s.hash); ptr.Deref(s.pool.Spec.Template.Spec.Bootstrap.DataSecretName, "") == name {
 		return name
 	}
 	return s.config.Name
@@ -81,14 +87,11 @@ func (c *Controller) data(ctx context.Context, s *scope) (*corev1.Secret, error)
 	return secret, nil
 }
 
-// annotated adds the hash of the spec to a Secret with the data of a MachinePool.
-func annotated(s *scope, secret *corev1.Secret) error {
-	if s.pool == nil {
-		return nil
+// annotate adds the hash of the spec to a Secret with the data of a MachinePool.
+func annotate(s *scope, secret *corev1.Secret) {
+	if s.pool != nil {
+		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, specAnnotation, s.hash)
 	}
-	hash, err := specHash(s.config)
-	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, specAnnotation, hash)
-	return err
 }
 
 // deletePrevious deletes the Secrets with data of previous specs, whose tokens have expired or are about to.

@@ -9,10 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -27,9 +28,7 @@ func (c *Controller) finish(ctx context.Context, s *scope, generate func() ([]by
 		return step.Done(), c.failed(s, err)
 	}
 	secret := dataSecret(s, data)
-	if err := annotated(s, secret); err != nil {
-		return step.Done(), c.failed(s, err)
-	}
+	annotate(s, secret)
 	size := 0
 	for _, value := range secret.Data {
 		size += len(value)
@@ -52,7 +51,7 @@ func (c *Controller) store(ctx context.Context, s *scope, secret *corev1.Secret)
 		if !apierrors.IsAlreadyExists(err) {
 			return step.Done(), c.failed(s, fmt.Errorf("creating Secret %s: %w", secret.Name, failsafe.Redacted(err)))
 		}
-		if result, err := c.occupied(ctx, s); err != nil || result.Ends() || s.config.Status.Ready {
+		if result, err := c.occupied(ctx, s); err != nil || result.Ends() || s.ready() {
 			return result, err
 		}
 	}
@@ -123,14 +122,14 @@ func (c *Controller) clear(ctx context.Context, s *scope, secret *corev1.Secret)
 
 // nameTaken sets the condition for data that cannot be stored.
 func nameTaken(s *scope, name, why string) step.Result {
-	condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableCondition, clusterv1.ConditionSeverityWarning,
-		bootstrapv1.DataSecretGenerationFailedReason, "Secret %s/%s already exists: %s", s.config.Namespace, name, why))
+	condition.Set(s.config, condition.False(bootstrapv1.DataSecretAvailableV1Beta1Condition, clusterv1.ConditionSeverityWarning,
+		bootstrapv1.DataSecretGenerationFailedV1Beta1Reason, "Secret %s/%s already exists: %s", s.config.Namespace, name, why))
 	return step.WaitAtMost(backstop, "Secret "+name+" to be deleted")
 }
 
 func markReady(config *bootstrapv1.KubeadmConfig, secret string) {
-	config.Status.DataSecretName = &secret
-	config.Status.Ready = true
-	condition.Set(config, condition.True(bootstrapv1.CertificatesAvailableCondition))
-	condition.Set(config, condition.True(bootstrapv1.DataSecretAvailableCondition))
+	config.Status.DataSecretName = secret
+	config.Status.Initialization.DataSecretCreated = ptr.To(true)
+	condition.Set(config, condition.True(bootstrapv1.CertificatesAvailableV1Beta1Condition))
+	condition.Set(config, condition.True(bootstrapv1.DataSecretAvailableV1Beta1Condition))
 }

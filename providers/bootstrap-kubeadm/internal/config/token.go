@@ -15,11 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	bootstraputil "k8s.io/cluster-bootstrap/token/util"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -73,9 +72,6 @@ func tokenIDOf(config *bootstrapv1.KubeadmConfig) string {
 
 // tokenOf returns the token in a spec: a user's, or one of an earlier version, which wrote its tokens there.
 func tokenOf(spec *bootstrapv1.KubeadmConfigSpec) string {
-	if spec.JoinConfiguration == nil || spec.JoinConfiguration.Discovery.BootstrapToken == nil {
-		return ""
-	}
 	return spec.JoinConfiguration.Discovery.BootstrapToken.Token
 }
 
@@ -142,18 +138,18 @@ func (c *Controller) expiration() []byte {
 
 // token renews the token of a machine that has not joined yet, and recreates it if it expired while no manager was running.
 func (c *Controller) token(ctx context.Context, s *scope) (step.Result, error) {
-	if !s.config.Status.Ready {
+	if !s.ready() {
 		return step.Done(), nil
 	}
 	if s.pool != nil {
 		return c.poolToken(ctx, s)
 	}
-	if s.initialized() && s.isControlPlane() && canInitialize(&s.config.Spec) {
+	if s.initialized() && s.isControlPlane() && s.canInitialize() {
 		if err := c.locks.release(ctx, c.Clients, s.cluster); err != nil {
 			return step.Stop(), err
 		}
 	}
-	if s.machine.Status.NodeRef != nil || !s.initialized() {
+	if s.machine.Status.NodeRef.IsDefined() || !s.initialized() {
 		return step.Stop(), nil
 	}
 	workload, err := c.workloads.Get(ctx, s.key())
@@ -210,7 +206,7 @@ func (c *Controller) revive(ctx context.Context, s *scope, workload client.Clien
 	if err != nil {
 		return false, fmt.Errorf("reading Machine %s: %w", s.machine.Name, err)
 	}
-	if machine.UID != s.machine.UID || machine.DeletionTimestamp != nil || machine.Status.NodeRef != nil {
+	if machine.UID != s.machine.UID || machine.DeletionTimestamp != nil || machine.Status.NodeRef.IsDefined() {
 		return false, nil
 	}
 	err = workload.Create(ctx, c.tokenSecret(tokenID(s.config.UID), secret))
@@ -224,7 +220,7 @@ func (c *Controller) revive(ctx context.Context, s *scope, workload client.Clien
 // as in data that initializes a control plane.
 func (c *Controller) given(ctx context.Context, s *scope) (string, error) {
 	data := &corev1.Secret{}
-	err := c.Live.Get(ctx, client.ObjectKey{Namespace: s.config.Namespace, Name: ptr.Deref(s.config.Status.DataSecretName, "")}, data)
+	err := c.Live.Get(ctx, client.ObjectKey{Namespace: s.config.Namespace, Name: s.config.Status.DataSecretName}, data)
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}

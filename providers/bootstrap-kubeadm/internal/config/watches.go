@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
@@ -20,7 +20,7 @@ func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconci
 // those whose machine has not joined, because its token may have expired while no manager was running.
 func (c *Controller) waitingFor(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
 	return c.configs(ctx, cluster, func(config *bootstrapv1.KubeadmConfig) bool {
-		return !config.Status.Ready || !c.joined(ctx, config)
+		return !ready(config) || !c.joined(ctx, config)
 	})
 }
 

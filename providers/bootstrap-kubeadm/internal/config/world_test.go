@@ -12,13 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -154,8 +155,8 @@ func (w *world) document(t *testing.T, name string) document {
 func newCluster() *clusterv1.Cluster {
 	return build.Cluster(object.InfrastructureReady, func(c *clusterv1.Cluster) {
 		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443}
-		c.Spec.ClusterNetwork = &clusterv1.ClusterNetwork{
-			Services: &clusterv1.NetworkRanges{CIDRBlocks: []string{"10.128.0.0/12"}}, Pods: &clusterv1.NetworkRanges{CIDRBlocks: []string{"192.168.0.0/16", "fd00::/48"}},
+		c.Spec.ClusterNetwork = clusterv1.ClusterNetwork{
+			Services: clusterv1.NetworkRanges{CIDRBlocks: []string{"10.128.0.0/12"}}, Pods: clusterv1.NetworkRanges{CIDRBlocks: []string{"192.168.0.0/16", "fd00::/48"}},
 			ServiceDomain: "example.local",
 		}
 	})
@@ -167,7 +168,7 @@ func initialized(c *clusterv1.Cluster) *clusterv1.Cluster {
 }
 
 func newMachine(name string, controlPlane bool) *clusterv1.Machine {
-	m := build.Machine(name, func(m *clusterv1.Machine) { m.Spec.Version = ptr.To("v1.31.0") })
+	m := build.Machine(name, func(m *clusterv1.Machine) { m.Spec.Version = "v1.31.0" })
 	if controlPlane {
 		object.ControlPlane(m)
 	}
@@ -182,8 +183,18 @@ func newConfig(name string, spec bootstrapv1.KubeadmConfigSpec) *bootstrapv1.Kub
 // uidOf is the UID of the config of a Machine.
 func uidOf(machine string) types.UID { return object.UID("KubeadmConfig", machine) }
 
+// olderConfig is newConfig as a client of v1beta1 writes it.
+func olderConfig(t *testing.T, name string, spec bootstrapv1beta1.KubeadmConfigSpec) *bootstrapv1.KubeadmConfig {
+	t.Helper()
+	older := object.ControlledBy(&bootstrapv1beta1.KubeadmConfig{ObjectMeta: build.Meta("KubeadmConfig", name), Spec: spec}, build.Machine(name))
+	config := &bootstrapv1.KubeadmConfig{}
+	testenv.Must(t, conversion.Shared().Convert(t.Context(), older, config))
+	return config
+}
+
+// clusterSpec is that of a machine that may initialize a control plane, with a default of kubeadm.
 func clusterSpec() bootstrapv1.KubeadmConfigSpec {
-	return bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: &bootstrapv1.ClusterConfiguration{}}
+	return bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: bootstrapv1.ClusterConfiguration{CertificatesDir: "/etc/kubernetes/pki"}}
 }
 
 // secretOf returns a Secret of the cluster with a certificate, or key pair, for its purpose.
@@ -217,7 +228,7 @@ func testCA(t *testing.T) *corev1.Secret {
 // states returns an object's conditions in short.
 func states(of condition.Getter) map[clusterv1.ConditionType]string {
 	out := map[clusterv1.ConditionType]string{}
-	for _, c := range of.GetConditions() {
+	for _, c := range of.GetV1Beta1Conditions() {
 		out[c.Type] = string(c.Status)
 		if c.Reason != "" {
 			out[c.Type] += " " + string(c.Severity) + " " + c.Reason

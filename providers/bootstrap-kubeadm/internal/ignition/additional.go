@@ -16,17 +16,14 @@ import (
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/expansion"
 )
 
 // convert converts the user's Container Linux Config. Its warnings are errors if the config is strict.
-func convert(custom *bootstrapv1.IgnitionSpec, at *field.Path) (types.Config, []string, field.ErrorList) {
-	if custom == nil || custom.ContainerLinuxConfig == nil {
-		return types.Config{}, nil, nil
-	}
-	spec := custom.ContainerLinuxConfig
+func convert(spec bootstrapv1.ContainerLinuxConfig, at *field.Path) (types.Config, []string, field.ErrorList) {
 	text := bytes.TrimSpace([]byte(spec.AdditionalConfig))
 	at = at.Child("additionalConfig")
 	if len(text) == 0 {
@@ -49,7 +46,7 @@ func convert(custom *bootstrapv1.IgnitionSpec, at *field.Path) (types.Config, []
 		switch {
 		case e.Kind == report.EntryError:
 			all = append(all, invalid(at, "%s", message))
-		case e.Kind == report.EntryWarning && spec.Strict:
+		case e.Kind == report.EntryWarning && ptr.Deref(spec.Strict, false):
 			all = append(all, invalid(at, "%s, which is an error because of strict", message))
 		case e.Kind == report.EntryWarning:
 			warnings = append(warnings, oneLine(at.String()+": "+message))

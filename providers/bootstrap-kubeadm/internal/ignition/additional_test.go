@@ -11,13 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/bootstrapdata"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
-func additional(text string, strict bool) *bootstrapv1.IgnitionSpec {
-	return &bootstrapv1.IgnitionSpec{ContainerLinuxConfig: &bootstrapv1.ContainerLinuxConfig{AdditionalConfig: text, Strict: strict}}
+func additional(text string, strict bool) bootstrapv1.IgnitionSpec {
+	return bootstrapv1.IgnitionSpec{ContainerLinuxConfig: bootstrapv1.ContainerLinuxConfig{AdditionalConfig: text, Strict: ptr.To(strict)}}
 }
 
 func TestAdditionalConfig(t *testing.T) {
@@ -105,13 +105,13 @@ func TestMerge(t *testing.T) {
 		{"fields of a user are replaced, and keys added", "passwd: {users: [{name: capi, shell: /bin/sh, groups: [wheel], ssh_authorized_keys: [other]}, {name: core}]}",
 			func(_ *testing.T, c types.Config) (any, any) {
 				return []types.PasswdUser{{
-					Name: "capi", Gecos: "CAPI user", HomeDir: "/home/capi", Shell: "/bin/sh", PasswordHash: in.Users[0].Passwd, PrimaryGroup: "capi",
+					Name: "capi", Gecos: "CAPI user", HomeDir: "/home/capi", Shell: "/bin/sh", PasswordHash: &in.Users[0].Passwd, PrimaryGroup: "capi",
 					Groups: []types.Group{"wheel", "users", "admin"}, SSHAuthorizedKeys: []types.SSHAuthorizedKey{"other", "ssh-ed25519 AAAA capi@example"},
 				}, {Name: "core"}}, c.Passwd.Users
 			}},
 		{"a user in the deprecated form is valid", "passwd: {users: [{name: capi, create: {shell: /bin/sh}}]}",
 			func(_ *testing.T, c types.Config) (any, any) {
-				return []types.PasswdUser{{Name: "capi", PasswordHash: in.Users[0].Passwd, Create: &types.Usercreate{Shell: "/bin/sh"},
+				return []types.PasswdUser{{Name: "capi", PasswordHash: &in.Users[0].Passwd, Create: &types.Usercreate{Shell: "/bin/sh"},
 					SSHAuthorizedKeys: []types.SSHAuthorizedKey{"ssh-ed25519 AAAA capi@example"}}}, c.Passwd.Users
 			}},
 		{"disks are replaced by device", "storage: {disks: [{device: /dev/sdb, partitions: [{number: 2, size: 1GiB}]}]}",

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 )
 
 // disksOf returns the partitions of devices.
@@ -20,11 +20,11 @@ func disksOf(in []bootstrapv1.Partition, path *field.Path) ([]types.Disk, field.
 			errs = append(errs, invalid(at.Child("device"), "must be unique, but another partition has the same device"))
 		}
 		seen[device] = true
-		if p.TableType != nil && *p.TableType != "gpt" {
+		if p.TableType != "" && p.TableType != "gpt" {
 			errs = append(errs, invalid(at.Child("tableType"), "only gpt is supported with format ignition"))
 		}
 		disk := types.Disk{Device: device, WipeTable: ptr.Deref(p.Overwrite, false)}
-		if p.Layout {
+		if ptr.Deref(p.Layout, false) {
 			// With a number, Ignition keeps the partition of an initialized disk; without, it would try to add another one.
 			disk.Partitions = []types.Partition{{Number: 1}}
 		}
@@ -54,10 +54,10 @@ func filesystemsOf(in []bootstrapv1.Filesystem, path *field.Path) ([]types.Files
 		if f.Label == root {
 			errs = append(errs, invalid(at.Child("label"), "must not be %q, which is the name of the root file system in Ignition", root))
 		}
-		if f.Partition != nil {
+		if f.Partition != "" {
 			errs = append(errs, invalid(at.Child("partition"), unsupported))
 		}
-		if f.ReplaceFS != nil {
+		if f.ReplaceFS != "" {
 			errs = append(errs, invalid(at.Child("replaceFS"), unsupported))
 		}
 		mount := &types.Mount{Device: device, Format: f.Filesystem, WipeFilesystem: ptr.Deref(f.Overwrite, false)}

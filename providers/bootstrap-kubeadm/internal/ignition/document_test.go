@@ -18,7 +18,7 @@ import (
 	"github.com/vincent-petithory/dataurl"
 	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/bootstrapdata"
 )
 
@@ -35,19 +35,19 @@ func full() bootstrapdata.Input {
 	return bootstrapdata.Input{
 		Certificates: certificates(),
 		Files: []bootstrapv1.File{
-			{Path: "/etc/motd", Append: true, Content: "welcome\n"},
+			{Path: "/etc/motd", Append: ptr.To(true), Content: "welcome\n"},
 			{Path: "/opt/data", Encoding: bootstrapv1.Base64, Owner: "capi:500", Permissions: "4755", Content: "AP8K"},
 		},
 		PreCommands:  []string{`echo "pre: 'quoted'"`, "export GREETING=hello", "true"},
 		PostCommands: []string{"echo post # not a comment", "if true; then", "echo $GREETING; fi"},
 		Users: []bootstrapv1.User{{
-			Name: "capi", Gecos: ptr.To("CAPI user"), Groups: ptr.To("users, admin"), HomeDir: ptr.To("/home/capi"), Inactive: ptr.To(false),
-			Shell: ptr.To("/bin/bash"), Passwd: ptr.To("$6$rounds=4096$x/y"), PrimaryGroup: ptr.To("capi"), LockPassword: ptr.To(false),
-			Sudo: ptr.To("ALL=(ALL) NOPASSWD:ALL"), SSHAuthorizedKeys: []string{"ssh-ed25519 AAAA capi@example\n"},
+			Name: "capi", Gecos: "CAPI user", Groups: "users, admin", HomeDir: "/home/capi", Inactive: ptr.To(false),
+			Shell: "/bin/bash", Passwd: "$6$rounds=4096$x/y", PrimaryGroup: "capi", LockPassword: ptr.To(false),
+			Sudo: "ALL=(ALL) NOPASSWD:ALL", SSHAuthorizedKeys: []string{"ssh-ed25519 AAAA capi@example\n"},
 		}},
 		NTP: &bootstrapv1.NTP{Enabled: ptr.To(true), Servers: []string{"ntp.example.com", "192.0.2.1"}},
-		DiskSetup: &bootstrapv1.DiskSetup{
-			Partitions:  []bootstrapv1.Partition{{Device: "/dev/sdb", Layout: true, Overwrite: ptr.To(true), TableType: ptr.To("gpt")}},
+		DiskSetup: bootstrapv1.DiskSetup{
+			Partitions:  []bootstrapv1.Partition{{Device: "/dev/sdb", Layout: ptr.To(true), Overwrite: ptr.To(true), TableType: "gpt"}},
 			Filesystems: []bootstrapv1.Filesystem{{Device: "/dev/sdb1", Filesystem: "ext4", Label: "etcd data", Overwrite: ptr.To(true), ExtraOpts: []string{"-E", "lazy_itable_init=1"}}},
 		},
 		Mounts: []bootstrapv1.MountPoints{
@@ -64,8 +64,8 @@ func least() bootstrapdata.Input {
 }
 
 // custom is a Container Linux Config as templates of Flatcar Container Linux have it.
-func custom() *bootstrapv1.IgnitionSpec {
-	return &bootstrapv1.IgnitionSpec{ContainerLinuxConfig: &bootstrapv1.ContainerLinuxConfig{Strict: true, AdditionalConfig: `
+func custom() bootstrapv1.IgnitionSpec {
+	return bootstrapv1.IgnitionSpec{ContainerLinuxConfig: bootstrapv1.ContainerLinuxConfig{Strict: ptr.To(true), AdditionalConfig: `
 systemd:
   units:
   - name: kubeadm.service
@@ -97,11 +97,11 @@ func TestDocuments(t *testing.T) {
 		golden, reason string
 		render         func() (Document, error)
 	}{
-		{"init-full.txt", "everything set", func() (Document, error) { return Init(full(), nil) }},
+		{"init-full.txt", "everything set", func() (Document, error) { return Init(full(), bootstrapv1.IgnitionSpec{}) }},
 		{"init-custom.txt", "the user's config is merged", func() (Document, error) { return Init(full(), custom()) }},
-		{"init.txt", "fields that are not set leave no trace", func() (Document, error) { return Init(least(), nil) }},
-		{"join-controlplane.txt", "a control plane machine has certificates", func() (Document, error) { return Join(joining, nil) }},
-		{"join-worker.txt", "joining differs in the command", func() (Document, error) { return Join(least(), &bootstrapv1.IgnitionSpec{}) }},
+		{"init.txt", "fields that are not set leave no trace", func() (Document, error) { return Init(least(), bootstrapv1.IgnitionSpec{}) }},
+		{"join-controlplane.txt", "a control plane machine has certificates", func() (Document, error) { return Join(joining, bootstrapv1.IgnitionSpec{}) }},
+		{"join-worker.txt", "joining differs in the command", func() (Document, error) { return Join(least(), bootstrapv1.IgnitionSpec{}) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.golden, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestErrorsAreLimited(t *testing.T) {
 	for range 100 {
 		in.Files = append(in.Files, bootstrapv1.File{Path: "relative"})
 	}
-	_, err := Join(in, nil)
+	_, err := Join(in, bootstrapv1.IgnitionSpec{})
 	if err == nil || strings.Count(err.Error(), "spec.files[") != shown || !strings.HasSuffix(err.Error(), "; 95 more") {
 		t.Errorf("error %v", err)
 	}

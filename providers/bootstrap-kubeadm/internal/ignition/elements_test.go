@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/bootstrapdata"
 )
 
@@ -25,14 +25,14 @@ func TestFiles(t *testing.T) {
 	}{
 		{reason: "defaults", files: []bootstrapv1.File{{Path: "/f", Content: "x"}}, want: &types.File{FileEmbedded1: types.FileEmbedded1{Mode: ptr.To(0o644)}}, text: "x"},
 		{reason: "an empty file", files: []bootstrapv1.File{{Path: "/f"}}, want: &types.File{FileEmbedded1: types.FileEmbedded1{Mode: ptr.To(0o644)}}},
-		{reason: "mode, names and append", files: []bootstrapv1.File{{Path: "/f", Permissions: "0o600", Owner: "etcd:etcd", Append: true, Content: "é\n"}},
+		{reason: "mode, names and append", files: []bootstrapv1.File{{Path: "/f", Permissions: "0o600", Owner: "etcd:etcd", Append: ptr.To(true), Content: "é\n"}},
 			want: &types.File{Node: types.Node{User: &types.NodeUser{Name: "etcd"}, Group: &types.NodeGroup{Name: "etcd"}}, FileEmbedded1: types.FileEmbedded1{Mode: ptr.To(0o600), Append: true}}, text: "é\n"},
 		{reason: "IDs, and no group", files: []bootstrapv1.File{{Path: "/f", Owner: "0"}},
 			want: &types.File{Node: types.Node{User: &types.NodeUser{ID: ptr.To(0)}}, FileEmbedded1: types.FileEmbedded1{Mode: ptr.To(0o644)}}},
 		{reason: "binary content", files: []bootstrapv1.File{{Path: "/f", Encoding: bootstrapv1.Base64, Content: "AP8="}}, want: &types.File{FileEmbedded1: types.FileEmbedded1{Mode: ptr.To(0o644)}}, text: "\x00\xff"},
 		{reason: "a path is cleaned, so that it does not leave the root", files: []bootstrapv1.File{{Path: "/../..//a/./f"}}, path: "/a/f", want: &types.File{FileEmbedded1: types.FileEmbedded1{Mode: ptr.To(0o644)}}},
 		{reason: "the user's file replaces a certificate", files: []bootstrapv1.File{{Path: "/etc/kubernetes/pki/ca.crt", Content: "mine"}}, want: &types.File{FileEmbedded1: types.FileEmbedded1{Mode: ptr.To(0o644)}}, text: "mine"},
-		{reason: "and can extend one", files: []bootstrapv1.File{{Path: "/etc/kubernetes/pki/ca.crt", Append: true, Content: "mine\n"}}, text: certificates()[0].Content + "mine\n",
+		{reason: "and can extend one", files: []bootstrapv1.File{{Path: "/etc/kubernetes/pki/ca.crt", Append: ptr.To(true), Content: "mine\n"}}, text: certificates()[0].Content + "mine\n",
 			want: &types.File{Node: types.Node{User: &types.NodeUser{Name: "root"}, Group: &types.NodeGroup{Name: "root"}}, FileEmbedded1: types.FileEmbedded1{Mode: ptr.To(0o640)}}},
 		{reason: "a relative path", files: []bootstrapv1.File{{Path: "f"}}, err: "spec.files[0].path: must be an absolute path"},
 		{reason: "no path", files: []bootstrapv1.File{{}}, err: "spec.files[0].path: must be an absolute path"},
@@ -54,7 +54,7 @@ func TestFiles(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got, err := Join(bootstrapdata.Input{Certificates: certificates(), Files: tt.files}, nil)
+			got, err := Join(bootstrapdata.Input{Certificates: certificates(), Files: tt.files}, bootstrapv1.IgnitionSpec{})
 			wantError(t, err, tt.err, secret)
 			if err != nil {
 				return
@@ -79,7 +79,7 @@ func TestFiles(t *testing.T) {
 }
 
 func TestUsers(t *testing.T) {
-	hash := ptr.To("$6$hunter2")
+	hash := "$6$hunter2"
 	tests := []struct {
 		reason string
 		users  []bootstrapv1.User
@@ -88,34 +88,34 @@ func TestUsers(t *testing.T) {
 		err    string
 	}{
 		{reason: "a name is enough", users: []bootstrapv1.User{{Name: "u"}}, want: []types.PasswdUser{{Name: "u"}}},
-		{reason: "groups are a list", users: []bootstrapv1.User{{Name: "u", Groups: ptr.To(" a,b ,,c")}}, want: []types.PasswdUser{{Name: "u", Groups: []types.Group{"a", "b", "c"}}}},
-		{reason: "a password works on the console only, by default", users: []bootstrapv1.User{{Name: "u", Passwd: hash}}, want: []types.PasswdUser{{Name: "u", PasswordHash: hash}}},
+		{reason: "groups are a list", users: []bootstrapv1.User{{Name: "u", Groups: " a,b ,,c"}}, want: []types.PasswdUser{{Name: "u", Groups: []types.Group{"a", "b", "c"}}}},
+		{reason: "a password works on the console only, by default", users: []bootstrapv1.User{{Name: "u", Passwd: hash}}, want: []types.PasswdUser{{Name: "u", PasswordHash: &hash}}},
 		{reason: "a locked password is not set", users: []bootstrapv1.User{{Name: "u", Passwd: hash, LockPassword: ptr.To(true)}}, want: []types.PasswdUser{{Name: "u"}}},
-		{reason: "an empty password would need none to log in", users: []bootstrapv1.User{{Name: "u", Passwd: ptr.To(""), LockPassword: ptr.To(false)}}, want: []types.PasswdUser{{Name: "u"}}},
+		{reason: "an empty password would need none to log in", users: []bootstrapv1.User{{Name: "u", Passwd: "", LockPassword: ptr.To(false)}}, want: []types.PasswdUser{{Name: "u"}}},
 		{reason: "users with a password may use SSH", users: []bootstrapv1.User{{Name: "u", Passwd: hash, LockPassword: ptr.To(false)}, {Name: "v"}, {Name: "w", Passwd: hash, LockPassword: ptr.To(false)}},
-			want:  []types.PasswdUser{{Name: "u", PasswordHash: hash}, {Name: "v"}, {Name: "w", PasswordHash: hash}},
+			want:  []types.PasswdUser{{Name: "u", PasswordHash: &hash}, {Name: "v"}, {Name: "w", PasswordHash: &hash}},
 			files: map[string]string{sshdPath: sshdDefaults + "\nMatch User u,w\n  PasswordAuthentication yes\n"}},
-		{reason: "sudo", users: []bootstrapv1.User{{Name: "a.b", Sudo: ptr.To("ALL=(ALL) NOPASSWD:ALL\n")}}, want: []types.PasswdUser{{Name: "a.b"}},
+		{reason: "sudo", users: []bootstrapv1.User{{Name: "a.b", Sudo: "ALL=(ALL) NOPASSWD:ALL\n"}}, want: []types.PasswdUser{{Name: "a.b"}},
 			files: map[string]string{"/etc/sudoers.d/a_b": "a.b ALL=(ALL) NOPASSWD:ALL\n"}},
 		{reason: "no name", users: []bootstrapv1.User{{}}, err: "spec.users[0].name: must be the name of an account"},
 		{reason: "a name that is a path", users: []bootstrapv1.User{{Name: "../u"}}, err: "spec.users[0].name: must be the name of an account"},
 		{reason: "a long name", users: []bootstrapv1.User{{Name: strings.Repeat("u", 33)}}, err: "spec.users[0].name: must be the name of an account"},
 		{reason: "a name twice", users: []bootstrapv1.User{{Name: "u"}, {Name: "u"}}, err: "spec.users[1].name: must be unique"},
-		{reason: "two users with one sudoers file", users: []bootstrapv1.User{{Name: "a_b", Sudo: ptr.To("x")}, {Name: "a.b", Sudo: ptr.To("x")}}, err: "spec.users[1].name: the sudo rule of another user"},
-		{reason: "a rule with lines", users: []bootstrapv1.User{{Name: "u", Sudo: ptr.To("x\nroot y")}}, err: "spec.users[0].sudo: must be one line"},
-		{reason: "a rule that continues", users: []bootstrapv1.User{{Name: "u", Sudo: ptr.To(`x \`)}}, err: "spec.users[0].sudo: must not end with a backslash"},
+		{reason: "two users with one sudoers file", users: []bootstrapv1.User{{Name: "a_b", Sudo: "x"}, {Name: "a.b", Sudo: "x"}}, err: "spec.users[1].name: the sudo rule of another user"},
+		{reason: "a rule with lines", users: []bootstrapv1.User{{Name: "u", Sudo: "x\nroot y"}}, err: "spec.users[0].sudo: must be one line"},
+		{reason: "a rule that continues", users: []bootstrapv1.User{{Name: "u", Sudo: `x \`}}, err: "spec.users[0].sudo: must not end with a backslash"},
 		{reason: "inactive", users: []bootstrapv1.User{{Name: "u", Inactive: ptr.To(true)}}, err: "spec.users[0].inactive: is not supported"},
-		{reason: "a colon in a column of passwd", users: []bootstrapv1.User{{Name: "u", Gecos: ptr.To("a:b")}}, err: "spec.users[0].gecos: must not contain a colon"},
-		{reason: "a relative home", users: []bootstrapv1.User{{Name: "u", HomeDir: ptr.To("home")}}, err: "spec.users[0].homeDir: must be an absolute path"},
-		{reason: "a relative shell", users: []bootstrapv1.User{{Name: "u", Shell: ptr.To("bash")}}, err: "spec.users[0].shell: must be an absolute path"},
-		{reason: "a password with lines is not quoted", users: []bootstrapv1.User{{Name: "u", Passwd: ptr.To("$6$hunter2\nx")}}, err: "spec.users[0].passwd: must be one line"},
-		{reason: "a group that is no name", users: []bootstrapv1.User{{Name: "u", Groups: ptr.To("a b")}}, err: "spec.users[0].groups: must be the name of an account"},
-		{reason: "a primary group that is no name", users: []bootstrapv1.User{{Name: "u", PrimaryGroup: ptr.To("-x")}}, err: "spec.users[0].primaryGroup: must be the name of an account"},
+		{reason: "a colon in a column of passwd", users: []bootstrapv1.User{{Name: "u", Gecos: "a:b"}}, err: "spec.users[0].gecos: must not contain a colon"},
+		{reason: "a relative home", users: []bootstrapv1.User{{Name: "u", HomeDir: "home"}}, err: "spec.users[0].homeDir: must be an absolute path"},
+		{reason: "a relative shell", users: []bootstrapv1.User{{Name: "u", Shell: "bash"}}, err: "spec.users[0].shell: must be an absolute path"},
+		{reason: "a password with lines is not quoted", users: []bootstrapv1.User{{Name: "u", Passwd: "$6$hunter2\nx"}}, err: "spec.users[0].passwd: must be one line"},
+		{reason: "a group that is no name", users: []bootstrapv1.User{{Name: "u", Groups: "a b"}}, err: "spec.users[0].groups: must be the name of an account"},
+		{reason: "a primary group that is no name", users: []bootstrapv1.User{{Name: "u", PrimaryGroup: "-x"}}, err: "spec.users[0].primaryGroup: must be the name of an account"},
 		{reason: "several keys in one", users: []bootstrapv1.User{{Name: "u", SSHAuthorizedKeys: []string{"a", "b\nc"}}}, err: "spec.users[0].sshAuthorizedKeys[1]: must be one line"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got, err := Join(bootstrapdata.Input{Users: tt.users}, nil)
+			got, err := Join(bootstrapdata.Input{Users: tt.users}, bootstrapv1.IgnitionSpec{})
 			wantError(t, err, tt.err, "hunter2")
 			if err != nil {
 				return
@@ -160,7 +160,7 @@ func TestNTP(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got, err := Join(bootstrapdata.Input{NTP: tt.ntp}, nil)
+			got, err := Join(bootstrapdata.Input{NTP: tt.ntp}, bootstrapv1.IgnitionSpec{})
 			wantError(t, err, tt.err, "")
 			if err != nil {
 				return
@@ -193,24 +193,24 @@ func TestDisks(t *testing.T) {
 		filesystems []types.Filesystem
 		err         string
 	}{
-		{reason: "one partition, unless there is one", setup: bootstrapv1.DiskSetup{Partitions: []bootstrapv1.Partition{{Device: "/dev/sdb", Layout: true}}},
+		{reason: "one partition, unless there is one", setup: bootstrapv1.DiskSetup{Partitions: []bootstrapv1.Partition{{Device: "/dev/sdb", Layout: ptr.To(true)}}},
 			disks: []types.Disk{{Device: "/dev/sdb", Partitions: []types.Partition{{Number: 1}}}}},
 		{reason: "only wiped", setup: bootstrapv1.DiskSetup{Partitions: []bootstrapv1.Partition{{Device: "/dev/sdb", Overwrite: ptr.To(true)}}}, disks: []types.Disk{{Device: "/dev/sdb", WipeTable: true}}},
 		{reason: "a file system without label", setup: bootstrapv1.DiskSetup{Filesystems: []bootstrapv1.Filesystem{{Device: "/dev/sdb", Filesystem: "xfs"}}},
 			filesystems: []types.Filesystem{{Mount: &types.Mount{Device: "/dev/sdb", Format: "xfs"}}}},
 		{reason: "a relative device", setup: bootstrapv1.DiskSetup{Partitions: []bootstrapv1.Partition{{Device: "sdb"}}}, err: "spec.diskSetup.partitions[0].device: must be an absolute path"},
 		{reason: "a device twice", setup: bootstrapv1.DiskSetup{Partitions: []bootstrapv1.Partition{{Device: "/dev/sdb"}, {Device: "/dev//sdb"}}}, err: "spec.diskSetup.partitions[1].device: must be unique"},
-		{reason: "another kind of table", setup: bootstrapv1.DiskSetup{Partitions: []bootstrapv1.Partition{{Device: "/dev/sdb", TableType: ptr.To("mbr")}}}, err: "spec.diskSetup.partitions[0].tableType: only gpt is supported"},
+		{reason: "another kind of table", setup: bootstrapv1.DiskSetup{Partitions: []bootstrapv1.Partition{{Device: "/dev/sdb", TableType: "mbr"}}}, err: "spec.diskSetup.partitions[0].tableType: only gpt is supported"},
 		{reason: "a kind of file system that Ignition does not have", setup: bootstrapv1.DiskSetup{Filesystems: []bootstrapv1.Filesystem{{Device: "/dev/sdb", Filesystem: "ext3"}}}, err: "spec.diskSetup.filesystems[0].filesystem: must be btrfs, ext4"},
 		{reason: "a relative device of a file system", setup: bootstrapv1.DiskSetup{Filesystems: []bootstrapv1.Filesystem{{Device: "sdb", Filesystem: "ext4"}}}, err: "spec.diskSetup.filesystems[0].device: must be an absolute path"},
 		{reason: "a long label", setup: bootstrapv1.DiskSetup{Filesystems: []bootstrapv1.Filesystem{{Device: "/dev/sdb", Filesystem: "ext4", Label: long}}}, err: "spec.diskSetup.filesystems[0].label: must be at most 16 bytes for ext4"},
 		{reason: "the name of the root", setup: bootstrapv1.DiskSetup{Filesystems: []bootstrapv1.Filesystem{{Device: "/dev/sdb", Filesystem: "ext4", Label: "root"}}}, err: `spec.diskSetup.filesystems[0].label: must not be "root"`},
-		{reason: "a partition", setup: bootstrapv1.DiskSetup{Filesystems: []bootstrapv1.Filesystem{{Device: "/dev/sdb", Filesystem: "ext4", Partition: ptr.To("1")}}}, err: "spec.diskSetup.filesystems[0].partition: is not supported"},
-		{reason: "what may be replaced", setup: bootstrapv1.DiskSetup{Filesystems: []bootstrapv1.Filesystem{{Device: "/dev/sdb", Filesystem: "ext4", ReplaceFS: ptr.To("ntfs")}}}, err: "spec.diskSetup.filesystems[0].replaceFS: is not supported"},
+		{reason: "a partition", setup: bootstrapv1.DiskSetup{Filesystems: []bootstrapv1.Filesystem{{Device: "/dev/sdb", Filesystem: "ext4", Partition: "1"}}}, err: "spec.diskSetup.filesystems[0].partition: is not supported"},
+		{reason: "what may be replaced", setup: bootstrapv1.DiskSetup{Filesystems: []bootstrapv1.Filesystem{{Device: "/dev/sdb", Filesystem: "ext4", ReplaceFS: "ntfs"}}}, err: "spec.diskSetup.filesystems[0].replaceFS: is not supported"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got, err := Join(bootstrapdata.Input{DiskSetup: &tt.setup}, nil)
+			got, err := Join(bootstrapdata.Input{DiskSetup: tt.setup}, bootstrapv1.IgnitionSpec{})
 			wantError(t, err, tt.err, "")
 			if err != nil {
 				return
@@ -252,7 +252,7 @@ func TestMounts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got, err := Join(bootstrapdata.Input{Mounts: []bootstrapv1.MountPoints{tt.mount}}, nil)
+			got, err := Join(bootstrapdata.Input{Mounts: []bootstrapv1.MountPoints{tt.mount}}, bootstrapv1.IgnitionSpec{})
 			wantError(t, err, tt.err, "")
 			if err != nil {
 				return
@@ -275,9 +275,9 @@ func TestMounts(t *testing.T) {
 		})
 	}
 	twice := bootstrapdata.Input{Mounts: []bootstrapv1.MountPoints{{"/dev/sdb1", "/x"}, {"/dev/sdc1", "/x/"}}}
-	_, err := Join(twice, nil)
+	_, err := Join(twice, bootstrapv1.IgnitionSpec{})
 	wantError(t, err, "spec.mounts[1][1]: must be unique", "")
-	got, err := Join(bootstrapdata.Input{Mounts: []bootstrapv1.MountPoints{{"/dev/sdb1", "/x", "auto", "noauto"}}}, nil)
+	got, err := Join(bootstrapdata.Input{Mounts: []bootstrapv1.MountPoints{{"/dev/sdb1", "/x", "auto", "noauto"}}}, bootstrapv1.IgnitionSpec{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func TestMounts(t *testing.T) {
 // A spec with as many elements as fit into an object is rendered, in linear time: comparing all pairs would make this test slow.
 func TestManyElements(t *testing.T) {
 	const many = 20_000
-	in := bootstrapdata.Input{DiskSetup: &bootstrapv1.DiskSetup{}}
+	in := bootstrapdata.Input{DiskSetup: bootstrapv1.DiskSetup{}}
 	var units, users strings.Builder
 	for i := range many {
 		name := "n" + strconv.Itoa(i)

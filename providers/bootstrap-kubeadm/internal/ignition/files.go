@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 )
 
 const (
@@ -104,7 +104,7 @@ func fileOf(in bootstrapv1.File, at *field.Path) (types.File, []byte, field.Erro
 	}
 	user, group, errs := ownerOf(in.Owner, at.Child("owner"))
 	out := file(name, mode, content)
-	out.Append, out.User, out.Group = in.Append, user, group
+	out.Append, out.User, out.Group = ptr.Deref(in.Append, false), user, group
 	return out, content, append(all, errs...)
 }
 

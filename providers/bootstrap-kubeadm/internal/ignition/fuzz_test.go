@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/bootstrapdata"
 )
 
@@ -33,14 +33,13 @@ func FuzzDocument(f *testing.F) {
 		if len(content) > 64<<10 {
 			t.Skip("long")
 		}
-		p := ptr.To(value)
 		in := bootstrapdata.Input{
 			Certificates: certificates(),
 			Files:        []bootstrapv1.File{{Path: path, Owner: name, Content: content}},
 			PreCommands:  []string{content}, PostCommands: []string{value, content},
-			Users:     []bootstrapv1.User{{Name: name, Gecos: p, Groups: &kind, HomeDir: &path, Shell: &path, Passwd: p, LockPassword: ptr.To(false), Sudo: p, SSHAuthorizedKeys: []string{value}}},
+			Users:     []bootstrapv1.User{{Name: name, Gecos: value, Groups: kind, HomeDir: path, Shell: path, Passwd: value, LockPassword: ptr.To(false), Sudo: value, SSHAuthorizedKeys: []string{value}}},
 			NTP:       &bootstrapv1.NTP{Enabled: ptr.To(true), Servers: []string{name}},
-			DiskSetup: &bootstrapv1.DiskSetup{Partitions: []bootstrapv1.Partition{{Device: path}}, Filesystems: []bootstrapv1.Filesystem{{Device: path, Filesystem: kind, Label: name, ExtraOpts: []string{value}}}},
+			DiskSetup: bootstrapv1.DiskSetup{Partitions: []bootstrapv1.Partition{{Device: path}}, Filesystems: []bootstrapv1.Filesystem{{Device: path, Filesystem: kind, Label: name, ExtraOpts: []string{value}}}},
 			Mounts:    []bootstrapv1.MountPoints{{value, path, kind, value}},
 			Kubeadm:   content,
 		}
@@ -52,7 +51,7 @@ func FuzzDocument(f *testing.F) {
 
 func checkDocument(t *testing.T, in bootstrapdata.Input) {
 	t.Helper()
-	got, err := Init(in, nil)
+	got, err := Init(in, bootstrapv1.IgnitionSpec{})
 	if err != nil {
 		var invalid *InvalidError
 		if !errors.As(err, &invalid) || !strings.HasPrefix(err.Error(), "spec.") || strings.ContainsAny(err.Error(), "\n\x00") || len(err.Error()) > 8<<10 {
@@ -87,7 +86,7 @@ func checkDocument(t *testing.T, in bootstrapdata.Input) {
 		return
 	}
 	u := config.Passwd.Users[0]
-	if diff := cmp.Diff([]any{in.Users[0].Name, *in.Users[0].Gecos, *in.Users[0].HomeDir}, []any{u.Name, u.Gecos, u.HomeDir}); diff != "" {
+	if diff := cmp.Diff([]any{in.Users[0].Name, in.Users[0].Gecos, in.Users[0].HomeDir}, []any{u.Name, u.Gecos, u.HomeDir}); diff != "" {
 		t.Errorf("user, -want +got:\n%s", diff)
 	}
 }

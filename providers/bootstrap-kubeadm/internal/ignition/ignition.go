@@ -11,7 +11,7 @@ import (
 	"github.com/flatcar/ignition/config/validate/report"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/bootstrapdata"
 )
 
@@ -24,19 +24,19 @@ type Document struct {
 }
 
 // Init renders the document of the machine that initializes a control plane. Errors are InvalidErrors.
-func Init(in bootstrapdata.Input, custom *bootstrapv1.IgnitionSpec) (Document, error) {
+func Init(in bootstrapdata.Input, custom bootstrapv1.IgnitionSpec) (Document, error) {
 	return render(in, "init", custom)
 }
 
 // Join renders the document of a machine that joins a cluster. Errors are InvalidErrors.
-func Join(in bootstrapdata.Input, custom *bootstrapv1.IgnitionSpec) (Document, error) {
+func Join(in bootstrapdata.Input, custom bootstrapv1.IgnitionSpec) (Document, error) {
 	return render(in, "join", custom)
 }
 
 // Check reports why no document can be rendered from a spec, as far as that does not depend on the contents of Secrets. Errors
-// are InvalidErrors.
-func Check(spec *bootstrapv1.KubeadmConfigSpec) error {
-	if spec.UseExperimentalRetryJoin {
+// are InvalidErrors. retry is useExperimentalRetryJoin, which only clients of v1beta1 can set.
+func Check(spec *bootstrapv1.KubeadmConfigSpec, retry bool) error {
+	if retry {
 		return &InvalidError{field.ErrorList{invalid(field.NewPath("spec", "useExperimentalRetryJoin"), unsupported)}}
 	}
 	_, err := Join(bootstrapdata.Of(spec), spec.Ignition)
@@ -47,10 +47,10 @@ func Check(spec *bootstrapv1.KubeadmConfigSpec) error {
 const unsupported = "is not supported with format ignition"
 
 // render renders a document in which kubeadm runs a command, init or join.
-func render(in bootstrapdata.Input, command string, custom *bootstrapv1.IgnitionSpec) (Document, error) {
+func render(in bootstrapdata.Input, command string, custom bootstrapv1.IgnitionSpec) (Document, error) {
 	spec := field.NewPath("spec")
 	config, errs := generate(in, command, spec)
-	additional, warnings, more := convert(custom, spec.Child("ignition", "containerLinuxConfig"))
+	additional, warnings, more := convert(custom.ContainerLinuxConfig, spec.Child("ignition", "containerLinuxConfig"))
 	if errs = append(errs, more...); len(errs) > 0 {
 		return Document{}, &InvalidError{errs}
 	}
@@ -90,12 +90,9 @@ func generate(in bootstrapdata.Input, command string, path *field.Path) (types.C
 	config.Storage.Files = append(config.Storage.Files,
 		file(scriptPath, 0o700, []byte(script)), file(kubeadmConfigPath, 0o600, []byte(in.Kubeadm)))
 	all = append(all, errs...)
-	if in.DiskSetup != nil {
-		disks := path.Child("diskSetup")
-		config.Storage.Disks, errs = disksOf(in.DiskSetup.Partitions, disks.Child("partitions"))
-		all = append(all, errs...)
-		config.Storage.Filesystems, errs = filesystemsOf(in.DiskSetup.Filesystems, disks.Child("filesystems"))
-		all = append(all, errs...)
-	}
-	return config, all
+	disks := path.Child("diskSetup")
+	config.Storage.Disks, errs = disksOf(in.DiskSetup.Partitions, disks.Child("partitions"))
+	all = append(all, errs...)
+	config.Storage.Filesystems, errs = filesystemsOf(in.DiskSetup.Filesystems, disks.Child("filesystems"))
+	return config, append(all, errs...)
 }

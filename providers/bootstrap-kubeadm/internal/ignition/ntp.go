@@ -7,7 +7,7 @@ import (
 	"github.com/flatcar/ignition/config/v2_3/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 )
 
 const (

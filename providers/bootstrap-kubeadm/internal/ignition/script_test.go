@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/bootstrap-kubeadm/internal/bootstrapdata"
 )
 
@@ -48,7 +48,7 @@ func TestScriptRuns(t *testing.T) {
 		t.Run(tt.reason, func(t *testing.T) {
 			folder := t.TempDir()
 			verbosity := int32(3)
-			got, err := Init(bootstrapdata.Input{PreCommands: tt.pre, PostCommands: tt.post, Verbosity: &verbosity, Kubeadm: "kind: InitConfiguration\n"}, nil)
+			got, err := Init(bootstrapdata.Input{PreCommands: tt.pre, PostCommands: tt.post, Verbosity: &verbosity, Kubeadm: "kind: InitConfiguration\n"}, bootstrapv1.IgnitionSpec{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,9 +83,9 @@ func write(t *testing.T, path, text string) {
 }
 
 func TestCommandsWithNullBytes(t *testing.T) {
-	_, err := Join(bootstrapdata.Input{PreCommands: []string{"true", "a\x00b"}}, nil)
+	_, err := Join(bootstrapdata.Input{PreCommands: []string{"true", "a\x00b"}}, bootstrapv1.IgnitionSpec{})
 	wantError(t, err, "spec.preKubeadmCommands[1]: must not contain null bytes", "")
-	_, err = Join(bootstrapdata.Input{PostCommands: []string{"\x00"}}, nil)
+	_, err = Join(bootstrapdata.Input{PostCommands: []string{"\x00"}}, bootstrapv1.IgnitionSpec{})
 	wantError(t, err, "spec.postKubeadmCommands[0]: must not contain null bytes", "")
 }
 
@@ -93,15 +93,16 @@ func TestCheck(t *testing.T) {
 	tests := []struct {
 		reason string
 		spec   bootstrapv1.KubeadmConfigSpec
+		retry  bool
 		err    string
 	}{
-		{reason: "contents of Secrets are not needed", spec: bootstrapv1.KubeadmConfigSpec{Files: []bootstrapv1.File{{Path: "/f", Encoding: bootstrapv1.Base64, ContentFrom: &bootstrapv1.FileSource{}}}}},
-		{reason: "retries", spec: bootstrapv1.KubeadmConfigSpec{UseExperimentalRetryJoin: true}, err: "spec.useExperimentalRetryJoin: is not supported"},
+		{reason: "contents of Secrets are not needed", spec: bootstrapv1.KubeadmConfigSpec{Files: []bootstrapv1.File{{Path: "/f", Encoding: bootstrapv1.Base64, ContentFrom: bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "s", Key: "k"}}}}}},
+		{reason: "retries", retry: true, err: "spec.useExperimentalRetryJoin: is not supported"},
 		{reason: "a field", spec: bootstrapv1.KubeadmConfigSpec{Mounts: []bootstrapv1.MountPoints{{}}}, err: "spec.mounts[0]"},
-		{reason: "the user's config", spec: bootstrapv1.KubeadmConfigSpec{Ignition: &bootstrapv1.IgnitionSpec{ContainerLinuxConfig: &bootstrapv1.ContainerLinuxConfig{AdditionalConfig: "["}}},
+		{reason: "the user's config", spec: bootstrapv1.KubeadmConfigSpec{Ignition: bootstrapv1.IgnitionSpec{ContainerLinuxConfig: bootstrapv1.ContainerLinuxConfig{AdditionalConfig: "["}}},
 			err: "spec.ignition.containerLinuxConfig.additionalConfig: must be YAML"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.reason, func(t *testing.T) { wantError(t, Check(&tt.spec), tt.err, "") })
+		t.Run(tt.reason, func(t *testing.T) { wantError(t, Check(&tt.spec, tt.retry), tt.err, "") })
 	}
 }

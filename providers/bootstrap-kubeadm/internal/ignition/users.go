@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 )
 
 const (
@@ -36,15 +36,12 @@ func usersOf(in []bootstrapv1.User, path *field.Path) ([]types.PasswdUser, field
 			all = append(all, invalid(at.Child("name"), "must be unique, but another user has the same name"))
 		}
 		seen[u.Name] = true
-		user := types.PasswdUser{
-			Name: u.Name, Gecos: ptr.Deref(u.Gecos, ""), HomeDir: ptr.Deref(u.HomeDir, ""), Shell: ptr.Deref(u.Shell, ""),
-			PrimaryGroup: ptr.Deref(u.PrimaryGroup, ""),
-		}
+		user := types.PasswdUser{Name: u.Name, Gecos: u.Gecos, HomeDir: u.HomeDir, Shell: u.Shell, PrimaryGroup: u.PrimaryGroup}
 		for _, g := range groupsOf(u) {
 			user.Groups = append(user.Groups, types.Group(g))
 		}
-		if ptr.Deref(u.Passwd, "") != "" && !ptr.Deref(u.LockPassword, false) { // Ignition locks accounts without password.
-			user.PasswordHash = u.Passwd
+		if u.Passwd != "" && !ptr.Deref(u.LockPassword, false) { // Ignition locks accounts without password.
+			user.PasswordHash = ptr.To(u.Passwd)
 		}
 		for _, k := range u.SSHAuthorizedKeys {
 			user.SSHAuthorizedKeys = append(user.SSHAuthorizedKeys, types.SSHAuthorizedKey(strings.TrimSpace(k)))
@@ -57,7 +54,7 @@ func usersOf(in []bootstrapv1.User, path *field.Path) ([]types.PasswdUser, field
 // groupsOf returns the additional groups of a user.
 func groupsOf(u bootstrapv1.User) []string {
 	var out []string
-	for g := range strings.SplitSeq(ptr.Deref(u.Groups, ""), ",") {
+	for g := range strings.SplitSeq(u.Groups, ",") {
 		if g = strings.TrimSpace(g); g != "" {
 			out = append(out, g)
 		}
@@ -68,28 +65,26 @@ func groupsOf(u bootstrapv1.User) []string {
 // checkUser checks the values of a user. Useradd would fail on the machine, which then does not start.
 func checkUser(u bootstrapv1.User, at *field.Path) field.ErrorList {
 	all := checkAccount(u.Name, at.Child("name"))
-	if u.Inactive != nil && *u.Inactive {
+	if ptr.Deref(u.Inactive, false) {
 		all = append(all, invalid(at.Child("inactive"), unsupported))
 	}
 	columns := []struct {
-		name  string
-		value *string
-		path  bool
+		name, value string
+		path        bool
 	}{
 		{name: "gecos", value: u.Gecos}, {name: "homeDir", value: u.HomeDir, path: true},
 		{name: "shell", value: u.Shell, path: true}, {name: "passwd", value: u.Passwd},
 	}
 	for _, c := range columns {
-		value := ptr.Deref(c.value, "")
-		all = append(all, checkLine(value, at.Child(c.name))...)
-		if strings.Contains(value, ":") {
+		all = append(all, checkLine(c.value, at.Child(c.name))...)
+		if strings.Contains(c.value, ":") {
 			all = append(all, invalid(at.Child(c.name), "must not contain a colon, which separates the columns of /etc/passwd"))
 		}
-		if c.path && value != "" && !strings.HasPrefix(value, "/") {
+		if c.path && c.value != "" && !strings.HasPrefix(c.value, "/") {
 			all = append(all, invalid(at.Child(c.name), "must be an absolute path"))
 		}
 	}
-	if g := ptr.Deref(u.PrimaryGroup, ""); g != "" {
+	if g := u.PrimaryGroup; g != "" {
 		all = append(all, checkAccount(g, at.Child("primaryGroup"))...)
 	}
 	for _, g := range groupsOf(u) {
@@ -108,10 +103,10 @@ func accessFiles(in []bootstrapv1.User, path *field.Path) ([]types.File, field.E
 	var passwords []string
 	seen := map[string]bool{}
 	for i, u := range in {
-		if ptr.Deref(u.Passwd, "") != "" && !ptr.Deref(u.LockPassword, true) {
+		if u.Passwd != "" && !ptr.Deref(u.LockPassword, true) {
 			passwords = append(passwords, u.Name)
 		}
-		rule := strings.TrimSpace(ptr.Deref(u.Sudo, ""))
+		rule := strings.TrimSpace(u.Sudo)
 		if rule == "" {
 			continue
 		}

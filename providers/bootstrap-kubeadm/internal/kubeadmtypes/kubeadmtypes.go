@@ -1,7 +1,8 @@
 // Package kubeadmtypes encodes kubeadm configurations in the API version that kubeadm of a Kubernetes version
 // supports.
 //
-// Our types are those of kubeadm's v1beta3. v1beta2 is the same with fewer fields; v1beta4.go has the differences of v1beta4.
+// Package providers/internal/kubeadm converts ours to kubeadm's v1beta3. v1beta2 is the same with fewer fields; v1beta4.go has the
+// differences of v1beta4.
 package kubeadmtypes
 
 import (
@@ -9,11 +10,9 @@ import (
 	"strings"
 
 	"github.com/blang/semver/v4"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 )
 
@@ -49,50 +48,79 @@ func release(kubernetes string) (semver.Version, error) {
 	return v, nil
 }
 
-// Extra has settings of v1beta4 that our types do not have, or have elsewhere. Earlier versions ignore them.
-type Extra struct {
-	// EncryptionAlgorithm is that of the keys that kubeadm generates. If empty, or unknown to kubeadm of the version, it is kubeadm's
+// Cluster is what kubeadm init must know about a cluster that a ClusterConfiguration does not have. What is empty is kubeadm's default.
+type Cluster struct {
+	// Name is the name of the cluster.
+	Name string
+	// Version is the Kubernetes version of the control plane.
+	Version string
+	// ServiceSubnet and PodSubnet are address ranges, separated by commas.
+	ServiceSubnet, PodSubnet string
+	// DNSDomain is the domain of Services.
+	DNSDomain string
+	// EncryptionAlgorithm is that of the keys that kubeadm generates, from v1beta4. If unknown to kubeadm of the version, it is kubeadm's
 	// default. kubeadm join reads it from the cluster.
 	EncryptionAlgorithm string
-	// ControlPlaneTimeout is the time that kubeadm join waits for the components of a control plane. Init takes it from the
-	// ClusterConfiguration; kubeadm join reads it from the cluster up to v1beta3. If nil, it is kubeadm's default.
-	ControlPlaneTimeout *metav1.Duration
+}
+
+// networking returns the networking of a ClusterConfiguration.
+func (c Cluster) networking() map[string]any {
+	out := map[string]any{}
+	fill(out, "serviceSubnet", c.ServiceSubnet)
+	fill(out, "podSubnet", c.PodSubnet)
+	fill(out, "dnsDomain", c.DNSDomain)
+	return out
+}
+
+func fill(doc map[string]any, field, value string) {
+	if value != "" {
+		doc[field] = value
+	}
 }
 
 // Init returns the configuration of kubeadm init: two YAML documents.
-func Init(cluster *bootstrapv1.ClusterConfiguration, init *bootstrapv1.InitConfiguration, extra Extra, kubernetes string) (string, error) {
-	first, err := marshal(kubeadm.RenderedCluster(cluster), "ClusterConfiguration", kubernetes,
-		func(doc map[string]any) { toCluster(doc, extra, kubernetes) })
+func Init(
+	config *bootstrapv1.ClusterConfiguration, init *bootstrapv1.InitConfiguration, cluster Cluster, kubernetes string,
+) (string, error) {
+	doc, err := kubeadm.RenderedCluster(config, init.Timeouts)
 	if err != nil {
 		return "", err
 	}
-	rendered := *init
-	rendered.NodeRegistration = kubeadm.RenderedNode(init.NodeRegistration)
-	second, err := marshal(&rendered, "InitConfiguration", kubernetes,
-		func(doc map[string]any) { toNode(doc, cluster.APIServer.TimeoutForControlPlane) })
+	doc["networking"] = cluster.networking()
+	fill(doc, "clusterName", cluster.Name)
+	fill(doc, "kubernetesVersion", cluster.Version)
+	first, err := marshal(doc, "ClusterConfiguration", kubernetes,
+		func(doc map[string]any) { toCluster(doc, cluster.EncryptionAlgorithm, kubernetes) })
+	if err != nil {
+		return "", err
+	}
+	doc, err = kubeadm.RenderedInit(init)
+	if err != nil {
+		return "", err
+	}
+	second, err := marshal(doc, "InitConfiguration", kubernetes, func(doc map[string]any) { toNode(doc, init.Timeouts) })
 	if err != nil {
 		return "", err
 	}
 	return "---\n" + first + "---\n" + second, nil
 }
 
-// Join returns the configuration of kubeadm join.
-func Join(join *bootstrapv1.JoinConfiguration, extra Extra, kubernetes string) (string, error) {
-	rendered := *join
-	rendered.NodeRegistration = kubeadm.RenderedNode(join.NodeRegistration)
-	out, err := marshal(&rendered, "JoinConfiguration", kubernetes, func(doc map[string]any) { toNode(doc, extra.ControlPlaneTimeout) })
+// Join returns the configuration of kubeadm join. Up to v1beta3, kubeadm reads the timeout for the components of a control plane from the
+// cluster.
+func Join(join *bootstrapv1.JoinConfiguration, kubernetes string) (string, error) {
+	doc, err := kubeadm.RenderedJoin(join)
+	if err != nil {
+		return "", err
+	}
+	out, err := marshal(doc, "JoinConfiguration", kubernetes, func(doc map[string]any) { toNode(doc, join.Timeouts) })
 	return "---\n" + out, err
 }
 
 // marshal encodes a configuration. The function changes it from v1beta3 to v1beta4.
-func marshal(config any, kind, kubernetes string, toV1beta4 func(map[string]any)) (string, error) {
+func marshal(doc map[string]any, kind, kubernetes string, toV1beta4 func(map[string]any)) (string, error) {
 	version, err := versionFor(kubernetes)
 	if err != nil {
 		return "", err
-	}
-	doc, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
-	if err != nil {
-		return "", fmt.Errorf("converting %s: %w", kind, err)
 	}
 	doc["apiVersion"], doc["kind"] = version, kind
 	switch version {

@@ -5,51 +5,56 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 )
+
+func cluster() Cluster {
+	return Cluster{Name: "test", Version: "v1.36.0", ServiceSubnet: "10.128.0.0/12", PodSubnet: "192.168.0.0/16", DNSDomain: "cluster.local"}
+}
 
 func clusterConfiguration() *bootstrapv1.ClusterConfiguration {
 	return &bootstrapv1.ClusterConfiguration{
-		ClusterName: "test", ControlPlaneEndpoint: "10.0.0.1:6443", KubernetesVersion: "v1.36.0",
+		ControlPlaneEndpoint: "10.0.0.1:6443",
 		// These have no effect yet.
 		CertificateValidityPeriodDays: 90, CACertificateValidityPeriodDays: 365, EncryptionAlgorithm: bootstrapv1.EncryptionAlgorithmRSA3072,
 		CertificatesDir: "/etc/kubernetes/pki", ImageRepository: "registry.example.com/k8s",
 		FeatureGates: map[string]bool{"RootlessControlPlane": false},
-		Networking:   bootstrapv1.Networking{ServiceSubnet: "10.128.0.0/12", PodSubnet: "192.168.0.0/16", DNSDomain: "cluster.local"},
 		DNS:          bootstrapv1.DNS{ImageMeta: bootstrapv1.ImageMeta{ImageRepository: "registry.example.com/coredns", ImageTag: "v1.12.0"}},
-		Etcd: bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{
+		Etcd: bootstrapv1.Etcd{Local: bootstrapv1.LocalEtcd{
 			ImageMeta: bootstrapv1.ImageMeta{ImageTag: "3.6.8-0"}, DataDir: "/var/lib/etcd",
 			ExtraEnvs: environment(),
-			ExtraArgs: map[string]string{"quota-backend-bytes": "8589934592"}, ServerCertSANs: []string{"etcd.example.com"}, PeerCertSANs: []string{"peer.example.com"},
+			ExtraArgs: arguments("quota-backend-bytes", "8589934592"), ServerCertSANs: []string{"etcd.example.com"}, PeerCertSANs: []string{"peer.example.com"},
 		}},
 		APIServer: bootstrapv1.APIServer{
 			ControlPlaneComponent: bootstrapv1.ControlPlaneComponent{
-				ExtraArgs:    map[string]string{"audit-log-maxage": "30"},
+				ExtraArgs:    arguments("audit-log-maxage", "30"),
 				ExtraEnvs:    environment(),
-				ExtraVolumes: []bootstrapv1.HostPathMount{{Name: "audit", HostPath: "/var/log/audit", MountPath: "/var/log/audit", ReadOnly: true, PathType: corev1.HostPathDirectoryOrCreate}},
+				ExtraVolumes: []bootstrapv1.HostPathMount{{Name: "audit", HostPath: "/var/log/audit", MountPath: "/var/log/audit", ReadOnly: ptr.To(true), PathType: corev1.HostPathDirectoryOrCreate}},
 			},
-			CertSANs: []string{"api.example.com"}, TimeoutForControlPlane: &metav1.Duration{Duration: 5 * time.Minute},
+			CertSANs: []string{"api.example.com"},
 		},
-		ControllerManager: bootstrapv1.ControlPlaneComponent{ExtraArgs: map[string]string{"profiling": "false"}, ExtraEnvs: environment()},
-		Scheduler:         bootstrapv1.ControlPlaneComponent{ExtraArgs: map[string]string{"profiling": "false"}, ExtraEnvs: environment()},
+		ControllerManager: bootstrapv1.ControlPlaneComponent{ExtraArgs: arguments("profiling", "false"), ExtraEnvs: environment()},
+		Scheduler:         bootstrapv1.ControlPlaneComponent{ExtraArgs: arguments("profiling", "false"), ExtraEnvs: environment()},
 	}
 }
 
-func environment() []bootstrapv1.EnvVar {
-	return []bootstrapv1.EnvVar{{EnvVar: corev1.EnvVar{Name: "A", Value: "b"}}}
+func environment() *[]bootstrapv1.EnvVar {
+	return &[]bootstrapv1.EnvVar{{EnvVar: corev1.EnvVar{Name: "A", Value: "b"}}}
+}
+
+func arguments(name, value string) []bootstrapv1.Arg {
+	return []bootstrapv1.Arg{{Name: name, Value: &value}}
 }
 
 func registration() bootstrapv1.NodeRegistrationOptions {
 	return bootstrapv1.NodeRegistrationOptions{
-		Name: "node-1", CRISocket: "unix:///run/containerd/containerd.sock", KubeletExtraArgs: map[string]string{"node-labels": "a=b"},
-		Taints:                []corev1.Taint{{Key: "dedicated", Value: "x", Effect: corev1.TaintEffectNoSchedule}},
+		Name: "node-1", CRISocket: "unix:///run/containerd/containerd.sock", KubeletExtraArgs: arguments("node-labels", "a=b"),
+		Taints:                &[]corev1.Taint{{Key: "dedicated", Value: "x", Effect: corev1.TaintEffectNoSchedule}},
 		IgnorePreflightErrors: []string{"NumCPU"}, ImagePullPolicy: "IfNotPresent", ImagePullSerial: ptr.To(false), // has no effect yet
 	}
 }
@@ -58,10 +63,15 @@ func initConfiguration() *bootstrapv1.InitConfiguration {
 	return &bootstrapv1.InitConfiguration{
 		NodeRegistration: registration(),
 		LocalAPIEndpoint: bootstrapv1.APIEndpoint{AdvertiseAddress: "10.0.0.2", BindPort: 6443},
-		SkipPhases:       []string{"addon/kube-proxy"}, Patches: &bootstrapv1.Patches{Directory: "/etc/kubernetes/patches"},
+		// The other ones have no effect yet.
+		Timeouts: bootstrapv1.Timeouts{
+			ControlPlaneComponentHealthCheckSeconds: ptr.To[int32](300), KubeletHealthCheckSeconds: ptr.To[int32](1),
+			KubernetesAPICallSeconds: ptr.To[int32](2), EtcdAPICallSeconds: ptr.To[int32](3), DiscoverySeconds: ptr.To[int32](4),
+		},
+		SkipPhases: []string{"addon/kube-proxy"}, Patches: bootstrapv1.Patches{Directory: "/etc/kubernetes/patches"},
 		BootstrapTokens: []bootstrapv1.BootstrapToken{{
-			Token:       &bootstrapv1.BootstrapTokenString{ID: "abcdef", Secret: "0123456789abcdef"},
-			Description: "mine", TTL: &metav1.Duration{Duration: time.Hour}, Usages: []string{"signing", "authentication"},
+			Token:       bootstrapv1.BootstrapTokenString{ID: "abcdef", Secret: "0123456789abcdef"},
+			Description: "mine", TTLSeconds: ptr.To[int32](3600), Usages: []string{"signing", "authentication"},
 		}},
 	}
 }
@@ -70,42 +80,45 @@ func joinConfiguration() *bootstrapv1.JoinConfiguration {
 	return &bootstrapv1.JoinConfiguration{
 		NodeRegistration: registration(), CACertPath: "/etc/kubernetes/pki/ca.crt",
 		Discovery: bootstrapv1.Discovery{
-			BootstrapToken: &bootstrapv1.BootstrapTokenDiscovery{Token: "abcdef.0123456789abcdef", APIServerEndpoint: "10.0.0.1:6443",
+			BootstrapToken: bootstrapv1.BootstrapTokenDiscovery{Token: "abcdef.0123456789abcdef", APIServerEndpoint: "10.0.0.1:6443",
 				CACertHashes: []string{"sha256:" + strings.Repeat("ab", 32)}},
-			TLSBootstrapToken: "abcdef.0123456789abcdef", Timeout: &metav1.Duration{Duration: 5 * time.Minute},
+			TLSBootstrapToken: "abcdef.0123456789abcdef",
 		},
-		SkipPhases: []string{"preflight"}, Patches: &bootstrapv1.Patches{Directory: "/etc/kubernetes/patches"},
+		Timeouts:   bootstrapv1.Timeouts{TLSBootstrapSeconds: ptr.To[int32](300)},
+		SkipPhases: []string{"preflight"}, Patches: bootstrapv1.Patches{Directory: "/etc/kubernetes/patches"},
 	}
 }
 
 func TestDocuments(t *testing.T) {
 	external := clusterConfiguration()
-	external.Etcd = bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{Endpoints: []string{"https://etcd.example.com:2379"},
+	external.Etcd = bootstrapv1.Etcd{External: bootstrapv1.ExternalEtcd{Endpoints: []string{"https://etcd.example.com:2379"},
 		CAFile: "/etc/kubernetes/pki/etcd/ca.crt", CertFile: "/etc/kubernetes/pki/apiserver-etcd-client.crt", KeyFile: "/etc/kubernetes/pki/apiserver-etcd-client.key"}}
 	controlPlane := joinConfiguration()
 	controlPlane.ControlPlane = &bootstrapv1.JoinControlPlane{LocalAPIEndpoint: bootstrapv1.APIEndpoint{AdvertiseAddress: "10.0.0.3", BindPort: 6443}}
-	file := &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{File: &bootstrapv1.FileDiscovery{KubeConfigPath: "https://discovery.example.com/kubeconfig"},
+	file := &bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{File: bootstrapv1.FileDiscovery{KubeConfigPath: "https://discovery.example.com/kubeconfig"},
 		TLSBootstrapToken: "abcdef.0123456789abcdef"}}
-	untainted := &bootstrapv1.InitConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{Taints: []corev1.Taint{}}}
-	least := &bootstrapv1.ClusterConfiguration{ClusterName: "test", ControlPlaneEndpoint: "10.0.0.1:6443", KubernetesVersion: "v1.36.0"}
-	none, extra := Extra{}, Extra{EncryptionAlgorithm: "ECDSA-P256", ControlPlaneTimeout: &metav1.Duration{Duration: 7 * time.Minute}}
+	untainted := &bootstrapv1.InitConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{Taints: &[]corev1.Taint{}}}
+	least := &bootstrapv1.ClusterConfiguration{ControlPlaneEndpoint: "10.0.0.1:6443"}
+	controlPlane.Timeouts.ControlPlaneComponentHealthCheckSeconds = ptr.To[int32](420)
+	all, named := cluster(), Cluster{Name: "test", Version: "v1.36.0"}
+	all.EncryptionAlgorithm = "ECDSA-P256"
 	tests := []struct {
 		golden, reason string
 		render         func() (string, error)
 	}{
-		{"init-full-v1beta4.yaml", "arguments are lists, timeouts are in one place", func() (string, error) { return Init(clusterConfiguration(), initConfiguration(), extra, "v1.36.0") }},
-		{"init-full-v1beta3.yaml", "every field", func() (string, error) { return Init(clusterConfiguration(), initConfiguration(), extra, "v1.30.0") }},
-		{"init-full-v1beta2.yaml", "v1beta2 has no skipPhases, patches and imagePullPolicy", func() (string, error) { return Init(clusterConfiguration(), initConfiguration(), extra, "v1.21.9") }},
-		{"init-external-v1beta4.yaml", "external etcd", func() (string, error) { return Init(external, initConfiguration(), none, "v1.36.0") }},
-		{"init-untainted-v1beta4.yaml", "an empty list of taints is not the same as none", func() (string, error) { return Init(least, untainted, none, "v1.36.0") }},
-		{"init-least-v1beta4.yaml", "only what a Cluster knows", func() (string, error) { return Init(least, &bootstrapv1.InitConfiguration{}, none, "v1.36.0") }},
-		{"init-least-v1beta3.yaml", "only what a Cluster knows", func() (string, error) { return Init(least, &bootstrapv1.InitConfiguration{}, none, "v1.30.0") }},
-		{"join-full-v1beta4.yaml", "every field of a worker", func() (string, error) { return Join(joinConfiguration(), none, "v1.36.0") }},
-		{"join-full-v1beta3.yaml", "every field of a worker", func() (string, error) { return Join(joinConfiguration(), none, "v1.30.0") }},
-		{"join-full-v1beta2.yaml", "v1beta2 has no skipPhases, patches and imagePullPolicy", func() (string, error) { return Join(joinConfiguration(), none, "v1.15.0") }},
-		{"join-controlplane-v1beta4.yaml", "a control plane machine, with the timeout of the cluster", func() (string, error) { return Join(controlPlane, extra, "v1.36.0") }},
-		{"join-controlplane-v1beta3.yaml", "kubeadm reads the timeout from the cluster", func() (string, error) { return Join(controlPlane, extra, "v1.30.0") }},
-		{"join-file-v1beta4.yaml", "discovery by file", func() (string, error) { return Join(file, none, "v1.36.0") }},
+		{"init-full-v1beta4.yaml", "arguments are lists, timeouts are in one place", func() (string, error) { return Init(clusterConfiguration(), initConfiguration(), all, "v1.36.0") }},
+		{"init-full-v1beta3.yaml", "every field", func() (string, error) { return Init(clusterConfiguration(), initConfiguration(), all, "v1.30.0") }},
+		{"init-full-v1beta2.yaml", "v1beta2 has no skipPhases, patches and imagePullPolicy", func() (string, error) { return Init(clusterConfiguration(), initConfiguration(), all, "v1.21.9") }},
+		{"init-external-v1beta4.yaml", "external etcd", func() (string, error) { return Init(external, initConfiguration(), cluster(), "v1.36.0") }},
+		{"init-untainted-v1beta4.yaml", "an empty list of taints is not the same as none", func() (string, error) { return Init(least, untainted, named, "v1.36.0") }},
+		{"init-least-v1beta4.yaml", "only what a Cluster knows", func() (string, error) { return Init(least, &bootstrapv1.InitConfiguration{}, named, "v1.36.0") }},
+		{"init-least-v1beta3.yaml", "only what a Cluster knows", func() (string, error) { return Init(least, &bootstrapv1.InitConfiguration{}, named, "v1.30.0") }},
+		{"join-full-v1beta4.yaml", "every field of a worker", func() (string, error) { return Join(joinConfiguration(), "v1.36.0") }},
+		{"join-full-v1beta3.yaml", "every field of a worker", func() (string, error) { return Join(joinConfiguration(), "v1.30.0") }},
+		{"join-full-v1beta2.yaml", "v1beta2 has no skipPhases, patches and imagePullPolicy", func() (string, error) { return Join(joinConfiguration(), "v1.15.0") }},
+		{"join-controlplane-v1beta4.yaml", "a control plane machine, with the timeout of the cluster", func() (string, error) { return Join(controlPlane, "v1.36.0") }},
+		{"join-controlplane-v1beta3.yaml", "kubeadm reads the timeout from the cluster", func() (string, error) { return Join(controlPlane, "v1.30.0") }},
+		{"join-file-v1beta4.yaml", "discovery by file", func() (string, error) { return Join(file, "v1.36.0") }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.golden, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm/kubeadmtest"
 )
 
@@ -15,7 +15,7 @@ import (
 // output of its migration has every field, with defaults.
 func TestSameInBothVersions(t *testing.T) {
 	external := clusterConfiguration()
-	external.Etcd = bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{Endpoints: []string{"https://etcd.example.com:2379"},
+	external.Etcd = bootstrapv1.Etcd{External: bootstrapv1.ExternalEtcd{Endpoints: []string{"https://etcd.example.com:2379"},
 		CAFile: "/etc/kubernetes/pki/etcd/ca.crt", CertFile: "/etc/kubernetes/pki/apiserver-etcd-client.crt", KeyFile: "/etc/kubernetes/pki/apiserver-etcd-client.key"}}
 	controlPlane := joinConfiguration()
 	controlPlane.ControlPlane = &bootstrapv1.JoinControlPlane{LocalAPIEndpoint: bootstrapv1.APIEndpoint{AdvertiseAddress: "10.0.0.3", BindPort: 6443}}
@@ -23,10 +23,10 @@ func TestSameInBothVersions(t *testing.T) {
 		reason string
 		render func(version string) (string, error)
 	}{
-		{"every field of kubeadm init", func(v string) (string, error) { return Init(clusterConfiguration(), initConfiguration(), Extra{}, v) }},
-		{"external etcd", func(v string) (string, error) { return Init(external, initConfiguration(), Extra{}, v) }},
-		{"a worker", func(v string) (string, error) { return Join(joinConfiguration(), Extra{}, v) }},
-		{"a control plane machine", func(v string) (string, error) { return Join(controlPlane, Extra{}, v) }},
+		{"every field of kubeadm init", func(v string) (string, error) { return Init(clusterConfiguration(), initConfiguration(), cluster(), v) }},
+		{"external etcd", func(v string) (string, error) { return Init(external, initConfiguration(), cluster(), v) }},
+		{"a worker", func(v string) (string, error) { return Join(joinConfiguration(), v) }},
+		{"a control plane machine", func(v string) (string, error) { return Join(controlPlane, v) }},
 	}
 	for _, program := range kubeadmtest.Programs(t) {
 		if program.Minor() < 31 || program.Minor() > 36 {

@@ -3,31 +3,32 @@ package kubeadmtypes
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/blang/semver/v4"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 )
 
 // toCluster changes a ClusterConfiguration from v1beta3 to v1beta4. The timeout of the API server has moved to the configuration
 // of each machine, see toNode.
-func toCluster(doc map[string]any, extra Extra, kubernetes string) {
+func toCluster(doc map[string]any, algorithm, kubernetes string) {
 	unstructured.RemoveNestedField(doc, "apiServer", "timeoutForControlPlane")
 	for _, component := range [][]string{{"apiServer"}, {"controllerManager"}, {"scheduler"}, {"etcd", "local"}} {
 		listArgs(doc, append(component, "extraArgs")...)
 	}
-	if knowsAlgorithm(extra.EncryptionAlgorithm, kubernetes) {
-		doc["encryptionAlgorithm"] = extra.EncryptionAlgorithm
+	if knowsAlgorithm(algorithm, kubernetes) {
+		doc["encryptionAlgorithm"] = algorithm
 	}
 }
 
-// toNode changes an InitConfiguration or JoinConfiguration from v1beta3 to v1beta4. controlPlane is the time to wait for the
-// components of a control plane, nil for kubeadm's default.
-func toNode(doc map[string]any, controlPlane *metav1.Duration) {
+// toNode changes an InitConfiguration or JoinConfiguration from v1beta3 to v1beta4. of are its timeouts.
+func toNode(doc map[string]any, of bootstrapv1.Timeouts) {
 	listArgs(doc, "nodeRegistration", "kubeletExtraArgs")
 	timeouts := map[string]any{}
-	if controlPlane != nil {
-		timeouts["controlPlaneComponentHealthCheck"] = controlPlane.Duration.String()
+	if seconds := of.ControlPlaneComponentHealthCheckSeconds; seconds != nil {
+		timeouts["controlPlaneComponentHealthCheck"] = (time.Duration(*seconds) * time.Second).String()
 	}
 	if discovery, ok := doc["discovery"].(map[string]any); ok {
 		if timeout, ok := discovery["timeout"]; ok {

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm/kubeadmtest"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -19,13 +19,13 @@ func TestNumbers(t *testing.T) {
 		"KubeadmConfig": {
 			New: func() any { return &bootstrapv1.KubeadmConfig{} },
 			Validate: func(o any) field.ErrorList {
-				return object.FieldErrors(configs{}.validate(nil, o.(*bootstrapv1.KubeadmConfig)))
+				return object.FieldErrors(configs{}.validate(t.Context(), nil, o.(*bootstrapv1.KubeadmConfig)))
 			},
 		},
 		"KubeadmConfigTemplate": {
 			New: func() any { return &bootstrapv1.KubeadmConfigTemplate{} },
 			Validate: func(o any) field.ErrorList {
-				return object.FieldErrors(templates{}.validate(nil, o.(*bootstrapv1.KubeadmConfigTemplate)))
+				return object.FieldErrors(templates{}.validate(t.Context(), nil, o.(*bootstrapv1.KubeadmConfigTemplate)))
 			},
 		},
 	})

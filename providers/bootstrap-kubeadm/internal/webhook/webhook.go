@@ -10,8 +10,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
@@ -31,23 +33,38 @@ func Register(mgr ctrl.Manager, ignition bool) error {
 type configs struct{ ignition bool }
 
 // Default implements Defaulter.
-func (configs) Default(_ context.Context, config *bootstrapv1.KubeadmConfig) error {
+func (configs) Default(ctx context.Context, config *bootstrapv1.KubeadmConfig) error {
 	kubeadm.DefaultConfigSpec(&config.Spec)
-	return nil
+	older, err := olderConfig(ctx, config)
+	kubeadm.DefaultOlderConfigSpec(&config.Spec, older)
+	return err
 }
 
 // ValidateCreate implements Validator.
-func (w configs) ValidateCreate(_ context.Context, config *bootstrapv1.KubeadmConfig) (admission.Warnings, error) {
-	return nil, w.validate(nil, config)
+func (w configs) ValidateCreate(ctx context.Context, config *bootstrapv1.KubeadmConfig) (admission.Warnings, error) {
+	return nil, w.validate(ctx, nil, config)
 }
 
 // ValidateUpdate implements Validator.
-func (w configs) ValidateUpdate(_ context.Context, old, config *bootstrapv1.KubeadmConfig) (admission.Warnings, error) {
-	return nil, w.validate(&old.Spec, config)
+func (w configs) ValidateUpdate(ctx context.Context, old, config *bootstrapv1.KubeadmConfig) (admission.Warnings, error) {
+	return nil, w.validate(ctx, &old.Spec, config)
 }
 
-func (w configs) validate(old *bootstrapv1.KubeadmConfigSpec, config *bootstrapv1.KubeadmConfig) error {
-	return invalid("KubeadmConfig", config.Name, kubeadm.ValidateConfigSpec(old, &config.Spec, field.NewPath("spec"), w.ignition))
+func (w configs) validate(ctx context.Context, old *bootstrapv1.KubeadmConfigSpec, config *bootstrapv1.KubeadmConfig) error {
+	path := field.NewPath("spec")
+	older, err := olderConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	all := kubeadm.ValidateConfigSpec(old, &config.Spec, path, w.ignition)
+	return invalid("KubeadmConfig", config.Name, append(all, kubeadm.ValidateOlderConfigSpec(older, path, w.ignition)...))
+}
+
+// olderConfig returns the spec in v1beta1, empty if v1beta2 has all of it.
+func olderConfig(ctx context.Context, config *bootstrapv1.KubeadmConfig) (*bootstrapv1beta1.KubeadmConfigSpec, error) {
+	older := &bootstrapv1beta1.KubeadmConfig{}
+	_, err := conversion.Older(ctx, config, older)
+	return &older.Spec, err
 }
 
 // ValidateDelete implements Validator.
@@ -58,24 +75,40 @@ func (configs) ValidateDelete(context.Context, *bootstrapv1.KubeadmConfig) (admi
 type templates struct{ ignition bool }
 
 // Default implements Defaulter.
-func (templates) Default(_ context.Context, template *bootstrapv1.KubeadmConfigTemplate) error {
+func (templates) Default(ctx context.Context, template *bootstrapv1.KubeadmConfigTemplate) error {
 	kubeadm.DefaultConfigSpec(&template.Spec.Template.Spec)
-	return nil
+	older, err := olderTemplate(ctx, template)
+	kubeadm.DefaultOlderConfigSpec(&template.Spec.Template.Spec, older)
+	return err
 }
 
 // ValidateCreate implements Validator.
-func (w templates) ValidateCreate(_ context.Context, template *bootstrapv1.KubeadmConfigTemplate) (admission.Warnings, error) {
-	return nil, w.validate(nil, template)
+func (w templates) ValidateCreate(ctx context.Context, template *bootstrapv1.KubeadmConfigTemplate) (admission.Warnings, error) {
+	return nil, w.validate(ctx, nil, template)
 }
 
 // ValidateUpdate implements Validator.
-func (w templates) ValidateUpdate(_ context.Context, old, template *bootstrapv1.KubeadmConfigTemplate) (admission.Warnings, error) {
-	return nil, w.validate(&old.Spec.Template.Spec, template)
+func (w templates) ValidateUpdate(ctx context.Context, old, template *bootstrapv1.KubeadmConfigTemplate) (admission.Warnings, error) {
+	return nil, w.validate(ctx, &old.Spec.Template.Spec, template)
 }
 
-func (w templates) validate(old *bootstrapv1.KubeadmConfigSpec, template *bootstrapv1.KubeadmConfigTemplate) error {
+func (w templates) validate(
+	ctx context.Context, old *bootstrapv1.KubeadmConfigSpec, template *bootstrapv1.KubeadmConfigTemplate,
+) error {
 	path := field.NewPath("spec", "template", "spec")
-	return invalid("KubeadmConfigTemplate", template.Name, kubeadm.ValidateConfigSpec(old, &template.Spec.Template.Spec, path, w.ignition))
+	older, err := olderTemplate(ctx, template)
+	if err != nil {
+		return err
+	}
+	all := kubeadm.ValidateConfigSpec(old, &template.Spec.Template.Spec, path, w.ignition)
+	return invalid("KubeadmConfigTemplate", template.Name, append(all, kubeadm.ValidateOlderConfigSpec(older, path, w.ignition)...))
+}
+
+// olderTemplate is olderConfig for templates.
+func olderTemplate(ctx context.Context, template *bootstrapv1.KubeadmConfigTemplate) (*bootstrapv1beta1.KubeadmConfigSpec, error) {
+	older := &bootstrapv1beta1.KubeadmConfigTemplate{}
+	_, err := conversion.Older(ctx, template, older)
+	return &older.Spec.Template.Spec, err
 }
 
 // ValidateDelete implements Validator.

@@ -7,11 +7,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 func TestDefault(t *testing.T) {
-	spec := bootstrapv1.KubeadmConfigSpec{InitConfiguration: &bootstrapv1.InitConfiguration{}, JoinConfiguration: &bootstrapv1.JoinConfiguration{}}
+	spec := bootstrapv1.KubeadmConfigSpec{
+		InitConfiguration: bootstrapv1.InitConfiguration{SkipPhases: []string{"x"}}, JoinConfiguration: bootstrapv1.JoinConfiguration{CACertPath: "/x"},
+	}
 	want := *spec.DeepCopy()
 	want.Format = bootstrapv1.CloudConfig
 	want.InitConfiguration.NodeRegistration.ImagePullPolicy = "IfNotPresent"
@@ -31,6 +36,29 @@ func TestDefault(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, template.Spec.Template.Spec); diff != "" {
 		t.Errorf("a template gets those of a config, -want +got:\n%s", diff)
+	}
+}
+
+// Clients of v1beta1 get defaults and errors for what v1beta2 does not have.
+func TestOlder(t *testing.T) {
+	spec := bootstrapv1beta1.KubeadmConfigSpec{
+		Format: bootstrapv1beta1.Ignition, InitConfiguration: &bootstrapv1beta1.InitConfiguration{}, UseExperimentalRetryJoin: true,
+	}
+	config, template := &bootstrapv1.KubeadmConfig{}, &bootstrapv1.KubeadmConfigTemplate{}
+	testenv.Must(t, conversion.Shared().Convert(t.Context(), &bootstrapv1beta1.KubeadmConfig{Spec: spec}, config),
+		conversion.Shared().Convert(t.Context(), &bootstrapv1beta1.KubeadmConfigTemplate{Spec: bootstrapv1beta1.KubeadmConfigTemplateSpec{
+			Template: bootstrapv1beta1.KubeadmConfigTemplateResource{Spec: spec}}}, template))
+	testenv.Must(t, configs{}.Default(t.Context(), config), templates{}.Default(t.Context(), template))
+	want := bootstrapv1.KubeadmConfigSpec{Format: bootstrapv1.Ignition}
+	want.InitConfiguration.NodeRegistration.ImagePullPolicy = "IfNotPresent"
+	if diff := cmp.Diff([]bootstrapv1.KubeadmConfigSpec{want, want}, []bootstrapv1.KubeadmConfigSpec{config.Spec, template.Spec.Template.Spec}); diff != "" {
+		t.Errorf("defaults, -want +got:\n%s", diff)
+	}
+	_, err := configs{true}.ValidateCreate(t.Context(), config)
+	_, errOfTemplate := templates{true}.ValidateCreate(t.Context(), template)
+	wantFields := []string{"spec.useExperimentalRetryJoin", "spec.template.spec.useExperimentalRetryJoin"}
+	if diff := cmp.Diff(wantFields, append(fields(t, err), fields(t, errOfTemplate)...)); diff != "" {
+		t.Errorf("invalid fields, -want +got:\n%s", diff)
 	}
 }
 

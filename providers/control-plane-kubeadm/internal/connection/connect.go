@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -72,7 +73,9 @@ func (c *Connector) Forget(uid types.UID) {
 
 // expected reports whether there should be a connection: there cannot be one before a machine runs.
 func expected(cp *snapshot.ControlPlane) bool {
-	return cp.Initialized() || slices.ContainsFunc(cp.Machines, func(m *snapshot.Machine) bool { return m.Status.InfrastructureReady })
+	return cp.Initialized() || slices.ContainsFunc(cp.Machines, func(m *snapshot.Machine) bool {
+		return ptr.Deref(m.Status.Initialization.InfrastructureProvisioned, false)
+	})
 }
 
 // outages remembers when workload clusters became unreachable.

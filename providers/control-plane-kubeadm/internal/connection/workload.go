@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/quorum"
 )
 

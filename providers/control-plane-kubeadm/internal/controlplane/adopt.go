@@ -21,10 +21,10 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 		if m.DeletionTimestamp != nil {
 			return step.Wait("Machine " + m.Name + ", which has no controller, to be deleted"), nil
 		}
-		if m.Spec.Version == nil {
+		if m.Spec.Version == "" {
 			continue
 		}
-		if err := adoptable(s.KCP.Spec.Version, *m.Spec.Version); err != nil {
+		if err := adoptable(s.KCP.Spec.Version, m.Spec.Version); err != nil {
 			step.Warning(ctx, "AdoptionFailed", "Cannot adopt Machine %s: %s", m.Name, err)
 			return step.Stop(), step.Terminal(fmt.Errorf("adopting Machine %s: %w", m.Name, err))
 		}

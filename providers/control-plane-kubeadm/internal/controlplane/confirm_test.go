@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
@@ -56,7 +56,7 @@ func TestDecisionsWithAStaleCache(t *testing.T) {
 		})},
 		{reason: "its Cluster is paused", stale: func(_ *testing.T, b *bench) {
 			b.Diverge()
-			b.LiveCluster.Spec.Paused = true
+			b.LiveCluster.Spec.Paused = ptr.To(true)
 		}},
 		{reason: "it was deleted and created again", stale: live(func(k *controlplanev1.KubeadmControlPlane) { k.UID = "another" })},
 		{reason: "another leader remediates", stale: live(func(k *controlplanev1.KubeadmControlPlane) {
@@ -97,9 +97,9 @@ func TestInitializationWithAStaleCache(t *testing.T) {
 		reason string
 		live   func(*bench)
 	}{
-		{"another leader has initialized the cluster", func(b *bench) { b.LiveKCP.Status.Initialized = true }},
+		{"another leader has initialized the cluster", func(b *bench) { b.LiveKCP.Status.Initialization.ControlPlaneInitialized = ptr.To(true) }},
 		{"the Cluster is initialized", func(b *bench) {
-			condition.Set(b.LiveCluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
+			condition.Set(b.LiveCluster, condition.True(clusterv1.ControlPlaneInitializedV1Beta1Condition))
 		}},
 		{"the Cluster is being deleted", func(b *bench) {
 			b.LiveCluster.DeletionTimestamp = &metav1.Time{Time: object.Now()}
@@ -135,7 +135,7 @@ func TestInitializationWithANewCANeedsNoReads(t *testing.T) {
 	newCA := func(t *testing.T) *bench {
 		t.Helper()
 		b := newBench(t, machineTemplate()...)
-		b.KCP.Spec.MachineTemplate.InfrastructureRef = *object.Reference(kind("TestMachineTemplate"), "small")
+		b.KCP.Spec.MachineTemplate.Spec.InfrastructureRef = *object.Reference(kind("TestMachineTemplate"), "small")
 		b.Diverge()
 		if _, err := b.take(t.Context(), "certificates"); err != nil {
 			t.Fatal(err)
@@ -172,7 +172,7 @@ func TestInitializationWithANewCANeedsNoReads(t *testing.T) {
 	t.Run("one whose cache lacks the CA of a running cluster", func(t *testing.T) {
 		b := newCA(t)
 		b.Secrets = newBench(t).Client // empty, like the rest of the cache
-		b.LiveKCP.Status.Initialized = true
+		b.LiveKCP.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
 		b.s = &scope{}
 		if _, err := b.take(t.Context(), "certificates"); err != nil {
 			t.Fatal(err)
@@ -199,8 +199,8 @@ func TestRemediationWithAStaleCache(t *testing.T) {
 			b.Diverge()
 			f.Members["b"] = false
 			reload(t, b, f)
-			condition.Set(b.Named("b"), condition.False(clusterv1.MachineHealthCheckSucceededCondition, clusterv1.ConditionSeverityWarning, "", ""))
-			condition.Set(b.Named("b"), condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, "", ""))
+			condition.Set(b.Named("b"), condition.False(clusterv1.MachineHealthCheckSucceededV1Beta1Condition, clusterv1.ConditionSeverityWarning, "", ""))
+			condition.Set(b.Named("b"), condition.False(clusterv1.MachineOwnerRemediatedV1Beta1Condition, clusterv1.ConditionSeverityWarning, "", ""))
 			stale(t, b)
 			before, _ := b.Count(t)
 			_, err := b.take(t.Context(), "remediate")

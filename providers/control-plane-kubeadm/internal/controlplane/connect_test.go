@@ -4,8 +4,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
@@ -15,8 +16,8 @@ import (
 // Conditions report an unreachable workload cluster only after UnreachableAfter.
 func TestUnreachableWorkloadClusters(t *testing.T) {
 	b := newBench(t)
-	b.KCP.Status.Initialized = true
-	b.Machines = []*snapshot.Machine{{Machine: &clusterv1.Machine{Status: clusterv1.MachineStatus{NodeRef: &corev1.ObjectReference{Name: "n"}}}}}
+	b.KCP.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
+	b.Machines = []*snapshot.Machine{{Machine: &clusterv1.Machine{Status: clusterv1.MachineStatus{NodeRef: clusterv1.MachineNodeReference{Name: "n"}}}}}
 	result, err := b.take(t.Context(), "connect")
 	if err != nil || b.s.connection.Lost || result.After() != connection.UnreachableAfter {
 		t.Errorf("at first: lost %t, again in %s, error %v", b.s.connection.Lost, result.After(), err)

@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
@@ -76,7 +76,7 @@ func (c *Controller) declared() step.Controller[*controlplanev1.KubeadmControlPl
 		Watches: c.watches(),
 		Paused: func(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (bool, error) {
 			cluster, err := snapshot.OwnerCluster(ctx, c.Client, kcp)
-			return cluster != nil && cluster.Spec.Paused, err
+			return cluster != nil && ptr.Deref(cluster.Spec.Paused, false), err
 		},
 		Scope: c.scope,
 		Steps: []step.Step[*scope]{
@@ -98,7 +98,7 @@ func (c *Controller) declared() step.Controller[*controlplanev1.KubeadmControlPl
 		},
 		Report:     []step.Step[*scope]{step.Do("report", reportStatus)},
 		Reports:    c.reports,
-		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1beta2.AvailableCondition}, First: true},
+		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1.AvailableCondition}, First: true},
 		Conditions: conditions(),
 		Progress:   progress(),
 		Observed: func(kcp *controlplanev1.KubeadmControlPlane, generation int64) {
@@ -112,11 +112,11 @@ func (c *Controller) declared() step.Controller[*controlplanev1.KubeadmControlPl
 // reconcileExisting reconciles the Machines that exist. None of its steps depends on the success of another.
 func (c *Controller) reconcileExisting() step.Step[*scope] {
 	return step.All(
-		step.Do("complete", c.complete).Sets(controlplanev1.MachinesCreatedCondition),
+		step.Do("complete", c.complete).Sets(controlplanev1.MachinesCreatedV1Beta1Condition),
 		step.Do("propagate", c.propagate),
 		step.Do("connect", c.connect),
-		step.Do("initialized", initialized).Sets(controlplanev1.AvailableCondition),
-		step.Do("stranded", stranded).Sets(controlplanev1.MachinesCreatedCondition),
+		step.Do("initialized", initialized).Sets(controlplanev1.AvailableV1Beta1Condition),
+		step.Do("stranded", stranded).Sets(controlplanev1.MachinesCreatedV1Beta1Condition),
 		step.Do("inspect", c.inspect),
 		step.Do("pre-terminate", withBackoff(c.preTerminate)),
 		step.Do("orphaned-members", withBackoff(c.orphanedMembers)),
@@ -126,7 +126,7 @@ func (c *Controller) reconcileExisting() step.Step[*scope] {
 // prepare creates what new Machines need.
 func (c *Controller) prepare() step.Step[*scope] {
 	return step.InOrder(
-		step.Do("certificates", c.certificates).Sets(controlplanev1.CertificatesAvailableCondition),
+		step.Do("certificates", c.certificates).Sets(controlplanev1.CertificatesAvailableV1Beta1Condition),
 		step.Do("endpoint", endpoint),
 		step.Do("kubeconfig", c.kubeconfig),
 		step.Do("adopt", c.adopt),
@@ -139,7 +139,7 @@ func (c *Controller) change() step.Step[*scope] {
 		step.When((*scope).machinesCanBeCreated,
 			step.Do("remediate", withBackoff(c.remediate)),
 			step.Do("plan", plan),
-			step.Do("scale", withBackoff(c.scale)).Sets(controlplanev1.MachinesCreatedCondition),
+			step.Do("scale", withBackoff(c.scale)).Sets(controlplanev1.MachinesCreatedV1Beta1Condition),
 		),
 		step.Do("maintain", withBackoff(c.maintain)),
 	)
@@ -151,12 +151,12 @@ const settle = time.Second
 // conditions declares the conditions that Ready summarizes.
 func conditions() condition.Kind {
 	return condition.Kind{Ready: []clusterv1.ConditionType{
-		controlplanev1.MachinesCreatedCondition,
-		controlplanev1.MachinesSpecUpToDateCondition,
-		controlplanev1.ResizedCondition,
-		controlplanev1.MachinesReadyCondition,
-		controlplanev1.AvailableCondition,
-		controlplanev1.CertificatesAvailableCondition,
+		controlplanev1.MachinesCreatedV1Beta1Condition,
+		controlplanev1.MachinesSpecUpToDateV1Beta1Condition,
+		controlplanev1.ResizedV1Beta1Condition,
+		controlplanev1.MachinesReadyV1Beta1Condition,
+		controlplanev1.AvailableV1Beta1Condition,
+		controlplanev1.CertificatesAvailableV1Beta1Condition,
 	}}
 }
 
@@ -165,7 +165,9 @@ func conditions() condition.Kind {
 // they do not exist yet. Later changes of them are written immediately.
 func progress() *step.Progress {
 	return &step.Progress{
-		First:     []string{"selector", "replicas", "updatedReplicas", "unavailableReplicas", "versions"},
-		FirstTrue: []clusterv1.ConditionType{controlplanev1.MachinesCreatedCondition, controlplanev1.CertificatesAvailableCondition},
+		First: []string{"selector", "replicas", "updatedReplicas", "unavailableReplicas", "versions"},
+		FirstTrue: []clusterv1.ConditionType{
+			controlplanev1.MachinesCreatedV1Beta1Condition, controlplanev1.CertificatesAvailableV1Beta1Condition,
+		},
 	}
 }

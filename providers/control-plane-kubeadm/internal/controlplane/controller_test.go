@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
@@ -30,11 +30,11 @@ func kind(name string) schema.GroupVersionKind {
 func whole(t *testing.T) (*bench, *kcptest.Workload) {
 	t.Helper()
 	b, f := three(t)
-	b.Cluster.Status.InfrastructureReady = true
+	b.Cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	b.KCP.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(b.Cluster, clusterv1.GroupVersion.WithKind("Cluster"))}
 	b.KCP.Spec.Replicas = ptr.To[int32](3)
 	b.KCP.Spec.MachineTemplate.ObjectMeta.Labels = map[string]string{"team": "x"}
-	b.KCP.Spec.MachineTemplate.InfrastructureRef = *object.Reference(kind("TestMachineTemplate"), "missing")
+	b.KCP.Spec.MachineTemplate.Spec.InfrastructureRef = *object.Reference(kind("TestMachineTemplate"), "missing")
 	objects := []client.Object{b.Cluster.DeepCopy(), object.CRD(kind("TestMachine")), object.CRD(kind("TestMachineTemplate"))}
 	for _, name := range []string{"a", "c"} { // b has none
 		objects = append(objects, kcptest.Build().Provided(kind("TestMachine"), name, nil))
@@ -43,7 +43,7 @@ func whole(t *testing.T) (*bench, *kcptest.Workload) {
 		testenv.Must(t, b.API.Create(t.Context(), obj))
 	}
 	for _, m := range b.Machines {
-		m.Spec = clusterv1.MachineSpec{ClusterName: "c", Version: ptr.To("v1.30.0"), InfrastructureRef: *object.Reference(kind("TestMachine"), m.Name)}
+		m.Spec = clusterv1.MachineSpec{ClusterName: "c", Version: "v1.30.0", InfrastructureRef: *object.Reference(kind("TestMachine"), m.Name)}
 		testenv.Must(t, b.API.Update(t.Context(), m.Machine))
 	}
 	b.Workloads = workloads{f}
@@ -68,11 +68,11 @@ func TestErrorsAreIsolated(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			b, f := whole(t)
 			if !tc.secret {
-				b.KCP.Status.Initialized = false // for a moment, so that they are created
+				b.KCP.Status.Initialization.ControlPlaneInitialized = nil // for a moment, so that they are created
 				if _, err := b.take(t.Context(), "certificates"); err != nil {
 					t.Fatal(err)
 				}
-				b.KCP.Status.Initialized = true
+				b.KCP.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
 			}
 			b.Drained(t, "c") // any change of its status
 			b.Unhealthy(t, "c")
@@ -94,7 +94,7 @@ func TestErrorsAreIsolated(t *testing.T) {
 			}
 			m := &clusterv1.Machine{}
 			testenv.Must(t, b.API.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "c"}, m))
-			if !condition.IsFalse(m, controlplanev1.MachineEtcdPodHealthyCondition) {
+			if !condition.IsFalse(m, controlplanev1.MachineEtcdPodHealthyV1Beta1Condition) {
 				t.Error("the Machines were not inspected")
 			}
 			if healed := m.DeletionTimestamp != nil; healed != tc.heals {
@@ -103,7 +103,7 @@ func TestErrorsAreIsolated(t *testing.T) {
 			if maintained := slices.Contains(f.Actions(), "maintain v1.30.0"); maintained != tc.maintains {
 				t.Errorf("the workload cluster was maintained: %t, want %t", maintained, tc.maintains)
 			}
-			if created := condition.Get(b.KCP, controlplanev1.MachinesCreatedCondition); !tc.secret && created.Reason != controlplanev1.InfrastructureTemplateCloningFailedReason {
+			if created := condition.Get(b.KCP, controlplanev1.MachinesCreatedV1Beta1Condition); !tc.secret && created.Reason != controlplanev1.InfrastructureTemplateCloningFailedV1Beta1Reason {
 				t.Errorf("condition %+v, want that the infrastructure machine cannot be created", created)
 			}
 		})

@@ -8,10 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
@@ -194,7 +195,7 @@ func TestMachinesDeletedByUsersWhileThereAreWorkers(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
 			b, f := three(t)
-			b.KCP.Status.Initialized = tc.initialized
+			b.KCP.Status.Initialization.ControlPlaneInitialized = ptr.To(tc.initialized)
 			worker := kcptest.Machine("w", "some-set")
 			worker.Labels, worker.Annotations = map[string]string{clusterv1.ClusterNameLabel: "c"}, nil
 			testenv.Must(t, b.API.Create(t.Context(), worker))

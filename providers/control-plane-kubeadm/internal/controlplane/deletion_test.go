@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -114,7 +114,7 @@ func try(t *testing.T, w *kcptest.World, do func(context.Context, *scope) (step.
 		Waiting: result.Waiting(), Stale: err != nil && step.IsStale(err), Failed: err != nil && !step.IsStale(err), Reads: len(w.API.LiveReads),
 		Released: !controllerutil.ContainsFinalizer(w.KCP, controlplanev1.KubeadmControlPlaneFinalizer),
 	}
-	if c := condition.Get(w.KCP, controlplanev1.ResizedCondition); c != nil {
+	if c := condition.Get(w.KCP, controlplanev1.ResizedV1Beta1Condition); c != nil {
 		got.Reason = c.Reason
 	}
 	list := &clusterv1.MachineList{}
@@ -153,15 +153,15 @@ func TestDeletionWithoutTheAPIServer(t *testing.T) {
 	}{
 		{
 			reason: "the Machines of the Cluster are unknown", objects: []client.Object{own("a")}, fails: &clusterv1.MachineList{},
-			want: outcome{Failed: true, Reason: clusterv1.DeletingReason, Staying: []string{"a"}, Held: []string{"a"}},
+			want: outcome{Failed: true, Reason: clusterv1.DeletingV1Beta1Reason, Staying: []string{"a"}, Held: []string{"a"}},
 		},
 		{
 			reason: "the MachinePools are unknown", objects: []client.Object{own("a")}, fails: &clusterv1.MachinePoolList{},
-			want: outcome{Failed: true, Reason: clusterv1.DeletingReason, Staying: []string{"a"}, Held: []string{"a"}, Reads: 1},
+			want: outcome{Failed: true, Reason: clusterv1.DeletingV1Beta1Reason, Staying: []string{"a"}, Held: []string{"a"}, Reads: 1},
 		},
 		{
 			reason: "our hook cannot be removed, so the Machine would never be gone", objects: []client.Object{own("a"), own("b", unhooked)}, patches: true,
-			want: outcome{Waiting: gone, Failed: true, Reason: clusterv1.DeletingReason, Staying: []string{"a"}, Held: []string{"a"}, Reads: 2},
+			want: outcome{Waiting: gone, Failed: true, Reason: clusterv1.DeletingV1Beta1Reason, Staying: []string{"a"}, Held: []string{"a"}, Reads: 2},
 		},
 		{reason: "whether Machines are left is unknown", release: true, fails: &clusterv1.MachineList{}, want: outcome{Failed: true}},
 		{reason: "whether MachinePools are left is unknown", release: true, fails: &clusterv1.MachinePoolList{}, want: outcome{Failed: true, Reads: 1}},

@@ -3,7 +3,7 @@ package controlplane
 import (
 	"testing"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 func TestWaitsForTheEndpoint(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
@@ -20,23 +20,24 @@ func healthConditions(s *scope) []clusterv1.Condition {
 		return lostConditions(s.StackedEtcd())
 	}
 	components := summary{
-		condition: controlplanev1.ControlPlaneComponentsHealthyCondition,
-		unhealthy: controlplanev1.ControlPlaneComponentsUnhealthyReason, unknown: controlplanev1.ControlPlaneComponentsUnknownReason,
+		condition: controlplanev1.ControlPlaneComponentsHealthyV1Beta1Condition,
+		unhealthy: controlplanev1.ControlPlaneComponentsUnhealthyV1Beta1Reason,
+		unknown:   controlplanev1.ControlPlaneComponentsUnknownV1Beta1Reason,
 	}
 	etcd := summary{
-		condition: controlplanev1.EtcdClusterHealthyCondition,
-		unhealthy: controlplanev1.EtcdClusterUnhealthyReason, unknown: controlplanev1.EtcdClusterUnknownReason,
+		condition: controlplanev1.EtcdClusterHealthyV1Beta1Condition,
+		unhealthy: controlplanev1.EtcdClusterUnhealthyV1Beta1Reason, unknown: controlplanev1.EtcdClusterUnknownV1Beta1Reason,
 	}
 	for _, m := range s.Machines {
 		for _, c := range health.Components(s.StackedEtcd()) {
 			components.add("Machine "+m.Name, condition.Get(m, c.Condition))
 		}
-		etcd.add("Machine "+m.Name, condition.Get(m, controlplanev1.MachineEtcdMemberHealthyCondition))
+		etcd.add("Machine "+m.Name, condition.Get(m, controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition))
 	}
 	nodes, members := unclaimed(s)
 	components.errors, etcd.errors = append(components.errors, nodes...), append(etcd.errors, members...)
 	if !s.StackedEtcd() {
-		return append(components.aggregate(), condition.True(controlplanev1.EtcdClusterHealthyCondition))
+		return append(components.aggregate(), condition.True(controlplanev1.EtcdClusterHealthyV1Beta1Condition))
 	}
 	return append(components.aggregate(), etcd.aggregate()...)
 }
@@ -45,12 +46,12 @@ func healthConditions(s *scope) []clusterv1.Condition {
 func lostConditions(stackedEtcd bool) []clusterv1.Condition {
 	const message = "The workload cluster is unreachable"
 	all := []clusterv1.Condition{
-		condition.Unknown(controlplanev1.ControlPlaneComponentsHealthyCondition,
-			controlplanev1.ControlPlaneComponentsInspectionFailedReason, message),
+		condition.Unknown(controlplanev1.ControlPlaneComponentsHealthyV1Beta1Condition,
+			controlplanev1.ControlPlaneComponentsInspectionFailedV1Beta1Reason, message),
 	}
 	if stackedEtcd {
 		all = append(all,
-			condition.Unknown(controlplanev1.EtcdClusterHealthyCondition, controlplanev1.EtcdClusterInspectionFailedReason, message))
+			condition.Unknown(controlplanev1.EtcdClusterHealthyV1Beta1Condition, controlplanev1.EtcdClusterInspectionFailedV1Beta1Reason, message))
 	}
 	return all
 }

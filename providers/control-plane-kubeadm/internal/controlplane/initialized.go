@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	"k8s.io/utils/ptr"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -17,15 +19,15 @@ const initializedBackstop = 10 * time.Second
 
 // initialized detects that kubeadm init has completed. It records that permanently.
 func initialized(ctx context.Context, s *scope) (step.Result, error) {
-	if s.KCP.Status.Initialized {
+	if ptr.Deref(s.KCP.Status.Initialization.ControlPlaneInitialized, false) {
 		return step.Done(), nil
 	}
 	if s.connection.Workload == nil {
-		return step.Wait("kubeadm init to complete").Because(controlplanev1.WaitingForKubeadmInitReason), nil
+		return step.Wait("kubeadm init to complete").Because(controlplanev1.WaitingForKubeadmInitV1Beta1Reason), nil
 	}
 	uploaded, err := s.connection.Workload.KubeadmConfigExists(ctx)
 	if err == nil && uploaded {
-		s.KCP.Status.Initialized = true
+		s.KCP.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
 		return step.Done(), nil
 	}
 	switch {
@@ -34,5 +36,5 @@ func initialized(ctx context.Context, s *scope) (step.Result, error) {
 	case err != nil:
 		err = fmt.Errorf("reading kubeadm's configuration in the workload cluster: %w", err)
 	}
-	return step.WaitAtMost(initializedBackstop, "kubeadm init to complete").Because(controlplanev1.WaitingForKubeadmInitReason), err
+	return step.WaitAtMost(initializedBackstop, "kubeadm init to complete").Because(controlplanev1.WaitingForKubeadmInitV1Beta1Reason), err
 }

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	"k8s.io/utils/ptr"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -33,18 +35,18 @@ func TestInitialized(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
 			b := newBench(t)
-			b.KCP.Status.Initialized = tc.before
+			b.KCP.Status.Initialization.ControlPlaneInitialized = ptr.To(tc.before)
 			if tc.connected {
 				w := kcptest.NewWorkload(b.Key())
 				w.Initialized, w.Unresponsive = tc.uploaded, tc.err
 				b.s.connection.Workload = w
 			}
 			result, err := b.take(t.Context(), "initialized")
-			if (err != nil) != tc.fails || result.After() != tc.after || b.KCP.Status.Initialized != tc.want {
-				t.Errorf("initialized %t, want %t; again after %s, want %s; error %v", b.KCP.Status.Initialized, tc.want, result.After(), tc.after, err)
+			if (err != nil) != tc.fails || result.After() != tc.after || ptr.Deref(b.KCP.Status.Initialization.ControlPlaneInitialized, false) != tc.want {
+				t.Errorf("initialized %t, want %t; again after %s, want %s; error %v", ptr.Deref(b.KCP.Status.Initialization.ControlPlaneInitialized, false), tc.want, result.After(), tc.after, err)
 			}
-			available := condition.Get(b.KCP, controlplanev1.AvailableCondition)
-			waits := available != nil && available.Reason == controlplanev1.WaitingForKubeadmInitReason
+			available := condition.Get(b.KCP, controlplanev1.AvailableV1Beta1Condition)
+			waits := available != nil && available.Reason == controlplanev1.WaitingForKubeadmInitV1Beta1Reason
 			if waits != (!tc.want && !tc.fails) {
 				t.Errorf("condition Available is %+v", available)
 			}

@@ -7,9 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -50,7 +49,7 @@ const newborn = 10 * time.Second
 // machineReports returns the metav1 conditions of a Machine. Whether it is up to date is also known of a Machine without a Node.
 func (s *scope) machineReports(m *snapshot.Machine, current []clusterv1.Condition, now time.Time) []metav1.Condition {
 	all := append(health.Reports(current), health.NodeReports(m, s.observed)...)
-	known := report.Get(m, clusterv1beta2.MachineUpToDateCondition) != nil
+	known := report.Get(m, clusterv1.MachineUpToDateCondition) != nil
 	if !m.Deleting() && (m.Node() != "" || known || now.Sub(m.CreationTimestamp.Time) >= newborn) {
 		all = append(all, upToDateReport(m, s.KCP.Spec.Version))
 	}
@@ -69,7 +68,7 @@ func regressed(m *snapshot.Machine, current []clusterv1.Condition) bool {
 
 // onlyMemberUnhealthy reports whether everything but the etcd member is healthy. The recovery of a member causes no event.
 func onlyMemberUnhealthy(cp *snapshot.ControlPlane, m *snapshot.Machine) bool {
-	if !cp.StackedEtcd() || m.Deleting() || m.Node() == "" || condition.IsTrue(m, controlplanev1.MachineEtcdMemberHealthyCondition) {
+	if !cp.StackedEtcd() || m.Deleting() || m.Node() == "" || condition.IsTrue(m, controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition) {
 		return false
 	}
 	for _, c := range health.Components(true) {

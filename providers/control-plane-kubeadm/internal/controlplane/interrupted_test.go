@@ -11,8 +11,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
@@ -100,7 +100,7 @@ func TestRemediationDeletesFirst(t *testing.T) {
 	b.KCP.Spec.Replicas = ptr.To[int32](3)
 	f.Members["b"] = false
 	reload(t, b, f)
-	for _, kind := range []clusterv1.ConditionType{clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition} {
+	for _, kind := range []clusterv1.ConditionType{clusterv1.MachineHealthCheckSucceededV1Beta1Condition, clusterv1.MachineOwnerRemediatedV1Beta1Condition} {
 		condition.Set(b.Named("b"), condition.False(kind, clusterv1.ConditionSeverityWarning, "", ""))
 	}
 	if _, err := b.take(t.Context(), "remediate"); err != nil {

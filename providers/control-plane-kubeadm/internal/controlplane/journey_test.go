@@ -14,13 +14,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -61,7 +61,7 @@ func (j *journey) apply(replicas int32) *controlplanev1.KubeadmControlPlane {
 	j.template("machines")
 	cluster := j.build.Cluster(func(c *clusterv1.Cluster) {
 		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "127.0.0.1", Port: 6443}
-		c.Spec.ControlPlaneRef = object.Reference(controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"), "cp")
+		c.Spec.ControlPlaneRef = *object.Reference(controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"), "cp")
 	})
 	j.must(j.Create(j.Context(), cluster))
 	kcp := &controlplanev1.KubeadmControlPlane{
@@ -72,18 +72,17 @@ func (j *journey) apply(replicas int32) *controlplanev1.KubeadmControlPlane {
 		Spec: controlplanev1.KubeadmControlPlaneSpec{
 			Replicas: &replicas, Version: "v1.30.0",
 			MachineTemplate: controlplanev1.KubeadmControlPlaneMachineTemplate{
-				ObjectMeta:        clusterv1.ObjectMeta{Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "x"}},
-				InfrastructureRef: *object.Reference(machineTemplateKind(), "machines"),
+				ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "x"}},
+				Spec:       controlplanev1.KubeadmControlPlaneMachineTemplateSpec{InfrastructureRef: *object.Reference(machineTemplateKind(), "machines")},
 			},
 			KubeadmConfigSpec: bootstrapv1.KubeadmConfigSpec{
-				ClusterConfiguration: &bootstrapv1.ClusterConfiguration{},
-				InitConfiguration:    &bootstrapv1.InitConfiguration{},
-				JoinConfiguration:    &bootstrapv1.JoinConfiguration{},
+				InitConfiguration: bootstrapv1.InitConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{ImagePullPolicy: corev1.PullIfNotPresent}},
+				JoinConfiguration: bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{ImagePullPolicy: corev1.PullIfNotPresent}},
 			},
 		},
 	}
 	j.must(j.Create(j.Context(), kcp))
-	cluster.Status.InfrastructureReady = true
+	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	j.must(j.Status().Update(j.Context(), cluster))
 	return kcp
 }
@@ -150,13 +149,13 @@ func (j *journey) waitMachines(n int) []clusterv1.Machine {
 func (j *journey) bootAll() {
 	j.Helper()
 	for _, m := range j.machines() {
-		if m.Status.NodeRef != nil || m.DeletionTimestamp != nil {
+		if m.Status.NodeRef.IsDefined() || m.DeletionTimestamp != nil {
 			continue
 		}
 		j.workload.Boot(m.Name)
 		before := m.DeepCopy()
 		object.Running(time.Now())(&m)
-		m.Status.BootstrapReady = true
+		m.Status.Initialization.BootstrapDataSecretCreated = ptr.To(true)
 		j.must(j.Status().Patch(j.Context(), &m, client.MergeFrom(before)))
 	}
 }
@@ -170,8 +169,8 @@ func (j *journey) finishDeletions() {
 		}
 		before := m.DeepCopy()
 		if membership.HasHook(&m) {
-			condition.Set(&m, condition.False(clusterv1.PreTerminateDeleteHookSucceededCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, ""))
-			condition.Stamp(&m, before.Status.Conditions, time.Now())
+			condition.Set(&m, condition.False(clusterv1.PreTerminateDeleteHookSucceededV1Beta1Condition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookV1Beta1Reason, ""))
+			condition.Stamp(&m, before.GetV1Beta1Conditions(), time.Now())
 			// The controller may have changed conditions. The next round tries again.
 			_ = j.Status().Patch(j.Context(), &m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 			continue
@@ -186,8 +185,8 @@ func (j *journey) waitReady(replicas int32) *controlplanev1.KubeadmControlPlane 
 	j.Helper()
 	j.eventually("the control plane being ready", func() (bool, string) {
 		k := j.kcp()
-		return k.Status.ReadyReplicas == replicas && k.Status.Replicas == replicas && k.Status.UpdatedReplicas == replicas &&
-			condition.IsTrue(k, clusterv1.ReadyCondition) && condition.IsTrue(k, controlplanev1.EtcdClusterHealthyCondition), "it is not"
+		return k.GetV1Beta1Status().ReadyReplicas == replicas && ptr.Deref(k.Status.Replicas, 0) == replicas && k.GetV1Beta1Status().UpdatedReplicas == replicas &&
+			condition.IsTrue(k, clusterv1.ReadyV1Beta1Condition) && condition.IsTrue(k, controlplanev1.EtcdClusterHealthyV1Beta1Condition), "it is not"
 	})
 	return j.kcp()
 }
@@ -200,23 +199,28 @@ func TestOneMachineFromNothingToReady(t *testing.T) {
 	j.eventually("a KubeadmConfig", func() (bool, string) {
 		return j.Get(t.Context(), client.ObjectKeyFromObject(&m), config) == nil, "there is none"
 	})
-	if config.Spec.InitConfiguration == nil || config.Spec.JoinConfiguration != nil || !metav1.IsControlledBy(config, &m) {
+	if !kubeadm.Defined(config.Spec.InitConfiguration) || kubeadm.Defined(config.Spec.JoinConfiguration) || !metav1.IsControlledBy(config, &m) {
 		t.Errorf("the first Machine initializes the cluster and controls its KubeadmConfig: %+v", config)
 	}
 	j.eventually("the condition Available being False", func() (bool, string) {
-		return condition.IsFalse(j.kcp(), controlplanev1.AvailableCondition), "it is not"
+		return condition.IsFalse(j.kcp(), controlplanev1.AvailableV1Beta1Condition), "it is not"
 	})
 	j.bootAll()
 	kcp := j.waitReady(1)
 	want := controlplanev1.KubeadmControlPlaneStatus{
-		Selector: "cluster.x-k8s.io/cluster-name=c,cluster.x-k8s.io/control-plane", Replicas: 1, Version: ptr.To("v1.30.0"),
-		UpdatedReplicas: 1, ReadyReplicas: 1, Initialized: true, Ready: true, ObservedGeneration: 1, Conditions: kcp.Status.Conditions,
-		Versions: []clusterv1beta2.StatusVersion{{Version: "v1.30.0", Replicas: ptr.To[int32](1)}}, V1Beta2: kcp.Status.V1Beta2,
+		Selector: "cluster.x-k8s.io/cluster-name=c,cluster.x-k8s.io/control-plane", Replicas: ptr.To[int32](1), Version: "v1.30.0",
+		ObservedGeneration: 1, Versions: []clusterv1.StatusVersion{{Version: "v1.30.0", Replicas: ptr.To[int32](1)}},
+		Initialization: controlplanev1.KubeadmControlPlaneInitializationStatus{ControlPlaneInitialized: ptr.To(true)},
+		Conditions:     kcp.Status.Conditions, ReadyReplicas: kcp.Status.ReadyReplicas,
+		AvailableReplicas: kcp.Status.AvailableReplicas, UpToDateReplicas: kcp.Status.UpToDateReplicas,
+		Deprecated: &controlplanev1.KubeadmControlPlaneDeprecatedStatus{V1Beta1: &controlplanev1.KubeadmControlPlaneV1Beta1DeprecatedStatus{
+			Conditions: kcp.GetV1Beta1Conditions(), UpdatedReplicas: 1, ReadyReplicas: 1,
+		}},
 	}
 	if diff := cmp.Diff(want, kcp.Status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
-	for _, c := range kcp.Status.Conditions {
+	for _, c := range kcp.GetV1Beta1Conditions() {
 		if c.Status != corev1.ConditionTrue {
 			t.Errorf("condition %+v is not true", c)
 		}

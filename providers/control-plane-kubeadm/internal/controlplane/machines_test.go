@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 )
 
@@ -29,45 +29,45 @@ func TestDeleteMachines(t *testing.T) {
 		{reason: "without Machines there is nothing to check"},
 		{
 			reason: "all are deleted at once, because etcd no longer needs a quorum", objects: []client.Object{own("a"), own("b")},
-			want: outcome{Waiting: gone, Reason: clusterv1.DeletingReason, Reads: 2},
+			want: outcome{Waiting: gone, Reason: clusterv1.DeletingV1Beta1Reason, Reads: 2},
 		},
 		{
 			reason: "one read is enough if there are no MachinePools", objects: []client.Object{own("a")}, noPools: true,
-			want: outcome{Waiting: gone, Reason: clusterv1.DeletingReason, Reads: 1},
+			want: outcome{Waiting: gone, Reason: clusterv1.DeletingV1Beta1Reason, Reads: 1},
 		},
 		{
 			reason: "the garbage collector is orphaning the Machines, so they must not be deleted", objects: []client.Object{own("a")}, orphaning: true,
-			want: outcome{Waiting: garbageCollector, Reason: clusterv1.DeletingReason, Staying: []string{"a"}, Held: []string{"a"}},
+			want: outcome{Waiting: garbageCollector, Reason: clusterv1.DeletingV1Beta1Reason, Staying: []string{"a"}, Held: []string{"a"}},
 		},
 		{
 			reason: "while all are being deleted without our hook, nothing is read", objects: []client.Object{own("a", beingDeleted, unhooked)},
-			want: outcome{Waiting: gone, Reason: clusterv1.DeletingReason},
+			want: outcome{Waiting: gone, Reason: clusterv1.DeletingV1Beta1Reason},
 		},
 		{
 			reason: "a Machine that a user has deleted is released", objects: []client.Object{own("a", beingDeleted)},
-			want: outcome{Waiting: gone, Reason: clusterv1.DeletingReason, Reads: 2},
+			want: outcome{Waiting: gone, Reason: clusterv1.DeletingV1Beta1Reason, Reads: 2},
 		},
 		{
 			reason: "an orphan is released, but not deleted", objects: []client.Object{kcptest.Machine("o", ""), own("a", beingDeleted, unhooked)},
-			want: outcome{Waiting: gone, Reason: clusterv1.DeletingReason, Staying: []string{"o"}, Reads: 2},
+			want: outcome{Waiting: gone, Reason: clusterv1.DeletingV1Beta1Reason, Staying: []string{"o"}, Reads: 2},
 		},
 		{
 			reason: "a worker that the cache does not show needs the API server", objects: []client.Object{own("a")}, change: create(worker("w", "c")),
-			want: outcome{Waiting: workersToAppear, Reason: clusterv1.DeletingReason, Staying: []string{"a", "w"}, Held: []string{"a"}, Reads: 2},
+			want: outcome{Waiting: workersToAppear, Reason: clusterv1.DeletingV1Beta1Reason, Staying: []string{"a", "w"}, Held: []string{"a"}, Reads: 2},
 		},
 		{
 			reason: "so does a MachinePool, even without the label of the Cluster", objects: []client.Object{own("a")}, change: create(pool("c")),
-			want: outcome{Waiting: workersToAppear, Reason: clusterv1.DeletingReason, Staying: []string{"a"}, Held: []string{"a"}, Reads: 2},
+			want: outcome{Waiting: workersToAppear, Reason: clusterv1.DeletingV1Beta1Reason, Staying: []string{"a"}, Held: []string{"a"}, Reads: 2},
 		},
 		{
 			reason: "a MachinePool of another Cluster does not", objects: []client.Object{own("a")}, change: create(pool("d")),
-			want: outcome{Waiting: gone, Reason: clusterv1.DeletingReason, Reads: 2},
+			want: outcome{Waiting: gone, Reason: clusterv1.DeletingV1Beta1Reason, Reads: 2},
 		},
 		{
 			reason:  "a Machine that was written since it was read is kept, because it may have another controller; the others are deleted",
 			objects: []client.Object{own("a", unhooked), own("b")},
 			change:  write("a", func(m *clusterv1.Machine) { m.OwnerReferences[0].UID = "another" }),
-			want:    outcome{Waiting: gone, Reason: clusterv1.DeletingReason, Stale: true, Staying: []string{"a"}, Reads: 2},
+			want:    outcome{Waiting: gone, Reason: clusterv1.DeletingV1Beta1Reason, Stale: true, Staying: []string{"a"}, Reads: 2},
 		},
 	}
 	for _, tc := range cases {

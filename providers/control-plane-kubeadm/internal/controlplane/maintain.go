@@ -7,9 +7,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -21,7 +22,7 @@ const maintainEvery = 10 * time.Minute
 
 // maintain updates RBAC, kube-proxy and CoreDNS, and records when certificates expire.
 func (c *Controller) maintain(ctx context.Context, s *scope) (step.Result, error) {
-	if s.observed == nil || !s.KCP.Status.Initialized {
+	if s.observed == nil || !ptr.Deref(s.KCP.Status.Initialization.ControlPlaneInitialized, false) {
 		return step.Done(), nil
 	}
 	expiries := c.recordExpiries(ctx, s)
@@ -38,11 +39,11 @@ func (c *Controller) maintain(ctx context.Context, s *scope) (step.Result, error
 	return step.Done(), expiries
 }
 
-// recordExpiries records, once per Machine, when the certificate of its API server expires: spec.rolloutBefore depends on it.
+// recordExpiries records, once per Machine, when the certificate of its API server expires: spec.rollout.before depends on it.
 func (c *Controller) recordExpiries(ctx context.Context, s *scope) error {
 	var errs []error
 	for _, m := range s.Machines {
-		if m.Config == nil || m.Deleting() || m.Node() == "" || !condition.IsTrue(m, controlplanev1.MachineAPIServerPodHealthyCondition) {
+		if m.Config == nil || m.Deleting() || m.Node() == "" || !condition.IsTrue(m, controlplanev1.MachineAPIServerPodHealthyV1Beta1Condition) {
 			continue
 		}
 		if hasExpiry(m.Annotations) || hasExpiry(m.Config.Annotations) {

@@ -7,14 +7,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// own adds the finalizer before anything exists that it protects, updates the API version in the reference to the
-// infrastructure template, and makes the Cluster an owner of the template.
+// own adds the finalizer before anything exists that it protects, and makes the Cluster an owner of the infrastructure template.
 func (c *Controller) own(ctx context.Context, s *scope) (step.Result, error) {
 	if s.KCP.Labels[clusterv1.ClusterNameLabel] != s.Cluster.Name {
 		if s.KCP.Labels == nil {
@@ -32,10 +31,7 @@ func (c *Controller) own(ctx context.Context, s *scope) (step.Result, error) {
 // ownTemplate makes the Cluster an owner of the template, so that it is moved and deleted with the Cluster. A missing template
 // is an error only when a Machine is created.
 func (c *Controller) ownTemplate(ctx context.Context, s *scope) error {
-	ref := &s.KCP.Spec.MachineTemplate.InfrastructureRef
-	if _, err := c.external.Versions.Refresh(ctx, ref); err != nil {
-		return err
-	}
+	ref := &s.KCP.Spec.MachineTemplate.Spec.InfrastructureRef
 	template, err := c.external.Get(ctx, ref, s.KCP.Namespace)
 	if apierrors.IsNotFound(err) {
 		return nil

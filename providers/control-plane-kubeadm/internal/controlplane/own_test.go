@@ -6,8 +6,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -19,7 +19,7 @@ func TestOwn(t *testing.T) {
 	for name, want := range map[string][]string{"small": {"patch TestMachineTemplate small"}, "missing": nil} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, machineTemplate()...)
-			b.KCP.Spec.MachineTemplate.InfrastructureRef = *object.Reference(kind("TestMachineTemplate"), name)
+			b.KCP.Spec.MachineTemplate.Spec.InfrastructureRef = *object.Reference(kind("TestMachineTemplate"), name)
 			for round := range 2 {
 				b.API.Writes = nil
 				if _, err := b.take(t.Context(), "own"); err != nil {

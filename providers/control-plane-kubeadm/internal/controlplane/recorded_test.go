@@ -9,8 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/replicas"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -23,10 +22,10 @@ func TestRecordedControlPlanes(t *testing.T) {
 	ignored := cmpopts.IgnoreFields(metav1.Condition{}, "ObservedGeneration", "LastTransitionTime")
 	// In these states, v1.14 waits for its checks, which here depend on the workload cluster, or Machines changed while they were recorded.
 	inMotion := map[string][]string{
-		"1-creating": {clusterv1beta2.ScalingUpCondition, clusterv1beta2.MachinesReadyCondition},
-		"3-upgrading": {clusterv1beta2.ScalingDownCondition, clusterv1beta2.MachinesReadyCondition, "EtcdClusterHealthy",
-			"ControlPlaneComponentsHealthy", clusterv1beta2.RollingOutCondition, clusterv1beta2.MachinesUpToDateCondition, clusterv1beta2.AvailableCondition},
-		"5-scaling": {clusterv1beta2.MachinesReadyCondition, clusterv1beta2.AvailableCondition},
+		"1-creating": {clusterv1.ScalingUpCondition, clusterv1.MachinesReadyCondition},
+		"3-upgrading": {clusterv1.ScalingDownCondition, clusterv1.MachinesReadyCondition, "EtcdClusterHealthy",
+			"ControlPlaneComponentsHealthy", clusterv1.RollingOutCondition, clusterv1.MachinesUpToDateCondition, clusterv1.AvailableCondition},
+		"5-scaling": {clusterv1.MachinesReadyCondition, clusterv1.AvailableCondition},
 	}
 	for _, state := range recorded.States(t, "../../../..") {
 		kcp := state.ControlPlane
@@ -43,9 +42,9 @@ func TestRecordedControlPlanes(t *testing.T) {
 		}
 		c := &Controller{Clients: step.Clients{Clock: clocktesting.NewFakePassiveClock(newest.Time)}}
 		skipped := func(c metav1.Condition) bool {
-			return c.Type == clusterv1beta2.PausedCondition || slices.Contains(inMotion[state.Name], c.Type) // The engine adds Paused.
+			return c.Type == clusterv1.PausedCondition || slices.Contains(inMotion[state.Name], c.Type) // The engine adds Paused.
 		}
-		want := slices.DeleteFunc(slices.Clone(kcp.Status.V1Beta2.Conditions), skipped)
+		want := slices.DeleteFunc(slices.Clone(kcp.Status.Conditions), skipped)
 		got := slices.DeleteFunc(c.reports(&scope{ControlPlane: cp}), skipped)
 		report.Sort(got)
 		if diff := cmp.Diff(want, got, ignored); diff != "" {
@@ -54,7 +53,7 @@ func TestRecordedControlPlanes(t *testing.T) {
 		if inMotion[state.Name] != nil {
 			continue
 		}
-		n, is := replicas.Count(machines), kcp.Status.V1Beta2
+		n, is := replicas.Count(machines), kcp.Status
 		ours := []int32{n.Ready, n.Available, n.UpToDate}
 		if diff := cmp.Diff([]int32{*is.ReadyReplicas, *is.AvailableReplicas, *is.UpToDateReplicas}, ours); diff != "" {
 			t.Errorf("%s: counters -recorded +ours:\n%s", state.Name, diff)

@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -20,9 +21,9 @@ func (j *journey) fail(name string) {
 		m := &clusterv1.Machine{}
 		j.must(j.Get(j.Context(), client.ObjectKey{Namespace: j.ns, Name: name}, m))
 		before := m.DeepCopy()
-		condition.Set(m, condition.False(clusterv1.MachineHealthCheckSucceededCondition, clusterv1.ConditionSeverityWarning, clusterv1.UnhealthyNodeConditionReason, ""))
-		condition.Set(m, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, ""))
-		condition.Stamp(m, before.Status.Conditions, time.Now())
+		condition.Set(m, condition.False(clusterv1.MachineHealthCheckSucceededV1Beta1Condition, clusterv1.ConditionSeverityWarning, clusterv1.UnhealthyNodeConditionV1Beta1Reason, ""))
+		condition.Set(m, condition.False(clusterv1.MachineOwnerRemediatedV1Beta1Condition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationV1Beta1Reason, ""))
+		condition.Stamp(m, before.GetV1Beta1Conditions(), time.Now())
 		err := j.Status().Patch(j.Context(), m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		return err == nil, "it cannot be written"
 	})
@@ -38,8 +39,8 @@ func TestRemediationReplacesAMachine(t *testing.T) {
 	j.eventually("the unhealthy Machine being deleted", func() (bool, string) {
 		m := &clusterv1.Machine{}
 		j.must(j.Get(t.Context(), client.ObjectKey{Namespace: j.ns, Name: broken}, m))
-		c := condition.Get(m, clusterv1.MachineOwnerRemediatedCondition)
-		return m.DeletionTimestamp != nil && c != nil && c.Reason == clusterv1.RemediationInProgressReason, "it is not"
+		c := condition.Get(m, clusterv1.MachineOwnerRemediatedV1Beta1Condition)
+		return m.DeletionTimestamp != nil && c != nil && c.Reason == clusterv1.RemediationInProgressV1Beta1Reason, "it is not"
 	})
 	if most, least := j.awaitRollout(3, func(m clusterv1.Machine) bool { return m.Name != broken }); most > 3 || least < 2 {
 		t.Errorf("there were %d to %d Machines on the way, want 2 to 3", least, most)
@@ -48,7 +49,7 @@ func TestRemediationReplacesAMachine(t *testing.T) {
 		t.Errorf("its etcd member was not removed: %v", j.workload.Actions())
 	}
 	kcp := j.kcp()
-	if last := kcp.Status.LastRemediation; last == nil || last.Machine != broken || last.RetryCount != 0 {
+	if last := kcp.Status.LastRemediation; last.Machine != broken || ptr.Deref(last.RetryCount, 1) != 0 {
 		t.Errorf("last remediation: %+v", last)
 	}
 	if _, ok := kcp.Annotations[controlplanev1.RemediationInProgressAnnotation]; ok {
@@ -68,7 +69,7 @@ func TestTheOnlyMachineIsNotRemediated(t *testing.T) {
 	only := j.machines()[0].Name
 	j.fail(only)
 	j.eventually("the reason being reported", func() (bool, string) {
-		c := condition.Get(&j.machines()[0], clusterv1.MachineOwnerRemediatedCondition)
+		c := condition.Get(&j.machines()[0], clusterv1.MachineOwnerRemediatedV1Beta1Condition)
 		return c != nil && strings.Contains(c.Message, "only Machine"), "it is not"
 	})
 	if m := j.machines()[0]; m.DeletionTimestamp != nil {

@@ -6,9 +6,10 @@ import (
 	"slices"
 
 	"github.com/blang/semver/v4"
+	"k8s.io/utils/ptr"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/replicas"
@@ -17,14 +18,14 @@ import (
 
 // reportStatus computes the status. There is nothing to report before the infrastructure of the Cluster is ready.
 func reportStatus(ctx context.Context, s *scope) (step.Result, error) {
-	if s.KCP.DeletionTimestamp != nil || s.Cluster == nil || !s.Cluster.Status.InfrastructureReady && len(s.Machines) == 0 {
+	if s.KCP.DeletionTimestamp != nil || !s.isReported() {
 		return step.Done(), nil
 	}
 	status := &s.KCP.Status
 	status.Selector = fmt.Sprintf("%s=%s,%s", clusterv1.ClusterNameLabel, s.Cluster.Name, clusterv1.MachineControlPlaneLabel)
-	s.countReplicas(status)
+	s.countReplicas()
 	if version := lowestVersion(s.Machines); version != "" {
-		status.Version = &version
+		status.Version = version
 	}
 	healthy := healthConditions(s)
 	announceBlockers(ctx, s, healthy)
@@ -32,26 +33,24 @@ func reportStatus(ctx context.Context, s *scope) (step.Result, error) {
 }
 
 // countReplicas sets the numbers of replicas.
-func (s *scope) countReplicas(status *controlplanev1.KubeadmControlPlaneStatus) {
-	status.Replicas = int32(len(s.Machines))
-	status.UpdatedReplicas = 0
+func (s *scope) countReplicas() {
+	status, n := &s.KCP.Status, replicas.Count(s.all())
+	status.Replicas = ptr.To(int32(len(s.Machines)))
+	status.ReadyReplicas, status.AvailableReplicas, status.UpToDateReplicas = &n.Ready, &n.Available, &n.UpToDate
+	status.Versions = replicas.VersionsOf(s.all()).Status()
+	older := s.KCP.GetV1Beta1Status()
+	older.UpdatedReplicas = 0
 	for _, m := range s.Machines {
 		if !m.Deleting() && len(m.Outdated) == 0 {
-			status.UpdatedReplicas++
+			older.UpdatedReplicas++
 		}
 	}
 	if s.observed != nil {
-		status.ReadyReplicas = s.observed.ReadyNodes()
-		status.Ready = status.ReadyReplicas > 0
+		older.ReadyReplicas = s.observed.ReadyNodes()
 	}
-	status.Versions = replicas.VersionsOf(s.all()).Status()
-	n := replicas.Count(s.all())
-	if status.V1Beta2 == nil {
-		status.V1Beta2 = &controlplanev1.KubeadmControlPlaneV1Beta2Status{}
-	}
-	status.V1Beta2.ReadyReplicas, status.V1Beta2.AvailableReplicas, status.V1Beta2.UpToDateReplicas = &n.Ready, &n.Available, &n.UpToDate
 	// There may be more Nodes than Machines for a moment.
-	status.UnavailableReplicas = max(0, status.Replicas-status.ReadyReplicas)
+	older.UnavailableReplicas = max(0, *status.Replicas-older.ReadyReplicas)
+	s.KCP.SetV1Beta1Status(older)
 }
 
 // lowestVersion returns the lowest version of Machines with a healthy API server, empty if there is none.
@@ -59,12 +58,12 @@ func lowestVersion(machines []*snapshot.Machine) string {
 	var lowest string
 	var least semver.Version
 	for _, m := range machines {
-		if m.Spec.Version == nil || !condition.IsTrue(m, controlplanev1.MachineAPIServerPodHealthyCondition) {
+		if m.Spec.Version == "" || !condition.IsTrue(m, controlplanev1.MachineAPIServerPodHealthyV1Beta1Condition) {
 			continue
 		}
-		version, err := semver.ParseTolerant(*m.Spec.Version)
+		version, err := semver.ParseTolerant(m.Spec.Version)
 		if err == nil && (lowest == "" || version.LT(least)) {
-			lowest, least = *m.Spec.Version, version
+			lowest, least = m.Spec.Version, version
 		}
 	}
 	return lowest
@@ -76,14 +75,14 @@ func machineConditions(cp *snapshot.ControlPlane) []clusterv1.Condition {
 	children := make([]condition.Child, 0, len(cp.Machines))
 	allReady := true
 	for _, m := range cp.Machines {
-		children = append(children, condition.Child{Ref: "Machine/" + m.Name, Ready: condition.Get(m, clusterv1.ReadyCondition)})
-		allReady = allReady && condition.IsTrue(m, clusterv1.ReadyCondition)
+		children = append(children, condition.Child{Ref: "Machine/" + m.Name, Ready: condition.Get(m, clusterv1.ReadyV1Beta1Condition)})
+		allReady = allReady && condition.IsTrue(m, clusterv1.ReadyV1Beta1Condition)
 	}
-	if ready, ok := condition.Aggregate(controlplanev1.MachinesReadyCondition, children); ok {
+	if ready, ok := condition.Aggregate(controlplanev1.MachinesReadyV1Beta1Condition, children); ok {
 		all = append(all, ready)
 	}
 	if allReady && len(cp.Machines) == cp.Desired() {
-		all = append(all, condition.True(controlplanev1.ResizedCondition))
+		all = append(all, condition.True(controlplanev1.ResizedV1Beta1Condition))
 	}
 	return all
 }

@@ -8,11 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	controlplanev1beta2 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
@@ -42,8 +41,8 @@ func (c *Controller) reports(s *scope) []metav1.Condition {
 	}
 	all := []metav1.Condition{
 		s.initializedReport(), s.certificatesReport(), s.componentsReport(), s.etcdReport(),
-		replicas.MachinesReady(clusterv1beta2.MachinesReadyCondition, machines),
-		replicas.MachinesUpToDate(clusterv1beta2.MachinesUpToDateCondition, machines, now),
+		replicas.MachinesReady(clusterv1.MachinesReadyCondition, machines),
+		replicas.MachinesUpToDate(clusterv1.MachinesUpToDateCondition, machines, now),
 		replicas.RollingOut(machines), up.Up(), down.Down(),
 		replicas.Remediating("KubeadmControlPlane", machines), s.deletingReport(),
 	}
@@ -61,23 +60,24 @@ func (s *scope) all() []*clusterv1.Machine {
 
 // isReported reports whether there is something to report.
 func (s *scope) isReported() bool {
-	return s.Cluster != nil && (s.Cluster.Status.InfrastructureReady || len(s.Machines) > 0)
+	return s.Cluster != nil && (ptr.Deref(s.Cluster.Status.Initialization.InfrastructureProvisioned, false) || len(s.Machines) > 0)
 }
 
 func (s *scope) initializedReport() metav1.Condition {
-	return report.If(controlplanev1beta2.KubeadmControlPlaneInitializedCondition, s.KCP.Status.Initialized,
-		controlplanev1beta2.KubeadmControlPlaneInitializedReason, controlplanev1beta2.KubeadmControlPlaneNotInitializedReason)
+	initialized := ptr.Deref(s.KCP.Status.Initialization.ControlPlaneInitialized, false)
+	return report.If(controlplanev1.KubeadmControlPlaneInitializedCondition, initialized,
+		controlplanev1.KubeadmControlPlaneInitializedReason, controlplanev1.KubeadmControlPlaneNotInitializedReason)
 }
 
 func (s *scope) certificatesReport() metav1.Condition {
-	t := controlplanev1beta2.KubeadmControlPlaneCertificatesAvailableCondition
-	switch c := condition.Get(s.KCP, controlplanev1.CertificatesAvailableCondition); {
+	t := controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition
+	switch c := condition.Get(s.KCP, controlplanev1.CertificatesAvailableV1Beta1Condition); {
 	case c == nil:
-		return report.Unknown(t, clusterv1beta2.NotYetReportedReason, "Condition %s not yet reported", t)
+		return report.Unknown(t, clusterv1.NotYetReportedReason, "Condition %s not yet reported", t)
 	case c.Status == corev1.ConditionTrue:
-		return report.True(t, clusterv1beta2.AvailableReason, "")
+		return report.True(t, clusterv1.AvailableReason, "")
 	default:
-		return report.False(t, clusterv1beta2.NotAvailableReason, "%s", cmp.Or(c.Message, c.Reason))
+		return report.False(t, clusterv1.NotAvailableReason, "%s", cmp.Or(c.Message, c.Reason))
 	}
 }
 
@@ -88,30 +88,30 @@ func (s *scope) componentsReport() metav1.Condition {
 		types = append(types, string(c.Condition))
 	}
 	nodes, _ := unclaimed(s)
-	return s.healthReport(controlplanev1beta2.KubeadmControlPlaneControlPlaneComponentsHealthyCondition, types, nodes, "control plane")
+	return s.healthReport(controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition, types, nodes, "control plane")
 }
 
 // etcdReport aggregates the conditions of the etcd members.
 func (s *scope) etcdReport() metav1.Condition {
-	t := controlplanev1beta2.KubeadmControlPlaneEtcdClusterHealthyCondition
+	t := controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition
 	if !s.StackedEtcd() {
 		return report.None(t)
 	}
 	_, members := unclaimed(s)
-	return s.healthReport(t, []string{string(controlplanev1.MachineEtcdMemberHealthyCondition)}, members, "etcd")
+	return s.healthReport(t, []string{string(controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition)}, members, "etcd")
 }
 
 // healthReport aggregates conditions of the Machines, and what is wrong with the whole control plane.
 func (s *scope) healthReport(t string, types, errors []string, what string) metav1.Condition {
 	switch {
 	case !s.Initialized():
-		return report.Unknown(t, clusterv1beta2.InspectionFailedReason, "Waiting for Cluster control plane to be initialized")
+		return report.Unknown(t, clusterv1.InspectionFailedReason, "Waiting for Cluster control plane to be initialized")
 	case s.connection.Lost:
-		return report.Unknown(t, clusterv1beta2.ConnectionDownReason, "Remote connection down")
+		return report.Unknown(t, clusterv1.ConnectionDownReason, "Remote connection down")
 	}
 	reasons := report.Reasons{
-		True: controlplanev1beta2.KubeadmControlPlaneHealthyReason, False: controlplanev1beta2.KubeadmControlPlaneNotHealthyReason,
-		Unknown: controlplanev1beta2.KubeadmControlPlaneHealthUnknownReason,
+		True: controlplanev1.KubeadmControlPlaneHealthyReason, False: controlplanev1.KubeadmControlPlaneNotHealthyReason,
+		Unknown: controlplanev1.KubeadmControlPlaneHealthUnknownReason,
 	}
 	var children []report.Child
 	for _, m := range s.Machines {
@@ -155,37 +155,37 @@ func together(sources []report.Source) []report.Source {
 }
 
 func (s *scope) deletingReport() metav1.Condition {
-	t := clusterv1beta2.DeletingCondition
+	t := clusterv1.DeletingCondition
 	switch {
 	case s.KCP.DeletionTimestamp == nil:
-		return report.False(t, clusterv1beta2.NotDeletingReason, "")
+		return report.False(t, clusterv1.NotDeletingReason, "")
 	case s.hasWorkers():
-		return report.True(t, controlplanev1beta2.KubeadmControlPlaneDeletingWaitingForWorkersDeletionReason,
+		return report.True(t, controlplanev1.KubeadmControlPlaneDeletingWaitingForWorkersDeletionReason,
 			"KubeadmControlPlane deletion blocked because %d worker Machines or MachinePools still exist", s.workers)
 	case len(s.Machines) > 0:
-		return report.True(t, controlplanev1beta2.KubeadmControlPlaneDeletingWaitingForMachineDeletionReason,
+		return report.True(t, controlplanev1.KubeadmControlPlaneDeletingWaitingForMachineDeletionReason,
 			"Deleting %s", strings.Join(replicas.Machines(len(s.Machines)), ""))
 	}
-	return report.True(t, clusterv1beta2.DeletionCompletedReason, "Deletion completed")
+	return report.True(t, clusterv1.DeletionCompletedReason, "Deletion completed")
 }
 
 // availableReport reports whether the control plane serves: it has a quorum of healthy etcd members, a Machine with healthy components, and
 // certificates.
 func (s *scope) availableReport(now []metav1.Condition) metav1.Condition {
-	t := clusterv1beta2.AvailableCondition
-	if !s.KCP.Status.Initialized {
-		return report.False(t, clusterv1beta2.NotAvailableReason, "Control plane not yet initialized")
+	t := clusterv1.AvailableCondition
+	if !ptr.Deref(s.KCP.Status.Initialization.ControlPlaneInitialized, false) {
+		return report.False(t, clusterv1.NotAvailableReason, "Control plane not yet initialized")
 	}
 	var lines []string
 	if s.KCP.DeletionTimestamp != nil {
 		lines = append(lines, "* Control plane metadata.deletionTimestamp is set")
 	}
-	certificates := report.Find(now, controlplanev1beta2.KubeadmControlPlaneCertificatesAvailableCondition)
+	certificates := report.Find(now, controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition)
 	if certificates.Status != metav1.ConditionTrue {
 		lines = append(lines, "* Control plane certificates are not available")
 	}
 	if s.connection.Lost {
-		return report.Unknown(t, clusterv1beta2.ConnectionDownReason, "Remote connection down")
+		return report.Unknown(t, clusterv1.ConnectionDownReason, "Remote connection down")
 	}
 	serving, members := 0, 0
 	for _, m := range s.Machines {
@@ -210,14 +210,14 @@ func (s *scope) availableReport(now []metav1.Condition) metav1.Condition {
 	}
 	message := strings.Join(lines, "\n")
 	if down || len(s.Machines) == 0 {
-		return report.False(t, clusterv1beta2.NotAvailableReason, "%s", message)
+		return report.False(t, clusterv1.NotAvailableReason, "%s", message)
 	}
-	return report.True(t, clusterv1beta2.AvailableReason, "%s", message)
+	return report.True(t, clusterv1.AvailableReason, "%s", message)
 }
 
 // healthy reports whether a Machine's etcd member is healthy, and with components all of its components, too.
 func (s *scope) healthy(m *snapshot.Machine, components bool) bool {
-	if s.StackedEtcd() && !report.IsTrue(m, string(controlplanev1.MachineEtcdMemberHealthyCondition)) {
+	if s.StackedEtcd() && !report.IsTrue(m, string(controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition)) {
 		return false
 	}
 	for _, c := range health.Components(s.StackedEtcd()) {
@@ -230,16 +230,16 @@ func (s *scope) healthy(m *snapshot.Machine, components bool) bool {
 
 // upToDateReport reports whether a rollout is going to replace a Machine.
 func upToDateReport(m *snapshot.Machine, wanted string) metav1.Condition {
-	t := clusterv1beta2.MachineUpToDateCondition
+	t := clusterv1.MachineUpToDateCondition
 	if len(m.Outdated) == 0 {
-		return report.True(t, clusterv1beta2.UpToDateReason, "")
+		return report.True(t, clusterv1.UpToDateReason, "")
 	}
 	lines := make([]string, 0, len(m.Outdated))
 	for _, reason := range m.Outdated {
-		if strings.HasPrefix(reason, "version ") && m.Spec.Version != nil {
-			reason = fmt.Sprintf("Version %s, %s required", *m.Spec.Version, wanted)
+		if strings.HasPrefix(reason, "version ") && m.Spec.Version != "" {
+			reason = fmt.Sprintf("Version %s, %s required", m.Spec.Version, wanted)
 		}
 		lines = append(lines, "* "+condition.Brief(reason))
 	}
-	return report.False(t, clusterv1beta2.NotUpToDateReason, "%s", strings.Join(lines, "\n"))
+	return report.False(t, clusterv1.NotUpToDateReason, "%s", strings.Join(lines, "\n"))
 }

@@ -9,11 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -38,7 +40,7 @@ func (j *journey) awaitRollout(replicas int32, done func(clusterv1.Machine) bool
 		j.finishDeletions()
 		kcp := j.kcp()
 		return int32(len(machines)) == replicas && !slices.ContainsFunc(machines, func(m clusterv1.Machine) bool { return !done(m) }) &&
-			kcp.Status.ReadyReplicas == replicas && kcp.Status.UpdatedReplicas == replicas && condition.IsTrue(kcp, clusterv1.ReadyCondition), "it is not"
+			kcp.GetV1Beta1Status().ReadyReplicas == replicas && kcp.GetV1Beta1Status().UpdatedReplicas == replicas && condition.IsTrue(kcp, clusterv1.ReadyV1Beta1Condition), "it is not"
 	})
 	return most, least
 }
@@ -46,7 +48,7 @@ func (j *journey) awaitRollout(replicas int32, done func(clusterv1.Machine) bool
 func anyMachine(clusterv1.Machine) bool { return true }
 
 func atVersion(v string) func(clusterv1.Machine) bool {
-	return func(m clusterv1.Machine) bool { return *m.Spec.Version == v }
+	return func(m clusterv1.Machine) bool { return m.Spec.Version == v }
 }
 
 func TestScaleUpAndDown(t *testing.T) {
@@ -59,7 +61,7 @@ func TestScaleUpAndDown(t *testing.T) {
 	for _, m := range j.machines() {
 		config := &bootstrapv1.KubeadmConfig{}
 		j.must(j.Get(t.Context(), client.ObjectKeyFromObject(&m), config))
-		if config.Spec.JoinConfiguration != nil && config.Spec.ClusterConfiguration == nil && config.Spec.InitConfiguration == nil {
+		if kubeadm.Defined(config.Spec.JoinConfiguration) && !kubeadm.Defined(config.Spec.ClusterConfiguration) && !kubeadm.Defined(config.Spec.InitConfiguration) {
 			joined++
 		}
 	}
@@ -89,7 +91,7 @@ func TestRolloutOfANewVersion(t *testing.T) {
 	if most, least := j.awaitRollout(1, atVersion("v1.31.0")); most != 2 || least != 1 {
 		t.Errorf("there were %d to %d Machines on the way, want 1 to 2", least, most)
 	}
-	if kcp := j.kcp(); *kcp.Status.Version != "v1.31.0" || !condition.IsTrue(kcp, controlplanev1.MachinesSpecUpToDateCondition) {
+	if kcp := j.kcp(); kcp.Status.Version != "v1.31.0" || !condition.IsTrue(kcp, controlplanev1.MachinesSpecUpToDateV1Beta1Condition) {
 		t.Errorf("status after the rollout: %+v", kcp.Status)
 	}
 	// An action may be repeated because of a stale cache, without an effect.
@@ -112,9 +114,7 @@ func TestRolloutWithoutSurge(t *testing.T) {
 	zero := intstr.FromInt32(0)
 	j.change(func(s *controlplanev1.KubeadmControlPlaneSpec) {
 		s.Version = "v1.31.0"
-		s.RolloutStrategy = &controlplanev1.RolloutStrategy{
-			Type: controlplanev1.RollingUpdateStrategyType, RollingUpdate: &controlplanev1.RollingUpdate{MaxSurge: &zero},
-		}
+		s.Rollout.Strategy.Type, s.Rollout.Strategy.RollingUpdate.MaxSurge = controlplanev1.RollingUpdateStrategyType, &zero
 	})
 	if most, least := j.awaitRollout(3, atVersion("v1.31.0")); most > 3 || least < 2 {
 		t.Errorf("there were %d to %d Machines on the way, want 2 to 3", least, most)
@@ -135,7 +135,7 @@ func TestScaleDownWaitsForAQuorum(t *testing.T) {
 	j.workload.Mu.Unlock()
 	j.workload.Changed()
 	j.eventually("the member being reported", func() (bool, string) {
-		return condition.IsFalse(j.kcp(), controlplanev1.EtcdClusterHealthyCondition), "it is not"
+		return condition.IsFalse(j.kcp(), controlplanev1.EtcdClusterHealthyV1Beta1Condition), "it is not"
 	})
 	j.change(func(s *controlplanev1.KubeadmControlPlaneSpec) { *s.Replicas = 1 })
 	j.eventually("the change being observed", func() (bool, string) {
@@ -163,11 +163,11 @@ func TestInPlaceChangesAndTheirRemoval(t *testing.T) {
 	m := j.machines()[0]
 	foreign := m.DeepCopy()
 	foreign.Labels["mine"] = "stays"
-	foreign.Spec.NodeDeletionTimeout = &metav1.Duration{Duration: 77e9}
+	foreign.Spec.Deletion.NodeDeletionTimeoutSeconds = ptr.To[int32](77)
 	j.must(j.Patch(t.Context(), foreign, client.MergeFrom(&m), client.FieldOwner("another")))
 	j.change(func(s *controlplanev1.KubeadmControlPlaneSpec) {
 		s.MachineTemplate.ObjectMeta.Labels = map[string]string{"color": "blue"}
-		s.MachineTemplate.NodeDrainTimeout = &metav1.Duration{Duration: 60e9}
+		s.MachineTemplate.Spec.Deletion.NodeDrainTimeoutSeconds = ptr.To[int32](60)
 	})
 	want := map[string]string{
 		"color": "blue", "mine": "stays", clusterv1.ClusterNameLabel: "c",
@@ -175,9 +175,9 @@ func TestInPlaceChangesAndTheirRemoval(t *testing.T) {
 	}
 	j.eventually("labels and timeout in place", func() (bool, string) {
 		now := j.machines()[0]
-		return cmp.Equal(want, now.Labels) && now.Spec.NodeDrainTimeout != nil && now.UID == m.UID, cmp.Diff(want, now.Labels)
+		return cmp.Equal(want, now.Labels) && now.Spec.Deletion.NodeDrainTimeoutSeconds != nil && now.UID == m.UID, cmp.Diff(want, now.Labels)
 	})
-	if got := j.machines()[0].Spec.NodeDeletionTimeout; got == nil || got.Duration != 77e9 {
+	if got := j.machines()[0].Spec.Deletion.NodeDeletionTimeoutSeconds; ptr.Deref(got, 0) != 77 {
 		t.Errorf("a timeout that is not in the template changed to %v", got)
 	}
 	delete(want, "mine")
@@ -186,10 +186,12 @@ func TestInPlaceChangesAndTheirRemoval(t *testing.T) {
 	if diff := cmp.Diff(want, config.Labels); diff != "" {
 		t.Errorf("labels of the KubeadmConfig (-want +got):\n%s", diff)
 	}
-	j.change(func(s *controlplanev1.KubeadmControlPlaneSpec) { s.MachineTemplate.NodeDrainTimeout = nil })
+	j.change(func(s *controlplanev1.KubeadmControlPlaneSpec) {
+		s.MachineTemplate.Spec.Deletion.NodeDrainTimeoutSeconds = nil
+	})
 	j.eventually("the timeout being removed", func() (bool, string) {
 		now := j.machines()[0]
-		return now.Spec.NodeDrainTimeout == nil && now.UID == m.UID, "it is not"
+		return now.Spec.Deletion.NodeDrainTimeoutSeconds == nil && now.UID == m.UID, "it is not"
 	})
 }
 
@@ -199,15 +201,18 @@ func TestDeletionWaitsForWorkers(t *testing.T) {
 	j.awaitRollout(1, anyMachine)
 	worker := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: j.ns, Name: "worker"},
-		Spec: clusterv1.MachineSpec{ClusterName: "c", InfrastructureRef: corev1.ObjectReference{
-			APIVersion: "infrastructure.cluster.x-k8s.io/v1alpha1", Kind: "InMemoryMachine", Name: "worker",
-		}},
+		Spec: clusterv1.MachineSpec{
+			ClusterName: "c", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("worker")},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "InMemoryMachine", Name: "worker",
+			},
+		},
 	}
 	j.must(j.Create(t.Context(), worker))
 	j.must(j.Delete(t.Context(), j.kcp()))
 	j.eventually("the deletion being reported", func() (bool, string) {
-		c := condition.Get(j.kcp(), controlplanev1.ResizedCondition)
-		return c != nil && c.Reason == clusterv1.DeletingReason, "it is not"
+		c := condition.Get(j.kcp(), controlplanev1.ResizedV1Beta1Condition)
+		return c != nil && c.Reason == clusterv1.DeletingV1Beta1Reason, "it is not"
 	})
 	for _, m := range j.machines() {
 		if m.Name != "worker" && m.DeletionTimestamp != nil {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -54,8 +54,8 @@ func allMachinesGone(cp *snapshot.ControlPlane) clusterv1.Condition {
 	if !cp.StackedEtcd() {
 		lost = "The data in its external etcd is not affected"
 	}
-	return condition.False(controlplanev1.MachinesCreatedCondition, clusterv1.ConditionSeverityError,
-		controlplanev1.MachineGenerationFailedReason,
+	return condition.False(controlplanev1.MachinesCreatedV1Beta1Condition, clusterv1.ConditionSeverityError,
+		controlplanev1.MachineGenerationFailedV1Beta1Reason,
 		"All Machines of the control plane are gone and no API server responds at %s, so a new Machine cannot join. %s. "+
 			"Restore an API server at that address, or delete Cluster %s and create it again",
 		cp.Cluster.Spec.ControlPlaneEndpoint.String(), lost, cp.Key())

@@ -9,12 +9,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/connection"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/scale"
@@ -30,10 +31,10 @@ func TestStranded(t *testing.T) {
 	unresponsive := kcptest.NewWorkload(alive.Key)
 	unresponsive.Boot("gone")
 	unresponsive.Unresponsive = errors.New("timeout")
-	external := &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{}}}
+	external := bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: bootstrapv1.ExternalEtcd{CAFile: "ca"}}}
 	remembered := func(b *bench) {
-		b.KCP.Status.Initialized = false
-		condition.Set(b.Cluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
+		b.KCP.Status.Initialization.ControlPlaneInitialized = nil
+		condition.Set(b.Cluster, condition.True(clusterv1.ControlPlaneInitializedV1Beta1Condition))
 	}
 	nothing := func(*bench) {}
 	for _, test := range []struct {
@@ -46,7 +47,7 @@ func TestStranded(t *testing.T) {
 		again   time.Duration
 		says    string
 	}{
-		{"the first Machine of a new cluster is created", func(b *bench) { b.KCP.Status.Initialized = false }, unreachable{}, 0, scale.Initialize, false, 0, ""},
+		{"the first Machine of a new cluster is created", func(b *bench) { b.KCP.Status.Initialization.ControlPlaneInitialized = nil }, unreachable{}, 0, scale.Initialize, false, 0, ""},
 		{"an API server responds, so a Machine can join", nothing, workloads{alive}, 0, scale.ScaleUp, false, 0, ""},
 		{"the connection is not broken yet", nothing, workloads{unresponsive}, 0, scale.ScaleUp, true, strandedRetry, "no API server responds at h:1"},
 		{"a manager that has just started is not connected yet", nothing, unreachable{}, 0, scale.ScaleUp, true, connection.UnreachableAfter, ""},
@@ -59,7 +60,7 @@ func TestStranded(t *testing.T) {
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			b := newBench(t)
-			b.KCP.Status.Initialized = true
+			b.KCP.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
 			test.given(b)
 			b.Workloads = test.cluster
 			if _, err := b.take(t.Context(), "connect"); err != nil {
@@ -74,7 +75,7 @@ func TestStranded(t *testing.T) {
 			if action.Kind != test.kind || (len(action.Blocked) > 0) != test.blocked {
 				t.Errorf("the plan is %+v, want %s, blocked %t", action, test.kind, test.blocked)
 			}
-			stated := condition.Get(b.KCP, controlplanev1.MachinesCreatedCondition)
+			stated := condition.Get(b.KCP, controlplanev1.MachinesCreatedV1Beta1Condition)
 			if test.says == "" {
 				if stated != nil {
 					t.Errorf("unexpected condition %+v", stated)
@@ -92,7 +93,7 @@ func TestStranded(t *testing.T) {
 func TestStrandedIsAnnouncedOnce(t *testing.T) {
 	kcp := &controlplanev1.KubeadmControlPlane{}
 	kcp.Namespace, kcp.Name, kcp.UID = "ns", "cp", "cp-uid"
-	kcp.Status.Initialized = true
+	kcp.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
 	b := newBench(t, kcp)
 	declared := b.declared()
 	declared.Paused = nil

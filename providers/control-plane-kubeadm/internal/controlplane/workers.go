@@ -6,8 +6,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -38,7 +38,7 @@ func (c *Controller) cachedWorkers(ctx context.Context, cp *snapshot.ControlPlan
 
 // deleting returns the condition of a control plane that waits for Machines to be deleted.
 func deleting() clusterv1.Condition {
-	return condition.False(controlplanev1.ResizedCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, "")
+	return condition.False(controlplanev1.ResizedV1Beta1Condition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingV1Beta1Reason, "")
 }
 
 // liveWorkers counts worker Machines and MachinePools in the API server.

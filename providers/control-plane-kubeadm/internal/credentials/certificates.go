@@ -11,10 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/pki"
@@ -45,7 +46,7 @@ func (p *Provider) Certificates(ctx context.Context, cp *snapshot.ControlPlane) 
 		created, err := p.certificate(ctx, cp, purpose)
 		if err != nil {
 			return newCA, step.Done(), &step.Error{
-				Reason: controlplanev1.CertificatesGenerationFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: err,
+				Reason: controlplanev1.CertificatesGenerationFailedV1Beta1Reason, Severity: clusterv1.ConditionSeverityWarning, Err: err,
 			}
 		}
 		newCA = newCA || created && purpose == pki.ClusterCA
@@ -120,7 +121,7 @@ func irreplaceable(cp *snapshot.ControlPlane, purpose pki.Purpose) string {
 
 // bootstrapped reports whether a Machine has bootstrap data, which contains the certificates.
 func bootstrapped(cp *snapshot.ControlPlane) bool {
-	return slices.ContainsFunc(cp.Machines, func(m *snapshot.Machine) bool { return m.Spec.Bootstrap.DataSecretName != nil })
+	return slices.ContainsFunc(cp.Machines, func(m *snapshot.Machine) bool { return ptr.Deref(m.Spec.Bootstrap.DataSecretName, "") != "" })
 }
 
 // adoptExisting reads a Secret that is not in the cache. If it lacks the label that the cache selects by, a user has created

@@ -14,9 +14,9 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -51,7 +51,7 @@ func (b *bench) take(ctx context.Context, names ...string) (step.Result, error) 
 			one = step.Do(name, func(ctx context.Context, cp *snapshot.ControlPlane) (step.Result, error) {
 				_, result, err := b.provider.Certificates(ctx, cp)
 				return result, err
-			}).Sets(controlplanev1.CertificatesAvailableCondition)
+			}).Sets(controlplanev1.CertificatesAvailableV1Beta1Condition)
 		}
 		steps = append(steps, one)
 	}
@@ -103,12 +103,12 @@ func (l labeled) Get(ctx context.Context, key client.ObjectKey, obj client.Objec
 // Without the label, controllers that read from the cache would not find these Secrets.
 func TestCertificatesOfUsersGetTheLabelOfTheCluster(t *testing.T) {
 	data := map[string][]byte{"tls.crt": []byte("x"), "tls.key": []byte("y")}
-	external := &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{}}}
-	for purpose, config := range map[pki.Purpose]*bootstrapv1.ClusterConfiguration{pki.EtcdCA: nil, pki.APIServerEtcdClient: external} {
+	external := bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: bootstrapv1.ExternalEtcd{CAFile: "ca"}}}
+	for purpose, config := range map[pki.Purpose]bootstrapv1.ClusterConfiguration{pki.EtcdCA: {}, pki.APIServerEtcdClient: external} {
 		b := newBench(t, userSecret(purpose, data))
 		b.Secrets = labeled{b.Client}
 		b.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration = config
-		if config != nil {
+		if purpose == pki.APIServerEtcdClient {
 			testenv.Must(t, b.API.Create(t.Context(), userSecret(pki.EtcdCA, data)))
 		}
 		if _, err := b.take(t.Context(), "certificates"); err != nil {
@@ -128,9 +128,9 @@ func TestCertificatesOfUsersGetTheLabelOfTheCluster(t *testing.T) {
 // New Machines cannot use another CA than existing ones.
 func TestCertificatesOfARunningCluster(t *testing.T) {
 	for reason, initialized := range map[string]func(*bench){
-		"the control plane is initialized": func(b *bench) { b.KCP.Status.Initialized = true },
+		"the control plane is initialized": func(b *bench) { b.KCP.Status.Initialization.ControlPlaneInitialized = ptr.To(true) },
 		"the Cluster is initialized": func(b *bench) {
-			condition.Set(b.Cluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
+			condition.Set(b.Cluster, condition.True(clusterv1.ControlPlaneInitializedV1Beta1Condition))
 		},
 		"a Machine has bootstrap data": func(b *bench) {
 			b.Machines = []*snapshot.Machine{{Machine: &clusterv1.Machine{Spec: clusterv1.MachineSpec{Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("m")}}}}}
@@ -147,7 +147,7 @@ func TestCertificatesOfARunningCluster(t *testing.T) {
 			if _, err := b.take(t.Context(), "certificates"); err == nil || !strings.Contains(err.Error(), "c-proxy: it does not exist") || len(b.API.Writes) != 0 {
 				t.Errorf("error %v, writes %q: a lost CA must be restored", err, b.API.Writes)
 			}
-			if c := condition.Get(b.KCP, controlplanev1.CertificatesAvailableCondition); c.Reason != controlplanev1.CertificatesGenerationFailedReason {
+			if c := condition.Get(b.KCP, controlplanev1.CertificatesAvailableV1Beta1Condition); c.Reason != controlplanev1.CertificatesGenerationFailedV1Beta1Reason {
 				t.Errorf("condition %+v", c)
 			}
 		})
@@ -155,14 +155,14 @@ func TestCertificatesOfARunningCluster(t *testing.T) {
 }
 
 func TestCertificatesOfAnExternalEtcd(t *testing.T) {
-	external := &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{}}}
+	external := bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: bootstrapv1.ExternalEtcd{CAFile: "ca"}}}
 	client := userSecret(pki.APIServerEtcdClient, map[string][]byte{"tls.crt": []byte("x"), "tls.key": []byte("y")})
 	b := newBench(t, client)
 	b.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration = external
 	if _, err := b.take(t.Context(), "certificates"); err == nil || !strings.Contains(err.Error(), "create it before the cluster") {
 		t.Errorf("without the Secret of the etcd CA: error %v", err)
 	}
-	if c := condition.Get(b.KCP, controlplanev1.CertificatesAvailableCondition); c == nil || c.Reason != controlplanev1.CertificatesGenerationFailedReason {
+	if c := condition.Get(b.KCP, controlplanev1.CertificatesAvailableV1Beta1Condition); c == nil || c.Reason != controlplanev1.CertificatesGenerationFailedV1Beta1Reason {
 		t.Errorf("condition %+v", c)
 	}
 	b = newBench(t, client, userSecret(pki.EtcdCA, map[string][]byte{"tls.crt": []byte("x")}))

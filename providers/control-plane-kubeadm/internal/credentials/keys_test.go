@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 )
@@ -90,10 +90,10 @@ func TestUnknownAlgorithm(t *testing.T) {
 	if err == nil || len(b.API.Writes) != 0 {
 		t.Fatalf("error %v, writes %q; want an error and none", err, b.API.Writes)
 	}
-	available := condition.Get(b.KCP, controlplanev1.CertificatesAvailableCondition)
+	available := condition.Get(b.KCP, controlplanev1.CertificatesAvailableV1Beta1Condition)
 	want := "secret ns/c-ca: generating keys: annotation cluster.x-k8s.io/key-algorithm of Cluster ns/c: " +
 		"unknown key algorithm: use one of ECDSA-P256, ECDSA-P384, RSA-2048, RSA-3072, RSA-4096"
-	if available == nil || available.Status != "False" || available.Reason != controlplanev1.CertificatesGenerationFailedReason || available.Message != want {
+	if available == nil || available.Status != "False" || available.Reason != controlplanev1.CertificatesGenerationFailedV1Beta1Reason || available.Message != want {
 		t.Errorf("CertificatesAvailable is %+v, want it false because\n%s", available, want)
 	}
 	delete(b.Cluster.Annotations, pki.AlgorithmAnnotation)

@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
@@ -27,10 +27,10 @@ type Component struct {
 // stacked.
 func Components(stackedEtcd bool) []Component {
 	all := []Component{
-		{"kube-apiserver", controlplanev1.MachineAPIServerPodHealthyCondition},
-		{"kube-controller-manager", controlplanev1.MachineControllerManagerPodHealthyCondition},
-		{"kube-scheduler", controlplanev1.MachineSchedulerPodHealthyCondition},
-		{"etcd", controlplanev1.MachineEtcdPodHealthyCondition},
+		{"kube-apiserver", controlplanev1.MachineAPIServerPodHealthyV1Beta1Condition},
+		{"kube-controller-manager", controlplanev1.MachineControllerManagerPodHealthyV1Beta1Condition},
+		{"kube-scheduler", controlplanev1.MachineSchedulerPodHealthyV1Beta1Condition},
+		{"etcd", controlplanev1.MachineEtcdPodHealthyV1Beta1Condition},
 	}
 	if !stackedEtcd {
 		return all[:3]
@@ -45,7 +45,7 @@ func Types(stackedEtcd bool) []clusterv1.ConditionType {
 		types = append(types, c.Condition)
 	}
 	if stackedEtcd {
-		types = append(types, controlplanev1.MachineEtcdMemberHealthyCondition)
+		types = append(types, controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition)
 	}
 	return types
 }
@@ -60,8 +60,8 @@ func Conditions(cp *snapshot.ControlPlane, m *snapshot.Machine, observed *Observ
 		var all []clusterv1.Condition
 		for _, t := range Types(cp.StackedEtcd()) {
 			// The condition of the etcd member may already report what the deletion waits for (package membership).
-			if current := condition.Get(m, t); current == nil || current.Reason != clusterv1.DeletingReason {
-				all = append(all, condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
+			if current := condition.Get(m, t); current == nil || current.Reason != clusterv1.DeletingV1Beta1Reason {
+				all = append(all, condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.DeletingV1Beta1Reason, ""))
 			}
 		}
 		return all
@@ -80,11 +80,12 @@ func unknown(stackedEtcd bool) []clusterv1.Condition {
 	const message = "The workload cluster is unreachable"
 	var all []clusterv1.Condition
 	for _, component := range Components(stackedEtcd) {
-		all = append(all, condition.Unknown(component.Condition, controlplanev1.PodInspectionFailedReason, message))
+		all = append(all, condition.Unknown(component.Condition, controlplanev1.PodInspectionFailedV1Beta1Reason, message))
 	}
 	if stackedEtcd {
 		all = append(all,
-			condition.Unknown(controlplanev1.MachineEtcdMemberHealthyCondition, controlplanev1.EtcdMemberInspectionFailedReason, message))
+			condition.Unknown(controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition,
+				controlplanev1.EtcdMemberInspectionFailedV1Beta1Reason, message))
 	}
 	return all
 }
@@ -97,9 +98,9 @@ func podConditions(o *Observation, name string, stackedEtcd bool) []clusterv1.Co
 		switch {
 		case node == nil:
 			all = append(all,
-				condition.False(c.Condition, clusterv1.ConditionSeverityError, controlplanev1.PodFailedReason, "Node %s does not exist", name))
+				condition.False(c.Condition, clusterv1.ConditionSeverityError, controlplanev1.PodFailedV1Beta1Reason, "Node %s does not exist", name))
 		case Unreachable(node):
-			all = append(all, condition.Unknown(c.Condition, controlplanev1.PodInspectionFailedReason, "Node %s is unreachable", name))
+			all = append(all, condition.Unknown(c.Condition, controlplanev1.PodInspectionFailedV1Beta1Reason, "Node %s is unreachable", name))
 		default:
 			all = append(all, podCondition(c, name, o.Pods[c.prefix+"-"+name]))
 		}
@@ -111,16 +112,20 @@ func podCondition(c Component, node string, pod *corev1.Pod) clusterv1.Condition
 	name := c.prefix + "-" + node
 	switch {
 	case pod == nil:
-		return condition.False(c.Condition, clusterv1.ConditionSeverityError, controlplanev1.PodMissingReason, "Pod %s does not exist", name)
+		return condition.False(c.Condition, clusterv1.ConditionSeverityError, controlplanev1.PodMissingV1Beta1Reason,
+			"Pod %s does not exist", name)
 	case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
-		return condition.False(c.Condition, clusterv1.ConditionSeverityError, controlplanev1.PodFailedReason, "Pod %s has terminated", name)
+		return condition.False(c.Condition, clusterv1.ConditionSeverityError, controlplanev1.PodFailedV1Beta1Reason,
+			"Pod %s has terminated", name)
 	case PodReady(pod):
 		return condition.True(c.Condition)
 	}
 	if reason := Crashing(pod); reason != "" {
-		return condition.False(c.Condition, clusterv1.ConditionSeverityError, controlplanev1.PodFailedReason, "Pod %s: %s", name, reason)
+		return condition.False(c.Condition, clusterv1.ConditionSeverityError, controlplanev1.PodFailedV1Beta1Reason,
+			"Pod %s: %s", name, reason)
 	}
-	return condition.False(c.Condition, clusterv1.ConditionSeverityInfo, controlplanev1.PodProvisioningReason, "Pod %s is not ready yet", name)
+	return condition.False(c.Condition, clusterv1.ConditionSeverityInfo, controlplanev1.PodProvisioningV1Beta1Reason,
+		"Pod %s is not ready yet", name)
 }
 
 // PodReady reports whether a Pod is running and ready.
@@ -166,16 +171,16 @@ func (o *Observation) unresponsive(name string) bool {
 
 // memberCondition returns the condition of the etcd member on a Node. All members must report the same list of members.
 func memberCondition(o *Observation, node string) clusterv1.Condition {
-	const kind = controlplanev1.MachineEtcdMemberHealthyCondition
+	const kind = controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition
 	unhealthy := func(format string, args ...any) clusterv1.Condition {
-		return condition.False(kind, clusterv1.ConditionSeverityError, controlplanev1.EtcdMemberUnhealthyReason, format, args...)
+		return condition.False(kind, clusterv1.ConditionSeverityError, controlplanev1.EtcdMemberUnhealthyV1Beta1Reason, format, args...)
 	}
 	member, queried := o.Etcd[node]
 	switch {
 	case !queried && o.unresponsive(node):
 		return unhealthy("The etcd member on Node %s is unreachable", node)
 	case !queried:
-		return condition.Unknown(kind, controlplanev1.EtcdMemberInspectionFailedReason, "The etcd Pod on Node %s is not ready yet", node)
+		return condition.Unknown(kind, controlplanev1.EtcdMemberInspectionFailedV1Beta1Reason, "The etcd Pod on Node %s is not ready yet", node)
 	case member.Err != nil:
 		return unhealthy("The etcd member on Node %s does not respond", node)
 	case !slices.Contains(member.Members, node):

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/quorum"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
@@ -28,7 +28,7 @@ func pod(phase corev1.PodPhase, ready bool, waiting string) *corev1.Pod {
 }
 
 func TestPodConditions(t *testing.T) {
-	const kind = controlplanev1.MachineSchedulerPodHealthyCondition
+	const kind = controlplanev1.MachineSchedulerPodHealthyV1Beta1Condition
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 	away := node.DeepCopy()
 	away.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}
@@ -41,17 +41,17 @@ func TestPodConditions(t *testing.T) {
 	}{
 		{"ready", node, pod(corev1.PodRunning, true, ""), condition.True(kind)},
 		{"starting", node, pod(corev1.PodPending, false, "ContainerCreating"),
-			condition.False(kind, info, controlplanev1.PodProvisioningReason, "Pod kube-scheduler-n is not ready yet")},
+			condition.False(kind, info, controlplanev1.PodProvisioningV1Beta1Reason, "Pod kube-scheduler-n is not ready yet")},
 		{"running, probes still fail", node, pod(corev1.PodRunning, false, ""),
-			condition.False(kind, info, controlplanev1.PodProvisioningReason, "Pod kube-scheduler-n is not ready yet")},
+			condition.False(kind, info, controlplanev1.PodProvisioningV1Beta1Reason, "Pod kube-scheduler-n is not ready yet")},
 		{"crashing", node, pod(corev1.PodRunning, false, "CrashLoopBackOff"),
-			condition.False(kind, bad, controlplanev1.PodFailedReason, "Pod kube-scheduler-n: CrashLoopBackOff")},
+			condition.False(kind, bad, controlplanev1.PodFailedV1Beta1Reason, "Pod kube-scheduler-n: CrashLoopBackOff")},
 		{"a long reason is truncated", node, pod(corev1.PodRunning, false, strings.Repeat("x", 1<<20)),
-			condition.False(kind, bad, controlplanev1.PodFailedReason, "Pod kube-scheduler-n: %s...", strings.Repeat("x", condition.BriefLength-len("...")))},
-		{"terminated", node, pod(corev1.PodSucceeded, true, ""), condition.False(kind, bad, controlplanev1.PodFailedReason, "Pod kube-scheduler-n has terminated")},
-		{"missing", node, nil, condition.False(kind, bad, controlplanev1.PodMissingReason, "Pod kube-scheduler-n does not exist")},
-		{"Node unreachable", away, pod(corev1.PodRunning, true, ""), condition.Unknown(kind, controlplanev1.PodInspectionFailedReason, "Node n is unreachable")},
-		{"no Node", nil, nil, condition.False(kind, bad, controlplanev1.PodFailedReason, "Node n does not exist")},
+			condition.False(kind, bad, controlplanev1.PodFailedV1Beta1Reason, "Pod kube-scheduler-n: %s...", strings.Repeat("x", condition.BriefLength-len("...")))},
+		{"terminated", node, pod(corev1.PodSucceeded, true, ""), condition.False(kind, bad, controlplanev1.PodFailedV1Beta1Reason, "Pod kube-scheduler-n has terminated")},
+		{"missing", node, nil, condition.False(kind, bad, controlplanev1.PodMissingV1Beta1Reason, "Pod kube-scheduler-n does not exist")},
+		{"Node unreachable", away, pod(corev1.PodRunning, true, ""), condition.Unknown(kind, controlplanev1.PodInspectionFailedV1Beta1Reason, "Node n is unreachable")},
+		{"no Node", nil, nil, condition.False(kind, bad, controlplanev1.PodFailedV1Beta1Reason, "Node n does not exist")},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestMemberCondition(t *testing.T) {
 	alone.Members = []string{"b"}
 	foreign.ClusterID = 2
 	full.Alarms = []string{"NOSPACE"}
-	const unknown, unhealthy = controlplanev1.EtcdMemberInspectionFailedReason, controlplanev1.EtcdMemberUnhealthyReason
+	const unknown, unhealthy = controlplanev1.EtcdMemberInspectionFailedV1Beta1Reason, controlplanev1.EtcdMemberUnhealthyV1Beta1Reason
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	away := node.DeepCopy()
 	away.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}

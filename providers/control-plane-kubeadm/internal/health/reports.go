@@ -7,10 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	controlplanev1beta2 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
@@ -21,16 +19,16 @@ func Reports(conditions []clusterv1.Condition) []metav1.Condition {
 	for _, c := range conditions {
 		t := string(c.Type)
 		switch {
-		case c.Status == corev1.ConditionTrue && c.Type == controlplanev1.MachineEtcdMemberHealthyCondition:
-			all = append(all, report.True(t, controlplanev1beta2.KubeadmControlPlaneMachineEtcdMemberHealthyReason, ""))
+		case c.Status == corev1.ConditionTrue && c.Type == controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition:
+			all = append(all, report.True(t, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyReason, ""))
 		case c.Status == corev1.ConditionTrue:
-			all = append(all, report.True(t, controlplanev1beta2.KubeadmControlPlaneMachinePodRunningReason, ""))
+			all = append(all, report.True(t, controlplanev1.KubeadmControlPlaneMachinePodRunningReason, ""))
 		case c.Status == corev1.ConditionUnknown:
-			all = append(all, report.Unknown(t, clusterv1beta2.InspectionFailedReason, "%s", c.Message))
-		case c.Reason == clusterv1.DeletingReason:
-			all = append(all, report.False(t, clusterv1beta2.DeletingReason, "%s", cmp.Or(c.Message, "Machine is deleting")))
-		case c.Type == controlplanev1.MachineEtcdMemberHealthyCondition:
-			all = append(all, report.False(t, controlplanev1beta2.KubeadmControlPlaneMachineEtcdMemberNotHealthyReason, "%s", c.Message))
+			all = append(all, report.Unknown(t, clusterv1.InspectionFailedReason, "%s", c.Message))
+		case c.Reason == clusterv1.DeletingV1Beta1Reason:
+			all = append(all, report.False(t, clusterv1.DeletingReason, "%s", cmp.Or(c.Message, "Machine is deleting")))
+		case c.Type == controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition:
+			all = append(all, report.False(t, controlplanev1.KubeadmControlPlaneMachineEtcdMemberNotHealthyReason, "%s", c.Message))
 		default:
 			all = append(all, report.False(t, podReason(c.Reason), "%s", c.Message))
 		}
@@ -41,27 +39,27 @@ func Reports(conditions []clusterv1.Condition) []metav1.Condition {
 // podReason returns the reason of v1beta2 for one of v1beta1.
 func podReason(reason string) string {
 	switch reason {
-	case controlplanev1.PodMissingReason:
-		return controlplanev1beta2.KubeadmControlPlaneMachinePodDoesNotExistReason
-	case controlplanev1.PodProvisioningReason:
-		return controlplanev1beta2.KubeadmControlPlaneMachinePodProvisioningReason
+	case controlplanev1.PodMissingV1Beta1Reason:
+		return controlplanev1.KubeadmControlPlaneMachinePodDoesNotExistReason
+	case controlplanev1.PodProvisioningV1Beta1Reason:
+		return controlplanev1.KubeadmControlPlaneMachinePodProvisioningReason
 	}
-	return controlplanev1beta2.KubeadmControlPlaneMachinePodFailedReason
+	return controlplanev1.KubeadmControlPlaneMachinePodFailedReason
 }
 
 // NodeReports returns the condition of whether the Node of a Machine is marked as kubeadm does it. There is none before it has a Node.
 func NodeReports(m *snapshot.Machine, observed *Observation) []metav1.Condition {
-	const t = controlplanev1beta2.KubeadmControlPlaneMachineNodeKubeadmLabelsAndTaintsSetCondition
+	const t = controlplanev1.KubeadmControlPlaneMachineNodeKubeadmLabelsAndTaintsSetCondition
 	name := m.Node()
 	switch {
 	case name == "":
 		return nil
 	case m.Deleting():
-		return []metav1.Condition{report.False(t, clusterv1beta2.DeletingReason, "Machine is deleting")}
+		return []metav1.Condition{report.False(t, clusterv1.DeletingReason, "Machine is deleting")}
 	case observed == nil:
-		return []metav1.Condition{report.Unknown(t, clusterv1beta2.InspectionFailedReason, "The workload cluster is unreachable")}
+		return []metav1.Condition{report.Unknown(t, clusterv1.InspectionFailedReason, "The workload cluster is unreachable")}
 	}
-	const notSet = controlplanev1beta2.KubeadmControlPlaneMachineNodeLabelsAndTaintsNotSetReason
+	const notSet = controlplanev1.KubeadmControlPlaneMachineNodeLabelsAndTaintsNotSetReason
 	node := observed.Nodes[name] // Only Nodes with the label are observed.
 	switch {
 	case node == nil:
@@ -69,7 +67,7 @@ func NodeReports(m *snapshot.Machine, observed *Observation) []metav1.Condition 
 	case tainted(m) && !slices.ContainsFunc(node.Spec.Taints, marks):
 		return []metav1.Condition{report.False(t, notSet, "Node %s does not have taint %s:NoSchedule", name, snapshot.NodeRole)}
 	}
-	return []metav1.Condition{report.True(t, controlplanev1beta2.KubeadmControlPlaneMachineNodeLabelsAndTaintsSetReason, "")}
+	return []metav1.Condition{report.True(t, controlplanev1.KubeadmControlPlaneMachineNodeLabelsAndTaintsSetReason, "")}
 }
 
 // tainted reports whether kubeadm taints the Node of a Machine: it does unless the KubeadmConfig, which has one of both sections, lists
@@ -79,13 +77,8 @@ func tainted(m *snapshot.Machine) bool {
 		return false
 	}
 	spec := m.Config.Spec
-	if spec.InitConfiguration != nil && spec.InitConfiguration.NodeRegistration.Taints != nil {
-		return slices.ContainsFunc(spec.InitConfiguration.NodeRegistration.Taints, marks)
-	}
-	if spec.JoinConfiguration != nil && spec.JoinConfiguration.NodeRegistration.Taints != nil {
-		return slices.ContainsFunc(spec.JoinConfiguration.NodeRegistration.Taints, marks)
-	}
-	return true
+	taints := cmp.Or(spec.InitConfiguration.NodeRegistration.Taints, spec.JoinConfiguration.NodeRegistration.Taints)
+	return taints == nil || slices.ContainsFunc(*taints, marks)
 }
 
 // marks reports whether a taint is the one of control planes.

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
@@ -19,8 +19,8 @@ func TestNodeReports(t *testing.T) {
 	observe := func(taints ...corev1.Taint) *Observation {
 		return &Observation{Nodes: map[string]*corev1.Node{"n": {Spec: corev1.NodeSpec{Taints: taints}}}}
 	}
-	joined := func(taints []corev1.Taint) *bootstrapv1.KubeadmConfig {
-		join := &bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{Taints: taints}}
+	joined := func(taints *[]corev1.Taint) *bootstrapv1.KubeadmConfig {
+		join := bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{Taints: taints}}
 		return &bootstrapv1.KubeadmConfig{Spec: bootstrapv1.KubeadmConfigSpec{JoinConfiguration: join}}
 	}
 	set := []metav1.Condition{report.True(kind, "Set", "")}
@@ -38,8 +38,8 @@ func TestNodeReports(t *testing.T) {
 		{"marked by kubeadm", "n", nil, joined(nil), observe(mark), set},
 		{"the taint was removed", "n", nil, joined(nil), observe(), missing},
 		{"another effect is another taint", "n", nil, joined(nil), observe(corev1.Taint{Key: snapshot.NodeRole, Effect: corev1.TaintEffectNoExecute}), missing},
-		{"the configuration has no taints", "n", nil, joined([]corev1.Taint{}), observe(), set},
-		{"it lists the taint", "n", nil, joined([]corev1.Taint{mark}), observe(), missing},
+		{"the configuration has no taints", "n", nil, joined(&[]corev1.Taint{}), observe(), set},
+		{"it lists the taint", "n", nil, joined(&[]corev1.Taint{mark}), observe(), missing},
 		{"what kubeadm did is unknown", "n", nil, nil, observe(), set},
 		{"without the label, Nodes are not observed", "n", nil, joined(nil), &Observation{},
 			[]metav1.Condition{report.False(kind, "NotSet", "Node n with label node-role.kubernetes.io/control-plane does not exist")}},
@@ -48,7 +48,7 @@ func TestNodeReports(t *testing.T) {
 	} {
 		m := &snapshot.Machine{Machine: &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: tc.deleted}}, Config: tc.config}
 		if tc.node != "" {
-			m.Status.NodeRef = &corev1.ObjectReference{Name: tc.node}
+			m.Status.NodeRef = clusterv1.MachineNodeReference{Name: tc.node}
 		}
 		if diff := cmp.Diff(tc.want, NodeReports(m, tc.observed)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

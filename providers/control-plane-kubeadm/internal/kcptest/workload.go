@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/quorum"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 )

@@ -4,16 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -102,18 +101,18 @@ func Three(t *testing.T) (*World, *Workload) {
 		f.Boot(name)
 		m := Machine(name, "cp-uid")
 		m.Spec.ClusterName = ""
-		m.Status.NodeRef = &corev1.ObjectReference{Name: name}
+		m.Status.NodeRef = clusterv1.MachineNodeReference{Name: name}
 		for _, kind := range []clusterv1.ConditionType{
-			controlplanev1.MachineAPIServerPodHealthyCondition, controlplanev1.MachineControllerManagerPodHealthyCondition,
-			controlplanev1.MachineSchedulerPodHealthyCondition,
-			controlplanev1.MachineEtcdPodHealthyCondition, controlplanev1.MachineEtcdMemberHealthyCondition,
+			controlplanev1.MachineAPIServerPodHealthyV1Beta1Condition, controlplanev1.MachineControllerManagerPodHealthyV1Beta1Condition,
+			controlplanev1.MachineSchedulerPodHealthyV1Beta1Condition,
+			controlplanev1.MachineEtcdPodHealthyV1Beta1Condition, controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition,
 		} {
 			condition.Set(m, condition.True(kind))
 		}
 		objects = append(objects, m)
 	}
 	w := New(t, objects...)
-	w.KCP.Spec.Replicas, w.KCP.Status.Initialized = ptr.To[int32](1), true
+	w.KCP.Spec.Replicas, w.KCP.Status.Initialization.ControlPlaneInitialized = ptr.To[int32](1), ptr.To(true)
 	w.Reload(t)
 	return w, f
 }
@@ -158,8 +157,8 @@ func (w *World) Drained(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		w.UpdateStatus(t, name, func(m *clusterv1.Machine) {
-			condition.Set(m, condition.False(clusterv1.PreTerminateDeleteHookSucceededCondition, clusterv1.ConditionSeverityInfo,
-				clusterv1.WaitingExternalHookReason, ""))
+			condition.Set(m, condition.False(clusterv1.PreTerminateDeleteHookSucceededV1Beta1Condition, clusterv1.ConditionSeverityInfo,
+				clusterv1.WaitingExternalHookV1Beta1Reason, ""))
 		})
 	}
 }
@@ -169,7 +168,7 @@ func (w *World) Unhealthy(t *testing.T, name string) {
 	t.Helper()
 	w.UpdateStatus(t, name, func(m *clusterv1.Machine) {
 		for _, kind := range []clusterv1.ConditionType{
-			clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition,
+			clusterv1.MachineHealthCheckSucceededV1Beta1Condition, clusterv1.MachineOwnerRemediatedV1Beta1Condition,
 		} {
 			condition.Set(m, condition.False(kind, clusterv1.ConditionSeverityWarning, "", ""))
 		}

@@ -5,16 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -54,25 +55,25 @@ func (mgr *Manager) complete(ctx context.Context, cp *snapshot.ControlPlane, m *
 // name, or one that derives from it; adopted ones may refer to any objects, which are not created here.
 func missesConfig(m *snapshot.Machine) bool {
 	ref := m.Spec.Bootstrap.ConfigRef
-	return m.Config == nil && ref != nil && ref.Name == m.Name && m.Spec.Bootstrap.DataSecretName == nil
+	return m.Config == nil && ref.Name == m.Name && ptr.Deref(m.Spec.Bootstrap.DataSecretName, "") == ""
 }
 
 // missesInfrastructure reports whether the infrastructure machine must be created.
 func missesInfrastructure(m *snapshot.Machine) bool {
 	name := m.Spec.InfrastructureRef.Name
 	return m.Infrastructure == nil && (name == m.Name || naming.IsOfTemplate(name, m.Name)) &&
-		!m.Status.InfrastructureReady && m.Spec.ProviderID == nil
+		!ptr.Deref(m.Status.Initialization.InfrastructureProvisioned, false) && m.Spec.ProviderID == ""
 }
 
 func (mgr *Manager) completeMachine(ctx context.Context, cp *snapshot.ControlPlane, m *snapshot.Machine, role Role) error {
 	if missesConfig(m) {
 		if err := mgr.createConfig(ctx, cp, m, role); err != nil {
-			return failed(controlplanev1.BootstrapTemplateCloningFailedReason, err)
+			return failed(controlplanev1.BootstrapTemplateCloningFailedV1Beta1Reason, err)
 		}
 	}
 	if missesInfrastructure(m) {
 		if err := mgr.createInfrastructure(ctx, cp, m); err != nil {
-			return failed(controlplanev1.InfrastructureTemplateCloningFailedReason, err)
+			return failed(controlplanev1.InfrastructureTemplateCloningFailedV1Beta1Reason, err)
 		}
 	}
 	return nil
@@ -80,18 +81,14 @@ func (mgr *Manager) completeMachine(ctx context.Context, cp *snapshot.ControlPla
 
 // createConfig creates the KubeadmConfig of a Machine.
 func (mgr *Manager) createConfig(ctx context.Context, cp *snapshot.ControlPlane, m *snapshot.Machine, role Role) error {
-	config := &bootstrapv1.KubeadmConfig{ObjectMeta: dependent(cp, m.Machine)}
-	cp.KCP.Spec.KubeadmConfigSpec.DeepCopyInto(&config.Spec)
-	if role == Initialize {
-		config.Spec.JoinConfiguration = nil
-		if config.Spec.ClusterConfiguration == nil && config.Spec.InitConfiguration == nil {
-			// Without either, the bootstrap provider waits for another Machine to initialize the cluster.
-			config.Spec.InitConfiguration = &bootstrapv1.InitConfiguration{}
-		}
-	} else {
-		config.Spec.InitConfiguration, config.Spec.ClusterConfiguration = nil, nil
+	config, err := newConfig(ctx, cp.KCP, role)
+	if err != nil {
+		return err
 	}
-	err := mgr.Clients.Create(ctx, config)
+	older := config.Annotations
+	config.ObjectMeta = dependent(cp, m.Machine)
+	maps.Copy(config.Annotations, older)
+	err = mgr.Clients.Create(ctx, config)
 	if apierrors.IsAlreadyExists(err) {
 		return mgr.confirmOwned(ctx, snapshot.ConfigKind(), config.Name, m.Machine)
 	}
@@ -108,7 +105,7 @@ func (mgr *Manager) createInfrastructure(ctx context.Context, cp *snapshot.Contr
 		return err
 	}
 	kind := infrastructure.GroupVersionKind()
-	if kind.GroupKind() != m.Spec.InfrastructureRef.GroupVersionKind().GroupKind() {
+	if kind.GroupKind() != m.Spec.InfrastructureRef.GroupKind() {
 		return fmt.Errorf("machine %s refers to a %s, but the template is for a %s: delete the Machine",
 			m.Name, m.Spec.InfrastructureRef.Kind, kind.Kind)
 	}

@@ -4,16 +4,16 @@ import (
 	"slices"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
@@ -29,7 +29,7 @@ func TestAnInterruptedCreationIsContinued(t *testing.T) {
 			Labels:          map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineControlPlaneLabel: ""},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "KubeadmControlPlane", Name: "cp", UID: "cp-uid", Controller: ptr.To(true)}},
 		},
-		Spec: clusterv1.MachineSpec{Bootstrap: clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{Kind: "KubeadmConfig", Name: "m"}}},
+		Spec: clusterv1.MachineSpec{Bootstrap: clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{Kind: "KubeadmConfig", Name: "m"}}},
 	}
 	m.Spec.InfrastructureRef.Name = "not ours"
 	b := kcptest.New(t, m)
@@ -58,8 +58,11 @@ func TestAnInterruptedCreationIsContinued(t *testing.T) {
 // The first Machine initializes the cluster, even without a configuration for that. All others join.
 func TestBootstrapConfigs(t *testing.T) {
 	full := bootstrapv1.KubeadmConfigSpec{
-		ClusterConfiguration: &bootstrapv1.ClusterConfiguration{}, InitConfiguration: &bootstrapv1.InitConfiguration{}, JoinConfiguration: &bootstrapv1.JoinConfiguration{},
+		ClusterConfiguration: bootstrapv1.ClusterConfiguration{ImageRepository: "r"},
+		InitConfiguration:    bootstrapv1.InitConfiguration{SkipPhases: []string{"p"}},
+		JoinConfiguration:    bootstrapv1.JoinConfiguration{SkipPhases: []string{"p"}},
 	}
+	timeouts := bootstrapv1.Timeouts{ControlPlaneComponentHealthCheckSeconds: ptr.To[int32](60)}
 	for _, test := range []struct {
 		reason      string
 		spec        bootstrapv1.KubeadmConfigSpec
@@ -71,20 +74,23 @@ func TestBootstrapConfigs(t *testing.T) {
 		{"no sections, first", bootstrapv1.KubeadmConfigSpec{}, false, []bool{false, true, false}},
 		{"no sections, joining", bootstrapv1.KubeadmConfigSpec{}, true, []bool{false, false, false}},
 		{"clusterConfiguration only, first", bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: full.ClusterConfiguration}, false, []bool{true, false, false}},
+		{"timeouts only, first", bootstrapv1.KubeadmConfigSpec{InitConfiguration: bootstrapv1.InitConfiguration{Timeouts: timeouts}}, false, []bool{false, true, true}},
 		{"joinConfiguration only, first", bootstrapv1.KubeadmConfigSpec{JoinConfiguration: full.JoinConfiguration}, false, []bool{false, true, false}},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			b := kcptest.New(t)
-			b.KCP.Spec.KubeadmConfigSpec, b.KCP.Status.Initialized = test.spec, test.initialized
-			m := &snapshot.Machine{Machine: &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "m"}, Spec: clusterv1.MachineSpec{Version: &b.KCP.Spec.Version}}}
+			b.KCP.Spec.KubeadmConfigSpec, b.KCP.Status.Initialization.ControlPlaneInitialized = test.spec, ptr.To(test.initialized)
+			m := &snapshot.Machine{Machine: &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "m"}, Spec: clusterv1.MachineSpec{Version: b.KCP.Spec.Version}}}
 			b.Machines = []*snapshot.Machine{m}
 			testenv.Must(t, manager(b).createConfig(t.Context(), b.ControlPlane, m, Role(!test.initialized)))
 			created := m.Config.Spec
-			got := []bool{created.ClusterConfiguration != nil, created.InitConfiguration != nil, created.JoinConfiguration != nil}
+			got := []bool{kubeadm.Defined(created.ClusterConfiguration), kubeadm.Defined(created.InitConfiguration), kubeadm.Defined(created.JoinConfiguration)}
 			if !slices.Equal(test.want, got) {
 				t.Errorf("cluster, init and join sections: %t, want %t", got, test.want)
 			}
-			m.Compare(b.KCP, b.Clock)
+			spec, err := snapshot.SpecOf(t.Context(), b.KCP)
+			testenv.Must(t, err)
+			testenv.Must(t, m.Compare(t.Context(), spec, b.Clock))
 			if len(m.Outdated) > 0 {
 				t.Errorf("the Machine is outdated from the start: %q", m.Outdated)
 			}
@@ -95,19 +101,19 @@ func TestBootstrapConfigs(t *testing.T) {
 // A stale cache is not reported in a condition.
 func TestInterruptedInitializationWithAStaleCache(t *testing.T) {
 	b, _ := kcptest.Three(t)
-	b.KCP.Status.Initialized = false
+	b.KCP.Status.Initialization.ControlPlaneInitialized = nil
 	b.Diverge()
-	b.LiveKCP.Status.Initialized = true // by another leader
+	b.LiveKCP.Status.Initialization.ControlPlaneInitialized = ptr.To(true) // by another leader
 	first := b.Machines[:1]
-	first[0].Spec.Bootstrap.ConfigRef = &corev1.ObjectReference{Kind: "KubeadmConfig", Name: first[0].Name}
+	first[0].Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{Kind: "KubeadmConfig", Name: first[0].Name}
 	b.Machines, b.API.Writes = first, nil
-	complete := step.Do("complete", manager(b).Complete).Sets(controlplanev1.MachinesCreatedCondition)
+	complete := step.Do("complete", manager(b).Complete).Sets(controlplanev1.MachinesCreatedV1Beta1Condition)
 	_, err := steptest.Run(t.Context(), b.KCP, b.ControlPlane, complete)
 	if err == nil || !step.IsStale(err) {
 		t.Errorf("error %v, want a stale one", err)
 	}
-	if len(b.API.Writes) > 0 || condition.Has(b.KCP, controlplanev1.MachinesCreatedCondition) {
-		t.Errorf("writes %q, conditions %+v, want none", b.API.Writes, b.KCP.Status.Conditions)
+	if len(b.API.Writes) > 0 || condition.Has(b.KCP, controlplanev1.MachinesCreatedV1Beta1Condition) {
+		t.Errorf("writes %q, conditions %+v, want none", b.API.Writes, b.KCP.GetV1Beta1Conditions())
 	}
 }
 
@@ -115,7 +121,7 @@ func TestInterruptedInitializationWithAStaleCache(t *testing.T) {
 func TestInterruptedCreationWithAStaleCache(t *testing.T) {
 	interrupted := func(name string) *clusterv1.Machine {
 		m := kcptest.Machine(name, "cp-uid")
-		m.Spec.Bootstrap.ConfigRef = &corev1.ObjectReference{Kind: "KubeadmConfig", Name: name}
+		m.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{Kind: "KubeadmConfig", Name: name}
 		m.Spec.InfrastructureRef.Name = "not ours"
 		return m
 	}
@@ -130,17 +136,17 @@ func TestInterruptedCreationWithAStaleCache(t *testing.T) {
 		{reason: "it is the first", machines: []string{"m"}, live: func(*kcptest.World) {}, created: []string{"create KubeadmConfig m"}, reads: 3},
 		{
 			reason: "another leader has initialized the cluster", machines: []string{"m"}, stale: true, reads: 2,
-			live: func(w *kcptest.World) { w.LiveKCP.Status.Initialized = true },
+			live: func(w *kcptest.World) { w.LiveKCP.Status.Initialization.ControlPlaneInitialized = ptr.To(true) },
 		},
 		{reason: "the Cluster is initialized", machines: []string{"m"}, stale: true, reads: 1, live: func(w *kcptest.World) {
-			condition.Set(w.LiveCluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
+			condition.Set(w.LiveCluster, condition.True(clusterv1.ControlPlaneInitializedV1Beta1Condition))
 		}},
 		{reason: "the Cluster is being deleted", machines: []string{"m"}, stale: true, reads: 1, live: func(w *kcptest.World) {
 			w.LiveCluster.DeletionTimestamp = &metav1.Time{Time: object.Now()}
 		}},
 		{
 			reason: "Machines that join", machines: []string{"m", "n"}, created: []string{"create KubeadmConfig m", "create KubeadmConfig n"},
-			live: func(w *kcptest.World) { w.LiveKCP.Status.Initialized = true },
+			live: func(w *kcptest.World) { w.LiveKCP.Status.Initialization.ControlPlaneInitialized = ptr.To(true) },
 		},
 	}
 	for _, tc := range cases {

@@ -2,20 +2,19 @@ package machines
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
@@ -57,18 +56,18 @@ func (mgr *Manager) create(ctx context.Context, cp *snapshot.ControlPlane, failu
 	name := machineName(cp)
 	infrastructure, err := mgr.clone(ctx, cp, mgr.infrastructureName(cp, name))
 	if err != nil {
-		return failed(controlplanev1.InfrastructureTemplateCloningFailedReason, err)
+		return failed(controlplanev1.InfrastructureTemplateCloningFailedV1Beta1Reason, err)
 	}
-	m, err := newMachine(cp, name, infrastructure, failureDomain)
+	m, err := newMachine(ctx, cp, name, infrastructure, failureDomain)
 	if err != nil {
-		return failed(controlplanev1.MachineGenerationFailedReason, err)
+		return failed(controlplanev1.MachineGenerationFailedV1Beta1Reason, err)
 	}
 	err = mgr.Clients.Create(ctx, m)
 	if apierrors.IsAlreadyExists(err) {
 		return mgr.alreadyExists(ctx, cp, m)
 	}
 	if err != nil {
-		return failed(controlplanev1.MachineGenerationFailedReason, fmt.Errorf("creating Machine %s: %w", m.Name, err))
+		return failed(controlplanev1.MachineGenerationFailedV1Beta1Reason, fmt.Errorf("creating Machine %s: %w", m.Name, err))
 	}
 	delete(cp.KCP.Annotations, controlplanev1.RemediationInProgressAnnotation) // It is in an annotation of the Machine now.
 	created := &snapshot.Machine{Machine: m}
@@ -85,7 +84,7 @@ func (mgr *Manager) alreadyExists(ctx context.Context, cp *snapshot.ControlPlane
 	}
 	if !metav1.IsControlledBy(existing, cp.KCP) {
 		err := fmt.Errorf("Machine %s already exists, and this control plane does not control it: delete it", m.Name)
-		return failed(controlplanev1.MachineGenerationFailedReason, err)
+		return failed(controlplanev1.MachineGenerationFailedV1Beta1Reason, err)
 	}
 	return step.Stale("Machine %s exists, and the cache does not show it", m.Name)
 }
@@ -104,12 +103,13 @@ func announce(ctx context.Context, cp *snapshot.ControlPlane, err error) {
 	if !errors.As(err, &failure) {
 		return
 	}
-	reported := condition.False(controlplanev1.MachinesCreatedCondition, clusterv1.ConditionSeverityError, failure.Reason, "%v", failure)
+	reported := condition.False(controlplanev1.MachinesCreatedV1Beta1Condition, clusterv1.ConditionSeverityError,
+		failure.Reason, "%v", failure)
 	if before := condition.Get(cp.KCP, reported.Type); before != nil && condition.SameState(*before, reported) {
 		return
 	}
 	event := "FailedScaleUp"
-	if !cp.KCP.Status.Initialized {
+	if !ptr.Deref(cp.KCP.Status.Initialization.ControlPlaneInitialized, false) {
 		event = "FailedInitialization"
 	}
 	step.Warning(ctx, event, "Cannot create a control plane Machine: %s", failure)
@@ -131,33 +131,30 @@ func machineName(cp *snapshot.ControlPlane) string {
 // infrastructureName returns the name of a new Machine's infrastructure machine.
 func (mgr *Manager) infrastructureName(cp *snapshot.ControlPlane, machine string) string {
 	if mgr.NamedAfterTemplates {
-		return naming.OfTemplate(cp.KCP.Spec.MachineTemplate.InfrastructureRef.Name, machine)
+		return naming.OfTemplate(cp.KCP.Spec.MachineTemplate.Spec.InfrastructureRef.Name, machine)
 	}
 	return machine
 }
 
 func newMachine(
-	cp *snapshot.ControlPlane, name string, infrastructure *unstructured.Unstructured, failureDomain string,
+	ctx context.Context, cp *snapshot.ControlPlane, name string, infrastructure *unstructured.Unstructured, failureDomain string,
 ) (*clusterv1.Machine, error) {
-	recorded, err := json.Marshal(cp.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration)
-	if err != nil {
-		return nil, fmt.Errorf("recording clusterConfiguration: %w", err)
-	}
-	hash, err := snapshot.ConfigHash(cp.KCP)
+	spec, err := snapshot.SpecOf(ctx, cp.KCP)
 	if err != nil {
 		return nil, err
 	}
 	annotations := cp.MachineAnnotations()
-	annotations[snapshot.ConfigAnnotation] = hash
-	annotations[controlplanev1.KubeadmClusterConfigurationAnnotation] = string(recorded)
+	if err := spec.Record(annotations); err != nil {
+		return nil, err
+	}
 	if cp.StackedEtcd() {
 		annotations[controlplanev1.PreTerminateHookCleanupAnnotation] = "" // see package membership
 	}
 	if remediated, ok := cp.KCP.Annotations[controlplanev1.RemediationInProgressAnnotation]; ok {
 		annotations[controlplanev1.RemediationForAnnotation] = remediated
 	}
-	template, config := cp.KCP.Spec.MachineTemplate, snapshot.ConfigKind()
-	m := &clusterv1.Machine{
+	config, machine := snapshot.ConfigKind(), infrastructure.GroupVersionKind()
+	return &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: cp.KCP.Namespace, Name: name,
 			Labels: cp.MachineLabels(), Annotations: annotations,
@@ -165,30 +162,23 @@ func newMachine(
 			OwnerReferences: []metav1.OwnerReference{*cp.Owner()},
 		},
 		Spec: clusterv1.MachineSpec{
-			ClusterName: cp.Cluster.Name,
-			Version:     ptr.To(cp.KCP.Spec.Version),
-			Bootstrap: clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{
-				APIVersion: config.GroupVersion().String(), Kind: config.Kind,
-				Namespace: cp.KCP.Namespace, Name: name,
-			}},
-			InfrastructureRef: corev1.ObjectReference{
-				APIVersion: infrastructure.GetAPIVersion(), Kind: infrastructure.GetKind(),
-				Namespace: cp.KCP.Namespace, Name: infrastructure.GetName(),
-			},
-			NodeDrainTimeout:        template.NodeDrainTimeout,
-			NodeVolumeDetachTimeout: template.NodeVolumeDetachTimeout,
-			NodeDeletionTimeout:     template.NodeDeletionTimeout,
+			ClusterName:       cp.Cluster.Name,
+			Version:           cp.KCP.Spec.Version,
+			FailureDomain:     failureDomain,
+			Bootstrap:         clusterv1.Bootstrap{ConfigRef: reference(config.GroupKind(), name)},
+			InfrastructureRef: reference(machine.GroupKind(), infrastructure.GetName()),
+			Deletion:          cp.KCP.Spec.MachineTemplate.Spec.Deletion,
 		},
-	}
-	if failureDomain != "" {
-		m.Spec.FailureDomain = &failureDomain
-	}
-	return m, nil
+	}, nil
+}
+
+func reference(kind schema.GroupKind, name string) clusterv1.ContractVersionedObjectReference {
+	return clusterv1.ContractVersionedObjectReference{APIGroup: kind.Group, Kind: kind.Kind, Name: name}
 }
 
 // clone returns an infrastructure machine according to the template.
 func (mgr *Manager) clone(ctx context.Context, cp *snapshot.ControlPlane, name string) (*unstructured.Unstructured, error) {
-	ref := cp.KCP.Spec.MachineTemplate.InfrastructureRef
+	ref := cp.KCP.Spec.MachineTemplate.Spec.InfrastructureRef
 	template, err := mgr.External.Get(ctx, &ref, cp.KCP.Namespace)
 	if err != nil {
 		return nil, fmt.Errorf("reading the infrastructure template: %w", err)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -40,7 +40,7 @@ func TestNamesOfInfrastructure(t *testing.T) {
 	for _, deprecated := range []bool{false, true} {
 		build := object.Builder{Namespace: "ns"}
 		b := kcptest.New(t, object.CRD(kind), object.CRD(template), build.Template(template, "big"))
-		b.KCP.Spec.MachineTemplate.InfrastructureRef = *object.Reference(template, "big")
+		b.KCP.Spec.MachineTemplate.Spec.InfrastructureRef = *object.Reference(template, "big")
 		mgr := manager(b)
 		mgr.NamedAfterTemplates = deprecated
 		if err := mgr.Create(t.Context(), b.ControlPlane, "", Initialize); err != nil {

@@ -1,6 +1,7 @@
 // Package machines creates, updates in place and deletes the Machines of a control plane.
 //
 //	create.go     creates a Machine with its KubeadmConfig and infrastructure machine
+//	config.go     the KubeadmConfig of a Machine
 //	complete.go   creates what is missing after an interruption
 //	propagate.go  updates labels, annotations and timeouts according to the template, without a rollout
 //	delete.go     deletes a Machine

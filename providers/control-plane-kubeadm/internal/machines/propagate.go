@@ -6,17 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -87,31 +87,34 @@ func merged(current, machine, wanted map[string]string, dropped func(string) boo
 // reserved reports whether an annotation is never removed, because it does not come from the template.
 func reserved(key string) bool {
 	switch key {
-	case controlplanev1.KubeadmClusterConfigurationAnnotation, snapshot.ConfigAnnotation, controlplanev1.PreTerminateHookCleanupAnnotation,
-		controlplanev1.RemediationForAnnotation, clusterv1.DeleteMachineAnnotation:
+	case controlplanev1.PreTerminateHookCleanupAnnotation, controlplanev1.RemediationForAnnotation, clusterv1.DeleteMachineAnnotation,
+		clusterv1.ConversionDataAnnotation, conversion.OlderVersionAnnotation:
 		return true
 	}
-	return false
+	return snapshot.IsRecord(key)
 }
 
-// defaultDeletionTimeout is the default of the nodeDeletionTimeout of Machines.
-const defaultDeletionTimeout = 10 * time.Second
+// defaultDeletionTimeout is the default of the nodeDeletionTimeoutSeconds of Machines.
+const defaultDeletionTimeout int32 = 10
 
 // setTimeouts sets the timeouts of the template. Timeouts that the template does not have are removed if we have set them.
 func setTimeouts(cp *snapshot.ControlPlane, m *clusterv1.Machine, ours *fieldpath.Set) {
-	template := cp.KCP.Spec.MachineTemplate
-	set := func(field **metav1.Duration, wanted *metav1.Duration, name string) {
-		if wanted != nil || ours.Has(fieldpath.MakePathOrDie("spec", name)) {
+	is, wanted := &m.Spec.Deletion, cp.KCP.Spec.MachineTemplate.Spec.Deletion
+	owned := func(name string) bool { // managedFields have the version that was written, of which v1beta1 has other fields.
+		return ours.Has(fieldpath.MakePathOrDie("spec", name)) || ours.Has(fieldpath.MakePathOrDie("spec", "deletion", name+"Seconds"))
+	}
+	set := func(field **int32, wanted *int32, name string) {
+		if wanted != nil || owned(name) {
 			*field = wanted
 		}
 	}
-	set(&m.Spec.NodeDrainTimeout, template.NodeDrainTimeout, "nodeDrainTimeout")
-	set(&m.Spec.NodeVolumeDetachTimeout, template.NodeVolumeDetachTimeout, "nodeVolumeDetachTimeout")
-	deletion := template.NodeDeletionTimeout
-	if deletion == nil && ours.Has(fieldpath.MakePathOrDie("spec", "nodeDeletionTimeout")) {
-		deletion = ptr.To(metav1.Duration{Duration: defaultDeletionTimeout})
+	set(&is.NodeDrainTimeoutSeconds, wanted.NodeDrainTimeoutSeconds, "nodeDrainTimeout")
+	set(&is.NodeVolumeDetachTimeoutSeconds, wanted.NodeVolumeDetachTimeoutSeconds, "nodeVolumeDetachTimeout")
+	const nodeDeletion = "nodeDeletionTimeout"
+	if wanted.NodeDeletionTimeoutSeconds == nil && owned(nodeDeletion) {
+		wanted.NodeDeletionTimeoutSeconds = ptr.To(defaultDeletionTimeout)
 	}
-	set(&m.Spec.NodeDeletionTimeout, deletion, "nodeDeletionTimeout")
+	set(&is.NodeDeletionTimeoutSeconds, wanted.NodeDeletionTimeoutSeconds, nodeDeletion)
 }
 
 // save applies a change to obj, in memory and in the API server.

@@ -6,9 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -54,11 +58,30 @@ func TestAdoptedMachinesGetTheHook(t *testing.T) {
 	}
 	infrastructure := &unstructured.Unstructured{}
 	infrastructure.SetName("new")
-	m, err := newMachine(b.ControlPlane, "new", infrastructure, "")
+	m, err := newMachine(t.Context(), b.ControlPlane, "new", infrastructure, "")
 	if err != nil || !membership.HasHook(m) {
 		t.Errorf("a new Machine has the hook: %t, error %v", membership.HasHook(m), err)
 	}
 	if _, copied := dependent(b.ControlPlane, m).Annotations[controlplanev1.PreTerminateHookCleanupAnnotation]; copied {
 		t.Error("objects that are created for a Machine have the hook, too")
+	}
+}
+
+// Timeouts that the template no longer has are removed if we have set them, in any version.
+func TestTimeoutsThatTheTemplateNoLongerHas(t *testing.T) {
+	const v1beta1, v1beta2 = `{"f:spec":{"f:nodeDrainTimeout":{},"f:nodeDeletionTimeout":{}}}`,
+		`{"f:spec":{"f:deletion":{"f:nodeDrainTimeoutSeconds":{},"f:nodeDeletionTimeoutSeconds":{}}}}`
+	set := clusterv1.MachineDeletionSpec{
+		NodeDrainTimeoutSeconds: ptr.To[int32](1), NodeVolumeDetachTimeoutSeconds: ptr.To[int32](2), NodeDeletionTimeoutSeconds: ptr.To[int32](3),
+	}
+	removed := clusterv1.MachineDeletionSpec{NodeVolumeDetachTimeoutSeconds: ptr.To[int32](2), NodeDeletionTimeoutSeconds: ptr.To[int32](10)}
+	for fields, want := range map[string]clusterv1.MachineDeletionSpec{v1beta1: removed, v1beta2: removed, `{}`: set} {
+		b := kcptest.New(t)
+		m := &clusterv1.Machine{Spec: clusterv1.MachineSpec{Deletion: set}}
+		m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: FieldManager, FieldsV1: metav1.NewFieldsV1(fields)}}
+		setTimeouts(b.ControlPlane, m, ownedBy(m, FieldManager))
+		if diff := cmp.Diff(want, m.Spec.Deletion); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", fields, diff)
+		}
 	}
 }

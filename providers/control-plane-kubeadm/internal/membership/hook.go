@@ -7,8 +7,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -22,7 +22,7 @@ func HasHook(m *clusterv1.Machine) bool {
 // HookReached reports whether the deletion of the Machine only waits for our hook: its Node is drained, its volumes are
 // detached, and all other pre-terminate hooks are removed. They may need the Node, and the Node needs the etcd member.
 func HookReached(m *clusterv1.Machine) bool {
-	if m.DeletionTimestamp == nil || !condition.IsFalse(m, clusterv1.PreTerminateDeleteHookSucceededCondition) {
+	if m.DeletionTimestamp == nil || !condition.IsFalse(m, clusterv1.PreTerminateDeleteHookSucceededV1Beta1Condition) {
 		return false
 	}
 	for key := range m.Annotations {

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
@@ -43,7 +43,7 @@ func TestRemoveOrphanedMembers(t *testing.T) {
 			reload(t, b, f)
 			for _, m := range b.Machines {
 				if m.Name == tc.nodeless {
-					m.Status.NodeRef = nil
+					m.Status.NodeRef = clusterv1.MachineNodeReference{}
 				}
 			}
 			result, err := b.remover().RemoveOrphanedMembers(t.Context(), b.state())

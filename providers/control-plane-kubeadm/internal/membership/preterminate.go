@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -109,8 +109,8 @@ func (r *Remover) explain(ctx context.Context, state State, m *snapshot.Machine,
 	case why != "":
 		message = "The etcd member cannot be removed yet. Waiting for " + why
 	}
-	reported := condition.False(controlplanev1.MachineEtcdMemberHealthyCondition, clusterv1.ConditionSeverityInfo,
-		clusterv1.DeletingReason, "%s", message)
+	reported := condition.False(controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition, clusterv1.ConditionSeverityInfo,
+		clusterv1.DeletingV1Beta1Reason, "%s", message)
 	current := condition.Get(m, reported.Type)
 	if current == nil && message == "" || current != nil && condition.SameState(*current, reported) {
 		return nil

@@ -12,9 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -24,9 +23,7 @@ import (
 
 func TestPreTerminate(t *testing.T) {
 	const hook, others = controlplanev1.PreTerminateHookCleanupAnnotation, clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/mine"
-	external := func(b *bench) {
-		b.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration = &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{}}}
-	}
+	external := func(b *bench) { b.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.CAFile = "ca" }
 	cases := []struct {
 		reason   string
 		deleting []string
@@ -76,13 +73,15 @@ func TestPreTerminate(t *testing.T) {
 		},
 		{
 			reason: "before the cluster is initialized there is nothing to lose", away: true, deleting: []string{"b"}, held: []string{"a", "c"},
-			arrange: func(_ *testing.T, b *bench, _ *kcptest.Workload) { b.KCP.Status.Initialized = false },
+			arrange: func(_ *testing.T, b *bench, _ *kcptest.Workload) {
+				b.KCP.Status.Initialization.ControlPlaneInitialized = nil
+			},
 		},
 		{
 			reason: "the cluster is initialized, and the cache is stale", away: true, deleting: []string{"b"}, held: []string{"a", "b", "c"},
 			arrange: func(_ *testing.T, b *bench, _ *kcptest.Workload) {
 				b.Diverge()
-				b.KCP.Status.Initialized = false
+				b.KCP.Status.Initialization.ControlPlaneInitialized = nil
 			},
 		},
 	}
@@ -115,7 +114,7 @@ func TestPreTerminate(t *testing.T) {
 			if got := b.Held(t); !slices.Equal(tc.held, got) || len(f.QuorumLost) > 0 {
 				t.Errorf("held are %q, want %q; quorum lost: %q", got, tc.held, f.QuorumLost)
 			}
-			reported := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyCondition)
+			reported := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition)
 			if (reported.Message == "") != (tc.message == "") || !strings.Contains(reported.Message, tc.message) {
 				t.Errorf("message %q, want %q", reported.Message, tc.message)
 			}
@@ -200,7 +199,7 @@ func TestErrorsAreReportedOnce(t *testing.T) {
 		if b.StatusWrites() != want {
 			t.Errorf("round %d: %d writes of status, want %d", round, b.StatusWrites(), want)
 		}
-		reported := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyCondition).Message
+		reported := condition.Get(b.Named("b"), controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition).Message
 		if !strings.Contains(reported, "removing etcd member b: rejected 1 times") || len(reported) > condition.BriefLength+100 {
 			t.Errorf("round %d: message %q", round, reported)
 		}

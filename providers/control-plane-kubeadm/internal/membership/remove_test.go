@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -58,8 +58,8 @@ func TestRemoveMemberOfAMachineWithoutNode(t *testing.T) {
 				b.Machines = append(b.Machines, &snapshot.Machine{Machine: d})
 			}
 			for _, name := range tc.nodeless {
-				b.Named(name).Status.NodeRef = nil
-				b.Named(name).Spec.ProviderID = ptr.To("cloud://" + name)
+				b.Named(name).Status.NodeRef = clusterv1.MachineNodeReference{}
+				b.Named(name).Spec.ProviderID = "cloud://" + name
 				delete(b.observed.Nodes, name)
 			}
 			maps.Copy(b.observed.Nodes, tc.nodes)
@@ -94,7 +94,7 @@ func TestMembersOfMachinesThatTheCacheLacks(t *testing.T) {
 				b.Drained(t, "c")
 				f.Members, f.Unstarted = maps.Clone(tc.members), tc.unstarted
 				reload(t, b, f)
-				b.Named("c").Status.NodeRef = nil
+				b.Named("c").Status.NodeRef = clusterv1.MachineNodeReference{}
 				delete(b.observed.Nodes, "c")
 				if stale {
 					if err := b.API.Create(t.Context(), kcptest.Machine("d", "cp-uid")); err != nil { // by another leader
@@ -115,7 +115,7 @@ func TestMembersOfMachinesThatTheCacheLacks(t *testing.T) {
 				if got := b.Held(t); !slices.Equal(held, got) {
 					t.Errorf("held are %q, want %q", got, held)
 				}
-				if reported := condition.Get(b.Named("c"), controlplanev1.MachineEtcdMemberHealthyCondition); reported.Message != "" {
+				if reported := condition.Get(b.Named("c"), controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition); reported.Message != "" {
 					t.Errorf("a stale cache is reported: %q", reported.Message)
 				}
 			})

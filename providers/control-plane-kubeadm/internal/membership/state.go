@@ -71,7 +71,7 @@ func (s State) candidates(cluster quorum.Cluster, of *snapshot.Machine) []string
 			continue
 		}
 		if node := s.Observed.Nodes[name]; node != nil && node.Spec.ProviderID != "" &&
-			(of.Spec.ProviderID == nil || *of.Spec.ProviderID != node.Spec.ProviderID) {
+			(of.Spec.ProviderID == "" || of.Spec.ProviderID != node.Spec.ProviderID) {
 			continue
 		}
 		names = append(names, name)

@@ -5,8 +5,7 @@ import (
 	"slices"
 	"time"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/providers/internal/preflight"
@@ -23,7 +22,7 @@ type request struct {
 
 // firstFailure returns why the Machine cannot be remediated yet, nil if it can.
 func firstFailure(
-	state membership.State, m *snapshot.Machine, inProgress *controlplanev1.LastRemediationStatus, now time.Time,
+	state membership.State, m *snapshot.Machine, inProgress *record, now time.Time,
 ) *preflight.Failure {
 	r := request{State: state, machine: m}
 	if inProgress == nil {
@@ -59,7 +58,7 @@ func retryPeriod(r request) []preflight.Failure {
 		return nil
 	}
 	return []preflight.Failure{{
-		Reason:     fmt.Sprintf("The previous Machine was replaced less than %s ago", r.retry.strategy.RetryPeriod.Duration),
+		Reason:     fmt.Sprintf("The previous Machine was replaced less than %s ago", r.retry.retryPeriod()),
 		RetryAfter: r.retry.tooSoon(),
 	}}
 }
@@ -69,7 +68,7 @@ func maxRetry(r request) []preflight.Failure {
 		return nil
 	}
 	return []preflight.Failure{{
-		Reason:     fmt.Sprintf("The limit of %d retries is reached", *r.retry.strategy.MaxRetry),
+		Reason:     fmt.Sprintf("The limit of %d retries is reached", *r.retry.limits.MaxRetry),
 		RetryAfter: r.retry.tooMany(),
 	}}
 }
@@ -90,7 +89,7 @@ func noMachineDeleting(r request) []preflight.Failure {
 
 func noMachineProvisioning(r request) []preflight.Failure {
 	for _, other := range r.Machines {
-		if other != r.machine && other.Node() == "" && !condition.IsFalse(other, clusterv1.MachineHealthCheckSucceededCondition) {
+		if other != r.machine && other.Node() == "" && !condition.IsFalse(other, clusterv1.MachineHealthCheckSucceededV1Beta1Condition) {
 			return preflight.Because("Another Machine is being provisioned")
 		}
 	}

@@ -4,9 +4,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
@@ -26,7 +27,7 @@ func failing(state membership.State) []string {
 }
 
 func TestPreflight(t *testing.T) {
-	external := &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{}}}
+	external := bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: bootstrapv1.ExternalEtcd{CAFile: "ca"}}}
 	cases := []struct {
 		reason  string
 		given   func(*testing.T, *kcptest.World, *membership.State)
@@ -47,12 +48,14 @@ func TestPreflight(t *testing.T) {
 		},
 		{
 			reason: "a Machine that is being provisioned may join etcd", want: []string{"NoMachineProvisioning"}, message: "Another Machine is being provisioned",
-			given: func(_ *testing.T, w *kcptest.World, _ *membership.State) { w.Named("c").Status.NodeRef = nil },
+			given: func(_ *testing.T, w *kcptest.World, _ *membership.State) {
+				w.Named("c").Status.NodeRef = clusterv1.MachineNodeReference{}
+			},
 		},
 		{
 			reason: "a Machine that has failed before it had a Node does not count", given: func(_ *testing.T, w *kcptest.World, _ *membership.State) {
-				w.Named("c").Status.NodeRef = nil
-				condition.Set(w.Named("c"), condition.False(clusterv1.MachineHealthCheckSucceededCondition, clusterv1.ConditionSeverityWarning, "", ""))
+				w.Named("c").Status.NodeRef = clusterv1.MachineNodeReference{}
+				condition.Set(w.Named("c"), condition.False(clusterv1.MachineHealthCheckSucceededV1Beta1Condition, clusterv1.ConditionSeverityWarning, "", ""))
 			},
 		},
 		{
@@ -66,7 +69,7 @@ func TestPreflight(t *testing.T) {
 		},
 		{
 			reason: "before the cluster is initialized there is nothing to lose", given: func(_ *testing.T, w *kcptest.World, state *membership.State) {
-				w.KCP.Status.Initialized, w.Machines, state.Observed = false, w.Machines[1:2], nil
+				w.KCP.Status.Initialization.ControlPlaneInitialized, w.Machines, state.Observed = ptr.To(false), w.Machines[1:2], nil
 			},
 		},
 		{

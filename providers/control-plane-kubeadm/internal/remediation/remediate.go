@@ -7,9 +7,8 @@ import (
 	"slices"
 	"time"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
@@ -64,14 +63,14 @@ func (r Remediator) Remediate(ctx context.Context, state membership.State) (step
 
 // delete deletes the Machine. What prevents that is reported in its condition.
 func (r Remediator) delete(
-	ctx context.Context, state membership.State, m *snapshot.Machine, record *controlplanev1.LastRemediationStatus,
+	ctx context.Context, state membership.State, m *snapshot.Machine, record *record,
 ) (step.Result, error) {
 	if state.Initialized() && state.StackedEtcd() {
 		switch why := state.MayRemove(ctx, m); why {
 		case "":
 		case membership.NoSuccessor:
 			return r.report(ctx, m, status{
-				clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityWarning,
+				clusterv1.RemediationFailedV1Beta1Reason, clusterv1.ConditionSeverityWarning,
 				"There is no healthy etcd member that can become the leader", health.EtcdBackstop,
 			})
 		default:
@@ -82,11 +81,11 @@ func (r Remediator) delete(
 		if step.IsStale(err) {
 			return step.Done(), err
 		}
-		failed := status{clusterv1.RemediationFailedReason, clusterv1.ConditionSeverityError, "The Machine cannot be deleted", 0}
+		failed := status{clusterv1.RemediationFailedV1Beta1Reason, clusterv1.ConditionSeverityError, "The Machine cannot be deleted", 0}
 		_, saveErr := r.report(ctx, m, failed)
 		return step.Done(), errors.Join(err, saveErr)
 	}
-	_, err := r.report(ctx, m, status{clusterv1.RemediationInProgressReason, clusterv1.ConditionSeverityWarning, "", 0})
+	_, err := r.report(ctx, m, status{clusterv1.RemediationInProgressV1Beta1Reason, clusterv1.ConditionSeverityWarning, "", 0})
 	return step.Wait(fmt.Sprintf("Machine %s to be deleted, which is being remediated (retry %d)", m.Name, record.RetryCount)), err
 }
 
@@ -101,14 +100,14 @@ type status struct {
 
 // waiting is the status of a Machine whose remediation has to wait.
 func waiting(message string, after time.Duration) status {
-	return status{clusterv1.WaitingForRemediationReason, clusterv1.ConditionSeverityWarning, message, after}
+	return status{clusterv1.WaitingForRemediationV1Beta1Reason, clusterv1.ConditionSeverityWarning, message, after}
 }
 
 // report sets the condition of the Machine, and lets the steps that follow continue.
 func (r Remediator) report(ctx context.Context, m *snapshot.Machine, s status) (step.Result, error) {
-	remediated := condition.False(clusterv1.MachineOwnerRemediatedCondition, s.severity, s.reason, "%s", s.message)
+	remediated := condition.False(clusterv1.MachineOwnerRemediatedV1Beta1Condition, s.severity, s.reason, "%s", s.message)
 	err := r.Manager.SetReports(ctx, m.Machine, []clusterv1.Condition{remediated},
-		report.False(clusterv1beta2.MachineOwnerRemediatedCondition, reportedAs(s.reason), "%s", s.message))
+		report.False(clusterv1.MachineOwnerRemediatedCondition, reportedAs(s.reason), "%s", s.message))
 	if err != nil || s.after == 0 {
 		return step.Done(), err
 	}
@@ -118,22 +117,22 @@ func (r Remediator) report(ctx context.Context, m *snapshot.Machine, s status) (
 // reportedAs returns the reason of v1beta2 for one of v1beta1.
 func reportedAs(reason string) string {
 	switch reason {
-	case clusterv1.WaitingForRemediationReason:
-		return clusterv1beta2.MachineOwnerRemediatedRemediationDeferredReason
-	case clusterv1.RemediationInProgressReason:
-		return clusterv1beta2.MachineOwnerRemediatedMachineDeletingReason
+	case clusterv1.WaitingForRemediationV1Beta1Reason:
+		return clusterv1.MachineOwnerRemediatedRemediationDeferredReason
+	case clusterv1.RemediationInProgressV1Beta1Reason:
+		return clusterv1.MachineOwnerRemediatedMachineDeletingReason
 	}
-	return clusterv1beta2.MachineOwnerRemediatedCannotBeRemediatedReason
+	return clusterv1.MachineOwnerRemediatedCannotBeRemediatedReason
 }
 
 // clearRecovered removes the condition of Machines that are healthy again.
 func (r Remediator) clearRecovered(ctx context.Context, cp *snapshot.ControlPlane) error {
 	for _, m := range cp.Machines {
-		if condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition) &&
-			condition.IsTrue(m, clusterv1.MachineHealthCheckSucceededCondition) {
+		if condition.IsFalse(m, clusterv1.MachineOwnerRemediatedV1Beta1Condition) &&
+			condition.IsTrue(m, clusterv1.MachineHealthCheckSucceededV1Beta1Condition) {
 			before := step.AsRead(m.Machine)
-			condition.Delete(m, clusterv1.MachineOwnerRemediatedCondition)
-			report.Set(m.Machine, m.Generation, r.Manager.Clock.Now(), report.None(clusterv1beta2.MachineOwnerRemediatedCondition))
+			condition.Delete(m, clusterv1.MachineOwnerRemediatedV1Beta1Condition)
+			report.Set(m.Machine, m.Generation, r.Manager.Clock.Now(), report.None(clusterv1.MachineOwnerRemediatedCondition))
 			if err := r.Manager.SaveConditions(ctx, m.Machine, before); err != nil {
 				return err
 			}
@@ -158,7 +157,7 @@ func (r Remediator) finish(ctx context.Context, cp *snapshot.ControlPlane) error
 }
 
 // finished reports whether the replacement exists or is no longer needed.
-func finished(cp *snapshot.ControlPlane, current *controlplanev1.LastRemediationStatus) bool {
+func finished(cp *snapshot.ControlPlane, current *record) bool {
 	raw := cp.KCP.Annotations[controlplanev1.RemediationInProgressAnnotation]
 	if slices.ContainsFunc(cp.Machines,
 		func(m *snapshot.Machine) bool { return m.Annotations[controlplanev1.RemediationForAnnotation] == raw }) {
@@ -169,18 +168,18 @@ func finished(cp *snapshot.ControlPlane, current *controlplanev1.LastRemediation
 		return len(cp.Machines) >= cp.Desired()
 	}
 	// The Machine has recovered before it was deleted, and its etcd member has not been removed.
-	return !m.Deleting() && !unhealthy(m) && condition.IsTrue(m, controlplanev1.MachineEtcdMemberHealthyCondition)
+	return !m.Deleting() && !unhealthy(m) && condition.IsTrue(m, controlplanev1.MachineEtcdMemberHealthyV1Beta1Condition)
 }
 
 // unhealthy reports whether a MachineHealthCheck requests the remediation of the Machine.
 func unhealthy(m *snapshot.Machine) bool {
-	return condition.IsFalse(m, clusterv1.MachineHealthCheckSucceededCondition) &&
-		condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition)
+	return condition.IsFalse(m, clusterv1.MachineHealthCheckSucceededV1Beta1Condition) &&
+		condition.IsFalse(m, clusterv1.MachineOwnerRemediatedV1Beta1Condition)
 }
 
 // candidate returns the Machine to remediate, nil if there is none: if a remediation is in progress, only its Machine;
 // otherwise the oldest one without a Node, or else the oldest one.
-func candidate(cp *snapshot.ControlPlane, inProgress *controlplanev1.LastRemediationStatus) *snapshot.Machine {
+func candidate(cp *snapshot.ControlPlane, inProgress *record) *snapshot.Machine {
 	if inProgress != nil {
 		m := cp.Named(inProgress.Machine)
 		if m == nil || m.Deleting() {

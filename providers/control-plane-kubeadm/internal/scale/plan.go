@@ -3,13 +3,13 @@ package scale
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
@@ -31,14 +31,15 @@ func Plan(state membership.State, unreachable string) (Action, step.Result) {
 // input returns what Next decides on.
 func input(state membership.State, unreachable string) Input {
 	in := Input{Desired: state.Desired(), MaxSurge: 1, Initialized: state.Initialized(), OrphanedMembers: state.OrphanedMembers()}
-	if r := state.KCP.Spec.RolloutStrategy; r != nil && r.RollingUpdate != nil && r.RollingUpdate.MaxSurge != nil {
-		in.MaxSurge = r.RollingUpdate.MaxSurge.IntValue()
+	if surge := state.KCP.Spec.Rollout.Strategy.RollingUpdate.MaxSurge; surge != nil {
+		in.MaxSurge = surge.IntValue()
 	}
-	for _, name := range slices.Sorted(maps.Keys(state.Cluster.Status.FailureDomains)) {
-		if state.Cluster.Status.FailureDomains[name].ControlPlane {
-			in.FailureDomains = append(in.FailureDomains, name)
+	for _, domain := range state.Cluster.Status.FailureDomains {
+		if ptr.Deref(domain.ControlPlane, false) {
+			in.FailureDomains = append(in.FailureDomains, domain.Name)
 		}
 	}
+	slices.Sort(in.FailureDomains)
 	if state.Observed == nil {
 		in.Unreachable = cmp.Or(unreachable, "the workload cluster has not been inspected yet")
 	}
@@ -54,9 +55,7 @@ func machine(m *snapshot.Machine, stackedEtcd bool) Machine {
 		Name: m.Name, Created: m.CreationTimestamp.Time,
 		Unwanted: ownership.Marked(m), Broken: ownership.Broken(m.Machine),
 		Deleting: m.Deleting(), Held: m.Deleting() && membership.HasHook(m.Machine), Outdated: len(m.Outdated) > 0,
-	}
-	if m.Spec.FailureDomain != nil {
-		p.FailureDomain = *m.Spec.FailureDomain
+		FailureDomain: m.Spec.FailureDomain,
 	}
 	if m.Node() == "" {
 		p.Problems = []string{"it has no Node"} // so the health of its components is unknown
@@ -84,17 +83,17 @@ func conditions(cp *snapshot.ControlPlane, action Action) []clusterv1.Condition 
 	}
 	switch outdated := cp.OutdatedCount(); {
 	case action.Rollout:
-		set(condition.False(controlplanev1.MachinesSpecUpToDateCondition, warning, controlplanev1.RollingUpdateInProgressReason,
+		set(condition.False(controlplanev1.MachinesSpecUpToDateV1Beta1Condition, warning, controlplanev1.RollingUpdateInProgressV1Beta1Reason,
 			"Rolling %d Machines with an outdated spec (%d up to date)", outdated, len(cp.Machines)-outdated))
-	case condition.Has(cp.KCP, controlplanev1.MachinesSpecUpToDateCondition):
-		set(condition.True(controlplanev1.MachinesSpecUpToDateCondition))
+	case condition.Has(cp.KCP, controlplanev1.MachinesSpecUpToDateV1Beta1Condition):
+		set(condition.True(controlplanev1.MachinesSpecUpToDateV1Beta1Condition))
 	}
 	switch count, desired := len(cp.Machines), cp.Desired(); {
 	case count < desired:
-		set(condition.False(controlplanev1.ResizedCondition, warning, controlplanev1.ScalingUpReason,
+		set(condition.False(controlplanev1.ResizedV1Beta1Condition, warning, controlplanev1.ScalingUpV1Beta1Reason,
 			"Scaling up control plane to %d replicas (actual %d)", desired, count))
 	case count > desired:
-		set(condition.False(controlplanev1.ResizedCondition, warning, controlplanev1.ScalingDownReason,
+		set(condition.False(controlplanev1.ResizedV1Beta1Condition, warning, controlplanev1.ScalingDownV1Beta1Reason,
 			"Scaling down control plane to %d replicas (actual %d)", desired, count))
 	}
 	return all
@@ -103,7 +102,7 @@ func conditions(cp *snapshot.ControlPlane, action Action) []clusterv1.Condition 
 // current returns these conditions as they are.
 func current(kcp *controlplanev1.KubeadmControlPlane) []clusterv1.Condition {
 	var all []clusterv1.Condition
-	for _, t := range []clusterv1.ConditionType{controlplanev1.MachinesSpecUpToDateCondition, controlplanev1.ResizedCondition} {
+	for _, t := range []clusterv1.ConditionType{controlplanev1.MachinesSpecUpToDateV1Beta1Condition, controlplanev1.ResizedV1Beta1Condition} {
 		if c := condition.Get(kcp, t); c != nil {
 			all = append(all, *c)
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
@@ -28,34 +28,37 @@ func TestProblemsOfAMachine(t *testing.T) {
 		{reason: "it is healthy", edit: func(*snapshot.Machine) {}},
 		{
 			reason: "without a Node nothing else is known", want: []string{"it has no Node"},
-			edit: func(m *snapshot.Machine) { m.Status.NodeRef, m.Status.Conditions = nil, nil },
+			edit: func(m *snapshot.Machine) {
+				m.Status.NodeRef, m.Status.Conditions = clusterv1.MachineNodeReference{}, nil
+			},
 		},
 		{
 			reason: "an unknown condition is a problem, but the Machine is not broken", want: []string{"EtcdPodHealthy is unknown"},
-			edit: func(m *snapshot.Machine) { condition.Delete(m, controlplanev1.MachineEtcdPodHealthyCondition) },
+			edit: func(m *snapshot.Machine) { condition.Delete(m, controlplanev1.MachineEtcdPodHealthyV1Beta1Condition) },
 		},
 		{
 			reason: "an unhealthy component is reported with its reason", want: []string{"EtcdPodHealthy is False (PodMissing)"}, broken: true,
 			edit: func(m *snapshot.Machine) {
-				condition.Set(m, condition.False(controlplanev1.MachineEtcdPodHealthyCondition, clusterv1.ConditionSeverityError, controlplanev1.PodMissingReason, ""))
+				condition.Set(m, condition.False(controlplanev1.MachineEtcdPodHealthyV1Beta1Condition, clusterv1.ConditionSeverityError, controlplanev1.PodMissingV1Beta1Reason, ""))
 			},
 		},
 		{
 			reason: "a component of unknown state is a problem, but the Machine is not broken", want: []string{"EtcdPodHealthy is Unknown (PodInspectionFailed)"},
 			edit: func(m *snapshot.Machine) {
-				condition.Set(m, condition.Unknown(controlplanev1.MachineEtcdPodHealthyCondition, controlplanev1.PodInspectionFailedReason, ""))
+				condition.Set(m, condition.Unknown(controlplanev1.MachineEtcdPodHealthyV1Beta1Condition, controlplanev1.PodInspectionFailedV1Beta1Reason, ""))
 			},
 		},
 		{
 			reason: "a health check marked it", broken: true,
 			edit: func(m *snapshot.Machine) {
-				condition.Set(m, condition.False(clusterv1.MachineHealthCheckSucceededCondition, clusterv1.ConditionSeverityWarning, "", ""))
+				condition.Set(m, condition.False(clusterv1.MachineHealthCheckSucceededV1Beta1Condition, clusterv1.ConditionSeverityWarning, "", ""))
 			},
 		},
 		{
 			reason: "it failed before it had a Node", want: []string{"it has no Node"}, broken: true,
 			edit: func(m *snapshot.Machine) {
-				m.Status.NodeRef, m.Status.FailureMessage = nil, ptr.To("no quota")
+				m.Status.NodeRef = clusterv1.MachineNodeReference{}
+				m.SetV1Beta1Status(clusterv1.MachineV1Beta1DeprecatedStatus{FailureMessage: ptr.To("no quota")})
 			},
 		},
 	}
@@ -87,15 +90,15 @@ func TestPlan(t *testing.T) {
 		{
 			reason: "two too many", given: func(*controlplanev1.KubeadmControlPlane) {},
 			want: Action{Kind: ScaleDown, Machine: "a", Begins: true},
-			stated: ptr.To(condition.False(controlplanev1.ResizedCondition, clusterv1.ConditionSeverityWarning, controlplanev1.ScalingDownReason,
+			stated: ptr.To(condition.False(controlplanev1.ResizedV1Beta1Condition, clusterv1.ConditionSeverityWarning, controlplanev1.ScalingDownV1Beta1Reason,
 				"Scaling down control plane to 1 replicas (actual 3)")),
 		},
 		{
 			reason: "the change has begun before", want: Action{Kind: ScaleDown, Machine: "a"},
 			given: func(k *controlplanev1.KubeadmControlPlane) {
-				condition.Set(k, condition.False(controlplanev1.ResizedCondition, clusterv1.ConditionSeverityWarning, controlplanev1.ScalingDownReason, ""))
+				condition.Set(k, condition.False(controlplanev1.ResizedV1Beta1Condition, clusterv1.ConditionSeverityWarning, controlplanev1.ScalingDownV1Beta1Reason, ""))
 			},
-			stated: ptr.To(condition.False(controlplanev1.ResizedCondition, clusterv1.ConditionSeverityWarning, controlplanev1.ScalingDownReason,
+			stated: ptr.To(condition.False(controlplanev1.ResizedV1Beta1Condition, clusterv1.ConditionSeverityWarning, controlplanev1.ScalingDownV1Beta1Reason,
 				"Scaling down control plane to 1 replicas (actual 3)")),
 		},
 	}
@@ -116,7 +119,7 @@ func TestPlan(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
 				t.Errorf("action (-want +got):\n%s, error %v", diff, err)
 			}
-			if diff := cmp.Diff(tc.stated, condition.Get(w.KCP, controlplanev1.ResizedCondition)); diff != "" {
+			if diff := cmp.Diff(tc.stated, condition.Get(w.KCP, controlplanev1.ResizedV1Beta1Condition)); diff != "" {
 				t.Errorf("Resized (-want +got):\n%s", diff)
 			}
 		})

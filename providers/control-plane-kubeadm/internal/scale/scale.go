@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
@@ -68,7 +68,7 @@ func (s Scaler) initialize(ctx context.Context, state membership.State, action A
 
 // created returns the result after a Machine was created.
 func created(what string) step.Result {
-	return step.Wait(what).WithConditions(condition.True(controlplanev1.MachinesCreatedCondition))
+	return step.Wait(what).WithConditions(condition.True(controlplanev1.MachinesCreatedV1Beta1Condition))
 }
 
 // down deletes a Machine, if its etcd member can be removed. The member is removed when the deletion has reached our hook.

@@ -3,6 +3,7 @@
 //
 //	read.go           reads them
 //	snapshot.go       the objects, and values that are computed from them alone
+//	spec.go           the spec that Machines are compared with, and what they record of it
 //	outdated.go       why a Machine differs from the spec and must be replaced: pure functions
 //	kubeadmconfig.go  differences between its KubeadmConfig and kubeadmConfigSpec
 //	live.go           checks the snapshot against the API server

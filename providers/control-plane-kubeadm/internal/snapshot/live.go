@@ -8,11 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -54,7 +56,9 @@ func (r LiveReader) Decision(ctx context.Context, cp *ControlPlane) (Stale, erro
 func (r LiveReader) ControlPlane(ctx context.Context, cp *ControlPlane) (Stale, error) {
 	return r.outdated(ctx,
 		step.Reread(cp.KCP, &controlplanev1.KubeadmControlPlane{}, func(live, cached *controlplanev1.KubeadmControlPlane) bool {
-			return (cp.Initialized() || !live.Status.Initialized) && equality.Semantic.DeepEqual(live.Spec, cached.Spec) &&
+			return (cp.Initialized() || !ptr.Deref(live.Status.Initialization.ControlPlaneInitialized, false)) &&
+				equality.Semantic.DeepEqual(live.Spec, cached.Spec) &&
+				live.Annotations[conversion.OlderVersionAnnotation] == cached.Annotations[conversion.OlderVersionAnnotation] &&
 				live.Annotations[controlplanev1.RemediationInProgressAnnotation] == cp.Remediation
 		}))
 }
@@ -62,7 +66,7 @@ func (r LiveReader) ControlPlane(ctx context.Context, cp *ControlPlane) (Stale, 
 // Uninitialized checks that the cluster has not been initialized.
 func (r LiveReader) Uninitialized(ctx context.Context, cp *ControlPlane) (Stale, error) {
 	uninitialized := func(live, _ *clusterv1.Cluster) bool {
-		return !condition.IsTrue(live, clusterv1.ControlPlaneInitializedCondition)
+		return !condition.IsTrue(live, clusterv1.ControlPlaneInitializedV1Beta1Condition)
 	}
 	if stale, err := r.outdated(ctx, step.Reread(cp.Cluster, &clusterv1.Cluster{}, uninitialized)); stale != "" || err != nil {
 		return stale, err

@@ -6,9 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -44,8 +45,10 @@ func TestDecision(t *testing.T) {
 		{reason: "a paused control plane", change: func(_ *testing.T, w *kcptest.World) {
 			metav1.SetMetaDataAnnotation(&w.LiveKCP.ObjectMeta, clusterv1.PausedAnnotation, "")
 		}, want: outdatedKCP, reads: 1},
-		{reason: "a paused Cluster", change: func(_ *testing.T, w *kcptest.World) { w.LiveCluster.Spec.Paused = true }, want: outdatedCluster, reads: 2},
-		{reason: "an initialized cluster", change: func(_ *testing.T, w *kcptest.World) { w.KCP.Status.Initialized = false }, want: outdatedKCP, reads: 1},
+		{reason: "a paused Cluster", change: func(_ *testing.T, w *kcptest.World) { w.LiveCluster.Spec.Paused = ptr.To(true) }, want: outdatedCluster, reads: 2},
+		{reason: "an initialized cluster", change: func(_ *testing.T, w *kcptest.World) {
+			w.KCP.Status.Initialization.ControlPlaneInitialized = nil
+		}, want: outdatedKCP, reads: 1},
 		{reason: "another spec", change: func(_ *testing.T, w *kcptest.World) { w.LiveKCP.Spec.Version = "v1.31.0" }, want: outdatedKCP, reads: 1},
 		{reason: "another remediation", change: func(_ *testing.T, w *kcptest.World) {
 			metav1.SetMetaDataAnnotation(&w.LiveKCP.ObjectMeta, controlplanev1.RemediationInProgressAnnotation, "{}")
@@ -94,18 +97,20 @@ func TestInitialization(t *testing.T) {
 		{reason: "a deleted Cluster", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) {
 			w.LiveCluster.DeletionTimestamp = &metav1.Time{Time: object.Now()}
 		}, want: outdatedCluster},
-		{reason: "a paused Cluster", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.LiveCluster.Spec.Paused = true }, want: outdatedCluster},
+		{reason: "a paused Cluster", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.LiveCluster.Spec.Paused = ptr.To(true) }, want: outdatedCluster},
 		{reason: "the Cluster is initialized", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) {
-			condition.Set(w.LiveCluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
+			condition.Set(w.LiveCluster, condition.True(clusterv1.ControlPlaneInitializedV1Beta1Condition))
 		}, want: outdatedCluster},
-		{reason: "the control plane is initialized", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.LiveKCP.Status.Initialized = true }, want: outdatedKCP},
+		{reason: "the control plane is initialized", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) {
+			w.LiveKCP.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
+		}, want: outdatedKCP},
 		{reason: "other Machines do not matter", check: snapshot.LiveReader.Uninitialized, change: func(_ *testing.T, w *kcptest.World) { w.Machines = w.Machines[:1] }},
 		{reason: "another Machine may initialize it", check: snapshot.LiveReader.Initialization, change: func(_ *testing.T, w *kcptest.World) { w.Machines = w.Machines[:2] }, want: "Machine c"},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
 			w := world(t)
-			w.KCP.Status.Initialized, w.LiveKCP.Status.Initialized = false, false
+			w.KCP.Status.Initialization.ControlPlaneInitialized, w.LiveKCP.Status.Initialization.ControlPlaneInitialized = nil, ptr.To(false)
 			tc.change(t, w)
 			got, err := tc.check(snapshot.LiveReader{Reader: w.Live}, t.Context(), w.ControlPlane)
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {

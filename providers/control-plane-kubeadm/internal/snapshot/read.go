@@ -12,9 +12,9 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/external"
 )
 
@@ -63,8 +63,12 @@ func (r Reader) Read(ctx context.Context, kcp *controlplanev1.KubeadmControlPlan
 	if err != nil {
 		return nil, fmt.Errorf("listing the control plane Machines of Cluster %s: %w", cp.Key(), err)
 	}
+	spec, err := SpecOf(ctx, kcp)
+	if err != nil {
+		return nil, err
+	}
 	for i := range machines.Items {
-		if err := r.add(ctx, cp, &machines.Items[i]); err != nil {
+		if err := r.add(ctx, cp, spec, &machines.Items[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -75,10 +79,10 @@ func (r Reader) Read(ctx context.Context, kcp *controlplanev1.KubeadmControlPlan
 }
 
 // add adds a control plane Machine, unless it has another controller.
-func (r Reader) add(ctx context.Context, cp *ControlPlane, m *clusterv1.Machine) error {
+func (r Reader) add(ctx context.Context, cp *ControlPlane, spec Spec, m *clusterv1.Machine) error {
 	switch {
 	case metav1.IsControlledBy(m, cp.KCP):
-		read, err := r.machine(ctx, cp.KCP, m)
+		read, err := r.machine(ctx, spec, m)
 		if err != nil {
 			return err
 		}
@@ -90,9 +94,9 @@ func (r Reader) add(ctx context.Context, cp *ControlPlane, m *clusterv1.Machine)
 }
 
 // machine reads the objects that a Machine was created from.
-func (r Reader) machine(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane, m *clusterv1.Machine) (*Machine, error) {
+func (r Reader) machine(ctx context.Context, spec Spec, m *clusterv1.Machine) (*Machine, error) {
 	read := &Machine{Machine: m}
-	if ref := m.Spec.Bootstrap.ConfigRef; ref != nil && ref.GroupVersionKind().GroupKind() == ConfigKind().GroupKind() {
+	if ref := m.Spec.Bootstrap.ConfigRef; ref.GroupKind() == ConfigKind().GroupKind() {
 		config := &bootstrapv1.KubeadmConfig{}
 		err := r.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: ref.Name}, config)
 		if client.IgnoreNotFound(err) != nil {
@@ -109,8 +113,7 @@ func (r Reader) machine(ctx context.Context, kcp *controlplanev1.KubeadmControlP
 	if err == nil {
 		read.Infrastructure = infrastructure
 	}
-	read.Compare(kcp, r.Clock)
-	return read, nil
+	return read, read.Compare(ctx, spec, r.Clock)
 }
 
 // OwnerCluster returns the Cluster that owns the control plane, nil if there is none.

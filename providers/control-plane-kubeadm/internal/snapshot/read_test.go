@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -36,7 +35,7 @@ func TestRead(t *testing.T) {
 	machine := func(name string, age time.Duration, owner types.UID) *clusterv1.Machine {
 		m := kcptest.Machine(name, owner)
 		m.CreationTimestamp = metav1.NewTime(object.Now().Add(-age))
-		m.Spec.Bootstrap.ConfigRef = &corev1.ObjectReference{APIVersion: bootstrapv1.GroupVersion.String(), Kind: "KubeadmConfig", Name: name}
+		m.Spec.Bootstrap.ConfigRef = *object.Reference(snapshot.ConfigKind(), name)
 		m.Spec.InfrastructureRef = *object.Reference(testMachine(), name)
 		return m
 	}
@@ -49,7 +48,7 @@ func TestRead(t *testing.T) {
 		&bootstrapv1.KubeadmConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b"}}, kcptest.Build().Provided(testMachine(), "b", nil),
 		object.CRD(testMachine()),
 	}
-	all := read{Cluster: "c", Machines: []string{"a", "b", "young"}, Orphans: []string{"orphan"}, Created: []string{"*v1beta1.KubeadmConfig b", "*unstructured.Unstructured b"}}
+	all := read{Cluster: "c", Machines: []string{"a", "b", "young"}, Orphans: []string{"orphan"}, Created: []string{"*v1beta2.KubeadmConfig b", "*unstructured.Unstructured b"}}
 	cases := []struct {
 		reason string
 		change func(*kcptest.World)

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -10,11 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 )
@@ -56,15 +59,14 @@ func (m *Machine) Deleting() bool { return m.DeletionTimestamp != nil }
 
 // Node returns the name of the Machine's Node, empty if it has none yet.
 func (m *Machine) Node() string {
-	if m.Status.NodeRef == nil {
-		return ""
-	}
 	return m.Status.NodeRef.Name
 }
 
 // Compare sets Outdated and Due.
-func (m *Machine) Compare(kcp *controlplanev1.KubeadmControlPlane, at clock.PassiveClock) {
-	m.Outdated, m.Due = OutdatedReasons(kcp, m, at.Now()), due(kcp, m)
+func (m *Machine) Compare(ctx context.Context, s Spec, at clock.PassiveClock) error {
+	reasons, err := OutdatedReasons(ctx, s, m, at.Now())
+	m.Outdated, m.Due = reasons, due(s, m)
+	return err
 }
 
 // CreatedFrom returns the objects that the Machine was created from, without those that do not exist.
@@ -103,13 +105,13 @@ func (cp *ControlPlane) Desired() int {
 // Initialized reports whether kubeadm init has completed. The condition of the Cluster counts even if the status of the control
 // plane was lost.
 func (cp *ControlPlane) Initialized() bool {
-	return cp.KCP.Status.Initialized || condition.IsTrue(cp.Cluster, clusterv1.ControlPlaneInitializedCondition)
+	return ptr.Deref(cp.KCP.Status.Initialization.ControlPlaneInitialized, false) ||
+		condition.IsTrue(cp.Cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition)
 }
 
 // StackedEtcd reports whether etcd runs on the Machines, and its members are managed here.
 func (cp *ControlPlane) StackedEtcd() bool {
-	config := cp.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration
-	return config == nil || config.Etcd.External == nil
+	return !kubeadm.Defined(cp.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External)
 }
 
 // OutdatedCount returns the number of Machines to replace.

@@ -10,8 +10,9 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 )
 
@@ -21,57 +22,51 @@ type controlPlanes struct {
 }
 
 // Default implements Defaulter.
-func (controlPlanes) Default(_ context.Context, kcp *controlplanev1.KubeadmControlPlane) error {
+func (controlPlanes) Default(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) error {
 	s := &kcp.Spec
 	if s.Replicas == nil {
 		s.Replicas = ptr.To[int32](1)
 	}
-	if s.MachineTemplate.InfrastructureRef.Namespace == "" {
-		s.MachineTemplate.InfrastructureRef.Namespace = kcp.Namespace
-	}
 	if s.Version != "" && !strings.HasPrefix(s.Version, "v") {
 		s.Version = "v" + s.Version
 	}
-	s.RolloutStrategy = defaultStrategy(s.RolloutStrategy)
+	defaultStrategy(&s.Rollout.Strategy)
 	kubeadm.DefaultConfigSpec(&s.KubeadmConfigSpec)
-	return nil
+	older, err := olderSpec(ctx, kcp)
+	kubeadm.DefaultOlderConfigSpec(&s.KubeadmConfigSpec, &older.KubeadmConfigSpec)
+	return err
 }
 
-func defaultStrategy(r *controlplanev1.RolloutStrategy) *controlplanev1.RolloutStrategy {
-	if r == nil {
-		r = &controlplanev1.RolloutStrategy{}
-	}
+func defaultStrategy(r *controlplanev1.KubeadmControlPlaneRolloutStrategy) {
 	if r.Type == "" {
 		r.Type = controlplanev1.RollingUpdateStrategyType
 	}
-	if r.Type != controlplanev1.RollingUpdateStrategyType {
-		return r
-	}
-	if r.RollingUpdate == nil {
-		r.RollingUpdate = &controlplanev1.RollingUpdate{}
-	}
-	if r.RollingUpdate.MaxSurge == nil {
+	if r.Type == controlplanev1.RollingUpdateStrategyType && r.RollingUpdate.MaxSurge == nil {
 		r.RollingUpdate.MaxSurge = ptr.To(intstr.FromInt32(1))
 	}
-	return r
 }
 
 // ValidateCreate implements Validator.
-func (w controlPlanes) ValidateCreate(_ context.Context, kcp *controlplanev1.KubeadmControlPlane) (admission.Warnings, error) {
-	return nil, invalid("KubeadmControlPlane", kcp.Name, w.validate(nil, kcp))
+func (w controlPlanes) ValidateCreate(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) (admission.Warnings, error) {
+	all, err := w.validate(ctx, nil, kcp)
+	if err != nil {
+		return nil, err
+	}
+	return nil, invalid("KubeadmControlPlane", kcp.Name, all)
 }
 
 // ValidateUpdate implements Validator.
-func (w controlPlanes) ValidateUpdate(_ context.Context, before, kcp *controlplanev1.KubeadmControlPlane) (admission.Warnings, error) {
-	all := w.validate(&before.Spec.KubeadmConfigSpec, kcp)
-	changes, err := changedPaths(before, kcp)
+func (w controlPlanes) ValidateUpdate(ctx context.Context, before, kcp *controlplanev1.KubeadmControlPlane) (admission.Warnings, error) {
+	all, err := w.validate(ctx, &before.Spec.KubeadmConfigSpec, kcp)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := immutablePaths(ctx, before, kcp)
 	if err != nil {
 		return nil, fmt.Errorf("comparing with the previous version of KubeadmControlPlane %s/%s: %w", kcp.Namespace, kcp.Name, err)
 	}
 	for _, path := range changes {
-		if !mayChange(path) {
-			all = append(all, field.Forbidden(field.NewPath(path[0], path[1:]...), "cannot be modified"))
-		}
+		all = append(all, field.Forbidden(path, "cannot be modified"))
 	}
 	all = append(all, validateVersionChange(before, kcp)...)
 	all = append(all, validateEtcdChange(before, kcp)...)
@@ -85,23 +80,31 @@ func (controlPlanes) ValidateDelete(context.Context, *controlplanev1.KubeadmCont
 }
 
 // validate returns what is wrong with a control plane. old is nil on creation.
-func (w controlPlanes) validate(old *bootstrapv1.KubeadmConfigSpec, kcp *controlplanev1.KubeadmControlPlane) field.ErrorList {
+func (w controlPlanes) validate(
+	ctx context.Context, old *bootstrapv1.KubeadmConfigSpec, kcp *controlplanev1.KubeadmControlPlane,
+) (field.ErrorList, error) {
+	older, err := olderSpec(ctx, kcp)
+	if err != nil {
+		return nil, err
+	}
 	path := field.NewPath("spec")
 	s := &kcp.Spec
 	all := validateReplicas(s, path.Child("replicas"))
-	all = append(all, validateTemplateRef(kcp, path.Child("machineTemplate"))...)
+	template := path.Child("machineTemplate")
+	all = append(all, validateTemplateRef(s.MachineTemplate.Spec.InfrastructureRef, template.Child("spec", "infrastructureRef"))...)
 	if !isVersion(s.Version) {
 		all = append(all, field.Invalid(path.Child("version"), s.Version, "must be a semantic version with a leading v"))
 	}
-	all = append(all, validateMetadata(s.MachineTemplate.ObjectMeta, path.Child("machineTemplate", "metadata"))...)
-	all = append(all, validateRolloutBefore(s.RolloutBefore, path.Child("rolloutBefore"))...)
-	all = append(all, validateStrategy(s.RolloutStrategy, s.Replicas, path.Child("rolloutStrategy"))...)
+	all = append(all, validateMetadata(s.MachineTemplate.ObjectMeta, template.Child("metadata"))...)
+	all = append(all, validateRollout(s.Rollout, s.Replicas, path.Child("rollout"))...)
 	config := path.Child("kubeadmConfigSpec")
-	all = append(all, validateClusterConfiguration(s.KubeadmConfigSpec.ClusterConfiguration, config.Child("clusterConfiguration"))...)
-	if c := s.KubeadmConfigSpec.ClusterConfiguration; c != nil && kcp.DeletionTimestamp.IsZero() {
-		all = append(all, validateExternalEtcd(c.Etcd.External, config.Child("clusterConfiguration", "etcd", "external"))...)
+	cluster := config.Child("clusterConfiguration")
+	all = append(all, validateClusterConfiguration(&s.KubeadmConfigSpec.ClusterConfiguration, cluster)...)
+	if kcp.DeletionTimestamp.IsZero() {
+		all = append(all, validateExternalEtcd(s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External, cluster.Child("etcd", "external"))...)
 	}
-	return append(all, kubeadm.ValidateConfigSpec(old, &s.KubeadmConfigSpec, config, w.ignition)...)
+	all = append(all, kubeadm.ValidateConfigSpec(old, &s.KubeadmConfigSpec, config, w.ignition)...)
+	return append(all, validateOlder(older, kcp, w.ignition)...), nil
 }
 
 func validateReplicas(s *controlplanev1.KubeadmControlPlaneSpec, path *field.Path) field.ErrorList {
@@ -117,8 +120,7 @@ func validateReplicas(s *controlplanev1.KubeadmControlPlaneSpec, path *field.Pat
 // refuseReplicas returns why the number of replicas is invalid, empty if it is valid. With stacked etcd, an even number
 // tolerates no more failures than one less.
 func refuseReplicas(replicas int32, s *controlplanev1.KubeadmControlPlaneSpec) string {
-	config := s.KubeadmConfigSpec.ClusterConfiguration
-	external := config != nil && config.Etcd.External != nil
+	external := kubeadm.Defined(s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External)
 	switch {
 	case replicas <= 0:
 		return "cannot be less than or equal to 0"
@@ -128,17 +130,12 @@ func refuseReplicas(replicas int32, s *controlplanev1.KubeadmControlPlaneSpec) s
 	return ""
 }
 
-func validateTemplateRef(kcp *controlplanev1.KubeadmControlPlane, path *field.Path) field.ErrorList {
-	ref := kcp.Spec.MachineTemplate.InfrastructureRef
-	at := path.Child("infrastructure")
+func validateTemplateRef(ref clusterv1.ContractVersionedObjectReference, path *field.Path) field.ErrorList {
 	var all field.ErrorList
-	for _, f := range []struct{ name, value string }{{"apiVersion", ref.APIVersion}, {"kind", ref.Kind}, {"name", ref.Name}} {
+	for _, f := range []struct{ name, value string }{{"apiGroup", ref.APIGroup}, {"kind", ref.Kind}, {"name", ref.Name}} {
 		if f.value == "" {
-			all = append(all, field.Invalid(at.Child(f.name), f.value, "cannot be empty"))
+			all = append(all, field.Invalid(path.Child(f.name), f.value, "cannot be empty"))
 		}
-	}
-	if ref.Namespace != kcp.Namespace {
-		all = append(all, field.Invalid(at.Child("namespace"), ref.Namespace, "must match metadata.namespace"))
 	}
 	return all
 }

@@ -1,19 +1,23 @@
 package webhook
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 // anything at the end of a path matches all paths below it.
 const anything = "*"
 
-// mutable returns the paths that may change. Everything else is fixed when kubeadm initializes the cluster.
+// mutable returns the paths of v1beta1 that may change. Everything else is fixed when kubeadm initializes the cluster.
 func mutable() []string {
 	const config = "spec.kubeadmConfigSpec."
 	paths := []string{
@@ -67,8 +71,37 @@ func mayChange(path []string) bool {
 	})
 }
 
+// immutablePaths returns the paths of the values that differ and must not.
+//
+// They are compared in v1beta1: v1beta2 does not have all of them, and cannot tell an empty section, whose fields may be added, from none.
+// What only v1beta2 has may change.
+func immutablePaths(ctx context.Context, before, after *controlplanev1.KubeadmControlPlane) ([]*field.Path, error) {
+	was, is := &controlplanev1beta1.KubeadmControlPlane{}, &controlplanev1beta1.KubeadmControlPlane{}
+	if err := conversion.Shared().Convert(ctx, before, was); err != nil {
+		return nil, err
+	}
+	if err := conversion.Shared().Convert(ctx, after, is); err != nil {
+		return nil, err
+	}
+	changes, err := changedPaths(was, is)
+	if err != nil {
+		return nil, err
+	}
+	var all []*field.Path
+	for _, path := range changes {
+		if mayChange(path) {
+			continue
+		}
+		if reference := slices.Index(path, "infrastructureRef"); reference > 0 {
+			path = slices.Insert(path, reference, "spec") // There it is in v1beta2.
+		}
+		all = append(all, field.NewPath(path[0], path[1:]...))
+	}
+	return all, nil
+}
+
 // changedPaths returns the sorted paths of all values that differ, except for status.
-func changedPaths(before, after *controlplanev1.KubeadmControlPlane) ([][]string, error) {
+func changedPaths(before, after *controlplanev1beta1.KubeadmControlPlane) ([][]string, error) {
 	from, err := json.Marshal(before)
 	if err != nil {
 		return nil, err

@@ -9,14 +9,46 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
-// with returns a valid control plane with the JSON value at a path. null removes the field.
+// validOlder returns a valid control plane as clients of v1beta1 see it.
+func validOlder(t *testing.T, edits ...func(*controlplanev1beta1.KubeadmControlPlaneSpec)) *controlplanev1beta1.KubeadmControlPlane {
+	t.Helper()
+	older := &controlplanev1beta1.KubeadmControlPlane{}
+	testenv.Must(t, conversion.Shared().Convert(t.Context(), valid(t), older))
+	s := &older.Spec.KubeadmConfigSpec
+	s.ClusterConfiguration = &bootstrapv1beta1.ClusterConfiguration{}
+	s.InitConfiguration, s.JoinConfiguration = &bootstrapv1beta1.InitConfiguration{}, &bootstrapv1beta1.JoinConfiguration{}
+	for _, e := range edits {
+		if e != nil {
+			e(&older.Spec)
+		}
+	}
+	kcp := received(t, older)
+	testenv.Must(t, controlPlanes{}.Default(t.Context(), kcp))
+	testenv.Must(t, conversion.Shared().Convert(t.Context(), kcp, older))
+	return older
+}
+
+// received returns what the webhook gets for a request of v1beta1.
+func received(t *testing.T, older *controlplanev1beta1.KubeadmControlPlane) *controlplanev1.KubeadmControlPlane {
+	t.Helper()
+	kcp := &controlplanev1.KubeadmControlPlane{}
+	testenv.Must(t, conversion.Shared().Convert(t.Context(), older, kcp))
+	return kcp
+}
+
+// with returns a valid control plane with the JSON value at a path of v1beta1. null removes the field.
 func with(t *testing.T, path, value string) *controlplanev1.KubeadmControlPlane {
 	t.Helper()
-	raw, err := json.Marshal(valid(t, full))
+	raw, err := json.Marshal(validOlder(t, full))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,15 +68,15 @@ func with(t *testing.T, path, value string) *controlplanev1.KubeadmControlPlane 
 	if raw, err = json.Marshal(object); err != nil {
 		t.Fatal(err)
 	}
-	kcp := &controlplanev1.KubeadmControlPlane{}
-	if err := json.Unmarshal(raw, kcp); err != nil {
+	older := &controlplanev1beta1.KubeadmControlPlane{}
+	if err := json.Unmarshal(raw, older); err != nil {
 		t.Fatalf("cannot set %s to %s: %v", path, value, err)
 	}
-	return kcp
+	return received(t, older)
 }
 
 // full sets every field that can be removed.
-func full(s *controlplanev1.KubeadmControlPlaneSpec) {
+func full(s *controlplanev1beta1.KubeadmControlPlaneSpec) {
 	err := json.Unmarshal([]byte(`{
 		"rolloutBefore": {"certificatesExpiryDays": 21}, "remediationStrategy": {"maxRetry": 3}, "rolloutAfter": "2026-01-01T00:00:00Z",
 		"machineTemplate": {"metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}}, "nodeDrainTimeout": "1m",
@@ -101,7 +133,7 @@ func TestMutableFields(t *testing.T) {
 	} {
 		for _, value := range values {
 			t.Run(path+" "+value, func(t *testing.T) {
-				if _, err := (controlPlanes{ignition: true}).ValidateUpdate(t.Context(), valid(t, full), with(t, path, value)); err != nil {
+				if _, err := (controlPlanes{ignition: true}).ValidateUpdate(t.Context(), received(t, validOlder(t, full)), with(t, path, value)); err != nil {
 					t.Error(err)
 				}
 			})
@@ -128,8 +160,8 @@ func TestImmutableFields(t *testing.T) {
 		{"the whole joinConfiguration", config + "joinConfiguration", `null`, nil},
 		{"the kind of kubeadm", cluster + "kind", `"ClusterConfiguration"`, nil},
 		{"templates must be in the namespace of the control plane", "spec.machineTemplate.infrastructureRef.namespace", `"other"`,
-			[]string{"spec.machineTemplate.infrastructure.namespace", "spec.machineTemplate.infrastructureRef.namespace"}},
-		{"a reference with a UID", "spec.machineTemplate.infrastructureRef.uid", `"u"`, nil},
+			[]string{"spec.machineTemplate.spec.infrastructureRef.namespace"}},
+		{"a reference with a UID", "spec.machineTemplate.infrastructureRef.uid", `"u"`, []string{"spec.machineTemplate.spec.infrastructureRef.uid"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.path+" "+tt.value, func(t *testing.T) {
@@ -137,7 +169,7 @@ func TestImmutableFields(t *testing.T) {
 			if want == nil {
 				want = []string{tt.path}
 			}
-			_, err := controlPlanes{}.ValidateUpdate(t.Context(), valid(t, full), with(t, tt.path, tt.value))
+			_, err := controlPlanes{}.ValidateUpdate(t.Context(), received(t, validOlder(t, full)), with(t, tt.path, tt.value))
 			if diff := cmp.Diff(want, fields(t, err)); diff != "" {
 				t.Errorf("%s: fields (-want +got):\n%s\n%v", tt.reason, diff, err)
 			}
@@ -147,9 +179,9 @@ func TestImmutableFields(t *testing.T) {
 
 // Rules that are newer than an object must not prevent its deletion or status updates.
 func TestStatusAndMetadataAreMutable(t *testing.T) {
-	before := valid(t, full)
+	before := received(t, validOlder(t, full))
 	after := before.DeepCopy()
-	after.Status.Replicas, after.Status.Initialized = 3, true
+	after.Status.Replicas, after.Status.Initialization.ControlPlaneInitialized = ptr.To[int32](3), ptr.To(true)
 	after.Finalizers, after.DeletionTimestamp = nil, &metav1.Time{}
 	after.OwnerReferences = []metav1.OwnerReference{{Name: "c"}}
 	if _, err := (controlPlanes{}).ValidateUpdate(t.Context(), before, after); err != nil {

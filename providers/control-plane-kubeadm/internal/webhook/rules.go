@@ -10,9 +10,10 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 )
 
 // leastExpiryDays is the minimum of certificatesExpiryDays: a rollout takes time.
@@ -26,24 +27,31 @@ func validateMetadata(m clusterv1.ObjectMeta, path *field.Path) field.ErrorList 
 		apivalidation.ValidateAnnotations(m.Annotations, path.Child("annotations"))...)
 }
 
-func validateRolloutBefore(r *controlplanev1.RolloutBefore, path *field.Path) field.ErrorList {
-	if r == nil || r.CertificatesExpiryDays == nil || *r.CertificatesExpiryDays >= leastExpiryDays {
-		return nil
+// validateRollout validates when and how Machines are replaced. The number of replicas is nil if it is unknown.
+func validateRollout(r controlplanev1.KubeadmControlPlaneRolloutSpec, replicas *int32, path *field.Path) field.ErrorList {
+	var all field.ErrorList
+	if days := r.Before.CertificatesExpiryDays; days != 0 {
+		all = validateExpiryDays(days, path.Child("before", "certificatesExpiryDays"))
 	}
-	return field.ErrorList{field.Invalid(path.Child("certificatesExpiryDays"), *r.CertificatesExpiryDays,
-		fmt.Sprintf("must be greater than or equal to %d", leastExpiryDays))}
+	return append(all, validateStrategy(r.Strategy, replicas, path.Child("strategy"))...)
 }
 
-// validateStrategy validates the rollout strategy. The number of replicas is nil if it is unknown.
-func validateStrategy(r *controlplanev1.RolloutStrategy, replicas *int32, path *field.Path) field.ErrorList {
-	if r == nil {
+func validateExpiryDays(days int32, path *field.Path) field.ErrorList {
+	if days >= leastExpiryDays {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, days, fmt.Sprintf("must be greater than or equal to %d", leastExpiryDays))}
+}
+
+func validateStrategy(r controlplanev1.KubeadmControlPlaneRolloutStrategy, replicas *int32, path *field.Path) field.ErrorList {
+	if !kubeadm.Defined(r) {
 		return nil
 	}
 	var all field.ErrorList
 	if r.Type != controlplanev1.RollingUpdateStrategyType {
 		all = append(all, field.Required(path.Child("type"), "only RollingUpdate is supported"))
 	}
-	if r.RollingUpdate == nil || r.RollingUpdate.MaxSurge == nil {
+	if r.RollingUpdate.MaxSurge == nil {
 		return all
 	}
 	at := path.Child("rollingUpdate", "maxSurge")
@@ -57,9 +65,6 @@ func validateStrategy(r *controlplanev1.RolloutStrategy, replicas *int32, path *
 }
 
 func validateClusterConfiguration(c *bootstrapv1.ClusterConfiguration, path *field.Path) field.ErrorList {
-	if c == nil {
-		return nil
-	}
 	var all field.ErrorList
 	dns := path.Child("dns", "imageTag")
 	switch tag := c.DNS.ImageTag; {
@@ -69,33 +74,41 @@ func validateClusterConfiguration(c *bootstrapv1.ClusterConfiguration, path *fie
 	case !hasVersion(tag):
 		all = append(all, field.Invalid(dns, tag, "must begin with a version, such as v1.11.1, which upgrades of CoreDNS depend on"))
 	}
-	local, external := c.Etcd.Local, c.Etcd.External
-	etcd := path.Child("etcd", "local")
-	if local != nil && external != nil {
-		all = append(all, field.Forbidden(etcd, "cannot have both external and local etcd"))
+	local := path.Child("etcd", "local")
+	if kubeadm.Defined(c.Etcd.Local) && kubeadm.Defined(c.Etcd.External) {
+		all = append(all, bothEtcds(local))
 	}
-	if local != nil && local.ImageTag != "" && !isTag(local.ImageTag) {
-		all = append(all, field.Invalid(etcd.Child("imageTag"), local.ImageTag, "is not a valid image tag"))
+	if tag := c.Etcd.Local.ImageTag; tag != "" && !isTag(tag) {
+		all = append(all, field.Invalid(local.Child("imageTag"), tag, "is not a valid image tag"))
 	}
 	return all
 }
 
+func bothEtcds(path *field.Path) *field.Error {
+	return field.Forbidden(path, "cannot have both external and local etcd")
+}
+
+const exampleEndpoint = "such as https://10.0.0.5:2379"
+
+func noEndpoints(path *field.Path) *field.Error {
+	return field.Required(path.Child("endpoints"), "must be the URLs of the members, "+exampleEndpoint)
+}
+
 // validateExternalEtcd validates the endpoints of external etcd as kubeadm does on the machines. Those of templates may be placeholders,
 // which patches of a ClusterClass replace.
-func validateExternalEtcd(external *bootstrapv1.ExternalEtcd, path *field.Path) field.ErrorList {
-	if external == nil {
+func validateExternalEtcd(external bootstrapv1.ExternalEtcd, path *field.Path) field.ErrorList {
+	if !kubeadm.Defined(external) {
 		return nil
 	}
-	const example = "such as https://10.0.0.5:2379"
 	if len(external.Endpoints) == 0 {
-		return field.ErrorList{field.Required(path.Child("endpoints"), "must be the URLs of the members, "+example)}
+		return field.ErrorList{noEndpoints(path)}
 	}
 	unencrypted := external.CAFile == "" && external.CertFile == "" && external.KeyFile == ""
 	var all field.ErrorList
 	for i, endpoint := range external.Endpoints {
 		u, err := url.Parse(endpoint)
 		if err != nil || u.Hostname() == "" || u.Scheme != "https" && (u.Scheme != "http" || !unencrypted) {
-			all = append(all, field.Invalid(path.Child("endpoints").Index(i), endpoint, "must be a URL with https, "+example))
+			all = append(all, field.Invalid(path.Child("endpoints").Index(i), endpoint, "must be a URL with https, "+exampleEndpoint))
 		}
 	}
 	return all

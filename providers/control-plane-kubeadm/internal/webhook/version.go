@@ -7,7 +7,7 @@ import (
 	"github.com/coredns/corefile-migration/migration"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 )
 
@@ -30,7 +30,7 @@ func validateVersionChange(before, after *controlplanev1.KubeadmControlPlane) fi
 			before.Spec.Version, after.Spec.Version)))
 	}
 	config := after.Spec.KubeadmConfigSpec.ClusterConfiguration
-	if fixed, frozen := kubeadm.FrozenRegistry(to); frozen && (config == nil || config.ImageRepository == "") {
+	if fixed, frozen := kubeadm.FrozenRegistry(to); frozen && config.ImageRepository == "" {
 		all = append(all, field.Forbidden(path, fmt.Sprintf("kubeadm of %s pulls from the registry k8s.gcr.io, which is frozen: "+
 			"use a newer patch version, such as v%s, or set imageRepository in spec.kubeadmConfigSpec.clusterConfiguration",
 			after.Spec.Version, fixed)))
@@ -40,14 +40,11 @@ func validateVersionChange(before, after *controlplanev1.KubeadmControlPlane) fi
 
 func validateEtcdChange(before, after *controlplanev1.KubeadmControlPlane) field.ErrorList {
 	was, is := before.Spec.KubeadmConfigSpec.ClusterConfiguration, after.Spec.KubeadmConfigSpec.ClusterConfiguration
-	if was == nil || is == nil {
-		return nil
-	}
 	path := field.NewPath("spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd")
 	switch {
-	case was.Etcd.External != nil && is.Etcd.Local != nil:
+	case kubeadm.Defined(was.Etcd.External) && kubeadm.Defined(is.Etcd.Local):
 		return field.ErrorList{field.Forbidden(path.Child("local"), "cannot change between external and local etcd")}
-	case was.Etcd.Local != nil && is.Etcd.External != nil:
+	case kubeadm.Defined(was.Etcd.Local) && kubeadm.Defined(is.Etcd.External):
 		return field.ErrorList{field.Forbidden(path.Child("external"), "cannot change between external and local etcd")}
 	}
 	return nil
@@ -56,7 +53,7 @@ func validateEtcdChange(before, after *controlplanev1.KubeadmControlPlane) field
 // validateDNSChange validates changes of the CoreDNS version: its configuration cannot be migrated between all versions.
 func validateDNSChange(before, after *controlplanev1.KubeadmControlPlane) field.ErrorList {
 	was, is := before.Spec.KubeadmConfigSpec.ClusterConfiguration, after.Spec.KubeadmConfigSpec.ClusterConfiguration
-	if was == nil || is == nil || was.DNS.ImageTag == "" || is.DNS.ImageTag == "" || was.DNS.ImageTag == is.DNS.ImageTag {
+	if was.DNS.ImageTag == "" || is.DNS.ImageTag == "" || was.DNS.ImageTag == is.DNS.ImageTag {
 		return nil
 	}
 	from, errFrom := tolerant(was.DNS.ImageTag)

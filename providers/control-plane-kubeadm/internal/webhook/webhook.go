@@ -6,6 +6,7 @@
 //	template.go      its template
 //	scale.go         the scale subresource
 //	rules.go         rules for control planes and templates
+//	older.go         rules for what only v1beta1 has
 //	mutable.go       the fields of a control plane that may change
 //	version.go       changes of versions, etcd and CoreDNS
 package webhook
@@ -16,7 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 

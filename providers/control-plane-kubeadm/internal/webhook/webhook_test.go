@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,9 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // edit changes a control plane.
@@ -33,12 +36,8 @@ func valid(t *testing.T, edits ...edit) *controlplanev1.KubeadmControlPlane {
 	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cp"}}
 	kcp.Spec.Version = "v1.30.0"
 	kcp.Spec.Replicas = ptr.To[int32](3)
-	kcp.Spec.MachineTemplate.InfrastructureRef = corev1.ObjectReference{APIVersion: "infra.x/v1", Kind: "ThingTemplate", Name: "t"}
-	kcp.Spec.KubeadmConfigSpec = bootstrapv1.KubeadmConfigSpec{
-		ClusterConfiguration: &bootstrapv1.ClusterConfiguration{},
-		InitConfiguration:    &bootstrapv1.InitConfiguration{},
-		JoinConfiguration:    &bootstrapv1.JoinConfiguration{},
-	}
+	kcp.Spec.MachineTemplate.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "infra.x", Kind: "ThingTemplate", Name: "t"}
+	kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.FeatureGates = map[string]bool{"A": true}
 	for _, e := range edits {
 		if e != nil {
 			e(&kcp.Spec)
@@ -71,16 +70,17 @@ func fields(t *testing.T, err error) []string {
 func TestDefault(t *testing.T) {
 	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}
 	kcp.Spec.Version = "1.30.0"
-	kcp.Spec.KubeadmConfigSpec.JoinConfiguration = &bootstrapv1.JoinConfiguration{}
+	kcp.Spec.KubeadmConfigSpec.JoinConfiguration.SkipPhases = []string{"p"}
 	if err := (controlPlanes{}).Default(t.Context(), kcp); err != nil {
 		t.Fatal(err)
 	}
 	want := controlplanev1.KubeadmControlPlaneSpec{
 		Replicas: ptr.To[int32](1), Version: "v1.30.0",
-		MachineTemplate: controlplanev1.KubeadmControlPlaneMachineTemplate{InfrastructureRef: corev1.ObjectReference{Namespace: "ns"}},
-		RolloutStrategy: &controlplanev1.RolloutStrategy{Type: "RollingUpdate", RollingUpdate: &controlplanev1.RollingUpdate{MaxSurge: ptr.To(intstr.FromInt32(1))}},
-		KubeadmConfigSpec: bootstrapv1.KubeadmConfigSpec{Format: "cloud-config", JoinConfiguration: &bootstrapv1.JoinConfiguration{
-			NodeRegistration: bootstrapv1.NodeRegistrationOptions{ImagePullPolicy: "IfNotPresent"},
+		Rollout: controlplanev1.KubeadmControlPlaneRolloutSpec{Strategy: controlplanev1.KubeadmControlPlaneRolloutStrategy{
+			Type: "RollingUpdate", RollingUpdate: controlplanev1.KubeadmControlPlaneRolloutStrategyRollingUpdate{MaxSurge: ptr.To(intstr.FromInt32(1))},
+		}},
+		KubeadmConfigSpec: bootstrapv1.KubeadmConfigSpec{Format: "cloud-config", JoinConfiguration: bootstrapv1.JoinConfiguration{
+			NodeRegistration: bootstrapv1.NodeRegistrationOptions{ImagePullPolicy: "IfNotPresent"}, SkipPhases: []string{"p"},
 		}},
 	}
 	if diff := cmp.Diff(want, kcp.Spec); diff != "" {
@@ -90,7 +90,8 @@ func TestDefault(t *testing.T) {
 
 func TestValidateCreate(t *testing.T) {
 	type spec = controlplanev1.KubeadmControlPlaneSpec
-	external := &bootstrapv1.ExternalEtcd{Endpoints: []string{"https://e"}}
+	const template = "spec.machineTemplate.spec.infrastructureRef."
+	external := bootstrapv1.ExternalEtcd{Endpoints: []string{"https://e"}}
 	cases := []struct {
 		reason string
 		edit   edit
@@ -103,32 +104,28 @@ func TestValidateCreate(t *testing.T) {
 			s.Replicas = ptr.To[int32](2)
 			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = external
 		}, nil},
-		{"no template", func(s *spec) { s.MachineTemplate.InfrastructureRef = corev1.ObjectReference{} }, []string{
-			"spec.machineTemplate.infrastructure.apiVersion", "spec.machineTemplate.infrastructure.kind", "spec.machineTemplate.infrastructure.name",
+		{"no template", func(s *spec) { s.MachineTemplate.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{} }, []string{
+			template + "apiGroup", template + "kind", template + "name",
 		}},
-		{"a template in another namespace", func(s *spec) { s.MachineTemplate.InfrastructureRef.Namespace = "other" }, []string{"spec.machineTemplate.infrastructure.namespace"}},
 		{"an incomplete version", func(s *spec) { s.Version = "v1.30" }, []string{"spec.version"}},
 		{"labels", func(s *spec) { s.MachineTemplate.ObjectMeta.Labels = map[string]string{"a b": "c"} }, []string{"spec.machineTemplate.metadata.labels"}},
-		{"certificatesExpiryDays too low", func(s *spec) {
-			s.RolloutBefore = &controlplanev1.RolloutBefore{CertificatesExpiryDays: ptr.To[int32](6)}
-		},
-			[]string{"spec.rolloutBefore.certificatesExpiryDays"}},
-		{"unknown strategy", func(s *spec) { s.RolloutStrategy = &controlplanev1.RolloutStrategy{Type: "Other"} }, []string{"spec.rolloutStrategy.type"}},
-		{"too much surge", surge(intstr.FromInt32(2)), []string{"spec.rolloutStrategy.rollingUpdate.maxSurge"}},
-		{"surge in percent", surge(intstr.FromString("1%")), []string{"spec.rolloutStrategy.rollingUpdate.maxSurge"}},
+		{"certificatesExpiryDays too low", func(s *spec) { s.Rollout.Before.CertificatesExpiryDays = 6 }, []string{"spec.rollout.before.certificatesExpiryDays"}},
+		{"unknown strategy", func(s *spec) { s.Rollout.Strategy.Type = "Other" }, []string{"spec.rollout.strategy.type"}},
+		{"too much surge", surge(intstr.FromInt32(2)), []string{"spec.rollout.strategy.rollingUpdate.maxSurge"}},
+		{"surge in percent", surge(intstr.FromString("1%")), []string{"spec.rollout.strategy.rollingUpdate.maxSurge"}},
 		{"no surge with three replicas", surge(intstr.FromInt32(0)), nil},
 		{"no surge with one replica", func(s *spec) {
 			s.Replicas = ptr.To[int32](1)
 			surge(intstr.FromInt32(0))(s)
-		}, []string{"spec.rolloutStrategy.rollingUpdate.maxSurge"}},
+		}, []string{"spec.rollout.strategy.rollingUpdate.maxSurge"}},
 		{"two kinds of etcd", func(s *spec) {
-			s.KubeadmConfigSpec.ClusterConfiguration.Etcd = bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{}, External: external}
+			s.KubeadmConfigSpec.ClusterConfiguration.Etcd = bootstrapv1.Etcd{Local: bootstrapv1.LocalEtcd{DataDir: "/d"}, External: external}
 		}, []string{"spec.kubeadmConfigSpec.clusterConfiguration.etcd.local"}},
 		{"external etcd without members", func(s *spec) {
-			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = &bootstrapv1.ExternalEtcd{}
+			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = bootstrapv1.ExternalEtcd{CAFile: "ca"}
 		}, []string{"spec.kubeadmConfigSpec.clusterConfiguration.etcd.external.endpoints"}},
 		{"members of external etcd that are no URLs", func(s *spec) {
-			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = &bootstrapv1.ExternalEtcd{
+			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = bootstrapv1.ExternalEtcd{
 				Endpoints: []string{"https://10.0.0.5:2379", "10.0.0.6:2379", "etcd", "http://10.0.0.7:2379", "https://:2379"}, CAFile: "ca",
 			}
 		}, []string{
@@ -136,12 +133,12 @@ func TestValidateCreate(t *testing.T) {
 			"spec.kubeadmConfigSpec.clusterConfiguration.etcd.external.endpoints[3]", "spec.kubeadmConfigSpec.clusterConfiguration.etcd.external.endpoints[4]",
 		}},
 		{"external etcd without TLS", func(s *spec) {
-			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = &bootstrapv1.ExternalEtcd{Endpoints: []string{"http://10.0.0.7:2379"}}
+			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = bootstrapv1.ExternalEtcd{Endpoints: []string{"http://10.0.0.7:2379"}}
 		}, nil},
 		{"tags", func(s *spec) {
-			c := s.KubeadmConfigSpec.ClusterConfiguration
+			c := &s.KubeadmConfigSpec.ClusterConfiguration
 			c.DNS.ImageTag = "latest"
-			c.Etcd.Local = &bootstrapv1.LocalEtcd{ImageMeta: bootstrapv1.ImageMeta{ImageTag: "a:b"}}
+			c.Etcd.Local.ImageTag = "a:b"
 		}, []string{"spec.kubeadmConfigSpec.clusterConfiguration.dns.imageTag", "spec.kubeadmConfigSpec.clusterConfiguration.etcd.local.imageTag"}},
 		{"shared rules", func(s *spec) { s.KubeadmConfigSpec.Format = bootstrapv1.Ignition }, []string{"spec.kubeadmConfigSpec.format"}},
 	}
@@ -155,9 +152,45 @@ func TestValidateCreate(t *testing.T) {
 	}
 }
 
+// Clients of v1beta1 can write what v1beta2 does not have.
+func TestValidateOlder(t *testing.T) {
+	type spec = controlplanev1beta1.KubeadmControlPlaneSpec
+	const etcd = "spec.kubeadmConfigSpec.clusterConfiguration.etcd."
+	some := &bootstrapv1beta1.ExternalEtcd{Endpoints: []string{"https://e"}}
+	cases := []struct {
+		reason string
+		edit   func(*spec)
+		want   []string
+	}{
+		{reason: "valid"},
+		{"a template in another namespace", func(s *spec) { s.MachineTemplate.InfrastructureRef.Namespace = "other" },
+			[]string{"spec.machineTemplate.spec.infrastructureRef.namespace"}},
+		{"no certificatesExpiryDays", func(s *spec) {
+			s.RolloutBefore = &controlplanev1beta1.RolloutBefore{CertificatesExpiryDays: ptr.To[int32](0)}
+		}, []string{"spec.rollout.before.certificatesExpiryDays"}},
+		{"two kinds of etcd, one empty", func(s *spec) {
+			s.KubeadmConfigSpec.ClusterConfiguration.Etcd = bootstrapv1beta1.Etcd{Local: &bootstrapv1beta1.LocalEtcd{}, External: some}
+		}, []string{etcd + "local"}},
+		{"an empty external etcd", func(s *spec) {
+			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = &bootstrapv1beta1.ExternalEtcd{}
+		}, []string{etcd + "external.endpoints"}},
+		{"shared rules", func(s *spec) {
+			s.KubeadmConfigSpec.Format, s.KubeadmConfigSpec.UseExperimentalRetryJoin = bootstrapv1beta1.Ignition, true
+		}, []string{"spec.kubeadmConfigSpec.useExperimentalRetryJoin"}},
+	}
+	for _, tc := range cases {
+		t.Run(tc.reason, func(t *testing.T) {
+			_, err := controlPlanes{ignition: true}.ValidateCreate(t.Context(), received(t, validOlder(t, tc.edit)))
+			if diff := cmp.Diff(tc.want, fields(t, err)); diff != "" {
+				t.Errorf("%s: fields (-want +got):\n%s\n%v", tc.reason, diff, err)
+			}
+		})
+	}
+}
+
 func surge(n intstr.IntOrString) edit {
 	return func(s *controlplanev1.KubeadmControlPlaneSpec) {
-		s.RolloutStrategy = &controlplanev1.RolloutStrategy{Type: "RollingUpdate", RollingUpdate: &controlplanev1.RollingUpdate{MaxSurge: &n}}
+		s.Rollout.Strategy.Type, s.Rollout.Strategy.RollingUpdate.MaxSurge = "RollingUpdate", &n
 	}
 }
 
@@ -177,31 +210,29 @@ func TestValidateUpdate(t *testing.T) {
 		{"mutable fields", nil, func(s *spec) {
 			s.Replicas = ptr.To[int32](5)
 			s.Version = "v1.31.0"
-			s.MachineTemplate.InfrastructureRef.Name = "u"
+			s.MachineTemplate.Spec.InfrastructureRef.Name = "u"
 			s.MachineTemplate.ObjectMeta.Labels = map[string]string{"a.b/c": "d"}
-			s.MachineTemplate.NodeDrainTimeout = &metav1.Duration{Duration: 1}
-			s.RolloutAfter = &metav1.Time{}
-			s.RemediationStrategy = &controlplanev1.RemediationStrategy{MaxRetry: ptr.To[int32](1)}
+			s.MachineTemplate.Spec.Deletion.NodeDrainTimeoutSeconds = ptr.To[int32](1)
+			s.Rollout.After = metav1.Unix(1, 0)
+			s.Remediation.MaxRetry = ptr.To[int32](1)
 			k := &s.KubeadmConfigSpec
 			k.Files = []bootstrapv1.File{{Path: "/x"}}
-			k.NTP = &bootstrapv1.NTP{Servers: []string{"a"}}
-			k.ClusterConfiguration.APIServer.ExtraArgs = map[string]string{"feature.gates": "x"}
-			k.ClusterConfiguration.APIServer.TimeoutForControlPlane = &metav1.Duration{Duration: 1}
+			k.NTP = bootstrapv1.NTP{Servers: []string{"a"}}
+			k.ClusterConfiguration.APIServer.ExtraArgs = []bootstrapv1.Arg{{Name: "feature.gates", Value: ptr.To("x")}}
+			k.InitConfiguration.Timeouts.ControlPlaneComponentHealthCheckSeconds = ptr.To[int32](1)
+			k.JoinConfiguration.Timeouts.DiscoverySeconds = ptr.To[int32](1)
 			k.ClusterConfiguration.FeatureGates = map[string]bool{"A": true}
 			k.ClusterConfiguration.ImageRepository = "r"
-			k.InitConfiguration.NodeRegistration.KubeletExtraArgs = map[string]string{"v": "8"}
+			k.InitConfiguration.NodeRegistration.KubeletExtraArgs = []bootstrapv1.Arg{{Name: "v", Value: ptr.To("8")}}
 			k.JoinConfiguration.ControlPlane = &bootstrapv1.JoinControlPlane{}
 		}, nil},
 		{"immutable fields", nil, func(s *spec) {
-			c := s.KubeadmConfigSpec.ClusterConfiguration
-			c.ClusterName, c.ControlPlaneEndpoint, c.CertificatesDir, c.KubernetesVersion = "a", "b:1", "/c", "v1.30.0"
-			c.Networking.PodSubnet = "10.0.0.0/8"
-		}, []string{
-			config + "clusterConfiguration.certificatesDir", config + "clusterConfiguration.clusterName",
-			config + "clusterConfiguration.controlPlaneEndpoint", config + "clusterConfiguration.kubernetesVersion",
-			config + "clusterConfiguration.networking.podSubnet",
-		}},
-		{"a whole section is removed", nil, func(s *spec) { s.KubeadmConfigSpec.ClusterConfiguration = nil }, []string{config + "clusterConfiguration"}},
+			c := &s.KubeadmConfigSpec.ClusterConfiguration
+			c.ControlPlaneEndpoint, c.CertificatesDir = "b:1", "/c"
+		}, []string{config + "clusterConfiguration.certificatesDir", config + "clusterConfiguration.controlPlaneEndpoint"}},
+		{"a whole section is removed", nil, func(s *spec) {
+			s.KubeadmConfigSpec.ClusterConfiguration = bootstrapv1.ClusterConfiguration{}
+		}, []string{config + "clusterConfiguration"}},
 		{"one minor version up", nil, version("v1.31.4"), nil},
 		{"two minor versions up", nil, version("v1.32.0"), []string{"spec.version"}},
 		{"down", nil, version("v1.29.0"), nil},
@@ -216,9 +247,9 @@ func TestValidateUpdate(t *testing.T) {
 			s.KubeadmConfigSpec.ClusterConfiguration.ImageRepository = "r"
 		}, nil},
 		{"external to local etcd", func(s *spec) {
-			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = &bootstrapv1.ExternalEtcd{}
+			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.CAFile = "ca"
 		}, func(s *spec) {
-			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.Local = &bootstrapv1.LocalEtcd{}
+			s.KubeadmConfigSpec.ClusterConfiguration.Etcd.Local.DataDir = "/d"
 		}, []string{
 			config + "clusterConfiguration.etcd.external", config + "clusterConfiguration.etcd.local",
 		}},
@@ -278,8 +309,14 @@ func TestTemplate(t *testing.T) {
 		t.Errorf("metadata cannot be changed: %v", err)
 	}
 	changed.Spec.Template.Spec.KubeadmConfigSpec.PreKubeadmCommands = []string{"true"}
-	_, err := w.ValidateUpdate(t.Context(), template, changed)
-	if diff := cmp.Diff([]string{"spec.template.spec"}, fields(t, err)); diff != "" {
-		t.Errorf("a changed spec (-want +got):\n%s", diff)
+	older, onlyOlder := &controlplanev1beta1.KubeadmControlPlaneTemplate{}, &controlplanev1.KubeadmControlPlaneTemplate{}
+	testenv.Must(t, conversion.Shared().Convert(t.Context(), template, older))
+	older.Spec.Template.Spec.KubeadmConfigSpec.UseExperimentalRetryJoin = true
+	testenv.Must(t, conversion.Shared().Convert(t.Context(), older, onlyOlder))
+	for reason, after := range map[string]*controlplanev1.KubeadmControlPlaneTemplate{"a changed spec": changed, "a field of v1beta1": onlyOlder} {
+		_, err := w.ValidateUpdate(t.Context(), template, after)
+		if diff := cmp.Diff([]string{"spec.template.spec"}, fields(t, err)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", reason, diff)
+		}
 	}
 }

@@ -14,8 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 )
 
@@ -36,9 +38,13 @@ const (
 
 // maintainDNS updates CoreDNS to the image in the spec. Permissions and configuration of the new version are updated before its
 // Pods start. A cluster without CoreDNS does not get one.
-func (c *Cluster) maintainDNS(ctx context.Context, config *bootstrapv1.ClusterConfiguration) error {
-	if config == nil {
-		return nil
+func (c *Cluster) maintainDNS(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) error {
+	config := &kcp.Spec.KubeadmConfigSpec.ClusterConfiguration
+	if !kubeadm.Defined(*config) {
+		spec, err := snapshot.SpecOf(ctx, kcp)
+		if err != nil || spec.ClusterConfiguration() == nil { // An empty one counts.
+			return err
+		}
 	}
 	deployment := &appsv1.Deployment{}
 	key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: dnsName}

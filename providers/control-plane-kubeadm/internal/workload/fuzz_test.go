@@ -7,7 +7,8 @@ import (
 	"github.com/blang/semver/v4"
 	corev1 "k8s.io/api/core/v1"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 )
 
 // seeds adds realistic and hostile documents.
@@ -28,9 +29,9 @@ func seeds(f *testing.F) {
 // Invalid documents are errors, and changes are idempotent.
 func FuzzDocuments(f *testing.F) {
 	seeds(f)
-	config := &bootstrapv1.ClusterConfiguration{
-		ImageRepository: "r", Etcd: bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{}},
-		APIServer: bootstrapv1.APIServer{ControlPlaneComponent: bootstrapv1.ControlPlaneComponent{ExtraArgs: map[string]string{"v": "4"}}},
+	config := &bootstrapv1beta1.ClusterConfiguration{
+		ImageRepository: "r", Etcd: bootstrapv1beta1.Etcd{Local: &bootstrapv1beta1.LocalEtcd{}},
+		APIServer: bootstrapv1beta1.APIServer{ControlPlaneComponent: bootstrapv1beta1.ControlPlaneComponent{ExtraArgs: map[string]string{"v": "4"}}},
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		do := func(doc map[string]any) error { return adopt(doc, config) }

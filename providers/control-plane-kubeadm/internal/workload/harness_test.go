@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 )
 
 var (
@@ -86,7 +86,9 @@ func newCluster(t *testing.T, objects ...client.Object) (*Cluster, *recorder) {
 func controlPlane(version string, config *bootstrapv1.ClusterConfiguration) *controlplanev1.KubeadmControlPlane {
 	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "cp"}}
 	kcp.Spec.Version = version
-	kcp.Spec.KubeadmConfigSpec.ClusterConfiguration = config
+	if config != nil {
+		kcp.Spec.KubeadmConfigSpec.ClusterConfiguration = *config
+	}
 	return kcp
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/blang/semver/v4"
 	"github.com/distribution/reference"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
 )
 
 const (

@@ -8,28 +8,28 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm/kubeadmtest"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // kubeadm of each version reads its configuration in the cluster without a warning after a rollout has changed it.
 func TestKubeadmReadsChangedConfigurations(t *testing.T) {
-	component := bootstrapv1.ControlPlaneComponent{
+	component := bootstrapv1beta1.ControlPlaneComponent{
 		ExtraArgs:    map[string]string{"profiling": "false", "v": "3"},
-		ExtraVolumes: []bootstrapv1.HostPathMount{{Name: "log", HostPath: "/var/log/x", MountPath: "/var/log/x", ReadOnly: true, PathType: corev1.HostPathDirectoryOrCreate}},
+		ExtraVolumes: []bootstrapv1beta1.HostPathMount{{Name: "log", HostPath: "/var/log/x", MountPath: "/var/log/x", ReadOnly: true, PathType: corev1.HostPathDirectoryOrCreate}},
 	}
-	local := &bootstrapv1.ClusterConfiguration{
+	local := &bootstrapv1beta1.ClusterConfiguration{
 		ImageRepository: "registry.example.com/k8s", FeatureGates: map[string]bool{},
-		APIServer: bootstrapv1.APIServer{ControlPlaneComponent: component, CertSANs: []string{"api.example.com"}, TimeoutForControlPlane: &metav1.Duration{Duration: 21 * time.Minute}},
-		Etcd: bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{ImageMeta: bootstrapv1.ImageMeta{ImageRepository: "registry.example.com/etcd", ImageTag: "3.6.8-0"},
+		APIServer: bootstrapv1beta1.APIServer{ControlPlaneComponent: component, CertSANs: []string{"api.example.com"}, TimeoutForControlPlane: &metav1.Duration{Duration: 21 * time.Minute}},
+		Etcd: bootstrapv1beta1.Etcd{Local: &bootstrapv1beta1.LocalEtcd{ImageMeta: bootstrapv1beta1.ImageMeta{ImageRepository: "registry.example.com/etcd", ImageTag: "3.6.8-0"},
 			ExtraArgs: map[string]string{"quota-backend-bytes": "8589934592"}, ServerCertSANs: []string{"etcd.example.com"}, PeerCertSANs: []string{"peer.example.com"}}},
 		ControllerManager: component, Scheduler: component,
 	}
 	for _, program := range kubeadmtest.Programs(t) {
 		m := program.NewMachine(t)
 		uploaded := clusterConfigurationOf(t, m.Run(t, "config", "print", "init-defaults"))
-		for name, spec := range map[string]*bootstrapv1.ClusterConfiguration{"every field": local, "defaults": {}} {
+		for name, spec := range map[string]*bootstrapv1beta1.ClusterConfiguration{"every field": local, "defaults": {}} {
 			t.Run(program.Version+" "+name, func(t *testing.T) {
 				text, changed, err := edit(uploaded, func(doc map[string]any) error {
 					doc["kubernetesVersion"] = program.Version

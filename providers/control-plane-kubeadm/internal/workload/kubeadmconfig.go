@@ -14,8 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/expansion"
 )
 
@@ -29,7 +28,7 @@ var kubeadmConfig = client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "k
 type change func(doc map[string]any) error
 
 // prepareKubeadm updates the configuration of kubeadm, which is used when Machines join, according to the spec.
-func (c *Cluster) prepareKubeadm(ctx context.Context, version string, config *bootstrapv1.ClusterConfiguration) error {
+func (c *Cluster) prepareKubeadm(ctx context.Context, version string, config *bootstrapv1beta1.ClusterConfiguration) error {
 	return c.changeKubeadm(ctx, func(doc map[string]any) error {
 		doc["kubernetesVersion"] = version
 		convert(doc, version)
@@ -102,9 +101,14 @@ func parse(text string) (map[string]any, error) {
 	return doc, nil
 }
 
-// adopt copies the fields that may change: images, feature gates, components and etcd.
-func adopt(doc map[string]any, config *bootstrapv1.ClusterConfiguration) error {
-	desired, err := runtime.DefaultUnstructuredConverter.ToUnstructured(kubeadm.RenderedCluster(config))
+// adopt copies the fields that may change: images, feature gates, components and etcd. Fields that kubeadm may not have are not copied.
+func adopt(doc map[string]any, config *bootstrapv1beta1.ClusterConfiguration) error {
+	config = config.DeepCopy()
+	config.APIServer.ExtraEnvs, config.ControllerManager.ExtraEnvs, config.Scheduler.ExtraEnvs = nil, nil, nil
+	if config.Etcd.Local != nil {
+		config.Etcd.Local.ExtraEnvs = nil
+	}
+	desired, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
 	if err != nil {
 		return fmt.Errorf("converting the ClusterConfiguration: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
@@ -35,13 +35,13 @@ scheduler:
 `
 
 func TestPrepareKubeadm(t *testing.T) {
-	args := func(name, value string) bootstrapv1.ControlPlaneComponent {
-		return bootstrapv1.ControlPlaneComponent{ExtraArgs: map[string]string{"z": "0", name: value}}
+	args := func(name, value string) bootstrapv1beta1.ControlPlaneComponent {
+		return bootstrapv1beta1.ControlPlaneComponent{ExtraArgs: map[string]string{"z": "0", name: value}}
 	}
 	tests := map[string]struct {
 		reason string
 		stored string
-		config *bootstrapv1.ClusterConfiguration
+		config *bootstrapv1beta1.ClusterConfiguration
 		want   string
 	}{
 		"NoConfiguration": {
@@ -55,14 +55,14 @@ func TestPrepareKubeadm(t *testing.T) {
 		"Everything": {
 			reason: "Mutable fields are replaced, and defaults of kubeadm for etcd are kept.",
 			stored: stored129,
-			config: &bootstrapv1.ClusterConfiguration{
+			config: &bootstrapv1beta1.ClusterConfiguration{
 				ImageRepository: "example.com/k8s", FeatureGates: map[string]bool{"X": true},
-				APIServer:         bootstrapv1.APIServer{ControlPlaneComponent: args("a", "b"), CertSANs: []string{"x"}},
+				APIServer:         bootstrapv1beta1.APIServer{ControlPlaneComponent: args("a", "b"), CertSANs: []string{"x"}},
 				ControllerManager: args("c", "d"),
-				Etcd: bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{
-					ImageMeta: bootstrapv1.ImageMeta{ImageRepository: "example.com/etcd"}, ExtraArgs: map[string]string{"e": "f"},
+				Etcd: bootstrapv1beta1.Etcd{Local: &bootstrapv1beta1.LocalEtcd{
+					ImageMeta: bootstrapv1beta1.ImageMeta{ImageRepository: "example.com/etcd"}, ExtraArgs: map[string]string{"e": "f"},
 				}},
-				Networking: bootstrapv1.Networking{PodSubnet: "10.0.0.0/8"}, ClusterName: "other",
+				Networking: bootstrapv1beta1.Networking{PodSubnet: "10.0.0.0/8"}, ClusterName: "other",
 			},
 			want: `{apiVersion: kubeadm.k8s.io/v1beta3, kind: ClusterConfiguration, clusterName: c,
           apiServer: {extraArgs: {a: b, z: "0"}, certSANs: [x]}, controllerManager: {extraArgs: {c: d, z: "0"}},
@@ -72,10 +72,10 @@ func TestPrepareKubeadm(t *testing.T) {
 		"NoEffect": {
 			reason: "Fields without an effect yet are not for kubeadm.",
 			stored: "{apiVersion: kubeadm.k8s.io/v1beta4, etcd: {local: {dataDir: d}}}",
-			config: &bootstrapv1.ClusterConfiguration{
-				CertificateValidityPeriodDays: 90, EncryptionAlgorithm: bootstrapv1.EncryptionAlgorithmRSA3072,
-				Scheduler: bootstrapv1.ControlPlaneComponent{ExtraArgs: map[string]string{"a": "b"}, ExtraEnvs: []bootstrapv1.EnvVar{{}}},
-				Etcd:      bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{ExtraEnvs: []bootstrapv1.EnvVar{{}}}},
+			config: &bootstrapv1beta1.ClusterConfiguration{
+				CertificateValidityPeriodDays: 90, EncryptionAlgorithm: bootstrapv1beta1.EncryptionAlgorithmRSA3072,
+				Scheduler: bootstrapv1beta1.ControlPlaneComponent{ExtraArgs: map[string]string{"a": "b"}, ExtraEnvs: []bootstrapv1beta1.EnvVar{{}}},
+				Etcd:      bootstrapv1beta1.Etcd{Local: &bootstrapv1beta1.LocalEtcd{ExtraEnvs: []bootstrapv1beta1.EnvVar{{}}}},
 			},
 			want: `{apiVersion: kubeadm.k8s.io/v1beta4, kubernetesVersion: v1.29.0, scheduler: {extraArgs: [{name: a, value: b}]},
           etcd: {local: {dataDir: d}}}`,
@@ -83,7 +83,7 @@ func TestPrepareKubeadm(t *testing.T) {
 		"External": {
 			reason: "The endpoints of an external etcd change.",
 			stored: "{apiVersion: kubeadm.k8s.io/v1beta3, etcd: {external: {endpoints: [a], caFile: x, certFile: w, keyFile: z}}}",
-			config: &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{
+			config: &bootstrapv1beta1.ClusterConfiguration{Etcd: bootstrapv1beta1.Etcd{External: &bootstrapv1beta1.ExternalEtcd{
 				Endpoints: []string{"b", "c"}, CAFile: "x", CertFile: "w", KeyFile: "z",
 			}}},
 			want: `{apiVersion: kubeadm.k8s.io/v1beta3, kubernetesVersion: v1.29.0,
@@ -92,15 +92,15 @@ func TestPrepareKubeadm(t *testing.T) {
 		"NeverBoth": {
 			reason: "A local etcd does not become an external one.",
 			stored: "{apiVersion: kubeadm.k8s.io/v1beta3, etcd: {local: {dataDir: d}}}",
-			config: &bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: &bootstrapv1.ExternalEtcd{Endpoints: []string{"b"}}}},
+			config: &bootstrapv1beta1.ClusterConfiguration{Etcd: bootstrapv1beta1.Etcd{External: &bootstrapv1beta1.ExternalEtcd{Endpoints: []string{"b"}}}},
 			want:   `{apiVersion: kubeadm.k8s.io/v1beta3, kubernetesVersion: v1.29.0, etcd: {local: {dataDir: d}}}`,
 		},
 		"NewFormat": {
 			reason: "From v1beta4 on, arguments are a list.",
 			stored: "{apiVersion: kubeadm.k8s.io/v1beta4, etcd: {local: {dataDir: d}}}",
-			config: &bootstrapv1.ClusterConfiguration{
+			config: &bootstrapv1beta1.ClusterConfiguration{
 				Scheduler: args("a", "b"),
-				Etcd:      bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{ExtraArgs: map[string]string{"e": "f"}}},
+				Etcd:      bootstrapv1beta1.Etcd{Local: &bootstrapv1beta1.LocalEtcd{ExtraArgs: map[string]string{"e": "f"}}},
 			},
 			want: `{apiVersion: kubeadm.k8s.io/v1beta4, kubernetesVersion: v1.29.0,
           scheduler: {extraArgs: [{name: a, value: b}, {name: z, value: "0"}]},
@@ -119,20 +119,20 @@ func TestPrepareKubeadm(t *testing.T) {
 
 // kubeadm join reads these files. A test in the module standalone checks that with kubeadm itself.
 func TestPreparedForKubeadm(t *testing.T) {
-	config := &bootstrapv1.ClusterConfiguration{
+	config := &bootstrapv1beta1.ClusterConfiguration{
 		ImageRepository: "registry.example.com/k8s", FeatureGates: map[string]bool{"RootlessControlPlane": false},
-		Etcd: bootstrapv1.Etcd{Local: &bootstrapv1.LocalEtcd{
-			ImageMeta: bootstrapv1.ImageMeta{ImageTag: "3.6.8-0"}, DataDir: "/var/lib/etcd", ServerCertSANs: []string{"a"}, PeerCertSANs: []string{"b"},
+		Etcd: bootstrapv1beta1.Etcd{Local: &bootstrapv1beta1.LocalEtcd{
+			ImageMeta: bootstrapv1beta1.ImageMeta{ImageTag: "3.6.8-0"}, DataDir: "/var/lib/etcd", ServerCertSANs: []string{"a"}, PeerCertSANs: []string{"b"},
 			ExtraArgs: map[string]string{"quota-backend-bytes": "8589934592"},
 		}},
-		APIServer: bootstrapv1.APIServer{
-			ControlPlaneComponent: bootstrapv1.ControlPlaneComponent{
+		APIServer: bootstrapv1beta1.APIServer{
+			ControlPlaneComponent: bootstrapv1beta1.ControlPlaneComponent{
 				ExtraArgs:    map[string]string{"audit-log-maxage": "30"},
-				ExtraVolumes: []bootstrapv1.HostPathMount{{Name: "audit", HostPath: "/var/log", MountPath: "/var/log", ReadOnly: true, PathType: corev1.HostPathDirectory}},
+				ExtraVolumes: []bootstrapv1beta1.HostPathMount{{Name: "audit", HostPath: "/var/log", MountPath: "/var/log", ReadOnly: true, PathType: corev1.HostPathDirectory}},
 			},
 			CertSANs: []string{"api.example.com"}, TimeoutForControlPlane: &metav1.Duration{Duration: 5 * time.Minute},
 		},
-		Scheduler: bootstrapv1.ControlPlaneComponent{ExtraArgs: map[string]string{"profiling": "false"}},
+		Scheduler: bootstrapv1beta1.ControlPlaneComponent{ExtraArgs: map[string]string{"profiling": "false"}},
 	}
 	const uploaded = "kind: ClusterConfiguration\nclusterName: c\ncontrolPlaneEndpoint: 10.0.0.1:6443\ncertificatesDir: /etc/kubernetes/pki\n" +
 		"imageRepository: registry.k8s.io\nkubernetesVersion: v1.36.0\nnetworking: {dnsDomain: cluster.local}\netcd: {local: {dataDir: /var/lib/etcd}}\n" +
@@ -163,7 +163,7 @@ func TestPreparedForKubeadm(t *testing.T) {
 }
 
 // prepared returns the changed ClusterConfiguration, after at most one write.
-func prepared(t *testing.T, stored string, config *bootstrapv1.ClusterConfiguration) string {
+func prepared(t *testing.T, stored string, config *bootstrapv1beta1.ClusterConfiguration) string {
 	t.Helper()
 	c, requests := newCluster(t, configMap("kubeadm-config", map[string]string{"ClusterConfiguration": stored, "other": "stays"}))
 	for i, want := range [][]string{
@@ -195,7 +195,7 @@ func document(t *testing.T, text string) map[string]any {
 
 func TestPrepareKubeadmOfSimulatedMachines(t *testing.T) {
 	c, requests := newCluster(t, configMap("kubeadm-config", map[string]string{"ClusterConfiguration": ""}))
-	if err := c.prepareKubeadm(t.Context(), "v1.29.0", &bootstrapv1.ClusterConfiguration{}); err != nil {
+	if err := c.prepareKubeadm(t.Context(), "v1.29.0", &bootstrapv1beta1.ClusterConfiguration{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"get ConfigMap kubeadm-config"}, requests.requests()); diff != "" {

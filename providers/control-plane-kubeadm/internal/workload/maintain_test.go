@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 )
 
 // oldCorefile has options that CoreDNS v1.7.0 no longer supports.
@@ -156,7 +156,7 @@ func TestMaintainDoesNotChange(t *testing.T) {
 	skipping := upgraded()
 	skipping.Annotations = map[string]string{controlplanev1.SkipCoreDNSAnnotation: "", controlplanev1.SkipKubeProxyAnnotation: ""}
 	unset := upgraded()
-	unset.Spec.KubeadmConfigSpec.ClusterConfiguration = nil
+	unset.Spec.KubeadmConfigSpec.ClusterConfiguration = bootstrapv1.ClusterConfiguration{}
 	tests := map[string]struct {
 		reason  string
 		kcp     *controlplanev1.KubeadmControlPlane

@@ -9,7 +9,8 @@ import (
 
 	"github.com/blang/semver/v4"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 )
 
 // PrepareVersion implements connection.Workload. It is called before every Machine of a rollout, and sends requests only the
@@ -19,7 +20,11 @@ func (c *Cluster) PrepareVersion(ctx context.Context, kcp *controlplanev1.Kubead
 	if err != nil {
 		return fmt.Errorf("parsing the version of the control plane %q: %w", kcp.Spec.Version, err)
 	}
-	config := kcp.Spec.KubeadmConfigSpec.ClusterConfiguration
+	spec, err := snapshot.SpecOf(ctx, kcp)
+	if err != nil {
+		return err
+	}
+	config := spec.ClusterConfiguration()
 	encoded, err := json.Marshal(config)
 	if err != nil {
 		return fmt.Errorf("encoding the ClusterConfiguration: %w", err)

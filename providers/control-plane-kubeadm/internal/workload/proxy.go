@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 )
 
 // proxyName is the name of the DaemonSet and container of kube-proxy.
@@ -50,8 +50,8 @@ func proxyImage(from string, kcp *controlplanev1.KubeadmControlPlane) (string, e
 		return "", err
 	}
 	i.repository = current(i.repository)
-	if config := kcp.Spec.KubeadmConfigSpec.ClusterConfiguration; config != nil && config.ImageRepository != "" {
-		i.repository = strings.TrimSuffix(config.ImageRepository, "/")
+	if repository := kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.ImageRepository; repository != "" {
+		i.repository = strings.TrimSuffix(repository, "/")
 	}
 	i.tag = strings.ReplaceAll(kcp.Spec.Version, "+", "_") // A tag cannot have build metadata.
 	if was, err := parseImage(from); err == nil && was == i {

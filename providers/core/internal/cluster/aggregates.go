@@ -8,8 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
@@ -33,21 +32,21 @@ func (s *scope) ofMachines() []metav1.Condition {
 		controlPlane    bool
 		ready, upToDate string
 	}{
-		{true, clusterv1beta2.ClusterControlPlaneMachinesReadyCondition, clusterv1beta2.ClusterControlPlaneMachinesUpToDateCondition},
-		{false, clusterv1beta2.ClusterWorkerMachinesReadyCondition, clusterv1beta2.ClusterWorkerMachinesUpToDateCondition},
+		{true, clusterv1.ClusterControlPlaneMachinesReadyCondition, clusterv1.ClusterControlPlaneMachinesUpToDateCondition},
+		{false, clusterv1.ClusterWorkerMachinesReadyCondition, clusterv1.ClusterWorkerMachinesUpToDateCondition},
 	} {
 		var ready, upToDate []report.Child
 		for _, m := range s.family.machines {
 			if isControlPlane(m) != of.controlPlane {
 				continue
 			}
-			ready = append(ready, child("Machine", m.Name, clusterv1beta2.ReadyCondition, m, false))
+			ready = append(ready, child("Machine", m.Name, clusterv1.ReadyCondition, m, false))
 			if s.isExpectedUpToDate(m) {
-				upToDate = append(upToDate, child("Machine", m.Name, clusterv1beta2.MachineUpToDateCondition, m, false))
+				upToDate = append(upToDate, child("Machine", m.Name, clusterv1.MachineUpToDateCondition, m, false))
 			}
 		}
-		all = append(all, unlessNone(of.ready, report.ReasonsOf(clusterv1beta2.ReadyReason), clusterv1beta2.NoReplicasReason, ready),
-			unlessNone(of.upToDate, report.ReasonsOf(clusterv1beta2.UpToDateReason), clusterv1beta2.NoReplicasReason, upToDate))
+		all = append(all, unlessNone(of.ready, report.ReasonsOf(clusterv1.ReadyReason), clusterv1.NoReplicasReason, ready),
+			unlessNone(of.upToDate, report.ReasonsOf(clusterv1.UpToDateReason), clusterv1.NoReplicasReason, upToDate))
 	}
 	return all
 }
@@ -55,7 +54,7 @@ func (s *scope) ofMachines() []metav1.Condition {
 // isExpectedUpToDate reports whether a Machine counts for the Machines that are up to date. Those that no other object manages have no such
 // condition.
 func (s *scope) isExpectedUpToDate(m *clusterv1.Machine) bool {
-	return report.Get(m, clusterv1beta2.MachineUpToDateCondition) != nil ||
+	return report.Get(m, clusterv1.MachineUpToDateCondition) != nil ||
 		(metav1.GetControllerOf(m) != nil && s.now.Sub(m.CreationTimestamp.Time) >= newMachine)
 }
 
@@ -71,20 +70,20 @@ func (s *scope) workersAvailable() metav1.Condition {
 	var children []report.Child
 	for i := range s.family.deployments {
 		md := &s.family.deployments[i]
-		children = append(children, child("MachineDeployment", md.Name, clusterv1beta2.AvailableCondition, md, false))
+		children = append(children, child("MachineDeployment", md.Name, clusterv1.AvailableCondition, md, false))
 	}
-	return unlessNone(clusterv1beta2.ClusterWorkersAvailableCondition, report.ReasonsOf(clusterv1beta2.AvailableReason),
-		clusterv1beta2.ClusterNoWorkersReason, children)
+	return unlessNone(clusterv1.ClusterWorkersAvailableCondition, report.ReasonsOf(clusterv1.AvailableReason),
+		clusterv1.ClusterNoWorkersReason, children)
 }
 
 func (s *scope) rollingOut() metav1.Condition {
-	t := clusterv1beta2.RollingOutCondition
+	t := clusterv1.RollingOutCondition
 	return report.Aggregate(t, report.ReasonsOf(t), true, append(s.ofControlPlane(t), s.ofDeployments(t)...))
 }
 
-func (s *scope) scalingUp() metav1.Condition { return s.scaling(clusterv1beta2.ScalingUpCondition) }
+func (s *scope) scalingUp() metav1.Condition { return s.scaling(clusterv1.ScalingUpCondition) }
 
-func (s *scope) scalingDown() metav1.Condition { return s.scaling(clusterv1beta2.ScalingDownCondition) }
+func (s *scope) scalingDown() metav1.Condition { return s.scaling(clusterv1.ScalingDownCondition) }
 
 func (s *scope) scaling(t string) metav1.Condition {
 	children := append(s.ofControlPlane(t), s.ofDeployments(t)...)
@@ -123,16 +122,16 @@ func (s *scope) ofControlPlane(t string) []report.Child {
 
 // remediating reports the Machines that are being remediated, or else those that are not healthy and are not remediated.
 func (s *scope) remediating() metav1.Condition {
-	t := clusterv1beta2.RemediatingCondition
+	t := clusterv1.RemediatingCondition
 	var children []report.Child
 	var byControlPlane, left []string
 	for _, m := range s.family.machines {
 		switch {
-		case report.IsFalse(m, clusterv1beta2.MachineOwnerRemediatedCondition):
-			one := child("Machine", m.Name, clusterv1beta2.MachineOwnerRemediatedCondition, m, false)
+		case report.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition):
+			one := child("Machine", m.Name, clusterv1.MachineOwnerRemediatedCondition, m, false)
 			one.ControlPlane = isControlPlane(m)
 			children = append(children, one)
-		case !report.IsFalse(m, clusterv1beta2.MachineHealthCheckSucceededCondition):
+		case !report.IsFalse(m, clusterv1.MachineHealthCheckSucceededCondition):
 		case isControlPlane(m) && s.plane.Object != nil:
 			byControlPlane = append(byControlPlane, m.Name)
 		default:
@@ -149,7 +148,7 @@ func (s *scope) remediating() metav1.Condition {
 	if len(left) > 0 {
 		lines = append(lines, unhealthy(left, "not to be remediated"))
 	}
-	return report.False(t, clusterv1beta2.NotRemediatingReason, "%s", strings.Join(lines, "\n"))
+	return report.False(t, clusterv1.NotRemediatingReason, "%s", strings.Join(lines, "\n"))
 }
 
 func unhealthy(machines []string, note string) string {

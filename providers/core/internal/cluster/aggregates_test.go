@@ -9,8 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -18,7 +17,7 @@ import (
 )
 
 func stating(conditions ...metav1.Condition) func(*clusterv1.Machine) {
-	return func(m *clusterv1.Machine) { m.SetV1Beta2Conditions(conditions) }
+	return func(m *clusterv1.Machine) { m.SetConditions(conditions) }
 }
 
 // ofOwner makes another object the controller of a Machine.
@@ -80,11 +79,11 @@ func TestRemediating(t *testing.T) {
 func TestScaling(t *testing.T) {
 	s := scopeOf(withPlane)
 	alone, controlled := build.MachineSet("alone"), build.MachineSet("controlled")
-	alone.SetV1Beta2Conditions([]metav1.Condition{report.True("ScalingUp", "ScalingUp", "Scaling up from 0 to 1 replicas")})
+	alone.SetConditions([]metav1.Condition{report.True("ScalingUp", "ScalingUp", "Scaling up from 0 to 1 replicas")})
 	controlled.OwnerReferences = []metav1.OwnerReference{{Kind: "MachineDeployment", Name: "d", Controller: ptr.To(true)}}
 	s.family.sets = []clusterv1.MachineSet{*alone, *controlled}
 	s.plane = existing(reading([]any{map[string]any{"type": "ScalingDown", "status": "True", "reason": "ScalingDown", "message": "3 to 1"}}))
-	alone.SetV1Beta2Conditions(append(alone.GetV1Beta2Conditions(), report.False("ScalingDown", "NotScalingDown", "")))
+	alone.SetConditions(append(alone.GetConditions(), report.False("ScalingDown", "NotScalingDown", "")))
 	s.family.sets[0] = *alone
 	want := []metav1.Condition{
 		report.True("ScalingUp", "ScalingUp", "* MachineSet alone: Scaling up from 0 to 1 replicas"),
@@ -117,7 +116,7 @@ func TestDeletingReport(t *testing.T) {
 			s.family.machines, s.plane, s.infrastructure = []*clusterv1.Machine{controlPlaneMachine("cp")}, present, present
 		}, report.True("Deleting", "WaitingForControlPlaneDeletion", "* GenericControlPlane: c-plane")},
 		{"others do not", func(s *scope) {
-			s.Spec.ControlPlaneRef, s.family.machines = nil, []*clusterv1.Machine{controlPlaneMachine("cp")}
+			s.Spec.ControlPlaneRef, s.family.machines = clusterv1.ContractVersionedObjectReference{}, []*clusterv1.Machine{controlPlaneMachine("cp")}
 		}, report.True("Deleting", "WaitingForWorkersDeletion", "* Control plane Machines: cp")},
 		{"the infrastructure is left", func(s *scope) { s.infrastructure = present },
 			report.True("Deleting", "WaitingForInfrastructureDeletion", "* GenericCluster: c-infra")},
@@ -136,23 +135,23 @@ func TestDeletingReport(t *testing.T) {
 func TestCounters(t *testing.T) {
 	n := ptr.To[int32]
 	deployment := build.MachineDeployment("d")
-	deployment.Spec.Replicas, deployment.Status.Replicas = n(3), 2
-	deployment.Status.Versions = []clusterv1beta2.StatusVersion{{Version: "v1.10.0", Replicas: n(2)}}
-	deployment.Status.V1Beta2 = &clusterv1.MachineDeploymentV1Beta2Status{ReadyReplicas: n(1), AvailableReplicas: n(1), UpToDateReplicas: n(2)}
-	alone := build.Machine("alone", stating(report.True("Ready", "Ready", "")), func(m *clusterv1.Machine) { m.Spec.Version = ptr.To("v1.9.0") })
+	deployment.Spec.Replicas, deployment.Status.Replicas = n(3), n(2)
+	deployment.Status.Versions = []clusterv1.StatusVersion{{Version: "v1.10.0", Replicas: n(2)}}
+	deployment.Status.ReadyReplicas, deployment.Status.AvailableReplicas, deployment.Status.UpToDateReplicas = n(1), n(1), n(2)
+	alone := build.Machine("alone", stating(report.True("Ready", "Ready", "")), func(m *clusterv1.Machine) { m.Spec.Version = "v1.9.0" })
 	s := scopeOf()
 	s.family.deployments, s.family.machines = []clusterv1.MachineDeployment{*deployment}, []*clusterv1.Machine{alone, controlPlaneMachine("cp"), build.Machine("owned", ofOwner)}
-	s.Status.V1Beta2 = &clusterv1.ClusterV1Beta2Status{Workers: &clusterv1.WorkersStatus{UpgradePlan: []clusterv1.UpgradePlanVersion{{Version: "v1.11.0"}}}}
-	count := func() clusterv1.ClusterV1Beta2Status {
+	s.Status.Workers = &clusterv1.WorkersStatus{UpgradePlan: []clusterv1.UpgradePlanVersion{{Version: "v1.11.0"}}}
+	count := func() clusterv1.ClusterStatus {
 		_, err := (&Controller{}).counters(t.Context(), s)
 		testenv.Must(t, err)
-		return *s.Status.V1Beta2
+		return s.Status
 	}
-	want := clusterv1.ClusterV1Beta2Status{
+	want := clusterv1.ClusterStatus{
 		ControlPlane: &clusterv1.ClusterControlPlaneStatus{DesiredReplicas: n(1), Replicas: n(1), UpToDateReplicas: n(0), ReadyReplicas: n(0), AvailableReplicas: n(0)},
 		Workers: &clusterv1.WorkersStatus{
 			DesiredReplicas: n(4), Replicas: n(3), UpToDateReplicas: n(2), ReadyReplicas: n(2), AvailableReplicas: n(1),
-			Versions:    []clusterv1beta2.StatusVersion{{Version: "v1.9.0", Replicas: n(1)}, {Version: "v1.10.0", Replicas: n(2)}},
+			Versions:    []clusterv1.StatusVersion{{Version: "v1.9.0", Replicas: n(1)}, {Version: "v1.10.0", Replicas: n(2)}},
 			UpgradePlan: []clusterv1.UpgradePlanVersion{{Version: "v1.11.0"}},
 		},
 	}

@@ -6,11 +6,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -83,16 +83,18 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 		},
 		Events:  predicate.NewPredicateFuncs(isStarted),
 		Indexes: []step.Index{{Object: &clusterv1.Cluster{}, Field: reference.Index, Values: references}},
-		Paused:  func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
+		Paused: func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) {
+			return ptr.Deref(cluster.Spec.Paused, false), nil
+		},
 		Scope: func(_ context.Context, cluster *clusterv1.Cluster) (*scope, error) {
 			return &scope{Cluster: cluster, before: cluster.Status.GetTypedPhase()}, nil
 		},
 		Steps: []step.Step[*scope]{
 			step.Do("finalizer", c.finalizer),
 			step.All(
-				step.Do("infrastructure", reference.Reported(c.infrastructure)).Sets(clusterv1.InfrastructureReadyCondition),
-				step.Do("control-plane", reference.Reported(c.controlPlane)).Sets(clusterv1.ControlPlaneReadyCondition),
-				step.Do("initialized", c.initialized).Sets(clusterv1.ControlPlaneInitializedCondition),
+				step.Do("infrastructure", reference.Reported(c.infrastructure)).Sets(clusterv1.InfrastructureReadyV1Beta1Condition),
+				step.Do("control-plane", reference.Reported(c.controlPlane)).Sets(clusterv1.ControlPlaneReadyV1Beta1Condition),
+				step.Do("initialized", c.initialized).Sets(clusterv1.ControlPlaneInitializedV1Beta1Condition),
 				step.Do("kubeconfig", c.kubeconfig),
 			),
 		},
@@ -105,7 +107,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 		},
 		Report:      []step.Step[*scope]{step.Do("phase", phase), step.Do("gather", c.gather), step.Do("counters", c.counters)},
 		Reports:     reports,
-		Settle:      step.Settle{For: settle, Conditions: []string{clusterv1beta2.AvailableCondition}, First: true},
+		Settle:      step.Settle{For: settle, Conditions: []string{clusterv1.AvailableCondition}, First: true},
 		WhilePaused: whilePaused,
 		Conditions:  conditions(),
 		Observed:    func(cluster *clusterv1.Cluster, g int64) { cluster.Status.ObservedGeneration = g },
@@ -115,7 +117,9 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 
 // conditions declares the conditions that a Cluster's Ready summarizes.
 func conditions() condition.Kind {
-	return condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.ControlPlaneReadyCondition, clusterv1.InfrastructureReadyCondition}}
+	return condition.Kind{Ready: []clusterv1.ConditionType{
+		clusterv1.ControlPlaneReadyV1Beta1Condition, clusterv1.InfrastructureReadyV1Beta1Condition,
+	}}
 }
 
 // progress delays the first write of the phase: a Cluster whose infrastructure is ready at once is never Provisioning.

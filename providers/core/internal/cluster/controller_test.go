@@ -6,11 +6,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -69,7 +70,7 @@ func TestReconcileWritesOnce(t *testing.T) {
 
 func TestEventsOfLostReadiness(t *testing.T) {
 	wasReady := func(c *clusterv1.Cluster) {
-		c.Status.InfrastructureReady, c.Status.ControlPlaneReady = true, true
+		c.Status.Initialization.InfrastructureProvisioned, c.Status.Initialization.ControlPlaneInitialized = ptr.To(true), ptr.To(true)
 		c.Status.SetTypedPhase(clusterv1.ClusterPhaseProvisioning)
 	}
 	w := newWorld(t, build.Cluster(withInfra, withPlane, wasReady), infraCluster(nil), controlPlaneObject(nil))

@@ -3,7 +3,9 @@ package cluster
 import (
 	"context"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -11,8 +13,8 @@ import (
 
 // controlPlane copies the state of the control plane object, and its endpoint unless the Cluster has one: it may host the API server.
 func (c *Controller) controlPlane(ctx context.Context, s *scope) (step.Result, error) {
-	cluster, ref := s.Cluster, s.Spec.ControlPlaneRef
-	if ref == nil {
+	cluster, ref := s.Cluster, &s.Spec.ControlPlaneRef
+	if !ref.IsDefined() {
 		return step.Done().KeepCondition(), nil
 	}
 	obj, exists, err := c.adopt(ctx, cluster, ref)
@@ -21,7 +23,8 @@ func (c *Controller) controlPlane(ctx context.Context, s *scope) (step.Result, e
 		return step.Done(), err
 	}
 	if !exists {
-		return waitForObject(cluster, ref, clusterv1.ControlPlaneReadyCondition, clusterv1.WaitingForControlPlaneFallbackReason), nil
+		return waitForObject(cluster, ref, clusterv1.ControlPlaneReadyV1Beta1Condition,
+			clusterv1.WaitingForControlPlaneFallbackV1Beta1Reason), nil
 	}
 	plane := contract.ControlPlaneOf(obj)
 	s.controlPlane = &plane
@@ -32,11 +35,12 @@ func (c *Controller) controlPlane(ctx context.Context, s *scope) (step.Result, e
 	if err != nil {
 		return step.Done(), err
 	}
-	if ready != cluster.Status.ControlPlaneReady {
-		recordReadiness(ctx, cluster, clusterv1.ControlPlaneReadyCondition, ready)
+	if ready != ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
+		recordReadiness(ctx, cluster, clusterv1.ControlPlaneReadyV1Beta1Condition, ready)
 	}
-	cluster.Status.ControlPlaneReady = ready
-	return reference.Readiness(plane.Object, ready, clusterv1.ControlPlaneReadyCondition, clusterv1.WaitingForControlPlaneFallbackReason)
+	cluster.Status.Initialization.ControlPlaneInitialized = nilIfZero(ready)
+	return reference.Readiness(plane.Object, ready, clusterv1.ControlPlaneReadyV1Beta1Condition,
+		clusterv1.WaitingForControlPlaneFallbackV1Beta1Reason)
 }
 
 // copyEndpoint copies the endpoint of a control plane, which may have it before it is ready.
@@ -54,8 +58,8 @@ func copyEndpoint(cluster *clusterv1.Cluster, plane contract.ControlPlane) error
 // mayHaveEndpoint reports whether the control plane object has an endpoint, or may get one. One with Machines does not: they need
 // the endpoint.
 func (c *Controller) mayHaveEndpoint(ctx context.Context, cluster *clusterv1.Cluster) (bool, error) {
-	ref := cluster.Spec.ControlPlaneRef
-	if ref == nil {
+	ref := &cluster.Spec.ControlPlaneRef
+	if !ref.IsDefined() {
 		return false, nil
 	}
 	obj, err := c.follow.Follow(ctx, ref, cluster.Namespace)

@@ -7,8 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/replicas"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -20,14 +19,9 @@ func (c *Controller) counters(_ context.Context, s *scope) (step.Result, error) 
 	if s.family == nil {
 		return step.Done(), nil
 	}
-	before := ptr.Deref(s.Status.V1Beta2, clusterv1.ClusterV1Beta2Status{})
-	counted := before
-	counted.Workers = nilIfZero(s.workers(before.Workers))
-	if plane, err := s.controlPlaneCounts(before.ControlPlane); err == nil { // Other steps report the error.
-		counted.ControlPlane = nilIfZero(plane)
-	}
-	if !reflect.ValueOf(counted).IsZero() {
-		s.Status.V1Beta2 = &counted
+	s.Status.Workers = nilIfZero(s.workers(s.Status.Workers))
+	if plane, err := s.controlPlaneCounts(s.Status.ControlPlane); err == nil { // Other steps report the error.
+		s.Status.ControlPlane = nilIfZero(plane)
 	}
 	return step.Done(), nil
 }
@@ -48,7 +42,7 @@ func (s *scope) controlPlaneCounts(before *clusterv1.ClusterControlPlaneStatus) 
 		if counts, err = contract.ControlPlaneOf(*s.plane.Object).Counts(); err != nil {
 			return counts, err
 		}
-	case s.Spec.ControlPlaneRef == nil:
+	case !s.Spec.ControlPlaneRef.IsDefined():
 		sum := newSum()
 		for _, m := range s.family.machines {
 			if isControlPlane(m) {
@@ -69,30 +63,27 @@ func (s *scope) workers(before *clusterv1.WorkersStatus) clusterv1.WorkersStatus
 	sum := newSum()
 	for i := range s.family.deployments {
 		md := &s.family.deployments[i]
-		part := clusterv1.WorkersStatus{DesiredReplicas: md.Spec.Replicas, Versions: md.Status.Versions}
-		if v := md.Status.V1Beta2; v != nil {
-			part.UpToDateReplicas, part.ReadyReplicas, part.AvailableReplicas = v.UpToDateReplicas, v.ReadyReplicas, v.AvailableReplicas
-		}
-		sum.add(withReplicas(part, md.Status.Replicas))
+		sum.add(clusterv1.WorkersStatus{
+			DesiredReplicas: md.Spec.Replicas, Replicas: md.Status.Replicas, UpToDateReplicas: md.Status.UpToDateReplicas,
+			ReadyReplicas: md.Status.ReadyReplicas, AvailableReplicas: md.Status.AvailableReplicas, Versions: md.Status.Versions,
+		})
 	}
 	for i := range s.family.pools {
 		pool := &s.family.pools[i]
-		part := clusterv1.WorkersStatus{DesiredReplicas: pool.Spec.Replicas, Versions: pool.Status.Versions}
-		if v := pool.Status.V1Beta2; v != nil {
-			part.UpToDateReplicas, part.ReadyReplicas, part.AvailableReplicas = v.UpToDateReplicas, v.ReadyReplicas, v.AvailableReplicas
-		}
-		sum.add(withReplicas(part, pool.Status.Replicas))
+		sum.add(clusterv1.WorkersStatus{
+			DesiredReplicas: pool.Spec.Replicas, Replicas: pool.Status.Replicas, UpToDateReplicas: pool.Status.UpToDateReplicas,
+			ReadyReplicas: pool.Status.ReadyReplicas, AvailableReplicas: pool.Status.AvailableReplicas, Versions: pool.Status.Versions,
+		})
 	}
 	for i := range s.family.sets {
 		set := &s.family.sets[i]
 		if metav1.GetControllerOf(set) != nil {
 			continue
 		}
-		part := clusterv1.WorkersStatus{DesiredReplicas: set.Spec.Replicas, Versions: set.Status.Versions}
-		if v := set.Status.V1Beta2; v != nil {
-			part.UpToDateReplicas, part.ReadyReplicas, part.AvailableReplicas = v.UpToDateReplicas, v.ReadyReplicas, v.AvailableReplicas
-		}
-		sum.add(withReplicas(part, set.Status.Replicas))
+		sum.add(clusterv1.WorkersStatus{
+			DesiredReplicas: set.Spec.Replicas, Replicas: set.Status.Replicas, UpToDateReplicas: set.Status.UpToDateReplicas,
+			ReadyReplicas: set.Status.ReadyReplicas, AvailableReplicas: set.Status.AvailableReplicas, Versions: set.Status.Versions,
+		})
 	}
 	for _, m := range s.family.machines {
 		if !isControlPlane(m) && metav1.GetControllerOf(m) == nil {
@@ -106,14 +97,6 @@ func (s *scope) workers(before *clusterv1.WorkersStatus) clusterv1.WorkersStatus
 	return counts
 }
 
-// withReplicas sets the number of replicas, which is 0 in v1beta1 if it is not reported: then the other counters are not either.
-func withReplicas(part clusterv1.WorkersStatus, n int32) clusterv1.WorkersStatus {
-	if n > 0 || part.UpToDateReplicas != nil || part.ReadyReplicas != nil || part.AvailableReplicas != nil {
-		part.Replicas = ptr.To(n)
-	}
-	return part
-}
-
 // ofMachine counts a Machine that no other object manages.
 func ofMachine(m *clusterv1.Machine) clusterv1.WorkersStatus {
 	one := func(t string) *int32 {
@@ -124,8 +107,8 @@ func ofMachine(m *clusterv1.Machine) clusterv1.WorkersStatus {
 	}
 	counts := clusterv1.WorkersStatus{
 		DesiredReplicas: ptr.To[int32](1), Replicas: ptr.To[int32](1),
-		UpToDateReplicas: one(clusterv1beta2.MachineUpToDateCondition), ReadyReplicas: one(clusterv1beta2.ReadyCondition),
-		AvailableReplicas: one(clusterv1beta2.AvailableCondition),
+		UpToDateReplicas: one(clusterv1.MachineUpToDateCondition), ReadyReplicas: one(clusterv1.ReadyCondition),
+		AvailableReplicas: one(clusterv1.AvailableCondition),
 	}
 	counts.Versions = replicas.VersionsOf([]*clusterv1.Machine{m}).Status()
 	return counts

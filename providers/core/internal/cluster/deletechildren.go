@@ -5,7 +5,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -19,6 +19,6 @@ func (c *Controller) deleteChildren(ctx context.Context, s *scope) (step.Result,
 func managed(cluster *clusterv1.Cluster) func(client.Object) bool {
 	return func(child client.Object) bool {
 		m, ok := child.(*clusterv1.Machine)
-		return ok && isControlPlane(m) && cluster.Spec.ControlPlaneRef != nil
+		return ok && isControlPlane(m) && cluster.Spec.ControlPlaneRef.IsDefined()
 	}
 }

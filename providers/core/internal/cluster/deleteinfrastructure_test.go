@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -26,10 +26,10 @@ func TestDeleteReferenced(t *testing.T) {
 		writes []string
 		waits  bool
 	}{
-		"Exists":  {"it is deleted, once, and the Cluster waits", infraCluster(nil), clusterv1.DeletingReason, []string{"delete GenericCluster c-infra"}, true},
-		"Unowned": {"it is deleted even if it was never adopted", unowned, clusterv1.DeletingReason, []string{"delete GenericCluster c-infra"}, true},
-		"Foreign": {"it belongs to another Cluster", foreign, clusterv1.DeletedReason, nil, false},
-		"Gone":    {"deletion continues", nil, clusterv1.DeletedReason, nil, false},
+		"Exists":  {"it is deleted, once, and the Cluster waits", infraCluster(nil), clusterv1.DeletingV1Beta1Reason, []string{"delete GenericCluster c-infra"}, true},
+		"Unowned": {"it is deleted even if it was never adopted", unowned, clusterv1.DeletingV1Beta1Reason, []string{"delete GenericCluster c-infra"}, true},
+		"Foreign": {"it belongs to another Cluster", foreign, clusterv1.DeletedV1Beta1Reason, nil, false},
+		"Gone":    {"deletion continues", nil, clusterv1.DeletedV1Beta1Reason, nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -46,11 +46,11 @@ func TestDeleteReferenced(t *testing.T) {
 			if diff := cmp.Diff(tc.writes, w.Writes); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
-			want := condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, tc.want, "")
+			want := condition.False(clusterv1.InfrastructureReadyV1Beta1Condition, clusterv1.ConditionSeverityInfo, tc.want, "")
 			if tc.waits {
 				want.Message = "Waiting for GenericCluster c-infra to be deleted"
 			}
-			if diff := cmp.Diff(clusterv1.Conditions{want}, c.Status.Conditions); diff != "" {
+			if diff := cmp.Diff(clusterv1.Conditions{want}, c.GetV1Beta1Conditions()); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -62,8 +62,8 @@ func TestDeleteReferenced(t *testing.T) {
 func TestDeleteWithoutKinds(t *testing.T) {
 	c := build.Cluster(object.Deleting, func(c *clusterv1.Cluster) {
 		c.Finalizers = []string{clusterv1.ClusterFinalizer}
-		c.Spec.InfrastructureRef = object.Reference(schema.GroupVersionKind{Group: infra.Group, Version: "v1", Kind: "GenericClusterr"}, "c-infra")
-		c.Spec.ControlPlaneRef = object.Reference(schema.GroupVersionKind{Group: plane.Group, Version: "v1", Kind: "Gone"}, "c-plane")
+		c.Spec.InfrastructureRef = *object.Reference(schema.GroupVersionKind{Group: infra.Group, Version: "v1", Kind: "GenericClusterr"}, "c-infra")
+		c.Spec.ControlPlaneRef = *object.Reference(schema.GroupVersionKind{Group: plane.Group, Version: "v1", Kind: "Gone"}, "c-plane")
 	})
 	w := newWorld(t)
 	if r, err := w.all(t, c); err != nil || r.Ends() || len(c.Finalizers) > 0 {

@@ -5,11 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
@@ -19,27 +17,29 @@ const namesShown = 5
 // deletingReport reports what the deletion of a Cluster waits for: extensions, then workers and Machines without control plane object, then
 // control plane, then infrastructure.
 func (s *scope) deletingReport() metav1.Condition {
-	t := clusterv1beta2.DeletingCondition
+	t := clusterv1.DeletingCondition
 	if s.DeletionTimestamp == nil {
-		return report.False(t, clusterv1beta2.NotDeletingReason, "")
+		return report.False(t, clusterv1.NotDeletingReason, "")
 	}
 	if s.isHeld {
-		return report.True(t, clusterv1beta2.ClusterDeletingWaitingForBeforeDeleteHookReason,
+		return report.True(t, clusterv1.ClusterDeletingWaitingForBeforeDeleteHookReason,
 			"Waiting for runtime extensions to allow the deletion")
 	}
 	if lines := s.remaining(); len(lines) > 0 {
-		return report.True(t, clusterv1beta2.ClusterDeletingWaitingForWorkersDeletionReason, "%s", strings.Join(lines, "\n"))
+		return report.True(t, clusterv1.ClusterDeletingWaitingForWorkersDeletionReason, "%s", strings.Join(lines, "\n"))
 	}
 	if s.plane.Object != nil {
-		return report.True(t, clusterv1beta2.ClusterDeletingWaitingForControlPlaneDeletionReason, "%s", named(s.Spec.ControlPlaneRef))
+		return report.True(t, clusterv1.ClusterDeletingWaitingForControlPlaneDeletionReason, "%s", named(&s.Spec.ControlPlaneRef))
 	}
 	if s.infrastructure.Object != nil {
-		return report.True(t, clusterv1beta2.ClusterDeletingWaitingForInfrastructureDeletionReason, "%s", named(s.Spec.InfrastructureRef))
+		return report.True(t, clusterv1.ClusterDeletingWaitingForInfrastructureDeletionReason, "%s", named(&s.Spec.InfrastructureRef))
 	}
-	return report.True(t, clusterv1beta2.DeletionCompletedReason, "Deletion completed")
+	return report.True(t, clusterv1.DeletionCompletedReason, "Deletion completed")
 }
 
-func named(ref *corev1.ObjectReference) string { return fmt.Sprintf("* %s: %s", ref.Kind, ref.Name) }
+func named(ref *clusterv1.ContractVersionedObjectReference) string {
+	return fmt.Sprintf("* %s: %s", ref.Kind, ref.Name)
+}
 
 // remaining returns a line for each kind of which objects are left that have to be deleted before the control plane.
 func (s *scope) remaining() []string {
@@ -56,7 +56,7 @@ func (s *scope) remaining() []string {
 	for _, m := range s.family.machines {
 		if !isControlPlane(m) {
 			workers = append(workers, m.Name)
-		} else if s.Spec.ControlPlaneRef == nil {
+		} else if !s.Spec.ControlPlaneRef.IsDefined() {
 			planes = append(planes, m.Name)
 		}
 	}

@@ -4,8 +4,9 @@
 // The steps, in order, and what each guarantees:
 //
 //	finalizer       the finalizer is in the API server before any other step runs
-//	infrastructure  infrastructureReady, endpoint and failure domains are copied from the infrastructure object; without one, it is ready
-//	control-plane   controlPlaneReady, and the endpoint if there is none yet, are copied from the control plane object
+//	infrastructure  infrastructureProvisioned, endpoint and failure domains are copied from the infrastructure object; without one, it
+//	                is provisioned
+//	control-plane   controlPlaneInitialized, and the endpoint if there is none yet, are copied from the control plane object
 //	initialized     ControlPlaneInitialized becomes True once, and stays True
 //	kubeconfig      a Cluster without control plane object has a kubeconfig, signed by its CA
 //
@@ -21,11 +22,11 @@
 //
 //	phase           status.phase is derived from the other fields
 //	gather          what belongs to the Cluster is read from caches, for conditions and counters
-//	counters        Machines of the control plane and of workers are counted in status.v1beta2
+//	counters        Machines of the control plane and of workers are counted in status.controlPlane and status.workers
 //
 // A Cluster of a ClusterClass is not reconciled until the topology controller has set both references.
 //
-// Conditions of status.v1beta2 are functions of what gather has found (reports.go). Changes of Machines, MachineDeployments,
+// The conditions in status.conditions are functions of what gather has found (reports.go). Changes of Machines, MachineDeployments,
 // MachineSets and MachinePools come in bursts: two seconds after the first one, the Cluster is reconciled once for all of them.
 //
 // Caches may be stale. Therefore the controller lists the descendants from the API server, with four requests, right before it

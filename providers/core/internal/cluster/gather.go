@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -39,8 +38,8 @@ func (c *Controller) gather(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Done(), nil
 	}
 	s.now = c.Clock.Now()
-	c.find(ctx, s, s.Spec.InfrastructureRef, &s.infrastructure)
-	c.find(ctx, s, s.Spec.ControlPlaneRef, &s.plane)
+	c.find(ctx, s, &s.Spec.InfrastructureRef, &s.infrastructure)
+	c.find(ctx, s, &s.Spec.ControlPlaneRef, &s.plane)
 	f, err := c.familyOf(ctx, s.Cluster)
 	if err != nil {
 		return step.Done(), err
@@ -50,8 +49,8 @@ func (c *Controller) gather(ctx context.Context, s *scope) (step.Result, error) 
 }
 
 // find reads an object that no step has read, as while the Cluster is being deleted.
-func (c *Controller) find(ctx context.Context, s *scope, ref *corev1.ObjectReference, p *reference.Found) {
-	if ref == nil || p.Looked {
+func (c *Controller) find(ctx context.Context, s *scope, ref *clusterv1.ContractVersionedObjectReference, p *reference.Found) {
+	if !ref.IsDefined() || p.Looked {
 		return
 	}
 	obj, err := c.follow.Follow(ctx, ref, s.Namespace)
@@ -85,7 +84,7 @@ func (c *Controller) familyOf(ctx context.Context, cluster *clusterv1.Cluster) (
 
 // gates returns the availability gates of the Cluster, or else those of its ClusterClass.
 func (c *Controller) gates(ctx context.Context, cluster *clusterv1.Cluster) ([]clusterv1.ClusterAvailabilityGate, error) {
-	if len(cluster.Spec.AvailabilityGates) > 0 || cluster.Spec.Topology == nil {
+	if len(cluster.Spec.AvailabilityGates) > 0 || !cluster.Spec.Topology.IsDefined() {
 		return cluster.Spec.AvailabilityGates, nil
 	}
 	class := &clusterv1.ClusterClass{}
@@ -108,7 +107,7 @@ const connectionGrace = 50 * time.Second
 
 // observeConnection asks for a connection to an initialized control plane, and looks again when a lost one has to be reported.
 func (c *Controller) observeConnection(ctx context.Context, s *scope) step.Result {
-	if c.connection == nil || s.DeletionTimestamp != nil || !condition.IsTrue(s.Cluster, clusterv1.ControlPlaneInitializedCondition) {
+	if c.connection == nil || s.DeletionTimestamp != nil || !condition.IsTrue(s.Cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition) {
 		return step.Done()
 	}
 	found := c.connection(ctx, client.ObjectKeyFromObject(s.Cluster))

@@ -3,7 +3,9 @@ package cluster
 import (
 	"context"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/reference"
@@ -12,9 +14,9 @@ import (
 
 // infrastructure copies the state of the infrastructure object. A Cluster without one needs no infrastructure: it is ready.
 func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result, error) {
-	cluster, ref := s.Cluster, s.Spec.InfrastructureRef
-	if ref == nil {
-		cluster.Status.InfrastructureReady = true
+	cluster, ref := s.Cluster, &s.Spec.InfrastructureRef
+	if !ref.IsDefined() {
+		cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 		return step.Done(), nil
 	}
 	obj, exists, err := c.adopt(ctx, cluster, ref)
@@ -23,19 +25,20 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 		return step.Done(), err
 	}
 	if !exists {
-		return waitForObject(cluster, ref, clusterv1.InfrastructureReadyCondition, clusterv1.WaitingForInfrastructureFallbackReason), nil
+		return waitForObject(cluster, ref, clusterv1.InfrastructureReadyV1Beta1Condition,
+			clusterv1.WaitingForInfrastructureFallbackV1Beta1Reason), nil
 	}
 	infra := contract.InfrastructureClusterOf(obj)
 	ready, err := infra.Provisioned()
 	if err != nil {
 		return step.Done(), err
 	}
-	if ready != cluster.Status.InfrastructureReady {
-		recordReadiness(ctx, cluster, clusterv1.InfrastructureReadyCondition, ready)
+	if ready != ptr.Deref(cluster.Status.Initialization.InfrastructureProvisioned, false) {
+		recordReadiness(ctx, cluster, clusterv1.InfrastructureReadyV1Beta1Condition, ready)
 	}
-	cluster.Status.InfrastructureReady = ready
-	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyCondition,
-		clusterv1.WaitingForInfrastructureFallbackReason)
+	cluster.Status.Initialization.InfrastructureProvisioned = nilIfZero(ready)
+	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyV1Beta1Condition,
+		clusterv1.WaitingForInfrastructureFallbackV1Beta1Reason)
 	if err != nil || !ready {
 		return result, err
 	}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -15,16 +15,20 @@ import (
 )
 
 func TestInfrastructure(t *testing.T) {
-	isReady := condition.True(clusterv1.InfrastructureReadyCondition)
-	waiting := func(what string) clusterv1.Conditions {
-		return clusterv1.Conditions{condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo,
-			clusterv1.WaitingForInfrastructureFallbackReason, "Waiting for GenericCluster c-infra %s", what)}
+	isReady := condition.True(clusterv1.InfrastructureReadyV1Beta1Condition)
+	provisioned := clusterv1.ClusterInitializationStatus{InfrastructureProvisioned: ptr.To(true)}
+	older := func(conditions ...clusterv1.Condition) *clusterv1.ClusterDeprecatedStatus {
+		return &clusterv1.ClusterDeprecatedStatus{V1Beta1: &clusterv1.ClusterV1Beta1DeprecatedStatus{Conditions: conditions}}
+	}
+	waiting := func(what string) clusterv1.Condition {
+		return condition.False(clusterv1.InfrastructureReadyV1Beta1Condition, clusterv1.ConditionSeverityInfo,
+			clusterv1.WaitingForInfrastructureFallbackV1Beta1Reason, "Waiting for GenericCluster c-infra %s", what)
 	}
 	up := fields{
 		"spec":   fields{"controlPlaneEndpoint": fields{"host": "theirs", "port": int64(6443)}},
 		"status": fields{"ready": true, "failureDomains": fields{"a": fields{"controlPlane": true}}},
 	}
-	domains := clusterv1.FailureDomains{"a": {ControlPlane: true}}
+	domains := []clusterv1.FailureDomain{{Name: "a", ControlPlane: ptr.To(true)}}
 	type outcome struct {
 		Status   clusterv1.ClusterStatus
 		Endpoint clusterv1.APIEndpoint
@@ -32,8 +36,8 @@ func TestInfrastructure(t *testing.T) {
 		Failed   bool
 	}
 	violated := func(message string) outcome {
-		return outcome{Failed: true, Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{
-			condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityError, reference.ContractViolatedReason, "%s", message)}}}
+		return outcome{Failed: true, Status: clusterv1.ClusterStatus{Initialization: provisioned, Deprecated: older(
+			condition.False(clusterv1.InfrastructureReadyV1Beta1Condition, clusterv1.ConditionSeverityError, reference.ContractViolatedReason, "%s", message))}}
 	}
 	cases := map[string]struct {
 		reason  string
@@ -42,18 +46,18 @@ func TestInfrastructure(t *testing.T) {
 		want    outcome
 	}{
 		"NoReference": {"nothing has to be provisioned", build.Cluster(), nil,
-			outcome{Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}}},
-		"NotFound": {"it may be created later", build.Cluster(withInfra), nil, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to exist")}}},
-		"NotReady": {"the provider has not set the status", build.Cluster(withInfra), fields{}, outcome{Waits: true, Status: clusterv1.ClusterStatus{Conditions: waiting("to be ready")}}},
+			outcome{Status: clusterv1.ClusterStatus{Initialization: provisioned, Deprecated: older(isReady)}}},
+		"NotFound": {"it may be created later", build.Cluster(withInfra), nil, outcome{Waits: true, Status: clusterv1.ClusterStatus{Deprecated: older(waiting("to exist"))}}},
+		"NotReady": {"the provider has not set the status", build.Cluster(withInfra), fields{}, outcome{Waits: true, Status: clusterv1.ClusterStatus{Deprecated: older(waiting("to be ready"))}}},
 		"Ready": {"endpoint and failure domains are copied", build.Cluster(withInfra), up, outcome{
-			Status:   clusterv1.ClusterStatus{InfrastructureReady: true, FailureDomains: domains, Conditions: clusterv1.Conditions{isReady}},
+			Status:   clusterv1.ClusterStatus{Initialization: provisioned, FailureDomains: domains, Deprecated: older(isReady)},
 			Endpoint: clusterv1.APIEndpoint{Host: "theirs", Port: 6443}}},
 		"OwnEndpoint": {"an endpoint of the Cluster is kept", build.Cluster(withInfra, withEndpoint), up, outcome{
-			Status:   clusterv1.ClusterStatus{InfrastructureReady: true, FailureDomains: domains, Conditions: clusterv1.Conditions{isReady}},
+			Status:   clusterv1.ClusterStatus{Initialization: provisioned, FailureDomains: domains, Deprecated: older(isReady)},
 			Endpoint: clusterv1.APIEndpoint{Host: "own", Port: 1}}},
 		"DomainsGone": {"removed failure domains are removed from the Cluster",
 			build.Cluster(withInfra, withEndpoint, func(c *clusterv1.Cluster) { c.Status.FailureDomains = domains }), fields{"status": fields{"ready": true}},
-			outcome{Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}, Endpoint: clusterv1.APIEndpoint{Host: "own", Port: 1}}},
+			outcome{Status: clusterv1.ClusterStatus{Initialization: provisioned, Deprecated: older(isReady)}, Endpoint: clusterv1.APIEndpoint{Host: "own", Port: 1}}},
 		"NoEndpoint": {"a ready object without endpoint is an error, and the Cluster is not ready", build.Cluster(withInfra), fields{"status": fields{"ready": true}},
 			violated("GenericCluster default/c-infra is ready, but spec.controlPlaneEndpoint is set neither there nor on the Cluster: " +
 				"its provider must set host and port there, or you on the Cluster")},
@@ -80,12 +84,13 @@ func TestInfrastructure(t *testing.T) {
 				"field spec.controlPlaneEndpoint.port is a string, the contract asks for a whole number")},
 		"NoEndpointHosted": {"the control plane object may have the endpoint, and may be created later", build.Cluster(withInfra, withPlane),
 			fields{"status": fields{"ready": true}},
-			outcome{Status: clusterv1.ClusterStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady}}}},
+			outcome{Status: clusterv1.ClusterStatus{Initialization: provisioned, Deprecated: older(isReady)}}},
 		"Failed": {"a terminal failure is copied", build.Cluster(withInfra), fields{"status": fields{"failureReason": "CreateError", "failureMessage": "no luck"}}, outcome{Waits: true,
-			Status: clusterv1.ClusterStatus{
-				FailureReason:  ptr.To(clusterv1.ClusterStatusError("CreateError")),
+			Status: clusterv1.ClusterStatus{Deprecated: &clusterv1.ClusterDeprecatedStatus{V1Beta1: &clusterv1.ClusterV1Beta1DeprecatedStatus{
+				FailureReason:  ptr.To("CreateError"),
 				FailureMessage: ptr.To(`Failure detected from referenced resource infrastructure.cluster.x-k8s.io/v1, Kind=GenericCluster with name "c-infra": no luck`),
-				Conditions:     waiting("to be ready")}}},
+				Conditions:     clusterv1.Conditions{waiting("to be ready")},
+			}}}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

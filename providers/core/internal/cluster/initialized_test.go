@@ -5,16 +5,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
 func TestInitializedWithoutControlPlaneObject(t *testing.T) {
-	missing := condition.False(clusterv1.ControlPlaneInitializedCondition, clusterv1.ConditionSeverityInfo, clusterv1.MissingNodeRefReason,
+	missing := condition.False(clusterv1.ControlPlaneInitializedV1Beta1Condition, clusterv1.ConditionSeverityInfo, clusterv1.MissingNodeRefV1Beta1Reason,
 		"Waiting for the first control plane machine to have its status.nodeRef set")
-	notReported := condition.False(clusterv1.ControlPlaneInitializedCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForControlPlaneProviderInitializedReason,
+	notReported := condition.False(clusterv1.ControlPlaneInitializedV1Beta1Condition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForControlPlaneProviderInitializedV1Beta1Reason,
 		"Waiting for control plane provider to indicate the control plane has been initialized")
-	yes := condition.True(clusterv1.ControlPlaneInitializedCondition)
+	yes := condition.True(clusterv1.ControlPlaneInitializedV1Beta1Condition)
 	worker := build.Machine("worker")
 	withNode(worker)
 	cases := map[string]struct {
@@ -34,7 +34,7 @@ func TestInitializedWithoutControlPlaneObject(t *testing.T) {
 			if _, err := newWorld(t, tc.machine).step(t, "initialized", tc.cluster); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, tc.cluster.Status.Conditions); diff != "" {
+			if diff := cmp.Diff(tc.want, tc.cluster.GetV1Beta1Conditions()); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/failsafe"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/pki"
@@ -22,7 +22,7 @@ const caBackstop = 30 * time.Second
 // kubeconfig creates the kubeconfig Secret of a Cluster without control plane object, signed by the cluster CA.
 func (c *Controller) kubeconfig(ctx context.Context, s *scope) (step.Result, error) {
 	cluster := s.Cluster
-	if cluster.Spec.ControlPlaneRef != nil || !cluster.Spec.ControlPlaneEndpoint.IsValid() {
+	if cluster.Spec.ControlPlaneRef.IsDefined() || !cluster.Spec.ControlPlaneEndpoint.IsValid() {
 		return step.Done(), nil
 	}
 	key := client.ObjectKeyFromObject(cluster)

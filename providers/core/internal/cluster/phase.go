@@ -3,20 +3,22 @@ package cluster
 import (
 	"context"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
 // phaseOf returns the phase of a Cluster; later rules take precedence.
 func phaseOf(cluster *clusterv1.Cluster) clusterv1.ClusterPhase {
 	phase := clusterv1.ClusterPhasePending
-	if cluster.Spec.InfrastructureRef != nil || cluster.Spec.ControlPlaneRef != nil {
+	if cluster.Spec.InfrastructureRef.IsDefined() || cluster.Spec.ControlPlaneRef.IsDefined() {
 		phase = clusterv1.ClusterPhaseProvisioning
 	}
-	if cluster.Status.InfrastructureReady && cluster.Spec.ControlPlaneEndpoint.IsValid() {
+	if ptr.Deref(cluster.Status.Initialization.InfrastructureProvisioned, false) && cluster.Spec.ControlPlaneEndpoint.IsValid() {
 		phase = clusterv1.ClusterPhaseProvisioned
 	}
-	if cluster.Status.FailureReason != nil || cluster.Status.FailureMessage != nil {
+	if failed(cluster.GetV1Beta1Status()) {
 		phase = clusterv1.ClusterPhaseFailed
 	}
 	if !cluster.DeletionTimestamp.IsZero() {
@@ -44,8 +46,5 @@ func phase(ctx context.Context, s *scope) (step.Result, error) {
 }
 
 func failureOf(cluster *clusterv1.Cluster) string {
-	if cluster.Status.FailureMessage != nil {
-		return *cluster.Status.FailureMessage
-	}
-	return "unknown"
+	return ptr.Deref(cluster.GetV1Beta1Status().FailureMessage, "unknown")
 }

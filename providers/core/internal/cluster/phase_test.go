@@ -5,13 +5,15 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
 func TestPhase(t *testing.T) {
-	up := func(c *clusterv1.Cluster) { c.Status.InfrastructureReady = true }
-	failed := func(c *clusterv1.Cluster) { c.Status.FailureMessage = ptr.To("no luck") }
+	up := func(c *clusterv1.Cluster) { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) }
+	failed := func(c *clusterv1.Cluster) {
+		c.SetV1Beta1Status(clusterv1.ClusterV1Beta1DeprecatedStatus{FailureMessage: ptr.To("no luck")})
+	}
 	cases := map[string]struct {
 		reason  string
 		cluster *clusterv1.Cluster

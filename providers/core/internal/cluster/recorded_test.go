@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -12,13 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
-	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -57,31 +56,28 @@ func recordedObjects(t *testing.T, path string) []*unstructured.Unstructured {
 	return out
 }
 
-// converted decodes an object of v1beta2, and converts it.
-func converted[From, To client.Object](t *testing.T, u *unstructured.Unstructured, from From, to To) To {
+// decoded decodes an object.
+func decoded[T client.Object](t *testing.T, u *unstructured.Unstructured, into T) T {
 	t.Helper()
-	content, err := u.MarshalJSON()
-	testenv.Must(t, err, json.Unmarshal(content, from))
-	testenv.Must(t, conversion.New(nil).Convert(context.Background(), from, to))
-	return to
+	testenv.Must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into))
+	return into
 }
 
 // recordedScope returns the scope of a reconcile of the Cluster in a recorded state, and the status that was recorded. What other controllers
 // write into the Cluster is there from the beginning.
-func recordedScope(t *testing.T, folder, state string, version contract.Version) (*scope, clusterv1beta2.ClusterStatus) {
+func recordedScope(t *testing.T, folder, state string, version contract.Version) (*scope, clusterv1.ClusterStatus) {
 	t.Helper()
-	s, want := &scope{family: &family{}}, &clusterv1beta2.Cluster{}
+	s, want := &scope{family: &family{}}, &clusterv1.Cluster{}
 	for _, u := range recordedObjects(t, filepath.Join(folder, state+".cluster.v1beta2.json")) {
 		switch u.GetKind() {
 		case clusterv1.ClusterKind:
-			s.Cluster = converted(t, u, want, &clusterv1.Cluster{})
+			s.Cluster, want = decoded(t, u, &clusterv1.Cluster{}), decoded(t, u, &clusterv1.Cluster{})
 		case clusterv1.MachineDeploymentKind:
-			s.family.deployments = append(s.family.deployments,
-				*converted(t, u, &clusterv1beta2.MachineDeployment{}, &clusterv1.MachineDeployment{}))
+			s.family.deployments = append(s.family.deployments, *decoded(t, u, &clusterv1.MachineDeployment{}))
 		case clusterv1.MachineSetKind:
-			s.family.sets = append(s.family.sets, *converted(t, u, &clusterv1beta2.MachineSet{}, &clusterv1.MachineSet{}))
+			s.family.sets = append(s.family.sets, *decoded(t, u, &clusterv1.MachineSet{}))
 		case clusterv1.MachineKind:
-			m := converted(t, u, &clusterv1beta2.Machine{}, &clusterv1.Machine{})
+			m := decoded(t, u, &clusterv1.Machine{})
 			s.family.machines = append(s.family.machines, m)
 			if at := m.CreationTimestamp.Add(time.Second); at.After(s.now) {
 				s.now = at
@@ -98,23 +94,24 @@ func recordedScope(t *testing.T, folder, state string, version contract.Version)
 			s.infrastructure = reference.FoundOf(contract.Object{Unstructured: u, Contract: contract.V1Beta1}, true, nil)
 		}
 	}
-	kept := []string{clusterv1beta2.ClusterTopologyReconciledCondition}
+	kept := []string{clusterv1.ClusterTopologyReconciledCondition}
 	if s.DeletionTimestamp != nil {
-		kept = append(kept, clusterv1beta2.ClusterRemoteConnectionProbeCondition)
-	} else if condition.IsTrue(s.Cluster, clusterv1.ControlPlaneInitializedCondition) {
+		kept = append(kept, clusterv1.ClusterRemoteConnectionProbeCondition)
+	} else if condition.IsTrue(s.Cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition) {
 		s.connection = &connection{up: true}
 	}
-	before := &clusterv1.ClusterV1Beta2Status{}
+	before := s.Status
+	before.Conditions, before.ControlPlane, before.Workers = nil, nil, nil
 	for _, t := range kept {
 		before.Conditions = append(before.Conditions, *report.Get(s.Cluster, t))
 	}
-	if s.Spec.Paused { // It was reconciled before it was paused, and not since.
-		before.Conditions[0] = report.True(clusterv1beta2.ClusterTopologyReconciledCondition, clusterv1beta2.ClusterTopologyReconcileSucceededReason, "")
+	if ptr.Deref(s.Spec.Paused, false) { // It was reconciled before it was paused, and not since.
+		before.Conditions[0] = report.True(clusterv1.ClusterTopologyReconciledCondition, clusterv1.ClusterTopologyReconcileSucceededReason, "")
 	}
 	if p := want.Status.Workers; p != nil {
 		before.Workers = &clusterv1.WorkersStatus{UpgradePlan: p.UpgradePlan}
 	}
-	s.Status.V1Beta2 = before
+	s.Status = before
 	return s, want.Status
 }
 
@@ -144,8 +141,8 @@ func TestRecordedReports(t *testing.T) {
 				_, err := (&Controller{}).counters(t.Context(), s)
 				testenv.Must(t, err)
 				report.Set(s.Cluster, 1, s.now, reports(s)...)
-				if s.Spec.Paused {
-					paused := report.True(clusterv1beta2.PausedCondition, clusterv1beta2.PausedReason, "Cluster spec.paused is set to true")
+				if ptr.Deref(s.Spec.Paused, false) {
+					paused := report.True(clusterv1.PausedCondition, clusterv1.PausedReason, "Cluster spec.paused is set to true")
 					report.Set(s.Cluster, 1, s.now, whilePaused(s.Cluster, paused)...)
 				}
 				for i, c := range want.Conditions {
@@ -153,10 +150,10 @@ func TestRecordedReports(t *testing.T) {
 						want.Conditions[i] = other
 					}
 				}
-				got := clusterv1beta2.ClusterStatus{
-					Conditions: bare(s.GetV1Beta2Conditions()), ControlPlane: s.Status.V1Beta2.ControlPlane, Workers: s.Status.V1Beta2.Workers,
+				got := clusterv1.ClusterStatus{
+					Conditions: bare(s.GetConditions()), ControlPlane: s.Status.ControlPlane, Workers: s.Status.Workers,
 				}
-				if diff := cmp.Diff(clusterv1beta2.ClusterStatus{
+				if diff := cmp.Diff(clusterv1.ClusterStatus{
 					Conditions: bare(want.Conditions), ControlPlane: want.ControlPlane, Workers: want.Workers,
 				}, got); diff != "" {
 					t.Errorf("-recorded +reported:\n%s", diff)
@@ -170,7 +167,7 @@ func TestRecordedReports(t *testing.T) {
 func bare(conditions []metav1.Condition) []metav1.Condition {
 	var all []metav1.Condition
 	for _, c := range conditions {
-		if c.Type != clusterv1beta2.PausedCondition {
+		if c.Type != clusterv1.PausedCondition {
 			all = append(all, metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
 		}
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/reference"
@@ -27,14 +27,14 @@ func deleting(c *clusterv1.Cluster) {
 }
 
 func initialized(c *clusterv1.Cluster) {
-	condition.Set(c, condition.True(clusterv1.ControlPlaneInitializedCondition))
+	condition.Set(c, condition.True(clusterv1.ControlPlaneInitializedV1Beta1Condition))
 }
 
-func ready(c *clusterv1.Cluster) { c.Status.InfrastructureReady = true }
+func ready(c *clusterv1.Cluster) { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) }
 
 // already makes conditions those of an earlier reconcile.
 func already(conditions ...metav1.Condition) func(*clusterv1.Cluster) {
-	return func(c *clusterv1.Cluster) { c.SetV1Beta2Conditions(conditions) }
+	return func(c *clusterv1.Cluster) { c.SetConditions(conditions) }
 }
 
 func existing(f fields) reference.Found {
@@ -186,7 +186,7 @@ func TestAvailable(t *testing.T) {
 		{"what is deleted is expected to be gone", with(report.False("InfrastructureReady", "ObjectDeleted", "it has been deleted")),
 			[]func(*clusterv1.Cluster){deleting}, nil, report.True(of, of, "* InfrastructureReady: it has been deleted")},
 		{"gates", good, []func(*clusterv1.Cluster){already(report.True("Backup", "Done", ""), report.True("Frozen", "Frozen", "by audit"))},
-			[]clusterv1.ClusterAvailabilityGate{{ConditionType: "Backup"}, {ConditionType: "Frozen", Polarity: clusterv1beta2.NegativePolarityCondition}, {ConditionType: "Absent"}},
+			[]clusterv1.ClusterAvailabilityGate{{ConditionType: "Backup"}, {ConditionType: "Frozen", Polarity: clusterv1.NegativePolarityCondition}, {ConditionType: "Absent"}},
 			report.False(of, "NotAvailable", "* Frozen: by audit\n* Absent: Condition Absent not yet reported")},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {

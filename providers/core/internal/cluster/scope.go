@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/reference"
@@ -49,16 +49,32 @@ type scope struct {
 // adopt returns the object of a reference, and whether it exists. It makes the Cluster the object's controller, and copies a
 // terminal failure to the Cluster.
 func (c *Controller) adopt(
-	ctx context.Context, cluster *clusterv1.Cluster, ref *corev1.ObjectReference,
+	ctx context.Context, cluster *clusterv1.Cluster, ref *clusterv1.ContractVersionedObjectReference,
 ) (obj contract.Object, exists bool, err error) {
 	if obj, exists, err = c.follow.Adopt(ctx, ref, cluster, cluster.Name); err != nil || !exists {
 		return obj, false, err
 	}
-	return obj, true, reference.CopyFailure(obj, &cluster.Status.FailureReason, &cluster.Status.FailureMessage)
+	return obj, true, copyFailure(cluster, obj)
+}
+
+// copyFailure copies a terminal failure, which only v1beta1 shows.
+func copyFailure(cluster *clusterv1.Cluster, obj contract.Object) error {
+	older := cluster.GetV1Beta1Status()
+	err := reference.CopyFailure(obj, &older.FailureReason, &older.FailureMessage)
+	if err == nil && failed(older) {
+		cluster.SetV1Beta1Status(older)
+	}
+	return err
+}
+
+func failed(older clusterv1.ClusterV1Beta1DeprecatedStatus) bool {
+	return older.FailureReason != nil || older.FailureMessage != nil
 }
 
 // waitForObject waits for an object that does not exist. A condition that was set while the object existed is kept.
-func waitForObject(cluster *clusterv1.Cluster, ref *corev1.ObjectReference, t clusterv1.ConditionType, reason string) step.Result {
+func waitForObject(
+	cluster *clusterv1.Cluster, ref *clusterv1.ContractVersionedObjectReference, t clusterv1.ConditionType, reason string,
+) step.Result {
 	wait := step.Wait(referenceName(ref) + " to exist")
 	if before := condition.Get(cluster, t); before != nil && before.Reason != reason {
 		return wait
@@ -80,4 +96,6 @@ func isControlPlane(m *clusterv1.Machine) bool {
 	return ok
 }
 
-func referenceName(ref *corev1.ObjectReference) string { return ref.Kind + " " + ref.Name }
+func referenceName(ref *clusterv1.ContractVersionedObjectReference) string {
+	return ref.Kind + " " + ref.Name
+}

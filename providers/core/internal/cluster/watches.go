@@ -10,8 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -20,7 +19,7 @@ import (
 
 func references(obj client.Object) []string {
 	if cluster, ok := obj.(*clusterv1.Cluster); ok {
-		return reference.Keys(cluster.Spec.InfrastructureRef, cluster.Spec.ControlPlaneRef)
+		return reference.Keys(&cluster.Spec.InfrastructureRef, &cluster.Spec.ControlPlaneRef)
 	}
 	return nil
 }
@@ -45,7 +44,7 @@ func byLabel(_ context.Context, obj client.Object) []reconcile.Request {
 // machineChanges selects Machines that were deleted, and control plane Machines that just got their Node.
 func machineChanges() predicate.Predicate {
 	return predicate.Or(watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
-		return isControlPlane(after) && before.Status.NodeRef == nil && after.Status.NodeRef != nil
+		return isControlPlane(after) && !before.Status.NodeRef.IsDefined() && after.Status.NodeRef.IsDefined()
 	}))
 }
 
@@ -65,8 +64,8 @@ func machineReports(m *clusterv1.Machine) []any {
 		state = append(state, m.Status.NodeInfo.KubeletVersion)
 	}
 	for _, t := range []string{
-		clusterv1beta2.ReadyCondition, clusterv1beta2.MachineUpToDateCondition, clusterv1beta2.AvailableCondition,
-		clusterv1beta2.MachineHealthCheckSucceededCondition, clusterv1beta2.MachineOwnerRemediatedCondition,
+		clusterv1.ReadyCondition, clusterv1.MachineUpToDateCondition, clusterv1.AvailableCondition,
+		clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition,
 	} {
 		if c := report.Get(m, t); c != nil {
 			state = append(state, c.Status, c.Reason, c.Message)
@@ -77,21 +76,30 @@ func machineReports(m *clusterv1.Machine) []any {
 }
 
 func deploymentReports(md *clusterv1.MachineDeployment) []any {
-	return []any{md.Spec.Replicas, md.Status.Replicas, md.Status.Versions, md.Status.V1Beta2}
+	s := md.Status
+	return []any{
+		md.Spec.Replicas, s.Replicas, s.ReadyReplicas, s.AvailableReplicas, s.UpToDateReplicas, s.Versions, s.Conditions,
+	}
 }
 
 func setReports(set *clusterv1.MachineSet) []any {
-	return []any{set.Spec.Replicas, set.Status.Replicas, set.Status.Versions, set.Status.V1Beta2}
+	s := set.Status
+	return []any{
+		set.Spec.Replicas, s.Replicas, s.ReadyReplicas, s.AvailableReplicas, s.UpToDateReplicas, s.Versions, s.Conditions,
+	}
 }
 
 func poolReports(pool *clusterv1.MachinePool) []any {
-	return []any{pool.Spec.Replicas, pool.Status.Replicas, pool.Status.Versions, pool.Status.V1Beta2}
+	s := pool.Status
+	return []any{
+		pool.Spec.Replicas, s.Replicas, s.ReadyReplicas, s.AvailableReplicas, s.UpToDateReplicas, s.Versions, s.Conditions,
+	}
 }
 
 // started returns false for a Cluster of a ClusterClass until the topology controller has set both references.
 func started(cluster *clusterv1.Cluster) bool {
-	return !cluster.DeletionTimestamp.IsZero() || cluster.Spec.Topology == nil ||
-		(cluster.Spec.InfrastructureRef != nil && cluster.Spec.ControlPlaneRef != nil)
+	return !cluster.DeletionTimestamp.IsZero() || !cluster.Spec.Topology.IsDefined() ||
+		(cluster.Spec.InfrastructureRef.IsDefined() && cluster.Spec.ControlPlaneRef.IsDefined())
 }
 
 // isStarted is started as a filter of events.

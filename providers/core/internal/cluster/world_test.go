@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -76,15 +76,17 @@ func provided(kind schema.GroupVersionKind, name string, f fields) *unstructured
 func infraCluster(f fields) *unstructured.Unstructured       { return provided(infra, "c-infra", f) }
 func controlPlaneObject(f fields) *unstructured.Unstructured { return provided(plane, "c-plane", f) }
 
-func withInfra(c *clusterv1.Cluster) { c.Spec.InfrastructureRef = object.Reference(infra, "c-infra") }
+func withInfra(c *clusterv1.Cluster) { c.Spec.InfrastructureRef = *object.Reference(infra, "c-infra") }
 
-func withPlane(c *clusterv1.Cluster) { c.Spec.ControlPlaneRef = object.Reference(plane, "c-plane") }
+func withPlane(c *clusterv1.Cluster) { c.Spec.ControlPlaneRef = *object.Reference(plane, "c-plane") }
 
 func withEndpoint(c *clusterv1.Cluster) {
 	c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "own", Port: 1}
 }
 
-func withTopology(c *clusterv1.Cluster) { c.Spec.Topology = &clusterv1.Topology{Class: "class"} }
+func withTopology(c *clusterv1.Cluster) {
+	c.Spec.Topology = clusterv1.Topology{ClassRef: clusterv1.ClusterClassRef{Name: "class"}}
+}
 
 // owned makes an object a direct descendant of Cluster c.
 func owned[T client.Object](obj T) T {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -14,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
@@ -109,9 +108,9 @@ func (c *Controller) declared() step.Controller[*clusterv1.ClusterClass, *scope]
 		},
 		Steps: []step.Step[*scope]{
 			step.All(
-				step.Do("variables", c.variables).Sets(clusterv1.ClusterClassVariablesReconciledCondition),
+				step.Do("variables", c.variables).Sets(clusterv1.ClusterClassVariablesReconciledV1Beta1Condition),
 				step.Do("own", c.own),
-				step.Do("versions", c.versions).Sets(clusterv1.ClusterClassRefVersionsUpToDateCondition),
+				step.Do("versions", c.versions).Sets(clusterv1.ClusterClassRefVersionsUpToDateV1Beta1Condition),
 			),
 			step.Do("observe", c.observe),
 		},
@@ -188,25 +187,24 @@ func ofExtension(reader client.Reader) handler.MapFunc {
 }
 
 // templateRefs returns the references to the templates of a class, without duplicates.
-func templateRefs(class *clusterv1.ClusterClass) []*corev1.ObjectReference {
+func templateRefs(class *clusterv1.ClusterClass) []clusterv1.ClusterClassTemplateReference {
 	spec := &class.Spec
-	all := []*corev1.ObjectReference{spec.Infrastructure.Ref, spec.ControlPlane.Ref}
-	if machines := spec.ControlPlane.MachineInfrastructure; machines != nil {
-		all = append(all, machines.Ref)
+	all := []clusterv1.ClusterClassTemplateReference{
+		spec.Infrastructure.TemplateRef, spec.ControlPlane.TemplateRef, spec.ControlPlane.MachineInfrastructure.TemplateRef,
 	}
 	for i := range spec.Workers.MachineDeployments {
-		t := &spec.Workers.MachineDeployments[i].Template
-		all = append(all, t.Bootstrap.Ref, t.Infrastructure.Ref)
+		t := &spec.Workers.MachineDeployments[i]
+		all = append(all, t.Bootstrap.TemplateRef, t.Infrastructure.TemplateRef)
 	}
 	for i := range spec.Workers.MachinePools {
-		t := &spec.Workers.MachinePools[i].Template
-		all = append(all, t.Bootstrap.Ref, t.Infrastructure.Ref)
+		t := &spec.Workers.MachinePools[i]
+		all = append(all, t.Bootstrap.TemplateRef, t.Infrastructure.TemplateRef)
 	}
-	seen := map[corev1.ObjectReference]bool{}
-	var out []*corev1.ObjectReference
+	seen := map[clusterv1.ClusterClassTemplateReference]bool{}
+	var out []clusterv1.ClusterClassTemplateReference
 	for _, ref := range all {
-		if ref != nil && !seen[*ref] {
-			seen[*ref] = true
+		if ref.IsDefined() && !seen[ref] {
+			seen[ref] = true
 			out = append(out, ref)
 		}
 	}

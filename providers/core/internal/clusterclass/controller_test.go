@@ -12,10 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
@@ -41,8 +42,8 @@ type world struct {
 	watched []string
 }
 
-func ref(kind, version, name string) clusterv1.LocalObjectTemplate {
-	return clusterv1.LocalObjectTemplate{Ref: &corev1.ObjectReference{APIVersion: "test.io/" + version, Kind: kind, Name: name, Namespace: "ns"}}
+func ref(kind, version, name string) clusterv1.ClusterClassTemplateReference {
+	return clusterv1.ClusterClassTemplateReference{APIVersion: "test.io/" + version, Kind: kind, Name: name}
 }
 
 func template(kind, name string) *unstructured.Unstructured {
@@ -52,9 +53,9 @@ func template(kind, name string) *unstructured.Unstructured {
 func class(version string) *clusterv1.ClusterClass {
 	c := &clusterv1.ClusterClass{ObjectMeta: build.Meta("ClusterClass", "class")}
 	c.Generation = 2
-	c.Spec.Infrastructure = ref("InfraTemplate", version, "infra")
-	c.Spec.ControlPlane.LocalObjectTemplate = ref("ControlTemplate", version, "cp")
-	c.Spec.Variables = []clusterv1.ClusterClassVariable{{Name: "size", Required: true, Schema: clusterv1.VariableSchema{OpenAPIV3Schema: clusterv1.JSONSchemaProps{Type: "string"}}}}
+	c.Spec.Infrastructure.TemplateRef = ref("InfraTemplate", version, "infra")
+	c.Spec.ControlPlane.TemplateRef = ref("ControlTemplate", version, "cp")
+	c.Spec.Variables = []clusterv1.ClusterClassVariable{{Name: "size", Required: ptr.To(true), Schema: clusterv1.VariableSchema{OpenAPIV3Schema: clusterv1.JSONSchemaProps{Type: "string"}}}}
 	return c
 }
 
@@ -94,14 +95,14 @@ func TestReconcile(t *testing.T) {
 	if diff := cmp.Diff([]string{"patch InfraTemplate infra", "patch ControlTemplate cp", "patch ClusterClass/status class"}, w.Writes); diff != "" {
 		t.Errorf("writes, -want +got:\n%s", diff)
 	}
-	definition := clusterv1.ClusterClassStatusVariableDefinition{From: "inline", Required: true, Schema: class("v2").Spec.Variables[0].Schema}
-	want := []clusterv1.ClusterClassStatusVariable{{Name: "size", Definitions: []clusterv1.ClusterClassStatusVariableDefinition{definition}}}
+	definition := clusterv1.ClusterClassStatusVariableDefinition{From: "inline", Required: ptr.To(true), Schema: class("v2").Spec.Variables[0].Schema}
+	want := []clusterv1.ClusterClassStatusVariable{{Name: "size", DefinitionsConflict: ptr.To(false), Definitions: []clusterv1.ClusterClassStatusVariableDefinition{definition}}}
 	if diff := cmp.Diff(want, got.Status.Variables); diff != "" {
 		t.Errorf("variables, -want +got:\n%s", diff)
 	}
-	for _, c := range []clusterv1.ConditionType{clusterv1.ClusterClassVariablesReconciledCondition, clusterv1.ClusterClassRefVersionsUpToDateCondition} {
+	for _, c := range []clusterv1.ConditionType{clusterv1.ClusterClassVariablesReconciledV1Beta1Condition, clusterv1.ClusterClassRefVersionsUpToDateV1Beta1Condition} {
 		if !condition.IsTrue(got, c) {
-			t.Errorf("condition %s is not True: %v", c, got.Status.Conditions)
+			t.Errorf("condition %s is not True: %v", c, got.GetV1Beta1Conditions())
 		}
 	}
 	if got.Status.ObservedGeneration != 2 {
@@ -109,7 +110,7 @@ func TestReconcile(t *testing.T) {
 	}
 	owned := template("InfraTemplate", "infra")
 	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(owned), owned))
-	owners := []metav1.OwnerReference{{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "ClusterClass", Name: "class", UID: object.UID("ClusterClass", "class")}}
+	owners := []metav1.OwnerReference{{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: "ClusterClass", Name: "class", UID: object.UID("ClusterClass", "class")}}
 	if diff := cmp.Diff(owners, owned.GetOwnerReferences()); diff != "" {
 		t.Errorf("owners of a template, -want +got:\n%s", diff)
 	}
@@ -127,8 +128,8 @@ func TestOutdatedReferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := condition.Get(got, clusterv1.ClusterClassRefVersionsUpToDateCondition)
-	if c == nil || c.Reason != clusterv1.ClusterClassOutdatedRefVersionsReason || c.Severity != clusterv1.ConditionSeverityWarning ||
+	c := condition.Get(got, clusterv1.ClusterClassRefVersionsUpToDateV1Beta1Condition)
+	if c == nil || c.Reason != clusterv1.ClusterClassOutdatedRefVersionsV1Beta1Reason || c.Severity != clusterv1.ConditionSeverityWarning ||
 		!strings.Contains(c.Message, "InfraTemplate infra should use apiVersion test.io/v2 instead of test.io/v1") {
 		t.Errorf("condition = %v", c)
 	}
@@ -138,7 +139,7 @@ func TestOutdatedReferences(t *testing.T) {
 		t.Errorf("metav1 condition = %v", r)
 	}
 	if !report.IsTrue(got, "VariablesReady") || !report.IsFalse(got, "Paused") {
-		t.Errorf("metav1 conditions: %v", got.GetV1Beta2Conditions())
+		t.Errorf("metav1 conditions: %v", got.GetConditions())
 	}
 }
 
@@ -172,13 +173,13 @@ func TestDiscovery(t *testing.T) {
 		return []variables.Source{{From: "patch", Variables: []clusterv1.ClusterClassVariable{{Name: "size", Schema: clusterv1.VariableSchema{OpenAPIV3Schema: clusterv1.JSONSchemaProps{Type: "integer"}}}}}}, discoverErr
 	}
 	got, err := w.reconcile(t)
-	if err != nil || len(got.Status.Variables) != 1 || !got.Status.Variables[0].DefinitionsConflict || len(got.Status.Variables[0].Definitions) != 2 {
+	if err != nil || len(got.Status.Variables) != 1 || !ptr.Deref(got.Status.Variables[0].DefinitionsConflict, false) || len(got.Status.Variables[0].Definitions) != 2 {
 		t.Errorf("variables = %v, err = %v; want one variable with two conflicting definitions", got.Status.Variables, err)
 	}
 	discoverErr = errors.New("the extension is unavailable")
 	got, err = w.reconcile(t)
-	c := condition.Get(got, clusterv1.ClusterClassVariablesReconciledCondition)
-	if err == nil || c == nil || c.Reason != clusterv1.VariableDiscoveryFailedReason || c.Severity != clusterv1.ConditionSeverityError {
+	c := condition.Get(got, clusterv1.ClusterClassVariablesReconciledV1Beta1Condition)
+	if err == nil || c == nil || c.Reason != clusterv1.VariableDiscoveryFailedV1Beta1Reason || c.Severity != clusterv1.ConditionSeverityError {
 		t.Errorf("condition = %v, err = %v", c, err)
 	}
 	if len(got.Status.Variables) != 1 {
@@ -199,7 +200,7 @@ func TestVariablesThatCannotBeStored(t *testing.T) {
 	}
 	got, err := w.reconcile(t)
 	const want = "more than can be stored (1572864): the class or its extensions must define fewer or smaller ones"
-	reconciled := condition.Get(got, clusterv1.ClusterClassVariablesReconciledCondition)
+	reconciled := condition.Get(got, clusterv1.ClusterClassVariablesReconciledV1Beta1Condition)
 	if err == nil || reconciled == nil || reconciled.Status != corev1.ConditionFalse || !strings.Contains(reconciled.Message, want) {
 		t.Errorf("err = %v, condition = %v, want one with %q", err, reconciled, want)
 	}
@@ -208,8 +209,8 @@ func TestVariablesThatCannotBeStored(t *testing.T) {
 func TestMissingDefinition(t *testing.T) {
 	const name = "othertemplates.test.io"
 	waits := class("v2")
-	waits.Spec.ControlPlane.LocalObjectTemplate = ref("OtherTemplate", "v2", "cp")
-	waits.Spec.ControlPlane.MachineInfrastructure = new(ref("OtherTemplate", "v2", "machines"))
+	waits.Spec.ControlPlane.TemplateRef = ref("OtherTemplate", "v2", "cp")
+	waits.Spec.ControlPlane.MachineInfrastructure.TemplateRef = ref("OtherTemplate", "v2", "machines")
 	w := newWorld(t, waits, template("InfraTemplate", "infra"))
 	result, err := w.control.own(t.Context(), &scope{ClusterClass: waits.DeepCopy()})
 	if want := "CustomResourceDefinition " + name + " to exist"; err != nil || result.Waiting() != want || result.After() != 0 {
@@ -225,8 +226,8 @@ func TestMissingDefinition(t *testing.T) {
 	}
 	got := &clusterv1.ClusterClass{}
 	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(waits), got))
-	c := condition.Get(got, clusterv1.ClusterClassRefVersionsUpToDateCondition)
-	if c == nil || c.Status != corev1.ConditionUnknown || c.Reason != clusterv1.ClusterClassProviderNotInstalledReason ||
+	c := condition.Get(got, clusterv1.ClusterClassRefVersionsUpToDateV1Beta1Condition)
+	if c == nil || c.Status != corev1.ConditionUnknown || c.Reason != clusterv1.ClusterClassProviderNotInstalledV1Beta1Reason ||
 		c.Message != "OtherTemplate.test.io: CustomResourceDefinition "+name+" does not exist: install its provider" {
 		t.Errorf("condition = %+v", c)
 	}
@@ -236,7 +237,7 @@ func TestMissingDefinition(t *testing.T) {
 	for _, o := range []client.Object{object.CRD(kindOf("OtherTemplate")), template("OtherTemplate", "cp"), template("OtherTemplate", "machines")} {
 		testenv.Must(t, w.Create(t.Context(), o))
 	}
-	if got, err = w.reconcile(t); err != nil || got.Status.ObservedGeneration != 2 || !condition.IsTrue(got, clusterv1.ClusterClassRefVersionsUpToDateCondition) {
+	if got, err = w.reconcile(t); err != nil || got.Status.ObservedGeneration != 2 || !condition.IsTrue(got, clusterv1.ClusterClassRefVersionsUpToDateV1Beta1Condition) {
 		t.Errorf("status = %+v, err = %v; want a reconciled class once the provider is installed", got.Status, err)
 	}
 }

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/reference"
@@ -43,7 +42,7 @@ func (c *Controller) own(ctx context.Context, s *scope) (step.Result, error) {
 // ownTemplate adds the class to the owners of a template. It watches the kind before it reads the template, so that no creation
 // is missed.
 func (c *Controller) ownTemplate(
-	ctx context.Context, class *clusterv1.ClusterClass, ref *corev1.ObjectReference, owner metav1.OwnerReference,
+	ctx context.Context, class *clusterv1.ClusterClass, ref clusterv1.ClusterClassTemplateReference, owner metav1.OwnerReference,
 ) (found bool, err error) {
 	kind, err := c.Versions.Newest(ctx, ref.GroupVersionKind().GroupKind())
 	if err != nil {
@@ -52,5 +51,6 @@ func (c *Controller) ownTemplate(
 	if err := c.Watch(ctx, kind); err != nil {
 		return false, err
 	}
-	return reference.AddOwner(ctx, c.Client, c.External, ref, class.Namespace, owner)
+	template := &clusterv1.ContractVersionedObjectReference{APIGroup: kind.Group, Kind: ref.Kind, Name: ref.Name}
+	return reference.AddOwner(ctx, c.Client, c.External, template, class.Namespace, owner)
 }

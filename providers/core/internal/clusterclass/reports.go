@@ -5,25 +5,24 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
 // reports returns the metav1 conditions of a class. They follow its conditions with severities.
 func reports(s *scope) []metav1.Condition {
-	versions := report.Of(clusterv1beta2.ClusterClassRefVersionsUpToDateCondition,
-		condition.Get(s.ClusterClass, clusterv1.ClusterClassRefVersionsUpToDateCondition),
-		clusterv1beta2.ClusterClassRefVersionsUpToDateReason, clusterv1beta2.ClusterClassRefVersionsNotUpToDateReason)
+	versions := report.Of(clusterv1.ClusterClassRefVersionsUpToDateCondition,
+		condition.Get(s.ClusterClass, clusterv1.ClusterClassRefVersionsUpToDateV1Beta1Condition),
+		clusterv1.ClusterClassRefVersionsUpToDateReason, clusterv1.ClusterClassRefVersionsNotUpToDateReason)
 	if versions.Status == metav1.ConditionFalse && len(s.outdated) > 0 {
 		versions = report.False(versions.Type, versions.Reason, "The following templateRefs are not using the latest apiVersion:\n%s",
 			strings.Join(s.outdated, "\n"))
 	}
 	return []metav1.Condition{
-		report.Of(clusterv1beta2.ClusterClassVariablesReadyCondition,
-			condition.Get(s.ClusterClass, clusterv1.ClusterClassVariablesReconciledCondition),
-			clusterv1beta2.ClusterClassVariablesReadyReason, clusterv1beta2.ClusterClassVariablesReadyVariableDiscoveryFailedReason),
+		report.Of(clusterv1.ClusterClassVariablesReadyCondition,
+			condition.Get(s.ClusterClass, clusterv1.ClusterClassVariablesReconciledV1Beta1Condition),
+			clusterv1.ClusterClassVariablesReadyReason, clusterv1.ClusterClassVariablesReadyVariableDiscoveryFailedReason),
 		versions,
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -17,13 +17,13 @@ func (c *Controller) variables(ctx context.Context, s *scope) (step.Result, erro
 	class := s.ClusterClass
 	all, err := c.collect(ctx, class)
 	if notReady, ok := errors.AsType[*extension.NotReadyError](err); ok {
-		return step.Wait("ExtensionConfig " + notReady.Config + " to be discovered").Because(clusterv1.VariableDiscoveryFailedReason), nil
+		return step.Wait("ExtensionConfig " + notReady.Config + " to be discovered").Because(clusterv1.VariableDiscoveryFailedV1Beta1Reason), nil
 	}
 	if busy, ok := errors.AsType[*extension.BusyError](err); ok {
 		return step.WaitAtMost(busy.RetryAfter(), "an earlier call of the server of extension "+busy.Handler+" to end"), nil
 	}
 	if err != nil {
-		return step.Done(), &step.Error{Reason: clusterv1.VariableDiscoveryFailedReason, Err: err}
+		return step.Done(), &step.Error{Reason: clusterv1.VariableDiscoveryFailedV1Beta1Reason, Err: err}
 	}
 	class.Status.Variables = all
 	return step.Done(), nil

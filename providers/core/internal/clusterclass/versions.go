@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -33,12 +33,12 @@ func (c *Controller) versions(ctx context.Context, s *scope) (step.Result, error
 	}
 	if len(notInstalled) > 0 {
 		slices.Sort(notInstalled)
-		return step.Done().WithConditions(condition.Unknown(clusterv1.ClusterClassRefVersionsUpToDateCondition,
-			clusterv1.ClusterClassProviderNotInstalledReason, "%s", strings.Join(slices.Compact(notInstalled), ", "))), nil
+		return step.Done().WithConditions(condition.Unknown(clusterv1.ClusterClassRefVersionsUpToDateV1Beta1Condition,
+			clusterv1.ClusterClassProviderNotInstalledV1Beta1Reason, "%s", strings.Join(slices.Compact(notInstalled), ", "))), nil
 	}
 	if len(outdated) > 0 {
-		return step.Done().WithConditions(condition.False(clusterv1.ClusterClassRefVersionsUpToDateCondition, clusterv1.ConditionSeverityWarning,
-			clusterv1.ClusterClassOutdatedRefVersionsReason, "%s", strings.Join(outdated, ", "))), nil
+		return step.Done().WithConditions(condition.False(clusterv1.ClusterClassRefVersionsUpToDateV1Beta1Condition,
+			clusterv1.ConditionSeverityWarning, clusterv1.ClusterClassOutdatedRefVersionsV1Beta1Reason, "%s", strings.Join(outdated, ", "))), nil
 	}
 	return step.Done(), nil
 }

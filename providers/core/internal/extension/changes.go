@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
@@ -13,7 +13,7 @@ import (
 // calls that failed.
 func Changes() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(func(before, after *runtimev1.ExtensionConfig) bool {
-		const discovered = runtimev1.RuntimeExtensionDiscoveredCondition
+		const discovered = runtimev1.RuntimeExtensionDiscoveredV1Beta1Condition
 		return before.Generation != after.Generation || pending(before) != pending(after) ||
 			condition.IsTrue(before, discovered) != condition.IsTrue(after, discovered) ||
 			cacheable(before) != cacheable(after) ||

@@ -12,12 +12,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/flowcontrol"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
@@ -28,8 +29,10 @@ const maxMessage = 1000
 type Options struct {
 	// Reader reads ExtensionConfigs and the metadata of Namespaces from a cache.
 	Reader client.Reader
-	// Catalog has the hooks.
+	// Catalog has the hooks, those with payloads of v1beta2.
 	Catalog *runtimecatalog.Catalog
+	// Conversions converts payloads for extensions that want v1beta1. Nil: references get the version v1beta1, as in conversion.Shared.
+	Conversions *conversion.Registry
 	// Caller sends the requests.
 	Caller *wire.Caller
 	// Filter selects the ExtensionConfigs of this manager.
@@ -45,15 +48,15 @@ type Client struct {
 	caller  *wire.Caller
 	filter  watch.Filter
 	limiter *flowcontrol.Limiter
-	// payloads is for extensions that want v1beta2.
+	// payloads is for extensions that want v1beta1.
 	payloads *payloads
 }
 
 // New returns a Client.
 func New(o Options) (*Client, error) {
-	p, err := newPayloads()
+	p, err := newPayloads(o.Conversions)
 	if err != nil {
-		return nil, fmt.Errorf("registering the hooks with v1beta2: %w", err)
+		return nil, fmt.Errorf("registering the hooks with v1beta1: %w", err)
 	}
 	return &Client{reader: o.Reader, catalog: o.Catalog, caller: o.Caller, filter: o.Filter, limiter: o.Limiter, payloads: p}, nil
 }
@@ -267,13 +270,10 @@ func (c *Client) send(ctx context.Context, gvh runtimecatalog.GroupVersionHook, 
 	}
 	sent.SetSettings(h.settings(e.settings))
 	empty(e.response)
-	received, translate := e.response, func() error { return nil }
-	if h.wantsV1Beta2() {
-		if sent, err = c.payloads.request(ctx, gvh, sent); err != nil {
-			return err
-		}
-		received, translate = c.payloads.response(ctx, e.response)
+	if sent, err = c.payloads.request(ctx, gvh, h.wantsV1Beta2(), sent); err != nil {
+		return err
 	}
+	received, translate := c.payloads.response(ctx, h.wantsV1Beta2(), e.response)
 	post := func() error {
 		if err := c.caller.Post(ctx, to, h.call(gvh), sent, received); err != nil {
 			return err

@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/flowcontrol"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
@@ -78,7 +78,7 @@ func config(name string, server *extensiontest.Server, handlers ...string) *runt
 			Name: bare + "." + name, RequestHook: runtimev1.GroupVersionHook{APIVersion: runtimehooksv1.GroupVersion.String(), Hook: hook},
 		})
 	}
-	condition.Set(c, condition.True(runtimev1.RuntimeExtensionDiscoveredCondition))
+	condition.Set(c, condition.True(runtimev1.RuntimeExtensionDiscoveredV1Beta1Condition))
 	return c
 }
 
@@ -91,7 +91,7 @@ func with(c *runtimev1.ExtensionConfig, change ...func(*runtimev1.ExtensionConfi
 
 func ignoring(c *runtimev1.ExtensionConfig) {
 	for i := range c.Status.Handlers {
-		c.Status.Handlers[i].FailurePolicy = ptr.To(runtimev1.FailurePolicyIgnore)
+		c.Status.Handlers[i].FailurePolicy = runtimev1.FailurePolicyIgnore
 	}
 }
 
@@ -104,7 +104,7 @@ func paused(c *runtimev1.ExtensionConfig) {
 }
 
 func failedDiscovery(c *runtimev1.ExtensionConfig) {
-	condition.Set(c, condition.False(runtimev1.RuntimeExtensionDiscoveredCondition, "Error", "DiscoveryFailed", "error in discovery"))
+	condition.Set(c, condition.False(runtimev1.RuntimeExtensionDiscoveredV1Beta1Condition, "Error", "DiscoveryFailed", "error in discovery"))
 }
 
 func others(c *runtimev1.ExtensionConfig) { c.Labels = nil }
@@ -325,7 +325,7 @@ func TestLimiter(t *testing.T) {
 		<-slow
 		extensiontest.Answer(200, `{"status":"Success"}`)(w, nil)
 	})
-	short := func(c *runtimev1.ExtensionConfig) { c.Status.Handlers[0].TimeoutSeconds = ptr.To[int32](1) }
+	short := func(c *runtimev1.ExtensionConfig) { c.Status.Handlers[0].TimeoutSeconds = 1 }
 	c := newClient(t,
 		with(config("dead", hanging, "ValidateTopology/v"), short), with(config("ignored", hanging, "ValidateTopology/v"), short, ignoring),
 		with(config("slow", server, "ValidateTopology/v"), ignoring),
@@ -369,7 +369,7 @@ func TestSent(t *testing.T) {
 	c.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "a": "b"}
 	before, got := c.DeepCopy(), extension.Sent(c)
 	want := *cluster()
-	want.APIVersion, want.Kind, want.Annotations = "cluster.x-k8s.io/v1beta1", "Cluster", map[string]string{"a": "b"}
+	want.APIVersion, want.Kind, want.Annotations = "cluster.x-k8s.io/v1beta2", "Cluster", map[string]string{"a": "b"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -386,7 +386,7 @@ func TestChanges(t *testing.T) {
 		want          bool
 	}{
 		{"nothing", config("e", s, "Discovery/a"), config("e", s, "Discovery/a"), false},
-		{"another message", with(config("e", s), failedDiscovery), with(config("e", s), failedDiscovery, func(c *runtimev1.ExtensionConfig) { c.Status.Conditions[0].Message = "other" }), false},
+		{"another message", with(config("e", s), failedDiscovery), with(config("e", s), failedDiscovery, func(c *runtimev1.ExtensionConfig) { c.GetV1Beta1Conditions()[0].Message = "other" }), false},
 		{"discovered", with(config("e", s), undiscovered), config("e", s), true},
 		{"failed for the first time", with(config("e", s), undiscovered), with(config("e", s), undiscovered, failedDiscovery), true},
 		{"another spec", config("e", s), with(config("e", s), func(c *runtimev1.ExtensionConfig) { c.Generation++ }), true},

@@ -14,10 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
@@ -35,20 +34,17 @@ func (h handler) serves(hook runtimecatalog.GroupVersionHook) bool {
 
 // call returns a call of the handler.
 func (h handler) call(hook runtimecatalog.GroupVersionHook) wire.Call {
-	seconds := runtimev1.DefaultHandlersTimeoutSeconds
-	if h.TimeoutSeconds != nil {
-		seconds = *h.TimeoutSeconds
-	}
+	seconds := cmp.Or(h.TimeoutSeconds, runtimev1.DefaultHandlersTimeoutSeconds)
 	return wire.Call{
 		Hook: hook, Handler: strings.TrimSuffix(h.Name, "."+h.config.Name), Timeout: time.Duration(seconds) * time.Second,
 	}
 }
 
 func (h handler) ignoresFailures() bool {
-	return h.FailurePolicy != nil && *h.FailurePolicy == runtimev1.FailurePolicyIgnore
+	return h.FailurePolicy == runtimev1.FailurePolicyIgnore
 }
 
-func (h handler) wantsV1Beta2() bool { return h.PayloadVersion == clusterv1beta2.GroupVersion.Version }
+func (h handler) wantsV1Beta2() bool { return h.PayloadVersion == clusterv1.GroupVersion.Version }
 
 // settings returns the settings of the ExtensionConfig, overlaid by others.
 func (h handler) settings(over map[string]string) map[string]string {
@@ -77,7 +73,7 @@ func (e *NotReadyError) Error() string {
 // pending reports whether an ExtensionConfig is still to be discovered for the first time.
 func pending(config *runtimev1.ExtensionConfig) bool {
 	_, paused := config.Annotations[clusterv1.PausedAnnotation]
-	return !paused && len(config.Status.Handlers) == 0 && !condition.Has(config, runtimev1.RuntimeExtensionDiscoveredCondition)
+	return !paused && len(config.Status.Handlers) == 0 && !condition.Has(config, runtimev1.RuntimeExtensionDiscoveredV1Beta1Condition)
 }
 
 // configs returns the ExtensionConfigs of this manager, without those that are being deleted.

@@ -6,33 +6,47 @@ import (
 	"reflect"
 
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
-	hooksv1beta2 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	hooksv1beta1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
-// payloads translate requests and responses for extensions that want v1beta2. Hooks, and how they are called, are the same.
+// payloads translate requests and responses, which are in v1beta2, for extensions that want v1beta1. Hooks, and how they are called, are
+// the same.
 type payloads struct {
+	// catalog has the hooks with payloads of v1beta1.
 	catalog    *runtimecatalog.Catalog
 	conversion *conversion.Registry
 }
 
-func newPayloads() (*payloads, error) {
-	p := &payloads{catalog: runtimecatalog.New(), conversion: conversion.New(nil)}
-	return p, hooksv1beta2.AddToCatalog(p.catalog)
+func newPayloads(conversions *conversion.Registry) (*payloads, error) {
+	if conversions == nil {
+		conversions = conversion.Shared()
+	}
+	p := &payloads{catalog: runtimecatalog.New(), conversion: conversions}
+	return p, hooksv1beta1.AddToCatalog(p.catalog)
 }
 
 // Supported reports whether extensions can request a version of payloads. It is v1beta1 if they request none.
 func Supported(version string) bool {
-	return version == "" || version == clusterv1beta1.GroupVersion.Version || version == clusterv1beta2.GroupVersion.Version
+	return version == "" || version == clusterv1beta1.GroupVersion.Version || version == clusterv1.GroupVersion.Version
 }
 
-// request returns a request with its Cluster in v1beta2. Other fields are the same.
+// request returns a request, which it may change, with its Cluster in v1beta2 or in v1beta1. Other fields are the same.
 func (p *payloads) request(
-	ctx context.Context, hook runtimecatalog.GroupVersionHook, request runtimehooksv1.RequestObject,
+	ctx context.Context, hook runtimecatalog.GroupVersionHook, inV1Beta2 bool, request runtimehooksv1.RequestObject,
 ) (runtimehooksv1.RequestObject, error) {
+	from := reflect.ValueOf(request).Elem()
+	if inV1Beta2 {
+		for i := range from.NumField() {
+			if cluster, ok := from.Field(i).Addr().Interface().(*clusterv1.Cluster); ok {
+				delete(cluster.Annotations, conversion.OlderVersionAnnotation) // It is about v1beta1.
+			}
+		}
+		return request, nil
+	}
 	object, err := p.catalog.NewRequest(hook)
 	if err != nil {
 		return nil, err
@@ -41,51 +55,59 @@ func (p *payloads) request(
 	if !ok {
 		return nil, fmt.Errorf("%T is not a request", object)
 	}
-	from, to := reflect.ValueOf(request).Elem(), reflect.ValueOf(out).Elem()
-	for i := range from.NumField() {
-		target := to.FieldByName(from.Type().Field(i).Name)
-		switch value := from.Field(i).Addr().Interface().(type) {
-		case *clusterv1beta1.Cluster:
-			cluster, err := p.cluster(ctx, value)
-			if err != nil {
-				return nil, fmt.Errorf("converting Cluster %s to v1beta2: %w", value.Name, err)
-			}
-			target.Set(reflect.ValueOf(*cluster))
-		default:
-			target.Set(from.Field(i))
+	to := reflect.ValueOf(out).Elem()
+	for i := range to.NumField() {
+		source := from.FieldByName(to.Type().Field(i).Name)
+		cluster, ok := source.Addr().Interface().(*clusterv1.Cluster)
+		if !ok {
+			to.Field(i).Set(source)
+			continue
 		}
+		older, err := p.cluster(ctx, cluster)
+		if err != nil {
+			return nil, fmt.Errorf("converting Cluster %s to v1beta1: %w", cluster.Name, err)
+		}
+		to.Field(i).Set(reflect.ValueOf(*older))
 	}
 	return out, nil
 }
 
-// cluster converts a Cluster. The result has nothing of v1beta1.
-func (p *payloads) cluster(ctx context.Context, in *clusterv1beta1.Cluster) (*clusterv1beta2.Cluster, error) {
-	out := &clusterv1beta2.Cluster{}
-	if err := p.conversion.Convert(ctx, in, out); err != nil {
-		return nil, err
-	}
-	out.SetGroupVersionKind(clusterv1beta2.GroupVersion.WithKind(clusterv1beta2.ClusterKind))
-	delete(out.Annotations, conversion.OlderVersionAnnotation)
-	return out, nil
+// cluster converts a Cluster to v1beta1.
+func (p *payloads) cluster(ctx context.Context, in *clusterv1.Cluster) (*clusterv1beta1.Cluster, error) {
+	out := &clusterv1beta1.Cluster{}
+	err := p.conversion.Convert(ctx, in, out)
+	out.SetGroupVersionKind(clusterv1beta1.GroupVersion.WithKind(clusterv1.ClusterKind))
+	return out, err
 }
 
 // response returns a response to decode into, and what copies it into the one that was asked for. They are the same, unless the response
-// has types of v1beta1.
-func (p *payloads) response(ctx context.Context, into runtimehooksv1.ResponseObject) (runtimehooksv1.ResponseObject, func() error) {
-	wanted, ok := into.(*runtimehooksv1.DiscoverVariablesResponse)
-	if !ok {
-		return into, func() error { return nil }
-	}
-	received := &hooksv1beta2.DiscoverVariablesResponse{}
-	return received, func() error {
-		class, old := &clusterv1beta2.ClusterClass{}, &clusterv1beta1.ClusterClass{}
-		class.Spec.Variables = received.Variables
-		if err := p.conversion.Convert(ctx, class, old); err != nil {
-			return fmt.Errorf("converting the variables to v1beta1: %w", err)
+// has types of v1beta1, or fields that are not used yet.
+func (p *payloads) response(
+	ctx context.Context, inV1Beta2 bool, into runtimehooksv1.ResponseObject,
+) (runtimehooksv1.ResponseObject, func() error) {
+	switch wanted := into.(type) {
+	case *runtimehooksv1.DiscoverVariablesResponse:
+		if inV1Beta2 {
+			break
 		}
-		*wanted = runtimehooksv1.DiscoverVariablesResponse{
-			TypeMeta: received.TypeMeta, CommonResponse: received.CommonResponse, Variables: old.Spec.Variables,
+		received := &hooksv1beta1.DiscoverVariablesResponse{}
+		return received, func() error {
+			older, class := &clusterv1beta1.ClusterClass{}, &clusterv1.ClusterClass{}
+			older.Spec.Variables = received.Variables
+			if err := p.conversion.Convert(ctx, older, class); err != nil {
+				return fmt.Errorf("converting the variables to v1beta2: %w", err)
+			}
+			*wanted = runtimehooksv1.DiscoverVariablesResponse{
+				TypeMeta: received.TypeMeta, CommonResponse: received.CommonResponse, Variables: class.Spec.Variables,
+			}
+			return nil
 		}
-		return nil
+	case *runtimehooksv1.AfterClusterUpgradeResponse: // The hook does not block, whatever the extension answers.
+		received := &hooksv1beta1.AfterClusterUpgradeResponse{}
+		return received, func() error {
+			wanted.TypeMeta, wanted.CommonResponse = received.TypeMeta, received.CommonResponse
+			return nil
+		}
 	}
+	return into, func() error { return nil }
 }

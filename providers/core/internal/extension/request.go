@@ -3,7 +3,7 @@ package extension
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Sent returns a Cluster as requests contain it: with apiVersion and kind, and without what only API servers and kubectl read, the managed

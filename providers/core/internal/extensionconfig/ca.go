@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -51,6 +51,6 @@ func (c *Controller) ca(ctx context.Context, config *runtimev1.ExtensionConfig) 
 // unusable waits until the annotation or the Secret changes.
 func unusable(format string, args ...any) (step.Result, error) {
 	problem := fmt.Errorf(format, args...)
-	return step.Wait("the Secret with the CA").WithConditions(condition.False(runtimev1.RuntimeExtensionDiscoveredCondition,
-		clusterv1.ConditionSeverityError, runtimev1.DiscoveryFailedReason, "%s: %v", discoveryFailed, problem)), nil
+	return step.Wait("the Secret with the CA").WithConditions(condition.False(runtimev1.RuntimeExtensionDiscoveredV1Beta1Condition,
+		clusterv1.ConditionSeverityError, runtimev1.DiscoveryFailedV1Beta1Reason, "%s: %v", discoveryFailed, problem)), nil
 }

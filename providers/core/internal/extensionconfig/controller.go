@@ -14,9 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
-	definedhooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
@@ -28,8 +26,6 @@ type Options struct {
 	Concurrency int
 	// Filter selects the ExtensionConfigs that this manager reconciles.
 	Filter watch.Filter
-	// Catalog has the hooks that controllers call.
-	Catalog *runtimecatalog.Catalog
 	// Caller calls the servers.
 	Caller *wire.Caller
 }
@@ -47,12 +43,12 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	defined := runtimecatalog.New()
-	if err := definedhooksv1.AddToCatalog(defined); err != nil {
+	all, err := allHooks()
+	if err != nil {
 		return fmt.Errorf("registering all hooks: %w", err)
 	}
 	c := &Controller{
-		Clients: step.ClientsOf(mgr, "extensionconfig-controller", o.Filter), hooks: hooks{called: o.Catalog, defined: defined}, caller: o.Caller,
+		Clients: step.ClientsOf(mgr, "extensionconfig-controller", o.Filter), hooks: all, caller: o.Caller,
 	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
@@ -98,7 +94,7 @@ func (c *Controller) declared() step.Controller[*runtimev1.ExtensionConfig, *run
 		Scope:   step.Self[*runtimev1.ExtensionConfig],
 		Steps: []step.Step[*runtimev1.ExtensionConfig]{
 			step.Do("ca", c.ca),
-			step.Do("discover", c.discover).Sets(runtimev1.RuntimeExtensionDiscoveredCondition),
+			step.Do("discover", c.discover).Sets(runtimev1.RuntimeExtensionDiscoveredV1Beta1Condition),
 		},
 		Reports: reports,
 	}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -32,10 +32,10 @@ func (c *Controller) discover(ctx context.Context, config *runtimev1.ExtensionCo
 	handlers, err := c.ask(ctx, config)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", discoveryFailed, err)
-		if was := condition.Get(config, runtimev1.RuntimeExtensionDiscoveredCondition); was == nil || was.Message != err.Error() {
-			step.WarningTransition(ctx, runtimev1.DiscoveryFailedReason, "%v", err)
+		if was := condition.Get(config, runtimev1.RuntimeExtensionDiscoveredV1Beta1Condition); was == nil || was.Message != err.Error() {
+			step.WarningTransition(ctx, runtimev1.DiscoveryFailedV1Beta1Reason, "%v", err)
 		}
-		return step.Done(), &step.Error{Reason: runtimev1.DiscoveryFailedReason, Err: err}
+		return step.Done(), &step.Error{Reason: runtimev1.DiscoveryFailedV1Beta1Reason, Err: err}
 	}
 	if !equality.Semantic.DeepEqual(config.Status.Handlers, handlers) {
 		config.Status.Handlers = handlers
@@ -50,7 +50,7 @@ func (c *Controller) ask(ctx context.Context, config *runtimev1.ExtensionConfig)
 	if err != nil {
 		return nil, err
 	}
-	hook, err := c.hooks.called.GroupVersionHook(runtimehooksv1.Discovery)
+	hook, err := c.hooks.defined.GroupVersionHook(runtimehooksv1.Discovery)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/test/extensiontest"
@@ -21,7 +21,7 @@ import (
 func inStatus(name, hook string) runtimev1.ExtensionHandler {
 	return runtimev1.ExtensionHandler{
 		Name: name, RequestHook: runtimev1.GroupVersionHook{APIVersion: "hooks.runtime.cluster.x-k8s.io/v1alpha1", Hook: hook},
-		TimeoutSeconds: ptr.To[int32](10), FailurePolicy: ptr.To(runtimev1.FailurePolicyFail),
+		TimeoutSeconds: 10, FailurePolicy: runtimev1.FailurePolicyFail,
 	}
 }
 
@@ -75,7 +75,7 @@ func TestFailures(t *testing.T) {
 			known := []runtimev1.ExtensionHandler{inStatus("old.e", "BeforeClusterCreate")}
 			e := config(extensiontest.Serve(t, extensiontest.Options{}, tc.server))
 			e.Status.Handlers = known
-			condition.Set(e, condition.True(runtimev1.RuntimeExtensionDiscoveredCondition))
+			condition.Set(e, condition.True(runtimev1.RuntimeExtensionDiscoveredV1Beta1Condition))
 			if tc.change != nil {
 				tc.change(e)
 			}

@@ -2,6 +2,7 @@ package extensionconfig
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +12,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	calledhooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
@@ -26,10 +28,15 @@ const (
 
 // hooks are those that handlers can be for.
 type hooks struct {
-	// called are the hooks that controllers call.
+	// called are the hooks that controllers call: those of v1.7.
 	called *runtimecatalog.Catalog
 	// defined are all hooks of the API, also those that no controller calls: what a handler of theirs is for would not happen.
 	defined *runtimecatalog.Catalog
+}
+
+func allHooks() (hooks, error) {
+	all := hooks{called: runtimecatalog.New(), defined: runtimecatalog.New()}
+	return all, errors.Join(calledhooksv1.AddToCatalog(all.called), runtimehooksv1.AddToCatalog(all.defined))
 }
 
 // handlersOf returns the handlers of a response as they are in the status: with full names and defaults, sorted by name. Of a
@@ -56,8 +63,8 @@ func handlersOf(
 		out = append(out, runtimev1.ExtensionHandler{
 			Name:           h.Name + "." + config.Name,
 			RequestHook:    runtimev1.GroupVersionHook{APIVersion: h.RequestHook.APIVersion, Hook: h.RequestHook.Hook},
-			TimeoutSeconds: ptr.To(ptr.Deref(h.TimeoutSeconds, runtimev1.DefaultHandlersTimeoutSeconds)),
-			FailurePolicy:  ptr.To(runtimev1.FailurePolicy(ptr.Deref(h.FailurePolicy, runtimehooksv1.FailurePolicyFail))),
+			TimeoutSeconds: timeoutOf(h),
+			FailurePolicy:  runtimev1.FailurePolicy(ptr.Deref(h.FailurePolicy, runtimehooksv1.FailurePolicyFail)),
 			PayloadVersion: h.PayloadVersion,
 		})
 	}
@@ -66,6 +73,11 @@ func handlersOf(
 	}
 	slices.SortFunc(out, func(a, b runtimev1.ExtensionHandler) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// timeoutOf returns the timeout of a handler in seconds. A zero is the longest one, because the status has none.
+func timeoutOf(h runtimehooksv1.ExtensionHandler) int32 {
+	return cmp.Or(ptr.Deref(h.TimeoutSeconds, runtimev1.DefaultHandlersTimeoutSeconds), runtimehooksv1.MaxHandlersTimeoutSeconds)
 }
 
 // check returns what is wrong with a handler. Texts quote only names of hooks and versions, truncated.

@@ -8,8 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 func TestHandlersOf(t *testing.T) {
@@ -33,6 +34,8 @@ func TestHandlersOf(t *testing.T) {
 		change(&h)
 		return []runtimev1.ExtensionHandler{h}
 	}
+	hooks, err := allHooks()
+	testenv.Must(t, err)
 	const prefix = `the response of the server is invalid: handlers[0] "a": `
 	for _, tc := range []struct {
 		reason      string
@@ -43,10 +46,10 @@ func TestHandlersOf(t *testing.T) {
 	}{
 		{reason: "none"},
 		{reason: "defaults", in: plain, want: status(func(*runtimev1.ExtensionHandler) {})},
-		{reason: "the longest timeout", in: timeout(30), want: status(func(h *runtimev1.ExtensionHandler) { h.TimeoutSeconds = ptr.To[int32](30) })},
-		{reason: "no timeout", in: timeout(0), want: status(func(h *runtimev1.ExtensionHandler) { h.TimeoutSeconds = ptr.To[int32](0) })},
+		{reason: "the longest timeout", in: timeout(30), want: status(func(h *runtimev1.ExtensionHandler) { h.TimeoutSeconds = 30 })},
+		{reason: "no timeout is the longest one", in: timeout(0), want: status(func(h *runtimev1.ExtensionHandler) { h.TimeoutSeconds = 30 })},
 		{reason: "ignored failures", in: one(func(h *runtimehooksv1.ExtensionHandler) { h.FailurePolicy = ptr.To(runtimehooksv1.FailurePolicyIgnore) }),
-			want: status(func(h *runtimev1.ExtensionHandler) { h.FailurePolicy = ptr.To(runtimev1.FailurePolicyIgnore) })},
+			want: status(func(h *runtimev1.ExtensionHandler) { h.FailurePolicy = runtimev1.FailurePolicyIgnore })},
 		{reason: "payloads in v1beta2", in: payload("v1beta2"), want: status(func(h *runtimev1.ExtensionHandler) { h.PayloadVersion = "v1beta2" })},
 		{reason: "the annotation is for handlers that request no version", annotations: annotated, in: plain,
 			want: status(func(h *runtimev1.ExtensionHandler) { h.PayloadVersion = "v1beta2" })},
@@ -74,7 +77,7 @@ func TestHandlersOf(t *testing.T) {
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			got, err := handlersOf(&runtimev1.ExtensionConfig{ObjectMeta: metav1.ObjectMeta{Name: "e", Annotations: tc.annotations}},
-				&runtimehooksv1.DiscoveryResponse{Handlers: tc.in}, allHooks(t))
+				&runtimehooksv1.DiscoveryResponse{Handlers: tc.in}, hooks)
 			if (err != nil || tc.err != "") && (err == nil || err.Error() != tc.err) {
 				t.Errorf("got  %v\nwant %s", err, tc.err)
 			}

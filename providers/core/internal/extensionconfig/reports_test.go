@@ -11,7 +11,7 @@ func TestReports(t *testing.T) {
 	w := newWorld(t, config(serving(t, discovery())))
 	testenv.Must(t, w.reconcile())
 	if c := report.Get(w.config(), "Discovered"); c == nil || c.Reason != "Discovered" || !report.IsFalse(w.config(), "Paused") {
-		t.Errorf("after the discovery: %v", w.config().GetV1Beta2Conditions())
+		t.Errorf("after the discovery: %v", w.config().GetConditions())
 	}
 	w = newWorld(t, config(serving(t, discovery()), injected("ns/missing")))
 	testenv.Must(t, w.reconcile())

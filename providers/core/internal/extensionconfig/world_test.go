@@ -11,10 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
-	definedhooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -36,8 +33,10 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		Kinds: []func(*runtime.Scheme) error{runtimev1.AddToScheme}, Objects: objects,
 		Indexes: []step.Index{{Object: &runtimev1.ExtensionConfig{}, Field: bySecret, Values: secretKeys}},
 	})}
+	hooks, err := allHooks()
+	testenv.Must(t, err)
 	c := &Controller{
-		Clients: w.ForController(), hooks: allHooks(t),
+		Clients: w.ForController(), hooks: hooks,
 		caller: wire.NewCaller(wire.Options{UserAgent: "test", Metrics: prometheus.NewRegistry(), Clock: clock.RealClock{}}),
 	}
 	runner := c.declared().Runner(c.Clients)
@@ -46,14 +45,6 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		return err
 	}
 	return w
-}
-
-func allHooks(t *testing.T) hooks {
-	t.Helper()
-	out := hooks{called: runtimecatalog.New(), defined: runtimecatalog.New()}
-	testenv.Must(t, runtimehooksv1.AddToCatalog(out.called))
-	testenv.Must(t, definedhooksv1.AddToCatalog(out.defined))
-	return out
 }
 
 // config returns ExtensionConfig e as it is in the API server.
@@ -67,7 +58,7 @@ func (w *world) config() *runtimev1.ExtensionConfig {
 // state returns the condition in short.
 func (w *world) state() string {
 	w.t.Helper()
-	return object.State(w.config(), runtimev1.RuntimeExtensionDiscoveredCondition)
+	return object.State(w.config(), runtimev1.RuntimeExtensionDiscoveredV1Beta1Condition)
 }
 
 // config returns ExtensionConfig e for a server.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -77,7 +77,7 @@ func (c *Controller) acts(s *scope) bool {
 // are in the API server.
 func same(live, cached *clusterv1.MachineHealthCheck) bool {
 	return live.Spec.ClusterName == cached.Spec.ClusterName &&
-		equality.Semantic.DeepEqual(live.Spec.RemediationTemplate, cached.Spec.RemediationTemplate)
+		equality.Semantic.DeepEqual(live.Spec.Remediation.TemplateRef, cached.Spec.Remediation.TemplateRef)
 }
 
 // errNotAnswering is the error of a workload cluster that did not answer the last time, while another such cluster is queried.
@@ -107,7 +107,7 @@ func listNodes(
 ) (map[string]*corev1.Node, error) {
 	wanted := map[string]bool{}
 	for _, m := range targets {
-		if m.Status.NodeRef != nil {
+		if m.Status.NodeRef.IsDefined() {
 			wanted[m.Status.NodeRef.Name] = true
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -83,7 +83,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineHealthCheck, *
 		// While a cluster is being created, most first results change within moments.
 		Progress: &step.Progress{
 			First:     []string{"expectedMachines", "currentHealthy", "remediationsAllowed", "targets"},
-			FirstTrue: []clusterv1.ConditionType{clusterv1.RemediationAllowedCondition},
+			FirstTrue: []clusterv1.ConditionType{clusterv1.RemediationAllowedV1Beta1Condition},
 			OnlyFirst: true,
 		},
 	}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -89,7 +89,7 @@ func TestStartingClusterCostsOneStatusWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fresh := check("40%", func(h *clusterv1.MachineHealthCheck) { h.CreationTimestamp = metav1.NewTime(now) })
 			starting := running("b")[0]
-			starting.CreationTimestamp, starting.Status.NodeRef = metav1.NewTime(now), nil
+			starting.CreationTimestamp, starting.Status.NodeRef = metav1.NewTime(now), clusterv1.MachineNodeReference{}
 			w := newWorld(t, fresh, running("a")[0], starting)
 			w.settled()
 			equal(t, "writes", []string{"patch Machine/status a"}, w.Writes)
@@ -169,7 +169,7 @@ func TestCachesAreStale(t *testing.T) {
 			reason: "a Machine that another leader has marked counts",
 			then: func(w *world) {
 				w.change("b", func(m *clusterv1.Machine) {
-					condition.Set(m, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, "RemediationInProgress", ""))
+					condition.Set(m, condition.False(clusterv1.MachineOwnerRemediatedV1Beta1Condition, clusterv1.ConditionSeverityWarning, "RemediationInProgress", ""))
 				})
 			},
 			marks: []string{"a: False UnhealthyNode", "b: True, owner False RemediationInProgress", "c: True"},
@@ -187,7 +187,7 @@ func TestCachesAreStale(t *testing.T) {
 			reason: "a limit that was lowered meanwhile counts",
 			then: func(w *world) {
 				h := w.health()
-				h.Spec.MaxUnhealthy.IntVal, h.Spec.MaxUnhealthy.StrVal, h.Spec.MaxUnhealthy.Type = 0, "", 0
+				h.Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo.IntVal, h.Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo.StrVal, h.Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo.Type = 0, "", 0
 				testenv.Must(w, w.Update(w.Context(), h))
 			},
 			marks: []string{"a: False UnhealthyNode", "b: True", "c: True"},
@@ -197,7 +197,7 @@ func TestCachesAreStale(t *testing.T) {
 			then: func(w *world) {
 				cluster := build.Cluster()
 				testenv.Must(w, w.Get(w.Context(), client.ObjectKeyFromObject(cluster), cluster))
-				cluster.Spec.Paused = true
+				cluster.Spec.Paused = ptr.To(true)
 				testenv.Must(w, w.Update(w.Context(), cluster))
 			},
 			marks: []string{"a: True", "b: True", "c: True"},
@@ -251,8 +251,8 @@ func TestTwoLeadersRemediateOne(t *testing.T) {
 	second := w.NewCache()
 	for _, name := range []string{"a", "b", "c"} {
 		m := w.machine(name)
-		condition.Delete(m, clusterv1.MachineOwnerRemediatedCondition)
-		condition.Set(m, condition.True(clusterv1.MachineHealthCheckSucceededCondition))
+		condition.Delete(m, clusterv1.MachineOwnerRemediatedV1Beta1Condition)
+		condition.Set(m, condition.True(clusterv1.MachineHealthCheckSucceededV1Beta1Condition))
 		second.Show(m)
 	}
 	w.Cache = second
@@ -269,12 +269,12 @@ func TestUnreachableClusterIsLeftAlone(t *testing.T) {
 	w := newWorld(t, check("100%"), running("a", "b", "c")...)
 	w.begin()
 	w.becomes(corev1.ConditionUnknown, time.Hour, "a")
-	w.change("b", func(m *clusterv1.Machine) { text := "no quota"; m.Status.FailureMessage = &text })
+	w.change("b", fails)
 	w.workload.Err = &remote.NotConnectedError{Cluster: types.NamespacedName{Namespace: "default", Name: "c"}, Since: now, Cause: errors.New("connection refused")}
 	w.settled()
 	equal(t, "marks", []string{"a: True", "b: True", "c: True"}, w.marks())
 	equal(t, "the counters are kept", "3/3, 3 allowed, False WorkloadClusterUnreachable", w.status())
-	got := condition.Get(w.health(), clusterv1.RemediationAllowedCondition)
+	got := condition.Get(w.health(), clusterv1.RemediationAllowedV1Beta1Condition)
 	for _, words := range []string{"since 2026-01-02T03:04:05Z", "connection refused"} {
 		if !strings.Contains(got.Message, words) || got.Severity != clusterv1.ConditionSeverityWarning {
 			t.Errorf("condition %+v, want %q", got, words)
@@ -363,7 +363,7 @@ func TestInterruptedAfterEveryRequest(t *testing.T) {
 		_, err := w.reconcile(w.check)
 		w.After, w.workload.After = nil, nil
 		interrupted := requests >= stop
-		if interrupted && err == nil && condition.IsTrue(w.health(), clusterv1.RemediationAllowedCondition) && stop < 4 {
+		if interrupted && err == nil && condition.IsTrue(w.health(), clusterv1.RemediationAllowedV1Beta1Condition) && stop < 4 {
 			t.Errorf("request %d: the failure was not noticed", stop)
 		}
 		w.check = w.newProcess()
@@ -383,7 +383,7 @@ func TestInterruptedAfterEveryRequest(t *testing.T) {
 // TestRangeWithoutUnhealthyMachines checks that a lower limit is announced only once there is a Machine that it concerns: a healthy cluster
 // is none of its causes.
 func TestRangeWithoutUnhealthyMachines(t *testing.T) {
-	in := check("100%", func(h *clusterv1.MachineHealthCheck) { h.Spec.UnhealthyRange = ptr.To("[3-5]") })
+	in := check("100%", func(h *clusterv1.MachineHealthCheck) { h.Spec.Remediation.TriggerIf.UnhealthyInRange = "[3-5]" })
 	w := newWorld(t, in, running("a", "b", "c")...)
 	w.settled()
 	equal(t, "status", "3/3, 0 allowed, False TooManyUnhealthy", w.status())
@@ -405,7 +405,7 @@ func TestRestrictionIsAnnouncedOnce(t *testing.T) {
 	w.settled()
 	equal(t, "events", 1, len(w.Events()))
 	h := w.health()
-	was := condition.Get(h, clusterv1.RemediationAllowedCondition).DeepCopy()
+	was := condition.Get(h, clusterv1.RemediationAllowedV1Beta1Condition).DeepCopy()
 	was.Message = "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy"
 	condition.Set(h, *was)
 	testenv.Must(t, w.Status().Update(t.Context(), h))
@@ -431,7 +431,7 @@ func TestFirstControlPlaneMachine(t *testing.T) {
 	w := newWorld(t, check("100%"), plane)
 	c := build.Cluster()
 	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(c), c))
-	c.Status.Conditions = nil
+	c.SetV1Beta1Conditions(nil)
 	testenv.Must(t, w.Status().Update(t.Context(), c))
 	w.workload.Err = &remote.NotConnectedError{Since: now, Cause: errors.New("no kubeconfig")}
 	w.settled()
@@ -472,7 +472,10 @@ func TestAdoption(t *testing.T) {
 
 func TestNothingHappensWithoutCluster(t *testing.T) {
 	for name, change := range map[string]func(*world, *clusterv1.Cluster){
-		"Paused": func(w *world, c *clusterv1.Cluster) { c.Spec.Paused = true; testenv.Must(w, w.Update(w.Context(), c)) },
+		"Paused": func(w *world, c *clusterv1.Cluster) {
+			c.Spec.Paused = ptr.To(true)
+			testenv.Must(w, w.Update(w.Context(), c))
+		},
 		"Deleting": func(w *world, c *clusterv1.Cluster) {
 			c.Finalizers = []string{clusterv1.ClusterFinalizer}
 			testenv.Must(w, w.Update(w.Context(), c), w.Delete(w.Context(), c))

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -81,7 +81,7 @@ func (c *Controller) cachedNodes(ctx context.Context, s *scope, targets []*clust
 	}
 	nodes := map[string]*corev1.Node{}
 	for _, m := range targets {
-		if m.Status.NodeRef == nil {
+		if !m.Status.NodeRef.IsDefined() {
 			continue
 		}
 		node := &corev1.Node{}
@@ -99,7 +99,7 @@ func (c *Controller) cachedNodes(ctx context.Context, s *scope, targets []*clust
 func (c *Controller) announce(s *scope) {
 	failing := map[string]bool{}
 	for _, f := range s.plan.Findings {
-		if f.Verdict != diagnosis.Failing || !condition.IsTrue(f.Machine, clusterv1.MachineHealthCheckSucceededCondition) {
+		if f.Verdict != diagnosis.Failing || !condition.IsTrue(f.Machine, clusterv1.MachineHealthCheckSucceededV1Beta1Condition) {
 			continue
 		}
 		failing[string(f.Machine.UID)+f.Message] = true

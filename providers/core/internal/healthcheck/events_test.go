@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -31,13 +31,15 @@ func TestMachineChanges(t *testing.T) {
 			m.Annotations = map[string]string{clusterv1.RemediateMachineAnnotation: ""}
 		}, true},
 		{"a Node", object.WithNode("a"), true},
-		{"its health", func(m *clusterv1.Machine) { condition.Set(m, condition.True(clusterv1.MachineNodeHealthyCondition)) }, true},
-		{"a failure", func(m *clusterv1.Machine) { m.Status.FailureMessage = new(string) }, true},
+		{"its health", func(m *clusterv1.Machine) {
+			condition.Set(m, condition.True(clusterv1.MachineNodeHealthyV1Beta1Condition))
+		}, true},
+		{"a failure", fails, true},
 		{"deletion", object.Deleting[*clusterv1.Machine], true},
 		{"the owner's work", func(m *clusterv1.Machine) {
-			condition.Set(m, condition.True(clusterv1.MachineOwnerRemediatedCondition))
+			condition.Set(m, condition.True(clusterv1.MachineOwnerRemediatedV1Beta1Condition))
 		}, true},
-		{"another condition", func(m *clusterv1.Machine) { condition.Set(m, condition.True(clusterv1.ReadyCondition)) }, false},
+		{"another condition", func(m *clusterv1.Machine) { condition.Set(m, condition.True(clusterv1.ReadyV1Beta1Condition)) }, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

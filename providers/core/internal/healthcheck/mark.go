@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -48,7 +48,7 @@ func (c *Controller) save(ctx context.Context, machine *clusterv1.Machine, befor
 		return nil
 	}
 	if err == nil && m.Requests() {
-		because := condition.Get(machine, clusterv1.MachineHealthCheckSucceededCondition)
+		because := condition.Get(machine, clusterv1.MachineHealthCheckSucceededV1Beta1Condition)
 		c.Recorder.Eventf(machine, corev1.EventTypeNormal, "MachineMarkedUnhealthy", "Machine is unhealthy and will be replaced: %s",
 			because.Message)
 	}

@@ -9,10 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -25,23 +26,25 @@ import (
 const templateBackstop = 30 * time.Second
 
 // external reports whether Machines are remediated by external requests.
-func (s *scope) external() bool { return s.check.Spec.RemediationTemplate != nil }
+func (s *scope) external() bool { return s.check.Spec.Remediation.TemplateRef.IsDefined() }
 
 // readRequests reads the template and the existing requests from the cache, and watches the requests.
 func (c *Controller) readRequests(ctx context.Context, s *scope) error {
-	ref := s.check.Spec.RemediationTemplate
-	if ref == nil {
-		condition.Delete(s.check, clusterv1.ExternalRemediationTemplateAvailableCondition)
-		condition.Delete(s.check, clusterv1.ExternalRemediationRequestAvailableCondition)
+	if !s.external() {
+		condition.Delete(s.check, clusterv1.ExternalRemediationTemplateAvailableV1Beta1Condition)
+		condition.Delete(s.check, clusterv1.ExternalRemediationRequestAvailableV1Beta1Condition)
 		return nil
 	}
-	template, err := c.external.Get(ctx, ref, s.check.Namespace)
+	ref := s.check.Spec.Remediation.TemplateRef
+	template, err := c.external.Get(ctx, &clusterv1.ContractVersionedObjectReference{
+		APIGroup: schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group, Kind: ref.Kind, Name: ref.Name,
+	}, s.check.Namespace)
 	if err != nil {
-		condition.Set(s.check, condition.False(clusterv1.ExternalRemediationTemplateAvailableCondition, clusterv1.ConditionSeverityError,
-			clusterv1.ExternalRemediationTemplateNotFoundReason, "Cannot read spec.remediationTemplate: %v", err))
+		condition.Set(s.check, condition.False(clusterv1.ExternalRemediationTemplateAvailableV1Beta1Condition, clusterv1.ConditionSeverityError,
+			clusterv1.ExternalRemediationTemplateNotFoundV1Beta1Reason, "Cannot read spec.remediationTemplate: %v", err))
 		return client.IgnoreNotFound(err)
 	}
-	restored(s.check, clusterv1.ExternalRemediationTemplateAvailableCondition)
+	restored(s.check, clusterv1.ExternalRemediationTemplateAvailableV1Beta1Condition)
 	s.template = template
 	kind := template.GroupVersionKind()
 	kind.Kind = contract.KindOf(kind.Kind)
@@ -112,10 +115,10 @@ func (c *Controller) request(ctx context.Context, s *scope) (step.Result, error)
 		}
 	}
 	if err := errors.Join(failed...); err != nil {
-		condition.Set(s.check, condition.False(clusterv1.ExternalRemediationRequestAvailableCondition, clusterv1.ConditionSeverityError,
-			clusterv1.ExternalRemediationRequestCreationFailedReason, "%s", condition.Brief(failed[0].Error())))
+		condition.Set(s.check, condition.False(clusterv1.ExternalRemediationRequestAvailableV1Beta1Condition, clusterv1.ConditionSeverityError,
+			clusterv1.ExternalRemediationRequestCreationFailedV1Beta1Reason, "%s", condition.Brief(failed[0].Error())))
 	} else {
-		restored(s.check, clusterv1.ExternalRemediationRequestAvailableCondition)
+		restored(s.check, clusterv1.ExternalRemediationRequestAvailableV1Beta1Condition)
 	}
 	return step.Done(), errors.Join(append(failed, errs...)...)
 }

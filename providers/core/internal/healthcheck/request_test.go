@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -27,7 +27,9 @@ var (
 
 // externally makes requests from template r.
 func externally(h *clusterv1.MachineHealthCheck) {
-	h.Spec.RemediationTemplate = object.Reference(templateKind, "r")
+	h.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{
+		APIVersion: templateKind.GroupVersion().String(), Kind: templateKind.Kind, Name: "r",
+	}
 }
 
 func template() *unstructured.Unstructured {
@@ -100,11 +102,11 @@ func TestTemplateIsMissing(t *testing.T) {
 	w := newWorld(t, check("100%", externally), running("a")...)
 	w.becomes(corev1.ConditionUnknown, time.Hour, "a")
 	w.settled()
-	equal(t, "template", "False Error ExternalRemediationTemplateNotFound", w.conditionOf(clusterv1.ExternalRemediationTemplateAvailableCondition))
+	equal(t, "template", "False Error ExternalRemediationTemplateNotFound", w.conditionOf(clusterv1.ExternalRemediationTemplateAvailableV1Beta1Condition))
 	testenv.Must(t, w.Create(t.Context(), template()))
 	w.Clock.Step(templateBackstop)
 	w.settled()
-	equal(t, "template", "True  ", w.conditionOf(clusterv1.ExternalRemediationTemplateAvailableCondition))
+	equal(t, "template", "True  ", w.conditionOf(clusterv1.ExternalRemediationTemplateAvailableV1Beta1Condition))
 	if w.requestFor("a") == nil {
 		t.Error("a must have a request")
 	}
@@ -127,7 +129,7 @@ func TestRequestFails(t *testing.T) {
 	if err == nil {
 		t.Error("the failure must be retried")
 	}
-	equal(t, "request", "False Error ExternalRemediationRequestCreationFailed", w.conditionOf(clusterv1.ExternalRemediationRequestAvailableCondition))
+	equal(t, "request", "False Error ExternalRemediationRequestCreationFailed", w.conditionOf(clusterv1.ExternalRemediationRequestAvailableV1Beta1Condition))
 	if w.requestFor("c") == nil {
 		t.Error("c must have a request")
 	}
@@ -135,7 +137,7 @@ func TestRequestFails(t *testing.T) {
 	testenv.Must(t, w.Delete(t.Context(), other))
 	w.Clock.Step(time.Minute)
 	w.settled()
-	equal(t, "request", "True  ", w.conditionOf(clusterv1.ExternalRemediationRequestAvailableCondition))
+	equal(t, "request", "True  ", w.conditionOf(clusterv1.ExternalRemediationRequestAvailableV1Beta1Condition))
 	for _, name := range []string{"a", "b", "c"} {
 		if r := w.requestFor(name); r == nil || r.GetOwnerReferences()[0].UID != w.machine(name).UID {
 			t.Errorf("Machine %s has no request", name)
@@ -151,7 +153,7 @@ func TestTemplateIsRemoved(t *testing.T) {
 	w.becomes(corev1.ConditionUnknown, time.Hour, "a")
 	w.Cache.Freeze(&clusterv1.MachineHealthCheckList{})
 	h := w.health()
-	h.Spec.RemediationTemplate = nil
+	h.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{}
 	testenv.Must(t, w.Update(t.Context(), h))
 	after, err := w.reconcile(w.check)
 	testenv.Must(t, err)

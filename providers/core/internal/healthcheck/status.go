@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -42,15 +43,15 @@ func (c *Controller) status(ctx context.Context, s *scope) (step.Result, error) 
 		return step.Again(left), nil
 	}
 	before := h.DeepCopy()
-	h.Status.ExpectedMachines = count(s.plan.Expected)
-	h.Status.CurrentHealthy = count(s.plan.Healthy)
-	h.Status.RemediationsAllowed = count(s.plan.RemediationsAllowed())
+	h.Status.ExpectedMachines = ptr.To(count(s.plan.Expected))
+	h.Status.CurrentHealthy = ptr.To(count(s.plan.Healthy))
+	h.Status.RemediationsAllowed = ptr.To(count(s.plan.RemediationsAllowed()))
 	h.Status.Targets = s.names()
 	allowance := s.plan.Allowance()
 	condition.Set(h, allowance)
-	was := condition.Get(before, clusterv1.RemediationAllowedCondition)
+	was := condition.Get(before, clusterv1.RemediationAllowedV1Beta1Condition)
 	restricted := s.plan.Restricted()
-	wasRestricted := c.memory.restrict(h, restricted) && was != nil && was.Reason == clusterv1.TooManyUnhealthyReason
+	wasRestricted := c.memory.restrict(h, restricted) && was != nil && was.Reason == clusterv1.TooManyUnhealthyV1Beta1Reason
 	if was == nil || was.Status != allowance.Status || was.Reason != allowance.Reason || wasRestricted != restricted ||
 		h.Status.ObservedGeneration != h.Generation {
 		if restricted && !wasRestricted {
@@ -88,13 +89,14 @@ func (c *Controller) firstDelay(h *clusterv1.MachineHealthCheck, plan *diagnosis
 
 // reported reports whether the check has counters.
 func reported(h *clusterv1.MachineHealthCheck) bool {
-	return condition.Get(h, clusterv1.RemediationAllowedCondition) != nil
+	return condition.Get(h, clusterv1.RemediationAllowedV1Beta1Condition) != nil
 }
 
 // reportUnreachable sets condition RemediationAllowed while the Nodes are unknown, once: the reason changes with every attempt to connect.
 func (c *Controller) reportUnreachable(s *scope) {
 	h := s.check
-	if was := condition.Get(h, clusterv1.RemediationAllowedCondition); was != nil && was.Reason == clusterv1.WorkloadClusterUnreachableReason {
+	const t, reason = clusterv1.RemediationAllowedV1Beta1Condition, clusterv1.WorkloadClusterUnreachableV1Beta1Reason
+	if was := condition.Get(h, t); was != nil && was.Reason == reason {
 		return
 	}
 	since, known := remote.DisconnectedSince(s.unreachable)
@@ -104,10 +106,14 @@ func (c *Controller) reportUnreachable(s *scope) {
 	if remote.IsConnecting(s.unreachable) && c.Clock.Since(since) < connectingBackstop {
 		return // After a restart no cluster is connected yet.
 	}
-	condition.Set(h,
-		condition.False(clusterv1.RemediationAllowedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WorkloadClusterUnreachableReason,
-			"The Nodes are unknown since %s: no Machine is remediated, except for those with annotation %s. %s",
-			since.UTC().Format(time.RFC3339), clusterv1.RemediateMachineAnnotation, condition.Brief(fmt.Sprint(s.unreachable))))
+	for _, counter := range []**int32{&h.Status.ExpectedMachines, &h.Status.CurrentHealthy, &h.Status.RemediationsAllowed} {
+		if *counter == nil {
+			*counter = ptr.To[int32](0)
+		}
+	}
+	condition.Set(h, condition.False(t, clusterv1.ConditionSeverityWarning, reason,
+		"The Nodes are unknown since %s: no Machine is remediated, except for those with annotation %s. %s",
+		since.UTC().Format(time.RFC3339), clusterv1.RemediateMachineAnnotation, condition.Brief(fmt.Sprint(s.unreachable))))
 }
 
 // names returns the names of the targets, sorted.

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -35,7 +35,7 @@ func indexes() []step.Index {
 			return nil
 		}},
 		{Object: &clusterv1.Machine{}, Field: byNode, Values: func(obj client.Object) []string {
-			if m, ok := obj.(*clusterv1.Machine); ok && m.Status.NodeRef != nil {
+			if m, ok := obj.(*clusterv1.Machine); ok && m.Status.NodeRef.IsDefined() {
 				return []string{nodeKey(m.Spec.ClusterName, m.Status.NodeRef.Name)}
 			}
 			return nil
@@ -50,17 +50,21 @@ func machineChanges() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
 		return !maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-			(before.Status.NodeRef == nil) != (after.Status.NodeRef == nil) ||
-			(before.Status.FailureReason == nil) != (after.Status.FailureReason == nil) ||
-			(before.Status.FailureMessage == nil) != (after.Status.FailureMessage == nil) ||
-			conditionChanged(before, after)
+			before.Status.NodeRef.IsDefined() != after.Status.NodeRef.IsDefined() ||
+			failureChanged(before.GetV1Beta1Status(), after.GetV1Beta1Status()) || conditionChanged(before, after)
 	}))
+}
+
+// failureChanged reports whether a Machine fails in another way.
+func failureChanged(before, after clusterv1.MachineV1Beta1DeprecatedStatus) bool {
+	return (before.FailureReason == nil) != (after.FailureReason == nil) || (before.FailureMessage == nil) != (after.FailureMessage == nil)
 }
 
 // conditionChanged reports whether a condition changed that marks depend on.
 func conditionChanged(before, after *clusterv1.Machine) bool {
 	for _, t := range []clusterv1.ConditionType{
-		clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition, clusterv1.MachineNodeHealthyCondition,
+		clusterv1.MachineHealthCheckSucceededV1Beta1Condition, clusterv1.MachineOwnerRemediatedV1Beta1Condition,
+		clusterv1.MachineNodeHealthyV1Beta1Condition,
 	} {
 		was, is := condition.Get(before, t), condition.Get(after, t)
 		if (was == nil) != (is == nil) || was != nil && was.Status != is.Status {

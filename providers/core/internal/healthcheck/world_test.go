@@ -14,7 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -55,7 +55,7 @@ func newWorld(t *testing.T, h *clusterv1.MachineHealthCheck, machines ...*cluste
 	w := &world{T: t, Server: fakeapi.New(t, fakeapi.Options{Objects: objects, Indexes: indexes()})}
 	w.workload = w.NewWorkload(t)
 	for _, m := range machines {
-		if m.Status.NodeRef != nil {
+		if m.Status.NodeRef.IsDefined() {
 			testenv.Must(t, w.workload.Client.Create(t.Context(), node(m.Status.NodeRef.Name, corev1.ConditionTrue, time.Hour)))
 		}
 	}
@@ -146,7 +146,7 @@ func (w *world) marks() []string {
 	var out []string
 	for i := range list.Items {
 		m := &list.Items[i]
-		checked, owner := condition.Get(m, clusterv1.MachineHealthCheckSucceededCondition), condition.Get(m, clusterv1.MachineOwnerRemediatedCondition)
+		checked, owner := condition.Get(m, clusterv1.MachineHealthCheckSucceededV1Beta1Condition), condition.Get(m, clusterv1.MachineOwnerRemediatedV1Beta1Condition)
 		line := m.Name + ":"
 		if checked != nil {
 			line += strings.TrimRight(fmt.Sprintf(" %s %s", checked.Status, checked.Reason), " ")
@@ -163,8 +163,8 @@ func (w *world) marks() []string {
 // status describes the status of the check: "2/3, 1 allowed, True".
 func (w *world) status() string {
 	h := w.health()
-	out := fmt.Sprintf("%d/%d, %d allowed", h.Status.CurrentHealthy, h.Status.ExpectedMachines, h.Status.RemediationsAllowed)
-	if c := condition.Get(h, clusterv1.RemediationAllowedCondition); c != nil {
+	out := fmt.Sprintf("%d/%d, %d allowed", ptr.Deref(h.Status.CurrentHealthy, 0), ptr.Deref(h.Status.ExpectedMachines, 0), ptr.Deref(h.Status.RemediationsAllowed, 0))
+	if c := condition.Get(h, clusterv1.RemediationAllowedV1Beta1Condition); c != nil {
 		out += strings.TrimRight(fmt.Sprintf(", %s %s", c.Status, c.Reason), " ")
 	}
 	return out
@@ -176,9 +176,9 @@ func check(maxUnhealthy string, with ...func(*clusterv1.MachineHealthCheck)) *cl
 		h.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
 		h.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"}
 		h.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "c", UID: object.UID("Cluster", "c")}}
-		h.Spec.MaxUnhealthy = ptr.To(intstr.Parse(maxUnhealthy))
-		h.Spec.UnhealthyConditions = []clusterv1.UnhealthyCondition{{
-			Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Timeout: metav1.Duration{Duration: badFor},
+		h.Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo = ptr.To(intstr.Parse(maxUnhealthy))
+		h.Spec.Checks.UnhealthyNodeConditions = []clusterv1.UnhealthyNodeCondition{{
+			Type: corev1.NodeReady, Status: corev1.ConditionUnknown, TimeoutSeconds: ptr.To(int32(badFor / time.Second)),
 		}}
 	}}, with...)...)
 }
@@ -192,6 +192,13 @@ func running(names ...string) []*clusterv1.Machine {
 		}))
 	}
 	return out
+}
+
+// fails gives a Machine a failure.
+func fails(m *clusterv1.Machine) {
+	older := m.GetV1Beta1Status()
+	older.FailureMessage = ptr.To("no quota")
+	m.SetV1Beta1Status(older)
 }
 
 func node(name string, status corev1.ConditionStatus, ago time.Duration) *corev1.Node {

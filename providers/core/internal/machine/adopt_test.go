@@ -6,11 +6,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 func TestAdopt(t *testing.T) {
-	byCluster := []metav1.OwnerReference{{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "Cluster", Name: "c", UID: "cluster-c"}}
+	byCluster := []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "c", UID: "cluster-c"}}
 	set := []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: "set", UID: "uid-set"}, clusterv1.GroupVersion.WithKind("MachineSet"))}
 	cases := map[string]struct {
 		reason string

@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -15,9 +15,10 @@ import (
 
 func TestBootstrap(t *testing.T) {
 	waiting := func(what string) clusterv1.Conditions {
-		return clusterv1.Conditions{condition.False(clusterv1.BootstrapReadyCondition, clusterv1.ConditionSeverityInfo,
-			clusterv1.WaitingForDataSecretFallbackReason, "Waiting for GenericConfig m-1 %s", what)}
+		return clusterv1.Conditions{condition.False(clusterv1.BootstrapReadyV1Beta1Condition, clusterv1.ConditionSeverityInfo,
+			clusterv1.WaitingForDataSecretFallbackV1Beta1Reason, "Waiting for GenericConfig m-1 %s", what)}
 	}
+	created := clusterv1.MachineInitializationStatus{BootstrapDataSecretCreated: ptr.To(true)}
 	provided := func(m *clusterv1.Machine) { m.Spec.Bootstrap.DataSecretName = ptr.To("mine") }
 	cases := map[string]struct {
 		reason   string
@@ -30,46 +31,44 @@ func TestBootstrap(t *testing.T) {
 	}{
 		"OwnData": {
 			reason:  "the user provides the data, there is no config",
-			machine: machine(provided, func(m *clusterv1.Machine) { m.Spec.Bootstrap.ConfigRef = nil }), secret: ptr.To("mine"),
+			machine: machine(provided, func(m *clusterv1.Machine) { m.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{} }), secret: ptr.To("mine"),
 		},
 		"NotFound": {
 			reason: "the config may be created later", machine: machine(), waits: true,
-			want: clusterv1.MachineStatus{Conditions: waiting("to exist")},
+			want: clusterv1.MachineStatus{Deprecated: older(waiting("to exist"))},
 		},
 		"NotReady": {
 			reason: "the provider has not set the status", machine: machine(), config: fields{}, waits: true,
-			want: clusterv1.MachineStatus{Conditions: waiting("to be ready")},
+			want: clusterv1.MachineStatus{Deprecated: older(waiting("to be ready"))},
 		},
 		"Ready": {
 			reason: "the name of the Secret is copied", machine: machine(), config: fields{"status": fields{"ready": true, "dataSecretName": "s"}},
-			want:   clusterv1.MachineStatus{BootstrapReady: true, Conditions: clusterv1.Conditions{condition.True(clusterv1.BootstrapReadyCondition)}},
+			want:   clusterv1.MachineStatus{Initialization: created, Deprecated: older(clusterv1.Conditions{condition.True(clusterv1.BootstrapReadyV1Beta1Condition)})},
 			secret: ptr.To("s"),
 		},
 		"ReadyWithoutSecret": {
 			reason: "a ready config without Secret is an error", machine: machine(), config: fields{"status": fields{"ready": true}},
-			want: clusterv1.MachineStatus{BootstrapReady: true, Conditions: clusterv1.Conditions{
-				condition.False(clusterv1.BootstrapReadyCondition, clusterv1.ConditionSeverityError, reference.ContractViolatedReason,
-					"GenericConfig default/m-1 is ready but status.dataSecretName is empty: its provider must set it")}},
+			want: clusterv1.MachineStatus{Initialization: created, Deprecated: older(clusterv1.Conditions{
+				condition.False(clusterv1.BootstrapReadyV1Beta1Condition, clusterv1.ConditionSeverityError, reference.ContractViolatedReason,
+					"GenericConfig default/m-1 is ready but status.dataSecretName is empty: its provider must set it")})},
 			wantsErr: true,
 		},
 		"Once": {
 			reason: "the name of the Secret is copied only once", machine: machine(provided), config: fields{"status": fields{"ready": true, "dataSecretName": "s"}},
-			want:   clusterv1.MachineStatus{BootstrapReady: true, Conditions: clusterv1.Conditions{condition.True(clusterv1.BootstrapReadyCondition)}},
+			want:   clusterv1.MachineStatus{Initialization: created, Deprecated: older(clusterv1.Conditions{condition.True(clusterv1.BootstrapReadyV1Beta1Condition)})},
 			secret: ptr.To("mine"),
 		},
 		"Gone": {
 			reason: "the config is no longer needed", machine: machine(provided),
-			want:   clusterv1.MachineStatus{BootstrapReady: true, Conditions: clusterv1.Conditions{condition.True(clusterv1.BootstrapReadyCondition)}},
+			want:   clusterv1.MachineStatus{Initialization: created, Deprecated: older(clusterv1.Conditions{condition.True(clusterv1.BootstrapReadyV1Beta1Condition)})},
 			secret: ptr.To("mine"),
 		},
 		"Failed": {
 			reason: "a terminal failure is copied", machine: machine(), waits: true,
 			config: fields{"status": fields{"failureReason": "CreateError", "failureMessage": "no luck"}},
-			want: clusterv1.MachineStatus{
-				FailureReason:  ptr.To(clusterv1.CreateMachineError),
-				FailureMessage: ptr.To(`Failure detected from referenced resource bootstrap.cluster.x-k8s.io/v1, Kind=GenericConfig with name "m-1": no luck`),
-				Conditions:     waiting("to be ready"),
-			},
+			want: clusterv1.MachineStatus{Deprecated: failed("CreateError",
+				`Failure detected from referenced resource bootstrap.cluster.x-k8s.io/v1, Kind=GenericConfig with name "m-1": no luck`,
+				waiting("to be ready"))},
 		},
 	}
 	for name, tc := range cases {

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -17,9 +17,10 @@ const maxAddresses = 256
 // bound truncates values copied from workload clusters and providers.
 func bound(_ context.Context, s *scope) (step.Result, error) {
 	m := s.machine
-	bounds.Conditions(m.Status.Conditions)
-	bounds.Truncate(m.Status.FailureReason, bounds.Token)
-	bounds.Truncate(m.Status.FailureMessage, bounds.Message)
+	older := m.GetV1Beta1Status()
+	bounds.Conditions(older.Conditions)
+	bounds.Truncate(older.FailureReason, bounds.Token)
+	bounds.Truncate(older.FailureMessage, bounds.Message)
 	boundAddresses(m)
 	boundNodeInfo(m.Status.NodeInfo)
 	return step.Done(), nil

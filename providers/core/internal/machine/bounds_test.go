@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -42,7 +42,7 @@ func TestHostileObjects(t *testing.T) {
 	w.reconcile(t)
 	m := machine()
 	testenv.Must(t, w.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m))
-	if m.Status.NodeRef == nil || len(m.Status.Addresses) != maxAddresses {
+	if !m.Status.NodeRef.IsDefined() || len(m.Status.Addresses) != maxAddresses {
 		t.Fatalf("%d addresses and Node %v; want oversized values to be truncated", len(m.Status.Addresses), m.Status.NodeRef)
 	}
 	raw, err := json.Marshal(m)
@@ -52,7 +52,7 @@ func TestHostileObjects(t *testing.T) {
 	if len(raw) > 64<<10 {
 		t.Errorf("the Machine has %d bytes, want at most 64 KiB", len(raw))
 	}
-	if text := *m.Status.FailureMessage; !utf8.ValidString(text) || !strings.HasSuffix(text, "...") {
+	if text := *m.GetV1Beta1Status().FailureMessage; !utf8.ValidString(text) || !strings.HasSuffix(text, "...") {
 		t.Errorf("message = %.50q; want it to be truncated between characters", text)
 	}
 	w.Writes = nil
@@ -68,7 +68,7 @@ func TestHostileProviderID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, m := newWorld(t, infraMachine(fields{"spec": f, "status": fields{"ready": true}})), machine()
-			if _, err := w.step(t, "infrastructure", &scope{machine: m, cluster: build.Cluster()}); err == nil || m.Spec.ProviderID != nil || len(err.Error()) > 500 {
+			if _, err := w.step(t, "infrastructure", &scope{machine: m, cluster: build.Cluster()}); err == nil || m.Spec.ProviderID != "" || len(err.Error()) > 500 {
 				t.Errorf("got %.600v, want a short error", err)
 			}
 		})
@@ -90,7 +90,7 @@ func TestNodeOfAnotherMachine(t *testing.T) {
 			w, m := newWorld(t, infraMachine(nil), c.other), machine(withProviderID)
 			testenv.Must(t, w.workload.Client.Create(t.Context(), node(healthy)))
 			r, err := w.step(t, "node", &scope{machine: m, cluster: build.Cluster(object.Initialized)})
-			if err != nil || (m.Status.NodeRef != nil) != c.want || r.Ends() == c.want || (len(w.Writes) > 0) != c.want {
+			if err != nil || m.Status.NodeRef.IsDefined() != c.want || r.Ends() == c.want || (len(w.Writes) > 0) != c.want {
 				t.Errorf("%s: Node %v, wrote %q, waits for %q, err = %v", c.reason, m.Status.NodeRef, w.Writes, r.Waiting(), err)
 			}
 		})
@@ -111,7 +111,7 @@ func TestUserLabelsAreKept(t *testing.T) {
 
 // TestRejectedKubeconfigIsReported has a kubeconfig that the policy rejects.
 func TestRejectedKubeconfigIsReported(t *testing.T) {
-	const kind = clusterv1.MachineNodeHealthyCondition
+	const kind = clusterv1.MachineNodeHealthyV1Beta1Condition
 	why := &remote.NotConnectedError{Cluster: (&scope{machine: machine()}).key(), Cause: &remote.RejectedError{What: "a program", Allow: "exec"}}
 	rejected := "not connected to the workload cluster default/c: rejected: a program (only allowed with --workload-cluster-allow=exec)"
 	for name, c := range map[string]struct {
@@ -119,8 +119,8 @@ func TestRejectedKubeconfigIsReported(t *testing.T) {
 		machine *clusterv1.Machine
 		want    clusterv1.Condition
 	}{
-		"NoNode": {"the Machine waits for its Node, and the condition has the reason", machine(withProviderID), condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "%s", rejected)},
-		"Node":   {"the health of the Node is unknown", machine(withNode), condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "%s", rejected)},
+		"NoNode": {"the Machine waits for its Node, and the condition has the reason", machine(withProviderID), condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningV1Beta1Reason, "%s", rejected)},
+		"Node":   {"the health of the Node is unknown", machine(withNode), condition.Unknown(kind, clusterv1.NodeInspectionFailedV1Beta1Reason, "%s", rejected)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -7,8 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -72,29 +71,29 @@ func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
 			step.Do("cluster", exists),
 			step.Do("adopt", c.adopt),
 			step.All(
-				step.Do("bootstrap", reference.Reported(c.bootstrap)).Sets(clusterv1.BootstrapReadyCondition),
-				step.Do("infrastructure", reference.Reported(c.infrastructure)).Sets(clusterv1.InfrastructureReadyCondition),
-				step.Do("node", c.node).Sets(clusterv1.MachineNodeHealthyCondition),
+				step.Do("bootstrap", reference.Reported(c.bootstrap)).Sets(clusterv1.BootstrapReadyV1Beta1Condition),
+				step.Do("infrastructure", reference.Reported(c.infrastructure)).Sets(clusterv1.InfrastructureReadyV1Beta1Condition),
+				step.Do("node", c.node).Sets(clusterv1.MachineNodeHealthyV1Beta1Condition),
 				step.Do("certificates", c.certificates),
 			),
 		},
 		Deletion: []step.Step[*scope]{
 			step.Do("node-work", c.decide),
 			step.When((*scope).worksOnNode,
-				step.Do("pre-drain-hooks", stage(clusterv1beta2.MachineDeletingWaitingForPreDrainHookReason, nil, c.preDrainHooks)).
-					Sets(clusterv1.PreDrainDeleteHookSucceededCondition),
-				step.Do("drain", stage(clusterv1beta2.MachineDeletingDrainingNodeReason, drainStage, c.drain)),
-				step.Do("volumes", stage(clusterv1beta2.MachineDeletingWaitingForVolumeDetachReason, nil, c.volumes)),
+				step.Do("pre-drain-hooks", stage(clusterv1.MachineDeletingWaitingForPreDrainHookReason, nil, c.preDrainHooks)).
+					Sets(clusterv1.PreDrainDeleteHookSucceededV1Beta1Condition),
+				step.Do("drain", stage(clusterv1.MachineDeletingDrainingNodeReason, drainStage, c.drain)),
+				step.Do("volumes", stage(clusterv1.MachineDeletingWaitingForVolumeDetachReason, nil, c.volumes)),
 			),
 			step.Do("pre-terminate-hooks", stage(
-				clusterv1beta2.MachineDeletingWaitingForPreTerminateHookReason, nil, c.preTerminateHooks)).
-				Sets(clusterv1.PreTerminateDeleteHookSucceededCondition),
+				clusterv1.MachineDeletingWaitingForPreTerminateHookReason, nil, c.preTerminateHooks)).
+				Sets(clusterv1.PreTerminateDeleteHookSucceededV1Beta1Condition),
 			step.Do("delete-infrastructure", stage(
-				clusterv1beta2.MachineDeletingWaitingForInfrastructureDeletionReason, leavingInfrastructure, c.deleteInfrastructure)),
+				clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason, leavingInfrastructure, c.deleteInfrastructure)),
 			step.Do("delete-bootstrap", stage(
-				clusterv1beta2.MachineDeletingWaitingForBootstrapDeletionReason, leavingBootstrap, c.deleteBootstrap)),
-			step.Do("delete-node", stage(clusterv1beta2.MachineDeletingDeletingNodeReason, nil, c.deleteNode)).
-				Sets(clusterv1.MachineNodeHealthyCondition),
+				clusterv1.MachineDeletingWaitingForBootstrapDeletionReason, leavingBootstrap, c.deleteBootstrap)),
+			step.Do("delete-node", stage(clusterv1.MachineDeletingDeletingNodeReason, nil, c.deleteNode)).
+				Sets(clusterv1.MachineNodeHealthyV1Beta1Condition),
 			step.Do("finish", c.finish),
 		},
 		Report: []step.Step[*scope]{
@@ -113,14 +112,16 @@ func (c *Controller) declared() step.Controller[*clusterv1.Machine, *scope] {
 // conditions declares the conditions that a Machine's Ready summarizes. Until the Machine has a provider ID, the message of
 // Ready counts the completed steps of bringUp.
 func conditions() condition.Kind {
-	bringUp := []clusterv1.ConditionType{clusterv1.InfrastructureReadyCondition, clusterv1.BootstrapReadyCondition}
+	bringUp := []clusterv1.ConditionType{clusterv1.InfrastructureReadyV1Beta1Condition, clusterv1.BootstrapReadyV1Beta1Condition}
 	return condition.Kind{
 		Ready: append(bringUp[:2:2],
-			clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition, clusterv1.DrainingSucceededCondition),
+			clusterv1.MachineHealthCheckSucceededV1Beta1Condition, clusterv1.MachineOwnerRemediatedV1Beta1Condition,
+			clusterv1.DrainingSucceededV1Beta1Condition),
 		StepCounter: func(on condition.Getter) ([]clusterv1.ConditionType, bool) {
 			m, ok := on.(*clusterv1.Machine)
-			if !ok || !m.DeletionTimestamp.IsZero() || m.Spec.ProviderID != nil ||
-				condition.Has(m, clusterv1.MachineHealthCheckSucceededCondition) || condition.Has(m, clusterv1.MachineOwnerRemediatedCondition) {
+			if !ok || !m.DeletionTimestamp.IsZero() || m.Spec.ProviderID != "" ||
+				condition.Has(m, clusterv1.MachineHealthCheckSucceededV1Beta1Condition) ||
+				condition.Has(m, clusterv1.MachineOwnerRemediatedV1Beta1Condition) {
 				return nil, false
 			}
 			return bringUp, true
@@ -132,7 +133,7 @@ func conditions() condition.Kind {
 // which is in the spec.
 func progress() *step.Progress {
 	return &step.Progress{
-		First:     []string{"phase", "lastUpdated", "bootstrapReady"},
-		FirstTrue: []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition},
+		First:     []string{"phase", "lastUpdated", "initialization.bootstrapDataSecretCreated"},
+		FirstTrue: []clusterv1.ConditionType{clusterv1.BootstrapReadyV1Beta1Condition},
 	}
 }

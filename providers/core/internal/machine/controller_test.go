@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -66,8 +65,8 @@ func TestPausedMachinesAreNotReconciled(t *testing.T) {
 			w.reconcile(t)
 			got := machine()
 			testenv.Must(t, w.Client.Get(t.Context(), client.ObjectKeyFromObject(got), got))
-			if !report.IsTrue(got, clusterv1beta2.PausedCondition) || len(w.Writes) != 1 || len(got.GetV1Beta2Conditions()) != 1 {
-				t.Errorf("the Cluster is paused, which is all that is reported, once; wrote %q, conditions %v", w.Writes, got.GetV1Beta2Conditions())
+			if !report.IsTrue(got, clusterv1.PausedCondition) || len(w.Writes) != 1 || len(got.GetConditions()) != 1 {
+				t.Errorf("the Cluster is paused, which is all that is reported, once; wrote %q, conditions %v", w.Writes, got.GetConditions())
 			}
 		})
 	}
@@ -112,7 +111,7 @@ func TestDeletionOrder(t *testing.T) {
 func TestRequests(t *testing.T) {
 	other := machine(named("other"), func(m *clusterv1.Machine) {
 		m.Spec.ClusterName, m.Labels = "d", nil
-		m.Spec.InfrastructureRef.Name, m.Spec.Bootstrap.ConfigRef = "other", nil
+		m.Spec.InfrastructureRef.Name, m.Spec.Bootstrap.ConfigRef = "other", clusterv1.ContractVersionedObjectReference{}
 	})
 	waiting := machine(named("waiting"), func(m *clusterv1.Machine) {
 		m.Spec.InfrastructureRef.Name, m.Spec.Bootstrap.ConfigRef.Name = "waiting", "waiting"

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -15,7 +15,7 @@ func TestDeleteReferenced(t *testing.T) {
 	held.SetFinalizers([]string{"provider/x"})
 	foreign := provided("GenericMachine", infrastructure, machine(named("m-2")), nil)
 	state := func(reason, message string) clusterv1.Condition {
-		return condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo, reason, "%s", message)
+		return condition.False(clusterv1.InfrastructureReadyV1Beta1Condition, clusterv1.ConditionSeverityInfo, reason, "%s", message)
 	}
 	cases := map[string]struct {
 		reason string
@@ -24,9 +24,9 @@ func TestDeleteReferenced(t *testing.T) {
 		writes []string
 		waits  bool
 	}{
-		"Exists":  {"it is deleted, and the Machine waits", held, state(clusterv1.DeletingReason, "Waiting for GenericMachine m-1 to be deleted"), []string{"delete GenericMachine m-1"}, true},
-		"Gone":    {"deletion continues", nil, state(clusterv1.DeletedReason, ""), nil, false},
-		"Foreign": {"it belongs to another Machine", foreign, state(clusterv1.DeletedReason, ""), nil, false},
+		"Exists":  {"it is deleted, and the Machine waits", held, state(clusterv1.DeletingV1Beta1Reason, "Waiting for GenericMachine m-1 to be deleted"), []string{"delete GenericMachine m-1"}, true},
+		"Gone":    {"deletion continues", nil, state(clusterv1.DeletedV1Beta1Reason, ""), nil, false},
+		"Foreign": {"it belongs to another Machine", foreign, state(clusterv1.DeletedV1Beta1Reason, ""), nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestDeleteReferenced(t *testing.T) {
 			if diff := cmp.Diff(tc.writes, w.Writes); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(clusterv1.Conditions{tc.want}, m.Status.Conditions); diff != "" {
+			if diff := cmp.Diff(clusterv1.Conditions{tc.want}, m.GetV1Beta1Conditions()); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -22,12 +22,15 @@ import (
 )
 
 func TestDeleteNode(t *testing.T) {
-	limit := func(d time.Duration) func(*clusterv1.Machine) {
-		return func(m *clusterv1.Machine) { m.Spec.NodeDeletionTimeout = &metav1.Duration{Duration: d} }
+	limit := func(seconds int32) func(*clusterv1.Machine) {
+		return func(m *clusterv1.Machine) { m.Spec.Deletion.NodeDeletionTimeoutSeconds = &seconds }
 	}
-	failed := &clusterv1.Condition{Type: clusterv1.MachineNodeHealthyCondition, Status: corev1.ConditionFalse, Severity: clusterv1.ConditionSeverityWarning, Reason: clusterv1.DeletionFailedReason}
+	failed := &clusterv1.Condition{Type: clusterv1.MachineNodeHealthyV1Beta1Condition, Status: corev1.ConditionFalse, Severity: clusterv1.ConditionSeverityWarning, Reason: clusterv1.DeletionFailedV1Beta1Reason}
+	deletedAt := func(since time.Duration) func(*clusterv1.Machine) {
+		return func(m *clusterv1.Machine) { m.DeletionTimestamp = &metav1.Time{Time: now.Add(-since)} }
+	}
 	late := func(since time.Duration, with ...func(*clusterv1.Machine)) *clusterv1.Machine {
-		return machine(append(with, func(m *clusterv1.Machine) { m.Spec.ProviderID = ptr.To(id) }, func(m *clusterv1.Machine) { m.DeletionTimestamp = &metav1.Time{Time: now.Add(-since)} })...)
+		return machine(append(with, withProviderID, deletedAt(since))...)
 	}
 	cases := map[string]struct {
 		reason  string
@@ -39,13 +42,13 @@ func TestDeleteNode(t *testing.T) {
 	}{
 		"Deleted":     {"the infrastructure machine is gone", machine(withNode, deleting), nil, nil, []string{"delete Node node-1"}, false},
 		"NoNode":      {"there is no Node to delete", machine(deleting), errors.New("unexpected connection"), nil, nil, false},
-		"Unreachable": {"the deletion is retried", machine(withNode, deleting, limit(10*time.Second)), remote.ErrNotConnected, failed, nil, true},
-		"GivesUp":     {"the timeout has passed", machine(withNode, deleting, limit(500*time.Millisecond)), remote.ErrNotConnected, nil, nil, false},
+		"Unreachable": {"the deletion is retried", machine(withNode, deleting, limit(10)), remote.ErrNotConnected, failed, nil, true},
+		"GivesUp":     {"the timeout has passed", machine(withNode, deleting, limit(1), deletedAt(time.Minute)), remote.ErrNotConnected, nil, nil, false},
 		"NoLimit":     {"without timeout, the deletion is retried forever", machine(withNode, deleting), errors.New("forbidden"), failed, nil, true},
 		"LateNoLimit": {"a Node that may have joined, but is not known, does not hold the Machine forever", late(time.Minute), remote.ErrNotConnected, nil, nil, false},
 		"LateZero":    {"nor with zero", late(time.Minute, limit(0)), remote.ErrNotConnected, nil, nil, false},
 		"LateRetry":   {"but for a while", late(time.Second, limit(0)), remote.ErrNotConnected, failed, nil, true},
-		"LateLimit":   {"a timeout of the Machine counts", late(time.Minute, limit(time.Hour)), remote.ErrNotConnected, failed, nil, true},
+		"LateLimit":   {"a timeout of the Machine counts", late(time.Minute, limit(3600)), remote.ErrNotConnected, failed, nil, true},
 		"ZeroLimit":   {"zero is no timeout", machine(withNode, deleting, limit(0)), errors.New("forbidden"), failed, nil, true},
 	}
 	for name, tc := range cases {
@@ -57,7 +60,7 @@ func TestDeleteNode(t *testing.T) {
 			if err != nil || r.Ends() != tc.waits || (r.After() > 0) != tc.waits {
 				t.Errorf("%s: waits for %q at most %s, err = %v", tc.reason, r.Waiting(), r.After(), err)
 			}
-			if diff := cmp.Diff(tc.want, condition.Get(tc.machine, clusterv1.MachineNodeHealthyCondition)); diff != "" {
+			if diff := cmp.Diff(tc.want, condition.Get(tc.machine, clusterv1.MachineNodeHealthyV1Beta1Condition)); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(tc.writes, w.Writes); diff != "" {
@@ -69,31 +72,23 @@ func TestDeleteNode(t *testing.T) {
 
 // TestDeleteOwnNodeOnly has a Node with the name in status.nodeRef.
 func TestDeleteOwnNodeOnly(t *testing.T) {
-	known := func(uid types.UID) func(*clusterv1.Machine) {
-		return func(m *clusterv1.Machine) { withNode(m); m.Status.NodeRef.UID = uid }
-	}
 	with := func(provider string) func(*corev1.Node) {
 		return func(n *corev1.Node) { n.Spec.ProviderID = provider }
 	}
 	cases := map[string]struct {
-		reason  string
-		machine *clusterv1.Machine
-		node    *corev1.Node
-		own     bool
+		reason string
+		node   *corev1.Node
+		own    bool
 	}{
-		"Same":             {"the UID is equal", machine(known("node-node-1"), deleting), node(), true},
-		"ProviderIDGone":   {"the UID is equal, the provider ID was removed", machine(known("node-node-1"), deleting), node(with("")), true},
-		"ProviderIDTaken":  {"the UID is equal, the provider ID was changed", machine(known("node-node-1"), deleting), node(with("test:///other")), true},
-		"RegisteredAgain":  {"the same machine has registered again, with the same provider ID", machine(known("uid-before"), deleting), node(), true},
-		"Successor":        {"another machine has registered with the name", machine(known("uid-before"), deleting), node(with("test:///other")), false},
-		"SuccessorUnknown": {"another machine may have registered, the provider ID is not set yet", machine(known("uid-before"), deleting), node(with("")), false},
-		"NoUID":            {"the reference has no UID to compare", machine(withNode, deleting), node(with("")), true},
+		"Same":             {"the provider ID is equal", node(), true},
+		"Successor":        {"another machine has registered with the name", node(with("test:///other")), false},
+		"SuccessorUnknown": {"another machine may have registered, the provider ID is not set yet", node(with("")), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, machine(named("cp-1"), object.ControlPlane))
 			testenv.Must(t, w.workload.Client.Create(t.Context(), tc.node))
-			s := &scope{machine: tc.machine, cluster: build.Cluster()}
+			s := &scope{machine: machine(withNode, deleting), cluster: build.Cluster()}
 			if r, err := w.step(t, "drain", s); err != nil || r.Ends() || (w.drained > 0) != tc.own {
 				t.Errorf("%s: drained %d times, waits for %q, err = %v", tc.reason, w.drained, r.Waiting(), err)
 			}
@@ -108,12 +103,25 @@ func TestDeleteOwnNodeOnly(t *testing.T) {
 	}
 }
 
-// TestDeleteNodeWithStaleCache has a Node that is not in the cache: the API server must compare the UID.
+// TestDeleteNodeWithStaleCache has a Node of another machine with the name in status.nodeRef, which is not in the cache yet.
 func TestDeleteNodeWithStaleCache(t *testing.T) {
-	f := &emptyCache{}
-	m := machine(withNode, deleting)
-	m.Status.NodeRef.UID = "node-node-1"
-	if err := deleteOwnNode(t.Context(), f, m); !apierrors.IsConflict(err) {
+	w := newWorld(t)
+	own, successor := node(), node(func(n *corev1.Node) { n.Spec.ProviderID = "test:///other" })
+	testenv.Must(t, w.workload.Client.Create(t.Context(), own))
+	w.workload.Cache.Freeze(&corev1.NodeList{})
+	testenv.Must(t, w.workload.Client.Delete(t.Context(), own))
+	testenv.Must(t, w.workload.Client.Create(t.Context(), successor))
+	workload, err := w.workload.Get(t.Context(), types.NamespacedName{})
+	testenv.Must(t, err)
+	if err := deleteOwnNode(t.Context(), workload, machine(withNode, deleting)); err != nil || len(w.Writes) > 0 {
+		t.Errorf("wrote %q, err = %v", w.Writes, err)
+	}
+}
+
+// TestDeleteReplacedNode has a Node that another one replaces after it was read: the API server must compare the UID.
+func TestDeleteReplacedNode(t *testing.T) {
+	f := &replacing{}
+	if err := deleteOwnNode(t.Context(), &remote.Cluster{Client: f, Live: f}, machine(withNode, deleting)); !apierrors.IsConflict(err) {
 		t.Errorf("err = %v, want a conflict", err)
 	}
 	if diff := cmp.Diff(&metav1.Preconditions{UID: ptr.To(types.UID("node-node-1"))}, f.preconditions); diff != "" {
@@ -121,19 +129,22 @@ func TestDeleteNodeWithStaleCache(t *testing.T) {
 	}
 }
 
-// emptyCache is a client with an empty cache, whose API server has objects with other UIDs.
-type emptyCache struct {
+// replacing is a client of an API server whose Nodes have another UID as soon as they were read.
+type replacing struct {
 	client.Client
 	preconditions *metav1.Preconditions
 }
 
 // Get implements client.Reader.
-func (*emptyCache) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
-	return apierrors.NewNotFound(corev1.Resource("nodes"), key.Name)
+func (*replacing) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	if n, ok := obj.(*corev1.Node); ok {
+		node().DeepCopyInto(n)
+	}
+	return nil
 }
 
 // Delete implements client.Writer.
-func (f *emptyCache) Delete(_ context.Context, obj client.Object, opts ...client.DeleteOption) error {
+func (f *replacing) Delete(_ context.Context, obj client.Object, opts ...client.DeleteOption) error {
 	f.preconditions = (&client.DeleteOptions{}).ApplyOptions(opts).Preconditions
 	return apierrors.NewConflict(corev1.Resource("nodes"), obj.GetName(), errors.New("the UID differs"))
 }

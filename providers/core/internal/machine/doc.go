@@ -31,6 +31,6 @@
 //	report          metav1 conditions follow from what the steps found
 //	bounds          values copied from providers and workload clusters have a limited size
 //
-// Workload clusters and provider objects are not trusted: a Node must match the Machine by UID or provider ID, and the size of
+// Workload clusters and provider objects are not trusted: a Node must match the Machine by provider ID, and the size of
 // copied values is limited.
 package machine

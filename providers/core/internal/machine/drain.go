@@ -8,8 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -66,9 +67,9 @@ func (r remainingPods) message() string {
 
 // drain drains the Node, with one attempt per reconcile.
 func (c *Controller) drain(ctx context.Context, s *scope) (step.Result, error) {
-	const kind = clusterv1.DrainingSucceededCondition
+	const kind = clusterv1.DrainingSucceededV1Beta1Condition
 	m := s.machine
-	limit := m.Spec.NodeDrainTimeout
+	limit := seconds(m.Spec.Deletion.NodeDrainTimeoutSeconds)
 	_, excluded := m.Annotations[clusterv1.ExcludeNodeDrainingAnnotation]
 	if excluded || condition.IsTrue(m, kind) || c.elapsed(m, kind, limit) {
 		return step.Done(), nil
@@ -77,7 +78,7 @@ func (c *Controller) drain(ctx context.Context, s *scope) (step.Result, error) {
 	if workload == nil {
 		return r, err
 	}
-	c.begin(m, kind, clusterv1.DrainingReason, draining)
+	c.begin(m, kind, clusterv1.DrainingV1Beta1Reason, draining)
 	node, err := ownNode(ctx, workload, m)
 	if err != nil {
 		return step.Done(), err
@@ -89,11 +90,11 @@ func (c *Controller) drain(ctx context.Context, s *scope) (step.Result, error) {
 	left, err := c.drainer.Drain(ctx, workload, node)
 	switch {
 	case err != nil:
-		c.setKeepingTime(m, condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedReason, "%v", err))
+		c.setKeepingTime(m, condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedV1Beta1Reason, "%v", err))
 		step.Warning(ctx, "FailedDrainNode", "error draining Machine's node %q: %v", node.Name, err)
 		return c.retry(m, kind, limit, drainFailedRetry, "Node "+node.Name+" to be drained"), nil
 	case left.pods > 0:
-		c.setKeepingTime(m, condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.DrainingReason, "%s", left.message()))
+		c.setKeepingTime(m, condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.DrainingV1Beta1Reason, "%s", left.message()))
 		return c.retry(m, kind, limit, left.delay(), fmt.Sprintf("%d Pods to leave Node %s", left.pods, node.Name)), nil
 	}
 	condition.Set(m, condition.True(kind))
@@ -101,7 +102,7 @@ func (c *Controller) drain(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Done(), nil
 }
 
-// setKeepingTime sets a condition and keeps its transition time: a new message must not restart nodeDrainTimeout.
+// setKeepingTime sets a condition and keeps its transition time: a new message must not restart the timeout.
 func (c *Controller) setKeepingTime(m *clusterv1.Machine, to clusterv1.Condition) {
 	to.LastTransitionTime = condition.Get(m, to.Type).LastTransitionTime
 	condition.Set(m, to)
@@ -117,18 +118,19 @@ func (c *Controller) begin(m *clusterv1.Machine, t clusterv1.ConditionType, reas
 	condition.Set(m, begun)
 }
 
-// elapsed reports whether the timeout of a step has passed since it began; nil or zero is no timeout.
-func (c *Controller) elapsed(m *clusterv1.Machine, t clusterv1.ConditionType, limit *metav1.Duration) bool {
+// seconds returns the timeout of a step of the deletion; zero, which is no timeout, if it is nil.
+func seconds(timeout *int32) time.Duration { return time.Duration(ptr.Deref(timeout, 0)) * time.Second }
+
+// elapsed reports whether the timeout of a step has passed since it began.
+func (c *Controller) elapsed(m *clusterv1.Machine, t clusterv1.ConditionType, limit time.Duration) bool {
 	since := condition.Get(m, t)
-	return limit != nil && limit.Duration > 0 && since != nil && c.Clock.Since(since.LastTransitionTime.Time) >= limit.Duration
+	return limit > 0 && since != nil && c.Clock.Since(since.LastTransitionTime.Time) >= limit
 }
 
 // retry waits for the delay, or until the timeout of the step has passed if that is sooner.
-func (c *Controller) retry(
-	m *clusterv1.Machine, t clusterv1.ConditionType, limit *metav1.Duration, delay time.Duration, what string,
-) step.Result {
-	if since := condition.Get(m, t); since != nil && limit != nil && limit.Duration > 0 {
-		left := limit.Duration - c.Clock.Since(since.LastTransitionTime.Time)
+func (c *Controller) retry(m *clusterv1.Machine, t clusterv1.ConditionType, limit, delay time.Duration, what string) step.Result {
+	if since := condition.Get(m, t); since != nil && limit > 0 {
+		left := limit - c.Clock.Since(since.LastTransitionTime.Time)
 		delay = max(min(delay, left), time.Second)
 	}
 	return step.WaitAtMost(delay, what)

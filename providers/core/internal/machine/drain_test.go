@@ -8,10 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -24,20 +25,20 @@ func since(c clusterv1.Condition, d time.Duration) func(*clusterv1.Machine) {
 }
 
 func drainLimit(d time.Duration) func(*clusterv1.Machine) {
-	return func(m *clusterv1.Machine) { m.Spec.NodeDrainTimeout = &metav1.Duration{Duration: d} }
+	return func(m *clusterv1.Machine) { m.Spec.Deletion.NodeDrainTimeoutSeconds = ptr.To(int32(d / time.Second)) }
 }
 
 func TestDrain(t *testing.T) {
-	const kind = clusterv1.DrainingSucceededCondition
+	const kind = clusterv1.DrainingSucceededV1Beta1Condition
 	at := func(c clusterv1.Condition, age time.Duration) *clusterv1.Condition {
 		c.LastTransitionTime = metav1.NewTime(now.Add(-age))
 		return &c
 	}
 	waiting := func(message string) clusterv1.Condition {
-		return condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.DrainingReason, "%s", message)
+		return condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.DrainingV1Beta1Reason, "%s", message)
 	}
 	failed := func(message string) clusterv1.Condition {
-		return condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedReason, "%s", message)
+		return condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedV1Beta1Reason, "%s", message)
 	}
 	begun, succeeded := waiting(draining), condition.True(kind)
 	terminating, rejected := remainingPods{pods: 2}, remainingPods{pods: 2, rejected: []string{"Pod a/b (no)"}}

@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
+	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -22,10 +22,7 @@ const cacheBackstop = 5 * time.Second
 // have been created right before the Machine was deleted.
 func (c *Controller) finish(ctx context.Context, s *scope) (step.Result, error) {
 	live := external.Reader{Client: c.Live, Versions: c.follow.Reader.Versions}
-	for _, ref := range []*corev1.ObjectReference{&s.machine.Spec.InfrastructureRef, s.machine.Spec.Bootstrap.ConfigRef} {
-		if ref == nil {
-			continue
-		}
+	for _, ref := range reference.OfMachine(&s.machine.Spec) {
 		obj, err := live.Get(ctx, ref, s.machine.Namespace)
 		if gone, err := contract.KindGone(ctx, c.Live, client.IgnoreNotFound(err)); err != nil {
 			return step.Done(), err

@@ -3,10 +3,9 @@ package machine
 import (
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -40,10 +39,12 @@ func TestFinish(t *testing.T) {
 
 // TestDeleteWithoutKinds deletes a Machine whose kinds are not installed any more, and neither is that of the control plane.
 func TestDeleteWithoutKinds(t *testing.T) {
-	gone := func(group string) *corev1.ObjectReference { return object.Reference(kindOf("Gone", group), "m-1") }
+	gone := func(group string) clusterv1.ContractVersionedObjectReference {
+		return *object.Reference(kindOf("Gone", group), "m-1")
+	}
 	cluster := build.Cluster(object.Initialized, func(c *clusterv1.Cluster) { c.Spec.ControlPlaneRef = gone("controlplane.cluster.x-k8s.io") })
 	m := machine(deleting, func(m *clusterv1.Machine) {
-		m.Spec.InfrastructureRef, m.Spec.Bootstrap.ConfigRef = *gone(infrastructure), gone(bootstrapping)
+		m.Spec.InfrastructureRef, m.Spec.Bootstrap.ConfigRef = gone(infrastructure), gone(bootstrapping)
 	})
 	for _, with := range []func(*clusterv1.Machine){func(*clusterv1.Machine) {}, withNode} {
 		m := m.DeepCopy()

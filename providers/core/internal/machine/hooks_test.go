@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -13,12 +13,12 @@ import (
 
 func TestHooks(t *testing.T) {
 	const preDrain, preTerminate = clusterv1.PreDrainDeleteHookAnnotationPrefix + "/a", clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/b"
-	nodeDeleting := condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, "")
-	drained, detached := condition.True(clusterv1.DrainingSucceededCondition), condition.True(clusterv1.VolumeDetachSucceededCondition)
+	nodeDeleting := condition.False(clusterv1.MachineNodeHealthyV1Beta1Condition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingV1Beta1Reason, "")
+	drained, detached := condition.True(clusterv1.DrainingSucceededV1Beta1Condition), condition.True(clusterv1.VolumeDetachSucceededV1Beta1Condition)
 	held := func(t clusterv1.ConditionType, hook string) clusterv1.Condition {
-		return condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookReason, "Waiting for annotation %s to be removed", hook)
+		return condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.WaitingExternalHookV1Beta1Reason, "Waiting for annotation %s to be removed", hook)
 	}
-	before, after := clusterv1.PreDrainDeleteHookSucceededCondition, clusterv1.PreTerminateDeleteHookSucceededCondition
+	before, after := clusterv1.PreDrainDeleteHookSucceededV1Beta1Condition, clusterv1.PreTerminateDeleteHookSucceededV1Beta1Condition
 	cases := map[string]struct {
 		reason  string
 		machine *clusterv1.Machine
@@ -39,7 +39,7 @@ func TestHooks(t *testing.T) {
 			if err != nil || r.Ends() != tc.waits {
 				t.Errorf("%s: waits for %q, err = %v", tc.reason, r.Waiting(), err)
 			}
-			if diff := cmp.Diff(tc.want, tc.machine.Status.Conditions); diff != "" {
+			if diff := cmp.Diff(tc.want, tc.machine.GetV1Beta1Conditions()); diff != "" {
 				t.Errorf("%s, -want +got:\n%s", tc.reason, diff)
 			}
 		})

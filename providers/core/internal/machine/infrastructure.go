@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/reference"
@@ -22,16 +22,19 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 		return step.Done(), err
 	}
 	if !exists {
-		return c.infrastructureMissing(m)
+		return c.infrastructureMissing(ctx, m)
 	}
 	infra := contract.InfrastructureMachineOf(obj)
 	ready, err := infra.Provisioned()
 	if err != nil {
 		return step.Done(), err
 	}
-	m.Status.InfrastructureReady = ready
-	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyCondition,
-		clusterv1.WaitingForInfrastructureFallbackReason)
+	m.Status.Initialization.InfrastructureProvisioned = nil
+	if ready {
+		m.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	}
+	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyV1Beta1Condition,
+		clusterv1.WaitingForInfrastructureFallbackV1Beta1Reason)
 	if err != nil || !ready {
 		return result, err
 	}
@@ -40,14 +43,20 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 
 // infrastructureMissing waits for an infrastructure machine that does not exist yet. One that was ready and no longer exists is
 // a terminal failure.
-func (c *Controller) infrastructureMissing(m *clusterv1.Machine) (step.Result, error) {
-	ref := m.Spec.InfrastructureRef
-	if !m.Status.InfrastructureReady {
-		return step.Wait(ref.Kind + " " + ref.Name + " to exist").Because(clusterv1.WaitingForInfrastructureFallbackReason), nil
+func (c *Controller) infrastructureMissing(ctx context.Context, m *clusterv1.Machine) (step.Result, error) {
+	ref := &m.Spec.InfrastructureRef
+	if !ptr.Deref(m.Status.Initialization.InfrastructureProvisioned, false) {
+		return step.Wait(ref.Kind + " " + ref.Name + " to exist").Because(clusterv1.WaitingForInfrastructureFallbackV1Beta1Reason), nil
 	}
-	m.Status.FailureReason = ptr.To(clusterv1.InvalidConfigurationMachineError)
-	m.Status.FailureMessage = ptr.To(fmt.Sprintf("Machine infrastructure resource %s with name %q has been deleted after being ready",
-		ref.GroupVersionKind(), ref.Name))
+	kind, err := c.follow.Reader.Versions.Newest(ctx, ref.GroupKind())
+	if err != nil {
+		return step.Done(), err
+	}
+	older := m.GetV1Beta1Status()
+	older.FailureReason = ptr.To("InvalidConfiguration")
+	older.FailureMessage = ptr.To(fmt.Sprintf("Machine infrastructure resource %s with name %q has been deleted after being ready",
+		kind, ref.Name))
+	m.SetV1Beta1Status(older)
 	return step.Done(), step.Terminal(fmt.Errorf("%s %s was ready and no longer exists: delete the Machine to replace it", ref.Kind, ref.Name))
 }
 
@@ -76,10 +85,10 @@ func copyInfrastructure(m *clusterv1.Machine, from contract.InfrastructureMachin
 		return contract.Violated("spec.failureDomain of %s %s/%s is longer than %d characters",
 			from.GetKind(), from.GetNamespace(), from.GetName(), bounds.Token)
 	}
-	m.Spec.ProviderID = ptr.To(id)
+	m.Spec.ProviderID = id
 	m.Status.Addresses = addresses
 	if domain != nil {
-		m.Spec.FailureDomain = domain
+		m.Spec.FailureDomain = *domain
 	}
 	return nil
 }

@@ -7,26 +7,27 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 )
 
 func TestInfrastructure(t *testing.T) {
-	isReady := condition.True(clusterv1.InfrastructureReadyCondition)
+	isReady := condition.True(clusterv1.InfrastructureReadyV1Beta1Condition)
 	waiting := func(what string) clusterv1.Conditions {
-		return clusterv1.Conditions{condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityInfo,
-			clusterv1.WaitingForInfrastructureFallbackReason, "Waiting for GenericMachine m-1 %s", what)}
+		return clusterv1.Conditions{condition.False(clusterv1.InfrastructureReadyV1Beta1Condition, clusterv1.ConditionSeverityInfo,
+			clusterv1.WaitingForInfrastructureFallbackV1Beta1Reason, "Waiting for GenericMachine m-1 %s", what)}
 	}
-	wasReady := func(m *clusterv1.Machine) { m.Status.InfrastructureReady = true }
+	wasReady := func(m *clusterv1.Machine) { m.Status.Initialization.InfrastructureProvisioned = ptr.To(true) }
 	up := func(status fields) fields {
 		status["ready"] = true
 		return fields{"spec": fields{"providerID": id, "failureDomain": "a"}, "status": status}
 	}
+	provisioned := clusterv1.MachineInitializationStatus{InfrastructureProvisioned: ptr.To(true)}
 	type outcome struct {
 		Status     clusterv1.MachineStatus
-		ProviderID *string
-		Domain     *string
+		ProviderID string
+		Domain     string
 		Waits      bool
 		Failed     bool
 	}
@@ -37,24 +38,24 @@ func TestInfrastructure(t *testing.T) {
 		want    outcome
 	}{
 		"NotFound": {"it may be created later", machine(), nil,
-			outcome{Status: clusterv1.MachineStatus{Conditions: waiting("to exist")}, Waits: true}},
+			outcome{Status: clusterv1.MachineStatus{Deprecated: older(waiting("to exist"))}, Waits: true}},
 		"GoneAfterReady": {"a machine that was ready and deleted is a terminal failure", machine(wasReady), nil, outcome{Failed: true, Status: clusterv1.MachineStatus{
-			InfrastructureReady: true, FailureReason: ptr.To(clusterv1.InvalidConfigurationMachineError),
-			FailureMessage: ptr.To(`Machine infrastructure resource infrastructure.cluster.x-k8s.io/v1, Kind=GenericMachine with name "m-1" has been deleted after being ready`),
+			Initialization: provisioned, Deprecated: failed("InvalidConfiguration",
+				`Machine infrastructure resource infrastructure.cluster.x-k8s.io/v1, Kind=GenericMachine with name "m-1" has been deleted after being ready`, nil),
 		}}},
 		"NotReady": {"its Ready condition is copied", machine(), fields{"status": fields{"conditions": []any{fields{"type": "Ready", "status": "False", "severity": "Warning", "reason": "Slow", "message": "very"}}}},
-			outcome{Waits: true, Status: clusterv1.MachineStatus{Conditions: clusterv1.Conditions{
-				condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityWarning, "Slow", "very")}}}},
+			outcome{Waits: true, Status: clusterv1.MachineStatus{Deprecated: older(clusterv1.Conditions{
+				condition.False(clusterv1.InfrastructureReadyV1Beta1Condition, clusterv1.ConditionSeverityWarning, "Slow", "very")})}}},
 		"Ready": {"provider ID, failure domain and addresses are copied", machine(), up(fields{"addresses": []any{fields{"type": "InternalIP", "address": "10.0.0.1"}}}),
-			outcome{ProviderID: ptr.To(id), Domain: ptr.To("a"), Status: clusterv1.MachineStatus{
-				InfrastructureReady: true, Conditions: clusterv1.Conditions{isReady},
+			outcome{ProviderID: id, Domain: "a", Status: clusterv1.MachineStatus{
+				Initialization: provisioned, Deprecated: older(clusterv1.Conditions{isReady}),
 				Addresses: clusterv1.MachineAddresses{{Type: clusterv1.MachineInternalIP, Address: "10.0.0.1"}}}}},
 		"ReadyWithoutID": {"a ready machine without provider ID is an error", machine(), fields{"status": fields{"ready": true}},
-			outcome{Failed: true, Status: clusterv1.MachineStatus{InfrastructureReady: true, Conditions: clusterv1.Conditions{
-				condition.False(clusterv1.InfrastructureReadyCondition, clusterv1.ConditionSeverityError, reference.ContractViolatedReason,
-					"GenericMachine default/m-1 is ready but spec.providerID is empty: its provider must set it")}}}},
+			outcome{Failed: true, Status: clusterv1.MachineStatus{Initialization: provisioned, Deprecated: older(clusterv1.Conditions{
+				condition.False(clusterv1.InfrastructureReadyV1Beta1Condition, clusterv1.ConditionSeverityError, reference.ContractViolatedReason,
+					"GenericMachine default/m-1 is ready but spec.providerID is empty: its provider must set it")})}}},
 		"Failed": {"a terminal failure is copied", machine(), fields{"status": fields{"failureReason": "CreateError"}},
-			outcome{Waits: true, Status: clusterv1.MachineStatus{FailureReason: ptr.To(clusterv1.CreateMachineError), Conditions: waiting("to be ready")}}},
+			outcome{Waits: true, Status: clusterv1.MachineStatus{Deprecated: failed("CreateError", "", waiting("to be ready"))}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -8,10 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -25,13 +24,12 @@ func healthy(n *corev1.Node) {
 
 func TestNode(t *testing.T) {
 	state := func(c clusterv1.Condition) clusterv1.Conditions { return clusterv1.Conditions{c} }
-	const kind = clusterv1.MachineNodeHealthyCondition
+	const kind = clusterv1.MachineNodeHealthyV1Beta1Condition
 	provisioning := func(message string) clusterv1.Conditions {
-		return state(condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningReason, "%s", message))
+		return state(condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.NodeProvisioningV1Beta1Reason, "%s", message))
 	}
 	isHealthy := state(condition.True(kind))
-	known := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1"}
-	found := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: "node-node-1"}
+	known := clusterv1.MachineNodeReference{Name: "node-1"}
 	info := &corev1.NodeSystemInfo{KubeletVersion: "v1.30.0"}
 	wasHealthy := func(m *clusterv1.Machine) { condition.Set(m, condition.True(kind)) }
 	away := fmt.Errorf("%w: refused", remote.ErrNotConnected)
@@ -46,25 +44,23 @@ func TestNode(t *testing.T) {
 		failed  bool
 	}{
 		"NoProviderID": {reason: "the Node cannot be found yet", machine: machine(), cluster: build.Cluster(object.Initialized),
-			want: clusterv1.MachineStatus{Conditions: state(condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefReason, ""))}},
-		"EmptyProviderID": {reason: "an empty provider ID counts as not set", machine: machine(func(m *clusterv1.Machine) { m.Spec.ProviderID = ptr.To("") }), cluster: build.Cluster(object.Initialized),
-			want: clusterv1.MachineStatus{Conditions: state(condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefReason, ""))}},
+			want: clusterv1.MachineStatus{Deprecated: older(state(condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForNodeRefV1Beta1Reason, "")))}},
 		"WorkerBeforeControlPlane": {reason: "a worker cannot join before the control plane is initialized", machine: machine(withProviderID), cluster: build.Cluster(),
-			away: fmt.Errorf("unexpected connection"), want: clusterv1.MachineStatus{Conditions: provisioning("Waiting for the control plane to be initialized")}, waits: true},
+			away: fmt.Errorf("unexpected connection"), want: clusterv1.MachineStatus{Deprecated: older(provisioning("Waiting for the control plane to be initialized"))}, waits: true},
 		"FirstControlPlane": {reason: "the first control plane Machine joins before the control plane is initialized", machine: machine(withProviderID, object.ControlPlane), cluster: build.Cluster(),
-			nodes: []*corev1.Node{node(healthy)}, want: clusterv1.MachineStatus{NodeRef: found, NodeInfo: info, Conditions: isHealthy}},
+			nodes: []*corev1.Node{node(healthy)}, want: clusterv1.MachineStatus{NodeRef: known, NodeInfo: info, Deprecated: older(isHealthy)}},
 		"NotConnected": {reason: "without a connection, the Node is being provisioned", machine: machine(withProviderID), cluster: build.Cluster(object.Initialized), away: away,
-			want: clusterv1.MachineStatus{Conditions: provisioning("")}, waits: true},
+			want: clusterv1.MachineStatus{Deprecated: older(provisioning(""))}, waits: true},
 		"ConnectionLost": {reason: "the last observed health is kept", machine: machine(withNode, wasHealthy), cluster: build.Cluster(object.Initialized), away: away,
-			want: clusterv1.MachineStatus{NodeRef: known, Conditions: isHealthy}, waits: true},
-		"NotFound": {reason: "the Node has not joined", machine: machine(withProviderID), cluster: build.Cluster(object.Initialized), want: clusterv1.MachineStatus{Conditions: provisioning("Waiting for a Node with provider ID " + id)}, waits: true},
+			want: clusterv1.MachineStatus{NodeRef: known, Deprecated: older(isHealthy)}, waits: true},
+		"NotFound": {reason: "the Node has not joined", machine: machine(withProviderID), cluster: build.Cluster(object.Initialized), want: clusterv1.MachineStatus{Deprecated: older(provisioning("Waiting for a Node with provider ID " + id))}, waits: true},
 		"Gone": {reason: "the Node no longer exists", machine: machine(withNode, wasHealthy), cluster: build.Cluster(object.Initialized), failed: true,
-			want: clusterv1.MachineStatus{NodeRef: known, Conditions: state(condition.False(kind, clusterv1.ConditionSeverityError, clusterv1.NodeNotFoundReason, "Node node-1 with provider ID test:///node-1 no longer exists: delete the Machine to replace it"))}},
+			want: clusterv1.MachineStatus{NodeRef: known, Deprecated: older(state(condition.False(kind, clusterv1.ConditionSeverityError, clusterv1.NodeNotFoundV1Beta1Reason, "Node node-1 with provider ID test:///node-1 no longer exists: delete the Machine to replace it")))}},
 		"Twice": {reason: "two Nodes have the provider ID", machine: machine(withProviderID), cluster: build.Cluster(object.Initialized), failed: true,
 			nodes: []*corev1.Node{node(), node(func(n *corev1.Node) { n.Name = "node-2" })},
-			want:  clusterv1.MachineStatus{Conditions: state(condition.Unknown(kind, clusterv1.NodeInspectionFailedReason, "Failed to get the Node for this Machine by ProviderID"))}},
+			want:  clusterv1.MachineStatus{Deprecated: older(state(condition.Unknown(kind, clusterv1.NodeInspectionFailedV1Beta1Reason, "Failed to get the Node for this Machine by ProviderID")))}},
 		"KeepsReference": {reason: "an existing nodeRef is kept", machine: machine(withNode), cluster: build.Cluster(object.Initialized), nodes: []*corev1.Node{node(healthy)},
-			want: clusterv1.MachineStatus{NodeRef: known, NodeInfo: info, Conditions: isHealthy}},
+			want: clusterv1.MachineStatus{NodeRef: known, NodeInfo: info, Deprecated: older(isHealthy)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -57,10 +57,10 @@ func healthOf(node *corev1.Node) health {
 func (h health) condition() clusterv1.Condition {
 	switch h.status {
 	case corev1.ConditionFalse:
-		return condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning,
-			clusterv1.NodeConditionsFailedReason, "%s", h.message)
+		return condition.False(clusterv1.MachineNodeHealthyV1Beta1Condition, clusterv1.ConditionSeverityWarning,
+			clusterv1.NodeConditionsFailedV1Beta1Reason, "%s", h.message)
 	case corev1.ConditionUnknown:
-		return condition.Unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.NodeConditionsFailedReason, "%s", h.message)
+		return condition.Unknown(clusterv1.MachineNodeHealthyV1Beta1Condition, clusterv1.NodeConditionsFailedV1Beta1Reason, "%s", h.message)
 	}
-	return condition.True(clusterv1.MachineNodeHealthyCondition)
+	return condition.True(clusterv1.MachineNodeHealthyV1Beta1Condition)
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
@@ -30,16 +30,16 @@ func (c *Controller) decide(ctx context.Context, s *scope) (step.Result, error) 
 			ctrl.LoggerFrom(ctx).V(4).Info("Cannot look for the Node", "reason", err.Error()) // The step delete-node reports it.
 		}
 	}
-	s.nodeWork = s.machine.Status.NodeRef != nil
+	s.nodeWork = s.machine.Status.NodeRef.IsDefined()
 	return step.Done(), nil
 }
 
 // findLate sets status.nodeRef of a Machine that was deleted before that was done, if its Node has joined.
 func (c *Controller) findLate(ctx context.Context, workload client.Reader, m *clusterv1.Machine) error {
-	if m.Status.NodeRef != nil {
+	if m.Status.NodeRef.IsDefined() {
 		return nil
 	}
-	node, err := findNode(ctx, workload, ptr.Deref(m.Spec.ProviderID, ""))
+	node, err := findNode(ctx, workload, m.Spec.ProviderID)
 	if err != nil || node == nil {
 		return err
 	}
@@ -47,8 +47,15 @@ func (c *Controller) findLate(ctx context.Context, workload client.Reader, m *cl
 	if err != nil || rival != "" {
 		return err // The Node belongs to the rival.
 	}
+	return refer(m, node)
+}
+
+// refer sets status.nodeRef.
+func refer(m *clusterv1.Machine, node *corev1.Node) error {
 	ref, err := bounds.NodeReference(node)
-	m.Status.NodeRef = ref
+	if err == nil {
+		m.Status.NodeRef = clusterv1.MachineNodeReference{Name: ref.Name}
+	}
 	return err
 }
 
@@ -56,7 +63,7 @@ func (c *Controller) findLate(ctx context.Context, workload client.Reader, m *cl
 // not copied yet; it is copied now, because the infrastructure machine is deleted before the Node.
 func (c *Controller) mayHaveNode(ctx context.Context, s *scope) (bool, error) {
 	m := s.machine
-	if m.Status.NodeRef != nil || ptr.Deref(m.Spec.ProviderID, "") != "" {
+	if m.Status.NodeRef.IsDefined() || m.Spec.ProviderID != "" {
 		return true, nil
 	}
 	obj, err := c.object(ctx, s, &m.Spec.InfrastructureRef)
@@ -68,7 +75,7 @@ func (c *Controller) mayHaveNode(ctx context.Context, s *scope) (bool, error) {
 	if err != nil || id == "" || len(id) > bounds.ProviderID {
 		return false, nil // What the infrastructure machine says must not prevent its deletion.
 	}
-	m.Spec.ProviderID = &id
+	m.Spec.ProviderID = id
 	return true, nil
 }
 
@@ -86,11 +93,11 @@ func (c *Controller) nodeWorkAllowed(ctx context.Context, s *scope) (bool, error
 		}
 		s.cluster = live
 	}
-	joined := s.machine.Status.NodeRef != nil
-	if !s.cluster.DeletionTimestamp.IsZero() || !joined && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition) {
+	joined := s.machine.Status.NodeRef.IsDefined()
+	if !s.cluster.DeletionTimestamp.IsZero() || !joined && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition) {
 		return false, nil
 	}
-	if ref := s.cluster.Spec.ControlPlaneRef; ref != nil {
+	if ref := &s.cluster.Spec.ControlPlaneRef; ref.IsDefined() {
 		obj, err := c.follow.Reader.Object(ctx, ref, s.cluster.Namespace)
 		gone, err := contract.KindGone(ctx, c.Live, err)
 		switch {

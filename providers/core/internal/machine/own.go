@@ -6,22 +6,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // owns reports whether a Node with the name in status.nodeRef is the Machine's: a newer machine may have registered under the
-// same name. The UID decides, or the provider ID if the kubelet registered again.
+// same name. A Node without a provider ID is that of an unknown machine: it had one when status.nodeRef was set.
 func owns(m *clusterv1.Machine, node *corev1.Node) bool {
-	if known := m.Status.NodeRef.UID; known != "" && known == node.UID {
-		return true
-	}
-	if node.Spec.ProviderID == "" {
-		return m.Status.NodeRef.UID == ""
-	}
-	return node.Spec.ProviderID == ptr.Deref(m.Spec.ProviderID, "")
+	return node.Spec.ProviderID == m.Spec.ProviderID
 }
 
 // ownNode returns the Machine's Node, nil if it does not exist.
@@ -49,7 +42,7 @@ func (c *Controller) rival(ctx context.Context, m *clusterv1.Machine, node *core
 	}
 	for i := range list.Items {
 		other := &list.Items[i]
-		if other.UID != m.UID && other.Spec.ClusterName == m.Spec.ClusterName && other.Status.NodeRef != nil &&
+		if other.UID != m.UID && other.Spec.ClusterName == m.Spec.ClusterName && other.Status.NodeRef.IsDefined() &&
 			other.Status.NodeRef.Name == node.Name {
 			return other.Name, nil
 		}

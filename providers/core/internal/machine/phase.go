@@ -4,24 +4,26 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
 // phaseOf returns the phase of a Machine; later rules take precedence.
 func phaseOf(m *clusterv1.Machine) clusterv1.MachinePhase {
 	phase := clusterv1.MachinePhasePending
-	if m.Status.BootstrapReady && !m.Status.InfrastructureReady {
+	provisioned := ptr.Deref(m.Status.Initialization.InfrastructureProvisioned, false)
+	if ptr.Deref(m.Status.Initialization.BootstrapDataSecretCreated, false) && !provisioned {
 		phase = clusterv1.MachinePhaseProvisioning
 	}
-	if m.Spec.ProviderID != nil {
+	if m.Spec.ProviderID != "" {
 		phase = clusterv1.MachinePhaseProvisioned
 	}
-	if m.Status.NodeRef != nil && m.Status.InfrastructureReady {
+	if m.Status.NodeRef.IsDefined() && provisioned {
 		phase = clusterv1.MachinePhaseRunning
 	}
-	if m.Status.FailureReason != nil || m.Status.FailureMessage != nil {
+	if older := m.GetV1Beta1Status(); older.FailureReason != nil || older.FailureMessage != nil {
 		phase = clusterv1.MachinePhaseFailed
 	}
 	if !m.DeletionTimestamp.IsZero() {
@@ -38,7 +40,6 @@ func (c *Controller) phase(_ context.Context, s *scope) (step.Result, error) {
 		return step.Done(), nil
 	}
 	m.Status.SetTypedPhase(phase)
-	now := metav1.NewTime(c.Clock.Now().UTC())
-	m.Status.LastUpdated = &now
+	m.Status.LastUpdated = metav1.NewTime(c.Clock.Now().UTC())
 	return step.Done(), nil
 }

@@ -3,7 +3,7 @@ package machine
 import (
 	"context"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -13,7 +13,7 @@ func (c *Controller) preTerminateHooks(_ context.Context, s *scope) (step.Result
 	result := hooks(s.machine, clusterv1.PreTerminateDeleteHookAnnotationPrefix)
 	if !result.Ends() && !deletionFailed(s.machine) {
 		condition.Set(s.machine,
-			condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, ""))
+			condition.False(clusterv1.MachineNodeHealthyV1Beta1Condition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingV1Beta1Reason, ""))
 	}
 	return result, nil
 }

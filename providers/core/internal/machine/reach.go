@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -21,7 +19,7 @@ const unreachableLimit = 10 * time.Minute
 // passed, or unreachableLimit if it has none, and condition t reports why; after that, the result is Done, which skips the step.
 // A single failure to connect must not skip a step that protects Pods and data of users.
 func (c *Controller) reach(
-	ctx context.Context, s *scope, t clusterv1.ConditionType, limit *metav1.Duration,
+	ctx context.Context, s *scope, t clusterv1.ConditionType, limit time.Duration,
 ) (*remote.Cluster, step.Result, error) {
 	workload, err := c.workloads.Get(ctx, s.key())
 	if err == nil || !remote.IsNotConnected(err) {
@@ -50,12 +48,12 @@ func (c *Controller) stillConnecting(err error) bool {
 }
 
 // unreachableLeft returns how long to wait for an unreachable cluster from now on.
-func (c *Controller) unreachableLeft(m *clusterv1.Machine, t clusterv1.ConditionType, limit *metav1.Duration, err error) time.Duration {
-	if limit != nil && limit.Duration > 0 {
+func (c *Controller) unreachableLeft(m *clusterv1.Machine, t clusterv1.ConditionType, limit time.Duration, err error) time.Duration {
+	if limit > 0 {
 		if begun := condition.Get(m, t); begun != nil {
-			return limit.Duration - c.Clock.Since(begun.LastTransitionTime.Time)
+			return limit - c.Clock.Since(begun.LastTransitionTime.Time)
 		}
-		return limit.Duration
+		return limit
 	}
 	since, known := remote.DisconnectedSince(err)
 	if !known && m.DeletionTimestamp != nil {
@@ -75,15 +73,15 @@ func (c *Controller) giveUp(ctx context.Context, m *clusterv1.Machine, t cluster
 	}
 	condition.Set(m, unreachableCondition(t, message))
 	reason := "FailedDrainNode"
-	if t == clusterv1.VolumeDetachSucceededCondition {
+	if t == clusterv1.VolumeDetachSucceededV1Beta1Condition {
 		reason = "FailedWaitForVolumeDetach"
 	}
 	step.Warning(ctx, reason, "%s", message)
 }
 
 func unreachableCondition(t clusterv1.ConditionType, message string) clusterv1.Condition {
-	if t == clusterv1.VolumeDetachSucceededCondition {
-		return condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForVolumeDetachReason, "%s", message)
+	if t == clusterv1.VolumeDetachSucceededV1Beta1Condition {
+		return condition.False(t, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForVolumeDetachV1Beta1Reason, "%s", message)
 	}
-	return condition.False(t, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedReason, "%s", message)
+	return condition.False(t, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedV1Beta1Reason, "%s", message)
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 )
 
 // TestUnreachableWorkloadCluster deletes a Machine whose workload cluster is unreachable.
 func TestUnreachableWorkloadCluster(t *testing.T) {
-	const drainKind, volumeKind = clusterv1.DrainingSucceededCondition, clusterv1.VolumeDetachSucceededCondition
+	const drainKind, volumeKind = clusterv1.DrainingSucceededV1Beta1Condition, clusterv1.VolumeDetachSucceededV1Beta1Condition
 	const message, skipped = "not connected to the workload cluster default/c: refused", "Skipped: the workload cluster could not be reached for 10m0s"
 	lost := func(since time.Duration) error {
 		return &remote.NotConnectedError{Cluster: (&scope{machine: machine()}).key(), Since: now.Add(-since), Cause: errors.New("refused")}
@@ -25,12 +25,12 @@ func TestUnreachableWorkloadCluster(t *testing.T) {
 		return &c
 	}
 	notDrained := func(text string) clusterv1.Condition {
-		return condition.False(drainKind, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedReason, "%s", text)
+		return condition.False(drainKind, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedV1Beta1Reason, "%s", text)
 	}
 	attached := func(text string) clusterv1.Condition {
-		return condition.False(volumeKind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForVolumeDetachReason, "%s", text)
+		return condition.False(volumeKind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForVolumeDetachV1Beta1Reason, "%s", text)
 	}
-	begun := condition.False(drainKind, clusterv1.ConditionSeverityInfo, clusterv1.DrainingReason, draining)
+	begun := condition.False(drainKind, clusterv1.ConditionSeverityInfo, clusterv1.DrainingV1Beta1Reason, draining)
 	gaveUpDraining, gaveUpDetaching := notDrained(skipped), attached(skipped)
 	cases := map[string]struct {
 		reason  string

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/testenv/recorded"
 )
@@ -18,7 +18,7 @@ func TestRecordedMachines(t *testing.T) {
 	for _, state := range recorded.States(t, "../../../..") {
 		for _, m := range state.Machines {
 			s := &scope{machine: m}
-			deleting, want := report.Get(m, clusterv1beta2.DeletingCondition), report.Get(m, clusterv1beta2.ReadyCondition)
+			deleting, want := report.Get(m, clusterv1.DeletingCondition), report.Get(m, clusterv1.ReadyCondition)
 			if deleting == nil || want == nil {
 				continue // Its controller had not seen it yet.
 			}
@@ -26,13 +26,13 @@ func TestRecordedMachines(t *testing.T) {
 				continue // The control plane provider wrote a condition after Ready.
 			}
 			s.now = deleting.LastTransitionTime.Time
-			now := []metav1.Condition{*deleting, *report.Get(m, clusterv1beta2.MachineUpdatingCondition)}
+			now := []metav1.Condition{*deleting, *report.Get(m, clusterv1.MachineUpdatingCondition)}
 			ready := s.readyReport(now)
 			if diff := cmp.Diff(*want, ready, ignored); diff != "" {
 				t.Errorf("%s: Machine %s, Ready (-recorded +ours):\n%s", state.Name, m.Name, diff)
 			}
 			available, _ := s.availableReport(ready, s.now)
-			if diff := cmp.Diff(*report.Get(m, clusterv1beta2.AvailableCondition), available, ignored); diff != "" {
+			if diff := cmp.Diff(*report.Get(m, clusterv1.AvailableCondition), available, ignored); diff != "" {
 				t.Errorf("%s: Machine %s, Available (-recorded +ours):\n%s", state.Name, m.Name, diff)
 			}
 		}

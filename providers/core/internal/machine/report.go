@@ -5,9 +5,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -34,7 +34,7 @@ func (c *Controller) report(ctx context.Context, s *scope) (step.Result, error) 
 	err := c.compare(ctx, s)
 	now := c.Clock.Now()
 	all := []metav1.Condition{
-		report.False(clusterv1beta2.MachineUpdatingCondition, clusterv1beta2.MachineNotUpdatingReason, ""), s.deletingReport(),
+		report.False(clusterv1.MachineUpdatingCondition, clusterv1.MachineNotUpdatingReason, ""), s.deletingReport(),
 	}
 	all = append(all, s.bootstrapReport()...)
 	all = append(all, s.infrastructureReport()...)
@@ -58,13 +58,14 @@ func (s *scope) current(now []metav1.Condition, t string) *metav1.Condition {
 }
 
 func (s *scope) bootstrapReport() []metav1.Condition {
-	t, m := clusterv1beta2.MachineBootstrapConfigReadyCondition, s.machine
-	ref := m.Spec.Bootstrap.ConfigRef
-	if ref == nil {
-		return []metav1.Condition{report.True(t, clusterv1beta2.MachineBootstrapDataSecretProvidedReason, "")}
+	t, m := clusterv1.MachineBootstrapConfigReadyCondition, s.machine
+	ref := &m.Spec.Bootstrap.ConfigRef
+	if !ref.IsDefined() {
+		return []metav1.Condition{report.True(t, clusterv1.MachineBootstrapDataSecretProvidedReason, "")}
 	}
 	return reference.Mirror{
-		Type: t, Found: s.found.bootstrap, Kind: ref.Kind, Complete: m.Status.BootstrapReady, Owner: clusterv1.MachineKind,
+		Type: t, Found: s.found.bootstrap, Kind: ref.Kind, Owner: clusterv1.MachineKind,
+		Complete: ptr.Deref(m.Status.Initialization.BootstrapDataSecretCreated, false),
 		Fallback: reference.BootstrapData,
 	}.Ready(m)
 }
@@ -72,8 +73,8 @@ func (s *scope) bootstrapReport() []metav1.Condition {
 func (s *scope) infrastructureReport() []metav1.Condition {
 	m := s.machine
 	return reference.Mirror{
-		Type: clusterv1beta2.InfrastructureReadyCondition, Found: s.found.infrastructure, Kind: m.Spec.InfrastructureRef.Kind,
-		Complete: m.Status.InfrastructureReady, Owner: clusterv1.MachineKind,
+		Type: clusterv1.InfrastructureReadyCondition, Found: s.found.infrastructure, Kind: m.Spec.InfrastructureRef.Kind,
+		Complete: ptr.Deref(m.Status.Initialization.InfrastructureProvisioned, false), Owner: clusterv1.MachineKind,
 		Fallback: func(obj contract.Object) (bool, string, error) {
 			infra := contract.InfrastructureMachineOf(obj)
 			done, err := infra.Provisioned()

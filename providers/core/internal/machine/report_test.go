@@ -8,10 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -19,13 +19,13 @@ import (
 )
 
 func withReports(conditions ...metav1.Condition) func(*clusterv1.Machine) {
-	return func(m *clusterv1.Machine) { m.SetV1Beta2Conditions(conditions) }
+	return func(m *clusterv1.Machine) { m.SetConditions(conditions) }
 }
 
 // TestNodeReports is the order in which a Machine says why its Node is unknown.
 func TestNodeReports(t *testing.T) {
-	initialized := build.Cluster(object.Initialized, func(c *clusterv1.Cluster) { c.Status.InfrastructureReady = true })
-	provisioned := build.Cluster(func(c *clusterv1.Cluster) { c.Status.InfrastructureReady = true })
+	initialized := build.Cluster(object.Initialized, func(c *clusterv1.Cluster) { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) })
+	provisioned := build.Cluster(func(c *clusterv1.Cluster) { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) })
 	before := withReports(report.True("NodeReady", "NodeReady", ""), report.True("NodeHealthy", "NodeHealthy", ""))
 	lost := func(ago time.Duration) error { return &remote.NotConnectedError{Since: now.Add(-ago)} }
 	for _, tt := range []struct {
@@ -61,7 +61,7 @@ func TestNodeReports(t *testing.T) {
 				return
 			}
 			healthy := *tt.want
-			healthy.Type = clusterv1beta2.MachineNodeHealthyCondition
+			healthy.Type = clusterv1.MachineNodeHealthyCondition
 			if diff := cmp.Diff([]metav1.Condition{*tt.want, healthy}, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -70,12 +70,12 @@ func TestNodeReports(t *testing.T) {
 }
 
 func unknownNode(reason, message string) *metav1.Condition {
-	c := report.Unknown(clusterv1beta2.MachineNodeReadyCondition, reason, "%s", message)
+	c := report.Unknown(clusterv1.MachineNodeReadyCondition, reason, "%s", message)
 	return &c
 }
 
 func falseNode(reason, message string) *metav1.Condition {
-	c := report.False(clusterv1beta2.MachineNodeReadyCondition, reason, "%s", message)
+	c := report.False(clusterv1.MachineNodeReadyCondition, reason, "%s", message)
 	return &c
 }
 
@@ -142,7 +142,7 @@ func TestUpToDate(t *testing.T) {
 		r := &revision{set: &clusterv1.MachineSet{}, deployment: &clusterv1.MachineDeployment{}}
 		r.set.Annotations, r.deployment.Annotations = map[string]string{clusterv1.RevisionAnnotation: own}, map[string]string{clusterv1.RevisionAnnotation: newest}
 		v := "v1"
-		r.set.Spec.Template.Spec.Version, r.deployment.Spec.Template.Spec.Version = &v, &v
+		r.set.Spec.Template.Spec.Version, r.deployment.Spec.Template.Spec.Version = v, v
 		if change != nil {
 			change(r.deployment)
 		}
@@ -158,8 +158,8 @@ func TestUpToDate(t *testing.T) {
 		{"the newest revision", family("2", "2", nil), []metav1.Condition{report.True("UpToDate", "UpToDate", "")}},
 		{"a MachineSet that has no revision yet is new", family("", "2", nil), []metav1.Condition{report.True("UpToDate", "UpToDate", "")}},
 		{"an older revision, with all reasons", family("1", "2", func(md *clusterv1.MachineDeployment) {
-			md.Spec.Template.Spec.Version = &newer
-			md.Spec.Template.Spec.InfrastructureRef = corev1.ObjectReference{Kind: "GenericMachineTemplate", Name: "new"}
+			md.Spec.Template.Spec.Version = newer
+			md.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "GenericMachineTemplate", Name: "new"}
 		}), []metav1.Condition{report.False("UpToDate", "NotUpToDate", "* Version v1, v2 required\n* GenericMachine is not up-to-date")}},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -181,12 +181,12 @@ func TestDeletionStages(t *testing.T) {
 	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
 		t.Fatal(err)
 	}
-	got := report.Get(m, clusterv1beta2.DeletingCondition)
-	if got == nil || got.Reason != clusterv1beta2.MachineDeletingWaitingForPreTerminateHookReason || got.Message != "Waiting for annotation "+hook+" to be removed" {
+	got := report.Get(m, clusterv1.DeletingCondition)
+	if got == nil || got.Reason != clusterv1.MachineDeletingWaitingForPreTerminateHookReason || got.Message != "Waiting for annotation "+hook+" to be removed" {
 		t.Errorf("Deleting = %v", got)
 	}
-	if ready := report.Get(m, clusterv1beta2.ReadyCondition); ready == nil || ready.Status != metav1.ConditionFalse ||
-		condition.IsTrue(m, clusterv1.ReadyCondition) {
+	if ready := report.Get(m, clusterv1.ReadyCondition); ready == nil || ready.Status != metav1.ConditionFalse ||
+		condition.IsTrue(m, clusterv1.ReadyV1Beta1Condition) {
 		t.Errorf("Ready = %v", ready)
 	}
 }

@@ -6,8 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -38,19 +37,19 @@ func stage(reason string, message func(*scope) string, do deletionStep) deletion
 
 // deletingReport reports where the deletion is.
 func (s *scope) deletingReport() metav1.Condition {
-	const t = clusterv1beta2.DeletingCondition
+	const t = clusterv1.DeletingCondition
 	switch {
 	case s.machine.DeletionTimestamp == nil:
-		return report.False(t, clusterv1beta2.NotDeletingReason, "")
+		return report.False(t, clusterv1.NotDeletingReason, "")
 	case s.found.stage.reason == "":
-		return report.True(t, clusterv1beta2.DeletionCompletedReason, "Deletion completed")
+		return report.True(t, clusterv1.DeletionCompletedReason, "Deletion completed")
 	}
 	return report.True(t, s.found.stage.reason, "%s", s.found.stage.message)
 }
 
 // drainStage says what the drain does, in the words of the condition that users of v1beta1 see.
 func drainStage(s *scope) string {
-	if c := condition.Get(s.machine, clusterv1.DrainingSucceededCondition); c != nil && c.Message != "" {
+	if c := condition.Get(s.machine, clusterv1.DrainingSucceededV1Beta1Condition); c != nil && c.Message != "" {
 		return "Drain not completed yet (started at " + c.LastTransitionTime.UTC().Format(time.RFC3339) + "):\n* " + c.Message
 	}
 	return "Waiting for a connection to the workload cluster to drain the Node"

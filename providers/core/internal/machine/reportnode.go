@@ -9,8 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -42,7 +41,7 @@ func (s *scope) nodeReports(now time.Time) []metav1.Condition {
 		c.Status = status
 		return c
 	}
-	return []metav1.Condition{of(clusterv1beta2.MachineNodeReadyCondition), of(clusterv1beta2.MachineNodeHealthyCondition)}
+	return []metav1.Condition{of(clusterv1.MachineNodeReadyCondition), of(clusterv1.MachineNodeHealthyCondition)}
 }
 
 // nodeAbsent returns what is known of a Node that was not found. An empty status leaves the conditions as they are.
@@ -50,53 +49,53 @@ func (s *scope) nodeAbsent(now time.Time) (status metav1.ConditionStatus, reason
 	const unknown = metav1.ConditionUnknown
 	m, found := s.machine, s.found.node
 	since, lost := remote.DisconnectedSince(found.err)
-	first := report.Get(m, clusterv1beta2.MachineNodeReadyCondition) == nil
+	first := report.Get(m, clusterv1.MachineNodeReadyCondition) == nil
 	switch {
-	case found.looked && m.Status.NodeRef != nil && m.DeletionTimestamp != nil:
-		return metav1.ConditionFalse, clusterv1beta2.MachineNodeDeletedReason, fmt.Sprintf("Node %s has been deleted", m.Status.NodeRef.Name)
-	case found.looked && m.Status.NodeRef != nil:
-		return metav1.ConditionFalse, clusterv1beta2.MachineNodeDeletedReason,
+	case found.looked && m.Status.NodeRef.IsDefined() && m.DeletionTimestamp != nil:
+		return metav1.ConditionFalse, clusterv1.MachineNodeDeletedReason, fmt.Sprintf("Node %s has been deleted", m.Status.NodeRef.Name)
+	case found.looked && m.Status.NodeRef.IsDefined():
+		return metav1.ConditionFalse, clusterv1.MachineNodeDeletedReason,
 			fmt.Sprintf("Node %s has been deleted while the Machine still exists", m.Status.NodeRef.Name)
 	case m.DeletionTimestamp != nil && !first:
 		return "", "", "" // It is known what there was.
-	case s.cluster == nil || !s.cluster.Status.InfrastructureReady:
-		return unknown, clusterv1beta2.InspectionFailedReason, "Waiting for Cluster status.infrastructureReady to be true"
-	case !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition) && m.Status.NodeRef == nil && !found.looked:
-		return unknown, clusterv1beta2.InspectionFailedReason, "Waiting for Cluster control plane to be initialized"
-	case ptr.Deref(m.Spec.ProviderID, "") == "":
-		return unknown, clusterv1beta2.InspectionFailedReason,
+	case s.cluster == nil || !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
+		return unknown, clusterv1.InspectionFailedReason, "Waiting for Cluster status.infrastructureReady to be true"
+	case !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition) && !m.Status.NodeRef.IsDefined() && !found.looked:
+		return unknown, clusterv1.InspectionFailedReason, "Waiting for Cluster control plane to be initialized"
+	case m.Spec.ProviderID == "":
+		return unknown, clusterv1.InspectionFailedReason,
 			fmt.Sprintf("Waiting for %s to report spec.providerID", m.Spec.InfrastructureRef.Kind)
 	case found.looked:
-		return unknown, clusterv1beta2.MachineNodeDoesNotExistReason,
-			fmt.Sprintf("Waiting for a Node with spec.providerID %s to exist", *m.Spec.ProviderID)
+		return unknown, clusterv1.MachineNodeDoesNotExistReason,
+			fmt.Sprintf("Waiting for a Node with spec.providerID %s to exist", m.Spec.ProviderID)
 	case lost && now.Sub(since) >= connectionGrace:
-		return unknown, clusterv1beta2.ConnectionDownReason, "Last successful probe at " + since.UTC().Format(time.RFC3339)
+		return unknown, clusterv1.ConnectionDownReason, "Last successful probe at " + since.UTC().Format(time.RFC3339)
 	case remote.IsNotConnected(found.err) && first:
-		return unknown, clusterv1beta2.ConnectionDownReason, "Remote connection not established yet"
+		return unknown, clusterv1.ConnectionDownReason, "Remote connection not established yet"
 	case remote.IsNotConnected(found.err) || !first && found.err == nil:
 		return "", "", ""
 	}
-	return unknown, clusterv1beta2.InternalErrorReason, "Please check controller logs for errors"
+	return unknown, clusterv1.InternalErrorReason, "Please check controller logs for errors"
 }
 
 // nodeReady mirrors the condition Ready of a Node.
 func nodeReady(node *corev1.Node) metav1.Condition {
-	t := clusterv1beta2.MachineNodeReadyCondition
+	t := clusterv1.MachineNodeReadyCondition
 	c := nodeCondition(node, corev1.NodeReady)
 	switch {
 	case c == nil:
-		return report.Unknown(t, clusterv1beta2.MachineNodeReadyUnknownReason, "* Node.Ready: Condition not yet reported")
+		return report.Unknown(t, clusterv1.MachineNodeReadyUnknownReason, "* Node.Ready: Condition not yet reported")
 	case c.Status == corev1.ConditionTrue:
-		return report.True(t, clusterv1beta2.MachineNodeReadyReason, "")
+		return report.True(t, clusterv1.MachineNodeReadyReason, "")
 	case c.Status == corev1.ConditionFalse:
-		return report.False(t, clusterv1beta2.MachineNodeNotReadyReason, "* Node.Ready: %s", said(c))
+		return report.False(t, clusterv1.MachineNodeNotReadyReason, "* Node.Ready: %s", said(c))
 	}
-	return report.Unknown(t, clusterv1beta2.MachineNodeReadyUnknownReason, "* Node.Ready: %s", said(c))
+	return report.Unknown(t, clusterv1.MachineNodeReadyUnknownReason, "* Node.Ready: %s", said(c))
 }
 
 // nodeHealthy summarizes the conditions of a Node.
 func nodeHealthy(node *corev1.Node) metav1.Condition {
-	t := clusterv1beta2.MachineNodeHealthyCondition
+	t := clusterv1.MachineNodeHealthyCondition
 	var lines []string
 	same, bad, unknown := map[string]bool{}, 0, 0
 	for _, w := range wanted {
@@ -119,11 +118,11 @@ func nodeHealthy(node *corev1.Node) metav1.Condition {
 	message := strings.Join(lines, "\n")
 	switch {
 	case bad > 0:
-		return report.False(t, clusterv1beta2.MachineNodeNotHealthyReason, "%s", message)
+		return report.False(t, clusterv1.MachineNodeNotHealthyReason, "%s", message)
 	case unknown > 0:
-		return report.Unknown(t, clusterv1beta2.MachineNodeHealthyUnknownReason, "%s", message)
+		return report.Unknown(t, clusterv1.MachineNodeHealthyUnknownReason, "%s", message)
 	}
-	return report.True(t, clusterv1beta2.MachineNodeHealthyReason, "")
+	return report.True(t, clusterv1.MachineNodeHealthyReason, "")
 }
 
 // statusesOf returns the statuses of the conditions that a healthy Node has.

@@ -6,27 +6,27 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
 // readyReport summarizes the conditions that make a Machine ready, and those of its readiness gates.
 func (s *scope) readyReport(now []metav1.Condition) metav1.Condition {
-	deleting := *report.Find(now, clusterv1beta2.DeletingCondition)
+	deleting := *report.Find(now, clusterv1.DeletingCondition)
 	if deleting.Status == metav1.ConditionTrue {
 		deleting.Message = s.deletionSummary(deleting.Reason)
 	}
 	sources := []report.Source{
 		{Condition: deleting, Negative: true},
-		{Condition: *report.Find(now, clusterv1beta2.MachineUpdatingCondition), Negative: true},
+		{Condition: *report.Find(now, clusterv1.MachineUpdatingCondition), Negative: true},
 	}
 	for _, t := range []string{
-		clusterv1beta2.MachineBootstrapConfigReadyCondition, clusterv1beta2.InfrastructureReadyCondition,
-		clusterv1beta2.MachineNodeHealthyCondition, clusterv1beta2.MachineHealthCheckSucceededCondition,
+		clusterv1.MachineBootstrapConfigReadyCondition, clusterv1.InfrastructureReadyCondition,
+		clusterv1.MachineNodeHealthyCondition, clusterv1.MachineHealthCheckSucceededCondition,
 	} {
 		c := s.current(now, t)
 		switch {
-		case c == nil && t == clusterv1beta2.MachineHealthCheckSucceededCondition:
+		case c == nil && t == clusterv1.MachineHealthCheckSucceededCondition:
 		case c == nil:
 			sources = append(sources, report.Source{Condition: report.Missing(t)})
 		case s.machine.DeletionTimestamp == nil || !isGone(*c):
@@ -40,15 +40,15 @@ func (s *scope) readyReport(now []metav1.Condition) metav1.Condition {
 			missing := report.Missing(gate.ConditionType)
 			c = &missing
 		}
-		gates = append(gates, report.Source{Condition: *c, Negative: gate.Polarity == clusterv1beta2.NegativePolarityCondition})
+		gates = append(gates, report.Source{Condition: *c, Negative: gate.Polarity == clusterv1.NegativePolarityCondition})
 	}
-	return report.Summary(clusterv1beta2.ReadyCondition, report.ReasonsOf(clusterv1beta2.ReadyReason), append(sources, collapsed(gates)...)...)
+	return report.Summary(clusterv1.ReadyCondition, report.ReasonsOf(clusterv1.ReadyReason), append(sources, collapsed(gates)...)...)
 }
 
 // isGone reports whether a condition says that an object is gone, which is right while the Machine is being deleted.
 func isGone(c metav1.Condition) bool {
 	return slices.Contains([]string{
-		clusterv1beta2.ObjectDeletedReason, clusterv1beta2.ObjectDoesNotExistReason, clusterv1beta2.MachineNodeDeletedReason,
+		clusterv1.ObjectDeletedReason, clusterv1.ObjectDoesNotExistReason, clusterv1.MachineNodeDeletedReason,
 	}, c.Reason)
 }
 
@@ -92,16 +92,16 @@ func collapsed(gates []report.Source) []report.Source {
 
 // availableReport reports whether the Machine has been ready for long enough, and how long that still takes.
 func (s *scope) availableReport(ready metav1.Condition, now time.Time) (metav1.Condition, time.Duration) {
-	t := clusterv1beta2.AvailableCondition
+	t := clusterv1.AvailableCondition
 	if ready.Status != metav1.ConditionTrue {
-		return report.False(t, clusterv1beta2.NotReadyReason, ""), 0
+		return report.False(t, clusterv1.NotReadyReason, ""), 0
 	}
 	since := now
-	if before := report.Get(s.machine, clusterv1beta2.ReadyCondition); before != nil && before.Status == metav1.ConditionTrue {
+	if before := report.Get(s.machine, clusterv1.ReadyCondition); before != nil && before.Status == metav1.ConditionTrue {
 		since = before.LastTransitionTime.Time
 	}
 	if left := since.Add(s.found.minReady).Sub(now); left > 0 && s.found.minReady > 0 {
-		return report.False(t, clusterv1beta2.MachineWaitingForMinReadySecondsReason, ""), left
+		return report.False(t, clusterv1.MachineWaitingForMinReadySecondsReason, ""), left
 	}
-	return report.True(t, clusterv1beta2.AvailableReason, ""), 0
+	return report.True(t, clusterv1.AvailableReason, ""), 0
 }

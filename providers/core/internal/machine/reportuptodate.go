@@ -7,13 +7,10 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machineset"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
@@ -72,32 +69,31 @@ func (s *scope) upToDateReport() []metav1.Condition {
 	if found == nil || found.deployment == nil {
 		return nil
 	}
-	t := clusterv1beta2.MachineUpToDateCondition
+	t := clusterv1.MachineUpToDateCondition
 	if !found.outdated() {
-		return []metav1.Condition{report.True(t, clusterv1beta2.UpToDateReason, "")}
+		return []metav1.Condition{report.True(t, clusterv1.UpToDateReason, "")}
 	}
-	return []metav1.Condition{report.False(t, clusterv1beta2.NotUpToDateReason, "%s", differences(found, s.now))}
+	return []metav1.Condition{report.False(t, clusterv1.NotUpToDateReason, "%s", differences(found, s.now))}
 }
 
 // differences lists why a MachineSet is not the current one of its MachineDeployment.
 func differences(r *revision, now time.Time) string {
 	is, wanted := &r.set.Spec.Template.Spec, &r.deployment.Spec.Template.Spec
 	var lines []string
-	if a, b := ptr.Deref(is.Version, ""), ptr.Deref(wanted.Version, ""); a != b {
+	if a, b := is.Version, wanted.Version; a != b {
 		lines = append(lines, fmt.Sprintf("* Version %s, %s required", a, b))
 	}
-	if a, b := ptr.Deref(is.FailureDomain, ""), ptr.Deref(wanted.FailureDomain, ""); a != b {
+	if a, b := is.FailureDomain, wanted.FailureDomain; a != b {
 		lines = append(lines, fmt.Sprintf("* Failure domain %s, %s required", a, b))
 	}
-	for _, refs := range [][2]*corev1.ObjectReference{
-		{is.Bootstrap.ConfigRef, wanted.Bootstrap.ConfigRef}, {&is.InfrastructureRef, &wanted.InfrastructureRef},
+	for _, refs := range [][2]clusterv1.ContractVersionedObjectReference{
+		{is.Bootstrap.ConfigRef, wanted.Bootstrap.ConfigRef}, {is.InfrastructureRef, wanted.InfrastructureRef},
 	} {
-		if a, b := refs[0], refs[1]; b != nil &&
-			(a == nil || a.Name != b.Name || a.GroupVersionKind().GroupKind() != b.GroupVersionKind().GroupKind()) {
+		if a, b := refs[0], refs[1]; b.IsDefined() && a != b {
 			lines = append(lines, fmt.Sprintf("* %s is not up-to-date", strings.TrimSuffix(b.Kind, "Template")))
 		}
 	}
-	if after := r.deployment.Spec.RolloutAfter; after != nil && !after.After(now) && r.set.CreationTimestamp.Before(after) {
+	if after := &r.deployment.Spec.Rollout.After; !after.IsZero() && !after.After(now) && r.set.CreationTimestamp.Before(after) {
 		lines = append(lines, "* MachineDeployment spec.rolloutAfter expired")
 	}
 	if len(lines) == 0 {

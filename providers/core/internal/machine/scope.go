@@ -4,11 +4,10 @@ import (
 	"context"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -37,8 +36,8 @@ type scope struct {
 	cluster *clusterv1.Cluster
 	// nodeWork is whether to drain the Node, see nodeWorkAllowed.
 	nodeWork bool
-	// followed caches the referenced objects for one reconcile, by kind and name; nil for one that does not exist.
-	followed map[corev1.ObjectReference]*unstructured.Unstructured
+	// followed caches the referenced objects for one reconcile; nil for one that does not exist.
+	followed map[clusterv1.ContractVersionedObjectReference]*unstructured.Unstructured
 	// now is when the reconcile began.
 	now   time.Time
 	found findings
@@ -66,9 +65,10 @@ func isControlPlane(m *clusterv1.Machine) bool {
 }
 
 // object returns the object of a reference, nil if it does not exist. It reads each object at most once per reconcile.
-func (c *Controller) object(ctx context.Context, s *scope, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
-	key := corev1.ObjectReference{Kind: ref.Kind, Name: ref.Name}
-	if obj, known := s.followed[key]; known {
+func (c *Controller) object(
+	ctx context.Context, s *scope, ref *clusterv1.ContractVersionedObjectReference,
+) (*unstructured.Unstructured, error) {
+	if obj, known := s.followed[*ref]; known {
 		return obj, nil
 	}
 	obj, err := c.follow.Follow(ctx, ref, s.machine.Namespace)
@@ -76,15 +76,17 @@ func (c *Controller) object(ctx context.Context, s *scope, ref *corev1.ObjectRef
 		return nil, err
 	}
 	if s.followed == nil {
-		s.followed = map[corev1.ObjectReference]*unstructured.Unstructured{}
+		s.followed = map[clusterv1.ContractVersionedObjectReference]*unstructured.Unstructured{}
 	}
-	s.followed[key] = obj
+	s.followed[*ref] = obj
 	return obj, nil
 }
 
 // adoptObject returns the object of a reference, and whether it exists. It makes the Machine the object's controller, and
 // copies a terminal failure to the Machine.
-func (c *Controller) adoptObject(ctx context.Context, s *scope, ref *corev1.ObjectReference) (obj contract.Object, exists bool, err error) {
+func (c *Controller) adoptObject(
+	ctx context.Context, s *scope, ref *clusterv1.ContractVersionedObjectReference,
+) (obj contract.Object, exists bool, err error) {
 	m := s.machine
 	found, err := c.object(ctx, s, ref)
 	if err != nil || found == nil {
@@ -96,11 +98,16 @@ func (c *Controller) adoptObject(ctx context.Context, s *scope, ref *corev1.Obje
 	if obj, err = c.follow.Reader.Versions.Object(ctx, found); err != nil {
 		return obj, false, err
 	}
-	return obj, true, reference.CopyFailure(obj, &m.Status.FailureReason, &m.Status.FailureMessage)
+	older := m.GetV1Beta1Status()
+	err = reference.CopyFailure(obj, &older.FailureReason, &older.FailureMessage)
+	if older.FailureReason != nil || older.FailureMessage != nil {
+		m.SetV1Beta1Status(older)
+	}
+	return obj, true, err
 }
 
 // deletionFailed reports whether a previous attempt to delete the Node failed.
 func deletionFailed(m *clusterv1.Machine) bool {
-	healthy := condition.Get(m, clusterv1.MachineNodeHealthyCondition)
-	return healthy != nil && healthy.Reason == clusterv1.DeletionFailedReason
+	healthy := condition.Get(m, clusterv1.MachineNodeHealthyV1Beta1Condition)
+	return healthy != nil && healthy.Reason == clusterv1.DeletionFailedV1Beta1Reason
 }

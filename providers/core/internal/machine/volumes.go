@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -14,13 +14,14 @@ const volumesBackstop = 30 * time.Second
 
 // volumes waits until the Node has no volumes attached. It does not wait for a Node that is unreachable: its kubelet cannot detach any.
 func (c *Controller) volumes(ctx context.Context, s *scope) (step.Result, error) {
+	const kind = clusterv1.VolumeDetachSucceededV1Beta1Condition
 	m := s.machine
-	limit := m.Spec.NodeVolumeDetachTimeout
+	limit := seconds(m.Spec.Deletion.NodeVolumeDetachTimeoutSeconds)
 	_, excluded := m.Annotations[clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation]
-	if excluded || c.elapsed(m, clusterv1.VolumeDetachSucceededCondition, limit) {
+	if excluded || c.elapsed(m, kind, limit) {
 		return step.Done(), nil
 	}
-	workload, r, err := c.reach(ctx, s, clusterv1.VolumeDetachSucceededCondition, limit)
+	workload, r, err := c.reach(ctx, s, kind, limit)
 	if workload == nil {
 		return r, err
 	}
@@ -32,14 +33,14 @@ func (c *Controller) volumes(ctx context.Context, s *scope) (step.Result, error)
 	}
 	attached := node != nil && len(node.Status.VolumesAttached) > 0
 	if !attached || unreachable(node) {
-		if !condition.IsTrue(m, clusterv1.VolumeDetachSucceededCondition) {
-			condition.Set(m, condition.True(clusterv1.VolumeDetachSucceededCondition))
+		if !condition.IsTrue(m, kind) {
+			condition.Set(m, condition.True(kind))
 			announceVolumes(ctx, m.Status.NodeRef.Name, attached)
 		}
 		return step.Done(), nil
 	}
-	c.begin(m, clusterv1.VolumeDetachSucceededCondition, clusterv1.WaitingForVolumeDetachReason, "Waiting for node volumes to be detached")
-	return c.retry(m, clusterv1.VolumeDetachSucceededCondition, limit, volumesBackstop, "volumes of Node "+node.Name+" to be detached"), nil
+	c.begin(m, kind, clusterv1.WaitingForVolumeDetachV1Beta1Reason, "Waiting for node volumes to be detached")
+	return c.retry(m, kind, limit, volumesBackstop, "volumes of Node "+node.Name+" to be detached"), nil
 }
 
 func announceVolumes(ctx context.Context, node string, attached bool) {

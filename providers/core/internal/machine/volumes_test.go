@@ -7,19 +7,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 func volumeLimit(d time.Duration) func(*clusterv1.Machine) {
-	return func(m *clusterv1.Machine) { m.Spec.NodeVolumeDetachTimeout = &metav1.Duration{Duration: d} }
+	return func(m *clusterv1.Machine) {
+		m.Spec.Deletion.NodeVolumeDetachTimeoutSeconds = ptr.To(int32(d / time.Second))
+	}
 }
 
 func TestVolumes(t *testing.T) {
-	const kind = clusterv1.VolumeDetachSucceededCondition
-	waiting := condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForVolumeDetachReason, "Waiting for node volumes to be detached")
+	const kind = clusterv1.VolumeDetachSucceededV1Beta1Condition
+	waiting := condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForVolumeDetachV1Beta1Reason, "Waiting for node volumes to be detached")
 	at := func(age time.Duration) *clusterv1.Condition {
 		c := waiting
 		c.LastTransitionTime = metav1.NewTime(now.Add(-age))

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/reference"
@@ -30,15 +30,15 @@ func indexes() []step.Index {
 }
 
 func providerID(obj client.Object) []string {
-	if m, ok := obj.(*clusterv1.Machine); ok && m.Spec.ProviderID != nil {
-		return []string{*m.Spec.ProviderID}
+	if m, ok := obj.(*clusterv1.Machine); ok && m.Spec.ProviderID != "" {
+		return []string{m.Spec.ProviderID}
 	}
 	return nil
 }
 
 func references(obj client.Object) []string {
 	if m, ok := obj.(*clusterv1.Machine); ok {
-		return reference.Keys(m.Spec.Bootstrap.ConfigRef, &m.Spec.InfrastructureRef)
+		return reference.Keys(&m.Spec.Bootstrap.ConfigRef, &m.Spec.InfrastructureRef)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (c *Controller) ofSet(ctx context.Context, obj client.Object) []reconcile.R
 		client.MatchingLabels{clusterv1.MachineSetNameLabel: obj.GetName()})
 }
 
-func hasNode(m *clusterv1.Machine) bool { return m.Status.NodeRef != nil }
+func hasNode(m *clusterv1.Machine) bool { return m.Status.NodeRef.IsDefined() }
 
 func (c *Controller) ofKubeconfig(ctx context.Context, obj client.Object) []reconcile.Request {
 	return c.waitingFor(ctx, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[clusterv1.ClusterNameLabel]})
@@ -103,7 +103,7 @@ func (c *Controller) ofKubeconfig(ctx context.Context, obj client.Object) []reco
 // waitingFor returns the Machines of a cluster that need its API server: those that have or may have a Node, which could have
 // changed while there was no connection, and those that are being deleted.
 func (c *Controller) waitingFor(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
-	return c.machines(ctx, func(m *clusterv1.Machine) bool { return m.Spec.ProviderID != nil || !m.DeletionTimestamp.IsZero() },
+	return c.machines(ctx, func(m *clusterv1.Machine) bool { return m.Spec.ProviderID != "" || !m.DeletionTimestamp.IsZero() },
 		ownership.InCluster(cluster.Namespace, cluster.Name))
 }
 

@@ -9,10 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
@@ -98,7 +97,7 @@ func machine(with ...func(*clusterv1.Machine)) *clusterv1.Machine {
 	m := build.Machine("m-1", func(m *clusterv1.Machine) {
 		m.Labels[clusterv1.MachineSetNameLabel] = "set"
 		m.Spec.InfrastructureRef = *object.Reference(kindOf("GenericMachine", infrastructure), "m-1")
-		m.Spec.Bootstrap.ConfigRef = object.Reference(kindOf("GenericConfig", bootstrapping), "m-1")
+		m.Spec.Bootstrap.ConfigRef = *object.Reference(kindOf("GenericConfig", bootstrapping), "m-1")
 	})
 	for _, f := range with {
 		f(m)
@@ -106,7 +105,7 @@ func machine(with ...func(*clusterv1.Machine)) *clusterv1.Machine {
 	return m
 }
 
-func withProviderID(m *clusterv1.Machine) { m.Spec.ProviderID = ptr.To(id) }
+func withProviderID(m *clusterv1.Machine) { m.Spec.ProviderID = id }
 
 // deleting makes a Machine one that is being deleted for a second.
 func deleting(m *clusterv1.Machine) {
@@ -123,3 +122,20 @@ func named(name string) func(*clusterv1.Machine) {
 }
 
 func node(with ...func(*corev1.Node)) *corev1.Node { return object.Node("node-1", with...) }
+
+// older returns the status that only v1beta1 has, with conditions.
+func older(conditions clusterv1.Conditions) *clusterv1.MachineDeprecatedStatus {
+	return &clusterv1.MachineDeprecatedStatus{V1Beta1: &clusterv1.MachineV1Beta1DeprecatedStatus{Conditions: conditions}}
+}
+
+// failed is older, with a failure; an empty reason or message is not set.
+func failed(reason, message string, conditions clusterv1.Conditions) *clusterv1.MachineDeprecatedStatus {
+	status := older(conditions)
+	if reason != "" {
+		status.V1Beta1.FailureReason = &reason
+	}
+	if message != "" {
+		status.V1Beta1.FailureMessage = &message
+	}
+	return status
+}

@@ -9,16 +9,9 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// adopt adds the cluster name label and the Cluster as owner, and updates the API versions of the references. That comes before
-// the MachineSets, which copy the references.
-func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
-	md := s.deployment
-	ownership.AddCluster(md, s.cluster)
-	for _, ref := range reference.OfMachine(&md.Spec.Template.Spec) {
-		if _, err := c.external.Versions.Refresh(ctx, ref); err != nil {
-			return step.Done(), err
-		}
-	}
+// adopt adds the cluster name label and the Cluster as owner.
+func adopt(_ context.Context, s *scope) (step.Result, error) {
+	ownership.AddCluster(s.deployment, s.cluster)
 	return step.Done(), nil
 }
 

@@ -5,32 +5,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/dump"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/sdk/naming"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
-
-// identity identifies a MachineSet within its deployment.
-type identity struct {
-	name string
-	// hash is the value of the label machine-template-hash; it ends with the suffix of the name.
-	hash string
-}
 
 // choose finds the MachineSet of the current template, or determines the name of a new one. If rolloutAfter is in the future, it
 // requeues the MachineDeployment for that time.
@@ -38,7 +25,7 @@ func (c *Controller) choose(ctx context.Context, s *scope) (step.Result, error) 
 	md := s.deployment
 	result := step.Done()
 	notBefore := time.Time{}
-	if after := md.Spec.RolloutAfter; after != nil {
+	if after := md.Spec.Rollout.After; !after.IsZero() {
 		if wait := after.Sub(c.Clock.Now()); wait > 0 {
 			result = step.Again(wait)
 		} else {
@@ -47,9 +34,9 @@ func (c *Controller) choose(ctx context.Context, s *scope) (step.Result, error) 
 	}
 	s.current = current(s.sets, &md.Spec.Template, notBefore)
 	if s.current == nil {
-		s.current = s.createdAs(identityOf(md, notBefore))
+		s.current = s.createdFor(notBefore)
 	}
-	if s.current != nil || md.Spec.Paused {
+	if s.current != nil || ptr.Deref(md.Spec.Paused, false) {
 		return result, nil
 	}
 	var err error
@@ -57,13 +44,14 @@ func (c *Controller) choose(ctx context.Context, s *scope) (step.Result, error) 
 	return result, err
 }
 
-// createdAs returns the MachineSet that was created with an identity and whose template was not edited afterwards. Its template
-// may still differ from the deployment's, if a webhook or policy changes MachineSets during admission. A replacement would
+// createdFor returns the MachineSet that was created for the current template, and whose template was not edited afterwards. Its
+// template may still differ from the deployment's, if a webhook or policy changes MachineSets during admission. A replacement would
 // differ in the same way, and so on without end.
-func (s *scope) createdAs(id identity) *clusterv1.MachineSet {
+func (s *scope) createdFor(notBefore time.Time) *clusterv1.MachineSet {
+	ids := identitiesOf(s.deployment, notBefore)
 	for _, set := range s.sets {
-		if set.Name == id.name && set.Labels[clusterv1.MachineDeploymentUniqueLabel] == id.hash &&
-			metav1.IsControlledBy(set, s.deployment) && !edited(set) {
+		id := identity{name: set.Name, hash: set.Labels[clusterv1.MachineDeploymentUniqueLabel]}
+		if slices.Contains(ids, id) && metav1.IsControlledBy(set, s.deployment) && !edited(set) {
 			return set
 		}
 	}
@@ -81,7 +69,9 @@ func edited(set *clusterv1.MachineSet) bool {
 		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
 			return true // compare only the template
 		}
-		if _, found, err := unstructured.NestedFieldNoCopy(fields, "f:spec", "f:template", "f:spec"); found || err != nil {
+		template, _, err := unstructured.NestedMap(fields, "f:spec", "f:template", "f:spec")
+		delete(template, "f:minReadySeconds")
+		if len(template) > 0 || err != nil {
 			return true
 		}
 	}
@@ -106,47 +96,19 @@ func current(sets []*clusterv1.MachineSet, template *clusterv1.MachineTemplateSp
 	})
 }
 
-// rolledOut returns the part of a template that cannot change without replacing Machines: all except labels, annotations,
-// timeouts, readiness gates, taints, and the API versions of references.
+// rolledOut returns the part of a template that cannot change without replacing Machines: all except labels, annotations, and what
+// setInPlace sets.
 func rolledOut(template *clusterv1.MachineTemplateSpec) *clusterv1.MachineTemplateSpec {
 	out := template.DeepCopy()
 	out.ObjectMeta = clusterv1.ObjectMeta{}
-	out.Spec.NodeDrainTimeout, out.Spec.NodeVolumeDetachTimeout, out.Spec.NodeDeletionTimeout = nil, nil, nil
-	out.Spec.ReadinessGates, out.Spec.Taints = nil, nil
-	dropVersion(&out.Spec.InfrastructureRef)
-	if out.Spec.Bootstrap.ConfigRef != nil {
-		dropVersion(out.Spec.Bootstrap.ConfigRef)
-	}
+	setInPlace(&out.Spec, &clusterv1.MachineSpec{})
 	return out
 }
 
-func dropVersion(ref *corev1.ObjectReference) {
-	ref.APIVersion = ref.GroupVersionKind().Group
-}
-
-// identityOf derives the identity of a MachineSet from its purpose, so that creating it twice is a conflict. The values of more
-// distinguish sets for the same purpose.
-func identityOf(md *clusterv1.MachineDeployment, notBefore time.Time, more ...string) identity {
-	hash := hashOf(&md.Spec.Template)
-	parts := []string{string(md.UID), hash}
-	if !notBefore.IsZero() {
-		parts = append(parts, notBefore.UTC().Format(time.RFC3339))
-	}
-	suffix := naming.Suffix(append(parts, more...)...)
-	return identity{name: naming.WithSuffix(md.Name, suffix), hash: hash + "-" + suffix}
-}
-
-// hashOf returns a hash of the part of a template that cannot change without replacing Machines. It is in the names and labels of
-// MachineSets, so that a template must always have the same: fields that templates did not have when the first hashes were stored
-// do not count, and rolledOut has removed their values.
-func hashOf(template *clusterv1.MachineTemplateSpec) string {
-	later := strings.NewReplacer(
-		" ReadinessGates:([]v1beta2.MachineReadinessGate)<nil>", "",
-		" Taints:([]v1beta2.MachineTaint)<nil>", "",
-	)
-	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(later.Replace(dump.ForHash(rolledOut(template))))) // a hash never fails to write
-	return strconv.FormatUint(uint64(sum.Sum32()), 10)
+// setInPlace sets the fields of a template that change without replacing Machines.
+func setInPlace(template, from *clusterv1.MachineSpec) {
+	template.Deletion, template.MinReadySeconds = from.Deletion, from.MinReadySeconds
+	template.ReadinessGates, template.Taints = from.ReadinessGates, from.Taints
 }
 
 // freeIdentity returns the first identity whose name is free. A name is taken if its MachineSet cannot become the current one,

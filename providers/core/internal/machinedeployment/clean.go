@@ -8,12 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// defaultHistory is the number of old MachineSets to keep if revisionHistoryLimit is not set.
+// defaultHistory is the number of old MachineSets to keep, unless a client sets another one in v1beta1.
 const defaultHistory = 1
 
 // clean deletes the oldest MachineSets beyond the history limit, once the rollout is complete. It keeps those that still have
@@ -22,9 +24,12 @@ func (c *Controller) clean(ctx context.Context, s *scope) (step.Result, error) {
 	if !s.complete() {
 		return step.Done(), nil
 	}
+	limit, err := history(ctx, s.deployment)
+	if err != nil {
+		return step.Done(), err
+	}
 	old := s.old()
-	// A negative limit was admitted once; it counts as zero.
-	extra := len(old) - int(max(0, ptr.Deref(s.deployment.Spec.RevisionHistoryLimit, defaultHistory)))
+	extra := len(old) - limit
 	var errs []error
 	for _, set := range old[:max(0, extra)] {
 		if empty, err := c.empty(ctx, s, set); err != nil || !empty {
@@ -40,6 +45,16 @@ func (c *Controller) clean(ctx context.Context, s *scope) (step.Result, error) {
 	return step.Done(), errors.Join(errs...)
 }
 
+// history returns the number of old MachineSets to keep, which is revisionHistoryLimit of v1beta1.
+func history(ctx context.Context, md *clusterv1.MachineDeployment) (int, error) {
+	older := &clusterv1beta1.MachineDeployment{}
+	if _, err := conversion.Older(ctx, md, older, "revisionHistoryLimit"); err != nil {
+		return 0, fmt.Errorf("reading revisionHistoryLimit of MachineDeployment %s: %w", md.Name, err)
+	}
+	// A negative limit was admitted once; it counts as zero.
+	return int(max(0, ptr.Deref(older.Spec.RevisionHistoryLimit, defaultHistory))), nil
+}
+
 // complete reports whether all Machines have the current template and are available.
 func (s *scope) complete() bool {
 	if s.current == nil {
@@ -47,7 +62,7 @@ func (s *scope) complete() bool {
 	}
 	desired := s.replicas()
 	counts := s.counts()
-	return s.tally(s.current).Replicas == desired && counts.Replicas == desired && counts.AvailableReplicas == desired
+	return s.tally(s.current).Replicas == desired && counts.replicas == desired && counts.available == desired
 }
 
 // empty reports whether a MachineSet has no Machines and zero replicas. The garbage collector deletes the Machines of a deleted

@@ -4,7 +4,9 @@ import (
 	"context"
 	"maps"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -69,7 +71,7 @@ func same(live, cached *clusterv1.MachineDeployment) bool {
 
 // differs reports whether a MachineSet has to be created or updated.
 func (c *Controller) differs(ctx context.Context, s *scope) (bool, error) {
-	if s.current == nil && !s.deployment.Spec.Paused {
+	if s.current == nil && !ptr.Deref(s.deployment.Spec.Paused, false) {
 		return true, nil
 	}
 	for _, set := range s.sets {

@@ -6,8 +6,7 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -62,7 +61,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineDeployment, *s
 		Scope:  c.scope,
 		Steps: []step.Step[*scope]{
 			step.Do("check", c.check),
-			step.Do("adopt", c.adopt),
+			step.Do("adopt", adopt),
 			step.Do("collect", c.collect),
 			step.Do("choose", c.choose),
 			step.Do("plan", c.plan),
@@ -72,7 +71,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineDeployment, *s
 		},
 		Report:     []step.Step[*scope]{step.Do("status", status)},
 		Reports:    c.reports,
-		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1beta2.AvailableCondition}, First: true},
+		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1.AvailableCondition}, First: true},
 		ErrorEvent: "ReconcileError",
 		Conditions: conditions(),
 		Observed:   func(md *clusterv1.MachineDeployment, g int64) { md.Status.ObservedGeneration = g },
@@ -85,7 +84,7 @@ const settle = time.Second
 
 // conditions declares the conditions that a MachineDeployment's Ready summarizes.
 func conditions() condition.Kind {
-	return condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.MachineDeploymentAvailableCondition}}
+	return condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.MachineDeploymentAvailableV1Beta1Condition}}
 }
 
 // progress delays the first write of status until a Machine is ready.

@@ -1,6 +1,7 @@
 package machinedeployment
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,8 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machinedeployment/rollout"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
 
@@ -31,20 +33,20 @@ func (s *scope) desired(live *clusterv1.MachineSet, target rollout.Target) *clus
 			Finalizers:      finalizers(md, live),
 		},
 		Spec: clusterv1.MachineSetSpec{
-			ClusterName:     md.Spec.ClusterName,
-			Replicas:        ptr.To(target.Replicas),
-			MinReadySeconds: ptr.Deref(md.Spec.MinReadySeconds, 0),
-			DeletePolicy:    deletePolicy(md),
-			Selector:        selector(md, live, id),
-			Template:        *md.Spec.Template.DeepCopy(),
+			ClusterName: md.Spec.ClusterName,
+			Replicas:    ptr.To(target.Replicas),
+			Deletion:    clusterv1.MachineSetDeletionSpec{Order: cmp.Or(md.Spec.Deletion.Order, clusterv1.RandomMachineSetDeletionOrder)},
+			Selector:    selector(md, live, id),
+			Template:    *md.Spec.Template.DeepCopy(),
 		},
 	}
 	if !current {
-		live.Spec.Template.Spec.DeepCopyInto(&set.Spec.Template.Spec)
-		own, template := &set.Spec.Template.Spec, md.Spec.Template.Spec.DeepCopy()
-		own.NodeDrainTimeout, own.NodeVolumeDetachTimeout, own.NodeDeletionTimeout =
-			template.NodeDrainTimeout, template.NodeVolumeDetachTimeout, template.NodeDeletionTimeout
-		own.ReadinessGates, own.Taints = template.ReadinessGates, template.Taints
+		template := set.Spec.Template.Spec
+		set.Spec.Template.Spec = *live.Spec.Template.Spec.DeepCopy()
+		setInPlace(&set.Spec.Template.Spec, &template)
+	}
+	if seconds := &set.Spec.Template.Spec.MinReadySeconds; ptr.Deref(*seconds, 0) == 0 {
+		*seconds = nil
 	}
 	set.Labels = s.labels(id)
 	set.Spec.Template.Labels = maps.Clone(set.Labels)
@@ -74,15 +76,6 @@ func selector(md *clusterv1.MachineDeployment, live *clusterv1.MachineSet, id id
 	return *metav1.AddLabelToSelector(md.Spec.Selector.DeepCopy(), clusterv1.MachineDeploymentUniqueLabel, id.hash)
 }
 
-func deletePolicy(md *clusterv1.MachineDeployment) string {
-	if md.Spec.Strategy != nil && md.Spec.Strategy.RollingUpdate != nil {
-		if policy := ptr.Deref(md.Spec.Strategy.RollingUpdate.DeletePolicy, ""); policy != "" {
-			return policy
-		}
-	}
-	return string(clusterv1.RandomMachineSetDeletePolicy)
-}
-
 // finalizers returns the finalizer that keeps a MachineSet of a topology until its templates are deleted. It is set at creation,
 // and not changed afterwards.
 func finalizers(md *clusterv1.MachineDeployment, live *clusterv1.MachineSet) []string {
@@ -107,7 +100,9 @@ func ownAnnotations() []string {
 func (s *scope) annotations(live *clusterv1.MachineSet, current bool, target rollout.Target) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, s.deployment.Annotations)
-	delete(out, corev1.LastAppliedConfigAnnotation)
+	for _, key := range []string{corev1.LastAppliedConfigAnnotation, conversion.OlderVersionAnnotation, clusterv1.ConversionDataAnnotation} {
+		delete(out, key)
+	}
 	for _, key := range ownAnnotations() {
 		delete(out, key)
 		if live != nil && metav1.HasAnnotation(live.ObjectMeta, key) {

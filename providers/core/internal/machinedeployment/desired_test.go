@@ -8,8 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machinedeployment/rollout"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 func annotated(name string, annotations map[string]string) *clusterv1.MachineSet {
@@ -40,8 +41,9 @@ func TestAnnotations(t *testing.T) {
 		"Next": {reason: "the next revision follows the highest", others: []*clusterv1.MachineSet{annotated("x", a{revision: "2"}), annotated("y", a{revision: "9"})},
 			want: a{revision: "10", desired: "3", most: "4"}},
 		"Copied": {reason: "annotations of the deployment are copied, except its own bookkeeping",
-			deployment: a{"own": "yes", corev1.LastAppliedConfigAnnotation: "{}", revision: "7", history: "1", desired: "8", most: "9"},
-			want:       a{"own": "yes", revision: "1", desired: "3", most: "4"}},
+			deployment: a{"own": "yes", corev1.LastAppliedConfigAnnotation: "{}", revision: "7", history: "1", desired: "8", most: "9",
+				conversion.OlderVersionAnnotation: "{}", clusterv1.ConversionDataAnnotation: "{}"},
+			want: a{"own": "yes", revision: "1", desired: "3", most: "4"}},
 		"Kept":   {reason: "the newest set keeps its revision", set: annotated("s", a{revision: "5", history: "1,3"}), want: a{revision: "5", history: "1,3", desired: "3", most: "4"}},
 		"Reused": {reason: "a set that becomes the newest again gets a new revision, the old one is added to the history", set: annotated("s", a{revision: "2", history: "1"}), others: []*clusterv1.MachineSet{annotated("x", a{revision: "3"})}, want: a{revision: "4", history: "1,2", desired: "3", most: "4"}},
 		"ReusedFirst": {reason: "the history starts with the first reuse", set: annotated("s", a{revision: "2"}), others: []*clusterv1.MachineSet{annotated("x", a{revision: "3"})},
@@ -59,7 +61,7 @@ func TestAnnotations(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			md := machineDeployment(nil)
+			md := machineDeployment(metav1.Time{})
 			md.Annotations, md.Spec.Replicas = tc.deployment, ptr.To(int32(3))
 			s := &scope{deployment: md, surge: 1, sets: tc.others}
 			if tc.set != nil {
@@ -77,14 +79,14 @@ func TestAnnotations(t *testing.T) {
 
 // TestDesiredOldSet checks that an old set gets everything from the deployment except its previous template.
 func TestDesiredOldSet(t *testing.T) {
-	md := machineDeployment(nil)
-	md.Spec.ClusterName, md.Spec.Replicas, md.Spec.MinReadySeconds = "c", ptr.To(int32(3)), ptr.To(int32(5))
+	md := machineDeployment(metav1.Time{})
+	md.Spec.ClusterName, md.Spec.Replicas, md.Spec.Template.Spec.MinReadySeconds = "c", ptr.To(int32(3)), ptr.To(int32(5))
 	md.Spec.Template.Labels = map[string]string{"tier": "two"}
 	md.Spec.Template.Annotations = map[string]string{"note": "new"}
-	md.Spec.Template.Spec.NodeDrainTimeout = &metav1.Duration{Duration: 9}
+	md.Spec.Template.Spec.Deletion.NodeDrainTimeoutSeconds = ptr.To(int32(9))
 	md.Spec.Selector.MatchLabels = map[string]string{"tier": "two"}
 	live := machineSet("old", 1, 2, func(m *clusterv1.MachineTemplateSpec) {
-		m.Spec.Version, m.Labels = ptr.To("v1.29.0"), map[string]string{"tier": "one", "more": "labels"}
+		m.Spec.Version, m.Labels = "v1.29.0", map[string]string{"tier": "one", "more": "labels"}
 	})
 	live.Labels = map[string]string{clusterv1.MachineDeploymentUniqueLabel: "1-abc"}
 	live.Finalizers = []string{clusterv1.MachineSetTopologyFinalizer, "other"}
@@ -100,9 +102,10 @@ func TestDesiredOldSet(t *testing.T) {
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(md, clusterv1.GroupVersion.WithKind("MachineDeployment"))},
 		},
 		Spec: clusterv1.MachineSetSpec{
-			ClusterName: "c", Replicas: ptr.To(int32(1)), MinReadySeconds: 5, DeletePolicy: "Random", Selector: *live.Spec.Selector.DeepCopy(),
+			ClusterName: "c", Replicas: ptr.To(int32(1)), Deletion: clusterv1.MachineSetDeletionSpec{Order: "Random"}, Selector: *live.Spec.Selector.DeepCopy(),
 			Template: template(func(m *clusterv1.MachineTemplateSpec) {
-				m.Spec.Version, m.Spec.NodeDrainTimeout = ptr.To("v1.29.0"), &metav1.Duration{Duration: 9}
+				m.Spec.Version, m.Spec.MinReadySeconds = "v1.29.0", ptr.To(int32(5))
+				m.Spec.Deletion.NodeDrainTimeoutSeconds = ptr.To(int32(9))
 				m.Annotations = map[string]string{"note": "new"}
 				// The selector does not change, so the label that it matches is kept.
 				m.Labels = map[string]string{
@@ -113,5 +116,9 @@ func TestDesiredOldSet(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, s.desired(live, rollout.Target{Replicas: 1})); diff != "" {
 		t.Errorf("old MachineSet (-want +got):\n%s", diff)
+	}
+	md.Spec.Template.Spec.MinReadySeconds, want.Spec.Template.Spec.MinReadySeconds = ptr.To(int32(0)), nil
+	if diff := cmp.Diff(want, s.desired(live, rollout.Target{Replicas: 1})); diff != "" {
+		t.Errorf("old MachineSet without minReadySeconds, which is zero (-want +got):\n%s", diff)
 	}
 }

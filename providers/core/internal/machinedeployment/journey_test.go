@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
 // TestFirstMachineSet checks the MachineSet of a new MachineDeployment, and the number of writes.
@@ -21,7 +21,7 @@ func TestFirstMachineSet(t *testing.T) {
 	w := newWorld(t, true)
 	md := w.deployment(2, func(md *clusterv1.MachineDeployment) {
 		md.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""}
-		md.Spec.MinReadySeconds = ptr.To(int32(0))
+		md.Spec.Template.Spec.MinReadySeconds = ptr.To(int32(0))
 		md.Spec.Template.Annotations = map[string]string{"note": "machine"}
 	})
 	w.eventuallyIs(md, "Running 2/2/2/2/0, r1 v1.30.0 2/2")
@@ -34,7 +34,7 @@ func TestFirstMachineSet(t *testing.T) {
 		clusterv1.ClusterNameLabel: "c", clusterv1.MachineDeploymentNameLabel: "md", clusterv1.MachineDeploymentUniqueLabel: hash,
 	}}
 	template := *md.Spec.Template.DeepCopy()
-	template.Labels = labels
+	template.Labels, template.Spec.MinReadySeconds = labels, nil
 	want := clusterv1.MachineSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.namespace, Name: "md-" + hash[len(hash)-5:], Labels: labels,
@@ -44,7 +44,7 @@ func TestFirstMachineSet(t *testing.T) {
 			Finalizers:      []string{clusterv1.MachineSetTopologyFinalizer},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(md, clusterv1.GroupVersion.WithKind("MachineDeployment"))},
 		},
-		Spec: clusterv1.MachineSetSpec{ClusterName: "c", Replicas: ptr.To(int32(2)), DeletePolicy: "Random", Selector: selector, Template: template},
+		Spec: clusterv1.MachineSetSpec{ClusterName: "c", Replicas: ptr.To(int32(2)), Deletion: clusterv1.MachineSetDeletionSpec{Order: "Random"}, Selector: selector, Template: template},
 	}
 	server := cmpopts.IgnoreFields(metav1.ObjectMeta{}, "UID", "ResourceVersion", "Generation", "CreationTimestamp", "ManagedFields")
 	if diff := cmp.Diff(want, set, server, cmpopts.IgnoreFields(clusterv1.MachineSet{}, "TypeMeta", "Status")); diff != "" {
@@ -73,10 +73,9 @@ func TestInPlace(t *testing.T) {
 		delete(md.Spec.Template.Labels, "tier")
 		md.Spec.Template.Labels["node.cluster.x-k8s.io/zone"] = "a"
 		md.Spec.Template.Annotations = map[string]string{"note": "new"}
-		md.Spec.Template.Spec.NodeDrainTimeout = &metav1.Duration{Duration: time.Minute}
-		md.Spec.MinReadySeconds = ptr.To(int32(1))
-		md.Spec.Strategy = &clusterv1.MachineDeploymentStrategy{Type: clusterv1.RollingUpdateMachineDeploymentStrategyType,
-			RollingUpdate: &clusterv1.MachineRollingUpdateDeployment{DeletePolicy: ptr.To("Oldest")}}
+		md.Spec.Template.Spec.Deletion.NodeDrainTimeoutSeconds = ptr.To(int32(60))
+		md.Spec.Template.Spec.MinReadySeconds = ptr.To(int32(1))
+		md.Spec.Deletion.Order = clusterv1.OldestMachineSetDeletionOrder
 		delete(md.Annotations, "own")
 	})
 	w.eventually("the Machine is updated", func() error {
@@ -86,7 +85,7 @@ func TestInPlace(t *testing.T) {
 		}
 		m := machines[0]
 		_, removed := m.Labels["tier"]
-		if removed || m.Labels["node.cluster.x-k8s.io/zone"] != "a" || m.Annotations["note"] != "new" || m.Spec.NodeDrainTimeout == nil {
+		if removed || m.Labels["node.cluster.x-k8s.io/zone"] != "a" || m.Annotations["note"] != "new" || m.Spec.Deletion.NodeDrainTimeoutSeconds == nil {
 			return fmt.Errorf("the Machine is %+v", m)
 		}
 		return nil
@@ -95,7 +94,7 @@ func TestInPlace(t *testing.T) {
 	set := w.sets()[0]
 	_, removed := set.Labels["tier"]
 	_, own := set.Annotations["own"]
-	if removed || own || set.Spec.DeletePolicy != "Oldest" || set.Spec.MinReadySeconds != 1 {
+	if removed || own || set.Spec.Deletion.Order != "Oldest" || ptr.Deref(set.Spec.Template.Spec.MinReadySeconds, 0) != 1 {
 		t.Errorf("the MachineSet is %+v", set)
 	}
 	if got := w.requests.Take(); got["apply machinesets by "+fieldManager] != 1 {
@@ -152,7 +151,7 @@ func TestRolloutAfter(t *testing.T) {
 	w.eventuallyIs(md, "Running 1/1/1/1/0, r1 v1.30.0 1/1")
 	created := w.sets()[0].CreationTimestamp
 	after := metav1.NewTime(created.Add(time.Second)) // the API has times in seconds
-	w.change(md, func() { md.Spec.RolloutAfter = &after })
+	w.change(md, func() { md.Spec.Rollout.After = after })
 	w.eventuallyIs(md, "Running 1/1/1/1/0, r1 v1.30.0 0/0, r2 v1.30.0 1/1")
 }
 
@@ -160,7 +159,7 @@ func TestRolloutAfter(t *testing.T) {
 func TestOnDelete(t *testing.T) {
 	w := newWorld(t, true)
 	md := w.deployment(2, func(md *clusterv1.MachineDeployment) {
-		md.Spec.Strategy = &clusterv1.MachineDeploymentStrategy{Type: clusterv1.OnDeleteMachineDeploymentStrategyType}
+		md.Spec.Rollout.Strategy.Type = clusterv1.OnDeleteMachineDeploymentStrategyType
 	})
 	w.eventuallyIs(md, "Running 2/2/2/2/0, r1 v1.30.0 2/2")
 	w.change(md, version(md, "v1.30.1"))
@@ -179,7 +178,7 @@ func TestOnDelete(t *testing.T) {
 func (w *world) deleteMachine(version string) {
 	w.Helper()
 	for _, m := range w.machines() {
-		if ptr.Deref(m.Spec.Version, "") == version && m.DeletionTimestamp.IsZero() {
+		if m.Spec.Version == version && m.DeletionTimestamp.IsZero() {
 			testenv.Must(w, w.Delete(w.Context(), &m))
 			return
 		}
@@ -193,17 +192,17 @@ func TestPaused(t *testing.T) {
 	md := w.deployment(1)
 	w.eventuallyIs(md, "Running 1/1/1/1/0, r1 v1.30.0 1/1")
 	w.change(md, func() {
-		md.Spec.Paused, md.Spec.Replicas = true, ptr.To(int32(2))
-		md.Spec.Template.Spec.Version = ptr.To("v1.30.1")
+		md.Spec.Paused, md.Spec.Replicas = ptr.To(true), ptr.To(int32(2))
+		md.Spec.Template.Spec.Version = "v1.30.1"
 		md.Spec.Template.Spec.InfrastructureRef.Name = "large"
 	})
 	w.eventuallyIs(md, "Running 2/0/2/2/0, r1 v1.30.0 2/2")
 	template := &metav1.PartialObjectMetadata{}
-	template.SetGroupVersionKind(md.Spec.Template.Spec.InfrastructureRef.GroupVersionKind())
+	template.SetGroupVersionKind(infrastructure("InMemoryMachineTemplate"))
 	if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "large"}, template); err != nil || len(template.OwnerReferences) != 1 {
 		t.Errorf("owners = %v, err = %v; want the Cluster to own the template of a paused rollout", template.OwnerReferences, err)
 	}
-	w.change(md, func() { md.Spec.Paused = false })
+	w.change(md, func() { md.Spec.Paused = ptr.To(false) })
 	w.eventuallyIs(md, "Running 2/2/2/2/0, r1 v1.30.0 0/0, r2 v1.30.1 2/2")
 }
 
@@ -215,8 +214,8 @@ func TestAdoption(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "orphan", Labels: labels},
 		Spec: clusterv1.MachineSetSpec{ClusterName: "c", Replicas: ptr.To(int32(2)), Selector: metav1.LabelSelector{MatchLabels: labels},
 			Template: clusterv1.MachineTemplateSpec{ObjectMeta: clusterv1.ObjectMeta{Labels: labels}, Spec: clusterv1.MachineSpec{
-				ClusterName: "c", Version: ptr.To("v1.30.0"), Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
-				InfrastructureRef: corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1alpha1", Kind: "InMemoryMachineTemplate", Name: "small"},
+				ClusterName: "c", Version: "v1.30.0", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
+				InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "InMemoryMachineTemplate", Name: "small"},
 			}}},
 	}
 	w.create(orphan)
@@ -241,11 +240,11 @@ func TestDeletedMachineSet(t *testing.T) {
 	}
 	w.eventually("another set replaces it", func() error {
 		sets := w.sets()
-		if len(sets) != 2 || md.Status.AvailableReplicas != 1 {
+		if len(sets) != 2 || ptr.Deref(md.GetV1Beta1Status().AvailableReplicas, 0) != 1 {
 			return fmt.Errorf("there are %d sets, want 2", len(sets))
 		}
 		for _, set := range sets {
-			if set.UID != old.UID && set.Status.AvailableReplicas == 1 {
+			if set.UID != old.UID && ptr.Deref(set.GetV1Beta1Status().AvailableReplicas, 0) == 1 {
 				return nil
 			}
 		}
@@ -267,6 +266,6 @@ func TestClusterCreatedLater(t *testing.T) {
 		}
 		return fmt.Errorf("generation %d was observed", md.Status.ObservedGeneration)
 	})
-	w.create(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "later"}})
+	w.create(object.Builder{Namespace: w.namespace, ClusterName: "later"}.Cluster())
 	w.eventuallyIs(md, "Running 1/1/1/1/0, r1 v1.30.0 1/1")
 }

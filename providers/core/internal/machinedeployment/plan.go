@@ -1,6 +1,7 @@
 package machinedeployment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -8,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machinedeployment/rollout"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -21,7 +22,7 @@ func (c *Controller) plan(_ context.Context, s *scope) (step.Result, error) {
 	}
 	r := s.rollout()
 	switch {
-	case s.deployment.Spec.Paused:
+	case ptr.Deref(s.deployment.Spec.Paused, false):
 		s.targets = r.Scale(strategy == clusterv1.RollingUpdateMachineDeploymentStrategyType)
 	case strategy == clusterv1.RollingUpdateMachineDeploymentStrategyType:
 		s.targets = r.RollingUpdate()
@@ -34,11 +35,8 @@ func (c *Controller) plan(_ context.Context, s *scope) (step.Result, error) {
 	return step.Done(), nil
 }
 
-func strategyOf(md *clusterv1.MachineDeployment) clusterv1.MachineDeploymentStrategyType {
-	if md.Spec.Strategy == nil || md.Spec.Strategy.Type == "" {
-		return clusterv1.RollingUpdateMachineDeploymentStrategyType
-	}
-	return md.Spec.Strategy.Type
+func strategyOf(md *clusterv1.MachineDeployment) clusterv1.MachineDeploymentRolloutStrategyType {
+	return cmp.Or(md.Spec.Rollout.Strategy.Type, clusterv1.RollingUpdateMachineDeploymentStrategyType)
 }
 
 // replicas returns how many Machines there must be. A negative number was admitted once; it counts as zero.
@@ -49,10 +47,7 @@ func (s *scope) bounds() (err error) {
 	if strategyOf(s.deployment) != clusterv1.RollingUpdateMachineDeploymentStrategyType {
 		return nil
 	}
-	update := &clusterv1.MachineRollingUpdateDeployment{}
-	if s.deployment.Spec.Strategy != nil && s.deployment.Spec.Strategy.RollingUpdate != nil {
-		update = s.deployment.Spec.Strategy.RollingUpdate
-	}
+	update := s.deployment.Spec.Rollout.Strategy.RollingUpdate
 	s.surge, s.unavailable, err = rollout.Bounds(s.replicas(), update.MaxSurge, update.MaxUnavailable)
 	return err
 }
@@ -66,7 +61,7 @@ func (s *scope) rollout() rollout.Rollout {
 	switch {
 	case s.current != nil:
 		r.New = ptr.To(s.observed(s.current))
-	case !s.deployment.Spec.Paused:
+	case !ptr.Deref(s.deployment.Spec.Paused, false):
 		r.New = &rollout.Set{Name: s.newIdentity.name}
 	}
 	return r

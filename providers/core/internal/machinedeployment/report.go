@@ -2,10 +2,8 @@ package machinedeployment
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/replicas"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
@@ -21,8 +19,8 @@ func (c *Controller) reports(s *scope) []metav1.Condition {
 	}
 	return []metav1.Condition{
 		s.availableReport(),
-		replicas.MachinesReady(clusterv1beta2.MachinesReadyCondition, s.machines),
-		replicas.MachinesUpToDate(clusterv1beta2.MachinesUpToDateCondition, s.machines, now),
+		replicas.MachinesReady(clusterv1.MachinesReadyCondition, s.machines),
+		replicas.MachinesUpToDate(clusterv1.MachinesUpToDateCondition, s.machines, now),
 		replicas.RollingOut(s.machines), scale.Up(), scale.Down(),
 		replicas.Remediating(clusterv1.MachineDeploymentKind, s.machines),
 		replicas.Deleting(scale.Deleting, replicas.Machines(len(s.machines))...),
@@ -31,33 +29,26 @@ func (c *Controller) reports(s *scope) []metav1.Condition {
 
 // availableReport reports whether enough Machines are available.
 func (s *scope) availableReport() metav1.Condition {
-	t, md := clusterv1beta2.AvailableCondition, s.deployment
+	t, md := clusterv1.AvailableCondition, s.deployment
 	if md.DeletionTimestamp != nil {
-		return report.False(t, clusterv1beta2.NotAvailableReason, "Deletion in progress")
+		return report.False(t, clusterv1.NotAvailableReason, "Deletion in progress")
 	}
 	if md.Spec.Replicas == nil {
-		return report.Unknown(t, clusterv1beta2.WaitingForReplicasSetReason, "Waiting for spec.replicas set")
+		return report.Unknown(t, clusterv1.WaitingForReplicasSetReason, "Waiting for spec.replicas set")
 	}
-	if md.Status.V1Beta2 == nil || md.Status.V1Beta2.AvailableReplicas == nil {
-		return report.Unknown(t, clusterv1beta2.MachineDeploymentAvailableWaitingForAvailableReplicasSetReason,
+	if md.Status.AvailableReplicas == nil {
+		return report.Unknown(t, clusterv1.MachineDeploymentAvailableWaitingForAvailableReplicasSetReason,
 			"Waiting for status.availableReplicas set")
 	}
-	available, needed := *md.Status.V1Beta2.AvailableReplicas, s.replicas()-s.unavailable
+	available, needed := *md.Status.AvailableReplicas, s.replicas()-s.unavailable
 	if available >= needed {
-		return report.True(t, clusterv1beta2.AvailableReason, "")
+		return report.True(t, clusterv1.AvailableReason, "")
 	}
 	message := "%d available replicas, at least %d required"
 	args := []any{available, needed}
-	if limit := maxUnavailable(md); limit != nil {
+	if limit := md.Spec.Rollout.Strategy.RollingUpdate.MaxUnavailable; limit != nil {
 		message += " (spec.strategy.rollout.maxUnavailable is %s, spec.replicas is %d)"
 		args = append(args, limit.String(), *md.Spec.Replicas)
 	}
-	return report.False(t, clusterv1beta2.NotAvailableReason, message, args...)
-}
-
-func maxUnavailable(md *clusterv1.MachineDeployment) *intstr.IntOrString {
-	if md.Spec.Strategy == nil || md.Spec.Strategy.RollingUpdate == nil {
-		return nil
-	}
-	return md.Spec.Strategy.RollingUpdate.MaxUnavailable
+	return report.False(t, clusterv1.NotAvailableReason, message, args...)
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,8 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
@@ -96,10 +97,10 @@ func (w *stale) fill(set *clusterv1.MachineSet) {
 func (w *stale) setHealthy(m *clusterv1.Machine, healthy bool) {
 	w.Helper()
 	before := m.DeepCopy()
-	m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: m.Name}
-	state := condition.True(clusterv1.MachineNodeHealthyCondition)
+	m.Status.NodeRef = clusterv1.MachineNodeReference{Name: m.Name}
+	state := condition.True(clusterv1.MachineNodeHealthyV1Beta1Condition)
 	if !healthy {
-		state = condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityWarning, clusterv1.NodeConditionsFailedReason, "")
+		state = condition.False(clusterv1.MachineNodeHealthyV1Beta1Condition, clusterv1.ConditionSeverityWarning, clusterv1.NodeConditionsFailedV1Beta1Reason, "")
 	}
 	condition.Set(m, state)
 	condition.Stamp(m, nil, time.Now())
@@ -213,7 +214,7 @@ func TestStatusOfMachineSetsIsNotUsed(t *testing.T) {
 	md := w.rolling()
 	for _, set := range w.sets() {
 		before := set.DeepCopy()
-		set.Status.Replicas, set.Status.AvailableReplicas, set.Status.ReadyReplicas = 0, 3, 3
+		set.Status.Replicas, set.Status.AvailableReplicas, set.Status.ReadyReplicas = ptr.To[int32](0), ptr.To[int32](3), ptr.To[int32](3)
 		set.Status.ObservedGeneration = set.Generation
 		testenv.Must(t, w.Client.Status().Patch(t.Context(), &set, client.MergeFrom(before)))
 	}
@@ -249,7 +250,7 @@ func TestStaleDeployment(t *testing.T) {
 		"ClusterPaused": {"the Cluster was paused, and may be moved away", func(w *stale, _ *clusterv1.MachineDeployment) {
 			cluster := w.build.Cluster()
 			testenv.Must(w, w.Get(w.Context(), client.ObjectKeyFromObject(cluster), cluster))
-			cluster.Spec.Paused = true
+			cluster.Spec.Paused = ptr.To(true)
 			testenv.Must(w, w.Update(w.Context(), cluster))
 		}},
 		"Deleted": {"the deployment was deleted", func(w *stale, md *clusterv1.MachineDeployment) {
@@ -263,7 +264,7 @@ func TestStaleDeployment(t *testing.T) {
 			w.fill(&w.sets()[0])
 			w.change(md, func() {
 				md.Spec.Replicas = ptr.To(int32(5))
-				md.Spec.Template.Spec.Version = ptr.To("v1.30.1")
+				md.Spec.Template.Spec.Version = "v1.30.1"
 			})
 			if name == "Size" {
 				w.change(md, version(md, "v1.30.0"))
@@ -277,8 +278,8 @@ func TestStaleDeployment(t *testing.T) {
 				_ = w.reconcileOnce(md) // updating the status of a deleted object fails
 			}
 			for _, set := range w.sets() {
-				if *set.Spec.Replicas != 3 || *set.Spec.Template.Spec.Version != "v1.30.0" {
-					t.Errorf("%s: a MachineSet has %d replicas of %s", c.reason, *set.Spec.Replicas, *set.Spec.Template.Spec.Version)
+				if *set.Spec.Replicas != 3 || set.Spec.Template.Spec.Version != "v1.30.0" {
+					t.Errorf("%s: a MachineSet has %d replicas of %s", c.reason, *set.Spec.Replicas, set.Spec.Template.Spec.Version)
 				}
 			}
 		})
@@ -289,7 +290,7 @@ func TestStaleDeployment(t *testing.T) {
 func TestStaleMachinesOnDelete(t *testing.T) {
 	w := newStale(t)
 	md := w.deployment(3, func(md *clusterv1.MachineDeployment) {
-		md.Spec.Strategy = &clusterv1.MachineDeploymentStrategy{Type: clusterv1.OnDeleteMachineDeploymentStrategyType}
+		md.Spec.Rollout.Strategy.Type = clusterv1.OnDeleteMachineDeploymentStrategyType
 	})
 	w.reconcile(md)
 	w.api.Cache.Freeze(&clusterv1.MachineList{})
@@ -299,10 +300,21 @@ func TestStaleMachinesOnDelete(t *testing.T) {
 	w.want("3 0", "no old Machine was deleted")
 }
 
+// historyLimit sets revisionHistoryLimit, like a client of v1beta1.
+func historyLimit(t *testing.T, limit int32) func(*clusterv1.MachineDeployment) {
+	t.Helper()
+	return func(md *clusterv1.MachineDeployment) {
+		older := &clusterv1beta1.MachineDeployment{}
+		testenv.Must(t, conversion.Shared().Convert(t.Context(), md, older))
+		older.Spec.RevisionHistoryLimit = &limit
+		testenv.Must(t, conversion.Shared().Convert(t.Context(), older, md))
+	}
+}
+
 // TestHistoryLimit keeps an old MachineSet while it has a Machine in the API server.
 func TestHistoryLimit(t *testing.T) {
 	w := newStale(t)
-	md := w.deployment(1, func(md *clusterv1.MachineDeployment) { md.Spec.RevisionHistoryLimit = ptr.To(int32(0)) })
+	md := w.deployment(1, historyLimit(t, 0))
 	w.reconcile(md)
 	first := w.sets()[0]
 	w.fill(&first)
@@ -330,7 +342,7 @@ func TestHistoryLimit(t *testing.T) {
 // TestNegativeHistoryLimit reconciles an object that was stored before negative numbers were rejected.
 func TestNegativeHistoryLimit(t *testing.T) {
 	w := newStale(t)
-	md := w.deployment(1, func(md *clusterv1.MachineDeployment) { md.Spec.RevisionHistoryLimit = ptr.To(int32(-1)) })
+	md := w.deployment(1, historyLimit(t, -1))
 	w.reconcile(md)
 	first := w.sets()[0]
 	w.fill(&first)
@@ -451,7 +463,7 @@ func TestChangedByWebhook(t *testing.T) {
 		w.reconcile(md)
 	}
 	sets := w.sets()
-	if len(sets) != 1 || ptr.Deref(sets[0].Spec.Template.Spec.FailureDomain, "") != "normalized" {
+	if len(sets) != 1 || sets[0].Spec.Template.Spec.FailureDomain != "normalized" {
 		t.Fatalf("there are %d MachineSets, want one, as changed by the webhook", len(sets))
 	}
 	w.change(md, version(md, "v1.30.1"))
@@ -459,7 +471,7 @@ func TestChangedByWebhook(t *testing.T) {
 	w.want("1 1", "another template leads to another set")
 
 	sets = w.sets()
-	sets[1].Spec.Template.Spec.FailureDomain = ptr.To("elsewhere")
+	sets[1].Spec.Template.Spec.FailureDomain = "elsewhere"
 	testenv.Must(t, w.Update(t.Context(), &sets[1]))
 	w.reconcile(md)
 	if n := len(w.sets()); n != 3 {

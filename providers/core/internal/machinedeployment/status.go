@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/replicas"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -24,40 +24,40 @@ func status(_ context.Context, s *scope) (step.Result, error) {
 	if err != nil {
 		return step.Done(), step.Terminal(fmt.Errorf("spec.selector of MachineDeployment %s: %w", md.Name, err))
 	}
-	counts := s.counts()
-	counts.Selector = selector.String()
-	counts.ObservedGeneration, counts.Conditions = md.Status.ObservedGeneration, md.Status.Conditions
-	counts.V1Beta2 = md.Status.V1Beta2.DeepCopy()
-	counts.Versions = replicas.VersionsOf(s.machines).Status()
-	setCounts(&counts, replicas.Count(s.machines))
-	counts.SetTypedPhase(s.phase(counts))
-	md.Status = counts
-	s.setAvailable()
+	n := s.counts()
+	md.Status.Selector, md.Status.Replicas = selector.String(), &n.replicas
+	md.Status.Versions = replicas.VersionsOf(s.machines).Status()
+	setCounts(&md.Status, replicas.Count(s.machines))
+	older := md.GetV1Beta1Status()
+	older.UpdatedReplicas, older.ReadyReplicas = &n.updated, &n.ready
+	older.AvailableReplicas, older.UnavailableReplicas = &n.available, &n.unavailable
+	md.SetV1Beta1Status(older)
+	md.Status.SetTypedPhase(s.phase(n))
+	s.setAvailable(n.available)
 	s.setMachineSetReady()
 	return step.Done(), nil
 }
 
-// setCounts sets the counters of v1beta2.
+// setCounts sets the counters that follow from the conditions of Machines.
 func setCounts(status *clusterv1.MachineDeploymentStatus, n replicas.Counts) {
-	if status.V1Beta2 == nil {
-		status.V1Beta2 = &clusterv1.MachineDeploymentV1Beta2Status{}
-	}
-	status.V1Beta2.ReadyReplicas, status.V1Beta2.AvailableReplicas, status.V1Beta2.UpToDateReplicas = &n.Ready, &n.Available, &n.UpToDate
+	status.ReadyReplicas, status.AvailableReplicas, status.UpToDateReplicas = &n.Ready, &n.Available, &n.UpToDate
 }
 
-// counts returns a status with only the counters.
-func (s *scope) counts() clusterv1.MachineDeploymentStatus {
-	var out clusterv1.MachineDeploymentStatus
+// counts are the numbers of Machines whose Nodes are ready, and of others.
+type counts struct{ replicas, updated, ready, available, unavailable int32 }
+
+func (s *scope) counts() counts {
+	var out counts
 	for _, set := range s.sets {
 		machines := s.tally(set)
-		out.Replicas += machines.Replicas
-		out.ReadyReplicas += machines.Ready
-		out.AvailableReplicas += machines.Available
+		out.replicas += machines.Replicas
+		out.ready += machines.Ready
+		out.available += machines.Available
 	}
 	if s.current != nil {
-		out.UpdatedReplicas = s.tally(s.current).Replicas
+		out.updated = s.tally(s.current).Replicas
 	}
-	out.UnavailableReplicas = int32(max(0, min(s.planned()-int64(out.AvailableReplicas), math.MaxInt32)))
+	out.unavailable = int32(max(0, min(s.planned()-int64(out.available), math.MaxInt32)))
 	return out
 }
 
@@ -71,44 +71,44 @@ func (s *scope) planned() int64 {
 }
 
 // phase returns the phase; the last rule that applies decides. It is empty if none applies.
-func (s *scope) phase(counts clusterv1.MachineDeploymentStatus) clusterv1.MachineDeploymentPhase {
+func (s *scope) phase(n counts) clusterv1.MachineDeploymentPhase {
 	var phase clusterv1.MachineDeploymentPhase
 	desired := s.replicas()
 	switch {
-	case counts.ReadyReplicas == desired:
+	case n.ready == desired:
 		phase = clusterv1.MachineDeploymentPhaseRunning
-	case counts.ReadyReplicas < desired:
+	case n.ready < desired:
 		phase = clusterv1.MachineDeploymentPhaseScalingUp
 	}
-	if s.planned() < int64(counts.AvailableReplicas) {
+	if s.planned() < int64(n.available) {
 		phase = clusterv1.MachineDeploymentPhaseScalingDown
 	}
 	for _, set := range s.sets {
-		if set.Status.FailureReason != nil || set.Status.FailureMessage != nil {
+		if older := set.GetV1Beta1Status(); older.FailureReason != nil || older.FailureMessage != nil {
 			phase = clusterv1.MachineDeploymentPhaseFailed
 		}
 	}
 	return phase
 }
 
-func (s *scope) setAvailable() {
+func (s *scope) setAvailable(available int32) {
 	md := s.deployment
 	needed := s.replicas() - s.unavailable
-	if md.Status.AvailableReplicas >= needed {
-		condition.Set(md, condition.True(clusterv1.MachineDeploymentAvailableCondition))
+	if available >= needed {
+		condition.Set(md, condition.True(clusterv1.MachineDeploymentAvailableV1Beta1Condition))
 		return
 	}
-	condition.Set(md, condition.False(clusterv1.MachineDeploymentAvailableCondition, clusterv1.ConditionSeverityWarning,
-		clusterv1.WaitingForAvailableMachinesReason, "At least %d replicas must be available, but only %d are",
-		needed, md.Status.AvailableReplicas))
+	condition.Set(md, condition.False(clusterv1.MachineDeploymentAvailableV1Beta1Condition, clusterv1.ConditionSeverityWarning,
+		clusterv1.WaitingForAvailableMachinesV1Beta1Reason, "At least %d replicas must be available, but only %d are",
+		needed, available))
 }
 
 func (s *scope) setMachineSetReady() {
-	fallback := condition.Fallback(false, clusterv1.WaitingForMachineSetFallbackReason)
+	fallback := condition.Fallback(false, clusterv1.WaitingForMachineSetFallbackV1Beta1Reason)
 	if s.current == nil {
-		fallback.Type = clusterv1.MachineSetReadyCondition
+		fallback.Type = clusterv1.MachineSetReadyV1Beta1Condition
 		condition.Set(s.deployment, fallback)
 		return
 	}
-	condition.Set(s.deployment, condition.Mirror(clusterv1.MachineSetReadyCondition, s.current, fallback))
+	condition.Set(s.deployment, condition.Mirror(clusterv1.MachineSetReadyV1Beta1Condition, s.current, fallback))
 }

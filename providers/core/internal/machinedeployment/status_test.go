@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machineset"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/replicas"
@@ -27,16 +27,27 @@ func counting(name string, spec, replicas, ready, available int32) *counted {
 	return &counted{set, machineset.Tally{Replicas: replicas, Ready: ready, Available: available}}
 }
 
+// statusOf returns the status of a deployment whose Machines have no metav1 conditions.
+func statusOf(phase string, n counts, conditions ...clusterv1.Condition) clusterv1.MachineDeploymentStatus {
+	md := &clusterv1.MachineDeployment{}
+	md.Status.Phase, md.Status.Replicas = phase, &n.replicas
+	setCounts(&md.Status, replicas.Counts{})
+	md.SetV1Beta1Status(clusterv1.MachineDeploymentV1Beta1DeprecatedStatus{
+		Conditions: conditions, UpdatedReplicas: &n.updated, ReadyReplicas: &n.ready, AvailableReplicas: &n.available, UnavailableReplicas: &n.unavailable,
+	})
+	return md.Status
+}
+
 func TestStatus(t *testing.T) {
-	available := condition.True(clusterv1.MachineDeploymentAvailableCondition)
+	available := condition.True(clusterv1.MachineDeploymentAvailableV1Beta1Condition)
 	waiting := func(message string) clusterv1.Condition {
-		return condition.False(clusterv1.MachineDeploymentAvailableCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForAvailableMachinesReason, "%s", message)
+		return condition.False(clusterv1.MachineDeploymentAvailableV1Beta1Condition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForAvailableMachinesV1Beta1Reason, "%s", message)
 	}
-	noSet := condition.False(clusterv1.MachineSetReadyCondition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForMachineSetFallbackReason, "")
+	noSet := condition.False(clusterv1.MachineSetReadyV1Beta1Condition, clusterv1.ConditionSeverityInfo, clusterv1.WaitingForMachineSetFallbackV1Beta1Reason, "")
 	failed := counting("b", 2, 2, 2, 2)
-	failed.Status.FailureMessage = ptr.To("broken")
+	failed.SetV1Beta1Status(clusterv1.MachineSetV1Beta1DeprecatedStatus{FailureMessage: ptr.To("broken")})
 	isReady := counting("b", 2, 2, 2, 2)
-	condition.Set(isReady, condition.False(clusterv1.ReadyCondition, clusterv1.ConditionSeverityError, "Some", "message"))
+	condition.Set(isReady, condition.False(clusterv1.ReadyV1Beta1Condition, clusterv1.ConditionSeverityError, "Some", "message"))
 	cases := map[string]struct {
 		reason      string
 		replicas    int32
@@ -46,34 +57,28 @@ func TestStatus(t *testing.T) {
 		want        clusterv1.MachineDeploymentStatus
 	}{
 		"Nothing": {reason: "there are no sets yet", replicas: 1,
-			want: clusterv1.MachineDeploymentStatus{Phase: "ScalingUp", Conditions: clusterv1.Conditions{waiting("At least 1 replicas must be available, but only 0 are"), noSet}}},
+			want: statusOf("ScalingUp", counts{}, waiting("At least 1 replicas must be available, but only 0 are"), noSet)},
 		"Zero": {reason: "no replicas are desired, and there are none", current: counting("b", 0, 0, 0, 0),
-			want: clusterv1.MachineDeploymentStatus{Phase: "Running", Conditions: clusterv1.Conditions{available, noSet}}},
+			want: statusOf("Running", counts{}, available, noSet)},
 		"Starting": {reason: "no Machine is ready yet", replicas: 2, current: counting("b", 2, 2, 0, 0),
-			want: clusterv1.MachineDeploymentStatus{Phase: "ScalingUp", Replicas: 2, UpdatedReplicas: 2, UnavailableReplicas: 2,
-				Conditions: clusterv1.Conditions{waiting("At least 2 replicas must be available, but only 0 are"), noSet}}},
+			want: statusOf("ScalingUp", counts{replicas: 2, updated: 2, unavailable: 2}, waiting("At least 2 replicas must be available, but only 0 are"), noSet)},
 		"Running": {reason: "all Machines are ready; the Ready condition of the set is copied", replicas: 2, current: isReady,
-			want: clusterv1.MachineDeploymentStatus{Phase: "Running", Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
-				Conditions: clusterv1.Conditions{available, condition.False(clusterv1.MachineSetReadyCondition, clusterv1.ConditionSeverityError, "Some", "message")}}},
+			want: statusOf("Running", counts{replicas: 2, updated: 2, ready: 2, available: 2}, available, condition.False(clusterv1.MachineSetReadyV1Beta1Condition, clusterv1.ConditionSeverityError, "Some", "message"))},
 		"Rolling": {reason: "one Machine may be unavailable", replicas: 3, unavailable: 1, current: counting("b", 2, 2, 1, 1), old: []*counted{counting("a", 1, 1, 1, 1)},
-			want: clusterv1.MachineDeploymentStatus{Phase: "ScalingUp", Replicas: 3, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2, UnavailableReplicas: 1,
-				Conditions: clusterv1.Conditions{available, noSet}}},
+			want: statusOf("ScalingUp", counts{replicas: 3, updated: 2, ready: 2, available: 2, unavailable: 1}, available, noSet)},
 		"Down": {reason: "there are more Machines than replicas of the sets", replicas: 1, current: counting("b", 1, 3, 3, 3),
-			want: clusterv1.MachineDeploymentStatus{Phase: "ScalingDown", Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3,
-				Conditions: clusterv1.Conditions{available, noSet}}},
+			want: statusOf("ScalingDown", counts{replicas: 3, updated: 3, ready: 3, available: 3}, available, noSet)},
 		"Surplus": {reason: "no phase applies while there are more ready Machines than desired", replicas: 2,
 			current: counting("b", 2, 2, 2, 2), old: []*counted{counting("a", 1, 1, 1, 1)},
-			want: clusterv1.MachineDeploymentStatus{Replicas: 3, UpdatedReplicas: 2, ReadyReplicas: 3, AvailableReplicas: 3,
-				Conditions: clusterv1.Conditions{available, noSet}}},
+			want: statusOf("", counts{replicas: 3, updated: 2, ready: 3, available: 3}, available, noSet)},
 		"Failed": {reason: "a failure takes precedence", replicas: 2, current: failed,
-			want: clusterv1.MachineDeploymentStatus{Phase: "Failed", Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
-				Conditions: clusterv1.Conditions{available, noSet}}},
+			want: statusOf("Failed", counts{replicas: 2, updated: 2, ready: 2, available: 2}, available, noSet)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			md := &clusterv1.MachineDeployment{Spec: clusterv1.MachineDeploymentSpec{
 				Replicas: &tc.replicas, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
-			}, Status: clusterv1.MachineDeploymentStatus{ObservedGeneration: 7, Replicas: 99, Phase: "Unknown"}}
+			}, Status: clusterv1.MachineDeploymentStatus{ObservedGeneration: 7, Replicas: ptr.To[int32](99), Phase: "Unknown"}}
 			s := &scope{deployment: md, listed: true, unavailable: tc.unavailable, tallies: map[types.UID]*machineset.Tally{}}
 			if tc.current != nil {
 				s.current = tc.current.MachineSet
@@ -86,8 +91,7 @@ func TestStatus(t *testing.T) {
 				t.Fatal(err)
 			}
 			tc.want.Selector, tc.want.ObservedGeneration = "a=b", 7
-			setCounts(&tc.want, replicas.Counts{}) // There are no Machines here.
-			condition.Sort(tc.want.Conditions)
+			condition.Sort(tc.want.Deprecated.V1Beta1.Conditions)
 			if diff := cmp.Diff(tc.want, md.Status); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -96,8 +100,12 @@ func TestStatus(t *testing.T) {
 }
 
 func TestStatusBeforeCollect(t *testing.T) {
-	md := &clusterv1.MachineDeployment{Spec: clusterv1.MachineDeploymentSpec{Replicas: ptr.To(int32(2))}, Status: clusterv1.MachineDeploymentStatus{AvailableReplicas: 2}}
-	if _, err := status(t.Context(), &scope{deployment: md}); err != nil || md.Status.AvailableReplicas != 2 {
-		t.Errorf("status = %+v, err = %v; want no change if the MachineSets have not been listed", md.Status, err)
+	md := &clusterv1.MachineDeployment{Spec: clusterv1.MachineDeploymentSpec{Replicas: ptr.To(int32(2))}, Status: statusOf("", counts{available: 2})}
+	want := md.Status.DeepCopy()
+	if _, err := status(t.Context(), &scope{deployment: md}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, &md.Status); diff != "" {
+		t.Errorf("the MachineSets have not been listed, and the status was changed (-want +got):\n%s", diff)
 	}
 }

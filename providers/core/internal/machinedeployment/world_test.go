@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machineset"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -85,7 +86,7 @@ func (p *machines) Reconcile(ctx context.Context, req ctrl.Request) (reconcile.R
 	case !m.DeletionTimestamp.IsZero():
 		controllerutil.RemoveFinalizer(m, clusterv1.MachineFinalizer)
 		return reconcile.Result{}, client.IgnoreNotFound(p.Patch(ctx, m, client.MergeFrom(before)))
-	case m.Status.NodeRef != nil || ptr.Deref(m.Spec.Version, "") == brokenVersion:
+	case m.Status.NodeRef.IsDefined() || m.Spec.Version == brokenVersion:
 		return reconcile.Result{}, nil
 	}
 	object.Running(time.Now())(m)
@@ -100,7 +101,7 @@ func (w *world) deployment(replicas int32, change ...func(*clusterv1.MachineDepl
 		md.Spec.Replicas = &replicas
 		template := &md.Spec.Template
 		template.Labels["tier"] = "one"
-		template.Spec.Version, template.Spec.Bootstrap.DataSecretName = ptr.To("v1.30.0"), ptr.To("data")
+		template.Spec.Version, template.Spec.Bootstrap.DataSecretName = "v1.30.0", ptr.To("data")
 		template.Spec.InfrastructureRef = *object.Reference(infrastructure("InMemoryMachineTemplate"), "small")
 	})
 	for _, f := range change {
@@ -123,7 +124,7 @@ func (w *world) change(md *clusterv1.MachineDeployment, change func()) {
 }
 
 func version(md *clusterv1.MachineDeployment, v string) func() {
-	return func() { md.Spec.Template.Spec.Version = &v }
+	return func() { md.Spec.Template.Spec.Version = v }
 }
 
 func (w *world) eventually(what string, check func() error) {
@@ -153,10 +154,15 @@ func (w *world) describe(md *clusterv1.MachineDeployment) (string, error) {
 	if s.ObservedGeneration != md.Generation {
 		return "", fmt.Errorf("observedGeneration is not %d, but %d", md.Generation, s.ObservedGeneration)
 	}
-	parts := []string{fmt.Sprintf("%s %d/%d/%d/%d/%d", s.Phase, s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas)}
+	older := md.GetV1Beta1Status()
+	head := s.Phase + " "
+	for i, n := range []*int32{s.Replicas, older.UpdatedReplicas, older.ReadyReplicas, older.AvailableReplicas, older.UnavailableReplicas} {
+		head += strings.Repeat("/", min(i, 1)) + strconv.Itoa(int(ptr.Deref(n, 0)))
+	}
+	parts := []string{head}
 	for _, set := range w.sets() {
-		part := fmt.Sprintf("r%s %s %d/%d", set.Annotations[clusterv1.RevisionAnnotation], ptr.Deref(set.Spec.Template.Spec.Version, ""),
-			ptr.Deref(set.Spec.Replicas, 0), set.Status.Replicas)
+		part := fmt.Sprintf("r%s %s %d/%d", set.Annotations[clusterv1.RevisionAnnotation], set.Spec.Template.Spec.Version,
+			ptr.Deref(set.Spec.Replicas, 0), ptr.Deref(set.Status.Replicas, 0))
 		if set.Annotations[clusterv1.DisableMachineCreateAnnotation] == "true" {
 			part += " frozen"
 		}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machinedeployment/rollout"
 	"sigs.k8s.io/cluster-api/sdk/ssa"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -21,7 +21,7 @@ import (
 // write applies the plan to the MachineSets, the current one first: old sets are scaled down only after that succeeded. It waits
 // until the cache has the writes, so that the next reconcile does not act on stale data.
 func (c *Controller) write(ctx context.Context, s *scope) (step.Result, error) {
-	if s.current == nil && s.deployment.Spec.Paused {
+	if s.current == nil && ptr.Deref(s.deployment.Spec.Paused, false) {
 		return step.Done(), errors.Join(c.ownTemplates(ctx, s), c.writeOld(ctx, s))
 	}
 	if !s.pending {

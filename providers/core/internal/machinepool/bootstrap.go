@@ -6,8 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -18,9 +19,9 @@ import (
 func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, error) {
 	p := s.pool
 	bootstrap := &p.Spec.Template.Spec.Bootstrap
-	ref := bootstrap.ConfigRef
-	if ref == nil {
-		p.Status.BootstrapReady = bootstrap.DataSecretName != nil
+	ref := &bootstrap.ConfigRef
+	if !ref.IsDefined() {
+		p.Status.Initialization.BootstrapDataSecretCreated = unlessZero(ptr.Deref(bootstrap.DataSecretName, "") != "")
 		setDataRevision(p, p.Annotations[clusterv1.MachinePoolBootstrapRevisionAnnotation])
 		return step.Done(), nil
 	}
@@ -30,11 +31,11 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 		return step.Done(), err
 	}
 	if !exists {
-		p.Status.BootstrapReady = false
-		return step.Wait(ref.Kind + " " + ref.Name + " to exist").Because(clusterv1.WaitingForDataSecretFallbackReason), nil
+		p.Status.Initialization.BootstrapDataSecretCreated = nil
+		return step.Wait(ref.Kind + " " + ref.Name + " to exist").Because(clusterv1.WaitingForDataSecretFallbackV1Beta1Reason), nil
 	}
 	config := contract.BootstrapOf(obj)
-	result, err := reference.CopyBootstrap(config, &p.Status.BootstrapReady, bootstrap)
+	result, err := reference.CopyBootstrap(config, &p.Status.Initialization.BootstrapDataSecretCreated, bootstrap)
 	if err != nil {
 		return result, err
 	}
@@ -60,7 +61,7 @@ func dataIsCurrent(config contract.Bootstrap) (bool, error) {
 		return false, err
 	}
 	return !slices.ContainsFunc(conditions, func(c clusterv1.Condition) bool {
-		return c.Type == clusterv1.ReadyCondition && c.Status == corev1.ConditionFalse
+		return c.Type == clusterv1.ReadyV1Beta1Condition && c.Status == corev1.ConditionFalse
 	}), nil
 }
 

@@ -9,14 +9,16 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
 func TestBootstrap(t *testing.T) {
 	withData := func(p *clusterv1.MachinePool) { p.Spec.Template.Spec.Bootstrap.DataSecretName = ptr.To("old") }
-	withoutConfig := func(p *clusterv1.MachinePool) { p.Spec.Template.Spec.Bootstrap.ConfigRef = nil }
+	withoutConfig := func(p *clusterv1.MachinePool) {
+		p.Spec.Template.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{}
+	}
 	failed := func(p *clusterv1.MachinePool) { p.Name, p.UID = "other", "other" }
 	type outcome struct {
 		Ready     bool
@@ -60,16 +62,14 @@ func TestBootstrap(t *testing.T) {
 			p := tc.pool
 			_, err := w.step(t, "bootstrap", &scope{pool: p, cluster: build.Cluster()})
 			got := outcome{
-				Ready: p.Status.BootstrapReady, Data: ptr.Deref(p.Spec.Template.Spec.Bootstrap.DataSecretName, ""),
-				Condition: object.State(p, clusterv1.BootstrapReadyCondition),
+				Ready: ptr.Deref(p.Status.Initialization.BootstrapDataSecretCreated, false), Data: ptr.Deref(p.Spec.Template.Spec.Bootstrap.DataSecretName, ""),
+				Condition: object.State(p, clusterv1.BootstrapReadyV1Beta1Condition),
 			}
 			if err != nil {
 				got.Error = err.Error()
 				got.Condition = ""
 			}
-			if p.Status.FailureReason != nil {
-				got.Failure = string(*p.Status.FailureReason) + ": " + *p.Status.FailureMessage
-			}
+			got.Failure = failureOf(p)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

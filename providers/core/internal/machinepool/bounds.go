@@ -12,9 +12,9 @@ const maxMachines = 5000
 
 // bound truncates texts copied from providers.
 func bound(_ context.Context, s *scope) (step.Result, error) {
-	status := &s.pool.Status
-	bounds.Conditions(status.Conditions)
-	bounds.Truncate(status.FailureReason, bounds.Token)
-	bounds.Truncate(status.FailureMessage, bounds.Message)
+	older := s.pool.GetV1Beta1Status()
+	bounds.Conditions(older.Conditions)
+	bounds.Truncate(older.FailureReason, bounds.Token)
+	bounds.Truncate(older.FailureMessage, bounds.Message)
 	return step.Done(), nil
 }

@@ -7,8 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -81,15 +80,15 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachinePool, *scope] 
 			step.Do("cluster", exists),
 			step.Do("adopt", adopt),
 			step.All(
-				step.Do("bootstrap", reference.Reported(c.bootstrap)).Sets(clusterv1.BootstrapReadyCondition),
-				step.Do("infrastructure", reference.Reported(c.infrastructure)).Sets(clusterv1.InfrastructureReadyCondition),
+				step.Do("bootstrap", reference.Reported(c.bootstrap)).Sets(clusterv1.BootstrapReadyV1Beta1Condition),
+				step.Do("infrastructure", reference.Reported(c.infrastructure)).Sets(clusterv1.InfrastructureReadyV1Beta1Condition),
 				step.InOrder(
 					step.Do("list-machines", c.listMachines),
 					step.Do("sync-machines", c.syncMachines),
 					step.Do("create-machines", c.createMachines),
 					step.Do("delete-machines", c.deleteMachines),
 				),
-				step.Do("nodes", c.nodes).Sets(clusterv1.ReplicasReadyCondition),
+				step.Do("nodes", c.nodes).Sets(clusterv1.ReplicasReadyV1Beta1Condition),
 			),
 		},
 		Deletion: []step.Step[*scope]{
@@ -105,7 +104,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachinePool, *scope] 
 			step.Do("problems", problems),
 		},
 		Reports:    reports,
-		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1beta2.AvailableCondition}, First: true},
+		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1.AvailableCondition}, First: true},
 		Conditions: conditions(),
 		Observed:   func(p *clusterv1.MachinePool, g int64) { p.Status.ObservedGeneration = g },
 		Progress:   progress(),
@@ -118,7 +117,7 @@ const settle = time.Second
 // conditions declares the conditions that a MachinePool's Ready summarizes.
 func conditions() condition.Kind {
 	return condition.Kind{Ready: []clusterv1.ConditionType{
-		clusterv1.BootstrapReadyCondition, clusterv1.InfrastructureReadyCondition, clusterv1.ReplicasReadyCondition,
+		clusterv1.BootstrapReadyV1Beta1Condition, clusterv1.InfrastructureReadyV1Beta1Condition, clusterv1.ReplicasReadyV1Beta1Condition,
 	}}
 }
 
@@ -126,7 +125,7 @@ func conditions() condition.Kind {
 // which is in the spec.
 func progress() *step.Progress {
 	return &step.Progress{
-		First:     []string{"phase", "bootstrapReady"},
-		FirstTrue: []clusterv1.ConditionType{clusterv1.BootstrapReadyCondition},
+		First:     []string{"phase", "initialization.bootstrapDataSecretCreated", "replicas"},
+		FirstTrue: []clusterv1.ConditionType{clusterv1.BootstrapReadyV1Beta1Condition},
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -157,7 +157,7 @@ func TestStaleCacheOfThePool(t *testing.T) {
 	w := newStale(t)
 	w.api.Cache.Freeze(&clusterv1.MachinePoolList{})
 	change(w, &clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "p"}}, func(p *clusterv1.MachinePool) {
-		p.Spec.Template.Spec.Version = ptr.To("v1.31.9")
+		p.Spec.Template.Spec.Version = "v1.31.9"
 	})
 	w.infraMachine("w-1")
 	w.mustReconcile()
@@ -166,7 +166,7 @@ func TestStaleCacheOfThePool(t *testing.T) {
 	}
 	w.restart()
 	w.mustReconcile()
-	if version := ptr.Deref(w.machine("w-1").Spec.Version, ""); version != "v1.31.9" {
+	if version := w.machine("w-1").Spec.Version; version != "v1.31.9" {
 		t.Errorf("the Machine has version %q", version)
 	}
 }

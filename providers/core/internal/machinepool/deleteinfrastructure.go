@@ -5,7 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -14,7 +14,7 @@ import (
 // are copied before that: their Nodes are deleted afterwards.
 func (c *Controller) deleteInfrastructure(ctx context.Context, s *scope) (step.Result, error) {
 	c.copyLastIDs(ctx, s.pool)
-	return c.follow.Delete(ctx, &s.pool.Spec.Template.Spec.InfrastructureRef, s.pool, clusterv1.InfrastructureReadyCondition)
+	return c.follow.Delete(ctx, &s.pool.Spec.Template.Spec.InfrastructureRef, s.pool, clusterv1.InfrastructureReadyV1Beta1Condition)
 }
 
 // copyLastIDs copies provider IDs from the pool's own infrastructure object. Whatever is wrong with that must not prevent its deletion.

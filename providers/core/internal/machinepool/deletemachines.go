@@ -7,8 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -24,13 +23,13 @@ func (c *Controller) deleteMachines(ctx context.Context, s *scope) (step.Result,
 	}
 	var unneeded []*clusterv1.Machine
 	for _, m := range s.machines {
-		marked := condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition)
+		marked := condition.IsFalse(m, clusterv1.MachineOwnerRemediatedV1Beta1Condition)
 		switch {
 		case !metav1.IsControlledBy(m, s.pool):
 		case !m.DeletionTimestamp.IsZero():
 			if marked {
-				s.report(c.SetReports(ctx, m, []clusterv1.Condition{condition.True(clusterv1.MachineOwnerRemediatedCondition)},
-					report.False(clusterv1beta2.MachineOwnerRemediatedCondition, clusterv1beta2.MachineOwnerRemediatedMachineDeletingReason,
+				s.report(c.SetReports(ctx, m, []clusterv1.Condition{condition.True(clusterv1.MachineOwnerRemediatedV1Beta1Condition)},
+					report.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.MachineOwnerRemediatedMachineDeletingReason,
 						"Machine is deleting")))
 			}
 		case marked:

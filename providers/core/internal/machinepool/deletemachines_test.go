@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -13,7 +13,7 @@ import (
 
 func TestDeleteMachines(t *testing.T) {
 	gone := func(w *stale) { testenv.Must(w, w.Delete(w.Context(), w.infra("w-1"))) }
-	marked := condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "")
+	marked := condition.False(clusterv1.MachineOwnerRemediatedV1Beta1Condition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationV1Beta1Reason, "")
 	mark := func(w *stale) {
 		m := w.machine("w-1")
 		condition.Set(m, marked)
@@ -41,7 +41,7 @@ func TestDeleteMachines(t *testing.T) {
 		"Marked": {reason: "it is marked for remediation", before: mark, remediated: "False"},
 		"Recovered": {reason: "it recovered, and the cache is stale", before: mark, freeze: true, kept: true, remediated: "True", after: func(w *stale) {
 			m := w.machine("w-1")
-			condition.Set(m, condition.True(clusterv1.MachineOwnerRemediatedCondition))
+			condition.Set(m, condition.True(clusterv1.MachineOwnerRemediatedV1Beta1Condition))
 			condition.Stamp(m, nil, now)
 			testenv.Must(w, w.Status().Update(w.Context(), m))
 		}},
@@ -70,7 +70,7 @@ func TestDeleteMachines(t *testing.T) {
 				t.Errorf("%s: kept = %t, want %t", tc.reason, kept, tc.kept)
 			}
 			got := ""
-			if c := condition.Get(w.machine("w-1"), clusterv1.MachineOwnerRemediatedCondition); c != nil {
+			if c := condition.Get(w.machine("w-1"), clusterv1.MachineOwnerRemediatedV1Beta1Condition); c != nil {
 				got = string(c.Status)
 			}
 			if got != tc.remediated {

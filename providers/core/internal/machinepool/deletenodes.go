@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machine"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -25,11 +25,12 @@ const (
 )
 
 // deleteNodes deletes the Nodes of the pool, whose machines are gone by now, also those that are not in status.nodeRefs, because they
-// joined after the pool was deleted. It retries until nodeDeletionTimeout has passed; if that is zero, it retries to delete known Nodes
-// forever. The Nodes of a Cluster that is being deleted are left alone.
+// joined after the pool was deleted. It retries until nodeDeletionTimeoutSeconds have passed; if they are zero, it retries to delete known
+// Nodes forever. The Nodes of a Cluster that is being deleted are left alone.
 func (c *Controller) deleteNodes(ctx context.Context, s *scope) (step.Result, error) {
 	p := s.pool
-	late := len(p.Spec.ProviderIDList) > 0 && s.cluster != nil && condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition)
+	late := len(p.Spec.ProviderIDList) > 0 && s.cluster != nil &&
+		condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition)
 	if len(p.Status.NodeRefs) == 0 && !late || s.cluster == nil || !s.cluster.DeletionTimestamp.IsZero() {
 		return step.Done(), nil
 	}
@@ -41,8 +42,8 @@ func (c *Controller) deleteNodes(ctx context.Context, s *scope) (step.Result, er
 		return step.Done(), nil
 	}
 	limit := defaultNodeDeletionTimeout
-	if set := p.Spec.Template.Spec.NodeDeletionTimeout; set != nil {
-		limit = set.Duration
+	if seconds := p.Spec.Template.Spec.Deletion.NodeDeletionTimeoutSeconds; seconds != nil {
+		limit = time.Duration(*seconds) * time.Second
 	}
 	if limit == 0 && len(p.Status.NodeRefs) == 0 {
 		limit = machine.LateNodeTimeout

@@ -11,10 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
@@ -22,7 +23,9 @@ import (
 )
 
 func TestDeleteNodes(t *testing.T) {
-	patient := func(p *clusterv1.MachinePool) { p.Spec.Template.Spec.NodeDeletionTimeout = &metav1.Duration{} }
+	patient := func(p *clusterv1.MachinePool) {
+		p.Spec.Template.Spec.Deletion.NodeDeletionTimeoutSeconds = ptr.To[int32](0)
+	}
 	down := &remote.NotConnectedError{Cause: errors.New("down")}
 	tests := map[string]struct {
 		reason  string

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/reference"
@@ -32,9 +32,9 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 	if err != nil {
 		return step.Done(), err
 	}
-	p.Status.InfrastructureReady = ready
-	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyCondition,
-		clusterv1.WaitingForInfrastructureFallbackReason)
+	p.Status.Initialization.InfrastructureProvisioned = unlessZero(ready)
+	result, err := reference.Readiness(infra.Object, ready, clusterv1.InfrastructureReadyV1Beta1Condition,
+		clusterv1.WaitingForInfrastructureFallbackV1Beta1Reason)
 	if err != nil {
 		return result, err
 	}
@@ -48,24 +48,33 @@ func (c *Controller) infrastructure(ctx context.Context, s *scope) (step.Result,
 	return result, err
 }
 
+// invalidConfiguration is the class of the failure that the infrastructure object is gone.
+const invalidConfiguration = "InvalidConfiguration"
+
 // infrastructureMissing waits for an infrastructure object that does not exist yet. One that was ready and no longer exists is a
 // terminal failure; because users have to clear that, the API server decides.
 func (c *Controller) infrastructureMissing(ctx context.Context, p *clusterv1.MachinePool) (step.Result, error) {
 	ref := &p.Spec.Template.Spec.InfrastructureRef
 	what := ref.Kind + " " + ref.Name
-	if !p.Status.InfrastructureReady {
-		return step.Wait(what + " to exist").Because(clusterv1.IncorrectExternalRefReason).Severity(clusterv1.ConditionSeverityError), nil
+	if !ptr.Deref(p.Status.Initialization.InfrastructureProvisioned, false) {
+		return step.Wait(what + " to exist").Because(clusterv1.IncorrectExternalRefV1Beta1Reason).Severity(clusterv1.ConditionSeverityError), nil
 	}
 	if _, err := c.live().Get(ctx, ref, p.Namespace); err == nil {
 		return step.Done(), step.Stale("%s is not in the cache yet", what)
 	} else if !apierrors.IsNotFound(err) {
 		return step.Done(), err
 	}
-	p.Status.FailureReason = ptr.To(clusterv1.InvalidConfigurationMachinePoolError)
-	p.Status.FailureMessage = ptr.To(fmt.Sprintf("MachinePool infrastructure resource %s with name %q has been deleted after being ready",
-		ref.GroupVersionKind(), ref.Name))
+	kind, err := c.follow.Reader.Versions.Newest(ctx, ref.GroupKind())
+	if err != nil {
+		return step.Done(), err
+	}
+	older := p.GetV1Beta1Status()
+	older.FailureReason = ptr.To(invalidConfiguration)
+	older.FailureMessage = ptr.To(fmt.Sprintf("MachinePool infrastructure resource %s with name %q has been deleted after being ready",
+		kind, ref.Name))
+	p.SetV1Beta1Status(older)
 	return step.Done(), step.Terminal(&step.Error{
-		Reason: clusterv1.IncorrectExternalRefReason,
+		Reason: clusterv1.IncorrectExternalRefV1Beta1Reason,
 		Err:    fmt.Errorf("%s was ready and no longer exists: delete the MachinePool to replace it", what),
 	})
 }
@@ -78,15 +87,14 @@ func copyInfrastructure(p *clusterv1.MachinePool, from contract.InfrastructureMa
 		return err
 	}
 	if replicas != nil {
-		p.Status.Replicas = max(0, *replicas)
+		p.Status.Replicas = ptr.To(max(0, *replicas))
 	}
 	ids, err := providerIDs(from)
-	if err != nil || len(ids) == 0 && p.Status.Replicas != 0 || slices.Equal(ids, p.Spec.ProviderIDList) {
+	if err != nil || len(ids) == 0 && ptr.Deref(p.Status.Replicas, 0) != 0 || slices.Equal(ids, p.Spec.ProviderIDList) {
 		return err
 	}
 	p.Spec.ProviderIDList = ids
-	p.Status.ReadyReplicas, p.Status.AvailableReplicas, p.Status.UnavailableReplicas = 0, 0, p.Status.Replicas
-	setCounts(p, nil)
+	setCounts(p, 0, 0, nil)
 	return nil
 }
 

@@ -6,9 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -19,9 +20,9 @@ func TestInfrastructure(t *testing.T) {
 	infra := func(spec, status fields) *unstructured.Unstructured {
 		return provided(poolKind, fields{"spec": spec, "status": status})
 	}
-	wasReady := func(p *clusterv1.MachinePool) { p.Status.InfrastructureReady = true }
+	wasReady := func(p *clusterv1.MachinePool) { p.Status.Initialization.InfrastructureProvisioned = ptr.To(true) }
 	counted := func(p *clusterv1.MachinePool) {
-		p.Status.ReadyReplicas, p.Status.AvailableReplicas = p.Status.Replicas, p.Status.Replicas
+		p.SetV1Beta1Status(clusterv1.MachinePoolV1Beta1DeprecatedStatus{ReadyReplicas: p.Status.Replicas, AvailableReplicas: p.Status.Replicas})
 	}
 	a, b := object.ProviderID("a"), object.ProviderID("b")
 	many := make([]any, maxMachines+1)
@@ -90,15 +91,14 @@ func TestInfrastructure(t *testing.T) {
 			p := tc.pool
 			_, err := newWorld(t, objects...).step(t, "infrastructure", &scope{pool: p, cluster: build.Cluster()})
 			got := outcome{
-				Ready: p.Status.InfrastructureReady, IDs: p.Spec.ProviderIDList, Replicas: p.Status.Replicas,
-				Counted: p.Status.ReadyReplicas, Missing: p.Status.UnavailableReplicas, Condition: object.State(p, clusterv1.InfrastructureReadyCondition),
+				Ready: ptr.Deref(p.Status.Initialization.InfrastructureProvisioned, false), IDs: p.Spec.ProviderIDList, Replicas: ptr.Deref(p.Status.Replicas, 0),
+				Counted: ptr.Deref(p.GetV1Beta1Status().ReadyReplicas, 0), Missing: ptr.Deref(p.GetV1Beta1Status().UnavailableReplicas, 0),
+				Condition: object.State(p, clusterv1.InfrastructureReadyV1Beta1Condition),
 			}
 			if err != nil {
 				got.Problem = err.Error()
 			}
-			if p.Status.FailureReason != nil {
-				got.Failure = string(*p.Status.FailureReason) + ": " + *p.Status.FailureMessage
-			}
+			got.Failure = failureOf(p)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -110,8 +110,8 @@ func TestInfrastructure(t *testing.T) {
 func TestInfrastructureMissingInTheCache(t *testing.T) {
 	w := newWorld(t, infraWith("a"))
 	w.Cache.Hide(infraWith("a"))
-	p := pool(func(p *clusterv1.MachinePool) { p.Status.InfrastructureReady = true })
-	if _, err := w.step(t, "infrastructure", &scope{pool: p, cluster: build.Cluster()}); !step.IsStale(err) || p.Status.FailureReason != nil {
-		t.Errorf("err = %v, failure = %v; want a stale error", err, p.Status.FailureReason)
+	p := pool(func(p *clusterv1.MachinePool) { p.Status.Initialization.InfrastructureProvisioned = ptr.To(true) })
+	if _, err := w.step(t, "infrastructure", &scope{pool: p, cluster: build.Cluster()}); !step.IsStale(err) || failureOf(p) != "" {
+		t.Errorf("err = %v, failure = %q; want a stale error", err, failureOf(p))
 	}
 }

@@ -18,7 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machine"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/pki"
@@ -197,8 +197,9 @@ func TestMachines(t *testing.T) {
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(j.pool, clusterv1.GroupVersion.WithKind("MachinePool"))},
 		},
 		Spec: clusterv1.MachineSpec{
-			ClusterName: "c", Version: ptr.To("v1.35.4"), NodeDrainTimeout: &metav1.Duration{Duration: time.Minute},
-			InfrastructureRef: corev1.ObjectReference{APIVersion: machineKind.GroupVersion().String(), Kind: machineKind.Kind, Namespace: j.namespace, Name: "w-1"},
+			ClusterName: "c", Version: "v1.35.4", Deletion: clusterv1.MachineDeletionSpec{NodeDrainTimeoutSeconds: ptr.To[int32](60)},
+			Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To("")},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: machineKind.GroupVersion().Group, Kind: machineKind.Kind, Name: "w-1"},
 		},
 	}
 	server := cmpopts.IgnoreFields(metav1.ObjectMeta{}, "UID", "ResourceVersion", "Generation", "CreationTimestamp", "ManagedFields")
@@ -215,8 +216,8 @@ func TestMachines(t *testing.T) {
 	j.reports(poolKind, "p", object.Fields{"providerIDList": ids}, object.Fields{"ready": true})
 	j.waitFor(clusterv1.MachinePoolPhaseRunning, "w-1", "w-2")
 	j.eventually("the pool is ready", func() error {
-		if err := j.read(); err != nil || !condition.IsTrue(j.pool, clusterv1.ReadyCondition) {
-			return fmt.Errorf("conditions = %+v, err = %w", j.pool.Status.Conditions, err)
+		if err := j.read(); err != nil || !condition.IsTrue(j.pool, clusterv1.ReadyV1Beta1Condition) {
+			return fmt.Errorf("conditions = %+v, err = %w", j.pool.GetV1Beta1Conditions(), err)
 		}
 		return nil
 	})
@@ -287,7 +288,7 @@ func TestWithoutMachines(t *testing.T) {
 	testenv.Must(t, j.Patch(t.Context(), j.pool, client.MergeFrom(before)))
 	j.reports(configKind, "q", nil, object.Fields{"ready": true, "dataSecretName": "more"})
 	j.eventually("the name of the new bootstrap data is copied", func() error {
-		if err := j.read(); err != nil || *j.pool.Spec.Template.Spec.Bootstrap.DataSecretName != "more" || !j.pool.Status.BootstrapReady {
+		if err := j.read(); err != nil || *j.pool.Spec.Template.Spec.Bootstrap.DataSecretName != "more" || !ptr.Deref(j.pool.Status.Initialization.BootstrapDataSecretCreated, false) {
 			return fmt.Errorf("bootstrap = %+v, err = %w", j.pool.Spec.Template.Spec.Bootstrap, err)
 		}
 		return nil

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -34,7 +34,7 @@ func (c *Controller) nodes(ctx context.Context, s *scope) (step.Result, error) {
 	if len(p.Spec.ProviderIDList) == 0 && len(p.Status.NodeRefs) == 0 {
 		return c.count(s, membership{}), nil // There is nothing to look for: do not even connect.
 	}
-	if len(p.Status.NodeRefs) == 0 && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition) {
+	if len(p.Status.NodeRefs) == 0 && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition) {
 		return waitForNodes("the control plane to be initialized"), nil
 	}
 	workload, err := c.workloads.Get(ctx, s.key())
@@ -61,7 +61,7 @@ func (c *Controller) nodes(ctx context.Context, s *scope) (step.Result, error) {
 
 // waitForNodes waits for a prerequisite of the Nodes.
 func waitForNodes(what string) step.Result {
-	return step.Wait(what).Because(clusterv1.WaitingForReplicasReadyReason)
+	return step.Wait(what).Because(clusterv1.WaitingForReplicasReadyV1Beta1Reason)
 }
 
 // unreachable waits for a connection. The counters and the condition that were observed last are kept, unless the policy rejects
@@ -69,9 +69,9 @@ func waitForNodes(what string) step.Result {
 func unreachable(p *clusterv1.MachinePool, err error) step.Result {
 	result := waitForNodes(err.Error())
 	if remote.IsConnecting(err) {
-		result = step.WaitAtMost(connectingBackstop, err.Error()).Because(clusterv1.WaitingForReplicasReadyReason)
+		result = step.WaitAtMost(connectingBackstop, err.Error()).Because(clusterv1.WaitingForReplicasReadyV1Beta1Reason)
 	}
-	if condition.Has(p, clusterv1.ReplicasReadyCondition) && !remote.IsRejected(err) {
+	if condition.Has(p, clusterv1.ReplicasReadyV1Beta1Condition) && !remote.IsRejected(err) {
 		return result.KeepCondition()
 	}
 	return result
@@ -163,7 +163,7 @@ func setReferences(ctx context.Context, p *clusterv1.MachinePool, refs []corev1.
 
 // reportConflict records an event for a conflict that is new: the condition does not report it yet.
 func reportConflict(ctx context.Context, p *clusterv1.MachinePool, conflict string) {
-	before := condition.Get(p, clusterv1.ReplicasReadyCondition)
+	before := condition.Get(p, clusterv1.ReplicasReadyV1Beta1Condition)
 	if conflict != "" && (before == nil || before.Message != conflict) {
 		step.Warning(ctx, "FailedSetNodeRef", "%s", conflict)
 	}
@@ -174,7 +174,7 @@ func (c *Controller) count(s *scope, found membership) step.Result {
 	p := s.pool
 	var ready, available int32
 	var next time.Duration
-	minReady := time.Duration(ptr.Deref(p.Spec.MinReadySeconds, 0)) * time.Second
+	minReady := time.Duration(ptr.Deref(p.Spec.Template.Spec.MinReadySeconds, 0)) * time.Second
 	for _, node := range found.nodes {
 		r := readiness(node)
 		if r == nil || r.Status != corev1.ConditionTrue {
@@ -188,20 +188,18 @@ func (c *Controller) count(s *scope, found membership) step.Result {
 			next = remaining
 		}
 	}
-	p.Status.ReadyReplicas, p.Status.AvailableReplicas = ready, available
-	p.Status.UnavailableReplicas = max(0, p.Status.Replicas-available)
-	setCounts(p, found.nodes)
+	setCounts(p, ready, available, found.nodes)
 	result := step.Again(next)
 	switch {
 	case found.conflict != "":
 		if next == 0 || next > rivalBackstop {
 			next = rivalBackstop
 		}
-		return step.WaitAtMost(next, "the conflict to be resolved").WithConditions(condition.False(clusterv1.ReplicasReadyCondition,
-			clusterv1.ConditionSeverityInfo, clusterv1.WaitingForReplicasReadyReason, "%s", found.conflict))
-	case ready != p.Status.Replicas || !managedExternally(p) && ready != desired(p):
-		return result.WithConditions(condition.False(clusterv1.ReplicasReadyCondition, clusterv1.ConditionSeverityInfo,
-			clusterv1.WaitingForReplicasReadyReason, "%d of %d replicas are ready", ready, desired(p)))
+		return step.WaitAtMost(next, "the conflict to be resolved").WithConditions(condition.False(clusterv1.ReplicasReadyV1Beta1Condition,
+			clusterv1.ConditionSeverityInfo, clusterv1.WaitingForReplicasReadyV1Beta1Reason, "%s", found.conflict))
+	case ready != ptr.Deref(p.Status.Replicas, 0) || !managedExternally(p) && ready != desired(p):
+		return result.WithConditions(condition.False(clusterv1.ReplicasReadyV1Beta1Condition, clusterv1.ConditionSeverityInfo,
+			clusterv1.WaitingForReplicasReadyV1Beta1Reason, "%d of %d replicas are ready", ready, desired(p)))
 	}
 	return result
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -35,9 +35,10 @@ type nodesOutcome struct {
 }
 
 func outcomeOfNodes(w *world, p *clusterv1.MachinePool, result step.Result, err error) nodesOutcome {
+	older := p.GetV1Beta1Status()
 	out := nodesOutcome{
-		Ready: p.Status.ReadyReplicas, Available: p.Status.AvailableReplicas, Unavailable: p.Status.UnavailableReplicas,
-		Condition: object.State(p, clusterv1.ReplicasReadyCondition), Again: result.After(), Writes: w.Writes,
+		Ready: ptr.Deref(older.ReadyReplicas, 0), Available: ptr.Deref(older.AvailableReplicas, 0), Unavailable: ptr.Deref(older.UnavailableReplicas, 0),
+		Condition: object.State(p, clusterv1.ReplicasReadyV1Beta1Condition), Again: result.After(), Writes: w.Writes,
 	}
 	for _, ref := range p.Status.NodeRefs {
 		out.Refs = append(out.Refs, ref.Name)
@@ -60,15 +61,15 @@ func withID(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec
 
 func TestNodes(t *testing.T) {
 	at := func(d time.Duration) []func(*corev1.Node) { return []func(*corev1.Node){ready(d), synced} }
-	minReady := func(p *clusterv1.MachinePool) { p.Spec.MinReadySeconds = ptr.To(int32(60)) }
+	minReady := func(p *clusterv1.MachinePool) { p.Spec.Template.Spec.MinReadySeconds = ptr.To(int32(60)) }
 	external := func(p *clusterv1.MachinePool) {
 		p.Annotations = map[string]string{clusterv1.ReplicasManagedByAnnotation: ""}
 		p.Spec.Replicas = ptr.To(int32(7))
 	}
 	more := func(p *clusterv1.MachinePool) { p.Spec.Replicas = ptr.To(int32(3)) }
 	wasReady := func(p *clusterv1.MachinePool) {
-		p.Status.ReadyReplicas, p.Status.AvailableReplicas = 1, 1
-		condition.Set(p, condition.True(clusterv1.ReplicasReadyCondition))
+		setCounts(p, 1, 1, nil)
+		condition.Set(p, condition.True(clusterv1.ReplicasReadyV1Beta1Condition))
 	}
 	a := object.ProviderID("a")
 	tests := map[string]struct {

@@ -3,23 +3,27 @@ package machinepool
 import (
 	"context"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
 // phaseOf returns the phase of a MachinePool; later rules take precedence.
 func phaseOf(p *clusterv1.MachinePool) clusterv1.MachinePoolPhase {
 	phase := clusterv1.MachinePoolPhasePending
-	if p.Status.BootstrapReady && !p.Status.InfrastructureReady {
+	done := p.Status.Initialization
+	provisioned := ptr.Deref(done.InfrastructureProvisioned, false)
+	if ptr.Deref(done.BootstrapDataSecretCreated, false) && !provisioned {
 		phase = clusterv1.MachinePoolPhaseProvisioning
 	}
 	if len(p.Status.NodeRefs) > 0 {
 		phase = clusterv1.MachinePoolPhaseProvisioned
 	}
-	if p.Status.InfrastructureReady {
+	if provisioned {
 		phase = scalingPhase(p)
 	}
-	if p.Status.FailureReason != nil || p.Status.FailureMessage != nil {
+	if failed(p.GetV1Beta1Status()) {
 		phase = clusterv1.MachinePoolPhaseFailed
 	}
 	if !p.DeletionTimestamp.IsZero() {
@@ -30,7 +34,7 @@ func phaseOf(p *clusterv1.MachinePool) clusterv1.MachinePoolPhase {
 
 // scalingPhase returns the phase of a MachinePool whose infrastructure is ready.
 func scalingPhase(p *clusterv1.MachinePool) clusterv1.MachinePoolPhase {
-	switch ready := p.Status.ReadyReplicas; {
+	switch ready := ptr.Deref(p.GetV1Beta1Status().ReadyReplicas, 0); {
 	case ready == desired(p):
 		return clusterv1.MachinePoolPhaseRunning
 	case managedExternally(p):
@@ -41,8 +45,9 @@ func scalingPhase(p *clusterv1.MachinePool) clusterv1.MachinePoolPhase {
 	return clusterv1.MachinePoolPhaseScalingDown
 }
 
-// phase sets the phase.
+// phase sets the phase, and the number of replicas: it is 0 until the infrastructure reports another one.
 func phase(_ context.Context, s *scope) (step.Result, error) {
+	s.pool.Status.Replicas = ptr.To(ptr.Deref(s.pool.Status.Replicas, 0))
 	s.pool.Status.SetTypedPhase(phaseOf(s.pool))
 	return step.Done(), nil
 }

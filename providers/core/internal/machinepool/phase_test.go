@@ -7,24 +7,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
 
 func TestPhase(t *testing.T) {
-	data := func(p *clusterv1.MachinePool) { p.Status.BootstrapReady = true }
-	infra := func(p *clusterv1.MachinePool) { p.Status.InfrastructureReady = true }
+	data := func(p *clusterv1.MachinePool) { p.Status.Initialization.BootstrapDataSecretCreated = ptr.To(true) }
+	infra := func(p *clusterv1.MachinePool) { p.Status.Initialization.InfrastructureProvisioned = ptr.To(true) }
 	count := func(desired, ready int32) func(*clusterv1.MachinePool) {
-		return func(p *clusterv1.MachinePool) { p.Spec.Replicas, p.Status.ReadyReplicas = &desired, ready }
+		return func(p *clusterv1.MachinePool) {
+			p.Spec.Replicas = &desired
+			p.SetV1Beta1Status(clusterv1.MachinePoolV1Beta1DeprecatedStatus{ReadyReplicas: &ready})
+		}
 	}
 	autoscaler := func(value string) func(*clusterv1.MachinePool) {
 		return func(p *clusterv1.MachinePool) {
 			p.Annotations = map[string]string{clusterv1.ReplicasManagedByAnnotation: value}
 		}
 	}
-	failed := func(p *clusterv1.MachinePool) { p.Status.FailureMessage = ptr.To("no") }
+	failed := func(p *clusterv1.MachinePool) {
+		older := p.GetV1Beta1Status()
+		older.FailureMessage = ptr.To("no")
+		p.SetV1Beta1Status(older)
+	}
 	for name, tc := range map[string]struct {
 		reason string
 		pool   *clusterv1.MachinePool
@@ -58,14 +65,15 @@ func TestPhase(t *testing.T) {
 func TestBounds(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	p := pool(func(p *clusterv1.MachinePool) {
-		p.Status.FailureReason, p.Status.FailureMessage = ptr.To(clusterv1.MachinePoolStatusFailure(long)), &long
-		condition.Set(p, condition.False(clusterv1.InfrastructureReadyCondition, "Error", long, "%s", long))
+		p.SetV1Beta1Status(clusterv1.MachinePoolV1Beta1DeprecatedStatus{FailureReason: ptr.To(long), FailureMessage: ptr.To(long)})
+		condition.Set(p, condition.False(clusterv1.InfrastructureReadyV1Beta1Condition, "Error", long, "%s", long))
 	})
 	if _, err := bound(t.Context(), &scope{pool: p}); err != nil {
 		t.Fatal(err)
 	}
-	c := condition.Get(p, clusterv1.InfrastructureReadyCondition)
-	got := []int{len(*p.Status.FailureReason), len(*p.Status.FailureMessage), len(c.Reason), len(c.Message)}
+	c := condition.Get(p, clusterv1.InfrastructureReadyV1Beta1Condition)
+	older := p.GetV1Beta1Status()
+	got := []int{len(*older.FailureReason), len(*older.FailureMessage), len(c.Reason), len(c.Message)}
 	if diff := cmp.Diff([]int{bounds.Token, bounds.Message, bounds.Token, bounds.Message}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
@@ -38,15 +38,15 @@ func TestReports(t *testing.T) {
 		},
 		{
 			"one Node is missing, and one is old", func(p *clusterv1.MachinePool) {
-				p.Status.Replicas, p.Status.AvailableReplicas = 3, 2
-				setCounts(p, append(nodes(1, "v1.30.0"), nodes(1, "v1.31.0")...))
+				p.Status.Replicas = ptr.To[int32](3)
+				setCounts(p, 0, 2, append(nodes(1, "v1.30.0"), nodes(1, "v1.31.0")...))
 			}, report.False("Available", "NotAvailable", "2 available replicas, at least 3 required"),
 			[]metav1.Condition{noUp, noDown, notDeleting}, ptr.To[int32](1),
 		},
 		{
 			"one Node too many is no harm", func(p *clusterv1.MachinePool) {
-				p.Status.Replicas, p.Status.AvailableReplicas = 4, 4
-				setCounts(p, nodes(4, "v1.31.0"))
+				p.Status.Replicas = ptr.To[int32](4)
+				setCounts(p, 0, 4, nodes(4, "v1.31.0"))
 			}, report.True("Available", "Available", ""),
 			[]metav1.Condition{noUp, report.True("ScalingDown", "ScalingDown", "Scaling down from 4 to 3 replicas"), notDeleting},
 			ptr.To[int32](4),
@@ -54,7 +54,7 @@ func TestReports(t *testing.T) {
 		{
 			"a deletion makes all of them too many", func(p *clusterv1.MachinePool) {
 				p.DeletionTimestamp = ptr.To(metav1.Now())
-				p.Status.Replicas = 2
+				p.Status.Replicas = ptr.To[int32](2)
 			}, report.False("Available", "NotAvailable", "Deletion in progress"),
 			[]metav1.Condition{
 				noUp, report.True("ScalingDown", "ScalingDown", "Scaling down from 2 to 0 replicas"),
@@ -64,14 +64,14 @@ func TestReports(t *testing.T) {
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			p := &clusterv1.MachinePool{}
-			p.Spec.Replicas, p.Spec.Template.Spec.Version = ptr.To[int32](3), ptr.To("v1.31.0")
+			p.Spec.Replicas, p.Spec.Template.Spec.Version = ptr.To[int32](3), "v1.31.0"
 			tt.change(p)
 			want := append(append([]metav1.Condition{tt.available}, tt.others...), provided)
 			if diff := cmp.Diff(want, reports(&scope{pool: p})); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if v := p.Status.V1Beta2; (v == nil) != (tt.upToDate == nil) || v != nil && *v.UpToDateReplicas != *tt.upToDate {
-				t.Errorf("counters %+v, want %v up to date", v, tt.upToDate)
+			if diff := cmp.Diff(tt.upToDate, p.Status.UpToDateReplicas); diff != "" {
+				t.Errorf("up to date, -want +got:\n%s", diff)
 			}
 		})
 	}

@@ -3,13 +3,12 @@ package machinepool
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -77,7 +76,7 @@ func (s *scope) report(err error) {
 func (s *scope) byInfraMachine() map[string]*clusterv1.Machine {
 	out := map[string]*clusterv1.Machine{}
 	for _, m := range s.machines {
-		if ref := m.Spec.InfrastructureRef; ref.GroupVersionKind().GroupKind() == s.machineKind.GroupKind() {
+		if ref := m.Spec.InfrastructureRef; ref.GroupKind() == s.machineKind.GroupKind() {
 			out[ref.Name] = m
 		}
 	}
@@ -108,10 +107,29 @@ func (c *Controller) live() external.Reader {
 
 // adoptObject returns the object of a reference, and whether it exists. It makes the MachinePool the object's controller, and
 // copies a terminal failure to the MachinePool.
-func (c *Controller) adoptObject(ctx context.Context, s *scope, ref *corev1.ObjectReference) (obj contract.Object, exists bool, err error) {
+func (c *Controller) adoptObject(
+	ctx context.Context, s *scope, ref *clusterv1.ContractVersionedObjectReference,
+) (obj contract.Object, exists bool, err error) {
 	p := s.pool
 	if obj, exists, err = c.follow.Adopt(ctx, ref, p, p.Spec.ClusterName); err != nil || !exists {
 		return obj, false, err
 	}
-	return obj, true, reference.CopyFailure(obj, &p.Status.FailureReason, &p.Status.FailureMessage)
+	older := p.GetV1Beta1Status()
+	err = reference.CopyFailure(obj, &older.FailureReason, &older.FailureMessage)
+	if err == nil && failed(older) {
+		p.SetV1Beta1Status(older)
+	}
+	return obj, true, err
+}
+
+func failed(older clusterv1.MachinePoolV1Beta1DeprecatedStatus) bool {
+	return older.FailureReason != nil || older.FailureMessage != nil
+}
+
+// unlessZero returns nil for the zero value.
+func unlessZero[T comparable](value T) *T {
+	if value == *new(T) {
+		return nil
+	}
+	return &value
 }

@@ -8,8 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/ssa"
@@ -32,8 +33,8 @@ func (c *Controller) syncMachines(ctx context.Context, s *scope) (step.Result, e
 	return step.Done(), nil
 }
 
-// newMachine returns the Machine of an infrastructure machine. It has no bootstrap data: the infrastructure provider uses that of the
-// pool. The infrastructure reports provider ID and failure domain.
+// newMachine returns the Machine of an infrastructure machine. It has no bootstrap data, which an empty name tells: the infrastructure
+// provider uses that of the pool. The infrastructure reports provider ID and failure domain.
 func newMachine(s *scope, infra *unstructured.Unstructured) *clusterv1.Machine {
 	template := s.pool.Spec.Template.DeepCopy()
 	m := &clusterv1.Machine{
@@ -46,9 +47,11 @@ func newMachine(s *scope, infra *unstructured.Unstructured) *clusterv1.Machine {
 			},
 		},
 		Spec: clusterv1.MachineSpec{
-			ClusterName: s.pool.Spec.ClusterName, Version: template.Spec.Version,
-			NodeDrainTimeout: template.Spec.NodeDrainTimeout, NodeVolumeDetachTimeout: template.Spec.NodeVolumeDetachTimeout,
-			NodeDeletionTimeout: template.Spec.NodeDeletionTimeout,
+			ClusterName: s.pool.Spec.ClusterName, Version: template.Spec.Version, Deletion: template.Spec.Deletion,
+			Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("")},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: s.machineKind.Group, Kind: s.machineKind.Kind, Name: infra.GetName(),
+			},
 		},
 	}
 	if m.Labels == nil {
@@ -56,9 +59,6 @@ func newMachine(s *scope, infra *unstructured.Unstructured) *clusterv1.Machine {
 	}
 	m.Labels[clusterv1.ClusterNameLabel] = s.pool.Spec.ClusterName
 	m.Labels[clusterv1.MachinePoolNameLabel] = naming.LabelValue(s.pool.Name)
-	ref := &m.Spec.InfrastructureRef
-	ref.APIVersion, ref.Kind = s.machineKind.ToAPIVersionAndKind()
-	ref.Namespace, ref.Name = s.pool.Namespace, infra.GetName()
 	return m
 }
 

@@ -4,11 +4,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // TestMachinesInPlace changes the template: metadata and timeouts follow, the version does not, and what users set is kept. A
@@ -19,12 +18,12 @@ func TestMachinesInPlace(t *testing.T) {
 	w.mustReconcile()
 	before := w.machine("w-1")
 	change(w, before, func(m *clusterv1.Machine) {
-		m.Labels["users"], m.Spec.ProviderID, m.OwnerReferences = "label", ptr.To("test:///w-1"), nil
+		m.Labels["users"], m.Spec.ProviderID, m.OwnerReferences = "label", "test:///w-1", nil
 	})
 	change(w, w.pool, func(p *clusterv1.MachinePool) {
 		template := &p.Spec.Template
 		template.Labels, template.Annotations = map[string]string{"zone": "a"}, map[string]string{"note": "new"}
-		template.Spec.Version, template.Spec.NodeDrainTimeout = ptr.To("v1.36.3"), nil
+		template.Spec.Version, template.Spec.Deletion = "v1.36.3", clusterv1.MachineDeletionSpec{}
 	})
 	w.mustReconcile()
 	type outcome struct {
@@ -38,8 +37,8 @@ func TestMachinesInPlace(t *testing.T) {
 		Annotations: map[string]string{"note": "new"}, Finalizers: []string{clusterv1.MachineFinalizer},
 		Owners: []metav1.OwnerReference{*metav1.NewControllerRef(w.pool, clusterv1.GroupVersion.WithKind("MachinePool"))},
 		Spec: clusterv1.MachineSpec{
-			ClusterName: "c", Version: ptr.To("v1.35.4"), ProviderID: ptr.To("test:///w-1"),
-			InfrastructureRef: corev1.ObjectReference{APIVersion: machineKind.GroupVersion().String(), Kind: machineKind.Kind, Namespace: w.namespace, Name: "w-1"},
+			ClusterName: "c", Version: "v1.35.4", ProviderID: "test:///w-1", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("")},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: machineKind.GroupVersion().Group, Kind: machineKind.Kind, Name: "w-1"},
 		},
 	}
 	m := w.machine("w-1")

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/reference"
@@ -58,8 +58,8 @@ func values(of func(*clusterv1.MachinePool) []string) client.IndexerFunc {
 func machineChanges() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Updated(func(before, after *clusterv1.Machine) bool {
 		return metadataChanged(before, after) || before.Generation != after.Generation ||
-			condition.IsFalse(before, clusterv1.MachineOwnerRemediatedCondition) !=
-				condition.IsFalse(after, clusterv1.MachineOwnerRemediatedCondition)
+			condition.IsFalse(before, clusterv1.MachineOwnerRemediatedV1Beta1Condition) !=
+				condition.IsFalse(after, clusterv1.MachineOwnerRemediatedV1Beta1Condition)
 	}))
 }
 

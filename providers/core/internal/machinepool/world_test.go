@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machine"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
@@ -88,9 +88,9 @@ func named(name string, with ...func(*clusterv1.MachinePool)) *clusterv1.Machine
 func withReferences(p *clusterv1.MachinePool) {
 	template := &p.Spec.Template
 	template.Labels, template.Annotations = map[string]string{"tier": "one"}, map[string]string{"note": "old"}
-	template.Spec.Version, template.Spec.NodeDrainTimeout = ptr.To("v1.35.4"), &metav1.Duration{Duration: time.Minute}
+	template.Spec.Version, template.Spec.Deletion.NodeDrainTimeoutSeconds = "v1.35.4", ptr.To[int32](60)
 	template.Spec.InfrastructureRef = *object.Reference(poolKind, "p")
-	template.Spec.Bootstrap.ConfigRef = object.Reference(configKind, "p")
+	template.Spec.Bootstrap.ConfigRef = *object.Reference(configKind, "p")
 }
 
 // withIDs gives a pool the provider IDs of Nodes, and as many replicas.
@@ -99,13 +99,22 @@ func withIDs(nodes ...string) func(*clusterv1.MachinePool) {
 		for _, n := range nodes {
 			p.Spec.ProviderIDList = append(p.Spec.ProviderIDList, object.ProviderID(n))
 		}
-		p.Spec.Replicas, p.Status.Replicas = ptr.To(int32(len(nodes))), int32(len(nodes))
+		p.Spec.Replicas, p.Status.Replicas = ptr.To(int32(len(nodes))), ptr.To(int32(len(nodes)))
 	}
 }
 
 // withNodes gives a pool references to Nodes.
 func withNodes(nodes ...string) func(*clusterv1.MachinePool) {
 	return func(p *clusterv1.MachinePool) { p.Status.NodeRefs = append(p.Status.NodeRefs, refsTo(nodes...)...) }
+}
+
+// failureOf returns the terminal failure of a pool; empty if there is none.
+func failureOf(p *clusterv1.MachinePool) string {
+	older := p.GetV1Beta1Status()
+	if older.FailureReason == nil {
+		return ""
+	}
+	return *older.FailureReason + ": " + *older.FailureMessage
 }
 
 func refsTo(nodes ...string) []corev1.ObjectReference {

@@ -11,7 +11,7 @@ import (
 )
 
 // adopt adds the cluster name label, and the Cluster as owner if no MachineDeployment controls the MachineSet. It makes the
-// Cluster an owner of the templates, and updates the API versions of the references to them.
+// Cluster an owner of the templates.
 func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	set := s.set
 	ownership.AddClusterLabel(set, s.cluster)
@@ -19,12 +19,7 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 		ownership.AddCluster(set, s.cluster)
 	}
 	for _, ref := range reference.OfMachine(&set.Spec.Template.Spec) {
-		// A template that cannot be read must not stop the other steps.
-		if _, err := c.external.Versions.Refresh(ctx, ref); err != nil {
-			s.report(err)
-			continue
-		}
-		// If the template does not exist, cloning reports it when the template is needed.
+		// A template that cannot be read must not stop the other steps. If it does not exist, cloning reports it when it is needed.
 		_, err := reference.AddOwner(ctx, c.Client, c.external, ref, set.Namespace, ownership.ClusterReference(s.cluster))
 		s.report(err)
 	}

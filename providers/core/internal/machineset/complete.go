@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -41,7 +41,7 @@ func (c *Controller) complete(ctx context.Context, s *scope) (step.Result, error
 
 // clone is an object to create from a template.
 type clone struct {
-	from, to *corev1.ObjectReference
+	from, to *clusterv1.ContractVersionedObjectReference
 	// failed is the reason of MachinesCreated if the creation fails.
 	failed string
 }
@@ -53,12 +53,14 @@ func clones(set *clusterv1.MachineSet, m *clusterv1.Machine) []clone {
 		return nil
 	}
 	var out []clone
-	template := set.Spec.Template.Spec.DeepCopy()
-	if template.Bootstrap.ConfigRef != nil && m.Spec.Bootstrap.ConfigRef != nil && m.Spec.Bootstrap.DataSecretName == nil {
-		out = append(out, clone{template.Bootstrap.ConfigRef, m.Spec.Bootstrap.ConfigRef, clusterv1.BootstrapTemplateCloningFailedReason})
+	template := &set.Spec.Template.Spec
+	config := clone{&template.Bootstrap.ConfigRef, &m.Spec.Bootstrap.ConfigRef, clusterv1.BootstrapTemplateCloningFailedV1Beta1Reason}
+	if config.from.IsDefined() && config.to.IsDefined() && ptr.Deref(m.Spec.Bootstrap.DataSecretName, "") == "" {
+		out = append(out, config)
 	}
-	if !m.Status.InfrastructureReady && m.Spec.ProviderID == nil {
-		out = append(out, clone{&template.InfrastructureRef, &m.Spec.InfrastructureRef, clusterv1.InfrastructureTemplateCloningFailedReason})
+	if !ptr.Deref(m.Status.Initialization.InfrastructureProvisioned, false) && m.Spec.ProviderID == "" {
+		out = append(out,
+			clone{&template.InfrastructureRef, &m.Spec.InfrastructureRef, clusterv1.InfrastructureTemplateCloningFailedV1Beta1Reason})
 	}
 	return out
 }
@@ -92,7 +94,7 @@ func (c *Controller) createObjects(ctx context.Context, s *scope, m *clusterv1.M
 
 func (c *Controller) cloningFailed(s *scope, reason string, err error) error {
 	s.incomplete = true
-	condition.Set(s.set, condition.False(clusterv1.MachinesCreatedCondition, clusterv1.ConditionSeverityError, reason, "%v", err))
+	condition.Set(s.set, condition.False(clusterv1.MachinesCreatedV1Beta1Condition, clusterv1.ConditionSeverityError, reason, "%v", err))
 	return err
 }
 

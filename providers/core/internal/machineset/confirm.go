@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -39,7 +39,7 @@ func (c *Controller) decide(ctx context.Context, s *scope) (change, step.Result,
 	switch {
 	case actual > desired:
 		var out change
-		for _, m := range toDelete(s.machines, s.set.Spec.DeletePolicy, actual-desired, c.Clock.Now()) {
+		for _, m := range toDelete(s.machines, s.set.Spec.Deletion.Order, actual-desired, c.Clock.Now()) {
 			if m.DeletionTimestamp.IsZero() {
 				out.delete = append(out.delete, m)
 			}
@@ -57,8 +57,8 @@ func (c *Controller) decide(ctx context.Context, s *scope) (change, step.Result,
 		return change{}, step.Done(), err
 	}
 	if reason != "" {
-		condition.Set(s.set, condition.False(clusterv1.MachinesCreatedCondition, clusterv1.ConditionSeverityError,
-			clusterv1.PreflightCheckFailedReason, "%s", reason))
+		condition.Set(s.set, condition.False(clusterv1.MachinesCreatedV1Beta1Condition, clusterv1.ConditionSeverityError,
+			clusterv1.PreflightCheckFailedV1Beta1Reason, "%s", reason))
 		s.incomplete = true
 		return change{}, step.Again(preflightBackstop), nil
 	}

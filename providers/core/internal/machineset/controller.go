@@ -6,8 +6,7 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -77,7 +76,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineSet, *scope] {
 			step.Do("problems", problems),
 		},
 		Reports:    c.reports,
-		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1beta2.MachinesReadyCondition}, First: true},
+		Settle:     step.Settle{For: settle, Conditions: []string{clusterv1.MachinesReadyCondition}, First: true},
 		ErrorEvent: "ReconcileError",
 		Conditions: conditions(),
 		Observed:   func(set *clusterv1.MachineSet, g int64) { set.Status.ObservedGeneration = g },
@@ -91,7 +90,7 @@ const settle = time.Second
 // conditions declares the conditions that a MachineSet's Ready summarizes.
 func conditions() condition.Kind {
 	return condition.Kind{Ready: []clusterv1.ConditionType{
-		clusterv1.MachinesCreatedCondition, clusterv1.ResizedCondition, clusterv1.MachinesReadyCondition,
+		clusterv1.MachinesCreatedV1Beta1Condition, clusterv1.ResizedV1Beta1Condition, clusterv1.MachinesReadyV1Beta1Condition,
 	}}
 }
 
@@ -100,6 +99,6 @@ func conditions() condition.Kind {
 func progress() *step.Progress {
 	return &step.Progress{
 		First:     []string{"selector", "replicas", "fullyLabeledReplicas", "versions"},
-		FirstTrue: []clusterv1.ConditionType{clusterv1.MachinesCreatedCondition},
+		FirstTrue: []clusterv1.ConditionType{clusterv1.MachinesCreatedV1Beta1Condition},
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -27,8 +27,8 @@ func TestMachines(t *testing.T) {
 	if len(machines) != 2 {
 		t.Fatalf("there are %d Machines, want 2", len(machines))
 	}
-	if up := condition.Get(set, clusterv1.ResizedCondition); up == nil || up.Reason != clusterv1.ScalingUpReason || condition.IsTrue(set, clusterv1.ReadyCondition) {
-		t.Errorf("conditions = %+v; want ScalingUp, and not Ready, before the Machines are ready", set.Status.Conditions)
+	if up := condition.Get(set, clusterv1.ResizedV1Beta1Condition); up == nil || up.Reason != clusterv1.ScalingUpV1Beta1Reason || condition.IsTrue(set, clusterv1.ReadyV1Beta1Condition) {
+		t.Errorf("conditions = %+v; want ScalingUp, and not Ready, before the Machines are ready", set.GetV1Beta1Conditions())
 	}
 	m := machines[0]
 	labels := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineSetNameLabel: "s", "tier": "one"}
@@ -38,9 +38,9 @@ func TestMachines(t *testing.T) {
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, clusterv1.GroupVersion.WithKind("MachineSet"))},
 		},
 		Spec: clusterv1.MachineSpec{
-			ClusterName: "c", Version: ptr.To("v1.30.0"),
-			Bootstrap:         clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{APIVersion: "bootstrap.cluster.x-k8s.io/v1beta1", Kind: "KubeadmConfig", Namespace: w.namespace, Name: m.Name}},
-			InfrastructureRef: corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1alpha1", Kind: "InMemoryMachine", Namespace: w.namespace, Name: m.Name},
+			ClusterName: "c", Version: "v1.30.0",
+			Bootstrap:         clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: m.Name}},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "InMemoryMachine", Name: m.Name},
 		},
 	}
 	server := cmpopts.IgnoreFields(metav1.ObjectMeta{}, "UID", "ResourceVersion", "Generation", "CreationTimestamp", "ManagedFields")
@@ -69,8 +69,8 @@ func TestMachines(t *testing.T) {
 			t.Errorf("%d times %s, want at most %d: %v", got[what], what, limit, got)
 		}
 	}
-	if !condition.IsTrue(set, clusterv1.ReadyCondition) || !condition.IsTrue(set, clusterv1.ResizedCondition) {
-		t.Errorf("conditions = %+v; want Ready and Resized", set.Status.Conditions)
+	if !condition.IsTrue(set, clusterv1.ReadyV1Beta1Condition) || !condition.IsTrue(set, clusterv1.ResizedV1Beta1Condition) {
+		t.Errorf("conditions = %+v; want Ready and Resized", set.GetV1Beta1Conditions())
 	}
 }
 
@@ -165,7 +165,7 @@ func TestFrozen(t *testing.T) {
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
 			return err
 		}
-		if c := condition.Get(set, clusterv1.ResizedCondition); c == nil || c.Reason != clusterv1.ScalingUpReason || c.Message != "Scaling up MachineSet to 1 replicas (actual 0)" {
+		if c := condition.Get(set, clusterv1.ResizedV1Beta1Condition); c == nil || c.Reason != clusterv1.ScalingUpV1Beta1Reason || c.Message != "Scaling up MachineSet to 1 replicas (actual 0)" {
 			return fmt.Errorf("Resized = %+v", c)
 		}
 		return nil
@@ -183,14 +183,14 @@ func TestRemediation(t *testing.T) {
 	set := w.set(1)
 	sick := w.waitForStatus(set, 1, 0)[0]
 	before := sick.DeepCopy()
-	condition.Set(&sick, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, ""))
+	condition.Set(&sick, condition.False(clusterv1.MachineOwnerRemediatedV1Beta1Condition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationV1Beta1Reason, ""))
 	condition.Stamp(&sick, nil, set.CreationTimestamp.Time)
 	testenv.Must(t, w.Status().Patch(t.Context(), &sick, client.MergeFrom(before)))
 	w.eventually("the Machine is being deleted, and its condition is True", func() error {
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(&sick), &sick); err != nil {
 			return err
 		}
-		if sick.DeletionTimestamp.IsZero() || !condition.IsTrue(&sick, clusterv1.MachineOwnerRemediatedCondition) {
+		if sick.DeletionTimestamp.IsZero() || !condition.IsTrue(&sick, clusterv1.MachineOwnerRemediatedV1Beta1Condition) {
 			return fmt.Errorf("Machine = %+v", sick)
 		}
 		return nil
@@ -223,7 +223,7 @@ func TestAdoption(t *testing.T) {
 	orphan := w.orphan("orphan")
 	set := w.set(1)
 	machines := w.waitForStatus(set, 1, 0)
-	if len(machines) != 1 || machines[0].UID != orphan.UID || !metav1.IsControlledBy(&machines[0], set) || machines[0].Spec.Version != nil {
+	if len(machines) != 1 || machines[0].UID != orphan.UID || !metav1.IsControlledBy(&machines[0], set) || machines[0].Spec.Version != "" {
 		t.Errorf("Machines = %+v; want only the adopted orphan", machines)
 	}
 }
@@ -237,7 +237,7 @@ func TestMissingTemplate(t *testing.T) {
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
 			return err
 		}
-		if c := condition.Get(set, clusterv1.MachinesCreatedCondition); c == nil || c.Reason != clusterv1.InfrastructureTemplateCloningFailedReason {
+		if c := condition.Get(set, clusterv1.MachinesCreatedV1Beta1Condition); c == nil || c.Reason != clusterv1.InfrastructureTemplateCloningFailedV1Beta1Reason {
 			return fmt.Errorf("MachinesCreated = %+v", c)
 		}
 		return nil

@@ -4,10 +4,9 @@ import (
 	"maps"
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -32,10 +31,10 @@ func machineLabels(set *clusterv1.MachineSet) map[string]string {
 func newMachine(set *clusterv1.MachineSet, name string, generation int) *clusterv1.Machine {
 	spec := set.Spec.Template.Spec.DeepCopy()
 	spec.ClusterName = set.Spec.ClusterName
-	spec.InfrastructureRef = clonedReference(spec.InfrastructureRef, set.Namespace, name)
-	if spec.Bootstrap.ConfigRef != nil {
-		ref := clonedReference(*spec.Bootstrap.ConfigRef, set.Namespace, name)
-		spec.Bootstrap.ConfigRef = &ref
+	spec.MinReadySeconds = nil // That of the MachineSet counts, see MinReady.
+	spec.InfrastructureRef = clonedReference(spec.InfrastructureRef, name)
+	if spec.Bootstrap.ConfigRef.IsDefined() {
+		spec.Bootstrap.ConfigRef = clonedReference(spec.Bootstrap.ConfigRef, name)
 	}
 	m := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
@@ -57,8 +56,6 @@ func newMachine(set *clusterv1.MachineSet, name string, generation int) *cluster
 }
 
 // clonedReference returns the reference to the object that is created from a template.
-func clonedReference(template corev1.ObjectReference, namespace, name string) corev1.ObjectReference {
-	return corev1.ObjectReference{
-		APIVersion: template.APIVersion, Kind: contract.KindOf(template.Kind), Namespace: namespace, Name: name,
-	}
+func clonedReference(template clusterv1.ContractVersionedObjectReference, name string) clusterv1.ContractVersionedObjectReference {
+	return clusterv1.ContractVersionedObjectReference{APIGroup: template.APIGroup, Kind: contract.KindOf(template.Kind), Name: name}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
 
@@ -20,17 +20,17 @@ const (
 	ageScale = 864000.0
 )
 
-// toDelete returns the n Machines to delete by policy; the name decides between equal ones. Machines that are already being
+// toDelete returns the n Machines to delete in an order; the name decides between equal ones. Machines that are already being
 // deleted count among the n.
-func toDelete(machines []*clusterv1.Machine, policy string, n int, now time.Time) []*clusterv1.Machine {
+func toDelete(machines []*clusterv1.Machine, order clusterv1.MachineSetDeletionOrder, n int, now time.Time) []*clusterv1.Machine {
 	ordered := slices.Clone(machines)
 	slices.SortFunc(ordered, func(a, b *clusterv1.Machine) int {
-		return cmp.Or(cmp.Compare(priority(b, policy, now), priority(a, policy, now)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(priority(b, order, now), priority(a, order, now)), cmp.Compare(a.Name, b.Name))
 	})
 	return ordered[:max(0, min(n, len(ordered)))]
 }
 
-func priority(m *clusterv1.Machine, policy string, now time.Time) float64 {
+func priority(m *clusterv1.Machine, order clusterv1.MachineSetDeletionOrder, now time.Time) float64 {
 	switch {
 	case !m.DeletionTimestamp.IsZero():
 		return mustDelete
@@ -38,7 +38,7 @@ func priority(m *clusterv1.Machine, policy string, now time.Time) float64 {
 		return betterDelete
 	case ownership.Unhealthy(m):
 		return mayDelete
-	case policy == "" || policy == string(clusterv1.RandomMachineSetDeletePolicy):
+	case order == "" || order == clusterv1.RandomMachineSetDeletionOrder:
 		return couldDelete
 	}
 	age := now.Sub(m.CreationTimestamp.Time).Seconds()
@@ -46,7 +46,7 @@ func priority(m *clusterv1.Machine, policy string, now time.Time) float64 {
 		age = 0
 	}
 	oldest := mayDelete * (1 - math.Exp(-age/ageScale))
-	if policy == string(clusterv1.NewestMachineSetDeletePolicy) {
+	if order == clusterv1.NewestMachineSetDeletionOrder {
 		return mayDelete - oldest
 	}
 	return oldest

@@ -9,7 +9,7 @@ import (
 	"github.com/blang/semver/v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/internal/preflight"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 )
@@ -34,10 +34,10 @@ func preflightChecks() []preflight.Check[creation] {
 // preflightFailure returns why Machines must not be created now; empty if all checks passed. Without a control plane object that
 // has a version, it checks nothing.
 func (c *Controller) preflightFailure(ctx context.Context, s *scope) (string, error) {
-	if !c.preflight || s.cluster.Spec.ControlPlaneRef == nil || skips(s.set, clusterv1.MachineSetPreflightCheckAll) {
+	if !c.preflight || !s.cluster.Spec.ControlPlaneRef.IsDefined() || skips(s.set, clusterv1.MachineSetPreflightCheckAll) {
 		return "", nil
 	}
-	obj, err := c.external.Object(ctx, s.cluster.Spec.ControlPlaneRef, s.cluster.Namespace)
+	obj, err := c.external.Object(ctx, &s.cluster.Spec.ControlPlaneRef, s.cluster.Namespace)
 	if err != nil {
 		if apierrors.IsNotFound(err) {
 			return "the control plane object does not exist yet", nil
@@ -115,7 +115,7 @@ func kubernetesVersionSkew(c creation) []preflight.Failure {
 func kubeadmVersionSkew(c creation) []preflight.Failure {
 	ref := c.set.Spec.Template.Spec.Bootstrap.ConfigRef
 	own, ok, err := versionOf(c.set)
-	if err != nil || !ok || ref == nil || ref.Kind != "KubeadmConfigTemplate" || ref.GroupVersionKind().Group != "bootstrap.cluster.x-k8s.io" {
+	if err != nil || !ok || ref.Kind != "KubeadmConfigTemplate" || ref.APIGroup != "bootstrap.cluster.x-k8s.io" {
 		return when(false, "", err)
 	}
 	return when(own.Minor != c.version.Minor,
@@ -123,9 +123,9 @@ func kubeadmVersionSkew(c creation) []preflight.Failure {
 }
 
 func versionOf(set *clusterv1.MachineSet) (version semver.Version, ok bool, err error) {
-	if set.Spec.Template.Spec.Version == nil {
+	if set.Spec.Template.Spec.Version == "" {
 		return version, false, nil
 	}
-	version, err = semver.ParseTolerant(*set.Spec.Template.Spec.Version)
+	version, err = semver.ParseTolerant(set.Spec.Template.Spec.Version)
 	return version, true, err
 }

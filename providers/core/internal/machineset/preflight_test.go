@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -77,12 +77,12 @@ func TestPreflight(t *testing.T) {
 				set.Annotations = map[string]string{clusterv1.MachineSetSkipPreflightChecksAnnotation: tc.skip}
 			}
 			if tc.version != "" {
-				set.Spec.Template.Spec.Version = &tc.version
+				set.Spec.Template.Spec.Version = tc.version
 			}
 			if tc.bootstrap != "" {
-				set.Spec.Template.Spec.Bootstrap.ConfigRef = object.Reference(bootstrap(tc.bootstrap), "")
+				set.Spec.Template.Spec.Bootstrap.ConfigRef = *object.Reference(bootstrap(tc.bootstrap), "")
 			}
-			cluster := object.Builder{}.Cluster(func(c *clusterv1.Cluster) { c.Spec.ControlPlaneRef = object.Reference(planeKind, "cp") })
+			cluster := object.Builder{}.Cluster(func(c *clusterv1.Cluster) { c.Spec.ControlPlaneRef = *object.Reference(planeKind, "cp") })
 			got, err := c.preflightFailure(t.Context(), &scope{set: set, cluster: cluster})
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)

@@ -9,8 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/replicas"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv/recorded"
@@ -21,14 +20,15 @@ func TestRecordedMachineSets(t *testing.T) {
 	ignored := cmpopts.IgnoreFields(metav1.Condition{}, "ObservedGeneration", "LastTransitionTime")
 	// In these states, Machines changed while they and their owner were recorded.
 	inMotion := map[string][]string{
-		"1-creating": {clusterv1beta2.ScalingUpCondition, clusterv1beta2.MachinesReadyCondition},
-		"5-scaling":  {clusterv1beta2.MachinesReadyCondition}, "8-deleting": {clusterv1beta2.MachinesReadyCondition},
+		"1-creating": {clusterv1.ScalingUpCondition, clusterv1.MachinesReadyCondition},
+		"5-scaling":  {clusterv1.MachinesReadyCondition, clusterv1.ScalingUpCondition},
+		"8-deleting": {clusterv1.MachinesReadyCondition},
 	}
 	seen := 0
 	for _, state := range recorded.States(t, "../../../..") {
 		for _, of := range state.Sets {
 			machines := state.Of(clusterv1.MachineSetNameLabel, of.Name)
-			if of.Status.V1Beta2 == nil || len(of.Status.V1Beta2.Conditions) < 2 {
+			if len(of.Status.Conditions) < 2 {
 				continue // Its controller had not seen it yet.
 			}
 			seen++
@@ -41,9 +41,9 @@ func TestRecordedMachineSets(t *testing.T) {
 			c := &Controller{Clients: step.Clients{Clock: clocktesting.NewFakePassiveClock(newest.Time)}}
 			s := &scope{set: of, machines: machines, listed: true}
 			skipped := func(c metav1.Condition) bool {
-				return c.Type == clusterv1beta2.PausedCondition || slices.Contains(inMotion[state.Name], c.Type) // The engine adds Paused.
+				return c.Type == clusterv1.PausedCondition || slices.Contains(inMotion[state.Name], c.Type) // The engine adds Paused.
 			}
-			want := slices.DeleteFunc(slices.Clone(of.Status.V1Beta2.Conditions), skipped)
+			want := slices.DeleteFunc(slices.Clone(of.Status.Conditions), skipped)
 			got := slices.DeleteFunc(c.reports(s), skipped)
 			slices.SortFunc(got, func(a, b metav1.Condition) int {
 				return slices.IndexFunc(want, func(c metav1.Condition) bool { return c.Type == a.Type }) -
@@ -55,11 +55,9 @@ func TestRecordedMachineSets(t *testing.T) {
 			if inMotion[state.Name] != nil {
 				continue
 			}
-			n := replicas.Count(machines)
-			ours := clusterv1.MachineSetV1Beta2Status{
-				Conditions: of.Status.V1Beta2.Conditions, ReadyReplicas: &n.Ready, AvailableReplicas: &n.Available, UpToDateReplicas: &n.UpToDate,
-			}
-			if diff := cmp.Diff(*of.Status.V1Beta2, ours); diff != "" {
+			ours := of.DeepCopy()
+			setCounts(ours, replicas.Count(machines))
+			if diff := cmp.Diff(of.Status, ours.Status); diff != "" {
 				t.Errorf("%s: counters of MachineSet %s (-recorded +ours):\n%s", state.Name, of.Name, diff)
 			}
 		}

@@ -11,8 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -24,9 +23,9 @@ import (
 // Machines, the result requeues the MachineSet.
 func (c *Controller) remediate(ctx context.Context, s *scope) (step.Result, error) {
 	for _, m := range s.machines {
-		if !m.DeletionTimestamp.IsZero() && condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition) {
-			s.report(c.SetReports(ctx, m, []clusterv1.Condition{condition.True(clusterv1.MachineOwnerRemediatedCondition)},
-				report.False(clusterv1beta2.MachineOwnerRemediatedCondition, clusterv1beta2.MachineOwnerRemediatedMachineDeletingReason,
+		if !m.DeletionTimestamp.IsZero() && condition.IsFalse(m, clusterv1.MachineOwnerRemediatedV1Beta1Condition) {
+			s.report(c.SetReports(ctx, m, []clusterv1.Condition{condition.True(clusterv1.MachineOwnerRemediatedV1Beta1Condition)},
+				report.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.MachineOwnerRemediatedMachineDeletingReason,
 					"Machine is deleting")))
 		}
 	}
@@ -42,9 +41,9 @@ func (c *Controller) remediate(ctx context.Context, s *scope) (step.Result, erro
 		s.report(c.delete(ctx, m))
 	}
 	for _, m := range later {
-		s.report(c.SetReports(ctx, m, []clusterv1.Condition{condition.False(clusterv1.MachineOwnerRemediatedCondition,
-			clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "%s", why)},
-			report.False(clusterv1beta2.MachineOwnerRemediatedCondition, clusterv1beta2.MachineOwnerRemediatedRemediationDeferredReason, "%s", why)))
+		s.report(c.SetReports(ctx, m, []clusterv1.Condition{condition.False(clusterv1.MachineOwnerRemediatedV1Beta1Condition,
+			clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationV1Beta1Reason, "%s", why)},
+			report.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.MachineOwnerRemediatedRemediationDeferredReason, "%s", why)))
 	}
 	if len(later) > 0 {
 		return step.Again(preflightBackstop), nil
@@ -69,7 +68,7 @@ func (c *Controller) remediations(ctx context.Context, s *scope) (now, later []*
 		return toRemediate(s.machines), nil, "", err
 	}
 	why = fmt.Sprintf("Waiting because there are already too many remediations in progress (spec.strategy.remediation.maxInFlight is %s)",
-		md.Spec.Strategy.Remediation.MaxInFlight)
+		md.Spec.Remediation.MaxInFlight)
 	if inFlight(s.machines) < limit && !s.live {
 		// Machines that the cache does not show as deleted yet would let too many others be deleted.
 		if s.machines, _, err = list(ctx, c.Live, s.set); err != nil {
@@ -86,7 +85,7 @@ func (c *Controller) remediations(ctx context.Context, s *scope) (now, later []*
 func toRemediate(machines []*clusterv1.Machine) []*clusterv1.Machine {
 	var out []*clusterv1.Machine
 	for _, m := range machines {
-		if m.DeletionTimestamp.IsZero() && condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition) {
+		if m.DeletionTimestamp.IsZero() && condition.IsFalse(m, clusterv1.MachineOwnerRemediatedV1Beta1Condition) {
 			out = append(out, m)
 		}
 	}
@@ -100,7 +99,7 @@ func toRemediate(machines []*clusterv1.Machine) []*clusterv1.Machine {
 func inFlight(machines []*clusterv1.Machine) int {
 	n := 0
 	for _, m := range machines {
-		if !m.DeletionTimestamp.IsZero() && condition.Has(m, clusterv1.MachineOwnerRemediatedCondition) {
+		if !m.DeletionTimestamp.IsZero() && condition.Has(m, clusterv1.MachineOwnerRemediatedV1Beta1Condition) {
 			n++
 		}
 	}
@@ -134,7 +133,7 @@ func pendingRemoval(md *clusterv1.MachineDeployment, set *clusterv1.MachineSet) 
 	switch {
 	case errOwn != nil || errNewest != nil || own >= newest:
 		return ""
-	case md.Spec.Strategy != nil && md.Spec.Strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType:
+	case md.Spec.Rollout.Strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType:
 		return "Machine won't be remediated because its template is outdated: delete it"
 	}
 	return "Machine won't be remediated because it is pending removal due to rollout"
@@ -142,10 +141,10 @@ func pendingRemoval(md *clusterv1.MachineDeployment, set *clusterv1.MachineSet) 
 
 // maxInFlight returns how many Machines may be in remediation at a time, and whether there is a limit.
 func maxInFlight(md *clusterv1.MachineDeployment) (n int, limited bool, err error) {
-	if md == nil || md.Spec.Strategy == nil || md.Spec.Strategy.Remediation == nil || md.Spec.Strategy.Remediation.MaxInFlight == nil {
+	if md == nil || md.Spec.Remediation.MaxInFlight == nil {
 		return 0, false, nil
 	}
-	limit, err := bounds.Scaled(md.Spec.Strategy.Remediation.MaxInFlight, ptr.Deref(md.Spec.Replicas, 1), true)
+	limit, err := bounds.Scaled(md.Spec.Remediation.MaxInFlight, ptr.Deref(md.Spec.Replicas, 1), true)
 	if err != nil {
 		return 0, true, step.Terminal(fmt.Errorf("spec.strategy.remediation.maxInFlight of MachineDeployment %s: %w", md.Name, err))
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -51,7 +51,7 @@ func newRemediation(t *testing.T, md *clusterv1.MachineDeployment, machines ...s
 		m.CreationTimestamp = metav1.NewTime(object.Now().Add(time.Duration(i) * time.Hour))
 		m.Finalizers = []string{clusterv1.MachineFinalizer}
 		if state == "sick" || state == "leaving" {
-			condition.Set(m, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, ""))
+			condition.Set(m, condition.False(clusterv1.MachineOwnerRemediatedV1Beta1Condition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationV1Beta1Reason, ""))
 		}
 		if state == "leaving" || state == "gone" {
 			m.DeletionTimestamp = ptr.To(metav1.NewTime(object.Now()))
@@ -81,7 +81,7 @@ func (r *remediation) run(t *testing.T) []string {
 	var out []string
 	for i := range list.Items {
 		m := &list.Items[i]
-		c := condition.Get(m, clusterv1.MachineOwnerRemediatedCondition)
+		c := condition.Get(m, clusterv1.MachineOwnerRemediatedV1Beta1Condition)
 		switch {
 		case !m.DeletionTimestamp.IsZero():
 			out = append(out, m.Name+" leaves")
@@ -99,11 +99,8 @@ func TestRemediationsInFlight(t *testing.T) {
 		var build object.Builder
 		return build.MachineDeployment("md", append(change, func(md *clusterv1.MachineDeployment) {
 			metav1.SetMetaDataAnnotation(&md.ObjectMeta, clusterv1.RevisionAnnotation, "2")
-			if md.Spec.Strategy == nil {
-				md.Spec.Strategy = &clusterv1.MachineDeploymentStrategy{}
-			}
 			if md.Spec.Replicas = ptr.To[int32](5); text != "" {
-				md.Spec.Strategy.Remediation = &clusterv1.RemediationStrategy{MaxInFlight: ptr.To(intstr.Parse(text))}
+				md.Spec.Remediation.MaxInFlight = ptr.To(intstr.Parse(text))
 			}
 		})...)
 	}
@@ -112,7 +109,7 @@ func TestRemediationsInFlight(t *testing.T) {
 		return md
 	}
 	onDelete := func(md *clusterv1.MachineDeployment) {
-		md.Spec.Strategy = &clusterv1.MachineDeploymentStrategy{Type: clusterv1.OnDeleteMachineDeploymentStrategyType}
+		md.Spec.Rollout.Strategy.Type = clusterv1.OnDeleteMachineDeploymentStrategyType
 	}
 	tests := []struct {
 		reason   string
@@ -147,14 +144,14 @@ func TestRemediationsInFlight(t *testing.T) {
 func TestRemediationsInFlightWithStaleCache(t *testing.T) {
 	var build object.Builder
 	md := build.MachineDeployment("md", func(md *clusterv1.MachineDeployment) {
-		md.Spec.Strategy = &clusterv1.MachineDeploymentStrategy{Remediation: &clusterv1.RemediationStrategy{MaxInFlight: ptr.To(intstr.FromInt32(1))}}
+		md.Spec.Remediation.MaxInFlight = ptr.To(intstr.FromInt32(1))
 	})
 	r := newRemediation(t, md, "m1:sick", "m2", "m3")
 	r.api.Cache.Freeze(&clusterv1.MachineList{})
 	newer := &clusterv1.Machine{}
 	key := client.ObjectKey{Namespace: r.set.Namespace, Name: "m2"}
 	testenv.Must(t, r.api.Client.Get(t.Context(), key, newer))
-	condition.Set(newer, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, ""))
+	condition.Set(newer, condition.False(clusterv1.MachineOwnerRemediatedV1Beta1Condition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationV1Beta1Reason, ""))
 	testenv.Must(t, r.api.Client.Status().Update(t.Context(), newer))
 	testenv.Must(t, r.api.Client.Delete(t.Context(), newer))
 	got := r.run(t)

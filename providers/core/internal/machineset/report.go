@@ -6,8 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/replicas"
 )
@@ -22,12 +21,12 @@ func (c *Controller) reports(s *scope) []metav1.Condition {
 		Current: len(s.machines), Desired: set.Spec.Replicas, Deleting: set.DeletionTimestamp != nil, Stale: replicas.Stale(s.machines, now),
 	}
 	up := scale
-	if created := condition.Get(set, clusterv1.MachinesCreatedCondition); created != nil && created.Status == corev1.ConditionFalse {
+	if created := condition.Get(set, clusterv1.MachinesCreatedV1Beta1Condition); created != nil && created.Status == corev1.ConditionFalse {
 		up.Blocked = append(up.Blocked, cmp.Or(created.Message, created.Reason))
 	}
 	return []metav1.Condition{
-		replicas.MachinesReady(clusterv1beta2.MachinesReadyCondition, s.machines),
-		replicas.MachinesUpToDate(clusterv1beta2.MachinesUpToDateCondition, s.machines, now),
+		replicas.MachinesReady(clusterv1.MachinesReadyCondition, s.machines),
+		replicas.MachinesUpToDate(clusterv1.MachinesUpToDateCondition, s.machines, now),
 		up.Up(), scale.Down(),
 		replicas.Remediating(clusterv1.MachineSetKind, s.machines),
 		replicas.Deleting(scale.Deleting, replicas.Machines(len(s.machines))...),

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -43,7 +43,7 @@ func (c *Controller) leaving(s *scope) bool {
 		if generationOf(m) != s.generation {
 			continue
 		}
-		if !m.DeletionTimestamp.IsZero() || deleted[m.UID] || condition.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition) {
+		if !m.DeletionTimestamp.IsZero() || deleted[m.UID] || condition.IsFalse(m, clusterv1.MachineOwnerRemediatedV1Beta1Condition) {
 			return true
 		}
 		staying++

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -31,7 +31,7 @@ func (c *Controller) scale(ctx context.Context, s *scope) (step.Result, error) {
 	c.scaleUp(ctx, s)
 	c.names.observe(s.set.UID, s.generation, s.machines)
 	if s.set.Spec.Replicas != nil && len(s.machines) == int(max(0, *s.set.Spec.Replicas)) && !s.incomplete {
-		condition.Set(s.set, condition.True(clusterv1.MachinesCreatedCondition))
+		condition.Set(s.set, condition.True(clusterv1.MachinesCreatedV1Beta1Condition))
 	}
 	if s.change.more {
 		return step.Again(time.Millisecond), nil
@@ -68,8 +68,8 @@ func (c *Controller) create(ctx context.Context, s *scope) (*clusterv1.Machine, 
 	}
 	m, err := c.apply(ctx, nil, desired)
 	if err != nil {
-		condition.Set(s.set, condition.False(clusterv1.MachinesCreatedCondition, clusterv1.ConditionSeverityError,
-			clusterv1.MachineCreationFailedReason, "%v", err))
+		condition.Set(s.set, condition.False(clusterv1.MachinesCreatedV1Beta1Condition, clusterv1.ConditionSeverityError,
+			clusterv1.MachineCreationFailedV1Beta1Reason, "%v", err))
 		step.Warning(ctx, "FailedCreate", "Failed to create Machine %q: %v", name, err)
 		return nil, fmt.Errorf("creating Machine %s: %w", name, err)
 	}

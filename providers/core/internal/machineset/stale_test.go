@@ -11,14 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -119,8 +118,8 @@ func TestScaleDownWithStaleCache(t *testing.T) {
 	w.reconcileAll(set)
 	w.wantMachines(3, "a cache without the deletions does not lead to more deletions")
 	recovered := machines[3].DeepCopy()
-	recovered.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: recovered.Name}
-	condition.Set(recovered, condition.True(clusterv1.MachineNodeHealthyCondition))
+	recovered.Status.NodeRef = clusterv1.MachineNodeReference{Name: recovered.Name}
+	condition.Set(recovered, condition.True(clusterv1.MachineNodeHealthyV1Beta1Condition))
 	w.api.Cache.Show(recovered)
 	w.reconcileAll(set)
 	w.wantMachines(3, "nor does a change of health that comes before the deletion")
@@ -238,7 +237,7 @@ func (w *stale) generation(set *clusterv1.MachineSet) (string, bool) {
 func TestOneBadMachine(t *testing.T) {
 	w := newStale(t)
 	w.orphan("bad", func(m *clusterv1.Machine) {
-		m.Spec.InfrastructureRef = corev1.ObjectReference{APIVersion: "unknown.example.com/v1", Kind: "NoSuchMachine", Name: "bad"}
+		m.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "unknown.example.com", Kind: "NoSuchMachine", Name: "bad"}
 	})
 	good := w.orphan("good")
 	set := w.set(3)
@@ -251,7 +250,7 @@ func TestOneBadMachine(t *testing.T) {
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(good), good); err != nil || good.Labels["tier"] != "one" {
 		t.Errorf("labels = %v, err = %v; want the other orphan to be updated", good.Labels, err)
 	}
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil || set.Status.Replicas != 3 {
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil || ptr.Deref(set.Status.Replicas, 0) != 3 {
 		t.Errorf("status = %+v, err = %v; want 3 replicas", set.Status, err)
 	}
 	w.resize(set, 0)
@@ -341,7 +340,7 @@ func TestReadsOfNewSet(t *testing.T) {
 			w.api.Cache.Freeze(&clusterv1.ClusterList{})
 			cluster := &clusterv1.Cluster{}
 			testenv.Must(w, w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster))
-			cluster.Spec.Paused = true
+			cluster.Spec.Paused = ptr.To(true)
 			testenv.Must(w, w.Update(w.Context(), cluster))
 			w.recent.Wrote(cluster, w.api.Clock.Now())
 		}, liveReads[:1], 0},
@@ -452,7 +451,7 @@ func TestPausedWithStaleCache(t *testing.T) {
 	w.api.Cache.Freeze(&clusterv1.ClusterList{})
 	cluster := &clusterv1.Cluster{}
 	testenv.Must(t, w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster))
-	cluster.Spec.Paused = true
+	cluster.Spec.Paused = ptr.To(true)
 	testenv.Must(t, w.Update(t.Context(), cluster))
 	w.reconcileAll(set)
 	w.wantMachines(0, "the Cluster is paused, but not in the cache")
@@ -464,18 +463,18 @@ func TestNothingIsDoneWithStaleCache(t *testing.T) {
 	set := w.set(2)
 	w.reconcileAll(set)
 	sick := w.machines()[0]
-	remediated := condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "")
+	remediated := condition.False(clusterv1.MachineOwnerRemediatedV1Beta1Condition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationV1Beta1Reason, "")
 	remediated.LastTransitionTime = metav1.Now()
 	condition.Set(&sick, remediated)
 	testenv.Must(t, w.Status().Update(t.Context(), &sick))
 	w.api.Cache.Freeze(&clusterv1.ClusterList{})
 	cluster := &clusterv1.Cluster{}
 	testenv.Must(t, w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "c"}, cluster))
-	cluster.Spec.Paused = true
+	cluster.Spec.Paused = ptr.To(true)
 	testenv.Must(t, w.Update(t.Context(), cluster))
 	w.change(set, func() {
 		set.Spec.Replicas = ptr.To[int32](3)
-		set.Spec.Template.Spec.NodeDrainTimeout = &metav1.Duration{Duration: time.Minute}
+		set.Spec.Template.Spec.Deletion.NodeDrainTimeoutSeconds = ptr.To[int32](60)
 	})
 	before := w.machines()
 	w.reconcileAll(set)
@@ -492,7 +491,7 @@ func TestRemediationWithStaleCache(t *testing.T) {
 	m := w.machines()[0]
 	w.api.Cache.Freeze(&clusterv1.MachineList{})
 	sick := m.DeepCopy()
-	condition.Set(sick, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, ""))
+	condition.Set(sick, condition.False(clusterv1.MachineOwnerRemediatedV1Beta1Condition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationV1Beta1Reason, ""))
 	w.api.Cache.Show(sick)
 	w.bringUp(&m)
 	w.reconcileAll(set)
@@ -502,7 +501,7 @@ func TestRemediationWithStaleCache(t *testing.T) {
 // TestFailedAdoption reports an orphan that cannot be adopted, and adopts the others.
 func TestFailedAdoption(t *testing.T) {
 	w := newStale(t)
-	w.orphan("rejected", func(m *clusterv1.Machine) { m.Spec.Bootstrap.DataSecretName = nil })
+	w.orphan("rejected", func(m *clusterv1.Machine) { m.Spec.Bootstrap.DataSecretName = ptr.To("") })
 	w.api.Before = func(r fakeapi.Request) error {
 		if r.Verb == "patch" && r.Name == "rejected" {
 			return apierrors.NewForbidden(clusterv1.Resource("machines"), r.Name, errors.New("a policy forbids it"))

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/ssa"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -81,7 +81,7 @@ func inPlace(set *clusterv1.MachineSet, m *clusterv1.Machine) *clusterv1.Machine
 	desired.Spec.Version = m.Spec.Version
 	desired.Spec.InfrastructureRef = m.Spec.InfrastructureRef
 	desired.Spec.Bootstrap.ConfigRef = m.Spec.Bootstrap.ConfigRef
-	desired.Spec.ProviderID = nil
+	desired.Spec.ProviderID = ""
 	desired.Spec.FailureDomain = m.Spec.FailureDomain
 	return desired
 }

@@ -3,7 +3,9 @@ package machineset
 import (
 	"time"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -38,18 +40,18 @@ func (t *Tally) Add(m *clusterv1.Machine, minReady time.Duration, now time.Time)
 
 // isReady reports whether a Machine's Node is healthy, according to the Machine's conditions.
 func isReady(m *clusterv1.Machine) bool {
-	return m.Status.NodeRef != nil && condition.IsTrue(m, clusterv1.MachineNodeHealthyCondition)
+	return m.Status.NodeRef.IsDefined() && condition.IsTrue(m, clusterv1.MachineNodeHealthyV1Beta1Condition)
 }
 
 func untilAvailable(m *clusterv1.Machine, minReady time.Duration, now time.Time) time.Duration {
 	if minReady <= 0 {
 		return 0
 	}
-	since := condition.Get(m, clusterv1.MachineNodeHealthyCondition).LastTransitionTime.Time
+	since := condition.Get(m, clusterv1.MachineNodeHealthyV1Beta1Condition).LastTransitionTime.Time
 	return since.Add(minReady).Sub(now)
 }
 
 // MinReady returns how long a Machine of a MachineSet must be ready before it is available.
 func MinReady(set *clusterv1.MachineSet) time.Duration {
-	return time.Duration(set.Spec.MinReadySeconds) * time.Second
+	return time.Duration(ptr.Deref(set.Spec.Template.Spec.MinReadySeconds, 0)) * time.Second
 }

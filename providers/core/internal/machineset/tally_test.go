@@ -5,26 +5,27 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
 func TestTally(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	ready := func(since time.Duration) *clusterv1.Machine {
-		c := condition.True(clusterv1.MachineNodeHealthyCondition)
+		c := condition.True(clusterv1.MachineNodeHealthyV1Beta1Condition)
 		c.LastTransitionTime = metav1.NewTime(now.Add(-since))
-		return &clusterv1.Machine{Status: clusterv1.MachineStatus{NodeRef: &corev1.ObjectReference{Name: "n"}, Conditions: clusterv1.Conditions{c}}}
+		m := &clusterv1.Machine{Status: clusterv1.MachineStatus{NodeRef: clusterv1.MachineNodeReference{Name: "n"}}}
+		m.SetV1Beta1Conditions(clusterv1.Conditions{c})
+		return m
 	}
 	deleting := ready(time.Hour)
 	deleting.DeletionTimestamp = &metav1.Time{Time: now}
 	nodeless := ready(time.Hour)
-	nodeless.Status.NodeRef = nil
+	nodeless.Status.NodeRef = clusterv1.MachineNodeReference{}
 	sick := ready(time.Hour)
-	condition.Set(sick, condition.Unknown(clusterv1.MachineNodeHealthyCondition, "NodeInspectionFailed", ""))
+	condition.Set(sick, condition.Unknown(clusterv1.MachineNodeHealthyV1Beta1Condition, "NodeInspectionFailed", ""))
 	for name, c := range map[string]struct {
 		reason   string
 		minReady time.Duration

@@ -7,14 +7,13 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -65,11 +64,11 @@ func (w *world) create(obj client.Object) {
 // set creates a MachineSet with the defaults of the webhook.
 func (w *world) set(replicas int32) *clusterv1.MachineSet {
 	set := w.build.MachineSet("s", func(set *clusterv1.MachineSet) {
-		set.Spec.Replicas, set.Spec.DeletePolicy = &replicas, "Random"
+		set.Spec.Replicas, set.Spec.Deletion.Order = &replicas, "Random"
 		template := &set.Spec.Template
 		template.Labels["tier"] = "one"
-		template.Spec.Version = ptr.To("v1.30.0")
-		template.Spec.Bootstrap.ConfigRef = object.Reference(bootstrap("KubeadmConfigTemplate"), "join")
+		template.Spec.Version = "v1.30.0"
+		template.Spec.Bootstrap.ConfigRef = *object.Reference(bootstrap("KubeadmConfigTemplate"), "join")
 		template.Spec.InfrastructureRef = *object.Reference(infrastructure("InMemoryMachineTemplate"), "small")
 	})
 	w.create(set)
@@ -99,8 +98,9 @@ func (w *world) waitForStatus(set *clusterv1.MachineSet, replicas, ready int32) 
 		if err := w.Get(w.Context(), client.ObjectKeyFromObject(set), set); err != nil {
 			return err
 		}
-		if s := set.Status; s.Replicas != replicas || s.ReadyReplicas != ready || s.ObservedGeneration != set.Generation {
-			return fmt.Errorf("status = %+v", s)
+		s, older := set.Status, set.GetV1Beta1Status()
+		if ptr.Deref(s.Replicas, 0) != replicas || ptr.Deref(older.ReadyReplicas, 0) != ready || s.ObservedGeneration != set.Generation {
+			return fmt.Errorf("status = %+v, of v1beta1: %+v", s, older)
 		}
 		return nil
 	})
@@ -142,9 +142,14 @@ func (w *world) release() {
 	}
 }
 
-func (w *world) get(ref *corev1.ObjectReference) *unstructured.Unstructured {
+// get returns an object of a Machine once it exists.
+func (w *world) get(ref *clusterv1.ContractVersionedObjectReference) *unstructured.Unstructured {
 	w.Helper()
-	u := w.build.Provided(ref.GroupVersionKind(), ref.Name, nil)
+	kind := infrastructure(ref.Kind)
+	if ref.APIGroup != kind.Group {
+		kind = bootstrap(ref.Kind)
+	}
+	u := w.build.Provided(kind, ref.Name, nil)
 	w.eventually(ref.Kind+" exists", func() error { return w.Get(w.Context(), client.ObjectKeyFromObject(u), u) })
 	return u
 }

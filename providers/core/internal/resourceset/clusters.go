@@ -8,10 +8,11 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/binding"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -36,7 +37,8 @@ func (c *Controller) clusters(ctx context.Context, s *scope) (step.Result, error
 		cluster := &list.Items[i]
 		exists[cluster.Name] = true
 		_, paused := cluster.Annotations[clusterv1.PausedAnnotation]
-		if c.Filter.Selects(cluster) && binding.Selects(s.set, cluster) && binding.Ready(cluster) && !paused && !cluster.Spec.Paused {
+		paused = paused || ptr.Deref(cluster.Spec.Paused, false)
+		if c.Filter.Selects(cluster) && binding.Selects(s.set, cluster) && binding.Ready(cluster) && !paused {
 			s.targets = append(s.targets, target{cluster: cluster, binding: byName[cluster.Name]})
 		}
 	}
@@ -67,7 +69,7 @@ func (c *Controller) prune(ctx context.Context, s *scope, bindings *addonsv1.Clu
 // involves reports whether a binding has an entry of a ClusterResourceSet, or is owned by it.
 func involves(b *addonsv1.ClusterResourceSetBinding, set *addonsv1.ClusterResourceSet) bool {
 	for _, e := range b.Spec.Bindings {
-		if e != nil && e.ClusterResourceSetName == set.Name {
+		if e.ClusterResourceSetName == set.Name {
 			return true
 		}
 	}

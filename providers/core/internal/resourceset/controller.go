@@ -6,8 +6,8 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/binding"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/content"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/outcome"
@@ -72,7 +72,7 @@ func (c *Controller) declared() step.Controller[*addonsv1.ClusterResourceSet, *s
 			step.Do("adopt", adopt),
 			step.Do("resources", c.resources),
 			step.Do("clusters", c.clusters),
-			step.Do("report", c.report).Sets(addonsv1.ResourcesAppliedCondition),
+			step.Do("report", c.report).Sets(addonsv1.ResourcesAppliedV1Beta1Condition),
 		},
 		Deletion: []step.Step[*scope]{
 			step.Do("unbind", c.unbind),

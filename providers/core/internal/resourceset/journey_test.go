@@ -13,11 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/manifest"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/pki"
@@ -103,7 +104,7 @@ func (j *journey) state() []string {
 	for _, b := range list.Items {
 		for _, e := range b.Spec.Bindings {
 			for _, r := range e.Resources {
-				out = append(out, fmt.Sprintf("%s %s %s/%s=%t", b.Name, e.ClusterResourceSetName, r.Kind, r.Name, r.Applied))
+				out = append(out, fmt.Sprintf("%s %s %s/%s=%t", b.Name, e.ClusterResourceSetName, r.Kind, r.Name, ptr.Deref(r.Applied, false)))
 			}
 		}
 	}
@@ -135,7 +136,7 @@ func (j *journey) condition(name, want string) {
 		if err := j.Get(j.Context(), client.ObjectKey{Namespace: j.namespace, Name: name}, s); err != nil {
 			return err
 		}
-		c := condition.Get(s, addonsv1.ResourcesAppliedCondition)
+		c := condition.Get(s, addonsv1.ResourcesAppliedV1Beta1Condition)
 		if c == nil {
 			return fmt.Errorf("no condition, want %s", want)
 		}

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/binding"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/outcome"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -28,23 +29,23 @@ const (
 func (c *Controller) report(_ context.Context, s *scope) (step.Result, error) {
 	sum := c.summarize(s)
 	problem := func(severity clusterv1.ConditionSeverity, reason string) step.Result {
-		return step.Done().WithConditions(condition.False(addonsv1.ResourcesAppliedCondition, severity, reason, "%s",
+		return step.Done().WithConditions(condition.False(addonsv1.ResourcesAppliedV1Beta1Condition, severity, reason, "%s",
 			strings.Join(sum.messages(s), "; ")))
 	}
 	switch {
 	case s.invalid != nil:
-		return problem(clusterv1.ConditionSeverityWarning, addonsv1.ClusterMatchFailedReason), step.Terminal(s.invalid)
+		return problem(clusterv1.ConditionSeverityWarning, addonsv1.ClusterMatchFailedV1Beta1Reason), step.Terminal(s.invalid)
 	case len(s.wrong) > 0:
-		return problem(clusterv1.ConditionSeverityWarning, addonsv1.WrongSecretTypeReason), step.Terminal(errors.New(listed(s.wrong)))
+		return problem(clusterv1.ConditionSeverityWarning, addonsv1.WrongSecretTypeV1Beta1Reason), step.Terminal(errors.New(listed(s.wrong)))
 	case len(s.missing) > 0:
-		return problem(clusterv1.ConditionSeverityWarning, addonsv1.RetrievingResourceFailedReason), nil
+		return problem(clusterv1.ConditionSeverityWarning, addonsv1.RetrievingResourceFailedV1Beta1Reason), nil
 	case len(sum.unreachable) > 0:
-		return problem(clusterv1.ConditionSeverityError, addonsv1.RemoteClusterClientFailedReason), nil
+		return problem(clusterv1.ConditionSeverityError, addonsv1.RemoteClusterClientFailedV1Beta1Reason), nil
 	case len(sum.failed) > 0:
-		return problem(clusterv1.ConditionSeverityWarning, addonsv1.ApplyFailedReason), nil
-	case sum.unknown || sum.pending && !condition.Has(s.set, addonsv1.ResourcesAppliedCondition):
+		return problem(clusterv1.ConditionSeverityWarning, addonsv1.ApplyFailedV1Beta1Reason), nil
+	case sum.unknown || sum.pending && !condition.Has(s.set, addonsv1.ResourcesAppliedV1Beta1Condition):
 		return step.Done().KeepCondition(), nil
-	case len(s.targets) == 0 && !condition.Has(s.set, addonsv1.ResourcesAppliedCondition):
+	case len(s.targets) == 0 && !condition.Has(s.set, addonsv1.ResourcesAppliedV1Beta1Condition):
 		return step.Done().KeepCondition(), nil // Nothing has been applied.
 	}
 	return step.Done(), nil
@@ -66,8 +67,8 @@ func (c *Controller) summarize(s *scope) summary {
 		applied, failed := true, false
 		for _, ref := range s.usable {
 			record := binding.RecordOf(t.binding, s.set.Name, ref)
-			applied = applied && record != nil && record.Applied
-			failed = failed || record != nil && !record.Applied
+			applied = applied && record != nil && ptr.Deref(record.Applied, false)
+			failed = failed || record != nil && !ptr.Deref(record.Applied, false)
 		}
 		if applied {
 			continue

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/binding"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/outcome"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -29,10 +29,10 @@ func failing(problems ...string) outcome.Outcome {
 func TestReport(t *testing.T) {
 	const other corev1.SecretType = "Opaque"
 	was := func(c clusterv1.Condition) func(*addonsv1.ClusterResourceSet) {
-		return func(s *addonsv1.ClusterResourceSet) { s.Status.Conditions = clusterv1.Conditions{c} }
+		return func(s *addonsv1.ClusterResourceSet) { s.SetV1Beta1Conditions(clusterv1.Conditions{c}) }
 	}
-	applied := was(condition.True(addonsv1.ResourcesAppliedCondition))
-	failed := was(condition.False(addonsv1.ResourcesAppliedCondition, "Warning", "ApplyFailed", "before"))
+	applied := was(condition.True(addonsv1.ResourcesAppliedV1Beta1Condition))
+	failed := was(condition.False(addonsv1.ResourcesAppliedV1Beta1Condition, "Warning", "ApplyFailed", "before"))
 	many := []client.Object{set(), configMap("m")}
 	outcomes := map[string]outcome.Outcome{}
 	for i := range 20 {
@@ -55,7 +55,7 @@ func TestReport(t *testing.T) {
 		{reason: "Clusters that are not ready, paused or not selected do not count", want: "True", objects: []client.Object{
 			set(), configMap("m"), cluster("c"), bound("c", true, "s"), cluster("p", object.Paused), bound("p", false, "s"),
 			cluster("q", func(c *clusterv1.Cluster) { c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }), bound("q", false, "s"),
-			cluster("u", func(c *clusterv1.Cluster) { c.Labels = nil }), bound("u", false, "s"), cluster("i", func(c *clusterv1.Cluster) { c.Status.Conditions = nil }),
+			cluster("u", func(c *clusterv1.Cluster) { c.Labels = nil }), bound("u", false, "s"), cluster("i", func(c *clusterv1.Cluster) { c.SetV1Beta1Conditions(nil) }),
 		}},
 		{reason: "failed", objects: []client.Object{set(), configMap("m"), cluster("c"), bound("c", false, "s"), cluster("d"), bound("d", true, "s")},
 			outcomes: map[string]outcome.Outcome{"c": failing("one", "two")}, want: "False Warning ApplyFailed cannot apply to 1 Cluster: c: ConfigMap m, one, two"},

@@ -1,8 +1,8 @@
 package resourceset
 
 import (
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/content"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/outcome"
 	"sigs.k8s.io/cluster-api/sdk/step"

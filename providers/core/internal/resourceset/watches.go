@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/binding"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/content"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -108,9 +108,7 @@ func ofBinding(_ context.Context, obj client.Object) []reconcile.Request {
 	}
 	var out []reconcile.Request
 	for _, e := range b.Spec.Bindings {
-		if e != nil {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: b.Namespace, Name: e.ClusterResourceSetName}})
-		}
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: b.Namespace, Name: e.ClusterResourceSetName}})
 	}
 	return out
 }

@@ -6,11 +6,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/binding"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/content"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/outcome"
@@ -63,7 +64,7 @@ func (w *world) set() *addonsv1.ClusterResourceSet {
 // state returns the condition in short.
 func (w *world) state() string {
 	w.t.Helper()
-	return object.State(w.set(), addonsv1.ResourcesAppliedCondition)
+	return object.State(w.set(), addonsv1.ResourcesAppliedV1Beta1Condition)
 }
 
 // set returns ClusterResourceSet s, which selects all Clusters of cluster.
@@ -122,8 +123,8 @@ func bound(cluster string, applied bool, sets ...string) *addonsv1.ClusterResour
 			owner.Name, owner.UID = name, object.UID("set", name)
 		}
 		b.OwnerReferences = append(b.OwnerReferences, binding.Owner(owner))
-		b.Spec.Bindings = append(b.Spec.Bindings, &addonsv1.ResourceSetBinding{
-			ClusterResourceSetName: name, Resources: []addonsv1.ResourceBinding{{ResourceRef: inConfigMap("m"), Applied: applied}},
+		b.Spec.Bindings = append(b.Spec.Bindings, addonsv1.ResourceSetBinding{
+			ClusterResourceSetName: name, Resources: []addonsv1.ResourceBinding{{ResourceRef: inConfigMap("m"), Applied: ptr.To(applied)}},
 		})
 	}
 	return b

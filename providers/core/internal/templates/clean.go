@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -65,7 +64,7 @@ func (c Cleaner) clean(
 	}
 	var errs []error
 	for _, ref := range templates(machine) {
-		if !inUse[keyOf(ref)] {
+		if !inUse[ref] {
 			errs = append(errs, c.delete(ctx, obj.GetNamespace(), ref))
 		}
 	}
@@ -77,12 +76,12 @@ func (c Cleaner) clean(
 }
 
 // inUse returns the templates of the MachineDeployment and its MachineSets, except those that are being deleted.
-func (c Cleaner) inUse(ctx context.Context, md *clusterv1.MachineDeployment) (map[key]bool, error) {
-	used := map[key]bool{}
+func (c Cleaner) inUse(ctx context.Context, md *clusterv1.MachineDeployment) (map[reference]bool, error) {
+	used := map[reference]bool{}
 	add := func(obj client.Object, machine *clusterv1.MachineSpec) {
 		if obj.GetDeletionTimestamp().IsZero() {
 			for _, ref := range templates(machine) {
-				used[keyOf(ref)] = true
+				used[ref] = true
 			}
 		}
 	}
@@ -101,40 +100,28 @@ func (c Cleaner) inUse(ctx context.Context, md *clusterv1.MachineDeployment) (ma
 	return used, nil
 }
 
-type key struct {
-	kind schema.GroupKind
-	name string
-}
+// reference is a reference to a template.
+type reference = clusterv1.ContractVersionedObjectReference
 
-func keyOf(ref *corev1.ObjectReference) key {
-	return key{ref.GroupVersionKind().GroupKind(), ref.Name}
-}
-
-func templates(machine *clusterv1.MachineSpec) []*corev1.ObjectReference {
-	var refs []*corev1.ObjectReference
-	if machine.Bootstrap.ConfigRef != nil {
-		refs = append(refs, machine.Bootstrap.ConfigRef)
-	}
-	if machine.InfrastructureRef.Name != "" {
-		refs = append(refs, &machine.InfrastructureRef)
-	}
-	return refs
+func templates(machine *clusterv1.MachineSpec) []reference {
+	refs := []reference{machine.Bootstrap.ConfigRef, machine.InfrastructureRef}
+	return slices.DeleteFunc(refs, func(ref reference) bool { return !ref.IsDefined() })
 }
 
 // delete deletes a template of a topology. Templates without the topology label belong to users and are kept.
-func (c Cleaner) delete(ctx context.Context, namespace string, ref *corev1.ObjectReference) error {
-	template, err := c.External.Get(ctx, ref, namespace)
+func (c Cleaner) delete(ctx context.Context, namespace string, ref reference) error {
+	obj, err := c.External.Get(ctx, &ref, namespace)
 	if apierrors.IsNotFound(err) {
-		template, err = c.LiveExternal.Get(ctx, ref, namespace)
+		obj, err = c.LiveExternal.Get(ctx, &ref, namespace)
 	}
 	if err != nil {
 		_, err = contract.KindGone(ctx, c.Live, client.IgnoreNotFound(err))
 		return err
 	}
-	if _, ours := template.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]; !ours || !template.GetDeletionTimestamp().IsZero() {
+	if _, ours := obj.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]; !ours || !obj.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
-	if err := c.DeleteAny(ctx, template); err != nil {
+	if err := c.DeleteAny(ctx, obj); err != nil {
 		return fmt.Errorf("deleting %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
 	}
 	return nil

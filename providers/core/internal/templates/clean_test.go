@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -25,7 +25,7 @@ func kind(name string) schema.GroupVersionKind {
 
 func spec(bootstrap, infrastructure string) clusterv1.MachineTemplateSpec {
 	return clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
-		Bootstrap:         clusterv1.Bootstrap{ConfigRef: object.Reference(kind("BootTemplate"), bootstrap)},
+		Bootstrap:         clusterv1.Bootstrap{ConfigRef: *object.Reference(kind("BootTemplate"), bootstrap)},
 		InfrastructureRef: *object.Reference(kind("InfraTemplate"), infrastructure),
 	}}
 }
@@ -85,7 +85,7 @@ func TestDeletingTemplates(t *testing.T) {
 			reason: "templates of kinds that are not installed do not exist", want: []string{"b1", "b2", "i2", "user"},
 			deleted: func() client.Object {
 				ms := set("old", "b1", "i1", true)
-				ms.Spec.Template.Spec.Bootstrap.ConfigRef = object.Reference(kind("Gadget"), "g")
+				ms.Spec.Template.Spec.Bootstrap.ConfigRef = *object.Reference(kind("Gadget"), "g")
 				return ms
 			}(),
 		},

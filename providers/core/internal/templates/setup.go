@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -11,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -98,7 +99,7 @@ func deletionChanges() predicate.Predicate {
 // unpaused selects Clusters of a topology that are no longer paused.
 func unpaused() predicate.Predicate {
 	return watch.Updated(func(before, after *clusterv1.Cluster) bool {
-		return before.Spec.Paused && !after.Spec.Paused && after.Spec.Topology != nil
+		return ptr.Deref(before.Spec.Paused, false) && !ptr.Deref(after.Spec.Paused, false) && after.Spec.Topology.IsDefined()
 	})
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -32,7 +32,7 @@ func (c *Controller) conclude(ctx context.Context, s *scope, result step.Result,
 	}
 	if busy, ok := errors.AsType[*extension.BusyError](err); ok {
 		// It is about the calls of other Clusters: an existing condition stays.
-		if condition.Get(s.cluster, clusterv1.TopologyReconciledCondition) == nil {
+		if condition.Get(s.cluster, clusterv1.TopologyReconciledV1Beta1Condition) == nil {
 			c.state(s, reconciled(nil, err), reconciledReport(nil, err))
 		}
 		return waitForTurn(busy), nil
@@ -46,22 +46,22 @@ func (c *Controller) conclude(ctx context.Context, s *scope, result step.Result,
 }
 
 func classNotReconciled(err *plan.ClassNotReconciledError) clusterv1.Condition {
-	return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo,
-		clusterv1.TopologyReconciledClusterClassNotReconciledReason, "%s", err.Error())
+	return condition.False(clusterv1.TopologyReconciledV1Beta1Condition, clusterv1.ConditionSeverityInfo,
+		clusterv1.TopologyReconciledClusterClassNotReconciledV1Beta1Reason, "%s", err.Error())
 }
 
 // reconciled returns condition TopologyReconciled of a reconcile that ended with err. The plan may be nil if err is not.
 func reconciled(planned *plan.Plan, err error) clusterv1.Condition {
 	if err != nil {
-		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityError,
-			clusterv1.TopologyReconcileFailedReason, "%s", err.Error())
+		return condition.False(clusterv1.TopologyReconciledV1Beta1Condition, clusterv1.ConditionSeverityError,
+			clusterv1.TopologyReconcileFailedV1Beta1Reason, "%s", err.Error())
 	}
 	if len(planned.Hooks.Blocking) > 0 {
-		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo,
-			clusterv1.TopologyReconciledHookBlockingReason, "%s", planned.Hooks.Message())
+		return condition.False(clusterv1.TopologyReconciledV1Beta1Condition, clusterv1.ConditionSeverityInfo,
+			clusterv1.TopologyReconciledHookBlockingV1Beta1Reason, "%s", planned.Hooks.Message())
 	}
 	if reason, message, waiting := planned.Versions.Waiting(); waiting {
-		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, reason, "%s", message)
+		return condition.False(clusterv1.TopologyReconciledV1Beta1Condition, clusterv1.ConditionSeverityInfo, reason, "%s", message)
 	}
-	return condition.True(clusterv1.TopologyReconciledCondition)
+	return condition.True(clusterv1.TopologyReconciledV1Beta1Condition)
 }

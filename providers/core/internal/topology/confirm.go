@@ -6,9 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -46,7 +47,7 @@ func (c *Controller) needsConfirmation(ctx context.Context, s *scope) (bool, err
 	if !controllerutil.ContainsFinalizer(s.cluster, clusterv1.ClusterFinalizer) {
 		return c.changesObjects(ctx, s.plan, false)
 	}
-	if spec.InfrastructureRef == nil || spec.ControlPlaneRef == nil || len(s.plan.Hooks.Pending)+len(s.plan.Hooks.Called) > 0 {
+	if !spec.InfrastructureRef.IsDefined() || !spec.ControlPlaneRef.IsDefined() || len(s.plan.Hooks.Pending)+len(s.plan.Hooks.Called) > 0 {
 		return true, nil
 	}
 	return c.changesObjects(ctx, s.plan, true)
@@ -78,11 +79,16 @@ func (c *Controller) changesObjects(ctx context.Context, planned *plan.Plan, cre
 // another leader has recorded as pending, workers would be upgraded too early; and the record, which is written as a whole, would be lost.
 func sameCluster(live, planned *clusterv1.Cluster) bool {
 	was, is := &planned.Spec, &live.Spec
-	return planned.Annotations[runtimev1.PendingHooksAnnotation] == live.Annotations[runtimev1.PendingHooksAnnotation] &&
+	return sameAnnotation(live, planned, runtimev1.PendingHooksAnnotation) &&
+		sameAnnotation(live, planned, conversion.OlderVersionAnnotation) && // It has the sources of variables.
 		equality.Semantic.DeepEqual(was.Topology, is.Topology) &&
 		equality.Semantic.DeepEqual(was.ClusterNetwork, is.ClusterNetwork) &&
 		equality.Semantic.DeepEqual(was.InfrastructureRef, is.InfrastructureRef) &&
 		equality.Semantic.DeepEqual(was.ControlPlaneRef, is.ControlPlaneRef)
+}
+
+func sameAnnotation(a, b *clusterv1.Cluster, name string) bool {
+	return a.Annotations[name] == b.Annotations[name]
 }
 
 func sameClass(live, planned *clusterv1.ClusterClass) bool {

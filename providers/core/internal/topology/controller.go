@@ -6,14 +6,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
@@ -101,7 +101,9 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 			step.Mapped(&clusterv1.MachineHealthCheck{}, clusterOf, owned(), relevantObject()),
 			step.Mapped(&clusterv1.Machine{}, clusterOf, owned(), watch.Deleted()),
 		},
-		Paused: func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
+		Paused: func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) {
+			return ptr.Deref(cluster.Spec.Paused, false), nil
+		},
 		Scope: func(_ context.Context, cluster *clusterv1.Cluster) (*scope, error) {
 			return &scope{cluster: cluster}, nil
 		},
@@ -118,12 +120,12 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 		},
 		Deletion: []step.Step[*scope]{
 			step.When((*scope).hasTopology,
-				step.Do("before-delete", c.beforeDelete).Sets(clusterv1.TopologyReconciledCondition),
-				step.Do("deleted", c.deleted).Sets(clusterv1.TopologyReconciledCondition),
+				step.Do("before-delete", c.beforeDelete).Sets(clusterv1.TopologyReconciledV1Beta1Condition),
+				step.Do("deleted", c.deleted).Sets(clusterv1.TopologyReconciledV1Beta1Condition),
 			),
 		},
 		Conclude: c.conclude,
-		Settle:   step.Settle{For: time.Second, Conditions: []string{clusterv1beta2.ClusterTopologyReconciledCondition}},
+		Settle:   step.Settle{For: time.Second, Conditions: []string{clusterv1.ClusterTopologyReconciledCondition}},
 	}
 }
 

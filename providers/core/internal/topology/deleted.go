@@ -3,7 +3,7 @@ package topology
 import (
 	"context"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -20,5 +20,5 @@ func (c *Controller) deleted(_ context.Context, s *scope) (step.Result, error) {
 
 // deletedCondition returns condition TopologyReconciled of a Cluster that is being deleted.
 func deletedCondition(severity clusterv1.ConditionSeverity, message string) clusterv1.Condition {
-	return condition.False(clusterv1.TopologyReconciledCondition, severity, clusterv1.DeletedReason, "%s", message)
+	return condition.False(clusterv1.TopologyReconciledV1Beta1Condition, severity, clusterv1.DeletedV1Beta1Reason, "%s", message)
 }

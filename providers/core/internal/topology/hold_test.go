@@ -2,11 +2,8 @@ package topology
 
 import (
 	"testing"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -53,7 +50,7 @@ func TestPartsThatWaitForTheirUpgradeAreNotChanged(t *testing.T) {
 		{"the control plane waits with all changes, too, while it is being upgraded to another version", func() {
 			changed(w, c, func(c *clusterv1.Cluster) {
 				c.Spec.Topology.Version = last
-				c.Spec.Topology.ControlPlane.NodeDrainTimeout = &metav1.Duration{Duration: 5 * time.Second}
+				c.Spec.Topology.ControlPlane.Deletion.NodeDrainTimeoutSeconds = new(int32(5))
 			})
 		}, state{after, nil, before, int64(1), "", true, true}},
 		{"it gets them with that version", func() { w.provisioned(c) }, state{last, "5s", before, int64(1), "", true, true}},
@@ -67,7 +64,7 @@ func TestPartsThatWaitForTheirUpgradeAreNotChanged(t *testing.T) {
 	}
 	w.removed(old)
 	w.reconciled(c)
-	if !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {
-		t.Errorf("conditions = %v", c.Status.Conditions)
+	if !condition.IsTrue(c, clusterv1.TopologyReconciledV1Beta1Condition) {
+		t.Errorf("conditions = %v", c.GetV1Beta1Conditions())
 	}
 }

@@ -14,10 +14,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -71,9 +71,9 @@ func hooked(t *testing.T) (*world, *extensions, *clocktesting.FakePassiveClock) 
 // initialized reports that the control plane accepts requests, as the Cluster controller does.
 func (w *world) initialized(c *clusterv1.Cluster) {
 	w.t.Helper()
-	initialized := condition.True(clusterv1.ControlPlaneInitializedCondition)
+	initialized := condition.True(clusterv1.ControlPlaneInitializedV1Beta1Condition)
 	initialized.LastTransitionTime = metav1.Now()
-	c.Status.Conditions = append(c.Status.Conditions, *initialized.DeepCopy())
+	c.SetV1Beta1Conditions(append(c.GetV1Beta1Conditions(), *initialized.DeepCopy()))
 	testenv.Must(w.t, w.Status().Update(w.t.Context(), c))
 	w.waitCached(c)
 }
@@ -91,10 +91,10 @@ func TestLifecycleHooks(t *testing.T) {
 	}
 	now := func() state {
 		s := state{Calls: e.take(), Pending: c.Annotations[runtimev1.PendingHooksAnnotation]}
-		if current := condition.Get(c, clusterv1.TopologyReconciledCondition); current != nil {
+		if current := condition.Get(c, clusterv1.TopologyReconciledV1Beta1Condition); current != nil {
 			s.Reason, s.Message = current.Reason, current.Message
 		}
-		if c.Spec.ControlPlaneRef != nil {
+		if c.Spec.ControlPlaneRef.IsDefined() {
 			s.Message = strings.ReplaceAll(s.Message, w.one("MachineDeployment", "c-md-0", c).GetName(), "c-md-0")
 			s.Versions = []any{
 				fieldOf(w.one("KubeadmControlPlane", "c", c), "spec.version"), fieldOf(w.one("MachineDeployment", "c-md-0", c), "spec.template.spec.version"),
@@ -106,7 +106,7 @@ func TestLifecycleHooks(t *testing.T) {
 	release := func(hook string) func() {
 		return func() { e.block[hook] = false; clock.SetTime(clock.Now().Add(10 * time.Second)) }
 	}
-	const old, next, blocking = "v1.30.0", "v1.31.0", clusterv1.TopologyReconciledHookBlockingReason
+	const old, next, blocking = "v1.30.0", "v1.31.0", clusterv1.TopologyReconciledHookBlockingV1Beta1Reason
 	const pendingUpgrade = "AfterClusterUpgrade,AfterControlPlaneUpgrade"
 	oldMachine := w.machine(c, "md-0", old)
 	block("BeforeClusterCreate")
@@ -139,7 +139,7 @@ func TestLifecycleHooks(t *testing.T) {
 			[]string{"BeforeClusterUpgrade v1.30.0 v1.31.0"}, "", blocking, `hook "BeforeClusterUpgrade" is blocking: answer 3 (extension b.x)`, []any{old, old},
 		}},
 		{"released: the control plane is upgraded", release("BeforeClusterUpgrade"), state{
-			[]string{"BeforeClusterUpgrade v1.30.0 v1.31.0"}, pendingUpgrade, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingReason,
+			[]string{"BeforeClusterUpgrade v1.30.0 v1.31.0"}, pendingUpgrade, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingV1Beta1Reason,
 			"MachineDeployment(s) c-md-0 rollout and upgrade to version v1.31.0 on hold. Control plane is upgrading to version v1.31.0", []any{next, old},
 		}},
 		{"the workers are blocked", func() { block("AfterControlPlaneUpgrade"); w.provisioned(c) }, state{
@@ -181,17 +181,17 @@ func TestDeletionIsHeld(t *testing.T) {
 		want   state
 	}{
 		{"blocked", func() { e.block["BeforeClusterDelete"] = true }, state{
-			[]string{"BeforeClusterDelete"}, clusterv1.DeletedReason, `hook "BeforeClusterDelete" is blocking: answer 1 (extension b.x)`, false,
+			[]string{"BeforeClusterDelete"}, clusterv1.DeletedV1Beta1Reason, `hook "BeforeClusterDelete" is blocking: answer 1 (extension b.x)`, false,
 		}},
-		{"not asked again before its time", func() {}, state{nil, clusterv1.DeletedReason, `hook "BeforeClusterDelete" is blocking: answer 1 (extension b.x)`, false}},
+		{"not asked again before its time", func() {}, state{nil, clusterv1.DeletedV1Beta1Reason, `hook "BeforeClusterDelete" is blocking: answer 1 (extension b.x)`, false}},
 		{"released", func() { e.block["BeforeClusterDelete"] = false; clock.SetTime(clock.Now().Add(10 * time.Second)) }, state{
-			[]string{"BeforeClusterDelete"}, clusterv1.DeletedReason, "", true,
+			[]string{"BeforeClusterDelete"}, clusterv1.DeletedV1Beta1Reason, "", true,
 		}},
-		{"not called again", func() {}, state{nil, clusterv1.DeletedReason, "", true}},
+		{"not called again", func() {}, state{nil, clusterv1.DeletedV1Beta1Reason, "", true}},
 	} {
 		step.event()
 		w.reconciled(c)
-		current := condition.Get(c, clusterv1.TopologyReconciledCondition)
+		current := condition.Get(c, clusterv1.TopologyReconciledV1Beta1Condition)
 		_, allowed := c.Annotations[runtimev1.OkToDeleteAnnotation]
 		w.expect(step.reason, step.want, state{e.take(), current.Reason, current.Message, allowed})
 	}
@@ -211,20 +211,20 @@ func TestHooksThatFail(t *testing.T) {
 	const busy = "extension a.x is not called yet: its server has too many calls in progress"
 	e.err = &extension.BusyError{Handler: "a.x"}
 	testenv.Must(t, reconcile())
-	w.expect("the condition", busy, condition.Get(c, clusterv1.TopologyReconciledCondition).Message)
+	w.expect("the condition", busy, condition.Get(c, clusterv1.TopologyReconciledV1Beta1Condition).Message)
 	e.err = errors.New("no answer")
-	if err := reconcile(); err == nil || c.Spec.ControlPlaneRef != nil {
+	if err := reconcile(); err == nil || c.Spec.ControlPlaneRef.IsDefined() {
 		t.Errorf("the hook before the creation fails: %v, %v", err, c.Spec)
 	}
-	w.expect("the condition", "no answer", condition.Get(c, clusterv1.TopologyReconciledCondition).Message)
+	w.expect("the condition", "no answer", condition.Get(c, clusterv1.TopologyReconciledV1Beta1Condition).Message)
 	e.err = &extension.BusyError{Handler: "a.x"}
 	testenv.Must(t, reconcile()) // This is about other Clusters.
-	w.expect("the condition", "no answer", condition.Get(c, clusterv1.TopologyReconciledCondition).Message)
+	w.expect("the condition", "no answer", condition.Get(c, clusterv1.TopologyReconciledV1Beta1Condition).Message)
 	e.err = &extension.NotReadyError{Config: "x"}
-	if err := reconcile(); err != nil || c.Spec.ControlPlaneRef != nil {
+	if err := reconcile(); err != nil || c.Spec.ControlPlaneRef.IsDefined() {
 		t.Errorf("an ExtensionConfig is not discovered: want no error, which would be retried, and no objects: %v", err)
 	}
-	w.expect("the condition", "ExtensionConfig x has not been discovered yet", condition.Get(c, clusterv1.TopologyReconciledCondition).Message)
+	w.expect("the condition", "ExtensionConfig x has not been discovered yet", condition.Get(c, clusterv1.TopologyReconciledV1Beta1Condition).Message)
 	requests := w.control.ofExtension(t.Context(), &runtimev1.ExtensionConfig{})
 	if !slices.Contains(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}) {
 		t.Errorf("an event of an ExtensionConfig wakes %v", requests)

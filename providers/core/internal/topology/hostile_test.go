@@ -9,7 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -22,11 +22,11 @@ func TestAHostileClassAffectsOnlyItsClusters(t *testing.T) {
 	}
 	class.Name, class.ResourceVersion, class.UID = "hostile", "", ""
 	class.Spec.Patches = []clusterv1.ClusterClassPatch{{
-		Name: "endless", EnabledIf: ptr.To(`{{ range until 2000000000 }}{{ range until 2000000000 }}x{{ end }}{{ end }}`),
+		Name: "endless", EnabledIf: `{{ range until 2000000000 }}{{ range until 2000000000 }}x{{ end }}{{ end }}`,
 		Definitions: []clusterv1.PatchDefinition{{
 			Selector: clusterv1.PatchSelector{
-				APIVersion: class.Spec.ControlPlane.Ref.APIVersion, Kind: class.Spec.ControlPlane.Ref.Kind,
-				MatchResources: clusterv1.PatchSelectorMatch{ControlPlane: true},
+				APIVersion: class.Spec.ControlPlane.TemplateRef.APIVersion, Kind: class.Spec.ControlPlane.TemplateRef.Kind,
+				MatchResources: clusterv1.PatchSelectorMatch{ControlPlane: ptr.To(true)},
 			},
 			JSONPatches: []clusterv1.JSONPatch{{Op: "add", Path: "/spec/template/spec/rolloutAfter", Value: ptr.To(raw(`"2030-01-01T00:00:00Z"`))}},
 		}},
@@ -34,7 +34,7 @@ func TestAHostileClassAffectsOnlyItsClusters(t *testing.T) {
 	w.created(class)
 	w.reconciledClass("hostile")
 	hostile, fine := w.cluster("hostile"), w.cluster("fine")
-	hostile.Spec.Topology.Class = "hostile"
+	hostile.Spec.Topology.ClassRef.Name = "hostile"
 	w.created(hostile)
 	w.created(fine)
 
@@ -49,8 +49,8 @@ func TestAHostileClassAffectsOnlyItsClusters(t *testing.T) {
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(hostile), hostile); err != nil {
 		t.Fatal(err)
 	}
-	got := condition.Get(hostile, clusterv1.TopologyReconciledCondition)
-	if got == nil || got.Reason != clusterv1.TopologyReconcileFailedReason || !strings.Contains(got.Message, "endless") || !strings.Contains(got.Message, "make lists, loops and values smaller") {
+	got := condition.Get(hostile, clusterv1.TopologyReconciledV1Beta1Condition)
+	if got == nil || got.Reason != clusterv1.TopologyReconcileFailedV1Beta1Reason || !strings.Contains(got.Message, "endless") || !strings.Contains(got.Message, "make lists, loops and values smaller") {
 		t.Errorf("condition = %v, want one with the patch and the limit", got)
 	}
 	w.reconciled(fine)

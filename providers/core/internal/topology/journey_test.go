@@ -12,11 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
@@ -129,8 +130,8 @@ func TestClusterOfAClass(t *testing.T) {
 	w.expect("a Cluster that is up to date costs no requests", []string(nil), w.reconciled(c))
 	w.expect("finalizers of the Cluster", []string{clusterv1.ClusterFinalizer}, c.Finalizers)
 	w.expect("labels of the Cluster", map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.ClusterTopologyOwnedLabel: ""}, c.Labels)
-	if !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {
-		t.Errorf("conditions = %v", c.Status.Conditions)
+	if !condition.IsTrue(c, clusterv1.TopologyReconciledV1Beta1Condition) {
+		t.Errorf("conditions = %v", c.GetV1Beta1Conditions())
 	}
 	cp, md := w.one("KubeadmControlPlane", "c", c), w.one("MachineDeployment", "c-md-0", c)
 	if c.Spec.InfrastructureRef.Name != w.one("InMemoryCluster", "c", c).GetName() || c.Spec.ControlPlaneRef.Name != cp.GetName() {
@@ -159,10 +160,10 @@ func TestClusterOfAClass(t *testing.T) {
 func TestClusterBeforeItsClass(t *testing.T) {
 	w := newWorld(t)
 	c := w.cluster("c")
-	c.Spec.Topology.Class = "later"
+	c.Spec.Topology.ClassRef.Name = "later"
 	w.created(c)
 	w.reconciled(c) // without an error, which would be logged and retried
-	got := condition.Get(c, clusterv1.TopologyReconciledCondition)
+	got := condition.Get(c, clusterv1.TopologyReconciledV1Beta1Condition)
 	if got == nil || got.Reason != "ClusterClassNotReconciled" || !strings.Contains(got.Message, "ClusterClass "+w.namespace+"/later does not exist") {
 		t.Errorf("condition = %v", got)
 	}
@@ -224,10 +225,10 @@ func TestChangesOfTheTopology(t *testing.T) {
 			md().Metadata.Annotations = map[string]string{clusterv1.ClusterTopologyDeferUpgradeAnnotation: ""}
 		}, nil},
 		{"a health check is disabled", func(*clusterv1.Cluster) {
-			md().MachineHealthCheck = &clusterv1.MachineHealthCheckTopology{Enable: &no}
+			md().HealthCheck = clusterv1.MachineDeploymentTopologyHealthCheck{Enabled: &no}
 		}, []string{"DELETE machinehealthchecks/c-md-0-XXXXX"}},
 		{"a health check is enabled again", func(*clusterv1.Cluster) {
-			md().MachineHealthCheck = nil
+			md().HealthCheck = clusterv1.MachineDeploymentTopologyHealthCheck{}
 		}, []string{"PATCH machinehealthchecks/c-md-0-XXXXX"}},
 		{"a variable that a template uses: a new template, and the old one is deleted as no MachineSet uses it", func(*clusterv1.Cluster) {
 			c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "startup", Value: raw(`"20s"`)}}
@@ -349,7 +350,7 @@ func TestChangesOfTheClass(t *testing.T) {
 	if err := w.Create(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
-	changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Topology.Class = "other" })
+	changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Topology.ClassRef.Name = "other" })
 	w.eventually("the other class is reconciled", func() error {
 		_, err := w.runner.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
 		if got := w.one("KubeadmControlPlane", "c", c).GetLabels()["of"]; got != "another-class" {
@@ -372,7 +373,7 @@ func (w *world) optionalPatch(c *clusterv1.Cluster) {
 	w.t.Helper()
 	const extraArgs = "spec.kubeadmConfigSpec.clusterConfiguration.apiServer.extraArgs"
 	template := &unstructured.Unstructured{}
-	template.SetGroupVersionKind(controlplanev1.GroupVersion.WithKind("KubeadmControlPlaneTemplate"))
+	template.SetGroupVersionKind(controlplanev1beta1.GroupVersion.WithKind("KubeadmControlPlaneTemplate"))
 	template.SetNamespace(w.namespace)
 	template.SetName("cp")
 	changed(w, template, func(u *unstructured.Unstructured) {
@@ -381,12 +382,12 @@ func (w *world) optionalPatch(c *clusterv1.Cluster) {
 	class := &clusterv1.ClusterClass{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "other"}}
 	changed(w, class, func(class *clusterv1.ClusterClass) {
 		class.Spec.Variables = append(class.Spec.Variables, clusterv1.ClusterClassVariable{
-			Name: "audit", Schema: clusterv1.VariableSchema{OpenAPIV3Schema: clusterv1.JSONSchemaProps{Type: "boolean"}},
+			Name: "audit", Required: ptr.To(false), Schema: clusterv1.VariableSchema{OpenAPIV3Schema: clusterv1.JSONSchemaProps{Type: "boolean"}},
 		})
 		enabledIf, value, path := "{{ .audit }}", raw(`"/var/log/audit.log"`), "/spec/template/"+strings.ReplaceAll(extraArgs, ".", "/")+"/audit-log-path"
-		class.Spec.Patches = append(class.Spec.Patches, clusterv1.ClusterClassPatch{Name: "audit", EnabledIf: &enabledIf, Definitions: []clusterv1.PatchDefinition{{
+		class.Spec.Patches = append(class.Spec.Patches, clusterv1.ClusterClassPatch{Name: "audit", EnabledIf: enabledIf, Definitions: []clusterv1.PatchDefinition{{
 			Selector: clusterv1.PatchSelector{
-				APIVersion: class.Spec.ControlPlane.Ref.APIVersion, Kind: class.Spec.ControlPlane.Ref.Kind, MatchResources: clusterv1.PatchSelectorMatch{ControlPlane: true},
+				APIVersion: class.Spec.ControlPlane.TemplateRef.APIVersion, Kind: class.Spec.ControlPlane.TemplateRef.Kind, MatchResources: clusterv1.PatchSelectorMatch{ControlPlane: ptr.To(true)},
 			},
 			JSONPatches: []clusterv1.JSONPatch{{Op: "add", Path: path, Value: &value}},
 		}}})
@@ -425,8 +426,8 @@ func TestAnIncompatibleClass(t *testing.T) {
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
 		t.Fatal(err)
 	}
-	got := condition.Get(c, clusterv1.TopologyReconciledCondition)
-	if got == nil || got.Reason != clusterv1.TopologyReconcileFailedReason || !strings.Contains(got.Message, want) {
+	got := condition.Get(c, clusterv1.TopologyReconciledV1Beta1Condition)
+	if got == nil || got.Reason != clusterv1.TopologyReconcileFailedV1Beta1Reason || !strings.Contains(got.Message, want) {
 		t.Errorf("condition = %v, want one with %s", got, want)
 	}
 	w.expect("nothing is changed or deleted", made, w.revisions(c))

@@ -10,7 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/templates"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -29,8 +29,8 @@ func TestInAManager(t *testing.T) {
 	w.created(c)
 	w.eventuallyHas(c, 8)
 	w.eventually("the condition is True", func() error {
-		if err := w.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil || !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {
-			return fmt.Errorf("conditions %v: %w", c.Status.Conditions, err)
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil || !condition.IsTrue(c, clusterv1.TopologyReconciledV1Beta1Condition) {
+			return fmt.Errorf("conditions %v: %w", c.GetV1Beta1Conditions(), err)
 		}
 		return nil
 	})
@@ -60,7 +60,7 @@ func TestInAManager(t *testing.T) {
 	w.eventuallyHas(c, 8)
 
 	// Removed workers are deleted with all of their objects.
-	w.retry(c, func() { c.Spec.Topology.Workers = nil })
+	w.retry(c, func() { c.Spec.Topology.Workers = clusterv1.WorkersTopology{} })
 	w.eventuallyHas(c, 4)
 }
 

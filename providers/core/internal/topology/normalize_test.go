@@ -17,9 +17,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
+	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -41,12 +41,12 @@ func (w *world) addPolicies(operations ...admissionregistrationv1.OperationType)
 	w.waitInForce(infrastructure("InMemoryMachineTemplate"), "spec.template.spec.behaviour.vm.provisioning.startupDuration", "1s", map[string]any{
 		"template": map[string]any{"spec": map[string]any{"behaviour": map[string]any{"vm": map[string]any{"provisioning": map[string]any{"startupDuration": "1000ms"}}}}},
 	})
-	w.waitInForce(bootstrapv1.GroupVersion.WithKind("KubeadmConfigTemplate"), "spec.template.spec.files", []any{
+	w.waitInForce(bootstrapv1beta1.GroupVersion.WithKind("KubeadmConfigTemplate"), "spec.template.spec.files", []any{
 		map[string]any{"path": "/etc/motd", "content": "hello", "permissions": "0600"},
 	}, map[string]any{
 		"template": map[string]any{"spec": map[string]any{"files": []any{map[string]any{"path": "/etc/motd", "content": "hello"}}}},
 	})
-	w.waitInForce(controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"), "spec.kubeadmConfigSpec.clusterConfiguration.apiServer.timeoutForControlPlane", "3600s", map[string]any{
+	w.waitInForce(controlplanev1beta1.GroupVersion.WithKind("KubeadmControlPlane"), "spec.kubeadmConfigSpec.clusterConfiguration.apiServer.timeoutForControlPlane", "3600s", map[string]any{
 		"version": "v1.30.0", "machineTemplate": map[string]any{"infrastructureRef": map[string]any{"kind": "A", "name": "a"}},
 		"kubeadmConfigSpec": map[string]any{"clusterConfiguration": map[string]any{"apiServer": map[string]any{"timeoutForControlPlane": "60m"}}},
 	})
@@ -284,8 +284,8 @@ func TestNothingIsReplacedWhileUpdatesAreForbidden(t *testing.T) {
 		w.waitCached(c)
 	}
 	w.expect("nothing is created or deleted", made, w.summary(c))
-	got := condition.Get(c, clusterv1.TopologyReconciledCondition)
-	if got == nil || got.Reason != clusterv1.TopologyReconcileFailedReason || !strings.Contains(got.Message, "maintenance until noon") {
+	got := condition.Get(c, clusterv1.TopologyReconciledV1Beta1Condition)
+	if got == nil || got.Reason != clusterv1.TopologyReconcileFailedV1Beta1Reason || !strings.Contains(got.Message, "maintenance until noon") {
 		t.Errorf("condition = %v, want one with the message of the policy", got)
 	}
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 )
 
@@ -19,20 +19,20 @@ func TestMachinePools(t *testing.T) {
 	if err := w.Get(t.Context(), w.key("simple"), class); err != nil {
 		t.Fatal(err)
 	}
-	worker := class.Spec.Workers.MachineDeployments[0].Template
+	worker := class.Spec.Workers.MachineDeployments[0]
 	class.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: "pools"}
-	class.Spec.Workers.MachinePools = []clusterv1.MachinePoolClass{{Class: "pool", FailureDomains: []string{"a"}, Template: clusterv1.MachinePoolClassTemplate{
-		Bootstrap: worker.Bootstrap,
+	class.Spec.Workers.MachinePools = []clusterv1.MachinePoolClass{{Class: "pool", FailureDomains: []string{"a"},
+		Bootstrap: clusterv1.MachinePoolClassBootstrapTemplate(worker.Bootstrap),
 		// The kind of the template does not matter to the topology.
-		Infrastructure: worker.Infrastructure,
-	}}}
+		Infrastructure: clusterv1.MachinePoolClassInfrastructureTemplate(worker.Infrastructure),
+	}}
 	if err := w.Create(t.Context(), class); err != nil {
 		t.Fatal(err)
 	}
 	w.reconciledClass("pools")
 	c := w.cluster("c")
-	c.Spec.Topology.Class = "pools"
-	c.Spec.Topology.Workers = &clusterv1.WorkersTopology{MachinePools: []clusterv1.MachinePoolTopology{{Class: "pool", Name: "p"}}}
+	c.Spec.Topology.ClassRef.Name = "pools"
+	c.Spec.Topology.Workers = clusterv1.WorkersTopology{MachinePools: []clusterv1.MachinePoolTopology{{Class: "pool", Name: "p"}}}
 	w.created(c)
 	w.expect("a MachinePool has its own bootstrap and infrastructure objects", []string{
 		"PATCH clusters/c", "PATCH clusters/c/status", "PATCH inmemoryclusters/c-XXXXX", "PATCH inmemorymachines/c-p-XXXXX",
@@ -64,7 +64,7 @@ func TestMachinePools(t *testing.T) {
 	w.provisioned(c)
 	w.expect("then the MachinePool", []string{"PATCH clusters/c/status", "PATCH machinepools/c-p-XXXXX"}, normalized(w.reconciled(c)))
 
-	changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Topology.Workers = nil })
+	changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Topology.Workers = clusterv1.WorkersTopology{} })
 	w.expect("a removed MachinePool is deleted; its controller deletes its objects",
 		[]string{"DELETE machinepools/c-p-XXXXX"}, withoutStatus(normalized(w.reconciled(c))))
 }

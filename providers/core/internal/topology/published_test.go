@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -33,15 +33,15 @@ func TestPublishedClasses(t *testing.T) {
 			w.applyFile(filepath.Join(data, tc.file))
 			w.reconciledClass(tc.class)
 			c := w.cluster(tc.class)
-			c.Spec.Topology.Class = tc.class
+			c.Spec.Topology.ClassRef.Name = tc.class
 			c.Spec.Topology.Workers.MachineDeployments[0].Class = "default-worker"
 			c.Spec.Topology.Workers.MachinePools = tc.pools
 			w.created(c)
 			if sent := normalized(w.reconciled(c)); len(sent) != tc.writes {
 				t.Errorf("%d writes, want %d:\n%s", len(sent), tc.writes, strings.Join(sent, "\n"))
 			}
-			if !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {
-				t.Errorf("conditions = %v", c.Status.Conditions)
+			if !condition.IsTrue(c, clusterv1.TopologyReconciledV1Beta1Condition) {
+				t.Errorf("conditions = %v", c.GetV1Beta1Conditions())
 			}
 			w.expectSteady(c, "creation")
 		})
@@ -56,19 +56,19 @@ func TestReleasedDockerClass(t *testing.T) {
 	w.applyFile(filepath.Join(e.Root, "providers", "infrastructure-docker", "config", "templates", "clusterclass-quick-start.yaml"))
 	w.reconciledClass("quick-start")
 	c := w.cluster("quick-start")
-	c.Spec.Topology.Class = "quick-start"
+	c.Spec.Topology.ClassRef.Name = "quick-start"
 	c.Spec.Topology.Workers.MachineDeployments[0].Class = "default-worker"
 	c.Spec.Topology.Workers.MachinePools = []clusterv1.MachinePoolTopology{{Class: "default-worker", Name: "mp-0", Replicas: &one}}
 	w.created(c)
 	if sent := normalized(w.reconciled(c)); len(sent) != 11 {
 		t.Errorf("%d writes, want 11:\n%s", len(sent), strings.Join(sent, "\n"))
 	}
-	if !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {
-		t.Errorf("conditions = %v", c.Status.Conditions)
+	if !condition.IsTrue(c, clusterv1.TopologyReconciledV1Beta1Condition) {
+		t.Errorf("conditions = %v", c.GetV1Beta1Conditions())
 	}
 	for version, want := range map[string]string{"v1.24.17": "pod-security.admission.config.k8s.io/v1beta1\n", "v1.25.0": "pod-security.admission.config.k8s.io/v1\n"} {
 		c := w.cluster("at-" + strings.ReplaceAll(version, ".", "-"))
-		c.Spec.Topology.Class, c.Spec.Topology.Version = "quick-start", version
+		c.Spec.Topology.ClassRef.Name, c.Spec.Topology.Version = "quick-start", version
 		c.Spec.Topology.Workers.MachineDeployments[0].Class = "default-worker"
 		c.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "podSecurityStandard", Value: raw(`{"enabled": true, "enforce": "baseline", "audit": "restricted", "warn": "restricted"}`)}}
 		w.created(c)

@@ -4,10 +4,9 @@ import (
 	"context"
 	"maps"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -20,18 +19,8 @@ func (c *Controller) reference(_ context.Context, s *scope) (step.Result, error)
 	}
 	maps.Copy(s.cluster.Labels, s.plan.Labels)
 	controllerutil.AddFinalizer(s.cluster, clusterv1.ClusterFinalizer)
-	setReference(&s.cluster.Spec.InfrastructureRef, s.plan.InfrastructureRef)
-	setReference(&s.cluster.Spec.ControlPlaneRef, s.plan.ControlPlaneRef)
+	s.cluster.Spec.InfrastructureRef, s.cluster.Spec.ControlPlaneRef = s.plan.InfrastructureRef, s.plan.ControlPlaneRef
 	lifecycle.MarkCalled(s.cluster, s.plan.Hooks.Called...)
 	lifecycle.MarkPending(s.cluster, s.plan.Hooks.Pending...)
 	return step.Checkpoint(), nil
-}
-
-// setReference makes a reference point to an object. Fields that do not identify an object, such as the UID, are kept.
-func setReference(ref **corev1.ObjectReference, to *corev1.ObjectReference) {
-	if *ref == nil {
-		*ref = to
-		return
-	}
-	(*ref).APIVersion, (*ref).Kind, (*ref).Name, (*ref).Namespace = to.APIVersion, to.Kind, to.Name, to.Namespace
 }

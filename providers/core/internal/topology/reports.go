@@ -6,8 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -22,32 +21,32 @@ func (c *Controller) state(s *scope, old clusterv1.Condition, now metav1.Conditi
 }
 
 func notReconciled(reason, message string) metav1.Condition {
-	return report.False(clusterv1beta2.ClusterTopologyReconciledCondition, reason, "%s", message)
+	return report.False(clusterv1.ClusterTopologyReconciledCondition, reason, "%s", message)
 }
 
 // reconciledReport is reconciled in the form of v1beta2.
 func reconciledReport(planned *plan.Plan, err error) metav1.Condition {
 	if notReady, ok := errors.AsType[*plan.ClassNotReconciledError](err); ok {
-		return notReconciled(clusterv1beta2.ClusterTopologyReconciledClusterClassNotReconciledReason, notReady.Error())
+		return notReconciled(clusterv1.ClusterTopologyReconciledClusterClassNotReconciledReason, notReady.Error())
 	}
 	if err != nil {
-		return notReconciled(clusterv1beta2.ClusterTopologyReconcileFailedReason, err.Error())
+		return notReconciled(clusterv1.ClusterTopologyReconcileFailedReason, err.Error())
 	}
 	if planned.Hooks.HoldsCreation() {
-		return notReconciled(clusterv1beta2.ClusterTopologyReconciledClusterCreatingReason,
+		return notReconciled(clusterv1.ClusterTopologyReconciledClusterCreatingReason,
 			"Following hooks are blocking create: "+blocking(planned.Hooks))
 	}
 	kind := "Control plane"
-	if planned.ControlPlaneRef != nil {
+	if planned.ControlPlaneRef.IsDefined() {
 		kind = planned.ControlPlaneRef.Kind
 	}
 	if reason, message, ok := planned.Versions.Upgrading(kind, blocking(planned.Hooks)); ok {
 		return notReconciled(reason, message)
 	}
 	if _, message, waits := planned.Versions.Waiting(); waits { // Workers are created later.
-		return notReconciled(clusterv1beta2.ClusterTopologyReconciledClusterCreatingReason, message)
+		return notReconciled(clusterv1.ClusterTopologyReconciledClusterCreatingReason, message)
 	}
-	return report.True(clusterv1beta2.ClusterTopologyReconciledCondition, clusterv1beta2.ClusterTopologyReconcileSucceededReason, "")
+	return report.True(clusterv1.ClusterTopologyReconciledCondition, clusterv1.ClusterTopologyReconcileSucceededReason, "")
 }
 
 // blocking lists the hooks that block, with what their extensions say.
@@ -69,5 +68,5 @@ func (c *Controller) stateDeletion(s *scope, held string) {
 	if held != "" {
 		message += ". " + held
 	}
-	report.Set(s.cluster, s.cluster.Generation, c.Clock.Now(), notReconciled(clusterv1beta2.DeletingReason, message))
+	report.Set(s.cluster, s.cluster.Generation, c.Clock.Now(), notReconciled(clusterv1.DeletingReason, message))
 }

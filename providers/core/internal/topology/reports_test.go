@@ -6,11 +6,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
@@ -39,7 +38,7 @@ func TestReconciledReport(t *testing.T) {
 			want: no("ClusterClassNotReconciled", "it does not exist")},
 		{reason: "a hook holds the creation", plan: plan.Plan{Hooks: blocked(lifecycle.BeforeClusterCreate)},
 			want: no("ClusterCreating", "Following hooks are blocking create: BeforeClusterCreate: later")},
-		{reason: "the control plane upgrades", plan: plan.Plan{Versions: upgrading, ControlPlaneRef: &corev1.ObjectReference{Kind: "KubeadmControlPlane"}},
+		{reason: "the control plane upgrades", plan: plan.Plan{Versions: upgrading, ControlPlaneRef: clusterv1.ContractVersionedObjectReference{Kind: "KubeadmControlPlane"}},
 			want: no("ClusterUpgrading", "Cluster is upgrading to v1.30.0\n  * KubeadmControlPlane upgrading to version v1.30.0")},
 		{reason: "a hook holds what follows", plan: plan.Plan{Versions: upgrade.Plan{Version: "v1.30.0"}, Hooks: blocked(lifecycle.AfterControlPlaneUpgrade)},
 			want: no("ClusterUpgrading", "Cluster is upgrading to v1.30.0\n  * Following hooks are blocking upgrade: AfterControlPlaneUpgrade: later")},

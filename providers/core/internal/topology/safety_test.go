@@ -11,10 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
@@ -74,7 +75,7 @@ func TestCrashAtAnyWrite(t *testing.T) {
 			}
 			w.waitCached(c)
 			for _, u := range w.objects(c) {
-				if c.Spec.ControlPlaneRef == nil || c.Spec.InfrastructureRef == nil {
+				if !c.Spec.ControlPlaneRef.IsDefined() || !c.Spec.InfrastructureRef.IsDefined() {
 					t.Errorf("%s exists before the Cluster has references", plan.Describe(&u))
 				}
 				if len(u.GetOwnerReferences()) != 1 {
@@ -133,8 +134,8 @@ func TestUnownedObjectsAreNotTakenOver(t *testing.T) {
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
 		t.Fatal(err)
 	}
-	got := condition.Get(c, clusterv1.TopologyReconciledCondition)
-	if got == nil || got.Reason != clusterv1.TopologyReconcileFailedReason || got.Severity != clusterv1.ConditionSeverityError {
+	got := condition.Get(c, clusterv1.TopologyReconciledV1Beta1Condition)
+	if got == nil || got.Reason != clusterv1.TopologyReconcileFailedV1Beta1Reason || got.Severity != clusterv1.ConditionSeverityError {
 		t.Errorf("condition = %v", got)
 	}
 }
@@ -162,10 +163,10 @@ func TestChangesByOthers(t *testing.T) {
 func TestPausedAndDeleted(t *testing.T) {
 	w := newWorld(t)
 	c := w.cluster("c")
-	c.Spec.Paused = true
+	c.Spec.Paused = ptr.To(true)
 	w.created(c)
 	w.expect("a paused Cluster", []string(nil), w.reconciled(c))
-	changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Paused = false })
+	changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(false) })
 	w.reconciled(c)
 	if err := w.Delete(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -175,7 +176,7 @@ func TestPausedAndDeleted(t *testing.T) {
 	}
 	w.waitCached(c)
 	w.expect("only the condition of a Cluster that is being deleted is written", []string{"PATCH clusters/c/status"}, normalized(w.reconciled(c)))
-	w.expect("the reason", clusterv1.DeletedReason, condition.Get(c, clusterv1.TopologyReconciledCondition).Reason)
+	w.expect("the reason", clusterv1.DeletedV1Beta1Reason, condition.Get(c, clusterv1.TopologyReconciledV1Beta1Condition).Reason)
 }
 
 func TestCrashDuringARotation(t *testing.T) {

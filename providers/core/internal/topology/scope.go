@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
@@ -52,7 +52,7 @@ type scope struct {
 	stale bool
 }
 
-func (s *scope) hasTopology() bool { return s.cluster.Spec.Topology != nil }
+func (s *scope) hasTopology() bool { return s.cluster.Spec.Topology.IsDefined() }
 
 // waitForHooks waits until the first of the hooks that block has to be called again.
 func waitForHooks(o lifecycle.Outcome) step.Result {

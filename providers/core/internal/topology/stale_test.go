@@ -12,7 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -132,8 +132,8 @@ func TestALeaderWithAStaleCacheRevertsNothing(t *testing.T) {
 		w.expect(tc.reason+": objects", made, w.revisions(c))
 		tc.cache.cluster, tc.cache.class = nil, nil
 		w.expect(tc.reason+": writes with an up-to-date cache", []string(nil), normalized(other.reconciled(c)))
-		if !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {
-			t.Errorf("%s: conditions = %v", tc.reason, c.Status.Conditions)
+		if !condition.IsTrue(c, clusterv1.TopologyReconciledV1Beta1Condition) {
+			t.Errorf("%s: conditions = %v", tc.reason, c.GetV1Beta1Conditions())
 		}
 	}
 }
@@ -144,7 +144,7 @@ func TestALeaderWithAStaleCacheCreatesNoWorkersAgain(t *testing.T) {
 			testenv.Must(w.t, w.Delete(w.t.Context(), c))
 		},
 		"the workers were removed from the topology": func(w *world, c *clusterv1.Cluster) {
-			changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Topology.Workers = nil })
+			changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Topology.Workers = clusterv1.WorkersTopology{} })
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {

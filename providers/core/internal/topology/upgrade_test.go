@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
@@ -18,11 +18,11 @@ func (w *world) machine(c *clusterv1.Cluster, topologyName, version string) *clu
 	labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel] = topologyName
 	m := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: c.Name + "-" + topologyName + "-" + version, Labels: labels},
-		Spec:       clusterv1.MachineSpec{ClusterName: c.Name, Version: &version},
+		Spec:       clusterv1.MachineSpec{ClusterName: c.Name, Version: version},
 	}
 	secret := "data"
 	m.Spec.Bootstrap.DataSecretName = &secret
-	m.Spec.InfrastructureRef.Name = "infra"
+	m.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "InMemoryMachine", Name: "infra"}
 	return m
 }
 
@@ -30,7 +30,7 @@ func (w *world) machine(c *clusterv1.Cluster, topologyName, version string) *clu
 func (w *world) versions(c *clusterv1.Cluster) []any {
 	w.t.Helper()
 	reason := ""
-	if current := condition.Get(c, clusterv1.TopologyReconciledCondition); current != nil {
+	if current := condition.Get(c, clusterv1.TopologyReconciledV1Beta1Condition); current != nil {
 		reason = current.Reason
 	}
 	return []any{
@@ -60,12 +60,12 @@ func TestUpgrade(t *testing.T) {
 	}{
 		{"the control plane is upgraded first", func() {
 			changed(w, c, func(c *clusterv1.Cluster) { c.Spec.Topology.Version = next })
-		}, []any{next, old, old, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingReason}},
-		{"workers wait for the control plane", func() {}, []any{next, old, old, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingReason}},
+		}, []any{next, old, old, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingV1Beta1Reason}},
+		{"workers wait for the control plane", func() {}, []any{next, old, old, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingV1Beta1Reason}},
 		{"then the first workers are upgraded", func() { w.provisioned(c) },
-			[]any{next, next, old, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingReason}},
+			[]any{next, next, old, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingV1Beta1Reason}},
 		{"the second workers wait for the first", func() { w.created(w.machine(c, "md-0", next)) },
-			[]any{next, next, old, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingReason}},
+			[]any{next, next, old, clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingV1Beta1Reason}},
 		{"and are upgraded once those have no old Machine", func() { w.removed(old0) }, []any{next, next, next, ""}},
 	}
 	for _, step := range steps {
@@ -74,8 +74,8 @@ func TestUpgrade(t *testing.T) {
 		w.expect(step.reason, step.want, w.versions(c))
 		w.expectSteady(c, step.reason)
 	}
-	if !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {
-		t.Errorf("conditions = %v", c.Status.Conditions)
+	if !condition.IsTrue(c, clusterv1.TopologyReconciledV1Beta1Condition) {
+		t.Errorf("conditions = %v", c.GetV1Beta1Conditions())
 	}
 }
 

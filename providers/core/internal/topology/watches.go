@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
@@ -37,7 +37,7 @@ func owned() predicate.Predicate { return predicate.NewPredicateFuncs(isOwned) }
 func hasTopology() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(o client.Object) bool {
 		cluster, ok := o.(*clusterv1.Cluster)
-		return ok && cluster.Spec.Topology != nil
+		return ok && cluster.Spec.Topology.IsDefined()
 	})
 }
 
@@ -47,11 +47,11 @@ func hasTopology() predicate.Predicate {
 func relevantCluster() predicate.Predicate {
 	return predicate.Or(watch.Created(), watch.Deleted(), watch.Resynced(), watch.Updated(func(before, after *clusterv1.Cluster) bool {
 		return metadataChanged(before, after) || !slices.Equal(before.Finalizers, after.Finalizers) ||
-			outcomeChanged(condition.Get(before, clusterv1.TopologyReconciledCondition),
-				condition.Get(after, clusterv1.TopologyReconciledCondition)) ||
+			outcomeChanged(condition.Get(before, clusterv1.TopologyReconciledV1Beta1Condition),
+				condition.Get(after, clusterv1.TopologyReconciledV1Beta1Condition)) ||
 			(lifecycle.IsPending(after, lifecycle.AfterControlPlaneInitialized) &&
-				!condition.IsTrue(before, clusterv1.ControlPlaneInitializedCondition) &&
-				condition.IsTrue(after, clusterv1.ControlPlaneInitializedCondition))
+				!condition.IsTrue(before, clusterv1.ControlPlaneInitializedV1Beta1Condition) &&
+				condition.IsTrue(after, clusterv1.ControlPlaneInitializedV1Beta1Condition))
 	}))
 }
 
@@ -74,9 +74,11 @@ func metadataChanged(before, after client.Object) bool {
 		!reflect.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
 }
 
-// statusFields are the status fields of control planes that an upgrade waits for.
+// statusFields are the status fields of control planes that an upgrade waits for, in either contract.
 func statusFields() []string {
-	return []string{"version", "replicas", "updatedReplicas", "readyReplicas", "unavailableReplicas"}
+	return []string{
+		"version", "versions", "replicas", "updatedReplicas", "upToDateReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas",
+	}
 }
 
 // relevantObject selects events of objects that can change the plan. Creations of the topology's own objects are not selected,
@@ -158,9 +160,9 @@ func (c *Controller) ofExtension(ctx context.Context, o client.Object) []reconci
 	var out []reconcile.Request
 	for i := range clusters.Items {
 		cluster := &clusters.Items[i]
-		current := condition.Get(cluster, clusterv1.TopologyReconciledCondition)
+		current := condition.Get(cluster, clusterv1.TopologyReconciledV1Beta1Condition)
 		held := current != nil && slices.Contains(heldReasons(), current.Reason)
-		if held || (cluster.Spec.Topology != nil && slices.Contains(classes, cluster.GetClassKey())) {
+		if held || (cluster.Spec.Topology.IsDefined() && slices.Contains(classes, cluster.GetClassKey())) {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(cluster)})
 		}
 	}
@@ -169,7 +171,9 @@ func (c *Controller) ofExtension(ctx context.Context, o client.Object) []reconci
 
 // heldReasons are the reasons of condition TopologyReconciled while an extension blocks, fails or is not yet discovered.
 func heldReasons() []string {
-	return []string{clusterv1.TopologyReconciledHookBlockingReason, clusterv1.TopologyReconcileFailedReason, clusterv1.DeletedReason}
+	return []string{
+		clusterv1.TopologyReconciledHookBlockingV1Beta1Reason, clusterv1.TopologyReconcileFailedV1Beta1Reason, clusterv1.DeletedV1Beta1Reason,
+	}
 }
 
 // workloadEvents are the events of workload clusters that wake Clusters with MachinePools, whose upgrades wait for Nodes.

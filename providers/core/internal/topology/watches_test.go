@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -31,18 +31,18 @@ func poolWithNodes(names ...string) *clusterv1.MachinePool {
 
 func TestEventsOfTheCondition(t *testing.T) {
 	failed := func(message string) clusterv1.Condition {
-		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityError, clusterv1.TopologyReconcileFailedReason, "%s", message)
+		return condition.False(clusterv1.TopologyReconciledV1Beta1Condition, clusterv1.ConditionSeverityError, clusterv1.TopologyReconcileFailedV1Beta1Reason, "%s", message)
 	}
 	blocked := func(message string) clusterv1.Condition {
-		return condition.False(clusterv1.TopologyReconciledCondition, clusterv1.ConditionSeverityInfo, clusterv1.TopologyReconciledHookBlockingReason, "%s", message)
+		return condition.False(clusterv1.TopologyReconciledV1Beta1Condition, clusterv1.ConditionSeverityInfo, clusterv1.TopologyReconciledHookBlockingV1Beta1Reason, "%s", message)
 	}
 	for reason, test := range map[string]struct {
 		before, after clusterv1.Condition
 		want          bool
 	}{
 		"another message of an error: the retries have their own delay": {failed("at 10:00"), failed("at 10:01"), false},
-		"an error":                            {condition.True(clusterv1.TopologyReconciledCondition), failed("x"), true},
-		"no error any more":                   {failed("x"), condition.True(clusterv1.TopologyReconciledCondition), true},
+		"an error":                            {condition.True(clusterv1.TopologyReconciledV1Beta1Condition), failed("x"), true},
+		"no error any more":                   {failed("x"), condition.True(clusterv1.TopologyReconciledV1Beta1Condition), true},
 		"another message of what is no error": {blocked("a"), blocked("b"), true},
 	} {
 		before := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/clusterclass"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/plan"
@@ -132,7 +132,7 @@ func (w *world) reconciledClass(name string) {
 			return err
 		}
 		if class.Generation != class.Status.ObservedGeneration {
-			return fmt.Errorf("observed %d of %d: %v", class.Status.ObservedGeneration, class.Generation, class.Status.Conditions)
+			return fmt.Errorf("observed %d of %d: %v", class.Status.ObservedGeneration, class.Generation, class.GetV1Beta1Conditions())
 		}
 		return nil
 	})
@@ -187,10 +187,10 @@ func (w *world) waitCached(written client.Object) {
 func (w *world) cluster(name string) *clusterv1.Cluster {
 	one := int32(1)
 	return object.Builder{Namespace: w.namespace, ClusterName: name}.Cluster(func(c *clusterv1.Cluster) {
-		c.Spec.Topology = &clusterv1.Topology{
-			Class: "simple", Version: "v1.30.0",
+		c.Spec.Topology = clusterv1.Topology{
+			ClassRef: clusterv1.ClusterClassRef{Name: "simple"}, Version: "v1.30.0",
 			ControlPlane: clusterv1.ControlPlaneTopology{Replicas: &one, Metadata: clusterv1.ObjectMeta{Labels: map[string]string{"from": "topology"}}},
-			Workers: &clusterv1.WorkersTopology{MachineDeployments: []clusterv1.MachineDeploymentTopology{
+			Workers: clusterv1.WorkersTopology{MachineDeployments: []clusterv1.MachineDeploymentTopology{
 				{Class: "worker", Name: "md-0", Replicas: &one},
 			}},
 		}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
@@ -45,24 +45,35 @@ func (w *Cluster) compiled(class *clusterv1.ClusterClass) (*variables.Definition
 	return w.definitions.Get(class.UID, class.ResourceVersion, func() (*variables.Definitions, error) { return variables.Compile(class) })
 }
 
+// definitionsFor returns the compiled variables of a class for the values of a Cluster.
+func (w *Cluster) definitionsFor(
+	ctx context.Context, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass,
+) (*variables.Definitions, error) {
+	definitions, err := w.compiled(class)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := variables.ReadSources(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	return definitions.With(sources), nil
+}
+
 // Default implements Defaulter. Variables are defaulted at every write, so that variables added to the class are
 // added to the Cluster with the next write. A class that is not ready is not an error, because the topology controller
 // defaults variables, too; Default waits for it only if the topology is new or changes.
 func (w *Cluster) Default(ctx context.Context, cluster *clusterv1.Cluster) error {
-	defaultNamespace(cluster.Namespace, cluster.Spec.InfrastructureRef, cluster.Spec.ControlPlaneRef)
-	topology := cluster.Spec.Topology
-	if topology == nil {
-		return nil
-	}
+	topology := &cluster.Spec.Topology
 	defaultVersion(&topology.Version)
-	if !w.options.ClusterTopology || topology.Class == "" || !cluster.DeletionTimestamp.IsZero() {
+	if !w.options.ClusterTopology || topology.ClassRef.Name == "" || !cluster.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	old, err := oldObject[clusterv1.Cluster](ctx)
 	if err != nil {
 		return err
 	}
-	changes := old == nil || !equality.Semantic.DeepEqual(old.Spec.Topology, topology)
+	changes := old == nil || !equality.Semantic.DeepEqual(&old.Spec.Topology, topology)
 	return w.defaultVariables(ctx, cluster, changes)
 }
 
@@ -78,17 +89,17 @@ func (w *Cluster) defaultVariables(ctx context.Context, cluster *clusterv1.Clust
 	if found.class == nil {
 		return nil
 	}
-	definitions, err := w.compiled(found.class)
+	definitions, err := w.definitionsFor(ctx, cluster, found.class)
 	if err != nil && !changes {
 		return nil // the topology controller reports why the class is unusable
 	}
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	path := field.NewPath("spec", "topology")
-	errs := definitions.Default(cluster.Spec.Topology, path)
+	topology, path := &cluster.Spec.Topology, field.NewPath("spec", "topology")
+	errs := definitions.Default(topology, path)
 	if len(errs) == 0 {
-		errs = definitions.Validate(cluster.Spec.Topology, path)
+		errs = definitions.Validate(topology, path)
 	}
 	return invalid("Cluster", cluster.Name, errs)
 }

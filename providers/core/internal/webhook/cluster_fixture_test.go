@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/yaml"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
@@ -86,7 +86,7 @@ func (w *world) webhook(t *testing.T) *Cluster {
 	t.Helper()
 	out, err := NewCluster(Options{
 		Reader: w.reader,
-		Object: func(context.Context, *corev1.ObjectReference, string) (contract.Object, error) {
+		Object: func(context.Context, *clusterv1.ContractVersionedObjectReference, string) (contract.Object, error) {
 			return contract.Object{Unstructured: &unstructured.Unstructured{Object: parse[map[string]any](t, w.controlPlane)}}, nil
 		},
 		Workload: func(context.Context, types.NamespacedName) (client.Reader, error) {
@@ -114,18 +114,17 @@ func reconciledClass(t *testing.T, name string, change ...func(*clusterv1.Cluste
 	c := parse[clusterv1.ClusterClass](t, `
 metadata: {namespace: default, generation: 1}
 spec:
-  infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerClusterTemplate, name: a, namespace: default}}
+  infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerClusterTemplate, name: a}}
   controlPlane:
-    ref: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, name: a, namespace: default}
+    templateRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, name: a}
   workers:
     machineDeployments:
     - class: default-worker
-      template:
-        bootstrap: {ref: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: a, namespace: default}}
-        infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, name: a, namespace: default}}
+      bootstrap: {templateRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: a}}
+      infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, name: a}}
 status:
   observedGeneration: 1
-  conditions: [{type: VariablesReconciled, status: "True", lastTransitionTime: "2026-01-01T00:00:00Z"}]
+  deprecated: {v1beta1: {conditions: [{type: VariablesReconciled, status: "True", lastTransitionTime: "2026-01-01T00:00:00Z"}]}}
   variables:
   - name: imageRepository
     definitionsConflict: false
@@ -136,6 +135,12 @@ status:
 		f(&c)
 	}
 	return &c
+}
+
+// classIn returns a reconciled class "a" in a namespace.
+func classIn(t *testing.T, namespace string) *clusterv1.ClusterClass {
+	t.Helper()
+	return reconciledClass(t, "a", func(c *clusterv1.ClusterClass) { c.Namespace = namespace })
 }
 
 func text(err error) string {

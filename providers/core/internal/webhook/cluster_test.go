@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // defaulting is a test case: a write of a Cluster, and the result of the webhook.
@@ -34,58 +34,58 @@ func pausedClass(c *clusterv1.ClusterClass) {
 func TestClusterDefault(t *testing.T) {
 	tests := []defaulting{
 		{
-			reason:  "the namespace of references is defaulted to that of the Cluster",
-			cluster: `{metadata: {name: c, namespace: default}, spec: {infrastructureRef: {name: a}, controlPlaneRef: {name: b, namespace: other}}}`,
-			want:    `{metadata: {name: c, namespace: default}, spec: {infrastructureRef: {name: a, namespace: default}, controlPlaneRef: {name: b, namespace: other}}}`,
+			reason:  "a Cluster without topology",
+			cluster: `{metadata: {name: c, namespace: default}, spec: {infrastructureRef: {name: a}}}`,
+			want:    `{metadata: {name: c, namespace: default}, spec: {infrastructureRef: {name: a}}}`,
 		},
 		{
 			reason:  "versions get a leading v, and variables are defaulted",
 			classes: []client.Object{reconciledClass(t, "a")},
-			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: 1.30.0}}}`,
-			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0, variables: [{name: imageRepository, value: registry.k8s.io}]}}}`,
+			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: 1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.0, variables: [{name: imageRepository, value: registry.k8s.io}]}}}`,
 			reads:   1,
 		},
 		{
 			reason:  "variables are validated",
 			classes: []client.Object{reconciledClass(t, "a")},
-			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0, variables: [{name: imageRepository, value: 1}]}}}`,
+			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.0, variables: [{name: imageRepository, value: 1}]}}}`,
 			err:     `Cluster.cluster.x-k8s.io "c" is invalid: spec.topology.variables[0].value: Invalid value: "integer": variable "imageRepository": must be of type string: "integer"`,
 			reads:   1,
 		},
 		{
 			reason:  "a missing class is waited for only briefly",
-			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
-			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`,
 			waited:  200 * time.Millisecond,
 			reads:   5,
 		},
 		{
 			reason:  "an unreconciled class is waited for two seconds",
 			classes: []client.Object{reconciledClass(t, "a", unreconciledClass)},
-			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
-			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`,
 			waited:  2 * time.Second,
 			reads:   41,
 		},
 		{
 			reason:  "a paused class is not waited for",
 			classes: []client.Object{reconciledClass(t, "a", unreconciledClass, pausedClass)},
-			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
-			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`,
 			reads:   1,
 		},
 		{
 			reason:  "a changed topology is defaulted",
 			classes: []client.Object{reconciledClass(t, "a")},
-			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
-			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.1}}}`,
-			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.1, variables: [{name: imageRepository, value: registry.k8s.io}]}}}`,
+			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`,
+			cluster: `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.1}}}`,
+			want:    `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.1, variables: [{name: imageRepository, value: registry.k8s.io}]}}}`,
 			reads:   1,
 		},
 		{
 			reason:  "a Cluster that is being deleted is not changed",
-			cluster: `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {class: gone, version: v1.30.0}}}`,
-			want:    `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {class: gone, version: v1.30.0}}}`,
+			cluster: `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {classRef: {name: gone}, version: v1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {classRef: {name: gone}, version: v1.30.0}}}`,
 		},
 	}
 	for _, tt := range tests {
@@ -98,24 +98,24 @@ func TestClusterDefaultOfAnUnchangedTopology(t *testing.T) {
 		{
 			reason:  "a default that was added to the class is set by the next write of any field",
 			classes: []client.Object{reconciledClass(t, "a")},
-			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
-			cluster: `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
-			want:    `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0, variables: [{name: imageRepository, value: registry.k8s.io}]}}}`,
+			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`,
+			cluster: `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {classRef: {name: a}, version: v1.30.0, variables: [{name: imageRepository, value: registry.k8s.io}]}}}`,
 			reads:   1,
 		},
 		{
 			reason:  "a write of another field does not wait for an unreconciled class",
 			classes: []client.Object{reconciledClass(t, "a", unreconciledClass)},
-			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
-			cluster: `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
-			want:    `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`,
+			cluster: `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`,
 			reads:   1,
 		},
 		{
 			reason:  "a write of another field does not wait for a deleted class",
-			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`,
-			cluster: `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
-			want:    `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {class: a, version: v1.30.0}}}`,
+			old:     `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`,
+			cluster: `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`,
+			want:    `{metadata: {name: c, namespace: default, labels: {a: b}}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`,
 			reads:   1,
 		},
 	}
@@ -160,7 +160,7 @@ func TestClusterDefaultWaitsForTheClass(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	cluster := parse[clusterv1.Cluster](t, `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`)
+	cluster := parse[clusterv1.Cluster](t, `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`)
 	if err := w.webhook(t).Default(t.Context(), &cluster); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestClusterDefaultGateOff(t *testing.T) {
 	w := newWorld(t, reconciledClass(t, "a"))
 	webhook := w.webhook(t)
 	webhook.options.ClusterTopology = false
-	cluster := parse[clusterv1.Cluster](t, `{metadata: {name: c, namespace: default}, spec: {topology: {class: a, version: v1.30.0}}}`)
+	cluster := parse[clusterv1.Cluster](t, `{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: a}, version: v1.30.0}}}`)
 	if err := webhook.Default(t.Context(), &cluster); err != nil || w.reader.gets > 0 || len(cluster.Spec.Topology.Variables) > 0 {
 		t.Errorf("without the feature gate, the class must not be read: %v, %d reads", err, w.reader.gets)
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -15,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
@@ -41,9 +40,9 @@ func (w *Cluster) validate(ctx context.Context, old, cluster *clusterv1.Cluster)
 	for _, problem := range validation.IsValidLabelValue(cluster.Name) {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), cluster.Name, "must be a valid label value: "+problem))
 	}
-	errs = append(errs, validateReference(cluster.Spec.InfrastructureRef, cluster.Namespace, spec.Child("infrastructureRef"))...)
-	errs = append(errs, validateReference(cluster.Spec.ControlPlaneRef, cluster.Namespace, spec.Child("controlPlaneRef"))...)
-	errs = append(errs, validateNetwork(cluster.Spec.ClusterNetwork, spec.Child("clusterNetwork"))...)
+	network, at := &cluster.Spec.ClusterNetwork, spec.Child("clusterNetwork")
+	errs = append(errs, validateRanges(network.Services, at.Child("services"))...)
+	errs = append(errs, validateRanges(network.Pods, at.Child("pods"))...)
 	errs = append(errs, webhooks.WithoutOld(clusterNumbers(old), clusterNumbers(cluster))...)
 	warnings, topologyErrs, err := w.topology(ctx, old, cluster, spec.Child("topology"))
 	if err != nil {
@@ -52,27 +51,7 @@ func (w *Cluster) validate(ctx context.Context, old, cluster *clusterv1.Cluster)
 	return warnings, invalid("Cluster", cluster.Name, append(errs, topologyErrs...))
 }
 
-func validateReference(ref *corev1.ObjectReference, namespace string, path *field.Path) field.ErrorList {
-	if ref == nil || ref.Namespace == namespace {
-		return nil
-	}
-	return field.ErrorList{
-		field.Invalid(path.Child("namespace"), ref.Namespace, fmt.Sprintf("must be %q, the namespace of the Cluster", namespace)),
-	}
-}
-
-func validateNetwork(n *clusterv1.ClusterNetwork, path *field.Path) field.ErrorList {
-	if n == nil {
-		return nil
-	}
-	errs := validateRanges(n.Services, path.Child("services"))
-	return append(errs, validateRanges(n.Pods, path.Child("pods"))...)
-}
-
-func validateRanges(r *clusterv1.NetworkRanges, path *field.Path) field.ErrorList {
-	if r == nil {
-		return nil
-	}
+func validateRanges(r clusterv1.NetworkRanges, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, block := range r.CIDRBlocks {
 		if _, err := netip.ParsePrefix(block); err != nil {
@@ -87,9 +66,9 @@ func validateRanges(r *clusterv1.NetworkRanges, path *field.Path) field.ErrorLis
 func (w *Cluster) topology(
 	ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path,
 ) (admission.Warnings, field.ErrorList, error) {
-	topology := cluster.Spec.Topology
-	if topology == nil {
-		if old != nil && old.Spec.Topology != nil {
+	topology := &cluster.Spec.Topology
+	if !topology.IsDefined() {
+		if old != nil && old.Spec.Topology.IsDefined() {
 			return nil, field.ErrorList{field.Forbidden(path, "the topology of a Cluster cannot be removed")}, nil
 		}
 		return nil, nil, nil
@@ -101,12 +80,12 @@ func (w *Cluster) topology(
 	if !cluster.DeletionTimestamp.IsZero() {
 		return nil, errs, nil
 	}
-	if old != nil && equality.Semantic.DeepEqual(old.Spec.Topology, topology) {
+	if old != nil && equality.Semantic.DeepEqual(&old.Spec.Topology, topology) {
 		unchanged, err := w.unchanged(ctx, cluster, path)
 		return nil, append(errs, unchanged...), err
 	}
-	if topology.Class == "" {
-		return nil, append(errs, field.Required(path.Child("class"), "the name of a ClusterClass is required")), nil
+	if topology.ClassRef.Name == "" {
+		return nil, append(errs, field.Required(path.Child("classRef", "name"), "the name of a ClusterClass is required")), nil
 	}
 	errs = append(errs, check.Version(topology.Version, path.Child("version"))...)
 	errs = append(errs, check.Topology(topology, path)...)
@@ -133,13 +112,15 @@ func (w *Cluster) unchanged(ctx context.Context, cluster *clusterv1.Cluster, pat
 	if _, err := w.compiled(found.class); err != nil {
 		return nil, nil // the topology controller reports why the class is unusable
 	}
-	return w.byClass(cluster, found.class, path)
+	return w.byClass(ctx, cluster, found.class, path)
 }
 
 // byClass validates a topology against its class only.
-func (w *Cluster) byClass(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path) (field.ErrorList, error) {
-	errs := check.TopologyOf(cluster.Spec.Topology, class, path)
-	definitions, err := w.compiled(class)
+func (w *Cluster) byClass(
+	ctx context.Context, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path,
+) (field.ErrorList, error) {
+	errs := check.TopologyOf(&cluster.Spec.Topology, class, path)
+	definitions, err := w.definitionsFor(ctx, cluster, class)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +155,7 @@ func (w *Cluster) againstClass(
 		return nil, nil, err
 	}
 	if found.missing && old != nil {
-		return nil, field.ErrorList{field.Invalid(path.Child("class"), cluster.Spec.Topology.Class, fmt.Sprintf(
+		return nil, field.ErrorList{field.Invalid(path.Child("classRef", "name"), cluster.Spec.Topology.ClassRef.Name, fmt.Sprintf(
 			"the ClusterClass does not exist in namespace %q: create it first", cluster.Namespace))}, nil
 	}
 	if found.class == nil {
@@ -182,14 +163,14 @@ func (w *Cluster) againstClass(
 			"The topology of Cluster %s/%s could not be validated against its ClusterClass and will not be reconciled until it can be: %v",
 			cluster.Namespace, cluster.Name, found.reason)}, nil, nil
 	}
-	errs, err := w.byClass(cluster, found.class, path)
+	errs, err := w.byClass(ctx, cluster, found.class, path)
 	if err != nil {
 		return nil, nil, err
 	}
-	if old == nil || old.Spec.Topology == nil || old.Spec.Topology.Class == cluster.Spec.Topology.Class {
+	if old == nil || !old.Spec.Topology.IsDefined() || old.Spec.Topology.ClassRef.Name == cluster.Spec.Topology.ClassRef.Name {
 		return nil, errs, nil
 	}
-	rebase, err := w.rebase(ctx, old, found.class, path.Child("class"))
+	rebase, err := w.rebase(ctx, old, found.class, path.Child("classRef", "name"))
 	return nil, append(errs, rebase...), err
 }
 
@@ -197,14 +178,14 @@ func (w *Cluster) againstClass(
 func (w *Cluster) rebase(
 	ctx context.Context, old *clusterv1.Cluster, class *clusterv1.ClusterClass, path *field.Path,
 ) (field.ErrorList, error) {
-	from, err := w.class(ctx, client.ObjectKey{Namespace: old.Namespace, Name: old.Spec.Topology.Class})
+	from, err := w.class(ctx, client.ObjectKey{Namespace: old.Namespace, Name: old.Spec.Topology.ClassRef.Name})
 	if err != nil {
 		return nil, err
 	}
 	if from.class == nil {
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
 			"the change to ClusterClass %q cannot be validated without the current ClusterClass %q: %v",
-			class.Name, old.Spec.Topology.Class, from.reason))}, nil
+			class.Name, old.Spec.Topology.ClassRef.Name, from.reason))}, nil
 	}
 	var errs field.ErrorList
 	for _, difference := range check.CompatibleClasses(from.class, class) {
@@ -218,12 +199,12 @@ func (w *Cluster) rebase(
 func (w *Cluster) change(
 	ctx context.Context, old, cluster *clusterv1.Cluster, path *field.Path,
 ) (admission.Warnings, field.ErrorList, error) {
-	if old.Spec.Topology == nil {
+	if !old.Spec.Topology.IsDefined() {
 		name := clusterv1.ClusterTopologyUnsafeUpdateClassNameAnnotation
 		if _, allowed := cluster.Annotations[name]; allowed {
 			return nil, nil, nil
 		}
-		return nil, field.ErrorList{field.Forbidden(path.Child("class"), fmt.Sprintf(
+		return nil, field.ErrorList{field.Forbidden(path.Child("classRef", "name"), fmt.Sprintf(
 			"a class cannot be added to an existing Cluster; if you know the consequences for its objects, set annotation %s", name))}, nil
 	}
 	was, is := old.Spec.Topology.Version, cluster.Spec.Topology.Version

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 const clusterInvalid = `Cluster.cluster.x-k8s.io "c" is invalid: `
@@ -18,11 +18,11 @@ func clusterWith(annotations, topology string) string {
 
 const (
 	repositoryVariable = `variables: [{name: imageRepository, value: a}]`
-	topologyBefore     = `class: a, version: v1.30.0, ` + repositoryVariable
+	topologyBefore     = `classRef: {name: a}, version: v1.30.0, ` + repositoryVariable
 )
 
 func TestClusterValidate(t *testing.T) {
-	aws := func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.Ref.Kind = "AWSClusterTemplate" }
+	aws := func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.TemplateRef.Kind = "AWSClusterTemplate" }
 	tests := []struct {
 		reason       string
 		classes      []client.Object
@@ -30,37 +30,33 @@ func TestClusterValidate(t *testing.T) {
 		want         string
 		warnings     []string
 	}{
-		{reason: "a Cluster without topology", cluster: `{metadata: {name: c, namespace: default}, spec: {infrastructureRef: {namespace: default}, clusterNetwork: {pods: {cidrBlocks: [10.0.0.0/16]}}}}`},
+		{reason: "a Cluster without topology", cluster: `{metadata: {name: c, namespace: default}, spec: {infrastructureRef: {name: a}, clusterNetwork: {pods: {cidrBlocks: [10.0.0.0/16]}}}}`},
 		{reason: "all errors are reported together", cluster: `
 metadata: {name: a/b, namespace: default}
 spec:
-  infrastructureRef: {namespace: other}
-  controlPlaneRef: {namespace: other}
   clusterNetwork: {pods: {cidrBlocks: [10.0.0.0/16, x]}, services: {cidrBlocks: [10.0.0.0]}}`,
 			want: `Cluster.cluster.x-k8s.io "a/b" is invalid: [` +
 				`metadata.name: Invalid value: "a/b": must be a valid label value: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?'), ` +
-				`spec.infrastructureRef.namespace: Invalid value: "other": must be "default", the namespace of the Cluster, ` +
-				`spec.controlPlaneRef.namespace: Invalid value: "other": must be "default", the namespace of the Cluster, ` +
 				`spec.clusterNetwork.services.cidrBlocks[0]: Invalid value: "10.0.0.0": must be a range of IP addresses in CIDR notation, such as 10.0.0.0/16, ` +
 				`spec.clusterNetwork.pods.cidrBlocks[1]: Invalid value: "x": must be a range of IP addresses in CIDR notation, such as 10.0.0.0/16]`},
 		{reason: "a valid topology", classes: []client.Object{reconciledClass(t, "a")}, cluster: clusterWith("", topologyBefore)},
-		{reason: "a class is required", cluster: clusterWith("", `class: "", version: v1.30.0`), want: clusterInvalid + `spec.topology.class: Required value: the name of a ClusterClass is required`},
-		{reason: "the version must be valid", classes: []client.Object{reconciledClass(t, "a")}, cluster: clusterWith("", `class: a, version: v1.30, `+repositoryVariable),
+		{reason: "a class is required", cluster: clusterWith("", `classRef: {name: ""}, version: v1.30.0`), want: clusterInvalid + `spec.topology.classRef.name: Required value: the name of a ClusterClass is required`},
+		{reason: "the version must be valid", classes: []client.Object{reconciledClass(t, "a")}, cluster: clusterWith("", `classRef: {name: a}, version: v1.30, `+repositoryVariable),
 			want: clusterInvalid + `spec.topology.version: Invalid value: "v1.30": must be a semantic version with a leading "v", such as v1.30.2`},
 		{reason: "the upgrade concurrency must be valid", classes: []client.Object{reconciledClass(t, "a")}, cluster: clusterWith(`topology.cluster.x-k8s.io/upgrade-concurrency: "0"`, topologyBefore),
 			want: clusterInvalid + `metadata.annotations[topology.cluster.x-k8s.io/upgrade-concurrency]: Invalid value: "0": must be an integer of at least 1`},
-		{reason: "the topology is validated against the class", classes: []client.Object{reconciledClass(t, "a")}, cluster: clusterWith("", `class: a, version: v1.30.0, workers: {machineDeployments: [{class: x, name: a}]}`),
+		{reason: "the topology is validated against the class", classes: []client.Object{reconciledClass(t, "a")}, cluster: clusterWith("", `classRef: {name: a}, version: v1.30.0, workers: {machineDeployments: [{class: x, name: a}]}`),
 			want: clusterInvalid + `spec.topology.workers.machineDeployments[0].class: Invalid value: "x": ClusterClass "a" does not define this class of workers`},
 		{reason: "a required variable", classes: []client.Object{reconciledClass(t, "a", func(c *clusterv1.ClusterClass) {
 			c.Status.Variables[0].Definitions[0].Schema.OpenAPIV3Schema.Default = nil
-		})}, cluster: clusterWith("", `class: a, version: v1.30.0`),
+		})}, cluster: clusterWith("", `classRef: {name: a}, version: v1.30.0`),
 			want: clusterInvalid + `spec.topology.variables: Required value: variable "imageRepository" is required: set a value for it`},
 		{reason: "a new Cluster can be created before its class", cluster: clusterWith("", topologyBefore),
 			warnings: []string{`The topology of Cluster default/c could not be validated against its ClusterClass and will not be reconciled until it can be: clusterclasses.cluster.x-k8s.io "a" not found`}},
 		{reason: "a new Cluster can be created before its class is reconciled", classes: []client.Object{reconciledClass(t, "a", unreconciledClass)}, cluster: clusterWith("", topologyBefore),
 			warnings: []string{`The topology of Cluster default/c could not be validated against its ClusterClass and will not be reconciled until it can be: ClusterClass default/a has changed and has not been reconciled yet`}},
 
-		{reason: "a class that was reconciled after the variables were defaulted", cluster: clusterWith("", `class: a, version: v1.30.0`),
+		{reason: "a class that was reconciled after the variables were defaulted", cluster: clusterWith("", `classRef: {name: a}, version: v1.30.0`),
 			classes: []client.Object{reconciledClass(t, "a")}},
 		{reason: "an unchanged topology is validated, because the class may have changed", old: clusterWith("", topologyBefore), cluster: clusterWith(`a: b`, topologyBefore),
 			classes: []client.Object{reconciledClass(t, "a", func(c *clusterv1.ClusterClass) {
@@ -68,31 +64,31 @@ spec:
 			})},
 			want: clusterInvalid + `spec.topology.variables[0].value: Invalid value: "string": variable "imageRepository": must be of type integer: "string"`},
 		{reason: "an unreconciled class does not block writes of other fields", classes: []client.Object{reconciledClass(t, "a", unreconciledClass)}, old: clusterWith("", topologyBefore), cluster: clusterWith(`a: b`, topologyBefore)},
-		{reason: "health checks and pools are accepted", cluster: clusterWith("", topologyBefore+`, controlPlane: {machineHealthCheck: {enable: true}}, workers: {machinePools: [{class: p, name: p}]}`),
+		{reason: "health checks and pools are accepted", cluster: clusterWith("", topologyBefore+`, controlPlane: {healthCheck: {enabled: true}}, workers: {machinePools: [{class: p, name: p}]}`),
 			classes: []client.Object{reconciledClass(t, "a", func(c *clusterv1.ClusterClass) {
-				c.Spec.ControlPlane.MachineInfrastructure = &clusterv1.LocalObjectTemplate{}
-				c.Spec.ControlPlane.MachineHealthCheck = &clusterv1.MachineHealthCheckClass{}
+				c.Spec.ControlPlane.MachineInfrastructure.TemplateRef = clusterv1.ClusterClassTemplateReference{Name: "a"}
+				c.Spec.ControlPlane.HealthCheck.Checks.NodeStartupTimeoutSeconds = new(int32)
 				c.Spec.Workers.MachinePools = []clusterv1.MachinePoolClass{{Class: "p"}}
 			})},
 		},
 		{reason: "a deleted class does not block writes of other fields", old: clusterWith("", topologyBefore), cluster: clusterWith(`a: b`, topologyBefore)},
-		{reason: "a changed topology requires the class", old: clusterWith("", topologyBefore), cluster: clusterWith("", `class: a, version: v1.30.1, `+repositoryVariable),
-			want: clusterInvalid + `spec.topology.class: Invalid value: "a": the ClusterClass does not exist in namespace "default": create it first`},
-		{reason: "a changed topology is accepted with a warning while the class is not reconciled", classes: []client.Object{reconciledClass(t, "a", unreconciledClass)}, old: clusterWith("", topologyBefore), cluster: clusterWith("", `class: a, version: v1.30.1, `+repositoryVariable),
+		{reason: "a changed topology requires the class", old: clusterWith("", topologyBefore), cluster: clusterWith("", `classRef: {name: a}, version: v1.30.1, `+repositoryVariable),
+			want: clusterInvalid + `spec.topology.classRef.name: Invalid value: "a": the ClusterClass does not exist in namespace "default": create it first`},
+		{reason: "a changed topology is accepted with a warning while the class is not reconciled", classes: []client.Object{reconciledClass(t, "a", unreconciledClass)}, old: clusterWith("", topologyBefore), cluster: clusterWith("", `classRef: {name: a}, version: v1.30.1, `+repositoryVariable),
 			warnings: []string{`The topology of Cluster default/c could not be validated against its ClusterClass and will not be reconciled until it can be: ClusterClass default/a has changed and has not been reconciled yet`}},
 		{reason: "a topology cannot be removed", old: clusterWith("", topologyBefore), cluster: `{metadata: {name: c, namespace: default}, spec: {}}`,
 			want: clusterInvalid + `spec.topology: Forbidden: the topology of a Cluster cannot be removed`},
 		{reason: "a topology cannot be added", classes: []client.Object{reconciledClass(t, "a")}, old: `{metadata: {name: c, namespace: default}, spec: {}}`, cluster: clusterWith("", topologyBefore),
-			want: clusterInvalid + `spec.topology.class: Forbidden: a class cannot be added to an existing Cluster; if you know the consequences for its objects, set annotation unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check`},
+			want: clusterInvalid + `spec.topology.classRef.name: Forbidden: a class cannot be added to an existing Cluster; if you know the consequences for its objects, set annotation unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check`},
 		{reason: "a topology can be added with the unsafe annotation", classes: []client.Object{reconciledClass(t, "a")}, old: `{metadata: {name: c, namespace: default}, spec: {}}`,
 			cluster: clusterWith(`unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check: ""`, topologyBefore)},
-		{reason: "rebase", classes: []client.Object{reconciledClass(t, "a"), reconciledClass(t, "b")}, old: clusterWith("", topologyBefore), cluster: clusterWith("", `class: b, version: v1.30.0, `+repositoryVariable)},
-		{reason: "rebase to another provider", classes: []client.Object{reconciledClass(t, "a"), reconciledClass(t, "b", aws)}, old: clusterWith("", topologyBefore), cluster: clusterWith("", `class: b, version: v1.30.0, `+repositoryVariable),
-			want: clusterInvalid + `spec.topology.class: Invalid value: "b": not compatible with the current ClusterClass "a": spec.infrastructure.ref.kind: the kind cannot be changed from "DockerClusterTemplate" to "AWSClusterTemplate": the objects of Clusters would have to be replaced`},
-		{reason: "rebase without the current class", classes: []client.Object{reconciledClass(t, "b")}, old: clusterWith("", topologyBefore), cluster: clusterWith("", `class: b, version: v1.30.0, `+repositoryVariable),
-			want: clusterInvalid + `spec.topology.class: Forbidden: the change to ClusterClass "b" cannot be validated without the current ClusterClass "a": clusterclasses.cluster.x-k8s.io "a" not found`},
+		{reason: "rebase", classes: []client.Object{reconciledClass(t, "a"), reconciledClass(t, "b")}, old: clusterWith("", topologyBefore), cluster: clusterWith("", `classRef: {name: b}, version: v1.30.0, `+repositoryVariable)},
+		{reason: "rebase to another provider", classes: []client.Object{reconciledClass(t, "a"), reconciledClass(t, "b", aws)}, old: clusterWith("", topologyBefore), cluster: clusterWith("", `classRef: {name: b}, version: v1.30.0, `+repositoryVariable),
+			want: clusterInvalid + `spec.topology.classRef.name: Invalid value: "b": not compatible with the current ClusterClass "a": spec.infrastructure.templateRef.kind: the kind cannot be changed from "DockerClusterTemplate" to "AWSClusterTemplate": the objects of Clusters would have to be replaced`},
+		{reason: "rebase without the current class", classes: []client.Object{reconciledClass(t, "b")}, old: clusterWith("", topologyBefore), cluster: clusterWith("", `classRef: {name: b}, version: v1.30.0, `+repositoryVariable),
+			want: clusterInvalid + `spec.topology.classRef.name: Forbidden: the change to ClusterClass "b" cannot be validated without the current ClusterClass "a": clusterclasses.cluster.x-k8s.io "a" not found`},
 		{reason: "finalizers of a Cluster that is being deleted can be removed without its class", old: clusterWith("", topologyBefore),
-			cluster: `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {class: a, version: v1.30.1}}}`},
+			cluster: `{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {topology: {classRef: {name: a}, version: v1.30.1}}}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -200,8 +196,8 @@ func TestClusterUpgrade(t *testing.T) {
 			if tt.node != "" {
 				w.nodes = map[string]string{"node-1": tt.node}
 			}
-			old, cluster := parse[clusterv1.Cluster](t, clusterWith("", topologyBefore)), parse[clusterv1.Cluster](t, clusterWith(tt.annotations, `class: a, version: `+tt.version+`, `+repositoryVariable))
-			cluster.Spec.ControlPlaneRef = new(parse[clusterv1.Cluster](t, `{spec: {controlPlaneRef: {kind: KubeadmControlPlane, name: cp, namespace: default}}}`)).Spec.ControlPlaneRef
+			old, cluster := parse[clusterv1.Cluster](t, clusterWith("", topologyBefore)), parse[clusterv1.Cluster](t, clusterWith(tt.annotations, `classRef: {name: a}, version: `+tt.version+`, `+repositoryVariable))
+			cluster.Spec.ControlPlaneRef = new(parse[clusterv1.Cluster](t, `{spec: {controlPlaneRef: {kind: KubeadmControlPlane, name: cp}}}`)).Spec.ControlPlaneRef
 			warnings, err := w.webhook(t).ValidateUpdate(t.Context(), &old, &cluster)
 			if text(err) != tt.want {
 				t.Errorf("%s: error\n%s\nwant\n%s", tt.reason, text(err), tt.want)
@@ -234,9 +230,9 @@ func TestClusterUpgradeToFrozenRegistry(t *testing.T) {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := newWorld(t, reconciledClass(t, "a"))
 			w.controlPlane = tt.controlPlane
-			old := parse[clusterv1.Cluster](t, clusterWith("", `class: a, version: v1.21.2, `+repositoryVariable))
-			cluster := parse[clusterv1.Cluster](t, clusterWith("", `class: a, version: `+tt.version+`, `+repositoryVariable))
-			cluster.Spec.ControlPlaneRef = new(parse[clusterv1.Cluster](t, `{spec: {controlPlaneRef: {kind: KubeadmControlPlane, name: cp, namespace: default}}}`)).Spec.ControlPlaneRef
+			old := parse[clusterv1.Cluster](t, clusterWith("", `classRef: {name: a}, version: v1.21.2, `+repositoryVariable))
+			cluster := parse[clusterv1.Cluster](t, clusterWith("", `classRef: {name: a}, version: `+tt.version+`, `+repositoryVariable))
+			cluster.Spec.ControlPlaneRef = new(parse[clusterv1.Cluster](t, `{spec: {controlPlaneRef: {kind: KubeadmControlPlane, name: cp}}}`)).Spec.ControlPlaneRef
 			warnings, err := w.webhook(t).ValidateUpdate(t.Context(), &old, &cluster)
 			if err != nil {
 				t.Fatal(err)

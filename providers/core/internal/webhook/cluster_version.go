@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
 	"sigs.k8s.io/cluster-api/sdk/contract"
@@ -43,8 +43,8 @@ func (w *Cluster) notAtVersion(ctx context.Context, cluster *clusterv1.Cluster, 
 }
 
 func (w *Cluster) controlPlaneNotAtVersion(ctx context.Context, cluster *clusterv1.Cluster, version string) ([]string, error) {
-	ref := cluster.Spec.ControlPlaneRef
-	if ref == nil {
+	ref := &cluster.Spec.ControlPlaneRef
+	if !ref.IsDefined() {
 		return nil, nil // nothing has been created yet
 	}
 	object, err := w.options.Object(ctx, ref, cluster.Namespace)
@@ -90,15 +90,15 @@ func (w *Cluster) deploymentsNotAtVersion(ctx context.Context, version string, o
 	}
 	mixed := map[string]bool{} // topology names of MachineDeployments with Machines of another version
 	for i := range machines.Items {
-		if at := machines.Items[i].Spec.Version; at != nil && differ(*at, version) {
+		if at := machines.Items[i].Spec.Version; at != "" && differ(at, version) {
 			mixed[machines.Items[i].Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]] = true
 		}
 	}
 	var reasons []string
 	for i := range deployments.Items {
 		md := &deployments.Items[i]
-		if at := md.Spec.Template.Spec.Version; at != nil && differ(*at, version) {
-			reasons = append(reasons, fmt.Sprintf("MachineDeployment %s has version %s", md.Name, *at))
+		if at := md.Spec.Template.Spec.Version; at != "" && differ(at, version) {
+			reasons = append(reasons, fmt.Sprintf("MachineDeployment %s has version %s", md.Name, at))
 		} else if mixed[md.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]] {
 			reasons = append(reasons, fmt.Sprintf("MachineDeployment %s has Machines with another version", md.Name))
 		}
@@ -136,8 +136,8 @@ func (w *Cluster) poolsNotAtVersion(
 }
 
 func poolNotAtVersion(ctx context.Context, pool *clusterv1.MachinePool, version string, workload client.Reader) (string, error) {
-	if at := pool.Spec.Template.Spec.Version; at != nil && differ(*at, version) {
-		return fmt.Sprintf("MachinePool %s has version %s", pool.Name, *at), nil
+	if at := pool.Spec.Template.Spec.Version; at != "" && differ(at, version) {
+		return fmt.Sprintf("MachinePool %s has version %s", pool.Name, at), nil
 	}
 	for i := range pool.Status.NodeRefs {
 		node := &corev1.Node{}
@@ -155,10 +155,10 @@ func poolNotAtVersion(ctx context.Context, pool *clusterv1.MachinePool, version 
 // depends on it is advice.
 func (w *Cluster) controlPlane(ctx context.Context, cluster *clusterv1.Cluster) (contract.ControlPlane, string) {
 	none := contract.ControlPlane{}
-	if cluster.Spec.ControlPlaneRef == nil {
+	if !cluster.Spec.ControlPlaneRef.IsDefined() {
 		return none, ""
 	}
-	object, err := w.options.Object(ctx, cluster.Spec.ControlPlaneRef, cluster.Namespace)
+	object, err := w.options.Object(ctx, &cluster.Spec.ControlPlaneRef, cluster.Namespace)
 	if err != nil {
 		return none, ""
 	}
@@ -210,5 +210,5 @@ func (w *Cluster) frozenRegistry(ctx context.Context, cluster *clusterv1.Cluster
 	}
 	return admission.Warnings{fmt.Sprintf("kubeadm of %s pulls from the registry k8s.gcr.io, which is frozen: %s %s rejects the version "+
 		"unless ClusterClass %s sets clusterConfiguration.imageRepository. Use a newer patch version, such as v%s",
-		version, cp.GetKind(), cp.GetName(), cluster.Spec.Topology.Class, fixed)}
+		version, cp.GetKind(), cp.GetName(), cluster.Spec.Topology.ClassRef.Name, fixed)}
 }

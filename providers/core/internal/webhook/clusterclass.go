@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
@@ -20,35 +20,14 @@ import (
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-clusterclass,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=clusterclasses,versions=v1beta1;v1beta2,name=default.clusterclass.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 // +kubebuilder:webhook:verbs=create;update;delete,path=/validate-cluster-x-k8s-io-v1beta1-clusterclass,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=clusterclasses,versions=v1beta1;v1beta2,name=validation.clusterclass.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 
-// ClusterClass defaults and validates ClusterClasses.
+// ClusterClass validates ClusterClasses. They have defaults in v1beta1 only.
 type ClusterClass struct{ options Options }
 
-// NewClusterClass returns a Webhook without serving it.
+// NewClusterClass returns a webhook without serving it.
 func NewClusterClass(o Options) *ClusterClass { return &ClusterClass{options: o} }
 
-// Default implements Defaulter. It defaults the namespace of references to that of the class.
-func (w *ClusterClass) Default(_ context.Context, class *clusterv1.ClusterClass) error {
-	spec := &class.Spec
-	defaultNamespace(class.Namespace, spec.Infrastructure.Ref, spec.ControlPlane.Ref)
-	if spec.ControlPlane.MachineInfrastructure != nil {
-		defaultNamespace(class.Namespace, spec.ControlPlane.MachineInfrastructure.Ref)
-	}
-	if c := spec.ControlPlane.MachineHealthCheck; c != nil {
-		defaultNamespace(class.Namespace, c.RemediationTemplate)
-	}
-	for i := range spec.Workers.MachineDeployments {
-		md := &spec.Workers.MachineDeployments[i]
-		defaultNamespace(class.Namespace, md.Template.Bootstrap.Ref, md.Template.Infrastructure.Ref)
-		if md.MachineHealthCheck != nil {
-			defaultNamespace(class.Namespace, md.MachineHealthCheck.RemediationTemplate)
-		}
-	}
-	for i := range spec.Workers.MachinePools {
-		mp := &spec.Workers.MachinePools[i]
-		defaultNamespace(class.Namespace, mp.Template.Bootstrap.Ref, mp.Template.Infrastructure.Ref)
-	}
-	return nil
-}
+// Default implements Defaulter.
+func (w *ClusterClass) Default(context.Context, *clusterv1.ClusterClass) error { return nil }
 
 // ValidateCreate implements Validator.
 func (w *ClusterClass) ValidateCreate(ctx context.Context, class *clusterv1.ClusterClass) (admission.Warnings, error) {

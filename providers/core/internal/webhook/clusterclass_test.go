@@ -12,29 +12,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 )
 
 const classYAML = `
 metadata: {name: class, namespace: default}
 spec:
-  infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerClusterTemplate, name: a}}
+  infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerClusterTemplate, name: a}}
   controlPlane:
-    ref: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, name: a}
-    machineInfrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, name: a}}
-    machineHealthCheck: {unhealthyConditions: [{type: Ready, status: Unknown, timeout: 300s}], remediationTemplate: {name: a}}
+    templateRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, name: a}
+    machineInfrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, name: a}}
+    healthCheck:
+      checks: {unhealthyNodeConditions: [{type: Ready, status: Unknown, timeoutSeconds: 300}]}
+      remediation: {templateRef: {apiVersion: remediation.example.com/v1, kind: RemediationTemplate, name: a}}
   workers:
     machineDeployments:
     - class: default-worker
-      template:
-        bootstrap: {ref: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: a}}
-        infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, name: a}}
+      bootstrap: {templateRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: a}}
+      infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, name: a}}
     machinePools:
     - class: default-pool
-      template:
-        bootstrap: {ref: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: a}}
-        infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachinePoolTemplate, name: a}}
+      bootstrap: {templateRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: a}}
+      infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachinePoolTemplate, name: a}}
   variables:
   - {name: imageRepository, required: true, schema: {openAPIV3Schema: {type: string, default: registry.k8s.io}}}
   patches:
@@ -44,14 +44,9 @@ spec:
       jsonPatches: [{op: add, path: /spec/template/spec/kubeadmConfigSpec/clusterConfiguration/imageRepository, valueFrom: {variable: imageRepository}}]
 `
 
-// defaultedClass returns the class after defaulting, as validation gets it.
-func defaultedClass(t *testing.T, w *ClusterClass) *clusterv1.ClusterClass {
+func validClass(t *testing.T) *clusterv1.ClusterClass {
 	t.Helper()
-	c := parse[clusterv1.ClusterClass](t, classYAML)
-	if err := w.Default(t.Context(), &c); err != nil {
-		t.Fatal(err)
-	}
-	return &c
+	return new(parse[clusterv1.ClusterClass](t, classYAML))
 }
 
 // countingLists counts lists, and fails them with err if it is set.
@@ -83,23 +78,6 @@ func newClassWebhook(t *testing.T, clusters string) (*ClusterClass, *countingLis
 	return NewClusterClass(Options{Reader: reader, ClusterTopology: true}), reader
 }
 
-func TestClusterClassDefault(t *testing.T) {
-	w, _ := newClassWebhook(t, "[]")
-	got := defaultedClass(t, w)
-	want := parse[clusterv1.ClusterClass](t, classYAML)
-	for _, template := range []*clusterv1.LocalObjectTemplate{
-		&want.Spec.Infrastructure, &want.Spec.ControlPlane.LocalObjectTemplate, want.Spec.ControlPlane.MachineInfrastructure,
-		&want.Spec.Workers.MachineDeployments[0].Template.Bootstrap, &want.Spec.Workers.MachineDeployments[0].Template.Infrastructure,
-		&want.Spec.Workers.MachinePools[0].Template.Bootstrap, &want.Spec.Workers.MachinePools[0].Template.Infrastructure,
-	} {
-		template.Ref.Namespace = "default"
-	}
-	want.Spec.ControlPlane.MachineHealthCheck.RemediationTemplate.Namespace = "default"
-	if diff := cmp.Diff(&want, got); diff != "" {
-		t.Errorf("the namespace of every reference is defaulted (-want +got):\n%s", diff)
-	}
-}
-
 func TestClusterClassValidateCreate(t *testing.T) {
 	tests := []struct {
 		reason  string
@@ -110,21 +88,21 @@ func TestClusterClassValidateCreate(t *testing.T) {
 		{reason: "a valid class", change: func(*clusterv1.ClusterClass) {}},
 		{reason: "the feature gate is disabled", change: func(*clusterv1.ClusterClass) {}, gateOff: true,
 			want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec: Forbidden: ClusterClasses require the feature gate ClusterTopology`},
-		{reason: "the class is validated", change: func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.Ref.Name = "" },
-			want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.infrastructure.ref.name: Required value: the name of the template is required`},
+		{reason: "the class is validated", change: func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.TemplateRef.Name = "" },
+			want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.infrastructure.templateRef.name: Required value: the name of the template is required`},
 		{reason: "variables are validated", change: func(c *clusterv1.ClusterClass) { c.Spec.Variables[0].Schema.OpenAPIV3Schema.Type = "integer" },
 			want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.variables[0].schema.openAPIV3Schema.default: Invalid value: "string": must be of type integer: "string"`},
 		{reason: "patches are validated", change: func(c *clusterv1.ClusterClass) { c.Spec.Variables[0].Name = "other" },
 			want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.patches[0].definitions[0].jsonPatches[0].valueFrom.variable: Invalid value: "imageRepository": variable "imageRepository" is not defined in spec.variables`},
 		{reason: "external patches require the feature gate RuntimeSDK", change: func(c *clusterv1.ClusterClass) {
 			c.Spec.Patches[0].Definitions = nil
-			c.Spec.Patches[0].External = &clusterv1.ExternalPatchDefinition{GenerateExtension: new("x")}
+			c.Spec.Patches[0].External = &clusterv1.ExternalPatchDefinition{GeneratePatchesExtension: "x"}
 		}, want: `ClusterClass.cluster.x-k8s.io "class" is invalid: spec.patches[0].external: Forbidden: external patches require the feature gate RuntimeSDK`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			w, reader := newClassWebhook(t, "[]")
-			c := defaultedClass(t, w)
+			c := validClass(t)
 			tt.change(c)
 			w.options.ClusterTopology = !tt.gateOff
 			_, err := w.ValidateCreate(t.Context(), c)
@@ -141,9 +119,9 @@ func TestClusterClassValidateCreate(t *testing.T) {
 func TestClusterClassValidateUpdate(t *testing.T) {
 	const clusters = `
 - metadata: {name: c, namespace: default}
-  spec: {topology: {class: class, version: v1, workers: {machineDeployments: [{class: default-worker, name: a}]}}}
+  spec: {topology: {classRef: {name: class}, version: v1, workers: {machineDeployments: [{class: default-worker, name: a}]}}}
 - metadata: {name: elsewhere, namespace: other}
-  spec: {topology: {class: class, version: v1, workers: {machinePools: [{class: default-pool, name: a}]}}}
+  spec: {topology: {classRef: {name: class}, version: v1, workers: {machinePools: [{class: default-pool, name: a}]}}}
 `
 	tests := []struct {
 		reason string
@@ -152,9 +130,9 @@ func TestClusterClassValidateUpdate(t *testing.T) {
 		reads  int
 	}{
 		{"changes of labels only are not validated", func(c *clusterv1.ClusterClass) { c.Labels = map[string]string{"a": "b"} }, "", 0},
-		{"a change without removals reads nothing", func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.Ref.Name = "b" }, "", 0},
-		{"another provider", func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.Ref.Kind = "AWSClusterTemplate" },
-			`ClusterClass.cluster.x-k8s.io "class" is invalid: spec.infrastructure.ref.kind: Forbidden: the kind cannot be changed from "DockerClusterTemplate" to "AWSClusterTemplate": the objects of Clusters would have to be replaced`, 0},
+		{"a change without removals reads nothing", func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.TemplateRef.Name = "b" }, "", 0},
+		{"another provider", func(c *clusterv1.ClusterClass) { c.Spec.Infrastructure.TemplateRef.Kind = "AWSClusterTemplate" },
+			`ClusterClass.cluster.x-k8s.io "class" is invalid: spec.infrastructure.templateRef.kind: Forbidden: the kind cannot be changed from "DockerClusterTemplate" to "AWSClusterTemplate": the objects of Clusters would have to be replaced`, 0},
 		{"a class of workers in use", func(c *clusterv1.ClusterClass) { c.Spec.Workers.MachineDeployments = nil },
 			`ClusterClass.cluster.x-k8s.io "class" is invalid: spec.workers.machineDeployments: Forbidden: class "default-worker" cannot be removed: Clusters use it: c`, 1},
 		{"Clusters in other namespaces do not matter", func(c *clusterv1.ClusterClass) { c.Spec.Workers.MachinePools = nil }, "", 1},
@@ -162,7 +140,7 @@ func TestClusterClassValidateUpdate(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			w, reader := newClassWebhook(t, clusters)
-			old, c := defaultedClass(t, w), defaultedClass(t, w)
+			old, c := validClass(t), validClass(t)
 			tt.change(c)
 			_, err := w.ValidateUpdate(t.Context(), old, c)
 			if text(err) != tt.want {
@@ -178,7 +156,7 @@ func TestClusterClassValidateUpdate(t *testing.T) {
 func TestClusterClassValidateUpdateWithoutClusters(t *testing.T) {
 	w, reader := newClassWebhook(t, "[]")
 	reader.err = errors.New("boom")
-	old, c := defaultedClass(t, w), defaultedClass(t, w)
+	old, c := validClass(t), validClass(t)
 	c.Spec.Workers.MachinePools = nil
 	if _, err := w.ValidateUpdate(t.Context(), old, c); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "boom") {
 		t.Errorf("err = %v, want an error if Clusters cannot be listed", err)
@@ -186,8 +164,8 @@ func TestClusterClassValidateUpdateWithoutClusters(t *testing.T) {
 }
 
 func TestClusterClassValidateDelete(t *testing.T) {
-	w, _ := newClassWebhook(t, `[{metadata: {name: c, namespace: default}, spec: {topology: {class: class, version: v1}}}]`)
-	c := defaultedClass(t, w)
+	w, _ := newClassWebhook(t, `[{metadata: {name: c, namespace: default}, spec: {topology: {classRef: {name: class}, version: v1}}}]`)
+	c := validClass(t)
 	want := `clusterclasses.cluster.x-k8s.io "class" is forbidden: the ClusterClass cannot be deleted: Clusters use it: c; delete them or change them to another class first`
 	if _, err := w.ValidateDelete(t.Context(), c); text(err) != want || !apierrors.IsForbidden(err) {
 		t.Errorf("in use: error\n%s\nwant\n%s", text(err), want)
@@ -213,7 +191,7 @@ func TestWarningOfDefaults(t *testing.T) {
 		{"no defaults", `[{name: v, required: false, schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}}}}}]`, nil},
 	} {
 		classes, _ := newClassWebhook(t, "")
-		class := defaultedClass(t, classes)
+		class := validClass(t)
 		class.Spec.Patches = nil
 		class.Spec.Variables = parse[[]clusterv1.ClusterClassVariable](t, tc.variables)
 		warnings, err := classes.ValidateCreate(t.Context(), class)

@@ -7,9 +7,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // classWarnings returns warnings about variables that changed. old is nil on creation.
@@ -21,7 +22,7 @@ func classWarnings(old, class *clusterv1.ClusterClass) admission.Warnings {
 	for i := range class.Spec.Variables {
 		v := &class.Spec.Variables[i]
 		path := field.NewPath("spec", "variables").Index(i).Child("schema", "openAPIV3Schema")
-		all = append(all, uselessDefaults(&v.Schema.OpenAPIV3Schema, path, fmt.Sprintf("variable %q", v.Name), v.Required)...)
+		all = append(all, uselessDefaults(&v.Schema.OpenAPIV3Schema, path, fmt.Sprintf("variable %q", v.Name), ptr.Deref(v.Required, false))...)
 	}
 	return all
 }

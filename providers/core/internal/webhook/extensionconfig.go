@@ -7,9 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
@@ -31,8 +30,8 @@ func (ExtensionConfig) Default(_ context.Context, config *runtimev1.ExtensionCon
 	if config.Spec.NamespaceSelector == nil {
 		config.Spec.NamespaceSelector = &metav1.LabelSelector{}
 	}
-	if s := config.Spec.ClientConfig.Service; s != nil && s.Port == nil {
-		s.Port = ptr.To(runtimev1.DefaultServicePort)
+	if s := &config.Spec.ClientConfig.Service; s.IsDefined() {
+		defaultInt32(&s.Port, runtimev1.DefaultServicePort)
 	}
 	return nil
 }
@@ -58,14 +57,14 @@ func (w ExtensionConfig) validate(_ context.Context, _, config *runtimev1.Extens
 // validateServer validates how to reach the server.
 func validateServer(config runtimev1.ClientConfig, path *field.Path) field.ErrorList {
 	switch {
-	case config.URL == nil && config.Service == nil:
+	case config.URL == "" && !config.Service.IsDefined():
 		return field.ErrorList{field.Required(path, "either url or service must be set")}
-	case config.URL != nil && config.Service != nil:
+	case config.URL != "" && config.Service.IsDefined():
 		return field.ErrorList{field.Forbidden(path, "only one of url and service must be set")}
-	case config.URL != nil:
-		return validateURL(*config.URL, path.Child("url"))
+	case config.URL != "":
+		return validateURL(config.URL, path.Child("url"))
 	}
-	return validateService(config.Service, path.Child("service"))
+	return validateService(&config.Service, path.Child("service"))
 }
 
 // validateURL validates a URL, without quoting it: it may have a password.
@@ -93,9 +92,9 @@ func validateService(s *runtimev1.ServiceReference, path *field.Path) field.Erro
 	}
 	check("name", s.Name, validation.IsDNS1035Label)
 	check("namespace", s.Namespace, validation.IsDNS1123Label)
-	if s.Path != nil {
-		if _, err := url.ParseRequestURI(*s.Path); err != nil || (*s.Path)[0] != '/' {
-			errs = append(errs, field.Invalid(path.Child("path"), *s.Path, "must be the path of a URL, and start with /"))
+	if s.Path != "" {
+		if _, err := url.ParseRequestURI(s.Path); err != nil || s.Path[0] != '/' {
+			errs = append(errs, field.Invalid(path.Child("path"), s.Path, "must be the path of a URL, and start with /"))
 		}
 	}
 	if s.Port != nil {

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 )
 
 // extensionConfig returns an ExtensionConfig with all defaults, changed by change.
@@ -15,7 +15,7 @@ func extensionConfig(change ...func(*runtimev1.ExtensionConfig)) *runtimev1.Exte
 	c := &runtimev1.ExtensionConfig{
 		ObjectMeta: metav1.ObjectMeta{Name: "e"},
 		Spec: runtimev1.ExtensionConfigSpec{
-			ClientConfig:      runtimev1.ClientConfig{Service: &runtimev1.ServiceReference{Namespace: "ns", Name: "svc", Port: ptr.To[int32](443)}},
+			ClientConfig:      runtimev1.ClientConfig{Service: runtimev1.ServiceReference{Namespace: "ns", Name: "svc", Port: ptr.To[int32](443)}},
 			NamespaceSelector: &metav1.LabelSelector{},
 		},
 	}
@@ -26,11 +26,11 @@ func extensionConfig(change ...func(*runtimev1.ExtensionConfig)) *runtimev1.Exte
 }
 
 func atURL(url string) func(*runtimev1.ExtensionConfig) {
-	return func(c *runtimev1.ExtensionConfig) { c.Spec.ClientConfig = runtimev1.ClientConfig{URL: ptr.To(url)} }
+	return func(c *runtimev1.ExtensionConfig) { c.Spec.ClientConfig = runtimev1.ClientConfig{URL: url} }
 }
 
 func inCluster(change func(*runtimev1.ServiceReference)) func(*runtimev1.ExtensionConfig) {
-	return func(c *runtimev1.ExtensionConfig) { change(c.Spec.ClientConfig.Service) }
+	return func(c *runtimev1.ExtensionConfig) { change(&c.Spec.ClientConfig.Service) }
 }
 
 func withoutDefaults(c *runtimev1.ExtensionConfig) {
@@ -72,7 +72,7 @@ func TestExtensionConfigValidate(t *testing.T) {
 		return func(c *runtimev1.ExtensionConfig) { c.Name = name }
 	}
 	under := func(path string) func(*runtimev1.ExtensionConfig) {
-		return inCluster(func(s *runtimev1.ServiceReference) { s.Path = ptr.To(path) })
+		return inCluster(func(s *runtimev1.ServiceReference) { s.Path = path })
 	}
 	port := func(port int32) func(*runtimev1.ExtensionConfig) {
 		return inCluster(func(s *runtimev1.ServiceReference) { s.Port = ptr.To(port) })
@@ -95,7 +95,7 @@ func TestExtensionConfigValidate(t *testing.T) {
 			`must not contain dots`},
 		{reason: "no server", in: extensionConfig(func(c *runtimev1.ExtensionConfig) { c.Spec.ClientConfig = runtimev1.ClientConfig{} }),
 			want: client + ": Required value: either url or service must be set"},
-		{reason: "two servers", in: extensionConfig(func(c *runtimev1.ExtensionConfig) { c.Spec.ClientConfig.URL = ptr.To("https://e") }),
+		{reason: "two servers", in: extensionConfig(func(c *runtimev1.ExtensionConfig) { c.Spec.ClientConfig.URL = "https://e" }),
 			want: client + ": Forbidden: only one of url and service must be set"},
 		{reason: "http", in: extensionConfig(atURL("http://e")), want: client + ".url: Invalid value: must have the scheme https"},
 		{reason: "no scheme", in: extensionConfig(atURL("e.example.com")), want: client + ".url: Invalid value: must have the scheme https"},
@@ -109,7 +109,6 @@ func TestExtensionConfigValidate(t *testing.T) {
 			want: client + `.service.namespace: Invalid value: "ns.evil.example.com#": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`},
 		{reason: "a relative path", in: extensionConfig(under("base")), want: client + `.service.path: Invalid value: "base": ` + path},
 		{reason: "a URL as path", in: extensionConfig(under("https://e/")), want: client + `.service.path: Invalid value: "https://e/": ` + path},
-		{reason: "an empty path", in: extensionConfig(under("")), want: client + `.service.path: Invalid value: "": ` + path},
 		{reason: "no port", in: extensionConfig(port(0)), want: client + ".service.port: Invalid value: 0: must be between 1 and 65535, inclusive"},
 		{reason: "a large port", in: extensionConfig(port(65536)), want: client + ".service.port: Invalid value: 65536: must be between 1 and 65535, inclusive"},
 		{reason: "an unknown operator", in: extensionConfig(func(c *runtimev1.ExtensionConfig) {

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"net/netip"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
@@ -47,13 +45,13 @@ func validateAddress(spec *ipamv1.IPAddressSpec, path *field.Path) field.ErrorLi
 		errs = append(errs, field.Invalid(path.Child("address"), spec.Address, err.Error()))
 	}
 	// The limit of an address that is invalid is unknown.
-	most, family := 128, "IPv6"
+	most, family := int32(128), "IPv6"
 	if err == nil && address.Is4() {
 		most, family = 32, "IPv4"
 	}
-	if spec.Prefix < 0 || spec.Prefix > most {
+	if prefix := ptr.Deref(spec.Prefix, 0); prefix < 0 || prefix > most {
 		errs = append(errs,
-			field.Invalid(path.Child("prefix"), spec.Prefix, fmt.Sprintf("must be between 0 and %d for an %s address", most, family)))
+			field.Invalid(path.Child("prefix"), prefix, fmt.Sprintf("must be between 0 and %d for an %s address", most, family)))
 	}
 	if spec.Gateway != "" {
 		if _, err := parseAddress(spec.Gateway); err != nil {
@@ -82,13 +80,13 @@ func (w IPAddress) validateClaim(ctx context.Context, address *ipamv1.IPAddress)
 		}
 		return nil, fmt.Errorf("reading IPAddressClaim %s: %w", key, err)
 	}
-	if equality.Semantic.DeepEqual(address.Spec.PoolRef, claim.Spec.PoolRef) {
+	if address.Spec.PoolRef == claim.Spec.PoolRef {
 		return nil, nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("spec", "poolRef"), describePool(address.Spec.PoolRef),
 		fmt.Sprintf("must be the pool of IPAddressClaim %s: %s", claim.Name, describePool(claim.Spec.PoolRef)))}, nil
 }
 
-func describePool(ref corev1.TypedLocalObjectReference) string {
-	return fmt.Sprintf("%s.%s %s", ref.Kind, ptr.Deref(ref.APIGroup, ""), ref.Name)
+func describePool(ref ipamv1.IPPoolReference) string {
+	return fmt.Sprintf("%s.%s %s", ref.Kind, ref.APIGroup, ref.Name)
 }

@@ -6,26 +6,25 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
-func poolRef(name string) corev1.TypedLocalObjectReference {
-	return corev1.TypedLocalObjectReference{APIGroup: ptr.To("g"), Kind: "K", Name: name}
+func poolRef(name string) ipamv1.IPPoolReference {
+	return ipamv1.IPPoolReference{APIGroup: "g", Kind: "K", Name: name}
 }
 
 // addressWith returns a valid address of claim c, changed by change.
 func addressWith(change ...func(*ipamv1.IPAddressSpec)) *ipamv1.IPAddress {
 	a := &ipamv1.IPAddress{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"},
-		Spec:       ipamv1.IPAddressSpec{ClaimRef: corev1.LocalObjectReference{Name: "c"}, PoolRef: poolRef("p"), Address: "10.0.0.5", Prefix: 24, Gateway: "10.0.0.1"},
+		Spec:       ipamv1.IPAddressSpec{ClaimRef: ipamv1.IPAddressClaimReference{Name: "c"}, PoolRef: poolRef("p"), Address: "10.0.0.5", Prefix: ptr.To[int32](24), Gateway: "10.0.0.1"},
 	}
 	for _, f := range change {
 		f(&a.Spec)
@@ -33,8 +32,8 @@ func addressWith(change ...func(*ipamv1.IPAddressSpec)) *ipamv1.IPAddress {
 	return a
 }
 
-func withAddress(address string, prefix int) func(*ipamv1.IPAddressSpec) {
-	return func(s *ipamv1.IPAddressSpec) { s.Address, s.Prefix, s.Gateway = address, prefix, "" }
+func withAddress(address string, prefix int32) func(*ipamv1.IPAddressSpec) {
+	return func(s *ipamv1.IPAddressSpec) { s.Address, s.Prefix, s.Gateway = address, ptr.To(prefix), "" }
 }
 
 func TestIPAddressValidate(t *testing.T) {
@@ -60,7 +59,7 @@ func TestIPAddressValidate(t *testing.T) {
 		{reason: "not a gateway", new: addressWith(func(s *ipamv1.IPAddressSpec) { s.Gateway = "router" }), want: prefix + `spec.gateway: Invalid value: "router": must be an IPv4 or IPv6 address, such as 10.0.0.5 or fd00::5`},
 		{reason: "no claim", new: addressWith(func(s *ipamv1.IPAddressSpec) { s.ClaimRef.Name = "" }), want: prefix + "spec.claimRef.name: Required value: must be the name of the IPAddressClaim"},
 		{
-			reason: "no group", new: addressWith(func(s *ipamv1.IPAddressSpec) { s.ClaimRef.Name, s.PoolRef.APIGroup = "none", nil }),
+			reason: "no group", new: addressWith(func(s *ipamv1.IPAddressSpec) { s.ClaimRef.Name, s.PoolRef.APIGroup = "none", "" }),
 			want: prefix + "spec.poolRef.apiGroup: Required value: must be the API group of the pool, such as ipam.cluster.x-k8s.io",
 		},
 		{

@@ -3,11 +3,9 @@ package webhook
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
@@ -25,9 +23,9 @@ func claimValidator() webhooks.Validator[*ipamv1.IPAddressClaim] {
 }
 
 // validatePool validates a reference to a pool.
-func validatePool(ref corev1.TypedLocalObjectReference, path *field.Path) field.ErrorList {
+func validatePool(ref ipamv1.IPPoolReference, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if ptr.Deref(ref.APIGroup, "") == "" {
+	if ref.APIGroup == "" {
 		errs = append(errs, field.Required(path.Child("apiGroup"), "must be the API group of the pool, such as ipam.cluster.x-k8s.io"))
 	}
 	if ref.Kind == "" {

@@ -4,24 +4,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 )
 
 func claimOf(group, kind, name string) *ipamv1.IPAddressClaim {
 	return &ipamv1.IPAddressClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"},
-		Spec:       ipamv1.IPAddressClaimSpec{PoolRef: corev1.TypedLocalObjectReference{APIGroup: ptr.To(group), Kind: kind, Name: name}},
+		Spec:       ipamv1.IPAddressClaimSpec{PoolRef: ipamv1.IPPoolReference{APIGroup: group, Kind: kind, Name: name}},
 	}
 }
 
 func TestIPAddressClaimValidate(t *testing.T) {
 	const prefix = `IPAddressClaim.ipam.cluster.x-k8s.io "c" is invalid: `
-	noGroup := claimOf("", "K", "p")
-	noGroup.Spec.PoolRef.APIGroup = nil
 	finalized := claimOf("", "K", "p")
 	finalized.Finalizers = []string{"f"}
 	for _, tc := range []struct {
@@ -30,7 +26,6 @@ func TestIPAddressClaimValidate(t *testing.T) {
 		want       string
 	}{
 		{reason: "a complete reference", claim: claimOf("g", "K", "p")},
-		{reason: "no group", claim: noGroup, want: prefix + "spec.poolRef.apiGroup: Required value: must be the API group of the pool, such as ipam.cluster.x-k8s.io"},
 		{reason: "the core group has no pools", claim: claimOf("", "K", "p"), want: prefix + "spec.poolRef.apiGroup: Required value: must be the API group of the pool, such as ipam.cluster.x-k8s.io"},
 		{reason: "no kind", claim: claimOf("g", "", "p"), want: prefix + "spec.poolRef.kind: Required value: must be the kind of the pool, such as InClusterIPPool"},
 		{reason: "no name", claim: claimOf("g", "K", ""), want: prefix + "spec.poolRef.name: Required value: must be the name of the pool"},

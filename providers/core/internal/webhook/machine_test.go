@@ -2,14 +2,12 @@ package webhook
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // machine returns a Machine with all defaults, changed by change.
@@ -17,9 +15,9 @@ func machine(change ...func(*clusterv1.Machine)) *clusterv1.Machine {
 	m := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "m", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
 		Spec: clusterv1.MachineSpec{
-			ClusterName: "c", Version: ptr.To("v1.30.0"), NodeDeletionTimeout: &metav1.Duration{Duration: 10 * time.Second},
-			Bootstrap:         clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{Name: "b", Namespace: "n"}},
-			InfrastructureRef: corev1.ObjectReference{Name: "i", Namespace: "n"},
+			ClusterName: "c", Version: "v1.30.0", Deletion: clusterv1.MachineDeletionSpec{NodeDeletionTimeoutSeconds: ptr.To[int32](10)},
+			Bootstrap:         clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{Name: "b"}},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{Name: "i"},
 		},
 	}
 	for _, f := range change {
@@ -36,17 +34,16 @@ func TestMachineDefault(t *testing.T) {
 	}{
 		"Complete": {reason: "all defaults are set already", machine: machine(), want: machine()},
 		"Bare": {
-			reason: "label, namespaces of references, leading v and timeout are set",
+			reason: "label, leading v and timeout are set",
 			machine: machine(func(m *clusterv1.Machine) {
-				m.Labels, m.Spec.Version, m.Spec.NodeDeletionTimeout = nil, ptr.To("1.30.0"), nil
-				m.Spec.Bootstrap.ConfigRef.Namespace, m.Spec.InfrastructureRef.Namespace = "", ""
+				m.Labels, m.Spec.Version, m.Spec.Deletion = nil, "1.30.0", clusterv1.MachineDeletionSpec{}
 			}),
 			want: machine(),
 		},
 		"Set": {
 			reason:  "a timeout of zero is kept",
-			machine: machine(func(m *clusterv1.Machine) { m.Spec.NodeDeletionTimeout = &metav1.Duration{} }),
-			want:    machine(func(m *clusterv1.Machine) { m.Spec.NodeDeletionTimeout = &metav1.Duration{} }),
+			machine: machine(func(m *clusterv1.Machine) { m.Spec.Deletion.NodeDeletionTimeoutSeconds = ptr.To[int32](0) }),
+			want:    machine(func(m *clusterv1.Machine) { m.Spec.Deletion.NodeDeletionTimeoutSeconds = ptr.To[int32](0) }),
 		},
 		"Secret": {
 			reason: "there is no config reference",
@@ -78,18 +75,14 @@ func TestMachineValidate(t *testing.T) {
 		want         string
 	}{
 		"Valid":  {reason: "the Machine is valid", machine: machine()},
-		"Update": {reason: "the version may change", old: machine(), machine: machine(func(m *clusterv1.Machine) { m.Spec.Version = ptr.To("v1.31.0") })},
-		"Version": {reason: "the version is invalid", machine: machine(func(m *clusterv1.Machine) { m.Spec.Version = ptr.To("v1") }),
+		"Update": {reason: "the version may change", old: machine(), machine: machine(func(m *clusterv1.Machine) { m.Spec.Version = "v1.31.0" })},
+		"Version": {reason: "the version is invalid", machine: machine(func(m *clusterv1.Machine) { m.Spec.Version = "v1" }),
 			want: prefix + `spec.version: Invalid value: "v1": must be a Kubernetes version with a leading "v", such as v1.30.2`},
 		"NoBootstrap": {reason: "bootstrap data is required", machine: machine(func(m *clusterv1.Machine) { m.Spec.Bootstrap = clusterv1.Bootstrap{} }),
 			want: prefix + `spec.bootstrap: Required value: either configRef or dataSecretName must be set`},
 		"Pooled": {reason: "a Machine of a MachinePool needs no bootstrap data", machine: machine(func(m *clusterv1.Machine) {
 			m.Spec.Bootstrap, m.Labels[clusterv1.MachinePoolNameLabel] = clusterv1.Bootstrap{}, "p"
 		})},
-		"Namespaces": {reason: "references must not leave the namespace", machine: machine(func(m *clusterv1.Machine) {
-			m.Spec.Bootstrap.ConfigRef.Namespace, m.Spec.InfrastructureRef.Namespace = "o", "o"
-		}), want: prefix + `[spec.bootstrap.configRef.namespace: Invalid value: "o": must be "n", the namespace of the object that refers to it, ` +
-			`spec.infrastructureRef.namespace: Invalid value: "o": must be "n", the namespace of the object that refers to it]`},
 		"Cluster": {reason: "the Cluster cannot be changed", old: machine(), machine: machine(func(m *clusterv1.Machine) { m.Spec.ClusterName = "d" }),
 			want: prefix + `spec.clusterName: Forbidden: cannot be changed: create a new object for the other Cluster`},
 	}

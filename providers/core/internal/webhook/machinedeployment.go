@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
@@ -17,11 +17,7 @@ import (
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-cluster-x-k8s-io-v1beta1-machinedeployment,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machinedeployments,versions=v1beta1;v1beta2,name=default.machinedeployment.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-cluster-x-k8s-io-v1beta1-machinedeployment,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=cluster.x-k8s.io,resources=machinedeployments,versions=v1beta1;v1beta2,name=validation.machinedeployment.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 
-const (
-	defaultRevisionHistoryLimit    = 1
-	defaultProgressDeadlineSeconds = 600
-	defaultMaxSurge                = 1
-)
+const defaultMaxSurge = 1
 
 // MachineDeployment defaults and validates MachineDeployments.
 type MachineDeployment struct{}
@@ -41,34 +37,19 @@ func (MachineDeployment) Default(ctx context.Context, md *clusterv1.MachineDeplo
 		return err
 	}
 	md.Spec.Replicas = &replicas
-	defaultInt32(&md.Spec.MinReadySeconds, 0)
-	defaultInt32(&md.Spec.RevisionHistoryLimit, defaultRevisionHistoryLimit)
-	defaultInt32(&md.Spec.ProgressDeadlineSeconds, defaultProgressDeadlineSeconds)
-	defaultStrategy(md)
+	defaultInt32(&md.Spec.Template.Spec.MinReadySeconds, 0)
+	defaultStrategy(&md.Spec.Rollout.Strategy)
 	defaultLabels(md)
-	defaultVersion(md.Spec.Template.Spec.Version)
+	defaultVersion(&md.Spec.Template.Spec.Version)
 	return nil
 }
 
-func defaultInt32(p **int32, value int32) {
-	if *p == nil {
-		*p = &value
-	}
-}
-
-func defaultStrategy(md *clusterv1.MachineDeployment) {
-	if md.Spec.Strategy == nil {
-		md.Spec.Strategy = &clusterv1.MachineDeploymentStrategy{}
-	}
-	strategy := md.Spec.Strategy
+func defaultStrategy(strategy *clusterv1.MachineDeploymentRolloutStrategy) {
 	if strategy.Type == "" {
 		strategy.Type = clusterv1.RollingUpdateMachineDeploymentStrategyType
 	}
 	if strategy.Type != clusterv1.RollingUpdateMachineDeploymentStrategyType {
 		return
-	}
-	if strategy.RollingUpdate == nil {
-		strategy.RollingUpdate = &clusterv1.MachineRollingUpdateDeployment{}
 	}
 	if strategy.RollingUpdate.MaxSurge == nil {
 		strategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromInt32(defaultMaxSurge))

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // deployment returns a MachineDeployment with all defaults, changed by change.
@@ -24,18 +24,17 @@ func deployment(change ...func(*clusterv1.MachineDeployment)) *clusterv1.Machine
 	md := &clusterv1.MachineDeployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "d", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
 		Spec: clusterv1.MachineDeploymentSpec{
-			ClusterName: "c", Replicas: ptr.To(int32(1)), MinReadySeconds: ptr.To(int32(0)),
-			RevisionHistoryLimit: ptr.To(int32(1)), ProgressDeadlineSeconds: ptr.To(int32(600)),
-			Strategy: &clusterv1.MachineDeploymentStrategy{
+			ClusterName: "c", Replicas: ptr.To(int32(1)),
+			Rollout: clusterv1.MachineDeploymentRolloutSpec{Strategy: clusterv1.MachineDeploymentRolloutStrategy{
 				Type: clusterv1.RollingUpdateMachineDeploymentStrategyType,
-				RollingUpdate: &clusterv1.MachineRollingUpdateDeployment{
+				RollingUpdate: clusterv1.MachineDeploymentRolloutStrategyRollingUpdate{
 					MaxSurge: ptr.To(intstr.FromInt32(1)), MaxUnavailable: ptr.To(intstr.FromInt32(0)),
 				},
-			},
+			}},
 			Selector: metav1.LabelSelector{MatchLabels: labels()},
 			Template: clusterv1.MachineTemplateSpec{
 				ObjectMeta: clusterv1.ObjectMeta{Labels: labels()},
-				Spec:       clusterv1.MachineSpec{ClusterName: "c", Version: ptr.To("v1.30.0")},
+				Spec:       clusterv1.MachineSpec{ClusterName: "c", Version: "v1.30.0", MinReadySeconds: ptr.To(int32(0))},
 			},
 		},
 	}
@@ -53,7 +52,7 @@ func autoscaledDeployment(n *int32) func(*clusterv1.MachineDeployment) {
 }
 
 func onDelete(md *clusterv1.MachineDeployment) {
-	md.Spec.Strategy = &clusterv1.MachineDeploymentStrategy{Type: clusterv1.OnDeleteMachineDeploymentStrategyType}
+	md.Spec.Rollout.Strategy = clusterv1.MachineDeploymentRolloutStrategy{Type: clusterv1.OnDeleteMachineDeploymentStrategyType}
 }
 
 func ownSelector(md *clusterv1.MachineDeployment) {
@@ -70,7 +69,7 @@ func TestMachineDeploymentDefault(t *testing.T) {
 		"Bare": {
 			reason: "all defaults are set",
 			md: &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "d"}, Spec: clusterv1.MachineDeploymentSpec{
-				ClusterName: "c", Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{ClusterName: "c", Version: ptr.To("1.30.0")}},
+				ClusterName: "c", Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{ClusterName: "c", Version: "1.30.0"}},
 			}},
 			want: deployment(),
 		},
@@ -125,9 +124,10 @@ func TestMachineDeploymentValidate(t *testing.T) {
 		"Labels": {reason: "the selector does not match the template", md: deployment(func(md *clusterv1.MachineDeployment) { md.Spec.Template.Labels = nil }),
 			want: prefix("d") + `spec.template.metadata.labels: Invalid value: null: must match spec.selector "cluster.x-k8s.io/cluster-name=c,cluster.x-k8s.io/deployment-name=d"`},
 		"Bounds": {reason: "maxSurge is a string without percent sign", md: deployment(func(md *clusterv1.MachineDeployment) {
-			md.Spec.Strategy.RollingUpdate.MaxSurge, md.Spec.Strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromString("1")), ptr.To(intstr.FromString("10%"))
-		}), want: prefix("d") + `spec.strategy.rollingUpdate.maxSurge: Invalid value: "1": must be a number or a percentage`},
-		"Version": {reason: "the version is invalid", md: deployment(func(md *clusterv1.MachineDeployment) { md.Spec.Template.Spec.Version = ptr.To("v1") }),
+			rolling := &md.Spec.Rollout.Strategy.RollingUpdate
+			rolling.MaxSurge, rolling.MaxUnavailable = ptr.To(intstr.FromString("1")), ptr.To(intstr.FromString("10%"))
+		}), want: prefix("d") + `spec.rollout.strategy.rollingUpdate.maxSurge: Invalid value: "1": must be a number or a percentage`},
+		"Version": {reason: "the version is invalid", md: deployment(func(md *clusterv1.MachineDeployment) { md.Spec.Template.Spec.Version = "v1" }),
 			want: prefix("d") + `spec.template.spec.version: Invalid value: "v1": must be a Kubernetes version with a leading "v", such as v1.30.2`},
 		"Annotations": {reason: "the annotation is invalid", md: deployment(func(md *clusterv1.MachineDeployment) {
 			md.Spec.Template.Annotations = map[string]string{"a b": ""}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
@@ -27,13 +27,10 @@ type MachineHealthCheck struct{}
 // Default implements Defaulter.
 func (MachineHealthCheck) Default(_ context.Context, mhc *clusterv1.MachineHealthCheck) error {
 	setLabel(&mhc.Labels, clusterv1.ClusterNameLabel, mhc.Spec.ClusterName)
-	if mhc.Spec.MaxUnhealthy == nil {
-		mhc.Spec.MaxUnhealthy = ptr.To(intstr.FromString(defaultMaxUnhealthy))
+	if trigger := &mhc.Spec.Remediation.TriggerIf; trigger.UnhealthyLessThanOrEqualTo == nil {
+		trigger.UnhealthyLessThanOrEqualTo = ptr.To(intstr.FromString(defaultMaxUnhealthy))
 	}
-	if mhc.Spec.NodeStartupTimeout == nil {
-		mhc.Spec.NodeStartupTimeout = &metav1.Duration{Duration: clusterv1.DefaultNodeStartupTimeout}
-	}
-	defaultNamespace(mhc.Namespace, mhc.Spec.RemediationTemplate)
+	defaultInt32(&mhc.Spec.Checks.NodeStartupTimeoutSeconds, int32(clusterv1.DefaultNodeStartupTimeout.Seconds()))
 	return nil
 }
 
@@ -78,12 +75,6 @@ func checkDefinition(mhc *clusterv1.MachineHealthCheck) field.ErrorList {
 	if mhc == nil {
 		return nil
 	}
-	return check.HealthCheck(&clusterv1.MachineHealthCheckClass{
-		UnhealthyConditions:        mhc.Spec.UnhealthyConditions,
-		UnhealthyMachineConditions: mhc.Spec.UnhealthyMachineConditions,
-		MaxUnhealthy:               mhc.Spec.MaxUnhealthy,
-		UnhealthyRange:             mhc.Spec.UnhealthyRange,
-		NodeStartupTimeout:         mhc.Spec.NodeStartupTimeout,
-		RemediationTemplate:        mhc.Spec.RemediationTemplate,
-	}, mhc.Namespace, field.NewPath("spec"))
+	definition := &clusterv1.ControlPlaneClassHealthCheck{Checks: mhc.Spec.Checks, Remediation: mhc.Spec.Remediation}
+	return check.HealthCheck(definition, field.NewPath("spec"))
 }

@@ -4,10 +4,9 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
@@ -36,13 +35,9 @@ func (MachinePool) Default(ctx context.Context, p *clusterv1.MachinePool) error 
 		return err
 	}
 	p.Spec.Replicas = &replicas
-	if p.Spec.MinReadySeconds == nil {
-		p.Spec.MinReadySeconds = ptr.To(int32(0))
-	}
+	defaultInt32(&p.Spec.Template.Spec.MinReadySeconds, 0)
 	setLabel(&p.Labels, clusterv1.ClusterNameLabel, p.Spec.ClusterName)
-	template := &p.Spec.Template.Spec
-	defaultNamespace(p.Namespace, template.Bootstrap.ConfigRef, &template.InfrastructureRef)
-	defaultVersion(template.Version)
+	defaultVersion(&p.Spec.Template.Spec.Version)
 	return nil
 }
 
@@ -78,24 +73,21 @@ func (w MachinePool) validate(old, p *clusterv1.MachinePool) field.ErrorList {
 	template := &p.Spec.Template.Spec
 	errs = append(errs, validateVersion(template.Version, path.Child("spec", "version"))...)
 	errs = append(errs, check.Metadata(&p.Spec.Template.ObjectMeta, path.Child("metadata"))...)
-	if template.Bootstrap.ConfigRef == nil && template.Bootstrap.DataSecretName == nil {
+	if !template.Bootstrap.ConfigRef.IsDefined() && template.Bootstrap.DataSecretName == nil {
 		errs = append(errs, field.Required(path.Child("spec", "bootstrap"), "either configRef or dataSecretName must be set"))
 	}
-	errs = append(errs, validateNamespace(template.Bootstrap.ConfigRef, p.Namespace, path.Child("spec", "bootstrap", "configRef"))...)
-	errs = append(errs, validateNamespace(&template.InfrastructureRef, p.Namespace, path.Child("spec", "infrastructureRef"))...)
 	if old != nil {
 		errs = append(errs, validateClusterName(old.Spec.ClusterName, p.Spec.ClusterName)...)
 	}
 	return errs
 }
 
-// validatePoolReference requires an infrastructure, which the schema does not: it sees the default of its namespace. It is not required
-// while the MachinePool is being deleted, so that finalizers can be removed.
+// validatePoolReference requires an infrastructure, except while the MachinePool is being deleted, so that finalizers can be removed.
 func validatePoolReference(p *clusterv1.MachinePool, spec *field.Path) field.ErrorList {
 	ref := p.Spec.Template.Spec.InfrastructureRef
-	if !p.DeletionTimestamp.IsZero() || ref.APIVersion != "" && ref.Kind != "" && ref.Name != "" {
+	if !p.DeletionTimestamp.IsZero() || ref.APIGroup != "" && ref.Kind != "" && ref.Name != "" {
 		return nil
 	}
 	return field.ErrorList{field.Required(spec.Child("template", "spec", "infrastructureRef"),
-		"must reference an infrastructure machine pool, with apiVersion, kind and name")}
+		"must reference an infrastructure machine pool, with apiGroup, kind and name")}
 }

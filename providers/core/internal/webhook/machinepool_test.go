@@ -7,13 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // pool returns a MachinePool with all defaults, changed by change.
@@ -21,11 +20,11 @@ func pool(change ...func(*clusterv1.MachinePool)) *clusterv1.MachinePool {
 	p := &clusterv1.MachinePool{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
 		Spec: clusterv1.MachinePoolSpec{
-			ClusterName: "c", Replicas: ptr.To(int32(1)), MinReadySeconds: ptr.To(int32(0)),
+			ClusterName: "c", Replicas: ptr.To(int32(1)),
 			Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
-				ClusterName: "c", Version: ptr.To("v1.30.0"),
-				Bootstrap:         clusterv1.Bootstrap{ConfigRef: &corev1.ObjectReference{Kind: "KubeadmConfig", Name: "p", Namespace: "n"}},
-				InfrastructureRef: corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "DockerMachinePool", Name: "p", Namespace: "n"},
+				ClusterName: "c", Version: "v1.30.0", MinReadySeconds: ptr.To(int32(0)),
+				Bootstrap:         clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{Kind: "KubeadmConfig", Name: "p"}},
+				InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "DockerMachinePool", Name: "p"},
 			}},
 		},
 	}
@@ -42,15 +41,11 @@ func withDataSecret(p *clusterv1.MachinePool) {
 
 func TestMachinePoolDefault(t *testing.T) {
 	bare := func(p *clusterv1.MachinePool) {
-		p.Labels, p.Spec.Replicas, p.Spec.MinReadySeconds = nil, nil, nil
-		template := &p.Spec.Template.Spec
-		template.Version, template.InfrastructureRef.Namespace = ptr.To("1.30.0"), ""
-		if template.Bootstrap.ConfigRef != nil {
-			template.Bootstrap.ConfigRef.Namespace = ""
-		}
+		p.Labels, p.Spec.Replicas, p.Spec.Template.Spec.MinReadySeconds = nil, nil, nil
+		p.Spec.Template.Spec.Version = "1.30.0"
 	}
 	set := func(p *clusterv1.MachinePool) {
-		p.Spec.Replicas, p.Spec.MinReadySeconds = ptr.To(int32(0)), ptr.To(int32(5))
+		p.Spec.Replicas, p.Spec.Template.Spec.MinReadySeconds = ptr.To(int32(0)), ptr.To(int32(5))
 	}
 	autoscaled := func(p *clusterv1.MachinePool) {
 		p.Annotations = map[string]string{clusterv1.AutoscalerMinSizeAnnotation: "3", clusterv1.AutoscalerMaxSizeAnnotation: "5"}
@@ -122,22 +117,20 @@ func TestMachinePoolValidate(t *testing.T) {
 		"Disabled":        {reason: "the gate is disabled", disabled: true, in: pool(), want: disabled},
 		"DisabledUpdate":  {reason: "also for updates", disabled: true, old: pool(), in: pool(), want: disabled},
 		"DisabledRelease": {reason: "except those that remove finalizers", disabled: true, old: pool(deleting), in: pool(deleting)},
-		"NoBootstrap": {reason: "machines need data", in: template(func(m *clusterv1.MachineTemplateSpec) { m.Spec.Bootstrap.ConfigRef = nil }),
+		"NoBootstrap": {reason: "machines need data", in: template(func(m *clusterv1.MachineTemplateSpec) {
+			m.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{}
+		}),
 			want: prefix + "spec.template.spec.bootstrap: Required value: either configRef or dataSecretName must be set"},
-		"ConfigNamespace": {reason: "references do not cross namespaces", in: template(func(m *clusterv1.MachineTemplateSpec) { m.Spec.Bootstrap.ConfigRef.Namespace = "o" }),
-			want: prefix + `spec.template.spec.bootstrap.configRef.namespace: Invalid value: "o": must be "n", the namespace of the object that refers to it`},
-		"InfraNamespace": {reason: "nor this one", in: template(func(m *clusterv1.MachineTemplateSpec) { m.Spec.InfrastructureRef.Namespace = "o" }),
-			want: prefix + `spec.template.spec.infrastructureRef.namespace: Invalid value: "o": must be "n", the namespace of the object that refers to it`},
-		"Version": {reason: "the version is invalid", in: template(func(m *clusterv1.MachineTemplateSpec) { m.Spec.Version = ptr.To("v1") }),
+		"Version": {reason: "the version is invalid", in: template(func(m *clusterv1.MachineTemplateSpec) { m.Spec.Version = "v1" }),
 			want: prefix + `spec.template.spec.version: Invalid value: "v1": must be a Kubernetes version with a leading "v", such as v1.30.2`},
 		"Labels": {reason: "the label is invalid", in: template(func(m *clusterv1.MachineTemplateSpec) { m.Labels = map[string]string{"a": "b c"} }),
 			want: prefix + `spec.template.metadata.labels: Invalid value: "b c": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
 		"NoInfra": {reason: "machines need infrastructure", in: template(func(m *clusterv1.MachineTemplateSpec) { m.Spec.InfrastructureRef.Name = "" }),
-			want: prefix + "spec.template.spec.infrastructureRef: Required value: must reference an infrastructure machine pool, with apiVersion, kind and name"},
+			want: prefix + "spec.template.spec.infrastructureRef: Required value: must reference an infrastructure machine pool, with apiGroup, kind and name"},
 		"Replicas": {reason: "no number of Machines is negative", in: pool(func(p *clusterv1.MachinePool) { p.Spec.Replicas = ptr.To(int32(-1)) }),
 			want: prefix + "spec.replicas: Invalid value: -1: must not be negative"},
-		"Ready": {reason: "no time is negative", in: pool(func(p *clusterv1.MachinePool) { p.Spec.MinReadySeconds = ptr.To(int32(-1)) }),
-			want: prefix + "spec.minReadySeconds: Invalid value: -1: must not be negative"},
+		"Ready": {reason: "no time is negative", in: pool(func(p *clusterv1.MachinePool) { p.Spec.Template.Spec.MinReadySeconds = ptr.To(int32(-1)) }),
+			want: prefix + "spec.template.spec.minReadySeconds: Invalid value: -1: must not be negative"},
 		"NegativeDeleting": {reason: "finalizers can be removed", old: pool(deleting), in: pool(deleting, func(p *clusterv1.MachinePool) { p.Spec.Replicas = ptr.To(int32(-1)) })},
 		"Cluster": {reason: "the Cluster cannot be changed", old: pool(), in: pool(func(p *clusterv1.MachinePool) { p.Spec.ClusterName = "d" }),
 			want: prefix + "spec.clusterName: Forbidden: cannot be changed: create a new object for the other Cluster"},

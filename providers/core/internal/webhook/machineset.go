@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
@@ -40,15 +40,15 @@ func (MachineSet) Default(ctx context.Context, set *clusterv1.MachineSet) error 
 	}
 	set.Spec.Replicas = &replicas
 	setLabel(&set.Labels, clusterv1.ClusterNameLabel, set.Spec.ClusterName)
-	if set.Spec.DeletePolicy == "" {
-		set.Spec.DeletePolicy = string(clusterv1.RandomMachineSetDeletePolicy)
+	if set.Spec.Deletion.Order == "" {
+		set.Spec.Deletion.Order = clusterv1.RandomMachineSetDeletionOrder
 	}
 	if len(set.Spec.Selector.MatchLabels) == 0 && len(set.Spec.Selector.MatchExpressions) == 0 {
 		name := naming.LabelValue(set.Name)
 		setLabel(&set.Spec.Selector.MatchLabels, clusterv1.MachineSetNameLabel, name)
 		setLabel(&set.Spec.Template.Labels, clusterv1.MachineSetNameLabel, name)
 	}
-	defaultVersion(set.Spec.Template.Spec.Version)
+	defaultVersion(&set.Spec.Template.Spec.Version)
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // machineSet returns a MachineSet with all defaults, changed by change.
@@ -20,10 +20,10 @@ func machineSet(change ...func(*clusterv1.MachineSet)) *clusterv1.MachineSet {
 	out := &clusterv1.MachineSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
 		Spec: clusterv1.MachineSetSpec{
-			ClusterName: "c", Replicas: ptr.To(int32(1)), DeletePolicy: "Random", Selector: metav1.LabelSelector{MatchLabels: labels},
+			ClusterName: "c", Replicas: ptr.To(int32(1)), Deletion: clusterv1.MachineSetDeletionSpec{Order: "Random"}, Selector: metav1.LabelSelector{MatchLabels: labels},
 			Template: clusterv1.MachineTemplateSpec{
 				ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{clusterv1.MachineSetNameLabel: "s"}},
-				Spec:       clusterv1.MachineSpec{ClusterName: "c", Version: ptr.To("v1.30.0")},
+				Spec:       clusterv1.MachineSpec{ClusterName: "c", Version: "v1.30.0"},
 			},
 		},
 	}
@@ -56,7 +56,7 @@ func TestMachineSetDefault(t *testing.T) {
 		"Bare": {
 			reason: "label, replicas, policy, selector and leading v are set",
 			set: &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}, Spec: clusterv1.MachineSetSpec{
-				ClusterName: "c", Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{ClusterName: "c", Version: ptr.To("1.30.0")}},
+				ClusterName: "c", Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{ClusterName: "c", Version: "1.30.0"}},
 			}},
 			want: machineSet(),
 		},
@@ -112,7 +112,7 @@ func TestMachineSetValidate(t *testing.T) {
 			want: prefix + `spec.template.metadata.labels: Invalid value: null: must match spec.selector "cluster.x-k8s.io/set-name=s"`},
 		"BadLabel": {reason: "the label is invalid", set: machineSet(func(s *clusterv1.MachineSet) { s.Spec.Template.Labels["-"] = "" }),
 			want: prefix + `spec.template.metadata.labels: Invalid value: "-": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`},
-		"Version": {reason: "the version is invalid", set: machineSet(func(s *clusterv1.MachineSet) { s.Spec.Template.Spec.Version = ptr.To("v1") }),
+		"Version": {reason: "the version is invalid", set: machineSet(func(s *clusterv1.MachineSet) { s.Spec.Template.Spec.Version = "v1" }),
 			want: prefix + `spec.template.spec.version: Invalid value: "v1": must be a Kubernetes version with a leading "v", such as v1.30.2`},
 		"UnknownCheck": {reason: "the check is unknown", preflight: true, set: machineSet(skip("All,Any")),
 			want: prefix + `metadata.annotations[machineset.cluster.x-k8s.io/skip-preflight-checks]: Invalid value: "Any": unknown preflight check, must be one of [All KubeadmVersionSkew KubernetesVersionSkew ControlPlaneIsStable]`},

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 )
 
@@ -44,18 +44,19 @@ func validateBound(value *intstr.IntOrString, path *field.Path) field.ErrorList 
 	return nil
 }
 
-// validateStrategy validates the numbers of a strategy; only rolling updates use those of rollingUpdate. path is that of the strategy.
-func validateStrategy(strategy *clusterv1.MachineDeploymentStrategy, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if strategy != nil && strategy.Remediation != nil {
-		errs = validateBound(strategy.Remediation.MaxInFlight, path.Child("remediation", "maxInFlight"))
+// validateStrategy validates the numbers of a rollout; only rolling updates use them. path is that of the object with the rollout.
+func validateStrategy(strategy *clusterv1.MachineDeploymentRolloutStrategy, path *field.Path) field.ErrorList {
+	if strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType {
+		return nil
 	}
-	if strategy == nil || strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType || strategy.RollingUpdate == nil {
-		return errs
-	}
-	path = path.Child("rollingUpdate")
-	errs = append(errs, validateBound(strategy.RollingUpdate.MaxSurge, path.Child("maxSurge"))...)
-	return append(errs, validateBound(strategy.RollingUpdate.MaxUnavailable, path.Child("maxUnavailable"))...)
+	path = path.Child("rollout", "strategy", "rollingUpdate")
+	return append(validateBound(strategy.RollingUpdate.MaxSurge, path.Child("maxSurge")),
+		validateBound(strategy.RollingUpdate.MaxUnavailable, path.Child("maxUnavailable"))...)
+}
+
+// validateRemediation validates the number of a health check; path is that of the object with the check.
+func validateRemediation(r *clusterv1.MachineDeploymentHealthCheckRemediation, path *field.Path) field.ErrorList {
+	return validateBound(r.MaxInFlight, path.Child("healthCheck", "remediation", "maxInFlight"))
 }
 
 // deploymentNumbers validates the numbers of a MachineDeployment; it may be nil.
@@ -65,8 +66,8 @@ func deploymentNumbers(md *clusterv1.MachineDeployment) field.ErrorList {
 	}
 	spec := field.NewPath("spec")
 	errs := validateNotNegative(md.Spec.Replicas, spec.Child("replicas"))
-	errs = append(errs, validateNotNegative(md.Spec.RevisionHistoryLimit, spec.Child("revisionHistoryLimit"))...)
-	return append(errs, validateStrategy(md.Spec.Strategy, spec.Child("strategy"))...)
+	errs = append(errs, validateBound(md.Spec.Remediation.MaxInFlight, spec.Child("remediation", "maxInFlight"))...)
+	return append(errs, validateStrategy(&md.Spec.Rollout.Strategy, spec)...)
 }
 
 // setNumbers validates the numbers of a MachineSet; it may be nil.
@@ -84,7 +85,7 @@ func poolNumbers(p *clusterv1.MachinePool) field.ErrorList {
 	}
 	spec := field.NewPath("spec")
 	return append(validateNotNegative(p.Spec.Replicas, spec.Child("replicas")),
-		validateNotNegative(p.Spec.MinReadySeconds, spec.Child("minReadySeconds"))...)
+		validateNotNegative(p.Spec.Template.Spec.MinReadySeconds, spec.Child("template", "spec", "minReadySeconds"))...)
 }
 
 // clusterNumbers validates the numbers of a Cluster, which may be nil, and of its topology.
@@ -94,22 +95,15 @@ func clusterNumbers(cluster *clusterv1.Cluster) field.ErrorList {
 	}
 	spec := field.NewPath("spec")
 	errs := validatePort(cluster.Spec.ControlPlaneEndpoint.Port, spec.Child("controlPlaneEndpoint", "port"))
-	if n := cluster.Spec.ClusterNetwork; n != nil && n.APIServerPort != nil {
-		errs = append(errs, validatePort(*n.APIServerPort, spec.Child("clusterNetwork", "apiServerPort"))...)
-	}
-	topology := cluster.Spec.Topology
-	if topology == nil {
-		return errs
-	}
+	errs = append(errs, validatePort(cluster.Spec.ClusterNetwork.APIServerPort, spec.Child("clusterNetwork", "apiServerPort"))...)
+	topology := &cluster.Spec.Topology
 	path := spec.Child("topology")
 	errs = append(errs, validateNotNegative(topology.ControlPlane.Replicas, path.Child("controlPlane", "replicas"))...)
-	if topology.Workers == nil {
-		return errs
-	}
 	for i := range topology.Workers.MachineDeployments {
 		md, at := &topology.Workers.MachineDeployments[i], path.Child("workers", "machineDeployments").Index(i)
 		errs = append(errs, validateNotNegative(md.Replicas, at.Child("replicas"))...)
-		errs = append(errs, validateStrategy(md.Strategy, at.Child("strategy"))...)
+		errs = append(errs, validateRemediation(&md.HealthCheck.Remediation, at)...)
+		errs = append(errs, validateStrategy(&md.Rollout.Strategy, at)...)
 	}
 	for i := range topology.Workers.MachinePools {
 		mp, at := &topology.Workers.MachinePools[i], path.Child("workers", "machinePools").Index(i)
@@ -127,8 +121,9 @@ func classNumbers(class *clusterv1.ClusterClass) field.ErrorList {
 	var errs field.ErrorList
 	workers := field.NewPath("spec", "workers")
 	for i := range class.Spec.Workers.MachineDeployments {
-		errs = append(errs, validateStrategy(class.Spec.Workers.MachineDeployments[i].Strategy,
-			workers.Child("machineDeployments").Index(i).Child("strategy"))...)
+		md, at := &class.Spec.Workers.MachineDeployments[i], workers.Child("machineDeployments").Index(i)
+		errs = append(errs, validateRemediation(&md.HealthCheck.Remediation, at)...)
+		errs = append(errs, validateStrategy(&md.Rollout.Strategy, at)...)
 	}
 	for i := range class.Spec.Workers.MachinePools {
 		errs = append(errs, validateNotNegative(class.Spec.Workers.MachinePools[i].MinReadySeconds,

@@ -9,14 +9,13 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // kubernetesVersion matches the versions that the API accepts. After the patch version it is less strict than semantic versions.
@@ -35,15 +34,6 @@ func oldObject[T any](ctx context.Context) (*T, error) {
 	return old, nil
 }
 
-// defaultNamespace sets the namespace of references that have none.
-func defaultNamespace(namespace string, refs ...*corev1.ObjectReference) {
-	for _, ref := range refs {
-		if ref != nil && ref.Namespace == "" {
-			ref.Namespace = namespace
-		}
-	}
-}
-
 // setLabel sets a label in a map, which may be nil.
 func setLabel(in *map[string]string, key, value string) {
 	if *in == nil {
@@ -54,17 +44,27 @@ func setLabel(in *map[string]string, key, value string) {
 
 // defaultVersion adds a leading "v" to a version that has none.
 func defaultVersion(version *string) {
-	if version != nil && *version != "" && !strings.HasPrefix(*version, "v") {
+	if *version != "" && !strings.HasPrefix(*version, "v") {
 		*version = "v" + *version
 	}
 }
 
-// validateVersion reports an invalid Kubernetes version; nil is valid.
-func validateVersion(version *string, path *field.Path) field.ErrorList {
-	if version == nil || kubernetesVersion.MatchString(*version) {
+func defaultInt32(p **int32, value int32) {
+	if *p == nil {
+		*p = &value
+	}
+}
+
+// validateVersion reports an invalid Kubernetes version; none is valid.
+func validateVersion(version string, path *field.Path) field.ErrorList {
+	if version == "" || kubernetesVersion.MatchString(version) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, *version, `must be a Kubernetes version with a leading "v", such as v1.30.2`)}
+	return field.ErrorList{invalidVersion(version, path)}
+}
+
+func invalidVersion(version string, path *field.Path) *field.Error {
+	return field.Invalid(path, version, `must be a Kubernetes version with a leading "v", such as v1.30.2`)
 }
 
 // validateClusterName reports a change of spec.clusterName. Old is empty if the object is being created.
@@ -88,17 +88,6 @@ func validateSelector(selector *metav1.LabelSelector, template map[string]string
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("spec", "template", "metadata", "labels"), template,
 		fmt.Sprintf("must match spec.selector %q", parsed.String()))}
-}
-
-// validateNamespace reports a reference to another namespace than that of the referring object. No namespace is valid.
-func validateNamespace(ref *corev1.ObjectReference, namespace string, path *field.Path) field.ErrorList {
-	if ref == nil || ref.Namespace == "" || ref.Namespace == namespace {
-		return nil
-	}
-	return field.ErrorList{
-		field.Invalid(path.Child("namespace"), ref.Namespace,
-			fmt.Sprintf("must be %q, the namespace of the object that refers to it", namespace)),
-	}
 }
 
 // invalid returns the errors as one for an object of a kind of the core group; nil if there are none.

@@ -5,14 +5,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 func TestDefaultReplicas(t *testing.T) {
@@ -76,7 +75,7 @@ func TestValidateVersion(t *testing.T) {
 		"Prefixed": {reason: "a valid version is kept", version: "v1.30.2", want: "v1.30.2"},
 		"Bare":     {reason: "the leading v is added", version: "1.30.2", want: "v1.30.2"},
 		"Build":    {reason: "suffixes of vendors are valid", version: "v1.30.2-gke.1+build_3", want: "v1.30.2-gke.1+build_3"},
-		"Empty":    {reason: "an empty version is invalid", want: "", invalid: true},
+		"Empty":    {reason: "a version is optional"},
 		"Short":    {reason: "the patch version is required", version: "1.30", want: "v1.30", invalid: true},
 		"Zeros":    {reason: "leading zeros are invalid", version: "v1.030.0", want: "v1.030.0", invalid: true},
 		"Words":    {reason: "a word is invalid", version: "latest", want: "vlatest", invalid: true},
@@ -85,14 +84,10 @@ func TestValidateVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := tc.version
 			defaultVersion(&got)
-			if errs := validateVersion(&got, field.NewPath("v")); got != tc.want || (len(errs) > 0) != tc.invalid {
+			if errs := validateVersion(got, field.NewPath("v")); got != tc.want || (len(errs) > 0) != tc.invalid {
 				t.Errorf("%s: got %q, %v; want %q", tc.reason, got, errs, tc.want)
 			}
 		})
-	}
-	defaultVersion(nil)
-	if errs := validateVersion(nil, nil); len(errs) > 0 {
-		t.Errorf("errors = %v; want nil to be valid", errs)
 	}
 }
 
@@ -104,16 +99,12 @@ func TestRules(t *testing.T) {
 		errs   field.ErrorList
 		want   []string
 	}{
-		"Selects":        {reason: "the labels match", errs: validateSelector(selector, map[string]string{"a": "b", "c": "d"})},
-		"DoesNotSelect":  {reason: "the labels do not match", errs: validateSelector(selector, nil), want: []string{`spec.template.metadata.labels: Invalid value: null: must match spec.selector "a=b"`}},
-		"NoSelector":     {reason: "the operator is unknown", errs: validateSelector(bad, nil), want: []string{`spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"Near"}]}: "Near" is not a valid label selector operator`}},
-		"SameNamespace":  {reason: "the same namespace", errs: validateNamespace(&corev1.ObjectReference{Namespace: "n"}, "n", field.NewPath("ref"))},
-		"NoNamespace":    {reason: "no namespace", errs: validateNamespace(&corev1.ObjectReference{}, "n", field.NewPath("ref"))},
-		"NoReference":    {reason: "no reference", errs: validateNamespace(nil, "n", field.NewPath("ref"))},
-		"OtherNamespace": {reason: "another namespace", errs: validateNamespace(&corev1.ObjectReference{Namespace: "o"}, "n", field.NewPath("ref")), want: []string{`ref.namespace: Invalid value: "o": must be "n", the namespace of the object that refers to it`}},
-		"SameCluster":    {reason: "the name is unchanged", errs: validateClusterName("c", "c")},
-		"FirstCluster":   {reason: "the object is new", errs: validateClusterName("", "c")},
-		"OtherCluster":   {reason: "the name is changed", errs: validateClusterName("c", "d"), want: []string{`spec.clusterName: Forbidden: cannot be changed: create a new object for the other Cluster`}},
+		"Selects":       {reason: "the labels match", errs: validateSelector(selector, map[string]string{"a": "b", "c": "d"})},
+		"DoesNotSelect": {reason: "the labels do not match", errs: validateSelector(selector, nil), want: []string{`spec.template.metadata.labels: Invalid value: null: must match spec.selector "a=b"`}},
+		"NoSelector":    {reason: "the operator is unknown", errs: validateSelector(bad, nil), want: []string{`spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"Near"}]}: "Near" is not a valid label selector operator`}},
+		"SameCluster":   {reason: "the name is unchanged", errs: validateClusterName("c", "c")},
+		"FirstCluster":  {reason: "the object is new", errs: validateClusterName("", "c")},
+		"OtherCluster":  {reason: "the name is changed", errs: validateClusterName("c", "d"), want: []string{`spec.clusterName: Forbidden: cannot be changed: create a new object for the other Cluster`}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

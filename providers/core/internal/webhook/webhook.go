@@ -6,23 +6,22 @@
 // the control plane and the workers. A write that does not change a Cluster's topology reads only the class, from the cache.
 //
 // The file rules.go has the rules that Machines share with the kinds that create Machines from a template. A rule of a single kind
-// belongs to the file of that kind.
+// belongs to the file of that kind. The file older.go has the defaults and rules of what only v1beta1 can express.
 package webhook
 
 import (
 	"context"
 	"errors"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
@@ -34,7 +33,7 @@ type Options struct {
 	Reader client.Reader
 	// Object returns the object of a reference in a Cluster (external.Reader). It is called for control planes before an
 	// upgrade.
-	Object func(ctx context.Context, ref *corev1.ObjectReference, namespace string) (contract.Object, error)
+	Object func(ctx context.Context, ref *clusterv1.ContractVersionedObjectReference, namespace string) (contract.Object, error)
 	// Workload returns a reader of a Cluster's Nodes. It is called before an upgrade of a Cluster with MachinePools.
 	Workload func(ctx context.Context, cluster types.NamespacedName) (client.Reader, error)
 	// Clock is used to wait for a class; nil means the real clock.
@@ -55,17 +54,17 @@ func Register(mgr ctrl.Manager, o Options) error {
 	resourceSet, binding := ClusterResourceSet{Enabled: o.ClusterResourceSet}, ClusterResourceSetBinding{Enabled: o.ClusterResourceSet}
 	config := ExtensionConfig{Enabled: o.RuntimeSDK}
 	return errors.Join(
-		webhooks.Register(mgr, &clusterv1.Cluster{}, cluster, cluster),
-		webhooks.Register(mgr, &clusterv1.ClusterClass{}, class, class),
-		webhooks.Register(mgr, &clusterv1.Machine{}, Machine{}, Machine{}),
-		webhooks.Register(mgr, &clusterv1.MachineSet{}, set, set),
-		webhooks.Register(mgr, &clusterv1.MachineDeployment{}, MachineDeployment{}, MachineDeployment{}),
-		webhooks.Register(mgr, &clusterv1.MachinePool{}, pool, pool),
-		webhooks.Register(mgr, &clusterv1.MachineHealthCheck{}, MachineHealthCheck{}, MachineHealthCheck{}),
+		webhooks.Register(mgr, &clusterv1.Cluster{}, cluster, cluster, olderCluster()),
+		webhooks.Register(mgr, &clusterv1.ClusterClass{}, class, class, olderClusterClass()),
+		webhooks.Register(mgr, &clusterv1.Machine{}, Machine{}, Machine{}, olderMachine()),
+		webhooks.Register(mgr, &clusterv1.MachineSet{}, set, set, olderMachineSet()),
+		webhooks.Register(mgr, &clusterv1.MachineDeployment{}, MachineDeployment{}, MachineDeployment{}, olderMachineDeployment()),
+		webhooks.Register(mgr, &clusterv1.MachinePool{}, pool, pool, olderMachinePool()),
+		webhooks.Register(mgr, &clusterv1.MachineHealthCheck{}, MachineHealthCheck{}, MachineHealthCheck{}, olderMachineHealthCheck()),
 		webhooks.Register(mgr, &ipamv1.IPAddressClaim{}, nil, claimValidator()),
-		webhooks.Register(mgr, &ipamv1.IPAddress{}, nil, IPAddress{Claims: o.Reader}.validator()),
+		webhooks.Register(mgr, &ipamv1.IPAddress{}, nil, IPAddress{Claims: o.Reader}.validator(), olderIPAddress(), oldestIPAddress()),
 		webhooks.Register(mgr, &addonsv1.ClusterResourceSet{}, resourceSet, resourceSet.validator()),
 		webhooks.Register(mgr, &addonsv1.ClusterResourceSetBinding{}, nil, binding.validator()),
-		webhooks.Register(mgr, &runtimev1.ExtensionConfig{}, config, config.validator()),
+		webhooks.Register(mgr, &runtimev1.ExtensionConfig{}, config, config.validator(), olderExtensionConfig()),
 	)
 }

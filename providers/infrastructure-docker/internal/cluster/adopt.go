@@ -5,7 +5,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -17,7 +17,7 @@ func (c *Controller) adopt(_ context.Context, s *scope) (step.Result, error) {
 	if s.cluster == nil || !ownership.Has(s.obj, s.cluster) {
 		return step.Wait("an owner reference to a Cluster"), nil
 	}
-	if ref := s.cluster.Spec.InfrastructureRef; ref != nil && (ref.Kind != kind || ref.Name != s.obj.Name) {
+	if ref := s.cluster.Spec.InfrastructureRef; ref.IsDefined() && (ref.Kind != kind || ref.Name != s.obj.Name) {
 		return step.Wait("a reference from its Cluster"), nil // The Cluster references another one.
 	}
 	s.name = identity.LoadBalancerContainer(s.cluster.Name)

@@ -7,8 +7,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
@@ -81,14 +81,8 @@ func addressOf(m *dockerv1.DockerMachine, ipv6 bool) string {
 // isIPv6 reports whether the networks of a Cluster are all IPv6.
 func isIPv6(cluster *clusterv1.Cluster) bool {
 	network := cluster.Spec.ClusterNetwork
-	if network == nil {
-		return false
-	}
 	found := false
-	for _, ranges := range []*clusterv1.NetworkRanges{network.Pods, network.Services} {
-		if ranges == nil {
-			continue
-		}
+	for _, ranges := range []clusterv1.NetworkRanges{network.Pods, network.Services} {
 		for _, cidr := range ranges.CIDRBlocks {
 			prefix, err := netip.ParsePrefix(cidr)
 			if err != nil || !prefix.Addr().Is6() {

@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -41,7 +42,7 @@ func TestConfirm(t *testing.T) {
 		}{
 			{"the Cluster has spec.paused", newCluster(),
 				func(obj client.Object) { object.Paused(obj.(*clusterv1.Cluster)) },
-				func(obj client.Object) { obj.(*clusterv1.Cluster).Spec.Paused = false }},
+				func(obj client.Object) { obj.(*clusterv1.Cluster).Spec.Paused = ptr.To(false) }},
 			{"the object has the annotation", newInfra(),
 				func(obj client.Object) { object.PausedByAnnotation(obj) },
 				func(obj client.Object) { delete(obj.GetAnnotations(), clusterv1.PausedAnnotation) }},

@@ -9,8 +9,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
@@ -57,8 +57,9 @@ func (c *Controller) container(ctx context.Context, s *scope) (step.Result, erro
 		return c.create(ctx, s)
 	}
 	if state.Paused { // An event reports that it continues.
-		return step.Stop().WithConditions(condition.False(dockerv1.LoadBalancerAvailableCondition, clusterv1.ConditionSeverityWarning,
-			dockerv1.LoadBalancerProvisioningFailedReason, "container %q is paused: resume it with \"docker unpause %s\"", s.name, s.name)), nil
+		return step.Stop().WithConditions(condition.False(dockerv1.LoadBalancerAvailableV1Beta1Condition, clusterv1.ConditionSeverityWarning,
+			dockerv1.LoadBalancerProvisioningFailedV1Beta1Reason,
+			"container %q is paused: resume it with \"docker unpause %s\"", s.name, s.name)), nil
 	}
 	if !state.Running && c.Clock.Since(state.Started) < restartDelay {
 		return c.runs(ctx, s, state)
@@ -149,8 +150,8 @@ func pullOf(s *scope) job.Key { return s.jobKey("pull " + imageOf(s.obj.Spec.Loa
 
 // retried reports a failure in the condition, and in an event if that is new. Another attempt follows after a pause.
 func retried(ctx context.Context, s *scope, ended job.State[struct{}]) step.Result {
-	is := condition.False(dockerv1.LoadBalancerAvailableCondition, clusterv1.ConditionSeverityWarning,
-		dockerv1.LoadBalancerProvisioningFailedReason, "%v", ended.Err)
+	is := condition.False(dockerv1.LoadBalancerAvailableV1Beta1Condition, clusterv1.ConditionSeverityWarning,
+		dockerv1.LoadBalancerProvisioningFailedV1Beta1Reason, "%v", ended.Err)
 	if before := condition.Get(s.obj, is.Type); before == nil || before.Message != is.Message {
 		step.Warning(ctx, is.Reason, "%s", is.Message)
 	}
@@ -163,12 +164,12 @@ func (c *Controller) pull(ctx context.Context, s *scope, image string) step.Resu
 	pulled := job.Run(c.jobs, pullOf(s), func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, c.engine.EnsureImage(ctx, image)
 	})
-	before := condition.Get(s.obj, dockerv1.LoadBalancerAvailableCondition)
+	before := condition.Get(s.obj, dockerv1.LoadBalancerAvailableV1Beta1Condition)
 	switch {
-	case pulled.Running && before != nil && before.Reason == dockerv1.LoadBalancerProvisioningFailedReason:
+	case pulled.Running && before != nil && before.Reason == dockerv1.LoadBalancerProvisioningFailedV1Beta1Reason:
 		return step.Wait("image " + image + " to be pulled").KeepCondition()
 	case pulled.Running:
-		return step.Wait("image " + image + " to be pulled").Because(dockerv1.PullingImageReason)
+		return step.Wait("image " + image + " to be pulled").Because(dockerv1.PullingImageV1Beta1Reason)
 	case pulled.Err == nil:
 		return step.Done()
 	}
@@ -218,7 +219,7 @@ func hostname(name string) string {
 
 func portOf(obj *dockerv1.DockerCluster) int {
 	if port := obj.Spec.ControlPlaneEndpoint.Port; port > 0 && port <= 65535 {
-		return port
+		return int(port)
 	}
 	return loadbalancer.DefaultPort
 }

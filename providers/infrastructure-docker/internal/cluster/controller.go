@@ -5,8 +5,8 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/events"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
@@ -54,19 +54,19 @@ func (c *Controller) declared() step.Controller[*dockerv1.DockerCluster, *scope]
 		Scope:  c.scope,
 		Steps: []step.Step[*scope]{step.When(ours,
 			step.Do("adopt", c.adopt),
-			step.Do("container", c.container).Sets(dockerv1.LoadBalancerAvailableCondition),
-			step.Do("configure", c.configure).Sets(dockerv1.LoadBalancerAvailableCondition),
+			step.Do("container", c.container).Sets(dockerv1.LoadBalancerAvailableV1Beta1Condition),
+			step.Do("configure", c.configure).Sets(dockerv1.LoadBalancerAvailableV1Beta1Condition),
 			step.Do("register", c.register),
-			step.Do("endpoint", c.endpoint).Sets(dockerv1.LoadBalancerAvailableCondition),
+			step.Do("endpoint", c.endpoint).Sets(dockerv1.LoadBalancerAvailableV1Beta1Condition),
 		)},
 		Deletion: []step.Step[*scope]{step.When(ours,
-			step.Do("remove", c.remove).Sets(dockerv1.LoadBalancerAvailableCondition),
+			step.Do("remove", c.remove).Sets(dockerv1.LoadBalancerAvailableV1Beta1Condition),
 		)},
 		Conditions: condition.Kind{
-			Ready: []clusterv1.ConditionType{dockerv1.LoadBalancerAvailableCondition},
+			Ready: []clusterv1.ConditionType{dockerv1.LoadBalancerAvailableV1Beta1Condition},
 			StepCounter: func(on condition.Getter) ([]clusterv1.ConditionType, bool) {
 				obj, ok := on.(*dockerv1.DockerCluster)
-				return []clusterv1.ConditionType{dockerv1.LoadBalancerAvailableCondition}, ok && obj.DeletionTimestamp.IsZero()
+				return []clusterv1.ConditionType{dockerv1.LoadBalancerAvailableV1Beta1Condition}, ok && obj.DeletionTimestamp.IsZero()
 			},
 		},
 	}

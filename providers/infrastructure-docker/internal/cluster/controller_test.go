@@ -10,10 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/enginetest"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
@@ -27,14 +28,14 @@ func TestStepsAreDocumented(t *testing.T) {
 
 func TestCreate(t *testing.T) {
 	obj := newInfra()
-	obj.Spec.FailureDomains = clusterv1.FailureDomains{"fd1": {ControlPlane: true}}
+	obj.Spec.FailureDomains = []clusterv1.FailureDomain{{Name: "fd1", ControlPlane: ptr.To(true)}}
 	w := newWorld(t, newCluster(), obj)
 	w.must()
 	got := w.read()
-	if want := (dockerv1.APIEndpoint{Host: "172.18.0.3", Port: 6443}); got.Spec.ControlPlaneEndpoint != want {
+	if want := (clusterv1.APIEndpoint{Host: "172.18.0.3", Port: 6443}); got.Spec.ControlPlaneEndpoint != want {
 		t.Errorf("endpoint %+v, want %+v", got.Spec.ControlPlaneEndpoint, want)
 	}
-	if !got.Status.Ready || !condition.IsTrue(got, dockerv1.LoadBalancerAvailableCondition) || !condition.IsTrue(got, clusterv1.ReadyCondition) {
+	if !ptr.Deref(got.Status.Initialization.Provisioned, false) || !condition.IsTrue(got, dockerv1.LoadBalancerAvailableV1Beta1Condition) || !condition.IsTrue(got, clusterv1.ReadyV1Beta1Condition) {
 		t.Errorf("it is not ready: %+v", got.Status)
 	}
 	if diff := cmp.Diff(obj.Spec.FailureDomains, got.Status.FailureDomains); diff != "" {
@@ -74,7 +75,7 @@ func TestCreateIsInterrupted(t *testing.T) {
 	}
 	interrupted(t, start, func(w *world) {
 		got := w.read()
-		if !got.Status.Ready || got.Spec.ControlPlaneEndpoint.Host == "" || !slices.Equal(w.registered(), []string{"test-1"}) {
+		if !ptr.Deref(got.Status.Initialization.Provisioned, false) || got.Spec.ControlPlaneEndpoint.Host == "" || !slices.Equal(w.registered(), []string{"test-1"}) {
 			t.Errorf("it is not ready: %+v, registered %v", got, w.registered())
 		}
 		if diff := cmp.Diff(map[string]string{"test-1": "172.18.0.9:6443"}, w.servers()); diff != "" {
@@ -250,7 +251,7 @@ func TestContainers(t *testing.T) {
 		return labels
 	}
 	had := newInfra()
-	had.Spec.ControlPlaneEndpoint = dockerv1.APIEndpoint{Host: "172.18.0.50", Port: 6443}
+	had.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "172.18.0.50", Port: 6443}
 	tests := []struct {
 		reason string
 		obj    *dockerv1.DockerCluster
@@ -276,9 +277,9 @@ func TestContainers(t *testing.T) {
 					t.Errorf("endpoint %+v, error %v", got.Spec.ControlPlaneEndpoint, err)
 				}
 			} else {
-				c := condition.Get(got, dockerv1.LoadBalancerAvailableCondition)
+				c := condition.Get(got, dockerv1.LoadBalancerAvailableV1Beta1Condition)
 				if err == nil || c == nil || c.Status != corev1.ConditionFalse || c.Severity != clusterv1.ConditionSeverityWarning ||
-					c.Reason != dockerv1.LoadBalancerProvisioningFailedReason || !strings.Contains(c.Message, tc.conflict) {
+					c.Reason != dockerv1.LoadBalancerProvisioningFailedV1Beta1Reason || !strings.Contains(c.Message, tc.conflict) {
 					t.Errorf("condition %+v, error %v", c, err)
 				}
 			}
@@ -304,7 +305,7 @@ func TestMoved(t *testing.T) {
 	there.runtime = w.runtime
 	there.must()
 	got := there.read()
-	if diff := cmp.Diff(before.Spec, got.Spec); diff != "" || !got.Status.Ready {
+	if diff := cmp.Diff(before.Spec, got.Spec); diff != "" || !ptr.Deref(got.Status.Initialization.Provisioned, false) {
 		t.Errorf("status %+v, spec -want +got:\n%s", got.Status, diff)
 	}
 }
@@ -333,12 +334,12 @@ func TestRecovery(t *testing.T) {
 			w.must()
 			tc.happen(w)
 			err := w.reconcile()
-			c := condition.Get(w.read(), dockerv1.LoadBalancerAvailableCondition)
+			c := condition.Get(w.read(), dockerv1.LoadBalancerAvailableV1Beta1Condition)
 			if (tc.message == "") != (err == nil) || !strings.Contains(c.Message, tc.message) || (c.Status == corev1.ConditionTrue) != (tc.message == "") {
 				t.Errorf("condition %+v, error %v", c, err)
 			}
-			if !w.read().Status.Ready {
-				t.Error("status.ready is false, but the cluster was ready once")
+			if !ptr.Deref(w.read().Status.Initialization.Provisioned, false) {
+				t.Error("it is not provisioned, but the cluster was ready once")
 			}
 		})
 	}
@@ -375,11 +376,11 @@ func TestFailures(t *testing.T) {
 			_ = w.reconcile()
 			w.jobs.Wait()
 			err := w.reconcile() // With the result of the job.
-			c := condition.Get(w.read(), dockerv1.LoadBalancerAvailableCondition)
-			if err == nil || c == nil || c.Reason != dockerv1.LoadBalancerProvisioningFailedReason || !strings.Contains(c.Message, tc.want) {
+			c := condition.Get(w.read(), dockerv1.LoadBalancerAvailableV1Beta1Condition)
+			if err == nil || c == nil || c.Reason != dockerv1.LoadBalancerProvisioningFailedV1Beta1Reason || !strings.Contains(c.Message, tc.want) {
 				t.Errorf("condition %+v, error %v", c, err)
 			}
-			if ready := condition.Get(w.read(), clusterv1.ReadyCondition); ready == nil || ready.Message != "0 of 1 completed" {
+			if ready := condition.Get(w.read(), clusterv1.ReadyV1Beta1Condition); ready == nil || ready.Message != "0 of 1 completed" {
 				t.Errorf("Ready %+v", ready)
 			}
 			if left := w.runtime.Containers(); len(left) > 0 {
@@ -397,8 +398,8 @@ func TestDeletionFails(t *testing.T) {
 	}
 	w.runtime.Fail = func(string, string) error { return enginetest.Failure(engine.Unavailable, "Docker is not running") }
 	err := w.reconcile()
-	c := condition.Get(w.read(), dockerv1.LoadBalancerAvailableCondition)
-	if err == nil || c.Reason != clusterv1.DeletingReason || c.Severity != clusterv1.ConditionSeverityInfo || !strings.Contains(c.Message, "not running") {
+	c := condition.Get(w.read(), dockerv1.LoadBalancerAvailableV1Beta1Condition)
+	if err == nil || c.Reason != clusterv1.DeletingV1Beta1Reason || c.Severity != clusterv1.ConditionSeverityInfo || !strings.Contains(c.Message, "not running") {
 		t.Errorf("condition %+v, error %v", c, err)
 	}
 }
@@ -440,14 +441,14 @@ func TestTemplateOfUser(t *testing.T) {
 			}
 			err := w.reconcile()
 			got := w.read()
-			c := condition.Get(got, dockerv1.LoadBalancerAvailableCondition)
+			c := condition.Get(got, dockerv1.LoadBalancerAvailableV1Beta1Condition)
 			if tc.message == "" {
 				if diff := cmp.Diff(map[string]string{"test-1": "10.0.0.1:6443"}, w.servers()); err != nil || diff != "" {
 					t.Errorf("error %v, servers -want +got:\n%s", err, diff)
 				}
 				return
 			}
-			if err == nil || !strings.Contains(c.Message, tc.message) || got.Status.Ready || len(w.registered()) > 0 {
+			if err == nil || !strings.Contains(c.Message, tc.message) || ptr.Deref(got.Status.Initialization.Provisioned, false) || len(w.registered()) > 0 {
 				t.Errorf("condition %+v, status %+v, error %v", c, got.Status, err)
 			}
 			if tc.rejected != "" && !strings.Contains(c.Message, "unknown keyword") {
@@ -464,7 +465,7 @@ func TestIgnored(t *testing.T) {
 	external, unowned, paused, unreferenced := newInfra(), newInfra(), newCluster(), newCluster()
 	external.Annotations = map[string]string{clusterv1.ManagedByAnnotation: ""}
 	unowned.OwnerReferences = nil
-	paused.Spec.Paused = true
+	paused.Spec.Paused = ptr.To(true)
 	unreferenced.Spec.InfrastructureRef.Name = "another"
 	tests := []struct {
 		reason string
@@ -503,17 +504,16 @@ func TestMapping(t *testing.T) {
 }
 
 func TestIPFamily(t *testing.T) {
-	ranges := func(cidrs ...string) *clusterv1.NetworkRanges { return &clusterv1.NetworkRanges{CIDRBlocks: cidrs} }
+	ranges := func(cidrs ...string) clusterv1.NetworkRanges { return clusterv1.NetworkRanges{CIDRBlocks: cidrs} }
 	tests := []struct {
 		reason  string
-		network *clusterv1.ClusterNetwork
+		network clusterv1.ClusterNetwork
 		want    bool
 	}{
 		{reason: "no network"},
-		{reason: "no ranges", network: &clusterv1.ClusterNetwork{}},
-		{reason: "IPv4", network: &clusterv1.ClusterNetwork{Pods: ranges("10.0.0.0/8")}},
-		{reason: "IPv6", network: &clusterv1.ClusterNetwork{Pods: ranges("fd00::/64"), Services: ranges("fd01::/112")}, want: true},
-		{reason: "both", network: &clusterv1.ClusterNetwork{Pods: ranges("fd00::/64", "10.0.0.0/8")}},
+		{reason: "IPv4", network: clusterv1.ClusterNetwork{Pods: ranges("10.0.0.0/8")}},
+		{reason: "IPv6", network: clusterv1.ClusterNetwork{Pods: ranges("fd00::/64"), Services: ranges("fd01::/112")}, want: true},
+		{reason: "both", network: clusterv1.ClusterNetwork{Pods: ranges("fd00::/64", "10.0.0.0/8")}},
 	}
 	for _, tc := range tests {
 		cluster := newCluster()

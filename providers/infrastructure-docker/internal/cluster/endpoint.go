@@ -5,6 +5,8 @@ import (
 	"context"
 	"net/netip"
 
+	"k8s.io/utils/ptr"
+
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -20,8 +22,9 @@ func (c *Controller) endpoint(_ context.Context, s *scope) (step.Result, error) 
 			failed("container %q has the address %s, but the endpoint of the cluster is %s: it was restarted, and got another address. "+
 				"Stop the container that has the address now, and restart this one", s.name, address, at.Host)
 	}
-	at.Host, at.Port = cmp.Or(at.Host, address), portOf(s.obj)
-	s.obj.Status.FailureDomains, s.obj.Status.Ready = s.obj.Spec.FailureDomains, true
+	at.Host, at.Port = cmp.Or(at.Host, address), int32(portOf(s.obj))
+	s.obj.Status.FailureDomains = s.obj.Spec.FailureDomains
+	s.obj.Status.Initialization.Provisioned = ptr.To(true)
 	return step.Done(), nil
 }
 

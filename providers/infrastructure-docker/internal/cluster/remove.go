@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -27,7 +27,7 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 		return result, err
 	}
 	if err := c.removeContainers(ctx, s); err != nil {
-		return step.Done(), &step.Error{Reason: clusterv1.DeletingReason, Severity: clusterv1.ConditionSeverityInfo, Err: err}
+		return step.Done(), &step.Error{Reason: clusterv1.DeletingV1Beta1Reason, Severity: clusterv1.ConditionSeverityInfo, Err: err}
 	}
 	// An error only costs a network that the next cluster uses again.
 	if err := c.engine.RemoveNetwork(ctx, identity.Network); err != nil {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
@@ -41,7 +43,7 @@ type scope struct {
 func (s *scope) claim(cluster string) identity.Claim {
 	return identity.Claim{
 		Kind: kind, Object: s.obj, Cluster: cluster, Role: identity.LoadBalancer,
-		Had: s.obj.Status.Ready || s.obj.Spec.ControlPlaneEndpoint.Host != "",
+		Had: ptr.Deref(s.obj.Status.Initialization.Provisioned, false) || s.obj.Spec.ControlPlaneEndpoint.Host != "",
 	}
 }
 
@@ -53,6 +55,7 @@ func (c *Controller) scope(ctx context.Context, obj *dockerv1.DockerCluster) (*s
 // failed returns an error that the condition of the load balancer reports. It is retried.
 func failed(format string, args ...any) error {
 	return &step.Error{
-		Reason: dockerv1.LoadBalancerProvisioningFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: fmt.Errorf(format, args...),
+		Reason: dockerv1.LoadBalancerProvisioningFailedV1Beta1Reason, Severity: clusterv1.ConditionSeverityWarning,
+		Err: fmt.Errorf(format, args...),
 	}
 }

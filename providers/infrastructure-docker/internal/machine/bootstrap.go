@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/bootstrap"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -48,16 +48,15 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 	}
 	switch {
 	case attempt.Running:
-		return working(s, dockerv1.BootstrapExecSucceededCondition, dockerv1.BootstrappingReason,
+		return working(s, dockerv1.BootstrapExecSucceededV1Beta1Condition, dockerv1.BootstrappingV1Beta1Reason,
 			"the bootstrap data to run in container "+s.Container()), nil
 	case attempt.Err != nil:
-		return retried(ctx, s, dockerv1.BootstrapExecSucceededCondition, dockerv1.BootstrapFailedReason, attempt), nil
+		return retried(ctx, s, dockerv1.BootstrapExecSucceededV1Beta1Condition, dockerv1.BootstrapFailedV1Beta1Reason, attempt), nil
 	}
 	if attempt.Result.Code != 0 {
-		step.Warning(ctx, dockerv1.BootstrapFailedReason, "The machine has bootstrapped, but then %s. %s",
+		step.Warning(ctx, dockerv1.BootstrapFailedV1Beta1Reason, "The machine has bootstrapped, but then %s. %s",
 			attempt.Result.Why(), c.excerpt(s, attempt.Result))
 	}
-	s.obj.Spec.Bootstrapped = true
 	return step.Done(), nil
 }
 
@@ -99,10 +98,10 @@ func (c *Controller) bootstrapFailed(ctx context.Context, s *scope, r bootstrap.
 	if line := telling(r.Log); line != "" {
 		message += ": " + line
 	}
-	is := condition.False(dockerv1.BootstrapExecSucceededCondition, clusterv1.ConditionSeverityWarning,
-		dockerv1.BootstrapFailedReason, "%s", message)
-	if before := condition.Get(s.obj, dockerv1.BootstrapExecSucceededCondition); before == nil || before.Message != is.Message {
-		step.Warning(ctx, dockerv1.BootstrapFailedReason, "Attempt %d failed: %s. %s", r.Number, r.Why(), c.excerpt(s, r))
+	is := condition.False(dockerv1.BootstrapExecSucceededV1Beta1Condition, clusterv1.ConditionSeverityWarning,
+		dockerv1.BootstrapFailedV1Beta1Reason, "%s", message)
+	if before := condition.Get(s.obj, dockerv1.BootstrapExecSucceededV1Beta1Condition); before == nil || before.Message != is.Message {
+		step.Warning(ctx, dockerv1.BootstrapFailedV1Beta1Reason, "Attempt %d failed: %s. %s", r.Number, r.Why(), c.excerpt(s, r))
 	}
 	return step.WaitAtMost(left, fmt.Sprintf("attempt %d to bootstrap", r.Number+1)).WithConditions(is), nil
 }

@@ -4,10 +4,11 @@ import (
 	"slices"
 	"testing"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -53,7 +54,7 @@ func TestConfirm(t *testing.T) {
 		}{
 			{"the Cluster has spec.paused", func() client.Object { return newCluster() },
 				func(obj client.Object) { object.Paused(obj.(*clusterv1.Cluster)) },
-				func(obj client.Object) { obj.(*clusterv1.Cluster).Spec.Paused = false }},
+				func(obj client.Object) { obj.(*clusterv1.Cluster).Spec.Paused = ptr.To(false) }},
 			{"the object has the annotation", func() client.Object { return &dockerv1.DockerMachine{ObjectMeta: build.Meta("DockerMachine", "m")} },
 				func(obj client.Object) { object.PausedByAnnotation(obj) },
 				func(obj client.Object) { delete(obj.GetAnnotations(), clusterv1.PausedAnnotation) }},

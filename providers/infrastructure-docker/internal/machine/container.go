@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
@@ -63,27 +63,28 @@ func running(s *scope, state *engine.State) step.Result {
 // gone reports that a container was removed by another client. Status and provider ID are kept.
 func (c *Controller) gone(ctx context.Context, s *scope) step.Result {
 	const format = "Container %s was removed: delete the Machine to replace it"
-	if before := condition.Get(s.obj, dockerv1.ContainerProvisionedCondition); before == nil ||
-		before.Reason != dockerv1.ContainerDeletedReason {
-		step.Warning(ctx, dockerv1.ContainerDeletedReason, format, s.Container())
+	if before := condition.Get(s.obj, dockerv1.ContainerProvisionedV1Beta1Condition); before == nil ||
+		before.Reason != dockerv1.ContainerDeletedV1Beta1Reason {
+		step.Warning(ctx, dockerv1.ContainerDeletedV1Beta1Reason, format, s.Container())
 	}
-	return step.Stop().WithConditions(condition.False(dockerv1.ContainerProvisionedCondition, clusterv1.ConditionSeverityError,
-		dockerv1.ContainerDeletedReason, format, s.Container()))
+	return step.Stop().WithConditions(condition.False(dockerv1.ContainerProvisionedV1Beta1Condition, clusterv1.ConditionSeverityError,
+		dockerv1.ContainerDeletedV1Beta1Reason, format, s.Container()))
 }
 
 // stopped reports a bootstrapped container that does not run. It is not started: a machine that fails stays as it is, until it is
 // remediated.
 func stopped(s *scope, state *engine.State) step.Result {
-	return step.Stop().WithConditions(condition.False(dockerv1.ContainerProvisionedCondition, clusterv1.ConditionSeverityWarning,
-		dockerv1.ContainerProvisioningFailedReason,
+	return step.Stop().WithConditions(condition.False(dockerv1.ContainerProvisionedV1Beta1Condition, clusterv1.ConditionSeverityWarning,
+		dockerv1.ContainerProvisioningFailedV1Beta1Reason,
 		"Container %s does not run, exit code %d: start it with \"docker start %s\", or delete the Machine to replace it",
 		s.Container(), state.ExitCode, s.Container()))
 }
 
 // paused reports a container whose processes users have stopped. An event reports that it continues.
 func paused(s *scope) step.Result {
-	return step.Stop().WithConditions(condition.False(dockerv1.ContainerProvisionedCondition, clusterv1.ConditionSeverityWarning,
-		dockerv1.ContainerProvisioningFailedReason, "Container %s is paused: resume it with \"docker unpause %s\"", s.Container(), s.Container()))
+	return step.Stop().WithConditions(condition.False(dockerv1.ContainerProvisionedV1Beta1Condition, clusterv1.ConditionSeverityWarning,
+		dockerv1.ContainerProvisioningFailedV1Beta1Reason,
+		"Container %s is paused: resume it with \"docker unpause %s\"", s.Container(), s.Container()))
 }
 
 // restart starts a container that stopped before it was bootstrapped.
@@ -134,7 +135,7 @@ func (c *Controller) create(ctx context.Context, s *scope) (step.Result, error) 
 	})
 	switch {
 	case created.Err != nil:
-		return retried(ctx, s, dockerv1.ContainerProvisionedCondition, dockerv1.ContainerProvisioningFailedReason, created), nil
+		return retried(ctx, s, dockerv1.ContainerProvisionedV1Beta1Condition, dockerv1.ContainerProvisioningFailedV1Beta1Reason, created), nil
 	case engine.IsNotFound(err) && c.jobs.Has(pulling): // The image was removed since, and is pulled again.
 		c.jobs.Forget(pulling)
 		return step.Done(), failed(err)
@@ -154,9 +155,9 @@ func (c *Controller) pull(ctx context.Context, s *scope, image string) step.Resu
 	})
 	switch {
 	case pulled.Running:
-		return working(s, dockerv1.ContainerProvisionedCondition, dockerv1.PullingImageReason, "image "+image+" to be pulled")
+		return working(s, dockerv1.ContainerProvisionedV1Beta1Condition, dockerv1.PullingImageV1Beta1Reason, "image "+image+" to be pulled")
 	case pulled.Err != nil:
-		return retried(ctx, s, dockerv1.ContainerProvisionedCondition, dockerv1.ContainerProvisioningFailedReason, pulled)
+		return retried(ctx, s, dockerv1.ContainerProvisionedV1Beta1Condition, dockerv1.ContainerProvisioningFailedV1Beta1Reason, pulled)
 	}
 	return step.Done()
 }

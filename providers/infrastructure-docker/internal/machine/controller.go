@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/events"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
@@ -38,12 +38,12 @@ type Options struct {
 
 // conditions declares the conditions that Ready summarizes. Until the machine has a provider ID, Ready has a step counter.
 func conditions() condition.Kind {
-	all := []clusterv1.ConditionType{dockerv1.ContainerProvisionedCondition, dockerv1.BootstrapExecSucceededCondition}
+	all := []clusterv1.ConditionType{dockerv1.ContainerProvisionedV1Beta1Condition, dockerv1.BootstrapExecSucceededV1Beta1Condition}
 	return condition.Kind{
 		Ready: all,
 		StepCounter: func(on condition.Getter) ([]clusterv1.ConditionType, bool) {
 			m, ok := on.(*dockerv1.DockerMachine)
-			return all, ok && m.DeletionTimestamp.IsZero() && m.Spec.ProviderID == nil
+			return all, ok && m.DeletionTimestamp.IsZero() && m.Spec.ProviderID == ""
 		},
 	}
 }
@@ -83,15 +83,15 @@ func (c *Controller) declared() step.Controller[*dockerv1.DockerMachine, *scope]
 		Scope:   c.scope,
 		Steps: []step.Step[*scope]{
 			step.Do("owners", c.owners),
-			step.Do("prepare", c.prepare).Sets(dockerv1.ContainerProvisionedCondition),
+			step.Do("prepare", c.prepare).Sets(dockerv1.ContainerProvisionedV1Beta1Condition),
 			step.Do("claim", c.claim),
-			step.Do("container", c.container).Sets(dockerv1.ContainerProvisionedCondition),
-			step.Do("preload", c.preload).Sets(dockerv1.ContainerProvisionedCondition),
+			step.Do("container", c.container).Sets(dockerv1.ContainerProvisionedV1Beta1Condition),
+			step.Do("preload", c.preload).Sets(dockerv1.ContainerProvisionedV1Beta1Condition),
 			step.Do("load-balancer", c.loadBalancer),
-			step.Do("bootstrap", c.bootstrap).Sets(dockerv1.BootstrapExecSucceededCondition),
+			step.Do("bootstrap", c.bootstrap).Sets(dockerv1.BootstrapExecSucceededV1Beta1Condition),
 			step.Do("node", c.node),
 		},
-		Deletion:   []step.Step[*scope]{step.Do("remove", c.remove).Sets(dockerv1.ContainerProvisionedCondition)},
+		Deletion:   []step.Step[*scope]{step.Do("remove", c.remove).Sets(dockerv1.ContainerProvisionedV1Beta1Condition)},
 		Conditions: conditions(),
 		Progress:   &step.Progress{OnlyFirst: true},
 	}

@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -26,7 +26,7 @@ func poolObjects(with ...func(*clusterv1.Machine, *dockerv1.DockerMachine)) []cl
 		m.Annotations = map[string]string{identity.FailureDomainLabel: "fd1"}
 	}
 	all := objects(append([]func(*clusterv1.Machine, *dockerv1.DockerMachine){ofPool}, with...)...)
-	condition.Set(all[0].(*clusterv1.Cluster), condition.True(clusterv1.ControlPlaneInitializedCondition))
+	condition.Set(all[0].(*clusterv1.Cluster), condition.True(clusterv1.ControlPlaneInitializedV1Beta1Condition))
 	return append(all, pool)
 }
 
@@ -51,7 +51,7 @@ func TestMachineOfPool(t *testing.T) {
 	w.joined(t)
 	w.must(t)
 	expect(t, "with data", w, conditionStates{"Ready": "True", "ContainerProvisioned": "True", "BootstrapExecSucceeded": "True"})
-	if m := w.read(t); !m.Status.Ready || ptr.Deref(m.Spec.ProviderID, "") != "docker:////c-m" {
+	if m := w.read(t); !isProvisioned(m) || m.Spec.ProviderID != "docker:////c-m" {
 		t.Errorf("%+v %+v", m.Spec, m.Status)
 	}
 	state, err := w.runtime.Inspect(t.Context(), container)
@@ -72,7 +72,7 @@ func TestMachineOfPool(t *testing.T) {
 func TestMachineOfPoolOfEarlierVersion(t *testing.T) {
 	const old = "c-worker-abc123"
 	w := newWorld(t, poolObjects(func(_ *clusterv1.Machine, m *dockerv1.DockerMachine) {
-		m.Spec.ProviderID, m.Status.Ready = ptr.To("docker:////"+old), true
+		m.Spec.ProviderID, m.Status.Initialization.Provisioned = "docker:////"+old, ptr.To(true)
 	})...)
 	labels := map[string]string{identity.ClusterLabel: "c", identity.RoleLabel: "worker", identity.PoolLabel: "p"}
 	w.present(t)

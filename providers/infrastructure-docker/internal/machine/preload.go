@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -57,10 +57,10 @@ func (c *Controller) preload(ctx context.Context, s *scope) (step.Result, error)
 	})
 	switch {
 	case loaded.Running:
-		return working(s, dockerv1.ContainerProvisionedCondition, dockerv1.LoadingImagesReason,
+		return working(s, dockerv1.ContainerProvisionedV1Beta1Condition, dockerv1.LoadingImagesV1Beta1Reason,
 			"images to be loaded into container "+container), nil
 	case loaded.Err != nil:
-		return retried(ctx, s, dockerv1.ContainerProvisionedCondition, dockerv1.ContainerProvisioningFailedReason, loaded), nil
+		return retried(ctx, s, dockerv1.ContainerProvisionedV1Beta1Condition, dockerv1.ContainerProvisioningFailedV1Beta1Reason, loaded), nil
 	}
 	return step.Done().KeepCondition(), nil
 }

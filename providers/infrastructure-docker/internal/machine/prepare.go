@@ -5,8 +5,8 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/machinepool"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -18,13 +18,13 @@ import (
 func (c *Controller) prepare(_ context.Context, s *scope) (step.Result, error) {
 	switch {
 	case s.HadContainer():
-	case !s.cluster.Status.InfrastructureReady:
-		return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Because(dockerv1.WaitingForClusterInfrastructureReason), nil
+	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
+		return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Because(dockerv1.WaitingForClusterInfrastructureV1Beta1Reason), nil
 	case s.data != "":
-	case !s.IsControlPlane() && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition):
-		return step.Wait("the control plane to be initialized").Because(dockerv1.WaitingForControlPlaneAvailableReason), nil
+	case !s.IsControlPlane() && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition):
+		return step.Wait("the control plane to be initialized").Because(dockerv1.WaitingForControlPlaneAvailableV1Beta1Reason), nil
 	default:
-		return step.Wait("the bootstrap data of Machine " + s.machine.Name).Because(dockerv1.WaitingForBootstrapDataReason), nil
+		return step.Wait("the bootstrap data of Machine " + s.machine.Name).Because(dockerv1.WaitingForBootstrapDataV1Beta1Reason), nil
 	}
 	return step.Done().KeepCondition(), nil
 }

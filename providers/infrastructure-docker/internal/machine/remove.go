@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/node"
@@ -23,7 +23,8 @@ const drainTimeout = 10 * time.Second
 
 // remove removes the container with its volumes.
 func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) {
-	deleting := condition.False(dockerv1.ContainerProvisionedCondition, clusterv1.ConditionSeverityInfo, clusterv1.DeletingReason, "")
+	deleting := condition.False(dockerv1.ContainerProvisionedV1Beta1Condition, clusterv1.ConditionSeverityInfo,
+		clusterv1.DeletingV1Beta1Reason, "")
 	c.jobs.ForgetAll(client.ObjectKeyFromObject(s.obj))
 	if !controllerutil.ContainsFinalizer(s.obj, dockerv1.MachineFinalizer) {
 		return step.Stop(), nil
@@ -39,7 +40,7 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 		err = errors.Join(err, c.engine.Remove(ctx, name))
 	}
 	if err != nil { // It is the reason that the object still exists.
-		return step.Done(), &step.Error{Reason: clusterv1.DeletingReason, Severity: clusterv1.ConditionSeverityInfo, Err: err}
+		return step.Done(), &step.Error{Reason: clusterv1.DeletingV1Beta1Reason, Severity: clusterv1.ConditionSeverityInfo, Err: err}
 	}
 	controllerutil.RemoveFinalizer(s.obj, dockerv1.MachineFinalizer)
 	return step.Done().WithConditions(deleting), nil

@@ -2,15 +2,18 @@ package machine
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1beta1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/node"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -62,6 +65,13 @@ func (c *Controller) scope(ctx context.Context, obj *dockerv1.DockerMachine) (*s
 	if s.cluster != nil {
 		s.Machine.Cluster = s.cluster.Name
 	}
+	if obj.Spec.ProviderID == "" {
+		older := &dockerv1beta1.DockerMachine{}
+		if _, err := conversion.Older(ctx, obj, older, "bootstrapped"); err != nil {
+			return nil, fmt.Errorf("reading spec.bootstrapped: %w", err)
+		}
+		s.Bootstrapped = older.Spec.Bootstrapped
+	}
 	s.data, err = c.bootstrapData(ctx, s.machine)
 	return s, err
 }
@@ -71,5 +81,5 @@ func failed(err error) error {
 	if step.IsStale(err) {
 		return err
 	}
-	return &step.Error{Reason: dockerv1.ContainerProvisioningFailedReason, Severity: clusterv1.ConditionSeverityWarning, Err: err}
+	return &step.Error{Reason: dockerv1.ContainerProvisioningFailedV1Beta1Reason, Severity: clusterv1.ConditionSeverityWarning, Err: err}
 }

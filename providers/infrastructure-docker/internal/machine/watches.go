@@ -6,11 +6,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/node"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -61,7 +62,7 @@ func (c *Controller) all(ctx context.Context) []reconcile.Request {
 // named returns the DockerMachines whose container has a name, which an earlier version created. They have a provider ID.
 func (c *Controller) named(ctx context.Context, cluster, container string) []reconcile.Request {
 	has := func(m *dockerv1.DockerMachine) bool {
-		return m.Spec.ProviderID != nil && node.Machine{Object: m, Cluster: cluster}.Container() == container
+		return m.Spec.ProviderID != "" && node.Machine{Object: m, Cluster: cluster}.Container() == container
 	}
 	return watch.RequestsFor(ctx, c.Client, &dockerv1.DockerMachineList{}, has, client.MatchingLabels{clusterv1.ClusterNameLabel: cluster})
 }
@@ -71,7 +72,11 @@ func (c *Controller) joining(ctx context.Context, cluster types.NamespacedName) 
 	return watch.RequestsFor(ctx, c.Client, &dockerv1.DockerMachineList{}, unready, inCluster(cluster)...)
 }
 
-func unready(m *dockerv1.DockerMachine) bool { return !m.Status.Ready }
+func unready(m *dockerv1.DockerMachine) bool { return !isProvisioned(m) }
+
+func isProvisioned(m *dockerv1.DockerMachine) bool {
+	return ptr.Deref(m.Status.Initialization.Provisioned, false)
+}
 
 // ofNode returns the machine of a Node, if it waits for it.
 func (c *Controller) ofNode(ctx context.Context, cluster types.NamespacedName, obj client.Object) []reconcile.Request {

@@ -19,8 +19,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/enginetest"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
@@ -272,7 +272,7 @@ func newCluster(with ...func(*clusterv1.Cluster)) *clusterv1.Cluster {
 // objects returns a Cluster, bootstrap data, a Machine and its DockerMachine.
 func objects(with ...func(*clusterv1.Machine, *dockerv1.DockerMachine)) []client.Object {
 	owner := build.Machine("m", func(m *clusterv1.Machine) {
-		m.Spec.Version, m.Spec.Bootstrap.DataSecretName = ptr.To("v1.36.3"), ptr.To("data")
+		m.Spec.Version, m.Spec.Bootstrap.DataSecretName = "v1.36.3", ptr.To("data")
 	})
 	m := object.ControlledBy(&dockerv1.DockerMachine{ObjectMeta: build.Meta("DockerMachine", "m")}, owner)
 	m.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
@@ -290,7 +290,7 @@ func controlPlane(owner *clusterv1.Machine, m *dockerv1.DockerMachine) {
 // states returns an object's conditions in short form.
 func states(obj *dockerv1.DockerMachine) map[clusterv1.ConditionType]string {
 	out := map[clusterv1.ConditionType]string{}
-	for _, c := range obj.Status.Conditions {
+	for _, c := range obj.GetV1Beta1Conditions() {
 		out[c.Type] = string(c.Status)
 		if c.Reason != "" {
 			out[c.Type] += " " + string(c.Severity) + " " + c.Reason

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -39,7 +39,9 @@ func TestPool(t *testing.T) {
 		if len(got.Name) != len("worker-")+6 || !strings.HasPrefix(got.Name, "worker-") {
 			t.Errorf("name %s", got.Name)
 		}
-		want := dockerv1.DockerMachineSpec{CustomImage: "node:x", PreLoadImages: []string{"a"}, ExtraMounts: []dockerv1.Mount{{ContainerPath: "/a", HostPath: "/b"}}}
+		want := dockerv1.DockerMachineSpec{DockerMachineBackendSpec: dockerv1.DockerMachineBackendSpec{
+			CustomImage: "node:x", PreLoadImages: []string{"a"}, ExtraMounts: []dockerv1.Mount{{ContainerPath: "/a", HostPath: "/b"}},
+		}}
 		if diff := cmp.Diff(want, got.Spec); diff != "" {
 			t.Errorf("spec, -want +got:\n%s", diff)
 		}
@@ -107,15 +109,15 @@ func TestPoolWaits(t *testing.T) {
 		with   func(*poolObjects)
 		want   string
 	}{
-		{"no infrastructure", func(o *poolObjects) { o.cluster.Status.InfrastructureReady = false }, "False Info WaitingForClusterInfrastructure: Waiting for the infrastructure of Cluster c"},
+		{"no infrastructure", func(o *poolObjects) { o.cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(false) }, "False Info WaitingForClusterInfrastructure: Waiting for the infrastructure of Cluster c"},
 		{"no bootstrap data", func(o *poolObjects) { o.pool.Spec.Template.Spec.Bootstrap.DataSecretName = nil }, "False Info WaitingForBootstrapData: Waiting for the bootstrap data of MachinePool p"},
 		{"no owner", func(o *poolObjects) { o.obj.OwnerReferences = nil }, ""},
-		{"paused", func(o *poolObjects) { o.cluster.Spec.Paused = true }, ""},
+		{"paused", func(o *poolObjects) { o.cluster.Spec.Paused = ptr.To(true) }, ""},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := newWorld(t, 1, tt.with)
 			w.must(t)
-			if got := states(w.read(t))[dockerv1.ReplicasReadyCondition]; got != tt.want {
+			if got := states(w.read(t))[dockerv1.ReplicasReadyV1Beta1Condition]; got != tt.want {
 				t.Errorf("ReplicasReady %q, want %q", got, tt.want)
 			}
 			if got := w.machines(t); got != "" || w.read(t).Status.Ready {
@@ -126,7 +128,7 @@ func TestPoolWaits(t *testing.T) {
 }
 
 func TestPoolChanges(t *testing.T) {
-	version := func(p *clusterv1.MachinePool) { p.Spec.Template.Spec.Version = ptr.To("v1.36.4") }
+	version := func(p *clusterv1.MachinePool) { p.Spec.Template.Spec.Version = "v1.36.4" }
 	replicas := func(n int32) func(*clusterv1.MachinePool) {
 		return func(p *clusterv1.MachinePool) { p.Spec.Replicas = &n }
 	}
@@ -181,10 +183,22 @@ func TestPoolChanges(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			pool := w.read(t)
-			if got := states(pool)[clusterv1.ReadyCondition]; got != "True" || !pool.Status.Ready || int(pool.Status.Replicas) != len(w.dockerMachines(t)) {
+			if got := states(pool)[clusterv1.ReadyV1Beta1Condition]; got != "True" || !pool.Status.Ready || int(pool.Status.Replicas) != len(w.dockerMachines(t)) {
 				t.Errorf("Ready %s, %+v", got, pool.Status)
 			}
 		})
+	}
+}
+
+// TestMounts checks that a machine is not replaced because only its pool says that a mount is not read-only: v1beta1 cannot.
+func TestMounts(t *testing.T) {
+	for _, readOnly := range []*bool{nil, ptr.To(false), ptr.To(true)} {
+		pool, m := &dockerv1.DockerMachinePool{}, &dockerv1.DockerMachine{}
+		pool.Spec.Template.ExtraMounts = []dockerv1.Mount{{HostPath: "/a", ContainerPath: "/b", Readonly: readOnly}}
+		m.Spec.ExtraMounts = []dockerv1.Mount{{HostPath: "/a", ContainerPath: "/b"}}
+		if got := outdated(pool, m, true); (got != "") != ptr.Deref(readOnly, false) {
+			t.Errorf("read-only %v: outdated %q", readOnly, got)
+		}
 	}
 }
 
@@ -214,9 +228,9 @@ func TestPoolOfEarlierVersion(t *testing.T) {
 	old := &dockerv1.DockerMachine{}
 	old.Namespace, old.Name, old.Labels = "default", "worker-abc123", map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachinePoolNameLabel: "p"}
 	old.OwnerReferences = []metav1.OwnerReference{ownership.Reference(w.read(t), dockerv1.GroupVersion.WithKind(Kind), false)}
-	old.Spec.ProviderID = ptr.To("docker:////c-worker-abc123")
+	old.Spec.ProviderID = "docker:////c-worker-abc123"
 	w.try(t, w.Create(t.Context(), old))
-	old.Status.Ready = true
+	old.Status.Initialization.Provisioned = ptr.To(true)
 	w.try(t, w.Status().Update(t.Context(), old))
 	if got := w.settle(t); len(got) != 1 || len(w.dockerMachines(t)) != 1 {
 		t.Errorf("machines %q", got)
@@ -225,7 +239,7 @@ func TestPoolOfEarlierVersion(t *testing.T) {
 	if diff := cmp.Diff([]string{"docker:////c-worker-abc123"}, pool.Spec.ProviderIDList); diff != "" || !pool.Status.Ready || pool.Status.Instances[0].InstanceName != "c-worker-abc123" {
 		t.Errorf("%s%+v", diff, pool.Status)
 	}
-	w.scaled(t, func(p *clusterv1.MachinePool) { p.Spec.Template.Spec.Version = ptr.To("v1.36.4") })
+	w.scaled(t, func(p *clusterv1.MachinePool) { p.Spec.Template.Spec.Version = "v1.36.4" })
 	w.settle(t)
 	if all := w.dockerMachines(t); len(all) != 1 || all[0].Name == old.Name {
 		t.Errorf("a new version replaces it, have %v", all)
@@ -293,7 +307,7 @@ func TestPoolStale(t *testing.T) {
 		{"the Cluster was paused meanwhile", []client.ObjectList{&clusterv1.ClusterList{}}, func(w *world, t *testing.T) {
 			cluster := &clusterv1.Cluster{}
 			w.try(t, w.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "c"}, cluster))
-			cluster.Spec.Paused = true
+			cluster.Spec.Paused = ptr.To(true)
 			w.try(t, w.Update(t.Context(), cluster))
 			w.remediate(t, 0)
 		}, "0rd 1r"},
@@ -375,7 +389,7 @@ func livesThrough(t *testing.T, reason string, killAt int, killBefore bool) bool
 	}
 	for _, change := range []func(*clusterv1.MachinePool){
 		func(*clusterv1.MachinePool) {},
-		func(p *clusterv1.MachinePool) { p.Spec.Template.Spec.Version = ptr.To("v1.36.4") },
+		func(p *clusterv1.MachinePool) { p.Spec.Template.Spec.Version = "v1.36.4" },
 	} {
 		w.scaled(t, change)
 		for _, had := range w.settle(t) {

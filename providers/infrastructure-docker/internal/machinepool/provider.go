@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/node"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -42,7 +42,8 @@ func Provider() machinepool.Provider[*dockerv1.DockerMachinePool, *dockerv1.Dock
 		Fields: func(p *dockerv1.DockerMachinePool) machinepool.Fields {
 			return machinepool.Fields{
 				ProviderIDs: &p.Spec.ProviderIDList, MachineKind: &p.Status.InfrastructureMachineKind,
-				Replicas: &p.Status.Replicas, Ready: &p.Status.Ready, ObservedGeneration: &p.Status.ObservedGeneration,
+				Replicas: &p.Status.Replicas, Ready: &p.Status.Ready, Provisioned: &p.Status.Initialization.Provisioned,
+				ObservedGeneration: &p.Status.ObservedGeneration,
 			}
 		},
 		Claim: func(p *dockerv1.DockerMachinePool, cluster *clusterv1.Cluster) {
@@ -52,7 +53,7 @@ func Provider() machinepool.Provider[*dockerv1.DockerMachinePool, *dockerv1.Dock
 		MachineName: nameOf,
 		NewMachine:  newMachine,
 		Observe: func(m *dockerv1.DockerMachine) machinepool.Observation {
-			return machinepool.Observation{ProviderID: ptr.Deref(m.Spec.ProviderID, ""), Joined: joined(m)}
+			return machinepool.Observation{ProviderID: m.Spec.ProviderID, Joined: joined(m)}
 		},
 		Outdated: outdated,
 		SameTemplate: func(a, b *dockerv1.DockerMachinePool) bool {
@@ -71,18 +72,18 @@ func nameOf(pool *dockerv1.DockerMachinePool, ordinal int) string {
 }
 
 func newMachine(pool *dockerv1.DockerMachinePool) *dockerv1.DockerMachine {
-	obj := &dockerv1.DockerMachine{Spec: dockerv1.DockerMachineSpec{
-		CustomImage: pool.Spec.Template.CustomImage, PreLoadImages: slices.Clone(pool.Spec.Template.PreLoadImages),
-		ExtraMounts: slices.Clone(pool.Spec.Template.ExtraMounts),
-	}}
+	template := pool.Spec.Template.DeepCopy()
+	obj := &dockerv1.DockerMachine{}
+	obj.Spec.CustomImage, obj.Spec.PreLoadImages, obj.Spec.ExtraMounts = template.CustomImage, template.PreLoadImages, template.ExtraMounts
 	obj.Labels = map[string]string{identity.PoolLabel: naming.LabelValue(pool.Name)}
 	return obj
 }
 
 // joined reports whether the Node of a machine joined the cluster, and its container was not removed since.
 func joined(m *dockerv1.DockerMachine) bool {
-	container := condition.Get(m, dockerv1.ContainerProvisionedCondition)
-	return m.Status.Ready && (container == nil || container.Reason != dockerv1.ContainerDeletedReason)
+	container := condition.Get(m, dockerv1.ContainerProvisionedV1Beta1Condition)
+	return ptr.Deref(m.Status.Initialization.Provisioned, false) &&
+		(container == nil || container.Reason != dockerv1.ContainerDeletedV1Beta1Reason)
 }
 
 // outdated returns why a machine must be replaced; empty if it is up to date.
@@ -98,10 +99,15 @@ func outdated(pool *dockerv1.DockerMachinePool, m *dockerv1.DockerMachine, recor
 		return ""
 	case !equality.Semantic.DeepEqual(m.Spec.PreLoadImages, template.PreLoadImages):
 		return "spec.template.preLoadImages of the pool has changed"
-	case !equality.Semantic.DeepEqual(m.Spec.ExtraMounts, template.ExtraMounts):
+	case !slices.EqualFunc(m.Spec.ExtraMounts, template.ExtraMounts, sameMount):
 		return "spec.template.extraMounts of the pool has changed"
 	}
 	return ""
+}
+
+// sameMount reports whether two mounts are the same. One that is not read-only is also one that does not say so: v1beta1 cannot tell.
+func sameMount(a, b dockerv1.Mount) bool {
+	return a.HostPath == b.HostPath && a.ContainerPath == b.ContainerPath && ptr.Deref(a.Readonly, false) == ptr.Deref(b.Readonly, false)
 }
 
 // report sets the instances in the status.
@@ -109,11 +115,14 @@ func report(pool *dockerv1.DockerMachinePool, members []machinepool.Member[*dock
 	pool.Status.Instances = nil
 	for _, m := range members {
 		out := dockerv1.DockerMachinePoolInstanceStatus{
-			Addresses: m.Object.Status.Addresses, ProviderID: m.Object.Spec.ProviderID, Ready: m.Joined, Bootstrapped: m.Object.Spec.Bootstrapped,
+			Addresses: m.Object.Status.Addresses, Ready: m.Joined, Bootstrapped: node.Bootstrapped(m.Object),
 			InstanceName: node.Machine{Object: m.Object, Owner: m.Machine, Cluster: pool.Labels[clusterv1.ClusterNameLabel]}.Container(),
 		}
-		if m.Machine != nil {
-			out.Version = m.Machine.Spec.Version
+		if id := m.Object.Spec.ProviderID; id != "" {
+			out.ProviderID = ptr.To(id)
+		}
+		if m.Machine != nil && m.Machine.Spec.Version != "" {
+			out.Version = ptr.To(m.Machine.Spec.Version)
 		}
 		pool.Status.Instances = append(pool.Status.Instances, out)
 	}

@@ -17,8 +17,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/machinepool"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -53,7 +53,7 @@ func newWorld(t *testing.T, replicas int32, with ...func(*poolObjects)) *world {
 	in := &poolObjects{cluster: build.Cluster(object.InfrastructureReady)}
 	in.pool = build.MachinePool("p", func(p *clusterv1.MachinePool) {
 		p.Spec.Replicas = &replicas
-		p.Spec.Template.Spec.Version = ptr.To("v1.36.3")
+		p.Spec.Template.Spec.Version = "v1.36.3"
 		p.Spec.Template.Spec.Bootstrap.DataSecretName = ptr.To("data")
 		p.Spec.Template.Spec.InfrastructureRef.Kind, p.Spec.Template.Spec.InfrastructureRef.Name = Kind, "p"
 	})
@@ -138,11 +138,11 @@ func (w *world) machines(t *testing.T) string {
 		word := obj.Annotations[ordinalAnnotation]
 		m := &clusterv1.Machine{}
 		if w.Get(t.Context(), client.ObjectKeyFromObject(&obj), m) == nil {
-			if v := ptr.Deref(m.Spec.Version, ""); v != "v1.36.3" {
+			if v := m.Spec.Version; v != "v1.36.3" {
 				word += v
 			}
 		}
-		if obj.Status.Ready {
+		if ptr.Deref(obj.Status.Initialization.Provisioned, false) {
 			word += "r"
 		}
 		if !obj.DeletionTimestamp.IsZero() || !m.DeletionTimestamp.IsZero() {
@@ -174,10 +174,10 @@ func (w *world) others(t *testing.T) (did bool) {
 			w.ended(t, m, obj)
 		case !obj.DeletionTimestamp.IsZero():
 			w.ended(t, obj)
-		case !obj.Status.Ready:
+		case !ptr.Deref(obj.Status.Initialization.Provisioned, false):
 			w.join(t, obj)
-		case !condition.IsTrue(m, clusterv1.MachineNodeHealthyCondition):
-			condition.Set(m, condition.True(clusterv1.MachineNodeHealthyCondition))
+		case !condition.IsTrue(m, clusterv1.MachineNodeHealthyV1Beta1Condition):
+			condition.Set(m, condition.True(clusterv1.MachineNodeHealthyV1Beta1Condition))
 			w.try(t, w.Status().Update(t.Context(), m))
 		default:
 			continue
@@ -207,9 +207,10 @@ func (w *world) adopt(t *testing.T, pool *clusterv1.MachinePool, obj *dockerv1.D
 
 func (w *world) join(t *testing.T, obj *dockerv1.DockerMachine) {
 	t.Helper()
-	obj.Spec.ProviderID, obj.Spec.Bootstrapped = ptr.To("docker:////c-"+obj.Name), true
+	obj.Spec.ProviderID = "docker:////c-" + obj.Name
 	w.try(t, w.Update(t.Context(), obj))
-	obj.Status.Ready = true
+	obj.Status.Initialization.Provisioned = ptr.To(true)
+	condition.Set(obj, condition.True(dockerv1.BootstrapExecSucceededV1Beta1Condition))
 	obj.Status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineInternalIP, Address: "172.18.0.3"}}
 	w.try(t, w.Status().Update(t.Context(), obj))
 }
@@ -259,7 +260,7 @@ func (w *world) settle(t *testing.T) (history []string) {
 // states returns an object's conditions in short form.
 func states(obj *dockerv1.DockerMachinePool) map[clusterv1.ConditionType]string {
 	out := map[clusterv1.ConditionType]string{}
-	for _, c := range obj.Status.Conditions {
+	for _, c := range obj.GetV1Beta1Conditions() {
 		out[c.Type] = strings.TrimSuffix(strings.Join(strings.Fields(fmt.Sprintf("%s %s %s: %s", c.Status, c.Severity, c.Reason, c.Message)), " "), ":")
 		out[c.Type] = strings.TrimSpace(out[c.Type])
 	}

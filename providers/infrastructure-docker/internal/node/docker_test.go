@@ -12,10 +12,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/bootstrap"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/docker"
@@ -81,7 +80,7 @@ func newMachine(cluster, name string, labels map[string]string) node.Machine {
 	meta := metav1.ObjectMeta{Namespace: "default", Name: name, UID: "uid-1", Labels: labels}
 	return node.Machine{
 		Object:  &dockerv1.DockerMachine{ObjectMeta: meta},
-		Owner:   &clusterv1.Machine{ObjectMeta: meta, Spec: clusterv1.MachineSpec{Version: ptr.To(version)}},
+		Owner:   &clusterv1.Machine{ObjectMeta: meta, Spec: clusterv1.MachineSpec{Version: version}},
 		Cluster: cluster,
 	}
 }

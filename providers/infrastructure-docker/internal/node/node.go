@@ -13,10 +13,11 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 )
 
@@ -39,12 +40,14 @@ type Machine struct {
 	Owner *clusterv1.Machine
 	// Cluster is the name of the Cluster.
 	Cluster string
+	// Bootstrapped is whether a client of v1beta1 has set spec.bootstrapped, which v1beta2 has not.
+	Bootstrapped bool
 }
 
 // Container returns the name of the container: that in the provider ID or else, as the machine may have been created by an
 // earlier version, one that is derived from the names of Cluster and Machine.
 func (m Machine) Container() string {
-	if name, ok := strings.CutPrefix(ptr.Deref(m.Object.Spec.ProviderID, ""), providerIDPrefix); ok && name != "" {
+	if name, ok := strings.CutPrefix(m.Object.Spec.ProviderID, providerIDPrefix); ok && name != "" {
 		return name
 	}
 	name := m.Object.Name
@@ -78,7 +81,13 @@ func (m Machine) IsControlPlane() bool {
 
 // HadContainer reports whether the object shows that it had a container before, which was bootstrapped.
 func (m Machine) HadContainer() bool {
-	return m.Object.Spec.Bootstrapped || ptr.Deref(m.Object.Spec.ProviderID, "") != ""
+	return m.Object.Spec.ProviderID != "" || m.Bootstrapped || Bootstrapped(m.Object)
+}
+
+// Bootstrapped reports whether the bootstrap data has run in the container of a machine. The condition tells, so that it does not run
+// again: it does not become False later.
+func Bootstrapped(m *dockerv1.DockerMachine) bool {
+	return condition.IsTrue(m, dockerv1.BootstrapExecSucceededV1Beta1Condition)
 }
 
 // Claim is what the object says about its container.
@@ -97,7 +106,7 @@ func (m Machine) Image() (string, error) {
 	}
 	version := ""
 	if m.Owner != nil {
-		version = ptr.Deref(m.Owner.Spec.Version, "")
+		version = m.Owner.Spec.Version
 	}
 	if version == "" {
 		return "", errors.New("the image is unknown: set spec.version of the Machine, or spec.customImage of the DockerMachine")
@@ -138,8 +147,8 @@ func (m Machine) labels() map[string]string {
 	if domain := m.Object.Annotations[identity.FailureDomainLabel]; domain != "" {
 		labels[identity.FailureDomainLabel] = domain // Set by the controller of its pool.
 	}
-	if m.Owner != nil && ptr.Deref(m.Owner.Spec.FailureDomain, "") != "" {
-		labels[identity.FailureDomainLabel] = *m.Owner.Spec.FailureDomain
+	if m.Owner != nil && m.Owner.Spec.FailureDomain != "" {
+		labels[identity.FailureDomainLabel] = m.Owner.Spec.FailureDomain
 	}
 	if pool := m.Object.Labels[identity.PoolLabel]; pool != "" {
 		labels[identity.PoolLabel] = pool
@@ -156,7 +165,7 @@ func (m Machine) mounts() ([]engine.Mount, error) {
 				return nil, fmt.Errorf("spec.extraMounts[%d].%s is %q: it must be an absolute path", i, field, value)
 			}
 		}
-		mounts = append(mounts, engine.Mount{HostPath: in.HostPath, ContainerPath: in.ContainerPath, ReadOnly: in.Readonly})
+		mounts = append(mounts, engine.Mount{HostPath: in.HostPath, ContainerPath: in.ContainerPath, ReadOnly: ptr.Deref(in.Readonly, false)})
 	}
 	return mounts, nil
 }

@@ -9,15 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 )
 
 func machine(with ...func(*Machine)) Machine {
 	m := Machine{
 		Object:  &dockerv1.DockerMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "infra", UID: "uid"}},
-		Owner:   &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m"}, Spec: clusterv1.MachineSpec{Version: ptr.To("v1.36.3")}},
+		Owner:   &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m"}, Spec: clusterv1.MachineSpec{Version: "v1.36.3"}},
 		Cluster: "c",
 	}
 	for _, f := range with {
@@ -52,22 +52,22 @@ func TestDescribe(t *testing.T) {
 		{reason: "a worker", m: machine(), want: want()},
 		{reason: "a control plane machine publishes its API server on this host only", m: machine(func(m *Machine) {
 			m.Owner.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
-			m.Owner.Spec.FailureDomain = ptr.To("fd1")
+			m.Owner.Spec.FailureDomain = "fd1"
 		}), want: want(func(c *engine.Container) {
 			c.Ports = []engine.Port{{HostIP: "127.0.0.1", ContainerPort: 6443}}
 			c.Labels["io.x-k8s.kind.role"], c.Labels["io.x-k8s.cluster.failureDomain"] = "control-plane", "fd1"
 		})},
 		{reason: "a custom image, mounts, and the label of a pool", m: machine(func(m *Machine) {
-			m.Owner.Spec.Version = nil
+			m.Owner.Spec.Version = ""
 			m.Object.Labels = map[string]string{"docker.cluster.x-k8s.io/machine-pool": "p"}
 			m.Object.Spec.CustomImage = "registry/node:x"
-			m.Object.Spec.ExtraMounts = []dockerv1.Mount{{HostPath: "/var/run/docker.sock", ContainerPath: "/var/run/docker.sock"}, {HostPath: "/h", ContainerPath: "/c", Readonly: true}}
+			m.Object.Spec.ExtraMounts = []dockerv1.Mount{{HostPath: "/var/run/docker.sock", ContainerPath: "/var/run/docker.sock"}, {HostPath: "/h", ContainerPath: "/c", Readonly: ptr.To(true)}}
 		}), want: want(func(c *engine.Container) {
 			c.Image, c.Labels["docker.cluster.x-k8s.io/machine-pool"] = "registry/node:x", "p"
 			c.Mounts = append(c.Mounts, engine.Mount{HostPath: "/var/run/docker.sock", ContainerPath: "/var/run/docker.sock"}, engine.Mount{HostPath: "/h", ContainerPath: "/c", ReadOnly: true})
 		})},
-		{reason: "a version with build metadata", m: machine(func(m *Machine) { m.Owner.Spec.Version = ptr.To("1.36.3+rke2") }), want: want(func(c *engine.Container) { c.Image = "kindest/node:v1.36.3_rke2" })},
-		{reason: "no version and no image", m: machine(func(m *Machine) { m.Owner.Spec.Version = nil }), fails: "set spec.version"},
+		{reason: "a version with build metadata", m: machine(func(m *Machine) { m.Owner.Spec.Version = "1.36.3+rke2" }), want: want(func(c *engine.Container) { c.Image = "kindest/node:v1.36.3_rke2" })},
+		{reason: "no version and no image", m: machine(func(m *Machine) { m.Owner.Spec.Version = "" }), fails: "set spec.version"},
 		{reason: "a relative mount", m: machine(func(m *Machine) { m.Object.Spec.ExtraMounts = []dockerv1.Mount{{HostPath: "a", ContainerPath: "/b"}} }), fails: `spec.extraMounts[0].hostPath is "a"`},
 		{reason: "a mount without a path", m: machine(func(m *Machine) { m.Object.Spec.ExtraMounts = []dockerv1.Mount{{HostPath: "/a"}} }), fails: `spec.extraMounts[0].containerPath is ""`},
 	} {
@@ -95,8 +95,8 @@ func TestNames(t *testing.T) {
 	}{
 		{"cluster and Machine", machine(), "c-m", "c-m"},
 		{"the name of the cluster is not repeated", machine(func(m *Machine) { m.Owner.Name = "c-m" }), "c-m", "c-m"},
-		{"the provider ID decides, also for machines of earlier versions", machine(func(m *Machine) { m.Object.Spec.ProviderID = ptr.To("docker:////old") }), "old", "old"},
-		{"an empty provider ID does not", machine(func(m *Machine) { m.Object.Spec.ProviderID = ptr.To("docker:////") }), "c-m", "c-m"},
+		{"the provider ID decides, also for machines of earlier versions", machine(func(m *Machine) { m.Object.Spec.ProviderID = "docker:////old" }), "old", "old"},
+		{"an empty provider ID does not", machine(func(m *Machine) { m.Object.Spec.ProviderID = "docker:////" }), "c-m", "c-m"},
 		{"without a Machine", machine(func(m *Machine) { m.Owner = nil }), "c-infra", "c-infra"},
 		{"Linux limits hostnames", machine(func(m *Machine) { m.Owner.Name = long }), long, "c-" + strings.Repeat("x", 56) + "sv5x4"},
 	} {

@@ -7,13 +7,17 @@ package webhook
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/loadbalancer"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
@@ -61,7 +65,7 @@ func (clusterTemplates) Default(ctx context.Context, t *dockerv1.DockerClusterTe
 
 // defaultPort sets the port of an endpoint that is in the request. One that is not gets its port from the controller, together
 // with the host: an endpoint without a host is not valid, and a patch of only the port would create one.
-func defaultPort(ctx context.Context, at *dockerv1.APIEndpoint, path ...string) {
+func defaultPort(ctx context.Context, at *clusterv1.APIEndpoint, path ...string) {
 	if at.Port != 0 {
 		return
 	}
@@ -109,7 +113,7 @@ func (w clusterTemplates) check(_ context.Context, before, t *dockerv1.DockerClu
 	if old.ControlPlaneEndpoint.Port == 0 && t.Spec.Template.Spec.ControlPlaneEndpoint.Port == loadbalancer.DefaultPort {
 		old.ControlPlaneEndpoint.Port = loadbalancer.DefaultPort
 	}
-	return immutable(old, &t.Spec.Template.Spec, path, "DockerClusterTemplate")
+	return immutable(clusterSpec(old), clusterSpec(&t.Spec.Template.Spec), path, "DockerClusterTemplate")
 }
 
 func checkMachine(_ context.Context, _, m *dockerv1.DockerMachine) field.ErrorList {
@@ -128,9 +132,34 @@ func checkMachineSpec(s *dockerv1.DockerMachineSpec, path *field.Path) field.Err
 func checkMachineTemplate(ctx context.Context, before, t *dockerv1.DockerMachineTemplate) field.ErrorList {
 	path := field.NewPath("spec", "template", "spec")
 	if before != nil && !webhooks.TopologyDryRun(ctx, t) {
-		return immutable(&before.Spec.Template.Spec, &t.Spec.Template.Spec, path, "DockerMachineTemplate")
+		return immutable(machineSpec(&before.Spec.Template.Spec), machineSpec(&t.Spec.Template.Spec), path, "DockerMachineTemplate")
 	}
 	return checkMachineSpec(&t.Spec.Template.Spec, path)
+}
+
+// clusterSpec returns a spec without what v1beta1 cannot tell: the order of failure domains, and whether false is unset.
+func clusterSpec(s *dockerv1.DockerClusterSpec) *dockerv1.DockerClusterSpec {
+	s = s.DeepCopy()
+	slices.SortFunc(s.FailureDomains, func(a, b clusterv1.FailureDomain) int { return strings.Compare(a.Name, b.Name) })
+	for i := range s.FailureDomains {
+		unsetFalse(&s.FailureDomains[i].ControlPlane)
+	}
+	return s
+}
+
+// machineSpec returns a spec without what v1beta1 cannot tell: whether false is unset.
+func machineSpec(s *dockerv1.DockerMachineSpec) *dockerv1.DockerMachineSpec {
+	s = s.DeepCopy()
+	for i := range s.ExtraMounts {
+		unsetFalse(&s.ExtraMounts[i].Readonly)
+	}
+	return s
+}
+
+func unsetFalse(b **bool) {
+	if !ptr.Deref(*b, false) {
+		*b = nil
+	}
 }
 
 func immutable[T any](before, after *T, path *field.Path, kind string) field.ErrorList {

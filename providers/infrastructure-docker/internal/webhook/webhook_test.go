@@ -14,14 +14,14 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 )
 
 func TestDefaultPort(t *testing.T) {
 	tests := []struct {
 		reason, raw string
-		port, want  int
+		port, want  int32
 	}{
 		{reason: "an endpoint without a port", raw: `{"spec":{"controlPlaneEndpoint":{"host":"h"}}}`, want: 6443},
 		{reason: "an endpoint with empty values, as Go clients send it", raw: `{"spec":{"controlPlaneEndpoint":{"host":"","port":0}}}`, want: 6443},
@@ -52,9 +52,25 @@ func TestDefaultPort(t *testing.T) {
 }
 
 func TestChecks(t *testing.T) {
-	clusterTemplate := func(port int) *dockerv1.DockerClusterTemplate {
+	clusterTemplate := func(port int32) *dockerv1.DockerClusterTemplate {
 		template := &dockerv1.DockerClusterTemplate{}
 		template.Spec.Template.Spec.ControlPlaneEndpoint.Port = port
+		return template
+	}
+	domains := func(names ...string) *dockerv1.DockerClusterTemplate {
+		template := clusterTemplate(0)
+		for i, name := range names {
+			domain := clusterv1.FailureDomain{Name: name}
+			if i == 0 {
+				domain.ControlPlane = ptr.To(false)
+			}
+			template.Spec.Template.Spec.FailureDomains = append(template.Spec.Template.Spec.FailureDomains, domain)
+		}
+		return template
+	}
+	mounts := func(readOnly *bool) *dockerv1.DockerMachineTemplate {
+		template := &dockerv1.DockerMachineTemplate{}
+		template.Spec.Template.Spec.ExtraMounts = []dockerv1.Mount{{HostPath: "/a", ContainerPath: "/b", Readonly: readOnly}}
 		return template
 	}
 	machineTemplate := func(image string, annotations map[string]string) *dockerv1.DockerMachineTemplate {
@@ -75,8 +91,10 @@ func TestChecks(t *testing.T) {
 		{
 			reason: "what can never work", want: []string{"spec.controlPlaneEndpoint.port", "spec.loadBalancer.customHAProxyConfigTemplateRef.name"},
 			got: checkCluster(ctx, nil, &dockerv1.DockerCluster{Spec: dockerv1.DockerClusterSpec{
-				ControlPlaneEndpoint: dockerv1.APIEndpoint{Port: 65536},
-				LoadBalancer:         dockerv1.DockerLoadBalancer{CustomHAProxyConfigTemplateRef: &corev1.LocalObjectReference{}},
+				ControlPlaneEndpoint: clusterv1.APIEndpoint{Port: 65536},
+				DockerClusterBackendSpec: dockerv1.DockerClusterBackendSpec{
+					LoadBalancer: dockerv1.DockerLoadBalancer{CustomHAProxyConfigTemplateRef: &corev1.LocalObjectReference{}},
+				},
 			}}),
 		},
 		{reason: "a template of a cluster with the gate", got: on.check(ctx, nil, clusterTemplate(0))},
@@ -84,12 +102,15 @@ func TestChecks(t *testing.T) {
 		{reason: "a stored template can be updated without the gate", got: off.check(ctx, clusterTemplate(1), clusterTemplate(1))},
 		{reason: "a template of a cluster does not change", got: on.check(ctx, clusterTemplate(1), clusterTemplate(2)), want: []string{"spec.template.spec"}},
 		{reason: "a default is not a change", got: on.check(ctx, clusterTemplate(0), clusterTemplate(6443))},
+		{reason: "what v1beta1 cannot tell is not a change", got: on.check(ctx, domains("a", "b"), domains("b", "a"))},
 		{
 			reason: "a template of a cluster does not change in dry runs, either", want: []string{"spec.template.spec"},
 			got: on.check(dry, clusterTemplate(1), clusterTemplate(2)),
 		},
 		{reason: "a template of machines is created", got: checkMachineTemplate(ctx, nil, machineTemplate("a", nil))},
 		{reason: "a template of machines does not change", got: checkMachineTemplate(ctx, machineTemplate("a", nil), machineTemplate("b", nil)), want: []string{"spec.template.spec"}},
+		{reason: "nor its mounts", got: checkMachineTemplate(ctx, mounts(nil), mounts(ptr.To(true))), want: []string{"spec.template.spec"}},
+		{reason: "a mount that does not say that it is read-only is not", got: checkMachineTemplate(ctx, mounts(nil), mounts(ptr.To(false)))},
 		{reason: "its metadata does", got: checkMachineTemplate(ctx, machineTemplate("a", nil), machineTemplate("a", annotated))},
 		{reason: "a dry run of the topology controller may change it", got: checkMachineTemplate(dry, machineTemplate("a", nil), machineTemplate("b", annotated))},
 		{
@@ -102,7 +123,9 @@ func TestChecks(t *testing.T) {
 		},
 		{
 			reason: "a negative timeout", want: []string{"spec.bootstrapTimeout"},
-			got: checkMachine(ctx, nil, &dockerv1.DockerMachine{Spec: dockerv1.DockerMachineSpec{BootstrapTimeout: &metav1.Duration{Duration: -time.Second}}}),
+			got: checkMachine(ctx, nil, &dockerv1.DockerMachine{Spec: dockerv1.DockerMachineSpec{
+				DockerMachineBackendSpec: dockerv1.DockerMachineBackendSpec{BootstrapTimeout: &metav1.Duration{Duration: -time.Second}},
+			}}),
 		},
 	}
 	for _, tc := range tests {

@@ -6,7 +6,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -49,7 +49,7 @@ func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryCluster, *in
 		Paused: ownership.PausedByCluster[*inmemoryv1.InMemoryCluster](c.Client),
 		Scope:  step.Self[*inmemoryv1.InMemoryCluster],
 		Steps: []step.Step[*inmemoryv1.InMemoryCluster]{
-			step.When(ours, step.Do("open", c.open).Sets(clusterv1.ReadyCondition)),
+			step.When(ours, step.Do("open", c.open).Sets(clusterv1.ReadyV1Beta1Condition)),
 			step.When(ours, step.Do("host", c.host)),
 		},
 		Deletion: []step.Step[*inmemoryv1.InMemoryCluster]{

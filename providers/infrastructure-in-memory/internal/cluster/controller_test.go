@@ -12,18 +12,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
@@ -104,7 +104,7 @@ func TestOpen(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra())
 	w.reconcile(t)
 	obj := w.read(t)
-	if !obj.Status.Ready || !condition.IsTrue(obj, clusterv1.ReadyCondition) || !slices.Contains(obj.Finalizers,
+	if !obj.Status.Ready || !condition.IsTrue(obj, clusterv1.ReadyV1Beta1Condition) || !slices.Contains(obj.Finalizers,
 		inmemoryv1.ClusterFinalizer) || obj.Annotations[inmemoryv1.ListenerAnnotationName] != "default/test" {
 		t.Errorf("want it ready, with finalizer and listener: %+v %+v", obj.ObjectMeta, obj.Status)
 	}
@@ -199,7 +199,7 @@ func TestTenantsCannotChooseEndpoints(t *testing.T) {
 				t.Errorf("want terminal = %v, got %v", test.terminal, err)
 			}
 			obj := w.read(t)
-			ready := condition.Get(obj, clusterv1.ReadyCondition)
+			ready := condition.Get(obj, clusterv1.ReadyV1Beta1Condition)
 			if obj.Status.Ready || ready == nil || ready.Reason != inmemoryv1.EndpointFailedReason || !strings.Contains(ready.Message,
 				test.message) {
 				t.Errorf("Ready does not contain the reason: %+v", ready)
@@ -263,7 +263,7 @@ func TestPortsOfOthersAfterRestart(t *testing.T) {
 				t.Fatalf("%s: the port was opened", c.reason)
 			}
 			testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(evil), evil))
-			if ready := condition.Get(evil, clusterv1.ReadyCondition); ready == nil || strings.Contains(ready.Message+err.Error(),
+			if ready := condition.Get(evil, clusterv1.ReadyV1Beta1Condition); ready == nil || strings.Contains(ready.Message+err.Error(),
 				key.Namespace+"/") {
 				t.Errorf("%s: Ready = %v and err = %v, want both to have the reason, without the owner of the port", c.reason, ready, err)
 			}
@@ -301,7 +301,7 @@ func (w *world) reconcileOf(t *testing.T, obj *inmemoryv1.InMemoryCluster) {
 // TestHijacking checks that an annotation or label with the name of another cluster has no effect on that cluster.
 func TestHijacking(t *testing.T) {
 	cluster := newCluster()
-	cluster.Spec.InfrastructureRef = &corev1.ObjectReference{Kind: "InMemoryCluster", Name: "infra"}
+	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "InMemoryCluster", Name: "infra"}
 	w := newWorld(t, cluster, newInfra())
 	w.reconcile(t)
 	before := w.lab.Server.Addresses()
@@ -376,13 +376,13 @@ func TestIgnored(t *testing.T) {
 
 func TestUnpause(t *testing.T) {
 	cluster := newCluster()
-	cluster.Spec.Paused = true
+	cluster.Spec.Paused = ptr.To(true)
 	w := newWorld(t, cluster, newInfra())
 	w.reconcile(t)
 	live := &clusterv1.Cluster{}
 	testenv.Must(t, w.Get(t.Context(), key, live))
-	live.Spec.Paused = false
-	live.Spec.InfrastructureRef = nil
+	live.Spec.Paused = ptr.To(false)
+	live.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{}
 	testenv.Must(t, w.Update(t.Context(), live))
 	w.reconcile(t)
 	if !w.read(t).Status.Ready {
@@ -455,10 +455,10 @@ func TestClusterEvents(t *testing.T) {
 		return c
 	}
 	refers := func(c *clusterv1.Cluster) {
-		c.Spec.InfrastructureRef = &corev1.ObjectReference{Kind: "InMemoryCluster", Name: "infra"}
+		c.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "InMemoryCluster", Name: "infra"}
 	}
-	paused := func(c *clusterv1.Cluster) { c.Spec.Paused = true }
-	ready := func(c *clusterv1.Cluster) { c.Status.InfrastructureReady = true }
+	paused := func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) }
+	ready := func(c *clusterv1.Cluster) { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) }
 	if !selected.Create(event.CreateEvent{Object: of(refers)}) {
 		t.Error("the creation of a Cluster is not selected")
 	}

@@ -10,7 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -76,7 +76,7 @@ func TestHostedControlPlane(t *testing.T) {
 // TestFailureDomains copies failure domains to the status, and removes those that are removed from the spec.
 func TestFailureDomains(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra())
-	for _, domains := range []clusterv1.FailureDomains{
+	for _, domains := range []clusterv1beta1.FailureDomains{
 		{"a": {ControlPlane: true, Attributes: map[string]string{"rack": "1"}}, "b": {}},
 		{"b": {}},
 		nil,

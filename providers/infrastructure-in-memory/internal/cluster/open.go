@@ -23,7 +23,7 @@ func (c *Controller) open(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 	if cluster == nil || !ownership.Has(obj, cluster) {
 		return step.Wait("an owner reference to a Cluster"), nil
 	}
-	if ref := cluster.Spec.InfrastructureRef; ref != nil && (ref.Kind != "InMemoryCluster" || ref.Name != obj.Name) {
+	if ref := cluster.Spec.InfrastructureRef; ref.IsDefined() && (ref.Kind != "InMemoryCluster" || ref.Name != obj.Name) {
 		return step.Wait("a reference from its Cluster"), nil // The Cluster references another one.
 	}
 	key := client.ObjectKeyFromObject(cluster)

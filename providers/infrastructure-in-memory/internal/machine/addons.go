@@ -31,7 +31,7 @@ const (
 
 // addons creates the objects that kubeadm, and the API server itself, create in a new cluster.
 func (c *Controller) addons(_ context.Context, s *scope) (step.Result, error) {
-	version := ptr.Deref(s.machine.Spec.Version, "")
+	version := s.machine.Spec.Version
 	proxy, dns := newProxy(version), newDNS()
 	steps := []func() error{
 		func() error { _, err := store.Ensure(s.group, apiService(s)); return err },

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
@@ -29,6 +28,6 @@ func (c *Controller) apiServer(ctx context.Context, s *scope) (step.Result, erro
 			return step.Done(), fmt.Errorf("starting %s: %w", component, err)
 		}
 	}
-	s.endpoint.StartServer(s.obj.Name, ptr.Deref(s.machine.Spec.Version, ""))
+	s.endpoint.StartServer(s.obj.Name, s.machine.Spec.Version)
 	return step.Done(), nil
 }

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
@@ -85,7 +85,7 @@ func TestZone(t *testing.T) {
 	k.add(t, "cp1", true, k.initData())
 	m := &clusterv1.Machine{}
 	must(t, k.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "cp1"}, m))
-	m.Spec.FailureDomain = new("a")
+	m.Spec.FailureDomain = "a"
 	must(t, k.Update(t.Context(), m))
 	k.reconcile(t, "cp1")
 	node, err := store.Get[corev1.Node](k.group(t), "", "cp1")

@@ -15,7 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
@@ -327,7 +327,8 @@ func TestMachinesWhoseStatusIsLostAreRestored(t *testing.T) {
 			before := snapshot(t, k.world)
 			for _, name := range []string{"cp1", "cp2"} {
 				obj := k.read(t, name)
-				obj.Status = inmemoryv1.InMemoryMachineStatus{Conditions: conditions}
+				obj.Status = inmemoryv1.InMemoryMachineStatus{}
+				obj.SetV1Beta1Conditions(conditions)
 				must(t, k.Status().Update(t.Context(), obj))
 			}
 			k.restart(t)
@@ -364,7 +365,7 @@ func TestLeftoverMachine(t *testing.T) {
 
 func (w *world) condition(t *testing.T, name string, of clusterv1.ConditionType) clusterv1.Condition {
 	t.Helper()
-	for _, c := range w.read(t, name).Status.Conditions {
+	for _, c := range w.read(t, name).GetV1Beta1Conditions() {
 		if c.Type == of {
 			return c
 		}

@@ -13,10 +13,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
@@ -115,7 +116,7 @@ func TestRestartWhileStarting(t *testing.T) {
 // TestClusterWithoutInfrastructure: a Cluster without infrastructureRef is ready, but a simulated machine is part of a simulated cluster.
 func TestClusterWithoutInfrastructure(t *testing.T) {
 	cluster := newCluster()
-	cluster.Spec.InfrastructureRef = nil
+	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{}
 	w := newWorld(t, append(newMachine("m", true), cluster)...)
 	again := w.reconcile(t, "m").RequeueAfter
 	w.Clock.Step(again)
@@ -128,8 +129,8 @@ func TestClusterWithoutInfrastructure(t *testing.T) {
 
 func TestPrepare(t *testing.T) {
 	bare, initialized := newCluster(), newCluster()
-	bare.Status.InfrastructureReady = false
-	initialized.Status.Conditions = clusterv1.Conditions{{Type: clusterv1.ControlPlaneInitializedCondition, Status: corev1.ConditionTrue}}
+	bare.Status.Initialization.InfrastructureProvisioned = ptr.To(false)
+	initialized.SetV1Beta1Conditions(clusterv1.Conditions{{Type: clusterv1.ControlPlaneInitializedV1Beta1Condition, Status: corev1.ConditionTrue}})
 	tests := []struct {
 		reason       string
 		cluster      *clusterv1.Cluster

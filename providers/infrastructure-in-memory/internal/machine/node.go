@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/bootstrap"
@@ -89,7 +88,7 @@ func nodeUID(obj *inmemoryv1.InMemoryMachine) types.UID { return cloud.UID(strin
 
 // newNode returns the Node as a kubelet registers it at a time.
 func newNode(s *scope, at metav1.Time) *corev1.Node {
-	version := ptr.Deref(s.machine.Spec.Version, "")
+	version := s.machine.Spec.Version
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: s.obj.Name, UID: nodeUID(s.obj),
@@ -109,7 +108,7 @@ func newNode(s *scope, at metav1.Time) *corev1.Node {
 			},
 		},
 	}
-	if zone := cmp.Or(ptr.Deref(s.machine.Spec.FailureDomain, ""), s.obj.Spec.FailureDomain); zone != "" {
+	if zone := cmp.Or(s.machine.Spec.FailureDomain, s.obj.Spec.FailureDomain); zone != "" {
 		node.Labels[corev1.LabelTopologyZone] = zone // as the cloud provider of a real cloud does
 	}
 	if s.isControlPlane() {

@@ -3,7 +3,6 @@ package machine
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 )
@@ -23,7 +22,7 @@ func newPod(s *scope, component string) *corev1.Pod {
 			// kubectl requires it.
 			SecurityContext: &corev1.PodSecurityContext{},
 			Containers: []corev1.Container{{Name: component,
-				Image: "registry.k8s.io/" + component + ":" + ptr.Deref(s.machine.Spec.Version, "")}},
+				Image: "registry.k8s.io/" + component + ":" + s.machine.Spec.Version}},
 		},
 		Status: corev1.PodStatus{
 			Phase:      corev1.PodRunning,

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -18,13 +19,13 @@ import (
 // step.Progress.
 func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error) {
 	switch {
-	case s.cluster.Spec.InfrastructureRef == nil:
+	case !s.cluster.Spec.InfrastructureRef.IsDefined():
 		return step.Wait("spec.infrastructureRef of Cluster " + s.cluster.Name + " to be an InMemoryCluster").
 			Because(inmemoryv1.WaitingForClusterInfrastructureReason), nil
-	case !s.cluster.Status.InfrastructureReady:
+	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Because(inmemoryv1.WaitingForClusterInfrastructureReason), nil
 	case s.secret != "":
-	case !s.isControlPlane() && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedCondition):
+	case !s.isControlPlane() && !condition.IsTrue(s.cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition):
 		return step.Wait("the control plane to be initialized").Because(inmemoryv1.WaitingControlPlaneInitializedReason), nil
 	default:
 		return step.Wait("the bootstrap data of Machine " + s.machine.Name).Because(inmemoryv1.WaitingForBootstrapDataReason), nil

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
@@ -41,7 +41,7 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 // reopen loads the workload cluster if this process has not done so yet: its journal has the machine. It does not open the
 // cluster's endpoint.
 func (c *Controller) reopen(ctx context.Context, s *scope) error {
-	if s.cluster == nil || s.cluster.Spec.InfrastructureRef == nil {
+	if s.cluster == nil || !s.cluster.Spec.InfrastructureRef.IsDefined() {
 		return nil
 	}
 	infrastructure := &inmemoryv1.InMemoryCluster{}

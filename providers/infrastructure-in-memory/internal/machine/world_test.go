@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,7 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
@@ -95,7 +94,7 @@ func (w *world) read(t *testing.T, name string) *inmemoryv1.InMemoryMachine {
 
 func newCluster() *clusterv1.Cluster {
 	return build.Cluster(object.InfrastructureReady, func(c *clusterv1.Cluster) {
-		c.Spec.InfrastructureRef = &corev1.ObjectReference{Kind: "InMemoryCluster", Name: "infra"}
+		c.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "InMemoryCluster", Name: "infra"}
 	})
 }
 
@@ -107,7 +106,7 @@ func newInfra() *inmemoryv1.InMemoryCluster {
 // newMachine returns a Machine and its InMemoryMachine.
 func newMachine(name string, controlPlane bool) []client.Object {
 	m := build.Machine(name, func(m *clusterv1.Machine) {
-		m.Spec.Version, m.Spec.Bootstrap.DataSecretName = ptr.To("v1.31.0"), ptr.To("data")
+		m.Spec.Version, m.Spec.Bootstrap.DataSecretName = "v1.31.0", ptr.To("data")
 	})
 	if controlPlane {
 		object.ControlPlane(m)
@@ -120,7 +119,7 @@ func newMachine(name string, controlPlane bool) []client.Object {
 // states returns an object's conditions in short form.
 func states(obj *inmemoryv1.InMemoryMachine) map[clusterv1.ConditionType]string {
 	out := map[clusterv1.ConditionType]string{}
-	for _, c := range obj.Status.Conditions {
+	for _, c := range obj.GetV1Beta1Conditions() {
 		out[c.Type] = string(c.Status)
 		if c.Reason != "" {
 			out[c.Type] += " " + string(c.Severity) + " " + c.Reason

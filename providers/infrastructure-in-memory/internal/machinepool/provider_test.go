@@ -15,7 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/machinepool"
@@ -37,7 +37,7 @@ func newWorld(t *testing.T, replicas int32) *world {
 	build := object.Builder{}
 	owner := build.MachinePool("p", func(p *clusterv1.MachinePool) {
 		p.Spec.Replicas, p.Spec.FailureDomains = &replicas, []string{"b", "a"}
-		p.Spec.Template.Spec.Version, p.Spec.Template.Spec.Bootstrap.DataSecretName = ptr.To("v1.31.0"), ptr.To("data")
+		p.Spec.Template.Spec.Version, p.Spec.Template.Spec.Bootstrap.DataSecretName = "v1.31.0", ptr.To("data")
 	})
 	obj := &inmemoryv1.InMemoryMachinePool{ObjectMeta: build.Meta("InMemoryMachinePool", "p")}
 	obj.OwnerReferences = []metav1.OwnerReference{ownership.Reference(owner, clusterv1.GroupVersion.WithKind(clusterv1.MachinePoolKind), true)}
@@ -93,7 +93,7 @@ func (w *world) join(t *testing.T) {
 			m.Spec.InfrastructureRef.Kind, m.Spec.InfrastructureRef.Name = "InMemoryMachine", obj.Name
 		})
 		testenv.Must(t, w.Create(t.Context(), m))
-		condition.Set(m, condition.True(clusterv1.MachineNodeHealthyCondition))
+		condition.Set(m, condition.True(clusterv1.MachineNodeHealthyV1Beta1Condition))
 		testenv.Must(t, w.Status().Update(t.Context(), m))
 		obj.Spec.ProviderID = ptr.To("in-memory://" + obj.Name)
 		testenv.Must(t, w.Update(t.Context(), &obj))
@@ -136,7 +136,7 @@ func TestPool(t *testing.T) {
 	pool = read(t, w, &inmemoryv1.InMemoryMachinePool{})
 	ids := []string{"in-memory://" + all[0].Name, "in-memory://" + all[1].Name}
 	slices.Sort(ids)
-	if diff := cmp.Diff(ids, pool.Spec.ProviderIDList); diff != "" || !pool.Status.Ready || !condition.IsTrue(pool, clusterv1.ReadyCondition) {
+	if diff := cmp.Diff(ids, pool.Spec.ProviderIDList); diff != "" || !pool.Status.Ready || !condition.IsTrue(pool, clusterv1.ReadyV1Beta1Condition) {
 		t.Errorf("%+v, provider IDs -want +got:\n%s", pool.Status, diff)
 	}
 	requests := len(w.Writes) + len(w.LiveReads)
@@ -210,7 +210,7 @@ func TestRolloutWaitsForAllObjects(t *testing.T) {
 		}, 1},
 		{"the MachinePool has changed", func() {
 			revisions := map[string]string{clusterv1.MachinePoolInfrastructureRevisionAnnotation: "2", clusterv1.MachinePoolBootstrapRevisionAnnotation: "3"}
-			annotate(owner, revisions, func() { owner.Spec.Template.Spec.Version = ptr.To("v1.31.1") })
+			annotate(owner, revisions, func() { owner.Spec.Template.Spec.Version = "v1.31.1" })
 		}, 1},
 		{"the pool is scaled up", func() { annotate(owner, nil, func() { owner.Spec.Replicas = ptr.To[int32](2) }) }, 2},
 		{"the bootstrap data has changed", func() {
@@ -232,7 +232,7 @@ func TestRollout(t *testing.T) {
 		change func(*clusterv1.MachinePool, *inmemoryv1.InMemoryMachinePool)
 	}{
 		{"version", func(p *clusterv1.MachinePool, _ *inmemoryv1.InMemoryMachinePool) {
-			p.Spec.Template.Spec.Version = ptr.To("v1.31.1")
+			p.Spec.Template.Spec.Version = "v1.31.1"
 		}},
 		{"bootstrap data", func(p *clusterv1.MachinePool, _ *inmemoryv1.InMemoryMachinePool) {
 			p.Spec.Template.Spec.Bootstrap.DataSecretName = ptr.To("other")

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
@@ -85,9 +85,9 @@ func TestValidateCluster(t *testing.T) {
 			Version: version}}}
 	}
 	domains := func(names ...string) inmemoryv1.InMemoryCluster {
-		c := inmemoryv1.InMemoryCluster{Spec: inmemoryv1.InMemoryClusterSpec{FailureDomains: clusterv1.FailureDomains{}}}
+		c := inmemoryv1.InMemoryCluster{Spec: inmemoryv1.InMemoryClusterSpec{FailureDomains: clusterv1beta1.FailureDomains{}}}
 		for _, name := range names {
-			c.Spec.FailureDomains[name] = clusterv1.FailureDomainSpec{}
+			c.Spec.FailureDomains[name] = clusterv1beta1.FailureDomainSpec{}
 		}
 		return c
 	}

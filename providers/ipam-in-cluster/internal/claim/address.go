@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/address"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/ledger"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/poolref"
@@ -26,7 +25,7 @@ func (c *Controller) address(ctx context.Context, s *scope) (step.Result, error)
 	case err != nil:
 		return step.Done(), err
 	case existing == nil:
-		s.claim.Status.AddressRef = corev1.LocalObjectReference{}
+		s.claim.Status.AddressRef = ipamv1.IPAddressReference{}
 		if result, err := c.create(ctx, s); err != nil || result.Ends() {
 			return result, err
 		}

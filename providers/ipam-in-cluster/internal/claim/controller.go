@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/poolref"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -54,7 +54,7 @@ func (c *Controller) Declared() step.Controller[*ipamv1.IPAddressClaim, *scope] 
 			step.When((*scope).isOurs,
 				step.Do("pool", pool),
 				step.Do("adopt", adopt),
-				step.Do("address", c.address).Sets(clusterv1.ReadyCondition),
+				step.Do("address", c.address).Sets(clusterv1.ReadyV1Beta1Condition),
 			),
 		},
 		Deletion: []step.Step[*scope]{step.When((*scope).isOurs, step.Do("release", c.release))},

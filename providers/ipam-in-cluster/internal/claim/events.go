@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/poolref"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/watch"
@@ -67,7 +67,8 @@ func (c *Controller) poolEvents(kind string) handler.EventHandler {
 
 // reasonToWait returns what determines the condition of claims that wait.
 func reasonToWait(p poolref.Pool) any {
-	return [5]bool{isExhausted(p), isBusy(p), isPaused(p), condition.IsFalse(p, clusterv1.ReadyCondition), p.GetDeletionTimestamp().IsZero()}
+	notReady := condition.IsFalse(p, clusterv1.ReadyV1Beta1Condition)
+	return [5]bool{isExhausted(p), isBusy(p), isPaused(p), notReady, p.GetDeletionTimestamp().IsZero()}
 }
 
 // newlyReserved returns the claims that have a reservation only after a change.

@@ -5,8 +5,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -17,7 +17,7 @@ func TestChanges(t *testing.T) {
 		want   bool
 	}{
 		{reason: "a condition", change: func(c *ipamv1.IPAddressClaim) {
-			condition.Set(c, condition.False(clusterv1.ReadyCondition, clusterv1.ConditionSeverityError, "AllocationFailed", "port 1234"))
+			condition.Set(c, condition.False(clusterv1.ReadyV1Beta1Condition, clusterv1.ConditionSeverityError, "AllocationFailed", "port 1234"))
 		}},
 		{reason: "a resync", change: func(c *ipamv1.IPAddressClaim) { c.ResourceVersion = "1" }, want: true},
 		{reason: "the address", change: func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "" }, want: true},

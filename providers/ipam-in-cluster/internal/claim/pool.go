@@ -3,7 +3,7 @@ package claim
 import (
 	"context"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/poolref"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -16,7 +16,7 @@ func pool(_ context.Context, s *scope) (step.Result, error) {
 		if s.claim.Status.AddressRef.Name != "" {
 			return step.Done(), nil
 		}
-		return step.Wait(what).WithConditions(condition.False(clusterv1.ReadyCondition, clusterv1.ConditionSeverityWarning,
+		return step.Wait(what).WithConditions(condition.False(clusterv1.ReadyV1Beta1Condition, clusterv1.ConditionSeverityWarning,
 			inclusterv1.PoolNotReadyReason, "Waiting for %s", what)), nil
 	}
 	switch {
@@ -24,7 +24,7 @@ func pool(_ context.Context, s *scope) (step.Result, error) {
 		return waiting(s.key.String() + " to exist")
 	case isPaused(s.pool):
 		return waiting(s.key.String() + " to be resumed, because it is paused")
-	case condition.IsFalse(s.pool, clusterv1.ReadyCondition) && s.pool.GetDeletionTimestamp().IsZero():
+	case condition.IsFalse(s.pool, clusterv1.ReadyV1Beta1Condition) && s.pool.GetDeletionTimestamp().IsZero():
 		return waiting("the spec of " + s.key.String() + " to be valid")
 	}
 	return step.Done(), nil

@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/space"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
@@ -91,7 +90,7 @@ func TestAssign(t *testing.T) {
 			claims: []ipamv1.IPAddressClaim{
 				claim("n", "held", 1), claim("n", "taken", 1), claim("n", "deleting", 1, deleting),
 				claim("n", "new", 1, func(c *ipamv1.IPAddressClaim) { c.Finalizers = nil }),
-				claim("n", "done", 1, func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef = corev1.LocalObjectReference{Name: "done"} }),
+				claim("n", "done", 1, func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef = ipamv1.IPAddressReference{Name: "done"} }),
 			},
 			counts: inclusterv1.InClusterIPPoolStatusIPAddresses{Total: 3, Used: 2, Free: 1},
 		},

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/ipam-in-cluster/internal/poolref"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -87,11 +87,11 @@ func (c *Controller[T]) Declared() step.Controller[T, *scope[T]] {
 		Steps: []step.Step[*scope[T]]{
 			step.Do("protect", c.protect),
 			step.Do("sweep", c.sweep),
-			step.Do("allocate", c.allocate).Sets(clusterv1.ReadyCondition),
+			step.Do("allocate", c.allocate).Sets(clusterv1.ReadyV1Beta1Condition),
 		},
 		Deletion: []step.Step[*scope[T]]{
 			step.Do("sweep", c.sweep),
-			step.Do("drain", c.drain).Sets(clusterv1.ReadyCondition),
+			step.Do("drain", c.drain).Sets(clusterv1.ReadyV1Beta1Condition),
 		},
 	}
 }

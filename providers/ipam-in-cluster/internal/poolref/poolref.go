@@ -7,14 +7,12 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	inclusterv1 "sigs.k8s.io/cluster-api/api/ipam/incluster/v1alpha2"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -41,13 +39,13 @@ func (k Key) String() string { return k.Kind + " " + k.Name }
 func (k Key) index() string { return k.Kind + "/" + k.NamespacedName.String() }
 
 // Reference returns a reference to the pool.
-func (k Key) Reference() corev1.TypedLocalObjectReference {
-	return corev1.TypedLocalObjectReference{APIGroup: ptr.To(inclusterv1.GroupVersion.Group), Kind: k.Kind, Name: k.Name}
+func (k Key) Reference() ipamv1.IPPoolReference {
+	return ipamv1.IPPoolReference{APIGroup: inclusterv1.GroupVersion.Group, Kind: k.Kind, Name: k.Name}
 }
 
 // Of returns the pool that an object in a namespace references. ok is false for pools of other providers.
-func Of(namespace string, ref corev1.TypedLocalObjectReference) (key Key, ok bool) {
-	if ptr.Deref(ref.APIGroup, "") != inclusterv1.GroupVersion.Group {
+func Of(namespace string, ref ipamv1.IPPoolReference) (key Key, ok bool) {
+	if ref.APIGroup != inclusterv1.GroupVersion.Group {
 		return Key{}, false
 	}
 	switch ref.Kind {

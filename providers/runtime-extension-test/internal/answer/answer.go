@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 )
 
@@ -27,7 +27,7 @@ type Answer struct {
 	// Patches are what GeneratePatches changes in templates.
 	Patches []Patch `json:"patches,omitempty"`
 	// Variables are what DiscoverVariables returns.
-	Variables []clusterv1.ClusterClassVariable `json:"variables,omitempty"`
+	Variables []clusterv1beta1.ClusterClassVariable `json:"variables,omitempty"`
 }
 
 // Patch changes the templates of a kind.
@@ -35,7 +35,7 @@ type Patch struct {
 	// Kind is the kind of the templates, such as InMemoryMachineTemplate.
 	Kind string `json:"kind"`
 	// JSONPatches are as in inline patches of a ClusterClass, with value or valueFrom.variable.
-	JSONPatches []clusterv1.JSONPatch `json:"jsonPatches"`
+	JSONPatches []clusterv1beta1.JSONPatch `json:"jsonPatches"`
 }
 
 // Parse reads the answer of a hook. Its errors start with the key.

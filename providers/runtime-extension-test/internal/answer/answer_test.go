@@ -9,7 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
 func TestParse(t *testing.T) {
@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 		{
 			reason: "Patches are those of classes.", hook: "GeneratePatches",
 			text: "patches: [{kind: K, jsonPatches: [{op: add, path: /spec/x, value: 1}]}]",
-			want: Answer{Patches: []Patch{{Kind: "K", JSONPatches: []clusterv1.JSONPatch{{Op: "add", Path: "/spec/x", Value: &apiextensionsv1.JSON{Raw: []byte("1")}}}}}},
+			want: Answer{Patches: []Patch{{Kind: "K", JSONPatches: []clusterv1beta1.JSONPatch{{Op: "add", Path: "/spec/x", Value: &apiextensionsv1.JSON{Raw: []byte("1")}}}}}},
 		},
 		{reason: "Misspelled fields are not ignored.", hook: "BeforeClusterCreate", text: "retryAfter: 5", wantErr: `key BeforeClusterCreate: error unmarshaling JSON: while decoding JSON: json: unknown field "retryAfter"`},
 		{reason: "There are two statuses.", hook: "BeforeClusterCreate", text: "status: Blocked", wantErr: `key BeforeClusterCreate: status is "Blocked", but must be Success or Failure`},

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/exp/runtime/server"
@@ -97,7 +97,8 @@ func (h *Handlers) beforeClusterDelete(
 }
 
 func (h *Handlers) lifecycle(
-	ctx context.Context, hook string, request runtimehooksv1.RequestObject, cluster *clusterv1.Cluster, response runtimehooksv1.ResponseObject,
+	ctx context.Context, hook string, request runtimehooksv1.RequestObject, cluster *clusterv1beta1.Cluster,
+	response runtimehooksv1.ResponseObject,
 ) {
 	h.answer(ctx, hook, request.GetSettings(), types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}, response)
 }
@@ -127,7 +128,7 @@ func (h *Handlers) validateTopology(
 func (h *Handlers) discoverVariables(
 	ctx context.Context, request *runtimehooksv1.DiscoverVariablesRequest, response *runtimehooksv1.DiscoverVariablesResponse,
 ) {
-	response.Variables = []clusterv1.ClusterClassVariable{}
+	response.Variables = []clusterv1beta1.ClusterClassVariable{}
 	if request.Settings[Setting] == "" {
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation"
 	"sigs.k8s.io/cluster-api/providers/runtime-extension-test/internal/answer"
@@ -75,7 +75,7 @@ func operationsFor(
 	return out, nil
 }
 
-func newOperation(p *clusterv1.JSONPatch, variables map[string]apiextensionsv1.JSON) (operation, error) {
+func newOperation(p *clusterv1beta1.JSONPatch, variables map[string]apiextensionsv1.JSON) (operation, error) {
 	o := operation{Op: p.Op, Path: p.Path, Value: p.Value}
 	if p.ValueFrom != nil {
 		var err error

@@ -74,7 +74,8 @@ func take(object Object, path []string) (any, bool) {
 	return value, value != nil
 }
 
-// Seconds returns the whole seconds of a duration such as 1m30s, or the nearest number that fits into an int32.
+// Seconds returns the whole seconds of a duration such as 1m30s, or the nearest number that fits into an int32. A part of a second alone
+// counts as one: 0 means no limit, or at once.
 func Seconds(value any) (int64, bool) {
 	text, ok := value.(string)
 	if !ok {
@@ -83,6 +84,9 @@ func Seconds(value any) (int64, bool) {
 	duration, err := time.ParseDuration(text)
 	if err != nil {
 		return 0, false
+	}
+	if 0 < duration && duration < time.Second {
+		return 1, true
 	}
 	return min(max(int64(duration/time.Second), math.MinInt32), math.MaxInt32), true
 }

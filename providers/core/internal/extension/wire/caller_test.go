@@ -15,9 +15,9 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/test/extensiontest"
@@ -51,7 +51,7 @@ func refuse(t *testing.T) runtimev1.ClientConfig {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	testenv.Must(t, err)
 	testenv.Must(t, l.Close())
-	return runtimev1.ClientConfig{URL: ptr.To("https://" + l.Addr().String())}
+	return runtimev1.ClientConfig{URL: "https://" + l.Addr().String()}
 }
 
 func TestServers(t *testing.T) {
@@ -130,7 +130,7 @@ func TestServers(t *testing.T) {
 		{reason: "an expired certificate", server: serve(extensiontest.Options{Now: time.Now().Add(-48 * time.Hour)}, extensiontest.Hang()),
 			want: "the certificate of the server has expired, or is not yet valid"},
 		{reason: "a host that does not exist", want: "the host name of the server cannot be resolved", server: func(*testing.T) runtimev1.ClientConfig {
-			return runtimev1.ClientConfig{URL: ptr.To("https://extension.invalid")}
+			return runtimev1.ClientConfig{URL: "https://extension.invalid"}
 		}},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -174,14 +174,14 @@ func plain(t *testing.T) runtimev1.ClientConfig {
 	server := &http.Server{Handler: extensiontest.Answer(200, kindless), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close() })
-	return runtimev1.ClientConfig{URL: ptr.To("https://" + l.Addr().String())}
+	return runtimev1.ClientConfig{URL: "https://" + l.Addr().String()}
 }
 
 func TestRequest(t *testing.T) {
 	s := extensiontest.Serve(t, extensiontest.Options{Host: "svc.ns.svc"}, extensiontest.Answer(200, kindless))
 	c, _ := caller(s.Dial)
 	to := endpoint(t, runtimev1.ClientConfig{
-		Service: &runtimev1.ServiceReference{Namespace: "ns", Name: "svc", Path: ptr.To("/base/"), Port: ptr.To[int32](8443)}, CABundle: s.CA,
+		Service: runtimev1.ServiceReference{Namespace: "ns", Name: "svc", Path: "/base/", Port: ptr.To[int32](8443)}, CABundle: s.CA,
 	})
 	request := &runtimehooksv1.BeforeClusterCreateRequest{}
 	request.Settings = map[string]string{"a": "b"}
@@ -215,7 +215,7 @@ func TestMetrics(t *testing.T) {
 		"beforeclustercreate/h": map[string]any{"status": "Failure"}, "beforeclustercreate/i": map[string]any{"status": "Success"},
 	}))
 	c, registry := caller(s.Dial)
-	service := runtimev1.ClientConfig{Service: &runtimev1.ServiceReference{Namespace: "ns", Name: "svc"}, CABundle: s.CA}
+	service := runtimev1.ClientConfig{Service: runtimev1.ServiceReference{Namespace: "ns", Name: "svc"}, CABundle: s.CA}
 	to, distrusted := endpoint(t, service), service
 	distrusted.CABundle = nil
 	for _, handler := range []string{"h", "i", "missing"} {
@@ -260,8 +260,8 @@ func TestCanceled(t *testing.T) {
 }
 
 func TestEndpointOf(t *testing.T) {
-	service := func(path string) *runtimev1.ServiceReference {
-		return &runtimev1.ServiceReference{Namespace: "ns", Name: "svc", Path: ptr.To(path)}
+	service := func(path string) runtimev1.ServiceReference {
+		return runtimev1.ServiceReference{Namespace: "ns", Name: "svc", Path: path}
 	}
 	key, err := extensiontest.Key()
 	testenv.Must(t, err)
@@ -271,8 +271,8 @@ func TestEndpointOf(t *testing.T) {
 		want   string
 	}{
 		{"nothing", runtimev1.ClientConfig{}, "spec.clientConfig must have a url or a service"},
-		{"http", runtimev1.ClientConfig{URL: ptr.To("http://e")}, "spec.clientConfig.url must be a URL with scheme https and a host"},
-		{"a password is not quoted", runtimev1.ClientConfig{URL: ptr.To("https://user:secret@e:port")}, "spec.clientConfig.url must be a URL with scheme https and a host"},
+		{"http", runtimev1.ClientConfig{URL: "http://e"}, "spec.clientConfig.url must be a URL with scheme https and a host"},
+		{"a password is not quoted", runtimev1.ClientConfig{URL: "https://user:secret@e:port"}, "spec.clientConfig.url must be a URL with scheme https and a host"},
 		{"not a path", runtimev1.ClientConfig{Service: service("%zz")}, "spec.clientConfig.service.path is not a path"},
 		{"not a certificate", runtimev1.ClientConfig{Service: service("/"), CABundle: []byte("secret")}, "spec.clientConfig.caBundle has no certificate in PEM"},
 		{"a key", runtimev1.ClientConfig{Service: service("/"), CABundle: key}, "spec.clientConfig.caBundle must have only certificates, in PEM"},
@@ -291,8 +291,8 @@ func TestEndpointOf(t *testing.T) {
 func TestProxy(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:3128")
 	for address, config := range map[string]runtimev1.ClientConfig{
-		"x.n.svc:443":    {Service: &runtimev1.ServiceReference{Namespace: "n", Name: "x"}},
-		"127.0.0.1:3128": {URL: ptr.To("https://extension.example")},
+		"x.n.svc:443":    {Service: runtimev1.ServiceReference{Namespace: "n", Name: "x"}},
+		"127.0.0.1:3128": {URL: "https://extension.example"},
 	} {
 		var dialed []string
 		c, _ := caller(func(_ context.Context, _, address string) (net.Conn, error) {

@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strconv"
 
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 )
 
 // Endpoint is a server of extensions.
@@ -35,13 +35,13 @@ func EndpointOf(config runtimev1.ClientConfig) (Endpoint, error) {
 
 // baseOf returns the URL that the paths of hooks are appended to. A Service has priority.
 func baseOf(config runtimev1.ClientConfig) (*url.URL, error) {
-	if s := config.Service; s != nil {
+	if s := config.Service; s.IsDefined() {
 		base := &url.URL{Scheme: "https", Host: s.Name + "." + s.Namespace + ".svc"}
 		if s.Port != nil {
 			base.Host = net.JoinHostPort(base.Host, strconv.Itoa(int(*s.Port)))
 		}
-		if s.Path != nil {
-			path, err := url.Parse(*s.Path)
+		if s.Path != "" {
+			path, err := url.Parse(s.Path)
 			if err != nil {
 				return nil, errors.New("spec.clientConfig.service.path is not a path")
 			}
@@ -49,10 +49,10 @@ func baseOf(config runtimev1.ClientConfig) (*url.URL, error) {
 		}
 		return base, nil
 	}
-	if config.URL == nil {
+	if config.URL == "" {
 		return nil, errors.New("spec.clientConfig must have a url or a service")
 	}
-	base, err := url.Parse(*config.URL)
+	base, err := url.Parse(config.URL)
 	if err != nil || base.Scheme != "https" || base.Host == "" {
 		return nil, errors.New("spec.clientConfig.url must be a URL with scheme https and a host") // Parse quotes the URL, with its password.
 	}

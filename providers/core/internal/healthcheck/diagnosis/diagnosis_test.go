@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -23,7 +23,7 @@ func TestLimits(t *testing.T) {
 	tests := []struct {
 		reason   string
 		max      *intstr.IntOrString
-		in       *string
+		in       string
 		expected int
 		want     diagnosis.Limit
 		err      string
@@ -34,14 +34,18 @@ func TestLimits(t *testing.T) {
 		{reason: "40% of one Machine is none", max: number("40%"), expected: 1, want: diagnosis.Limit{Field: "maxUnhealthy 40%"}},
 		{reason: "a negative number allows none", max: number("-3"), expected: 7, want: diagnosis.Limit{Field: "maxUnhealthy -3"}},
 		{reason: "neither number nor percentage", max: number("some"), err: `invalid spec.maxUnhealthy "some"`},
-		{reason: "the range wins", max: number("1"), in: ptr.To("[3-5]"), want: diagnosis.Limit{Min: 3, Max: 5, Field: "unhealthyRange [3-5]"}},
-		{reason: "a reversed range", in: ptr.To("[5-3]"), err: "the first number must not be greater"},
-		{reason: "half a range", in: ptr.To("[5]"), err: "must be two numbers"},
-		{reason: "no range at all", in: ptr.To("3-5"), err: "must be two numbers"},
+		{reason: "the range wins", max: number("1"), in: "[3-5]", want: diagnosis.Limit{Min: 3, Max: 5, Field: "unhealthyRange [3-5]"}},
+		{reason: "a reversed range", in: "[5-3]", err: "the first number must not be greater"},
+		{reason: "half a range", in: "[5]", err: "must be two numbers"},
+		{reason: "no range at all", in: "3-5", err: "must be two numbers"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got, err := diagnosis.LimitOf(&clusterv1.MachineHealthCheckSpec{MaxUnhealthy: tt.max, UnhealthyRange: tt.in}, tt.expected)
+			spec := &clusterv1.MachineHealthCheckSpec{}
+			spec.Remediation.TriggerIf = clusterv1.MachineHealthCheckRemediationTriggerIf{
+				UnhealthyLessThanOrEqualTo: tt.max, UnhealthyInRange: tt.in,
+			}
+			got, err := diagnosis.LimitOf(spec, tt.expected)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("error %v, want %q", err, tt.err)
@@ -58,7 +62,7 @@ func TestLimits(t *testing.T) {
 // TestOrderOfChecks removes one problem after another from a Machine that has all of them.
 func TestOrderOfChecks(t *testing.T) {
 	check := build.MachineHealthCheck("h", func(h *clusterv1.MachineHealthCheck) {
-		h.Spec.UnhealthyConditions = []clusterv1.UnhealthyCondition{{Type: "Ready", Status: "False", Timeout: metav1.Duration{Duration: time.Minute}}}
+		h.Spec.Checks.UnhealthyNodeConditions = []clusterv1.UnhealthyNodeCondition{{Type: "Ready", Status: "False", TimeoutSeconds: ptr.To[int32](60)}}
 	})
 	bad := object.Node("a", func(n *corev1.Node) {
 		n.Status.Conditions = []corev1.NodeCondition{{Type: "Ready", Status: "False", LastTransitionTime: metav1.NewTime(object.Now().Add(-time.Hour))}}
@@ -66,8 +70,7 @@ func TestOrderOfChecks(t *testing.T) {
 	m := build.Machine("a", object.WithNode("a"), func(m *clusterv1.Machine) {
 		m.CreationTimestamp = metav1.NewTime(object.Now().Add(-24 * time.Hour))
 		m.Annotations = map[string]string{clusterv1.RemediateMachineAnnotation: "false"} // The value does not matter.
-		m.Status.FailureReason = ptr.To(clusterv1.CreateMachineError)
-		m.Status.FailureMessage = ptr.To("failed")
+		m.SetV1Beta1Status(clusterv1.MachineV1Beta1DeprecatedStatus{FailureReason: ptr.To("CreateError"), FailureMessage: ptr.To("failed")})
 	})
 	in := diagnosis.Input{
 		Check: check, Cluster: build.Cluster(object.Initialized), Targets: []*clusterv1.Machine{m}, Nodes: map[string]*corev1.Node{}, Now: object.Now(),
@@ -78,11 +81,11 @@ func TestOrderOfChecks(t *testing.T) {
 	}{
 		{func() {}, "Unhealthy HasRemediateMachineAnnotation"},
 		{func() { m.Annotations = nil }, "Unhealthy MachineHasFailure"},
-		{func() { m.Status.FailureReason = nil }, "Unhealthy MachineHasFailure"},
-		{func() { m.Status.FailureMessage = nil }, "Unhealthy NodeNotFound"},
+		{func() { m.Status.Deprecated.V1Beta1.FailureReason = nil }, "Unhealthy MachineHasFailure"},
+		{func() { m.Status.Deprecated.V1Beta1.FailureMessage = nil }, "Unhealthy NodeNotFound"},
 		{func() { in.Nodes["a"] = bad }, "Unknown "},
-		{func() { in.Cluster.Status.InfrastructureReady = true }, "Unhealthy UnhealthyNode"},
-		{func() { m.Status.NodeRef = nil }, "Starting "}, // Since the control plane was initialized.
+		{func() { in.Cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true) }, "Unhealthy UnhealthyNode"},
+		{func() { m.Status.NodeRef = clusterv1.MachineNodeReference{} }, "Starting "}, // Since the control plane was initialized.
 		{func() { in.Now = in.Now.Add(11 * time.Minute) }, "Unhealthy NodeStartupTimeout"},
 		{func() { object.Deleting(m) }, "Deleting "},
 	}

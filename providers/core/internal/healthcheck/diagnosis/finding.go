@@ -5,8 +5,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -55,29 +56,31 @@ func (in *Input) diagnose(m *clusterv1.Machine) Finding {
 		return Finding{Machine: m, Verdict: Deleting}
 	}
 	if _, asked := m.Annotations[clusterv1.RemediateMachineAnnotation]; asked {
-		return unhealthy(m, clusterv1.HasRemediateMachineAnnotationReason, "The Machine has annotation %s", clusterv1.RemediateMachineAnnotation)
+		return unhealthy(m, clusterv1.HasRemediateMachineAnnotationV1Beta1Reason, "The Machine has annotation %s",
+			clusterv1.RemediateMachineAnnotation)
 	}
 	initialized := Initialized(in.Cluster)
 	if initialized && in.Nodes == nil {
 		return Finding{Machine: m, Verdict: Unknown}
 	}
-	if r := m.Status.FailureReason; r != nil {
-		return unhealthy(m, clusterv1.MachineHasFailureReason, "status.failureReason is %s", condition.Brief(string(*r)))
+	failed := m.GetV1Beta1Status()
+	if r := failed.FailureReason; r != nil {
+		return unhealthy(m, clusterv1.MachineHasFailureV1Beta1Reason, "status.failureReason is %s", condition.Brief(*r))
 	}
-	if r := m.Status.FailureMessage; r != nil {
-		return unhealthy(m, clusterv1.MachineHasFailureReason, "status.failureMessage is %q", condition.Brief(*r))
+	if r := failed.FailureMessage; r != nil {
+		return unhealthy(m, clusterv1.MachineHasFailureV1Beta1Reason, "status.failureMessage is %q", condition.Brief(*r))
 	}
 	if _, first := m.Labels[clusterv1.MachineControlPlaneLabel]; !initialized && !first {
 		return Finding{Machine: m, Verdict: Unknown} // Workers cannot join yet.
 	}
-	ref := m.Status.NodeRef
-	if initialized && ref != nil && in.Nodes[ref.Name] == nil {
-		return unhealthy(m, clusterv1.NodeNotFoundReason, "Node %s no longer exists", ref.Name)
+	ref := &m.Status.NodeRef
+	if initialized && ref.IsDefined() && in.Nodes[ref.Name] == nil {
+		return unhealthy(m, clusterv1.NodeNotFoundV1Beta1Reason, "Node %s no longer exists", ref.Name)
 	}
-	if !in.Cluster.Status.InfrastructureReady {
+	if !ptr.Deref(in.Cluster.Status.Initialization.InfrastructureProvisioned, false) {
 		return Finding{Machine: m, Verdict: Unknown}
 	}
-	if ref == nil || !initialized {
+	if !ref.IsDefined() || !initialized {
 		return in.starting(m)
 	}
 	return in.node(m, in.Nodes[ref.Name])
@@ -91,28 +94,29 @@ func unhealthy(m *clusterv1.Machine, reason, format string, args ...any) Finding
 // Cluster became ready for Nodes. Before the control plane is initialized, its first Machine has that long to initialize it.
 func (in *Input) starting(m *clusterv1.Machine) Finding {
 	timeout := clusterv1.DefaultNodeStartupTimeout
-	if t := in.Check.Spec.NodeStartupTimeout; t != nil {
-		timeout = t.Duration
+	if t := in.Check.Spec.Checks.NodeStartupTimeoutSeconds; t != nil {
+		timeout = time.Duration(*t) * time.Second
 	}
 	if timeout <= 0 {
 		return Finding{Machine: m, Verdict: Starting}
 	}
 	since := m.CreationTimestamp.Time
 	for _, c := range []*clusterv1.Condition{
-		condition.Get(in.Cluster, clusterv1.ControlPlaneInitializedCondition),
-		condition.Get(in.Cluster, clusterv1.InfrastructureReadyCondition),
-		condition.Get(m, clusterv1.InfrastructureReadyCondition),
+		condition.Get(in.Cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition),
+		condition.Get(in.Cluster, clusterv1.InfrastructureReadyV1Beta1Condition),
+		condition.Get(m, clusterv1.InfrastructureReadyV1Beta1Condition),
 	} {
 		if c != nil && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(since) {
 			since = c.LastTransitionTime.Time
 		}
 	}
 	due := since.Add(timeout)
-	if in.Now.After(due) && m.Status.NodeRef != nil {
-		return unhealthy(m, clusterv1.NodeStartupTimeoutReason, "The control plane has not been initialized for %s (nodeStartupTimeout)", timeout)
+	const reason = clusterv1.NodeStartupTimeoutV1Beta1Reason
+	if in.Now.After(due) && m.Status.NodeRef.IsDefined() {
+		return unhealthy(m, reason, "The control plane has not been initialized for %s (nodeStartupTimeout)", timeout)
 	}
 	if in.Now.After(due) {
-		return unhealthy(m, clusterv1.NodeStartupTimeoutReason, "No Node has joined the cluster for %s (nodeStartupTimeout)", timeout)
+		return unhealthy(m, reason, "No Node has joined the cluster for %s (nodeStartupTimeout)", timeout)
 	}
 	return Finding{Machine: m, Verdict: Starting, Due: due}
 }
@@ -121,15 +125,16 @@ func (in *Input) starting(m *clusterv1.Machine) Finding {
 // the one that is due first.
 func (in *Input) node(m *clusterv1.Machine, node *corev1.Node) Finding {
 	found := Finding{Machine: m, Verdict: Healthy}
-	for _, bad := range in.Check.Spec.UnhealthyConditions {
+	for _, bad := range in.Check.Spec.Checks.UnhealthyNodeConditions {
 		is := conditionOf(node, bad.Type)
 		if is == nil || is.Status != bad.Status {
 			continue
 		}
-		due := is.LastTransitionTime.Add(bad.Timeout.Duration)
+		timeout := time.Duration(ptr.Deref(bad.TimeoutSeconds, 0)) * time.Second
+		due := is.LastTransitionTime.Add(timeout)
 		if in.Now.After(due) {
-			return unhealthy(m, clusterv1.UnhealthyNodeConditionReason, "Condition %s of Node %s has been %s for more than %s",
-				bad.Type, node.Name, bad.Status, bad.Timeout.Duration)
+			return unhealthy(m, clusterv1.UnhealthyNodeConditionV1Beta1Reason, "Condition %s of Node %s has been %s for more than %s",
+				bad.Type, node.Name, bad.Status, timeout)
 		}
 		if found.Verdict == Healthy || due.Before(found.Due) {
 			found.Verdict, found.Due = Failing, due
@@ -145,8 +150,8 @@ func (in *Input) node(m *clusterv1.Machine, node *corev1.Node) Finding {
 // held holds back the first mark of a Machine, and the recovery of one that was marked moments ago. Without the latter, two checks of
 // the same Machine that disagree would overwrite each other's mark without a pause.
 func (in *Input) held(found Finding) Finding {
-	marked := condition.Get(found.Machine, clusterv1.MachineHealthCheckSucceededCondition)
-	healthy := condition.Get(found.Machine, clusterv1.MachineNodeHealthyCondition)
+	marked := condition.Get(found.Machine, clusterv1.MachineHealthCheckSucceededV1Beta1Condition)
+	healthy := condition.Get(found.Machine, clusterv1.MachineNodeHealthyV1Beta1Condition)
 	switch {
 	case marked == nil && healthy != nil:
 		if due := healthy.LastTransitionTime.Add(firstMarkDelay); in.Now.Before(due) {
@@ -164,7 +169,7 @@ func (in *Input) held(found Finding) Finding {
 func Relevant(check *clusterv1.MachineHealthCheck, node *corev1.Node) *corev1.Node {
 	out := &corev1.Node{}
 	out.Name = node.Name
-	for _, bad := range check.Spec.UnhealthyConditions {
+	for _, bad := range check.Spec.Checks.UnhealthyNodeConditions {
 		if c := conditionOf(node, bad.Type); c != nil && conditionOf(out, bad.Type) == nil {
 			out.Status.Conditions = append(out.Status.Conditions, corev1.NodeCondition{
 				Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime,

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -25,7 +25,7 @@ type Input struct {
 
 // Initialized reports whether the control plane of a Cluster is initialized: before, it has no Nodes.
 func Initialized(cluster *clusterv1.Cluster) bool {
-	return condition.IsTrue(cluster, clusterv1.ControlPlaneInitializedCondition)
+	return condition.IsTrue(cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition)
 }
 
 // Selector returns the function that reports whether a Machine is a target of a check.

@@ -6,23 +6,23 @@ import (
 	"strconv"
 	"strings"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
 )
 
 // Limit is the range of the number of unhealthy Machines in which remediation is allowed, both ends included.
 type Limit struct {
 	Min, Max int
-	// Field is the field of the spec that sets it, with its value.
+	// Field is the field that sets it, as v1beta1 calls it, with its value.
 	Field string
 }
 
-// LimitOf returns the limit of a check for a number of targets. spec.unhealthyRange takes precedence over spec.maxUnhealthy.
+// LimitOf returns the limit of a check for a number of targets. A range takes precedence.
 func LimitOf(spec *clusterv1.MachineHealthCheckSpec, expected int) (Limit, error) {
-	if spec.UnhealthyRange != nil {
-		return ParseRange(*spec.UnhealthyRange)
+	if spec.Remediation.TriggerIf.UnhealthyInRange != "" {
+		return ParseRange(spec.Remediation.TriggerIf.UnhealthyInRange)
 	}
-	value := spec.MaxUnhealthy
+	value := spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo
 	if value == nil {
 		return Limit{Max: expected, Field: "maxUnhealthy 100%"}, nil
 	}
@@ -33,7 +33,7 @@ func LimitOf(spec *clusterv1.MachineHealthCheckSpec, expected int) (Limit, error
 	return Limit{Max: int(max(0, limit)), Field: "maxUnhealthy " + value.String()}, nil
 }
 
-// ParseRange parses a spec.unhealthyRange, such as "[3-5]".
+// ParseRange parses a range, such as "[3-5]".
 func ParseRange(text string) (Limit, error) {
 	inner, opened := strings.CutPrefix(text, "[")
 	inner, closed := strings.CutSuffix(inner, "]")

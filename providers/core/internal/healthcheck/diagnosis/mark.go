@@ -3,8 +3,7 @@ package diagnosis
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
@@ -25,7 +24,7 @@ type Mark struct {
 // Requests reports whether the mark requests a remediation by the owner of the Machine.
 func (m Mark) Requests() bool {
 	for _, c := range m.Set {
-		if c.Type == clusterv1.MachineOwnerRemediatedCondition {
+		if c.Type == clusterv1.MachineOwnerRemediatedV1Beta1Condition {
 			return true
 		}
 	}
@@ -46,7 +45,7 @@ func (p *Plan) Marks() []Mark {
 // mark returns the changes for one Machine. The first mark of a healthy Machine follows its condition NodeHealthy. Condition
 // OwnerRemediated belongs to the owner once it is set: it is added if missing, and removed on recovery only before the owner starts.
 func (p *Plan) mark(f Finding) Mark {
-	const checked, remediated = clusterv1.MachineHealthCheckSucceededCondition, clusterv1.MachineOwnerRemediatedCondition
+	const checked, remediated = clusterv1.MachineHealthCheckSucceededV1Beta1Condition, clusterv1.MachineOwnerRemediatedV1Beta1Condition
 	m := Mark{Machine: f.Machine}
 	was, owner := condition.Get(f.Machine, checked), condition.Get(f.Machine, remediated)
 	switch f.Verdict {
@@ -54,26 +53,26 @@ func (p *Plan) mark(f Finding) Mark {
 		now := condition.False(checked, clusterv1.ConditionSeverityWarning, f.Reason, "%s", f.Message)
 		if was == nil || !condition.SameState(*was, now) {
 			m.Set = append(m.Set, now)
-			m.Reports = append(m.Reports, report.False(clusterv1beta2.MachineHealthCheckSucceededCondition, reportedAs(f.Reason),
+			m.Reports = append(m.Reports, report.False(clusterv1.MachineHealthCheckSucceededCondition, reportedAs(f.Reason),
 				"Health check failed:\n  * %s", f.Message))
 		}
 		if p.Allowed && !p.External && owner == nil {
-			m.Set = append(m.Set, condition.False(remediated, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, ""))
-			m.Reports = append(m.Reports, report.False(clusterv1beta2.MachineOwnerRemediatedCondition,
-				clusterv1beta2.MachineOwnerRemediatedWaitingForRemediationReason, "Waiting for remediation"))
+			m.Set = append(m.Set, condition.False(remediated, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationV1Beta1Reason, ""))
+			m.Reports = append(m.Reports, report.False(clusterv1.MachineOwnerRemediatedCondition,
+				clusterv1.MachineOwnerRemediatedWaitingForRemediationReason, "Waiting for remediation"))
 		}
 	case Healthy:
 		if condition.IsTrue(f.Machine, checked) ||
-			was == nil && (!f.Due.IsZero() || !condition.IsTrue(f.Machine, clusterv1.MachineNodeHealthyCondition)) {
+			was == nil && (!f.Due.IsZero() || !condition.IsTrue(f.Machine, clusterv1.MachineNodeHealthyV1Beta1Condition)) {
 			return m
 		}
 		m.First = was == nil
 		m.Set = append(m.Set, condition.True(checked))
-		m.Reports = append(m.Reports, report.True(clusterv1beta2.MachineHealthCheckSucceededCondition,
-			clusterv1beta2.MachineHealthCheckSucceededReason, ""))
-		if was != nil && condition.IsFalse(f.Machine, remediated) && owner.Reason == clusterv1.WaitingForRemediationReason {
+		m.Reports = append(m.Reports, report.True(clusterv1.MachineHealthCheckSucceededCondition,
+			clusterv1.MachineHealthCheckSucceededReason, ""))
+		if was != nil && condition.IsFalse(f.Machine, remediated) && owner.Reason == clusterv1.WaitingForRemediationV1Beta1Reason {
 			m.Remove = append(m.Remove, remediated)
-			m.Reports = append(m.Reports, report.None(clusterv1beta2.MachineOwnerRemediatedCondition))
+			m.Reports = append(m.Reports, report.None(clusterv1.MachineOwnerRemediatedCondition))
 		}
 	case Failing, Starting, Unknown, Recovering, Deleting:
 	}
@@ -83,14 +82,14 @@ func (p *Plan) mark(f Finding) Mark {
 // reportedAs returns the reason of v1beta2 for one of v1beta1.
 func reportedAs(reason string) string {
 	switch reason {
-	case clusterv1.UnhealthyNodeConditionReason:
-		return clusterv1beta2.MachineHealthCheckUnhealthyNodeReason
-	case clusterv1.NodeStartupTimeoutReason:
-		return clusterv1beta2.MachineHealthCheckNodeStartupTimeoutReason
-	case clusterv1.NodeNotFoundReason:
-		return clusterv1beta2.MachineHealthCheckNodeDeletedReason
-	case clusterv1.HasRemediateMachineAnnotationReason:
-		return clusterv1beta2.MachineHealthCheckHasRemediateAnnotationReason
+	case clusterv1.UnhealthyNodeConditionV1Beta1Reason:
+		return clusterv1.MachineHealthCheckUnhealthyNodeReason
+	case clusterv1.NodeStartupTimeoutV1Beta1Reason:
+		return clusterv1.MachineHealthCheckNodeStartupTimeoutReason
+	case clusterv1.NodeNotFoundV1Beta1Reason:
+		return clusterv1.MachineHealthCheckNodeDeletedReason
+	case clusterv1.HasRemediateMachineAnnotationV1Beta1Reason:
+		return clusterv1.MachineHealthCheckHasRemediateAnnotationReason
 	}
-	return clusterv1beta2.MachineHealthCheckUnhealthyMachineReason
+	return clusterv1.MachineHealthCheckUnhealthyMachineReason
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
@@ -28,7 +28,7 @@ type Plan struct {
 // New returns the plan for an input.
 func New(in Input) (*Plan, error) {
 	p := &Plan{
-		Expected: len(in.Targets), External: in.Check.Spec.RemediationTemplate != nil,
+		Expected: len(in.Targets), External: in.Check.Spec.Remediation.TemplateRef.IsDefined(),
 		Observed: in.Nodes != nil || !Initialized(in.Cluster),
 	}
 	for _, m := range in.Targets {
@@ -47,11 +47,11 @@ func New(in Input) (*Plan, error) {
 // countsAsHealthy reports whether a Machine is healthy. One that its owner may be replacing already is not, even if it has recovered:
 // otherwise another one could be remediated in addition. If the Nodes are unknown, what was observed last counts.
 func (p *Plan) countsAsHealthy(f Finding) bool {
-	if condition.IsFalse(f.Machine, clusterv1.MachineOwnerRemediatedCondition) {
+	if condition.IsFalse(f.Machine, clusterv1.MachineOwnerRemediatedV1Beta1Condition) {
 		return false
 	}
 	if !p.Observed && f.Verdict == Unknown {
-		return !ownership.Unhealthy(f.Machine) && condition.IsTrue(f.Machine, clusterv1.MachineNodeHealthyCondition)
+		return !ownership.Unhealthy(f.Machine) && condition.IsTrue(f.Machine, clusterv1.MachineNodeHealthyV1Beta1Condition)
 	}
 	return f.Verdict == Healthy
 }
@@ -90,14 +90,15 @@ func (p *Plan) Restricted() bool { return !p.Allowed && len(p.with(Unhealthy)) >
 // Allowance returns condition RemediationAllowed of a plan whose counters are Observed.
 func (p *Plan) Allowance() clusterv1.Condition {
 	if p.Allowed {
-		return condition.True(clusterv1.RemediationAllowedCondition)
+		return condition.True(clusterv1.RemediationAllowedV1Beta1Condition)
 	}
 	begin := "No Machine has to be remediated: "
 	if p.Restricted() {
 		begin = "No Machine is remediated: "
 	}
-	return condition.False(clusterv1.RemediationAllowedCondition, clusterv1.ConditionSeverityWarning, clusterv1.TooManyUnhealthyReason,
-		begin+"%d of %d Machines are not healthy, which is outside of %s", p.Unhealthy(), p.Expected, p.Limit.describe())
+	return condition.False(clusterv1.RemediationAllowedV1Beta1Condition, clusterv1.ConditionSeverityWarning,
+		clusterv1.TooManyUnhealthyV1Beta1Reason, begin+"%d of %d Machines are not healthy, which is outside of %s",
+		p.Unhealthy(), p.Expected, p.Limit.describe())
 }
 
 func (l Limit) describe() string {

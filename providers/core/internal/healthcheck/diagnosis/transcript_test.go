@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
@@ -78,23 +78,24 @@ func (s *story) command(words []string) {
 	spec, args := &s.in.Check.Spec, words[1:]
 	switch words[0] {
 	case "bad":
-		spec.UnhealthyConditions = append(spec.UnhealthyConditions, clusterv1.UnhealthyCondition{
-			Type: corev1.NodeConditionType(args[0]), Status: corev1.ConditionStatus(args[1]), Timeout: metav1.Duration{Duration: s.duration(args[2])},
+		spec.Checks.UnhealthyNodeConditions = append(spec.Checks.UnhealthyNodeConditions, clusterv1.UnhealthyNodeCondition{
+			Type: corev1.NodeConditionType(args[0]), Status: corev1.ConditionStatus(args[1]),
+			TimeoutSeconds: ptr.To(int32(s.duration(args[2]) / time.Second)),
 		})
 	case "max":
-		spec.MaxUnhealthy = ptr.To(intstr.Parse(args[0]))
+		spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo = ptr.To(intstr.Parse(args[0]))
 	case "range":
-		spec.UnhealthyRange = &args[0]
+		spec.Remediation.TriggerIf.UnhealthyInRange = args[0]
 	case "startup":
-		spec.NodeStartupTimeout = &metav1.Duration{Duration: s.duration(args[0])}
+		spec.Checks.NodeStartupTimeoutSeconds = ptr.To(int32(s.duration(args[0]) / time.Second))
 	case "external":
-		spec.RemediationTemplate = &corev1.ObjectReference{Kind: "FixTemplate", Name: "f"}
+		spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{Kind: "FixTemplate", Name: "f"}
 	case "uninitialized":
-		s.in.Cluster.Status.Conditions = nil
+		s.in.Cluster.SetV1Beta1Conditions(nil)
 	case "unprovisioned":
-		s.in.Cluster.Status.InfrastructureReady = false
+		s.in.Cluster.Status.Initialization.InfrastructureProvisioned = nil
 	case "initialized":
-		condition.Set(s.in.Cluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
+		condition.Set(s.in.Cluster, condition.True(clusterv1.ControlPlaneInitializedV1Beta1Condition))
 		condition.Stamp(s.in.Cluster, nil, s.now)
 	case "cut", "restored":
 		s.cut = words[0] == "cut"
@@ -118,11 +119,11 @@ func (s *story) event(what, name string) {
 	case "create":
 	case "join", "ready":
 		object.WithNode(name)(m)
-		condition.Set(m, condition.True(clusterv1.MachineNodeHealthyCondition))
+		condition.Set(m, condition.True(clusterv1.MachineNodeHealthyV1Beta1Condition))
 		s.node(name, corev1.ConditionTrue)
 	case "settle":
 		object.WithNode(name)(m)
-		condition.Set(m, condition.True(clusterv1.MachineNodeHealthyCondition))
+		condition.Set(m, condition.True(clusterv1.MachineNodeHealthyV1Beta1Condition))
 		condition.Stamp(m, nil, s.now)
 		s.node(name, corev1.ConditionTrue)
 	case "unknown":
@@ -130,8 +131,8 @@ func (s *story) event(what, name string) {
 	case "plane":
 		object.ControlPlane(m)
 	case "provisioned":
-		before := m.GetConditions()
-		condition.Set(m, condition.True(clusterv1.InfrastructureReadyCondition))
+		before := m.GetV1Beta1Conditions()
+		condition.Set(m, condition.True(clusterv1.InfrastructureReadyV1Beta1Condition))
 		condition.Stamp(m, before, s.now)
 	case "lose":
 		delete(s.nodes, name)
@@ -144,10 +145,12 @@ func (s *story) event(what, name string) {
 	case "skip":
 		m.Annotations = map[string]string{clusterv1.MachineSkipRemediationAnnotation: ""}
 	case "fail":
-		m.Status.FailureMessage = ptr.To("no quota")
+		older := m.GetV1Beta1Status()
+		older.FailureMessage = ptr.To("no quota")
+		m.SetV1Beta1Status(older)
 	case "progress":
-		condition.Set(m, condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning,
-			clusterv1.RemediationInProgressReason, ""))
+		condition.Set(m, condition.False(clusterv1.MachineOwnerRemediatedV1Beta1Condition, clusterv1.ConditionSeverityWarning,
+			clusterv1.RemediationInProgressV1Beta1Reason, ""))
 	default:
 		s.Fatalf("unknown event %q", what)
 	}
@@ -215,7 +218,7 @@ func (s *story) plan() []string {
 
 func (s *story) write(mark diagnosis.Mark) string {
 	out := "mark " + mark.Machine.Name
-	before := mark.Machine.GetConditions()
+	before := mark.Machine.GetV1Beta1Conditions()
 	for _, c := range mark.Set {
 		condition.Set(mark.Machine, c)
 		out += fmt.Sprintf(" %s=%s", c.Type, c.Status)

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
+	"k8s.io/utils/ptr"
+
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/content"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/manifest"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/outcome"
@@ -53,7 +55,7 @@ func (c *Controller) apply(ctx context.Context, s *scope) (step.Result, error) {
 			break
 		}
 		s.results[w.set.Name] = append(s.results[w.set.Name], addonsv1.ResourceBinding{
-			ResourceRef: w.ref, Hash: read.Hash, LastAppliedTime: c.now(), Applied: len(problems) == 0,
+			ResourceRef: w.ref, Hash: read.Hash, LastAppliedTime: c.now(), Applied: ptr.To(len(problems) == 0),
 		})
 		delete(failures[w.set], w.ref)
 		if len(problems) > 0 {
@@ -131,10 +133,10 @@ func (c *Controller) warn(ctx context.Context, s *scope, w work, hash string, pr
 	if before, failed := last.Failures[w.ref]; failed && slices.Equal(before.Problems, problems) {
 		return
 	}
-	if record := RecordOf(s.binding, w.set.Name, w.ref); !known && record != nil && !record.Applied && record.Hash == hash {
+	if record := RecordOf(s.binding, w.set.Name, w.ref); !known && record != nil && !ptr.Deref(record.Applied, false) && record.Hash == hash {
 		return
 	}
-	step.Warning(ctx, addonsv1.ApplyFailedReason, "Cannot apply %s %s of ClusterResourceSet %s: %s", w.ref.Kind, w.ref.Name, w.set.Name,
+	step.Warning(ctx, addonsv1.ApplyFailedV1Beta1Reason, "Cannot apply %s %s of ClusterResourceSet %s: %s", w.ref.Kind, w.ref.Name, w.set.Name,
 		condition.Truncate(strings.Join(problems, ", "), maxEvent))
 }
 

@@ -14,9 +14,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
@@ -31,14 +32,14 @@ func TestApplied(t *testing.T) {
 	w.run("c")
 	now := metav1.NewTime(object.Now())
 	record := func(ref addonsv1.ResourceRef, obj client.Object) addonsv1.ResourceBinding {
-		return addonsv1.ResourceBinding{ResourceRef: ref, Hash: hashOf(obj), LastAppliedTime: &now, Applied: true}
+		return addonsv1.ResourceBinding{ResourceRef: ref, Hash: hashOf(obj), LastAppliedTime: now, Applied: ptr.To(true)}
 	}
 	want := &addonsv1.ClusterResourceSetBinding{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: "c",
 			OwnerReferences: []metav1.OwnerReference{ownership.Reference(cni, setKind(), false), ownership.Reference(more, setKind(), false)},
 		},
-		Spec: addonsv1.ClusterResourceSetBindingSpec{ClusterName: "c", Bindings: []*addonsv1.ResourceSetBinding{
+		Spec: addonsv1.ClusterResourceSetBindingSpec{ClusterName: "c", Bindings: []addonsv1.ResourceSetBinding{
 			{ClusterResourceSetName: "cni", Resources: []addonsv1.ResourceBinding{record(inConfigMap("a"), a), record(inSecret("b"), b)}},
 			{ClusterResourceSetName: "more", Resources: []addonsv1.ResourceBinding{record(inConfigMap("a"), a)}},
 		}},
@@ -97,7 +98,7 @@ func TestStrategies(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			after := w.binding("c").Spec.Bindings[0].Resources[0]
-			if changed := !before.LastAppliedTime.Equal(after.LastAppliedTime) && before.Hash != after.Hash; changed != tc.again {
+			if changed := !before.LastAppliedTime.Equal(&after.LastAppliedTime) && before.Hash != after.Hash; changed != tc.again {
 				t.Errorf("applied again = %t, want %t: %+v, %+v", changed, tc.again, before, after)
 			}
 		})

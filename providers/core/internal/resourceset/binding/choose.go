@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
+	"k8s.io/utils/ptr"
+
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/content"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -65,10 +67,10 @@ func (c *Controller) pending(ctx context.Context, s *scope, set *addonsv1.Cluste
 
 // settled reports whether a ConfigMap or Secret is never applied again, whatever its content is.
 func settled(set *addonsv1.ClusterResourceSet, record *addonsv1.ResourceBinding) bool {
-	return record != nil && record.Applied && set.Spec.Strategy != string(addonsv1.ClusterResourceSetStrategyReconcile)
+	return record != nil && ptr.Deref(record.Applied, false) && set.Spec.Strategy != string(addonsv1.ClusterResourceSetStrategyReconcile)
 }
 
 // outdated reports whether content with this hash must be applied: it never was, it has changed, or applying it failed.
 func outdated(record *addonsv1.ResourceBinding, hash string) bool {
-	return record == nil || !record.Applied || record.Hash != hash
+	return record == nil || !ptr.Deref(record.Applied, false) || record.Hash != hash
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -41,7 +42,7 @@ func TestNothingToDo(t *testing.T) {
 		cluster *clusterv1.Cluster
 		set     *addonsv1.ClusterResourceSet
 	}{
-		{"the control plane is not initialized", cluster("c", func(c *clusterv1.Cluster) { c.Status.Conditions = nil }), good()},
+		{"the control plane is not initialized", cluster("c", func(c *clusterv1.Cluster) { c.SetV1Beta1Conditions(nil) }), good()},
 		{"the Cluster is paused", cluster("c", object.Paused), good()},
 		{"the Cluster is paused by annotation", cluster("c", func(c *clusterv1.Cluster) { c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }), good()},
 		{"the Cluster has another label", cluster("c", func(c *clusterv1.Cluster) { c.Labels["cni"] = "theirs" }), good()},
@@ -210,8 +211,8 @@ func TestLegacyBinding(t *testing.T) {
 			ownership.Reference(cluster("c"), clusterv1.GroupVersion.WithKind("Cluster"), false),
 			{APIVersion: "addons.cluster.x-k8s.io/v1alpha4", Kind: "ClusterResourceSet", Name: "s", UID: "before-restore"},
 		}},
-		Spec: addonsv1.ClusterResourceSetBindingSpec{Bindings: []*addonsv1.ResourceSetBinding{
-			{ClusterResourceSetName: "s", Resources: []addonsv1.ResourceBinding{{ResourceRef: inConfigMap("m"), Hash: "sha256:other", Applied: true}}},
+		Spec: addonsv1.ClusterResourceSetBindingSpec{Bindings: []addonsv1.ResourceSetBinding{
+			{ClusterResourceSetName: "s", Resources: []addonsv1.ResourceBinding{{ResourceRef: inConfigMap("m"), Hash: "sha256:other", Applied: ptr.To(true)}}},
 		}},
 	}
 	w := newWorld(t, s, legacy, configMap("m", yaml("x")))

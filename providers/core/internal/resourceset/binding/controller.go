@@ -3,10 +3,11 @@ package binding
 import (
 	"context"
 
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/content"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/outcome"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -49,8 +50,10 @@ func (c *Controller) declared() step.Controller[*clusterv1.Cluster, *scope] {
 			step.Mapped(&addonsv1.ClusterResourceSet{}, OfSet(c.Client), setChanges()),
 			step.Mapped(&addonsv1.ClusterResourceSetBinding{}, ofBinding, watch.Created(), watch.Deleted()),
 		},
-		Paused: func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) { return cluster.Spec.Paused, nil },
-		Scope:  c.scope,
+		Paused: func(_ context.Context, cluster *clusterv1.Cluster) (bool, error) {
+			return ptr.Deref(cluster.Spec.Paused, false), nil
+		},
+		Scope: c.scope,
 		Steps: []step.Step[*scope]{
 			step.Do("adopt", c.adopt),
 			step.Do("choose", c.choose),

@@ -9,9 +9,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -59,7 +60,7 @@ func (s *scope) addResults() {
 		}
 		for _, result := range s.results[set] {
 			before := e.GetResource(result.ResourceRef)
-			if before != nil && !before.Applied && !result.Applied && before.Hash == result.Hash {
+			if before != nil && !ptr.Deref(before.Applied, false) && !ptr.Deref(result.Applied, false) && before.Hash == result.Hash {
 				continue
 			}
 			e.SetBinding(result)

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/content"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/outcome"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -94,8 +94,8 @@ func entryOf(binding *addonsv1.ClusterResourceSetBinding, set string) *addonsv1.
 	if binding == nil {
 		return nil
 	}
-	for _, e := range binding.Spec.Bindings {
-		if e != nil && e.ClusterResourceSetName == set {
+	for i := range binding.Spec.Bindings {
+		if e := &binding.Spec.Bindings[i]; e.ClusterResourceSetName == set {
 			return e
 		}
 	}
@@ -126,6 +126,6 @@ func (s *scope) retryAt(at time.Time) {
 }
 
 // now returns the current time as bindings record it.
-func (c *Controller) now() *metav1.Time {
-	return &metav1.Time{Time: c.Clock.Now().Truncate(time.Second)}
+func (c *Controller) now() metav1.Time {
+	return metav1.NewTime(c.Clock.Now().Truncate(time.Second))
 }

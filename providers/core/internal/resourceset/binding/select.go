@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -35,7 +35,7 @@ func Selects(set *addonsv1.ClusterResourceSet, cluster *clusterv1.Cluster) bool 
 
 // Ready reports whether manifests can be applied to a Cluster: it is not being deleted, and its control plane is initialized.
 func Ready(cluster *clusterv1.Cluster) bool {
-	return cluster.DeletionTimestamp.IsZero() && condition.IsTrue(cluster, clusterv1.ControlPlaneInitializedCondition)
+	return cluster.DeletionTimestamp.IsZero() && condition.IsTrue(cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition)
 }
 
 // Resources returns the ConfigMaps and Secrets of a ClusterResourceSet, each once.

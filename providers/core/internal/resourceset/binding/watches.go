@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
@@ -31,7 +32,7 @@ func Changes() predicate.Predicate {
 
 func pausedBy(cluster *clusterv1.Cluster) bool {
 	_, annotated := cluster.Annotations[clusterv1.PausedAnnotation]
-	return annotated || cluster.Spec.Paused
+	return annotated || ptr.Deref(cluster.Spec.Paused, false)
 }
 
 // setChanges selects the changes of ClusterResourceSets that decide what is applied.

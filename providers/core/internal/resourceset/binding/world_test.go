@@ -12,11 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/content"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/manifest"
 	"sigs.k8s.io/cluster-api/providers/core/internal/resourceset/outcome"
@@ -121,7 +122,7 @@ func (w *world) state(cluster string) []string {
 			out = append(out, e.ClusterResourceSetName)
 		}
 		for _, r := range e.Resources {
-			out = append(out, fmt.Sprintf("%s %s/%s=%t", e.ClusterResourceSetName, r.Kind, r.Name, r.Applied))
+			out = append(out, fmt.Sprintf("%s %s/%s=%t", e.ClusterResourceSetName, r.Kind, r.Name, ptr.Deref(r.Applied, false)))
 		}
 	}
 	return out

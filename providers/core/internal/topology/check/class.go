@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/names"
 	"sigs.k8s.io/cluster-api/providers/internal/gotemplate"
 )
@@ -19,9 +19,9 @@ func Ready(class *clusterv1.ClusterClass) error {
 	if class.Status.ObservedGeneration != class.Generation {
 		return fmt.Errorf("ClusterClass %s/%s has changed and has not been reconciled yet", class.Namespace, class.Name)
 	}
-	for i := range class.Status.Conditions {
-		c := &class.Status.Conditions[i]
-		if c.Type != clusterv1.ClusterClassVariablesReconciledCondition {
+	for i := range class.GetV1Beta1Conditions() {
+		c := &class.GetV1Beta1Conditions()[i]
+		if c.Type != clusterv1.ClusterClassVariablesReconciledV1Beta1Condition {
 			continue
 		}
 		if c.Status == corev1.ConditionFalse {
@@ -37,9 +37,9 @@ func Ready(class *clusterv1.ClusterClass) error {
 type workerClass struct {
 	class                     string
 	metadata                  *clusterv1.ObjectMeta
-	bootstrap, infrastructure *clusterv1.LocalObjectTemplate
-	healthCheck               *clusterv1.MachineHealthCheckClass
-	naming                    *string
+	bootstrap, infrastructure *clusterv1.ClusterClassTemplateReference
+	healthCheck               clusterv1.ControlPlaneClassHealthCheck
+	naming                    string
 	name                      names.Strategy
 	path                      *field.Path
 }
@@ -48,19 +48,16 @@ func machineDeployments(class *clusterv1.ClusterClass) []workerClass {
 	var out []workerClass
 	for i := range class.Spec.Workers.MachineDeployments {
 		c := &class.Spec.Workers.MachineDeployments[i]
-		m := workerClass{
+		out = append(out, workerClass{
 			class:          c.Class,
-			metadata:       &c.Template.Metadata,
-			bootstrap:      &c.Template.Bootstrap,
-			infrastructure: &c.Template.Infrastructure,
-			healthCheck:    c.MachineHealthCheck,
+			metadata:       &c.Metadata,
+			bootstrap:      &c.Bootstrap.TemplateRef,
+			infrastructure: &c.Infrastructure.TemplateRef,
+			healthCheck:    WorkersHealthCheck(c.HealthCheck.Checks, c.HealthCheck.Remediation),
+			naming:         c.Naming.Template,
 			name:           names.MachineDeploymentStrategy,
 			path:           field.NewPath("spec", "workers", "machineDeployments").Index(i),
-		}
-		if c.NamingStrategy != nil {
-			m.naming = c.NamingStrategy.Template
-		}
-		out = append(out, m)
+		})
 	}
 	return out
 }
@@ -69,18 +66,15 @@ func machinePools(class *clusterv1.ClusterClass) []workerClass {
 	var out []workerClass
 	for i := range class.Spec.Workers.MachinePools {
 		c := &class.Spec.Workers.MachinePools[i]
-		m := workerClass{
+		out = append(out, workerClass{
 			class:          c.Class,
-			metadata:       &c.Template.Metadata,
-			bootstrap:      &c.Template.Bootstrap,
-			infrastructure: &c.Template.Infrastructure,
+			metadata:       &c.Metadata,
+			bootstrap:      &c.Bootstrap.TemplateRef,
+			infrastructure: &c.Infrastructure.TemplateRef,
+			naming:         c.Naming.Template,
 			name:           names.MachinePoolStrategy,
 			path:           field.NewPath("spec", "workers", "machinePools").Index(i),
-		}
-		if c.NamingStrategy != nil {
-			m.naming = c.NamingStrategy.Template
-		}
-		out = append(out, m)
+		})
 	}
 	return out
 }
@@ -88,33 +82,30 @@ func machinePools(class *clusterv1.ClusterClass) []workerClass {
 // Class validates a class, except for its variables and patches.
 func Class(class *clusterv1.ClusterClass) field.ErrorList {
 	spec := field.NewPath("spec")
-	errs := template(&class.Spec.Infrastructure, class.Namespace, spec.Child("infrastructure"))
-	errs = append(errs, controlPlane(class, spec.Child("controlPlane"))...)
-	errs = append(errs, workers(machineDeployments(class), class.Namespace)...)
-	return append(errs, workers(machinePools(class), class.Namespace)...)
+	errs := template(&class.Spec.Infrastructure.TemplateRef, spec.Child("infrastructure"))
+	errs = append(errs, controlPlane(&class.Spec.ControlPlane, spec.Child("controlPlane"))...)
+	errs = append(errs, workers(machineDeployments(class))...)
+	return append(errs, workers(machinePools(class))...)
 }
 
-func controlPlane(class *clusterv1.ClusterClass, path *field.Path) field.ErrorList {
-	cp := &class.Spec.ControlPlane
-	errs := template(&cp.LocalObjectTemplate, class.Namespace, path)
+func controlPlane(cp *clusterv1.ControlPlaneClass, path *field.Path) field.ErrorList {
+	errs := template(&cp.TemplateRef, path)
 	errs = append(errs, Metadata(&cp.Metadata, path.Child("metadata"))...)
-	if cp.MachineInfrastructure != nil {
-		errs = append(errs, template(cp.MachineInfrastructure, class.Namespace, path.Child("machineInfrastructure"))...)
+	hasMachines := cp.MachineInfrastructure.TemplateRef.IsDefined()
+	if hasMachines {
+		errs = append(errs, template(&cp.MachineInfrastructure.TemplateRef, path.Child("machineInfrastructure"))...)
 	}
-	if cp.MachineHealthCheck != nil {
-		at := path.Child("machineHealthCheck")
-		if cp.MachineInfrastructure == nil {
+	if cp.HealthCheck.IsDefined() {
+		at := path.Child("healthCheck")
+		if !hasMachines {
 			errs = append(errs, field.Forbidden(at, "requires machineInfrastructure: a control plane without it has no Machines to check"))
 		}
-		errs = append(errs, HealthCheck(cp.MachineHealthCheck, class.Namespace, at)...)
+		errs = append(errs, HealthCheck(&cp.HealthCheck, at)...)
 	}
-	if cp.NamingStrategy != nil {
-		errs = append(errs, naming(cp.NamingStrategy.Template, names.ControlPlaneStrategy, path)...)
-	}
-	return errs
+	return append(errs, naming(cp.Naming.Template, names.ControlPlaneStrategy, path)...)
 }
 
-func workers(classes []workerClass, namespace string) field.ErrorList {
+func workers(classes []workerClass) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[string]bool{}
 	for i := range classes {
@@ -126,34 +117,33 @@ func workers(classes []workerClass, namespace string) field.ErrorList {
 			errs = append(errs, field.Duplicate(m.path.Child("class"), m.class))
 		}
 		seen[m.class] = true
-		at := m.path.Child("template")
-		errs = append(errs, Metadata(m.metadata, at.Child("metadata"))...)
-		errs = append(errs, template(m.bootstrap, namespace, at.Child("bootstrap"))...)
-		errs = append(errs, template(m.infrastructure, namespace, at.Child("infrastructure"))...)
-		if m.healthCheck != nil {
-			errs = append(errs, HealthCheck(m.healthCheck, namespace, m.path.Child("machineHealthCheck"))...)
+		errs = append(errs, Metadata(m.metadata, m.path.Child("metadata"))...)
+		errs = append(errs, template(m.bootstrap, m.path.Child("bootstrap"))...)
+		errs = append(errs, template(m.infrastructure, m.path.Child("infrastructure"))...)
+		if m.healthCheck.IsDefined() {
+			errs = append(errs, HealthCheck(&m.healthCheck, m.path.Child("healthCheck"))...)
 		}
 		errs = append(errs, naming(m.naming, m.name, m.path)...)
 	}
 	return errs
 }
 
-// naming validates a naming strategy by computing a sample name.
-func naming(source *string, name names.Strategy, path *field.Path) field.ErrorList {
-	if source == nil {
+// naming validates the template of names, if there is one, by computing a sample name.
+func naming(source string, name names.Strategy, path *field.Path) field.ErrorList {
+	if source == "" {
 		return nil
 	}
-	path = path.Child("namingStrategy", "template")
+	path = path.Child("naming", "template")
 	sample, err := name(source, names.Sample())
 	if _, ok := errors.AsType[*gotemplate.LimitError](err); ok {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
 	}
 	if err != nil {
-		return field.ErrorList{field.Invalid(path, *source, err.Error())}
+		return field.ErrorList{field.Invalid(path, source, err.Error())}
 	}
 	var errs field.ErrorList
 	for _, problem := range validation.IsDNS1123Subdomain(sample) {
-		errs = append(errs, field.Invalid(path, *source, fmt.Sprintf("yields invalid names such as %q: %s", sample, problem)))
+		errs = append(errs, field.Invalid(path, source, fmt.Sprintf("yields invalid names such as %q: %s", sample, problem)))
 	}
 	return errs
 }
@@ -162,13 +152,12 @@ func naming(source *string, name names.Strategy, path *field.Path) field.ErrorLi
 // changing from one to the other. Bootstrap templates may differ.
 func CompatibleClasses(old, current *clusterv1.ClusterClass) field.ErrorList {
 	spec := field.NewPath("spec")
-	errs := compatible(&old.Spec.Infrastructure, &current.Spec.Infrastructure, spec.Child("infrastructure"))
+	errs := compatible(&old.Spec.Infrastructure.TemplateRef, &current.Spec.Infrastructure.TemplateRef, spec.Child("infrastructure"))
 	was, is := &old.Spec.ControlPlane, &current.Spec.ControlPlane
 	at := spec.Child("controlPlane")
-	errs = append(errs, compatible(&was.LocalObjectTemplate, &is.LocalObjectTemplate, at)...)
-	if was.MachineInfrastructure != nil && is.MachineInfrastructure != nil {
-		errs = append(errs, compatible(was.MachineInfrastructure, is.MachineInfrastructure, at.Child("machineInfrastructure"))...)
-	}
+	errs = append(errs, compatible(&was.TemplateRef, &is.TemplateRef, at)...)
+	errs = append(errs, compatible(&was.MachineInfrastructure.TemplateRef, &is.MachineInfrastructure.TemplateRef,
+		at.Child("machineInfrastructure"))...)
 	errs = append(errs, compatibleWorkers(machineDeployments(old), machineDeployments(current))...)
 	return append(errs, compatibleWorkers(machinePools(old), machinePools(current))...)
 }
@@ -181,7 +170,7 @@ func compatibleWorkers(old, current []workerClass) field.ErrorList {
 	}
 	for i := range current {
 		if was := byName[current[i].class]; was != nil {
-			errs = append(errs, compatible(was.infrastructure, current[i].infrastructure, current[i].path.Child("template", "infrastructure"))...)
+			errs = append(errs, compatible(was.infrastructure, current[i].infrastructure, current[i].path.Child("infrastructure"))...)
 		}
 	}
 	return errs

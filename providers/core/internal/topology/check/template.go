@@ -9,52 +9,44 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// template validates a reference to a template; path is the parent of ref.
-func template(t *clusterv1.LocalObjectTemplate, namespace string, path *field.Path) field.ErrorList {
-	path = path.Child("ref")
-	if t.Ref == nil {
+// template validates a reference to a template; path is the parent of templateRef.
+func template(ref *clusterv1.ClusterClassTemplateReference, path *field.Path) field.ErrorList {
+	path = path.Child("templateRef")
+	if !ref.IsDefined() {
 		return field.ErrorList{field.Required(path, "a reference to a template is required")}
 	}
 	var errs field.ErrorList
-	if t.Ref.Name == "" {
+	if ref.Name == "" {
 		errs = append(errs, field.Required(path.Child("name"), "the name of the template is required"))
 	}
-	if t.Ref.Namespace != namespace {
-		errs = append(errs, field.Invalid(path.Child("namespace"), t.Ref.Namespace, fmt.Sprintf(
-			"must be %q: a ClusterClass and its templates must be in the same namespace", namespace)))
-	}
-	if kind, ok := strings.CutSuffix(t.Ref.Kind, clusterv1.TemplateSuffix); !ok || kind == "" {
-		errs = append(errs, field.Invalid(path.Child("kind"), t.Ref.Kind,
+	if kind, ok := strings.CutSuffix(ref.Kind, clusterv1.TemplateSuffix); !ok || kind == "" {
+		errs = append(errs, field.Invalid(path.Child("kind"), ref.Kind,
 			fmt.Sprintf("must be the kind of a template, which ends in %q", clusterv1.TemplateSuffix)))
 	}
-	if gv, err := schema.ParseGroupVersion(t.Ref.APIVersion); err != nil || gv.Empty() {
-		errs = append(errs, field.Invalid(path.Child("apiVersion"), t.Ref.APIVersion, "must be an API version: <group>/<version>"))
+	if gv, err := schema.ParseGroupVersion(ref.APIVersion); err != nil || gv.Empty() {
+		errs = append(errs, field.Invalid(path.Child("apiVersion"), ref.APIVersion, "must be an API version: <group>/<version>"))
 	}
 	return errs
 }
 
 // compatible reports the differences between two references to templates that prevent Clusters from changing from one to the
 // other. Names and versions may differ.
-func compatible(old, current *clusterv1.LocalObjectTemplate, path *field.Path) field.ErrorList {
-	if old.Ref == nil || current.Ref == nil {
+func compatible(old, current *clusterv1.ClusterClassTemplateReference, path *field.Path) field.ErrorList {
+	if !old.IsDefined() || !current.IsDefined() {
 		return nil
 	}
-	path = path.Child("ref")
+	path = path.Child("templateRef")
 	var errs field.ErrorList
-	if was, is := old.Ref.GroupVersionKind().Group, current.Ref.GroupVersionKind().Group; was != is {
+	if was, is := old.GroupVersionKind().Group, current.GroupVersionKind().Group; was != is {
 		errs = append(errs, field.Forbidden(path.Child("apiVersion"),
 			fmt.Sprintf("the group cannot be changed from %q to %q: the objects of Clusters would have to be replaced", was, is)))
 	}
-	if old.Ref.Kind != current.Ref.Kind {
+	if old.Kind != current.Kind {
 		errs = append(errs, field.Forbidden(path.Child("kind"), fmt.Sprintf("the kind cannot be changed from %q to %q: "+
-			"the objects of Clusters would have to be replaced", old.Ref.Kind, current.Ref.Kind)))
-	}
-	if old.Ref.Namespace != current.Ref.Namespace {
-		errs = append(errs, field.Forbidden(path.Child("namespace"),
-			fmt.Sprintf("the namespace cannot be changed from %q to %q", old.Ref.Namespace, current.Ref.Namespace)))
+			"the objects of Clusters would have to be replaced", old.Kind, current.Kind)))
 	}
 	return errs
 }

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // entry has what the topologies of MachineDeployments and MachinePools have in common.
@@ -18,9 +18,6 @@ type entry struct {
 
 func deploymentEntries(t *clusterv1.Topology, path *field.Path) []entry {
 	var out []entry
-	if t.Workers == nil {
-		return nil
-	}
 	for i := range t.Workers.MachineDeployments {
 		md := &t.Workers.MachineDeployments[i]
 		out = append(out, entry{md.Name, md.Class, &md.Metadata, path.Child("workers", "machineDeployments").Index(i)})
@@ -30,9 +27,6 @@ func deploymentEntries(t *clusterv1.Topology, path *field.Path) []entry {
 
 func poolEntries(t *clusterv1.Topology, path *field.Path) []entry {
 	var out []entry
-	if t.Workers == nil {
-		return nil
-	}
 	for i := range t.Workers.MachinePools {
 		mp := &t.Workers.MachinePools[i]
 		out = append(out, entry{mp.Name, mp.Class, &mp.Metadata, path.Child("workers", "machinePools").Index(i)})
@@ -74,24 +68,21 @@ func TopologyOf(t *clusterv1.Topology, class *clusterv1.ClusterClass, path *fiel
 	errs := undefined(deploymentEntries(t, path), deployments, class)
 	errs = append(errs, undefined(poolEntries(t, path), pools, class)...)
 
-	cp, at := &class.Spec.ControlPlane, path.Child("controlPlane", "machineHealthCheck")
-	check := t.ControlPlane.MachineHealthCheck
-	if check != nil && defined(&check.MachineHealthCheckClass) && cp.MachineInfrastructure == nil {
+	cp, at := &class.Spec.ControlPlane, path.Child("controlPlane", "healthCheck")
+	check := ofControlPlane(&t.ControlPlane.HealthCheck)
+	if check.own.IsDefined() && !cp.MachineInfrastructure.TemplateRef.IsDefined() {
 		errs = append(errs, field.Forbidden(at, fmt.Sprintf(
 			"requires machineInfrastructure in the control plane of ClusterClass %q: without it there are no Machines to check", class.Name)))
 	}
-	errs = append(errs, topologyHealthCheck(check, cp.MachineHealthCheck != nil, class.Namespace, at)...)
-	if t.Workers == nil {
-		return errs
-	}
+	errs = append(errs, check.validate(cp.HealthCheck.IsDefined(), at)...)
 	for i := range t.Workers.MachineDeployments {
 		md := &t.Workers.MachineDeployments[i]
 		inClass := false
 		for j := range deployments {
-			inClass = inClass || deployments[j].class == md.Class && deployments[j].healthCheck != nil
+			inClass = inClass || deployments[j].class == md.Class && deployments[j].healthCheck.IsDefined()
 		}
-		errs = append(errs, topologyHealthCheck(md.MachineHealthCheck, inClass, class.Namespace,
-			path.Child("workers", "machineDeployments").Index(i).Child("machineHealthCheck"))...)
+		errs = append(errs, ofDeployment(&md.HealthCheck).validate(inClass,
+			path.Child("workers", "machineDeployments").Index(i).Child("healthCheck"))...)
 	}
 	return errs
 }

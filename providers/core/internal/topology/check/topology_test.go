@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 func TestTopology(t *testing.T) {
@@ -45,10 +45,10 @@ workers: {machinePools: [{class: a, name: a, metadata: {annotations: {"/": a}}}]
 }
 
 func TestTopologyOf(t *testing.T) {
-	const check = `unhealthyConditions: [{type: Ready, status: Unknown, timeout: 300s}]`
+	const check = `checks: {unhealthyNodeConditions: [{type: Ready, status: Unknown, timeoutSeconds: 300}]}`
 	without := func(s *clusterv1.ClusterClassSpec) {
-		s.ControlPlane.MachineHealthCheck = nil
-		s.Workers.MachineDeployments[0].MachineHealthCheck = nil
+		s.ControlPlane.HealthCheck = clusterv1.ControlPlaneClassHealthCheck{}
+		s.Workers.MachineDeployments[0].HealthCheck = clusterv1.MachineDeploymentClassHealthCheck{}
 	}
 	tests := []struct {
 		reason, topology string
@@ -60,17 +60,19 @@ func TestTopologyOf(t *testing.T) {
 			`spec.topology.workers.machineDeployments[0].class: Invalid value: "default-pool": ClusterClass "class" does not define this class of workers`,
 			`spec.topology.workers.machinePools[0].class: Invalid value: "default-worker": ClusterClass "class" does not define this class of workers`,
 		}},
-		{"health checks defined by the class", `{controlPlane: {machineHealthCheck: {enable: true}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {enable: true}}]}}`, nil, nil},
-		{"enabled health checks without a definition", `{controlPlane: {machineHealthCheck: {enable: true}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {enable: true}}]}}`, without, []string{
-			`spec.topology.controlPlane.machineHealthCheck.enable: Forbidden: no MachineHealthCheck is defined: define it here or in the ClusterClass`,
-			`spec.topology.workers.machineDeployments[0].machineHealthCheck.enable: Forbidden: no MachineHealthCheck is defined: define it here or in the ClusterClass`,
+		{"health checks defined by the class", `{controlPlane: {healthCheck: {enabled: true}}, workers: {machineDeployments: [{class: default-worker, name: a, healthCheck: {enabled: true}}]}}`, nil, nil},
+		{"enabled health checks without a definition", `{controlPlane: {healthCheck: {enabled: true}}, workers: {machineDeployments: [{class: default-worker, name: a, healthCheck: {enabled: true}}]}}`, without, []string{
+			`spec.topology.controlPlane.healthCheck.enabled: Forbidden: no MachineHealthCheck is defined: define it here or in the ClusterClass`,
+			`spec.topology.workers.machineDeployments[0].healthCheck.enabled: Forbidden: no MachineHealthCheck is defined: define it here or in the ClusterClass`,
 		}},
-		{"health checks defined by the Cluster", `{controlPlane: {machineHealthCheck: {enable: true, ` + check + `}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {` + check + `}}]}}`, without, nil},
-		{"disabled health checks require no definition", `{controlPlane: {machineHealthCheck: {enable: false}}}`, without, nil},
-		{"health checks are validated", `{controlPlane: {machineHealthCheck: {maxUnhealthy: 1}}}`, nil,
-			[]string{`spec.topology.controlPlane.machineHealthCheck.unhealthyConditions: Required value: at least one condition or nodeStartupTimeout is required`}},
-		{"health checks of the control plane require Machines", `{controlPlane: {machineHealthCheck: {` + check + `}}}`, func(s *clusterv1.ClusterClassSpec) { s.ControlPlane.MachineInfrastructure = nil },
-			[]string{`spec.topology.controlPlane.machineHealthCheck: Forbidden: requires machineInfrastructure in the control plane of ClusterClass "class": without it there are no Machines to check`}},
+		{"health checks defined by the Cluster", `{controlPlane: {healthCheck: {enabled: true, ` + check + `}}, workers: {machineDeployments: [{class: default-worker, name: a, healthCheck: {` + check + `}}]}}`, without, nil},
+		{"disabled health checks require no definition", `{controlPlane: {healthCheck: {enabled: false}}}`, without, nil},
+		{"health checks are validated", `{controlPlane: {healthCheck: {remediation: {triggerIf: {unhealthyLessThanOrEqualTo: 1}}}}}`, nil,
+			[]string{`spec.topology.controlPlane.healthCheck.checks.unhealthyNodeConditions: Required value: at least one condition or nodeStartupTimeoutSeconds is required`}},
+		{"health checks of the control plane require Machines", `{controlPlane: {healthCheck: {` + check + `}}}`, func(s *clusterv1.ClusterClassSpec) {
+			s.ControlPlane.MachineInfrastructure = clusterv1.ControlPlaneClassMachineInfrastructureTemplate{}
+		},
+			[]string{`spec.topology.controlPlane.healthCheck: Forbidden: requires machineInfrastructure in the control plane of ClusterClass "class": without it there are no Machines to check`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -89,11 +91,11 @@ func TestTopologyOf(t *testing.T) {
 func TestRemovals(t *testing.T) {
 	clusters := parseYAML[[]clusterv1.Cluster](t, `
 - metadata: {name: b}
-  spec: {topology: {class: class, version: v1, controlPlane: {machineHealthCheck: {enable: true}}, workers: {machineDeployments: [{class: default-worker, name: a, machineHealthCheck: {enable: true}}]}}}
+  spec: {topology: {classRef: {name: class}, version: v1, controlPlane: {healthCheck: {enabled: true}}, workers: {machineDeployments: [{class: default-worker, name: a, healthCheck: {enabled: true}}]}}}
 - metadata: {name: a}
-  spec: {topology: {class: class, version: v1, workers: {machineDeployments: [{class: default-worker, name: a}], machinePools: [{class: default-pool, name: a}]}}}
+  spec: {topology: {classRef: {name: class}, version: v1, workers: {machineDeployments: [{class: default-worker, name: a}], machinePools: [{class: default-pool, name: a}]}}}
 - metadata: {name: own}
-  spec: {topology: {class: class, version: v1, controlPlane: {machineHealthCheck: {enable: true, maxUnhealthy: 1}}}}
+  spec: {topology: {classRef: {name: class}, version: v1, controlPlane: {healthCheck: {enabled: true, remediation: {triggerIf: {unhealthyLessThanOrEqualTo: 1}}}}}}
 `)
 	tests := []struct {
 		reason  string
@@ -101,19 +103,21 @@ func TestRemovals(t *testing.T) {
 		removes bool
 		want    []string
 	}{
-		{"nothing is removed", func(s *clusterv1.ClusterClassSpec) { s.Infrastructure.Ref.Name = "b" }, false, nil},
+		{"nothing is removed", func(s *clusterv1.ClusterClassSpec) { s.Infrastructure.TemplateRef.Name = "b" }, false, nil},
 		{"a class of MachineDeployments in use", func(s *clusterv1.ClusterClassSpec) { s.Workers.MachineDeployments = nil }, true,
 			[]string{`spec.workers.machineDeployments: Forbidden: class "default-worker" cannot be removed: Clusters use it: a, b`}},
 		{"a class of MachinePools in use", func(s *clusterv1.ClusterClassSpec) { s.Workers.MachinePools[0].Class = "other" }, true,
 			[]string{`spec.workers.machinePools: Forbidden: class "default-pool" cannot be removed: Clusters use it: a`}},
-		{"the machines of control planes in use", func(s *clusterv1.ClusterClassSpec) { s.ControlPlane.MachineInfrastructure = nil }, true,
+		{"the machines of control planes in use", func(s *clusterv1.ClusterClassSpec) {
+			s.ControlPlane.MachineInfrastructure = clusterv1.ControlPlaneClassMachineInfrastructureTemplate{}
+		}, true,
 			[]string{`spec.controlPlane.machineInfrastructure: Forbidden: cannot be removed: Clusters use it: a, b, own`}},
 		{"health checks in use", func(s *clusterv1.ClusterClassSpec) {
-			s.ControlPlane.MachineHealthCheck = nil
-			s.Workers.MachineDeployments[0].MachineHealthCheck = nil
+			s.ControlPlane.HealthCheck = clusterv1.ControlPlaneClassHealthCheck{}
+			s.Workers.MachineDeployments[0].HealthCheck = clusterv1.MachineDeploymentClassHealthCheck{}
 		}, true, []string{
-			`spec.controlPlane.machineHealthCheck: Forbidden: cannot be removed: Clusters enable it without a definition of their own: b`,
-			`spec.workers.machineDeployments[0].machineHealthCheck: Forbidden: cannot be removed: Clusters enable it without a definition of their own: b`,
+			`spec.controlPlane.healthCheck: Forbidden: cannot be removed: Clusters enable it without a definition of their own: b`,
+			`spec.workers.machineDeployments[0].healthCheck: Forbidden: cannot be removed: Clusters enable it without a definition of their own: b`,
 		}},
 	}
 	for _, tt := range tests {
@@ -140,7 +144,7 @@ func TestUnused(t *testing.T) {
 	clusters := make([]clusterv1.Cluster, 7)
 	for i := range clusters {
 		clusters[i].Name = string(rune('g' - i))
-		clusters[i].Spec.Topology = &clusterv1.Topology{}
+		clusters[i].Spec.Topology.Version = "v1.30.0"
 	}
 	want := "the ClusterClass cannot be deleted: Clusters use it: a, b, c, d, e and 2 more; delete them or change them to another class first"
 	if err := Unused(clusters); err == nil || err.Error() != want {

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // maxNames is how many Clusters an error lists.
@@ -16,22 +16,23 @@ const maxNames = 5
 // Removes reports whether a change of a class removes anything that Clusters may use. If so, check Removals.
 func Removes(old, current *clusterv1.ClusterClass) bool {
 	return removesMachines(old, current) ||
-		removesCheck(old.Spec.ControlPlane.MachineHealthCheck, current.Spec.ControlPlane.MachineHealthCheck) ||
+		removesCheck(&old.Spec.ControlPlane.HealthCheck, &current.Spec.ControlPlane.HealthCheck) ||
 		removesFrom(machineDeployments(old), machineDeployments(current)) || removesFrom(machinePools(old), machinePools(current))
 }
 
 func removesMachines(old, current *clusterv1.ClusterClass) bool {
-	return old.Spec.ControlPlane.MachineInfrastructure != nil && current.Spec.ControlPlane.MachineInfrastructure == nil
+	was, is := &old.Spec.ControlPlane.MachineInfrastructure.TemplateRef, &current.Spec.ControlPlane.MachineInfrastructure.TemplateRef
+	return was.IsDefined() && !is.IsDefined()
 }
 
-func removesCheck(old, current *clusterv1.MachineHealthCheckClass) bool {
-	return old != nil && current == nil
+func removesCheck(old, current *clusterv1.ControlPlaneClassHealthCheck) bool {
+	return old.IsDefined() && !current.IsDefined()
 }
 
 func removesFrom(old, current []workerClass) bool {
 	return slices.ContainsFunc(old, func(was workerClass) bool {
 		i := slices.IndexFunc(current, func(is workerClass) bool { return is.class == was.class })
-		return i < 0 || removesCheck(was.healthCheck, current[i].healthCheck)
+		return i < 0 || removesCheck(&was.healthCheck, &current[i].healthCheck)
 	})
 }
 
@@ -74,9 +75,7 @@ func removedClasses(
 		if slices.ContainsFunc(current, func(m workerClass) bool { return m.class == class }) {
 			continue
 		}
-		users := using(clusters, func(t *clusterv1.Topology) bool {
-			return t.Workers != nil && slices.Contains(used(t.Workers), class)
-		})
+		users := using(clusters, func(t *clusterv1.Topology) bool { return slices.Contains(used(&t.Workers), class) })
 		if len(users) > 0 {
 			errs = append(errs, field.Forbidden(path, fmt.Sprintf("class %q cannot be removed: Clusters use it: %s", class, listed(users))))
 		}
@@ -85,10 +84,10 @@ func removedClasses(
 }
 
 func removedControlPlaneCheck(old, current *clusterv1.ClusterClass, clusters []clusterv1.Cluster) field.ErrorList {
-	if !removesCheck(old.Spec.ControlPlane.MachineHealthCheck, current.Spec.ControlPlane.MachineHealthCheck) {
+	if !removesCheck(&old.Spec.ControlPlane.HealthCheck, &current.Spec.ControlPlane.HealthCheck) {
 		return nil
 	}
-	users := using(clusters, func(t *clusterv1.Topology) bool { return requiresClass(t.ControlPlane.MachineHealthCheck) })
+	users := using(clusters, func(t *clusterv1.Topology) bool { return ofControlPlane(&t.ControlPlane.HealthCheck).requiresClass() })
 	if len(users) == 0 {
 		return nil
 	}
@@ -99,13 +98,13 @@ func removedWorkerChecks(current []workerClass, clusters []clusterv1.Cluster, ol
 	var errs field.ErrorList
 	for i := range current {
 		class := current[i].class
-		had := slices.ContainsFunc(old, func(m workerClass) bool { return m.class == class && m.healthCheck != nil })
-		if !had || current[i].healthCheck != nil {
+		had := slices.ContainsFunc(old, func(m workerClass) bool { return m.class == class && m.healthCheck.IsDefined() })
+		if !had || current[i].healthCheck.IsDefined() {
 			continue
 		}
 		users := using(clusters, func(t *clusterv1.Topology) bool {
-			return t.Workers != nil && slices.ContainsFunc(t.Workers.MachineDeployments, func(md clusterv1.MachineDeploymentTopology) bool {
-				return md.Class == class && requiresClass(md.MachineHealthCheck)
+			return slices.ContainsFunc(t.Workers.MachineDeployments, func(md clusterv1.MachineDeploymentTopology) bool {
+				return md.Class == class && ofDeployment(&md.HealthCheck).requiresClass()
 			})
 		})
 		if len(users) > 0 {
@@ -116,7 +115,7 @@ func removedWorkerChecks(current []workerClass, clusters []clusterv1.Cluster, ol
 }
 
 func removedCheck(path *field.Path, users []string) *field.Error {
-	return field.Forbidden(path.Child("machineHealthCheck"), fmt.Sprintf(
+	return field.Forbidden(path.Child("healthCheck"), fmt.Sprintf(
 		"cannot be removed: Clusters enable it without a definition of their own: %s", listed(users)))
 }
 
@@ -124,7 +123,7 @@ func removedCheck(path *field.Path, users []string) *field.Error {
 func using(clusters []clusterv1.Cluster, uses func(*clusterv1.Topology) bool) []string {
 	var out []string
 	for i := range clusters {
-		if t := clusters[i].Spec.Topology; t != nil && uses(t) {
+		if t := &clusters[i].Spec.Topology; t.IsDefined() && uses(t) {
 			out = append(out, clusters[i].Name)
 		}
 	}

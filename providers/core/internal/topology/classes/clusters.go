@@ -6,11 +6,11 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // classIndex is the index of Clusters by the name of their class.
-const classIndex = "spec.topology.class"
+const classIndex = "spec.topology.classRef.name"
 
 // Index adds the index that Clusters requires. It must be called once per cache, before the cache starts.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
@@ -26,10 +26,10 @@ func IndexName() string { return classIndex }
 // ClassOf returns the name of a Cluster's class. It is an index function.
 func ClassOf(obj client.Object) []string {
 	cluster, ok := obj.(*clusterv1.Cluster)
-	if !ok || cluster.Spec.Topology == nil || cluster.Spec.Topology.Class == "" {
+	if !ok || !cluster.Spec.Topology.IsDefined() || cluster.Spec.Topology.ClassRef.Name == "" {
 		return nil
 	}
-	return []string{cluster.Spec.Topology.Class}
+	return []string{cluster.Spec.Topology.ClassRef.Name}
 }
 
 // Of selects the Clusters that use a class, from a cache that is indexed with Index.

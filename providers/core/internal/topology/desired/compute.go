@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/names"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
@@ -14,17 +14,16 @@ import (
 // Rotate next.
 func Compute(ctx context.Context, in Input) (*Objects, error) {
 	c := computation{Input: in, objects: &Objects{ControlPlaneOnHold: in.Versions.ControlPlanePending}}
-	c.patch.Cluster, c.patch.Class = in.Cluster, in.Blueprint.Class
+	c.patch.Cluster, c.patch.Class, c.patch.Sources = in.Cluster, in.Blueprint.Class, in.Sources
 	if err := c.infrastructureAndControlPlane(); err != nil {
 		return nil, err
 	}
-	if workers := in.Cluster.Spec.Topology.Workers; workers != nil {
-		if err := c.machineDeployments(workers.MachineDeployments); err != nil {
-			return nil, err
-		}
-		if err := c.machinePools(workers.MachinePools); err != nil {
-			return nil, err
-		}
+	workers := &in.Cluster.Spec.Topology.Workers
+	if err := c.machineDeployments(workers.MachineDeployments); err != nil {
+		return nil, err
+	}
+	if err := c.machinePools(workers.MachinePools); err != nil {
+		return nil, err
 	}
 	if err := in.Blueprint.Engine.Apply(ctx, &c.patch); err != nil {
 		return nil, err
@@ -79,9 +78,8 @@ func (c *computation) machineDeployments(topologies []clusterv1.MachineDeploymen
 		if class == nil {
 			return missingClass(MachineDeploymentKind, topology.Class, topology.Name, c.Blueprint.Class)
 		}
-		n := names.Workers{Kind: MachineDeploymentKind, Topology: topology.Name, Strategy: names.MachineDeploymentStrategy}
-		if class.NamingStrategy != nil {
-			n.Template = class.NamingStrategy.Template
+		n := names.Workers{
+			Kind: MachineDeploymentKind, Topology: topology.Name, Strategy: names.MachineDeploymentStrategy, Template: class.Naming.Template,
 		}
 		existing := c.currentName(MachineDeploymentKind, topology.Name)
 		name, version, err := c.nameAndVersion(n, existing, c.Versions.MachineDeployments, &c.objects.DeploymentsWaiting)
@@ -107,9 +105,8 @@ func (c *computation) machinePools(topologies []clusterv1.MachinePoolTopology) e
 		if class == nil {
 			return missingClass(MachinePoolKind, topology.Class, topology.Name, c.Blueprint.Class)
 		}
-		n := names.Workers{Kind: MachinePoolKind, Topology: topology.Name, Strategy: names.MachinePoolStrategy}
-		if class.NamingStrategy != nil {
-			n.Template = class.NamingStrategy.Template
+		n := names.Workers{
+			Kind: MachinePoolKind, Topology: topology.Name, Strategy: names.MachinePoolStrategy, Template: class.Naming.Template,
 		}
 		existing := c.currentName(MachinePoolKind, topology.Name)
 		name, version, err := c.nameAndVersion(n, existing, c.Versions.MachinePools, &c.objects.PoolsWaiting)

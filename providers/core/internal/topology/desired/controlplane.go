@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/names"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 )
@@ -88,22 +88,28 @@ func setMachines(fields contract.ControlPlane, machines *unstructured.Unstructur
 
 // setTimeouts sets the timeouts that topology or class set; others are left to the template.
 func setTimeouts(fields contract.ControlPlane, topology *clusterv1.ControlPlaneTopology, class *clusterv1.ControlPlaneClass) error {
-	err := fields.SetNodeTimeouts(contract.NodeTimeouts{
-		Drain:        or(topology.NodeDrainTimeout, class.NodeDrainTimeout),
-		VolumeDetach: or(topology.NodeVolumeDetachTimeout, class.NodeVolumeDetachTimeout),
-		Deletion:     or(topology.NodeDeletionTimeout, class.NodeDeletionTimeout),
-	})
-	if err != nil {
+	if err := fields.SetNodeTimeouts(timeouts(topology.Deletion, class.Deletion)); err != nil {
 		return fmt.Errorf("setting the timeouts of the control plane: %w", err)
 	}
 	return nil
 }
 
+// timeouts returns the timeouts of a topology, or of its class.
+func timeouts(topology, class clusterv1.MachineDeletionSpec) clusterv1.MachineDeletionSpec {
+	return clusterv1.MachineDeletionSpec{
+		NodeDrainTimeoutSeconds:        or(topology.NodeDrainTimeoutSeconds, class.NodeDrainTimeoutSeconds),
+		NodeVolumeDetachTimeoutSeconds: or(topology.NodeVolumeDetachTimeoutSeconds, class.NodeVolumeDetachTimeoutSeconds),
+		NodeDeletionTimeoutSeconds:     or(topology.NodeDeletionTimeoutSeconds, class.NodeDeletionTimeoutSeconds),
+	}
+}
+
 func controlPlaneHealthCheck(in Input, name string) *clusterv1.MachineHealthCheck {
 	class := &in.Blueprint.Class.Spec.ControlPlane
-	if class.MachineInfrastructure == nil {
+	if !class.MachineInfrastructure.TemplateRef.IsDefined() {
 		return nil
 	}
-	check := healthCheckClass(class.MachineHealthCheck, in.Cluster.Spec.Topology.ControlPlane.MachineHealthCheck)
+	topology := &in.Cluster.Spec.Topology.ControlPlane.HealthCheck
+	own := clusterv1.ControlPlaneClassHealthCheck{Checks: topology.Checks, Remediation: topology.Remediation}
+	check := healthCheckClass(class.HealthCheck, topology.Enabled, own)
 	return healthCheck(in.Cluster, name, check, map[string]string{clusterv1.MachineControlPlaneLabel: ""})
 }

@@ -1,60 +1,54 @@
 package desired
 
 import (
-	"reflect"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// healthCheckClass returns the definition of a health check: that of the topology if any field is set, otherwise that of the
-// class. It is nil if the topology disables the check, or neither defines one.
+// healthCheckClass returns the definition of a health check: that of the topology, own, if any field is set, otherwise that of the class.
+// It is undefined if the topology disables the check, or neither defines one.
 func healthCheckClass(
-	class *clusterv1.MachineHealthCheckClass, topology *clusterv1.MachineHealthCheckTopology,
-) *clusterv1.MachineHealthCheckClass {
-	if topology == nil {
-		return class
-	}
-	if topology.Enable != nil && !*topology.Enable {
-		return nil
-	}
-	if !reflect.DeepEqual(topology.MachineHealthCheckClass, clusterv1.MachineHealthCheckClass{}) {
-		return &topology.MachineHealthCheckClass
+	class clusterv1.ControlPlaneClassHealthCheck, enabled *bool, own clusterv1.ControlPlaneClassHealthCheck,
+) clusterv1.ControlPlaneClassHealthCheck {
+	switch {
+	case !ptr.Deref(enabled, true):
+		return clusterv1.ControlPlaneClassHealthCheck{}
+	case own.IsDefined():
+		return own
 	}
 	return class
 }
 
 // healthCheck returns a MachineHealthCheck with the same defaults that admission sets, so that applying it again changes
-// nothing. It is nil if class is nil.
+// nothing. It is nil if class is undefined.
 func healthCheck(
-	cluster *clusterv1.Cluster, name string, class *clusterv1.MachineHealthCheckClass, selector map[string]string,
+	cluster *clusterv1.Cluster, name string, class clusterv1.ControlPlaneClassHealthCheck, selector map[string]string,
 ) *clusterv1.MachineHealthCheck {
-	if class == nil {
+	if !class.IsDefined() {
 		return nil
 	}
-	class = class.DeepCopy()
+	class = *class.DeepCopy()
 	all := intstr.FromString("100%")
-	check := &clusterv1.MachineHealthCheck{
+	trigger := &class.Remediation.TriggerIf
+	trigger.UnhealthyLessThanOrEqualTo = or(trigger.UnhealthyLessThanOrEqualTo, &all)
+	class.Checks.NodeStartupTimeoutSeconds = or(class.Checks.NodeStartupTimeoutSeconds,
+		ptr.To(int32(clusterv1.DefaultNodeStartupTimeout/time.Second)))
+	return &clusterv1.MachineHealthCheck{
 		TypeMeta: metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineHealthCheck"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: cluster.Namespace, Name: name, Labels: ClusterLabels(cluster),
 			OwnerReferences: []metav1.OwnerReference{owner(cluster)},
 		},
 		Spec: clusterv1.MachineHealthCheckSpec{
-			ClusterName:                cluster.Name,
-			Selector:                   metav1.LabelSelector{MatchLabels: selector},
-			UnhealthyConditions:        class.UnhealthyConditions,
-			UnhealthyMachineConditions: class.UnhealthyMachineConditions,
-			MaxUnhealthy:               or(class.MaxUnhealthy, &all),
-			UnhealthyRange:             class.UnhealthyRange,
-			NodeStartupTimeout:         or(class.NodeStartupTimeout, &metav1.Duration{Duration: clusterv1.DefaultNodeStartupTimeout}),
-			RemediationTemplate:        class.RemediationTemplate,
+			ClusterName: cluster.Name,
+			Selector:    metav1.LabelSelector{MatchLabels: selector},
+			Checks:      class.Checks,
+			Remediation: class.Remediation,
 		},
 	}
-	if ref := check.Spec.RemediationTemplate; ref != nil && ref.Namespace == "" {
-		ref.Namespace = cluster.Namespace
-	}
-	return check
 }

@@ -1,11 +1,10 @@
 package desired
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // The kinds of workers.
@@ -74,10 +73,7 @@ type Requested struct {
 
 // RequestedBy returns the workers of a Cluster's topology in its order, MachineDeployments first.
 func RequestedBy(cluster *clusterv1.Cluster) []Requested {
-	workers := cluster.Spec.Topology.Workers
-	if workers == nil {
-		return nil
-	}
+	workers := &cluster.Spec.Topology.Workers
 	var all []Requested
 	for i := range workers.MachineDeployments {
 		t := &workers.MachineDeployments[i]
@@ -91,15 +87,17 @@ func RequestedBy(cluster *clusterv1.Cluster) []Requested {
 }
 
 // TemplatesOf returns the references of a class of workers to its templates. ok is false if a ClusterClass does not define it.
-func TemplatesOf(class *clusterv1.ClusterClass, workers WorkersID) (bootstrap, infrastructure *corev1.ObjectReference, ok bool) {
+func TemplatesOf(
+	class *clusterv1.ClusterClass, workers WorkersID,
+) (bootstrap, infrastructure clusterv1.ClusterClassTemplateReference, ok bool) {
 	if workers.Kind == MachinePoolKind {
 		if c := machinePoolClass(class, workers.Name); c != nil {
-			return c.Template.Bootstrap.Ref, c.Template.Infrastructure.Ref, true
+			return c.Bootstrap.TemplateRef, c.Infrastructure.TemplateRef, true
 		}
-		return nil, nil, false
+		return bootstrap, infrastructure, false
 	}
 	if c := machineDeploymentClass(class, workers.Name); c != nil {
-		return c.Template.Bootstrap.Ref, c.Template.Infrastructure.Ref, true
+		return c.Bootstrap.TemplateRef, c.Infrastructure.TemplateRef, true
 	}
-	return nil, nil, false
+	return bootstrap, infrastructure, false
 }

@@ -5,9 +5,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 )
 
@@ -44,8 +45,9 @@ type Current struct {
 
 // Input is the input of Compute.
 type Input struct {
-	// Cluster has defaulted and valid variables.
+	// Cluster has defaulted and valid variables, with Sources.
 	Cluster   *clusterv1.Cluster
+	Sources   variables.Sources
 	Blueprint *Blueprint
 	Current   *Current
 	Versions  upgrade.Plan
@@ -87,7 +89,12 @@ func (c *Current) Fields() contract.ControlPlane {
 	return contract.ControlPlaneOf(contract.Object{Unstructured: c.ControlPlane, Contract: c.Contract})
 }
 
-// RefTo returns a reference to an object.
+// ContractRefTo returns a reference to an object, as objects of this group have it.
+func ContractRefTo(u *unstructured.Unstructured) clusterv1.ContractVersionedObjectReference {
+	return clusterv1.ContractVersionedObjectReference{APIGroup: u.GroupVersionKind().Group, Kind: u.GetKind(), Name: u.GetName()}
+}
+
+// RefTo returns a reference to an object in its version.
 func RefTo(u *unstructured.Unstructured) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 }

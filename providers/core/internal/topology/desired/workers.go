@@ -1,13 +1,15 @@
 package desired
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/names"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/sdk/contract"
@@ -44,7 +46,7 @@ func (g group) prefix() string { return g.cluster.Name + "-" + g.topology }
 
 // bootstrapName returns the name that the existing object refers to, or a derived one.
 func (g group) bootstrapName() string {
-	if g.current != nil && g.current.Spec.Bootstrap.ConfigRef != nil {
+	if g.current != nil && g.current.Spec.Bootstrap.ConfigRef.IsDefined() {
 		return g.current.Spec.Bootstrap.ConfigRef.Name
 	}
 	return names.Template(g.cluster, g.prefix(), names.ForBootstrap, g.object)
@@ -71,9 +73,9 @@ func (g group) machines(bootstrap, infrastructure *unstructured.Unstructured) cl
 		ObjectMeta: clusterv1.ObjectMeta{Labels: maps.Clone(g.meta.Labels), Annotations: maps.Clone(g.meta.Annotations)},
 		Spec: clusterv1.MachineSpec{
 			ClusterName:       g.cluster.Name,
-			Version:           &g.version,
-			Bootstrap:         clusterv1.Bootstrap{ConfigRef: RefTo(bootstrap)},
-			InfrastructureRef: *RefTo(infrastructure),
+			Version:           g.version,
+			Bootstrap:         clusterv1.Bootstrap{ConfigRef: ContractRefTo(bootstrap)},
+			InfrastructureRef: ContractRefTo(infrastructure),
 		},
 	}
 }
@@ -91,39 +93,64 @@ func machineDeployment(
 	if current, ok := in.Current.Workers[WorkersID{MachineDeploymentKind, topology.Name}]; ok {
 		g.current = current.Template()
 	}
-	g.setMetadata(class.Template.Metadata, topology.Metadata)
+	g.setMetadata(class.Metadata, topology.Metadata)
 	templates := in.Blueprint.Workers[WorkersID{MachineDeploymentKind, class.Class}]
 	out := &Workers{
 		TopologyName:   topology.Name,
 		Bootstrap:      copyTemplate(in.Cluster, templates.Bootstrap, g.bootstrapName(), g.selector()),
 		Infrastructure: copyTemplate(in.Cluster, templates.Infrastructure, g.infrastructureName(), g.selector()),
-		HealthCheck:    healthCheck(in.Cluster, object, healthCheckClass(class.MachineHealthCheck, topology.MachineHealthCheck), g.selector()),
+		HealthCheck:    healthCheck(in.Cluster, object, deploymentHealthCheck(&class.HealthCheck, &topology.HealthCheck), g.selector()),
 	}
 	out.Deployment = &clusterv1.MachineDeployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: MachineDeploymentKind},
 		ObjectMeta: g.objectMeta(),
 		Spec: clusterv1.MachineDeploymentSpec{
-			ClusterName:     in.Cluster.Name,
-			Replicas:        topology.Replicas,
-			Selector:        metav1.LabelSelector{MatchLabels: g.selector()},
-			Template:        g.machines(out.Bootstrap, out.Infrastructure),
-			Strategy:        or(topology.Strategy, class.Strategy).DeepCopy(),
-			MinReadySeconds: or(topology.MinReadySeconds, class.MinReadySeconds),
+			ClusterName: in.Cluster.Name,
+			Replicas:    topology.Replicas,
+			Selector:    metav1.LabelSelector{MatchLabels: g.selector()},
+			Template:    g.machines(out.Bootstrap, out.Infrastructure),
 		},
 	}
+	setStrategy(&out.Deployment.Spec, topology, class)
 	out.Deployment.Finalizers = []string{clusterv1.MachineDeploymentTopologyFinalizer}
 	machine := &out.Deployment.Spec.Template.Spec
-	machine.FailureDomain = or(topology.FailureDomain, class.FailureDomain)
-	machine.NodeDrainTimeout = or(topology.NodeDrainTimeout, class.NodeDrainTimeout)
-	machine.NodeVolumeDetachTimeout = or(topology.NodeVolumeDetachTimeout, class.NodeVolumeDetachTimeout)
-	machine.NodeDeletionTimeout = or(topology.NodeDeletionTimeout, class.NodeDeletionTimeout)
+	machine.FailureDomain = cmp.Or(topology.FailureDomain, class.FailureDomain)
+	machine.MinReadySeconds = or(topology.MinReadySeconds, class.MinReadySeconds)
+	machine.Deletion = timeouts(timeoutsOf(topology.Deletion), timeoutsOf(class.Deletion))
 	return out
+}
+
+func timeoutsOf(deletion clusterv1.MachineDeploymentClassMachineDeletionSpec) clusterv1.MachineDeletionSpec {
+	return clusterv1.MachineDeletionSpec{
+		NodeDrainTimeoutSeconds:        deletion.NodeDrainTimeoutSeconds,
+		NodeVolumeDetachTimeoutSeconds: deletion.NodeVolumeDetachTimeoutSeconds,
+		NodeDeletionTimeoutSeconds:     deletion.NodeDeletionTimeoutSeconds,
+	}
+}
+
+func deploymentHealthCheck(
+	class *clusterv1.MachineDeploymentClassHealthCheck, topology *clusterv1.MachineDeploymentTopologyHealthCheck,
+) clusterv1.ControlPlaneClassHealthCheck {
+	return healthCheckClass(check.WorkersHealthCheck(class.Checks, class.Remediation), topology.Enabled,
+		check.WorkersHealthCheck(topology.Checks, topology.Remediation))
+}
+
+// setStrategy sets how Machines are replaced, remediated and deleted: as the topology says if it says anything about one of these,
+// otherwise as the class does. They are one field, strategy, in v1beta1.
+func setStrategy(
+	spec *clusterv1.MachineDeploymentSpec, topology *clusterv1.MachineDeploymentTopology, class *clusterv1.MachineDeploymentClass,
+) {
+	strategy, limit, order := topology.Rollout.Strategy, topology.HealthCheck.Remediation.MaxInFlight, topology.Deletion.Order
+	if strategy == (clusterv1.MachineDeploymentRolloutStrategy{}) && limit == nil && order == "" {
+		strategy, limit, order = class.Rollout.Strategy, class.HealthCheck.Remediation.MaxInFlight, class.Deletion.Order
+	}
+	spec.Rollout.Strategy, spec.Remediation.MaxInFlight, spec.Deletion.Order = *strategy.DeepCopy(), limit, order
 }
 
 // setRefs makes the workers refer to their templates.
 func (w *Workers) setRefs() {
-	w.Template().Spec.Bootstrap.ConfigRef = RefTo(w.Bootstrap)
-	w.Template().Spec.InfrastructureRef = *RefTo(w.Infrastructure)
+	w.Template().Spec.Bootstrap.ConfigRef = ContractRefTo(w.Bootstrap)
+	w.Template().Spec.InfrastructureRef = ContractRefTo(w.Infrastructure)
 }
 
 func machinePool(
@@ -139,7 +166,7 @@ func machinePool(
 	if current, ok := in.Current.Workers[WorkersID{MachinePoolKind, topology.Name}]; ok {
 		g.current = current.Template()
 	}
-	g.setMetadata(class.Template.Metadata, topology.Metadata)
+	g.setMetadata(class.Metadata, topology.Metadata)
 	templates := in.Blueprint.Workers[WorkersID{MachinePoolKind, class.Class}]
 	bootstrap, err := g.clone(templates.Bootstrap, g.bootstrapName())
 	if err != nil {
@@ -154,20 +181,18 @@ func machinePool(
 		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: MachinePoolKind},
 		ObjectMeta: g.objectMeta(),
 		Spec: clusterv1.MachinePoolSpec{
-			ClusterName:     in.Cluster.Name,
-			Replicas:        topology.Replicas,
-			MinReadySeconds: or(topology.MinReadySeconds, class.MinReadySeconds),
-			FailureDomains:  topology.FailureDomains,
-			Template:        g.machines(bootstrap, infrastructure),
+			ClusterName:    in.Cluster.Name,
+			Replicas:       topology.Replicas,
+			FailureDomains: topology.FailureDomains,
+			Template:       g.machines(bootstrap, infrastructure),
 		},
 	}
 	if out.Pool.Spec.FailureDomains == nil {
 		out.Pool.Spec.FailureDomains = class.FailureDomains
 	}
 	machine := &out.Pool.Spec.Template.Spec
-	machine.NodeDrainTimeout = or(topology.NodeDrainTimeout, class.NodeDrainTimeout)
-	machine.NodeVolumeDetachTimeout = or(topology.NodeVolumeDetachTimeout, class.NodeVolumeDetachTimeout)
-	machine.NodeDeletionTimeout = or(topology.NodeDeletionTimeout, class.NodeDeletionTimeout)
+	machine.MinReadySeconds = or(topology.MinReadySeconds, class.MinReadySeconds)
+	machine.Deletion = timeouts(topology.Deletion, class.Deletion)
 	return out, nil
 }
 

@@ -1,7 +1,7 @@
 package lifecycle
 
 import (
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
@@ -30,7 +30,7 @@ type Call struct {
 
 // BeforeCreate returns a call if no object of the Cluster's topology may have been created yet.
 func BeforeCreate(cluster *clusterv1.Cluster) (Call, bool) {
-	return Call{Hook: BeforeClusterCreate}, cluster.Spec.InfrastructureRef == nil && cluster.Spec.ControlPlaneRef == nil
+	return Call{Hook: BeforeClusterCreate}, !cluster.Spec.InfrastructureRef.IsDefined() && !cluster.Spec.ControlPlaneRef.IsDefined()
 }
 
 // BeforeUpgrade returns a call if a plan starts the upgrade of the control plane.
@@ -50,7 +50,7 @@ func BeforeWorkers(cluster *clusterv1.Cluster, in upgrade.Input) (Call, bool) {
 // After returns the calls for what has been completed. They hold nothing.
 func After(cluster *clusterv1.Cluster, plan upgrade.Plan) []Call {
 	var due []Call
-	if IsPending(cluster, AfterControlPlaneInitialized) && condition.IsTrue(cluster, clusterv1.ControlPlaneInitializedCondition) {
+	if IsPending(cluster, AfterControlPlaneInitialized) && condition.IsTrue(cluster, clusterv1.ControlPlaneInitializedV1Beta1Condition) {
 		due = append(due, Call{Hook: AfterControlPlaneInitialized})
 	}
 	if IsPending(cluster, AfterClusterUpgrade) && !IsPending(cluster, AfterControlPlaneUpgrade) && plan.Complete() {

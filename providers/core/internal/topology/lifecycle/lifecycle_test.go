@@ -5,10 +5,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
 	"sigs.k8s.io/cluster-api/sdk/condition"
@@ -62,8 +61,11 @@ func TestBeforeCreate(t *testing.T) {
 		t.Error("a new Cluster: not due")
 	}
 	for reason, spec := range map[string]clusterv1.ClusterSpec{
-		"creation began":                   {InfrastructureRef: &corev1.ObjectReference{}, ControlPlaneRef: &corev1.ObjectReference{}},
-		"a user set one of the references": {ControlPlaneRef: &corev1.ObjectReference{}},
+		"creation began": {
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{Kind: "K", Name: "n"},
+			ControlPlaneRef:   clusterv1.ContractVersionedObjectReference{Kind: "K", Name: "n"},
+		},
+		"a user set one of the references": {ControlPlaneRef: clusterv1.ContractVersionedObjectReference{Kind: "K", Name: "n"}},
 	} {
 		if _, due := lifecycle.BeforeCreate(&clusterv1.Cluster{Spec: spec}); due {
 			t.Errorf("%s: due", reason)
@@ -139,7 +141,7 @@ func TestInitialized(t *testing.T) {
 	if got := lifecycle.After(cluster, upgrade.Plan{}); got != nil {
 		t.Errorf("not initialized: %v", got)
 	}
-	condition.Set(cluster, condition.True(clusterv1.ControlPlaneInitializedCondition))
+	condition.Set(cluster, condition.True(clusterv1.ControlPlaneInitializedV1Beta1Condition))
 	if diff := cmp.Diff([]lifecycle.Call{{Hook: lifecycle.AfterControlPlaneInitialized}}, lifecycle.After(cluster, upgrade.Plan{})); diff != "" {
 		t.Error(diff)
 	}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
 )

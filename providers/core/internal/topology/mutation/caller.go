@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
@@ -82,7 +82,7 @@ func (c *Caller) GeneratePatches(ctx context.Context, call patches.Call) ([]patc
 }
 
 // isCreated reports whether a Cluster may have Machines.
-func isCreated(cluster *clusterv1.Cluster) bool { return cluster.Spec.ControlPlaneRef != nil }
+func isCreated(cluster *clusterv1.Cluster) bool { return cluster.Spec.ControlPlaneRef.IsDefined() }
 
 // ValidateTopology implements patches.Extension. Only agreement is used again.
 func (c *Caller) ValidateTopology(ctx context.Context, call patches.Call) error {
@@ -111,7 +111,7 @@ func (c *Caller) DiscoverVariables(ctx context.Context, class *clusterv1.Cluster
 	var out []variables.Source
 	for i := range class.Spec.Patches {
 		patch := &class.Spec.Patches[i]
-		if patch.External == nil || patch.External.DiscoverVariablesExtension == nil {
+		if patch.External == nil || patch.External.DiscoverVariablesExtension == "" {
 			continue
 		}
 		found, err := c.discover(ctx, class, patch)
@@ -127,7 +127,7 @@ func (c *Caller) DiscoverVariables(ctx context.Context, class *clusterv1.Cluster
 func (c *Caller) discover(
 	ctx context.Context, class *clusterv1.ClusterClass, patch *clusterv1.ClusterClassPatch,
 ) ([]clusterv1.ClusterClassVariable, error) {
-	handler, settings := *patch.External.DiscoverVariablesExtension, patch.External.Settings
+	handler, settings := patch.External.DiscoverVariablesExtension, patch.External.Settings
 	target, err := c.extensions.Find(ctx, runtimehooksv1.DiscoverVariables, class, handler)
 	if err != nil {
 		return nil, err

@@ -17,13 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
-	runtimecatalog "sigs.k8s.io/cluster-api/exp/runtime/catalog"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension"
 	"sigs.k8s.io/cluster-api/providers/core/internal/extension/wire"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/mutation"
@@ -65,7 +64,7 @@ func newWorld(t *testing.T, annotations map[string]string) *world {
 			Name: strings.ToLower(hook) + ".x", RequestHook: runtimev1.GroupVersionHook{APIVersion: runtimehooksv1.GroupVersion.String(), Hook: hook},
 		})
 	}
-	condition.Set(config, condition.True(runtimev1.RuntimeExtensionDiscoveredCondition))
+	condition.Set(config, condition.True(runtimev1.RuntimeExtensionDiscoveredV1Beta1Condition))
 	w.api = fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{runtimev1.AddToScheme, clusterv1.AddToScheme}, Objects: []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, config,
 	}})
@@ -119,7 +118,7 @@ func (w *world) calls() int {
 func call(change ...func(*patches.Call)) patches.Call {
 	out := patches.Call{
 		Handler: "generatepatches.x", Settings: map[string]string{"both": "patch"},
-		Cluster:   &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c", UID: "1"}, Spec: clusterv1.ClusterSpec{ControlPlaneRef: &corev1.ObjectReference{}}},
+		Cluster:   &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c", UID: "1"}, Spec: clusterv1.ClusterSpec{ControlPlaneRef: clusterv1.ContractVersionedObjectReference{Kind: "K", Name: "n"}}},
 		Variables: []patches.Variable{{Name: "a", Value: apiextensionsv1.JSON{Raw: []byte(`1`)}}},
 		Items:     []patches.Item{{Holder: patches.Holder{Kind: "Cluster", Name: "c", FieldPath: "spec.infrastructureRef"}, Object: []byte(`{"kind":"T","spec":{"a":1}}`)}},
 	}
@@ -148,7 +147,7 @@ func TestPatches(t *testing.T) {
 		},
 		"but not while the Cluster is being created": {
 			patches: always("JSONMergePatch", `{"spec":{"b":1}}`), call: call(func(c *patches.Call) {
-				c.Cluster.Spec.ControlPlaneRef = nil
+				c.Cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{}
 				c.Handler = "generatepatches.x"
 				c.Settings = nil
 			}),
@@ -273,7 +272,7 @@ func TestIgnoredFailures(t *testing.T) {
 	config := &runtimev1.ExtensionConfig{}
 	testenv.Must(t, w.api.Client.Get(t.Context(), client.ObjectKey{Name: "x"}, config))
 	for i := range config.Status.Handlers {
-		config.Status.Handlers[i].FailurePolicy = ptr.To(runtimev1.FailurePolicyIgnore)
+		config.Status.Handlers[i].FailurePolicy = runtimev1.FailurePolicyIgnore
 	}
 	testenv.Must(t, w.api.Client.Status().Update(t.Context(), config))
 	w.patches = always("JSONMergePatch", `{"spec":{"b":1}}`)
@@ -358,8 +357,8 @@ func TestDiscoverVariables(t *testing.T) {
 	w := newWorld(t, nil)
 	class := &clusterv1.ClusterClass{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "k"}, Spec: clusterv1.ClusterClassSpec{Patches: []clusterv1.ClusterClassPatch{
 		{Name: "inline"},
-		{Name: "only patches", External: &clusterv1.ExternalPatchDefinition{GenerateExtension: ptr.To("generatepatches.x")}},
-		{Name: "ext", External: &clusterv1.ExternalPatchDefinition{DiscoverVariablesExtension: ptr.To("discovervariables.x")}},
+		{Name: "only patches", External: &clusterv1.ExternalPatchDefinition{GeneratePatchesExtension: "generatepatches.x"}},
+		{Name: "ext", External: &clusterv1.ExternalPatchDefinition{DiscoverVariablesExtension: "discovervariables.x"}},
 	}}}
 	variable := func(name, kind string) map[string]any {
 		return map[string]any{"name": name, "required": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": kind}}}
@@ -409,12 +408,12 @@ func TestDiscoveredVariablesAreUsedAgain(t *testing.T) {
 	config := &runtimev1.ExtensionConfig{}
 	testenv.Must(t, w.api.Client.Get(t.Context(), client.ObjectKey{Name: "x"}, config))
 	for i := range config.Status.Handlers {
-		config.Status.Handlers[i].FailurePolicy = ptr.To(runtimev1.FailurePolicyIgnore)
+		config.Status.Handlers[i].FailurePolicy = runtimev1.FailurePolicyIgnore
 	}
 	testenv.Must(t, w.api.Client.Status().Update(t.Context(), config))
 	w.variables = []any{map[string]any{"name": "a", "required": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "string"}}}}
 	class := &clusterv1.ClusterClass{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "k"}, Spec: clusterv1.ClusterClassSpec{Patches: []clusterv1.ClusterClassPatch{
-		{Name: "ext", External: &clusterv1.ExternalPatchDefinition{DiscoverVariablesExtension: ptr.To("discovervariables.x")}},
+		{Name: "ext", External: &clusterv1.ExternalPatchDefinition{DiscoverVariablesExtension: "discovervariables.x"}},
 	}}}
 	for _, test := range []struct {
 		reason string
@@ -447,7 +446,7 @@ func TestClasses(t *testing.T) {
 		testenv.Must(t, w.api.Client.Create(t.Context(), &clusterv1.ClusterClass{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
 			Spec: clusterv1.ClusterClassSpec{Patches: []clusterv1.ClusterClassPatch{
-				{Name: "inline"}, {Name: "p", External: &clusterv1.ExternalPatchDefinition{ValidateExtension: &handler}},
+				{Name: "inline"}, {Name: "p", External: &clusterv1.ExternalPatchDefinition{ValidateTopologyExtension: handler}},
 			}},
 		}))
 	}

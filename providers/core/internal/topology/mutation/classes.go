@@ -7,7 +7,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Classes returns the ClusterClasses whose patches refer to an extension of an ExtensionConfig.
@@ -31,8 +31,10 @@ func refersTo(class *clusterv1.ClusterClass, config string) bool {
 		if external == nil {
 			continue
 		}
-		for _, handler := range []*string{external.GenerateExtension, external.ValidateExtension, external.DiscoverVariablesExtension} {
-			if handler != nil && strings.HasSuffix(*handler, "."+config) {
+		for _, handler := range []string{
+			external.GeneratePatchesExtension, external.ValidateTopologyExtension, external.DiscoverVariablesExtension,
+		} {
+			if strings.HasSuffix(handler, "."+config) {
 				return true
 			}
 		}

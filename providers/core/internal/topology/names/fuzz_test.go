@@ -24,18 +24,14 @@ func FuzzStrategies(f *testing.F) {
 		}
 		data := Data{Cluster: cluster, Topology: topology, Random: random}
 		for kind, strategy := range map[string]Strategy{"control plane": ControlPlaneStrategy, "deployment": MachineDeploymentStrategy, "pool": MachinePoolStrategy} {
-			template := &source
-			if source == "" {
-				template = nil
-			}
-			name, err := strategy(template, data)
-			if again, errAgain := strategy(template, data); again != name || (err == nil) != (errAgain == nil) {
+			name, err := strategy(source, data)
+			if again, errAgain := strategy(source, data); again != name || (err == nil) != (errAgain == nil) {
 				t.Errorf("%s: %q, %v, then %q, %v", kind, name, err, again, errAgain)
 			}
 			if len(name) > validation.LabelValueMaxLength {
 				t.Errorf("%s: %q has %d bytes", kind, name, len(name))
 			}
-			if template != nil || len(validation.IsDNS1123Subdomain(cluster))+len(validation.IsDNS1123Label(topology)) > 0 {
+			if source != "" || len(validation.IsDNS1123Subdomain(cluster))+len(validation.IsDNS1123Label(topology)) > 0 {
 				continue
 			}
 			if err != nil || len(validation.IsDNS1123Subdomain(name)) > 0 || !strings.HasSuffix(name, random) {

@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 )
 
@@ -26,7 +26,7 @@ const (
 
 // InfrastructureCluster returns the name of the Cluster's infrastructure object: the current name, or a derived one.
 func InfrastructureCluster(cluster *clusterv1.Cluster) string {
-	if ref := cluster.Spec.InfrastructureRef; ref != nil {
+	if ref := cluster.Spec.InfrastructureRef; ref.IsDefined() {
 		return ref.Name
 	}
 	return naming.WithSuffix(cluster.Name, suffix(cluster, "InfrastructureCluster"))
@@ -34,14 +34,10 @@ func InfrastructureCluster(cluster *clusterv1.Cluster) string {
 
 // ControlPlane returns the name of the Cluster's control plane object: the current name, or one by the class's strategy.
 func ControlPlane(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass) (string, error) {
-	if ref := cluster.Spec.ControlPlaneRef; ref != nil {
+	if ref := cluster.Spec.ControlPlaneRef; ref.IsDefined() {
 		return ref.Name, nil
 	}
-	var template *string
-	if s := class.Spec.ControlPlane.NamingStrategy; s != nil {
-		template = s.Template
-	}
-	return ControlPlaneStrategy(template, Data{Cluster: cluster.Name, Random: suffix(cluster, "ControlPlane")})
+	return ControlPlaneStrategy(class.Spec.ControlPlane.Naming.Template, Data{Cluster: cluster.Name, Random: suffix(cluster, "ControlPlane")})
 }
 
 func suffix(cluster *clusterv1.Cluster, parts ...string) string {
@@ -54,9 +50,9 @@ type Workers struct {
 	Kind string
 	// Topology is the name of the workers in the topology.
 	Topology string
-	// Strategy and Template are those of the class of workers; a nil template means the default.
+	// Strategy and Template are those of the class of workers; an empty template means the default.
 	Strategy Strategy
-	Template *string
+	Template string
 }
 
 // Name returns the first name that no terminating object has. ok is false if the strategy yields no other name: its template

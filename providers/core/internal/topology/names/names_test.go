@@ -5,11 +5,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 )
 
@@ -23,7 +22,7 @@ func TestNamesOfClusterObjects(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		cluster  *clusterv1.Cluster
-		strategy *string
+		strategy string
 		infra    string
 		cp       string
 	}{
@@ -33,18 +32,18 @@ func TestNamesOfClusterObjects(t *testing.T) {
 			infra:   "c-" + naming.Suffix("uid", "InfrastructureCluster"), cp: "c-" + naming.Suffix("uid", "ControlPlane"),
 		},
 		"Strategy": {
-			reason: "the class has a naming strategy for the control plane", cluster: cluster("c"), strategy: &custom,
+			reason: "the class has a naming strategy for the control plane", cluster: cluster("c"), strategy: custom,
 			infra: "c-" + naming.Suffix("uid", "InfrastructureCluster"), cp: "cp-of-c",
 		},
 		"Existing": {
 			reason: "existing names are kept",
 			cluster: func() *clusterv1.Cluster {
 				c := cluster("c")
-				c.Spec.InfrastructureRef = &corev1.ObjectReference{Name: "i"}
-				c.Spec.ControlPlaneRef = &corev1.ObjectReference{Name: "k"}
+				c.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Name: "i"}
+				c.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{Name: "k"}
 				return c
 			}(),
-			strategy: &custom, infra: "i", cp: "k",
+			strategy: custom, infra: "i", cp: "k",
 		},
 		"Long": {
 			reason: "long names are truncated to 63 characters", cluster: cluster(long),
@@ -55,9 +54,7 @@ func TestNamesOfClusterObjects(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			class := &clusterv1.ClusterClass{}
-			if tc.strategy != nil {
-				class.Spec.ControlPlane.NamingStrategy = &clusterv1.ControlPlaneClassNamingStrategy{Template: tc.strategy}
-			}
+			class.Spec.ControlPlane.Naming.Template = tc.strategy
 			cp, err := ControlPlane(tc.cluster, class)
 			if err != nil {
 				t.Fatal(err)
@@ -75,15 +72,15 @@ func TestNamesOfWorkers(t *testing.T) {
 	second := "c-md-" + naming.Suffix("uid", "MachineDeployment", "md", "1")
 	cases := map[string]struct {
 		reason      string
-		strategy    *string
+		strategy    string
 		terminating []string
 		want        string
 		ok          bool
 	}{
 		"First":         {reason: "the first name has ordinal 0", want: first, ok: true},
 		"AfterDeletion": {reason: "a terminating object still has the first name", terminating: []string{first}, want: second, ok: true},
-		"Fixed":         {reason: "a strategy without random characters", strategy: &fixed, want: "c-md", ok: true},
-		"FixedAndInUse": {reason: "no other name is possible, so the new object waits", strategy: &fixed, terminating: []string{"c-md"}},
+		"Fixed":         {reason: "a strategy without random characters", strategy: fixed, want: "c-md", ok: true},
+		"FixedAndInUse": {reason: "no other name is possible, so the new object waits", strategy: fixed, terminating: []string{"c-md"}},
 		"OtherName":     {reason: "terminating objects with other names do not matter", terminating: []string{"x"}, want: first, ok: true},
 	}
 	for name, tc := range cases {

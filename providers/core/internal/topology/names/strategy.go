@@ -1,6 +1,7 @@
 package names
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 
@@ -31,21 +32,21 @@ type Data struct {
 // Sample returns data for validating templates.
 func Sample() Data { return Data{Cluster: "cluster", Topology: "topology", Random: "bcdfg"} }
 
-// Strategy computes a name from a template. A nil template means the default.
-type Strategy func(template *string, d Data) (string, error)
+// Strategy computes a name from a template. An empty template means the default.
+type Strategy func(template string, d Data) (string, error)
 
 // ControlPlaneStrategy is the Strategy of control plane objects.
-func ControlPlaneStrategy(source *string, d Data) (string, error) {
+func ControlPlaneStrategy(source string, d Data) (string, error) {
 	return render(source, controlPlaneTemplate, d, nil)
 }
 
 // MachineDeploymentStrategy is the Strategy of MachineDeployments.
-func MachineDeploymentStrategy(source *string, d Data) (string, error) {
+func MachineDeploymentStrategy(source string, d Data) (string, error) {
 	return render(source, machineDeploymentTemplate, d, map[string]any{"machineDeployment": map[string]string{"topologyName": d.Topology}})
 }
 
 // MachinePoolStrategy is the Strategy of MachinePools.
-func MachinePoolStrategy(source *string, d Data) (string, error) {
+func MachinePoolStrategy(source string, d Data) (string, error) {
 	return render(source, machinePoolTemplate, d, map[string]any{"machinePool": map[string]string{"topologyName": d.Topology}})
 }
 
@@ -57,11 +58,9 @@ const (
 
 // render executes a template. A name that is too long for a label value is truncated and ends with the random characters, so
 // that it stays unique.
-func render(source *string, fallback string, d Data, values map[string]any) (string, error) {
-	if source == nil {
-		source = &fallback
-	}
-	parsed, err := gotemplate.NewParser(gotemplate.Options{Name: "name", Strict: true, Output: maxRendered, Work: maxWork}).Parse(*source)
+func render(source, fallback string, d Data, values map[string]any) (string, error) {
+	parser := gotemplate.NewParser(gotemplate.Options{Name: "name", Strict: true, Output: maxRendered, Work: maxWork})
+	parsed, err := parser.Parse(cmp.Or(source, fallback))
 	if err != nil {
 		return "", fmt.Errorf("naming strategy: %w", err)
 	}

@@ -10,25 +10,25 @@ func TestStrategies(t *testing.T) {
 	tests := []struct {
 		reason    string
 		compute   Strategy
-		template  *string
+		template  string
 		data      Data
 		want, err string
 	}{
-		{"default of control planes", ControlPlaneStrategy, nil, Sample(), "cluster-bcdfg", ""},
-		{"default of MachineDeployments", MachineDeploymentStrategy, nil, Sample(), "cluster-topology-bcdfg", ""},
-		{"default of MachinePools", MachinePoolStrategy, nil, Sample(), "cluster-topology-bcdfg", ""},
-		{"custom template", ControlPlaneStrategy, new("cp-{{ .cluster.name }}-{{ .random }}"), Sample(), "cp-cluster-bcdfg", ""},
-		{"random characters are optional", MachineDeploymentStrategy, new("{{ .machineDeployment.topologyName }}"), Sample(), "topology", ""},
-		{"a name that is too long for a label value", ControlPlaneStrategy, nil, Data{Cluster: long, Random: "bcdfg"}, long[:58] + "bcdfg", ""},
-		{"the longest name that fits", ControlPlaneStrategy, nil, Data{Cluster: long[:57], Random: "bcdfg"}, long[:57] + "-bcdfg", ""},
-		{"an invalid template", ControlPlaneStrategy, new("{{ .cluster"), Sample(), "", "naming strategy: not a valid Go template: template: name:1: unclosed action"},
-		{"a name of gigabytes", MachinePoolStrategy, new(`{{ printf "%999999d%999999d%999999d%999999d" 1 2 3 4 }}`), Sample(), "", "naming strategy: the template exceeds the limit of work and data: make lists, loops and values smaller"},
-		{"a template that calls itself", ControlPlaneStrategy, new(`{{ define "x" }}{{ template "x" }}{{ end }}{{ template "x" }}`), Sample(), "",
+		{"default of control planes", ControlPlaneStrategy, "", Sample(), "cluster-bcdfg", ""},
+		{"default of MachineDeployments", MachineDeploymentStrategy, "", Sample(), "cluster-topology-bcdfg", ""},
+		{"default of MachinePools", MachinePoolStrategy, "", Sample(), "cluster-topology-bcdfg", ""},
+		{"custom template", ControlPlaneStrategy, "cp-{{ .cluster.name }}-{{ .random }}", Sample(), "cp-cluster-bcdfg", ""},
+		{"random characters are optional", MachineDeploymentStrategy, "{{ .machineDeployment.topologyName }}", Sample(), "topology", ""},
+		{"a name that is too long for a label value", ControlPlaneStrategy, "", Data{Cluster: long, Random: "bcdfg"}, long[:58] + "bcdfg", ""},
+		{"the longest name that fits", ControlPlaneStrategy, "", Data{Cluster: long[:57], Random: "bcdfg"}, long[:57] + "-bcdfg", ""},
+		{"an invalid template", ControlPlaneStrategy, "{{ .cluster", Sample(), "", "naming strategy: not a valid Go template: template: name:1: unclosed action"},
+		{"a name of gigabytes", MachinePoolStrategy, `{{ printf "%999999d%999999d%999999d%999999d" 1 2 3 4 }}`, Sample(), "", "naming strategy: the template exceeds the limit of work and data: make lists, loops and values smaller"},
+		{"a template that calls itself", ControlPlaneStrategy, `{{ define "x" }}{{ template "x" }}{{ end }}{{ template "x" }}`, Sample(), "",
 			"naming strategy: calls between templates are nested more than 100 levels deep: recursion must end"},
-		{"an endless loop", ControlPlaneStrategy, new(`{{ range 9000000000000000000 }}{{ end }}`), Sample(), "",
+		{"an endless loop", ControlPlaneStrategy, `{{ range 9000000000000000000 }}{{ end }}`, Sample(), "",
 			"naming strategy: the template exceeds the limit of work and data: make lists, loops and values smaller"},
-		{"a name that is too long to render", ControlPlaneStrategy, new(`{{ range 1000 }}xxx{{ end }}`), Sample(), "", "naming strategy: the template renders more than 1024 bytes"},
-		{"an undefined value", ControlPlaneStrategy, new("{{ .machineDeployment.topologyName }}"), Sample(), "", `naming strategy: template: name:1:21: executing "name" at <.machineDeployment.topologyName>: map has no entry for key "machineDeployment"`},
+		{"a name that is too long to render", ControlPlaneStrategy, `{{ range 1000 }}xxx{{ end }}`, Sample(), "", "naming strategy: the template renders more than 1024 bytes"},
+		{"an undefined value", ControlPlaneStrategy, "{{ .machineDeployment.topologyName }}", Sample(), "", `naming strategy: template: name:1:21: executing "name" at <.machineDeployment.topologyName>: map has no entry for key "machineDeployment"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

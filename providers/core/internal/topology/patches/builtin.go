@@ -2,16 +2,18 @@ package patches
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation/variable"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 // builtinPaths are the paths below "builtin" that patches may refer to. Lists may be followed by an index.
@@ -81,7 +83,7 @@ func clusterBuiltin(cluster *clusterv1.Cluster) map[string]any {
 		"name":      cluster.Name,
 		"namespace": cluster.Namespace,
 		"topology": map[string]any{
-			"class":   cluster.Spec.Topology.Class,
+			"class":   cluster.Spec.Topology.ClassRef.Name,
 			"version": cluster.Spec.Topology.Version,
 		},
 	}
@@ -95,16 +97,19 @@ func clusterBuiltin(cluster *clusterv1.Cluster) map[string]any {
 	}
 	labels[clusterv1.ClusterNameLabel], labels[clusterv1.ClusterTopologyOwnedLabel] = cluster.Name, ""
 	setMetadata(out, labels, visibleAnnotations(cluster.Annotations))
-	if cluster.Spec.ClusterNetwork != nil {
+	if !reflect.DeepEqual(cluster.Spec.ClusterNetwork, clusterv1.ClusterNetwork{}) {
 		out["network"] = networkBuiltin(cluster)
 	}
 	return out
 }
 
-// visibleAnnotations leaves out annotations with copies of the whole object, and the record of hooks, which changes during each upgrade.
+// visibleAnnotations leaves out annotations with copies of the object or of fields that a version does not have, and the record of hooks,
+// which changes during each upgrade.
 func visibleAnnotations(annotations map[string]string) map[string]string {
 	out := maps.Clone(annotations)
-	for _, hidden := range []string{corev1.LastAppliedConfigAnnotation, conversionDataAnnotation, runtimev1.PendingHooksAnnotation} {
+	for _, hidden := range []string{
+		corev1.LastAppliedConfigAnnotation, conversion.OlderVersionAnnotation, conversionDataAnnotation, runtimev1.PendingHooksAnnotation,
+	} {
 		delete(out, hidden)
 	}
 	return out
@@ -134,7 +139,7 @@ func setMetadata(part map[string]any, labels, annotations map[string]string) {
 const invalidFamily = "Invalid"
 
 func networkBuiltin(cluster *clusterv1.Cluster) map[string]any {
-	network := cluster.Spec.ClusterNetwork
+	network := &cluster.Spec.ClusterNetwork
 	out := map[string]any{"ipFamily": invalidFamily}
 	if family, err := cluster.GetIPFamily(); err == nil {
 		out["ipFamily"] = family.String()
@@ -142,10 +147,10 @@ func networkBuiltin(cluster *clusterv1.Cluster) map[string]any {
 	if network.ServiceDomain != "" {
 		out["serviceDomain"] = network.ServiceDomain
 	}
-	if network.Services != nil {
+	if network.Services.CIDRBlocks != nil {
 		out["services"] = list(network.Services.CIDRBlocks)
 	}
-	if network.Pods != nil {
+	if network.Pods.CIDRBlocks != nil {
 		out["pods"] = list(network.Pods.CIDRBlocks)
 	}
 	return out
@@ -170,9 +175,11 @@ func controlPlaneBuiltin(cluster *clusterv1.Cluster, desired *unstructured.Unstr
 	}
 	metadata := &cluster.Spec.Topology.ControlPlane.Metadata
 	setMetadata(out, metadata.Labels, metadata.Annotations)
-	name, found, err := unstructured.NestedString(desired.Object, "spec", "machineTemplate", "infrastructureRef", "name")
-	if found && err == nil && name != "" {
-		out["machineTemplate"] = map[string]any{"infrastructureRef": nameObject(name)}
+	for _, spec := range [][]string{{"spec", "machineTemplate"}, {"spec", "machineTemplate", "spec"}} { // In either contract.
+		name, found, err := unstructured.NestedString(desired.Object, append(spec, "infrastructureRef", "name")...)
+		if found && err == nil && name != "" {
+			out["machineTemplate"] = map[string]any{"infrastructureRef": nameObject(name)}
+		}
 	}
 	return out
 }

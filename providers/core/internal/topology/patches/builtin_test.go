@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation/variable"
 )
 
@@ -24,10 +24,10 @@ func TestClusterBuiltin(t *testing.T) {
 		t.Run(tt.reason, func(t *testing.T) {
 			cluster := &clusterv1.Cluster{}
 			cluster.Name, cluster.Namespace = "c", "ns"
-			cluster.Spec.Topology = &clusterv1.Topology{Class: "class", Version: "v1.30.0"}
+			cluster.Spec.Topology = clusterv1.Topology{ClassRef: clusterv1.ClusterClassRef{Name: "class"}, Version: "v1.30.0"}
 			want := map[string]any{"name": "c", "namespace": "ns", "metadata": tree(t, ownLabels), "topology": map[string]any{"class": "class", "version": "v1.30.0"}}
 			if tt.network != "" {
-				cluster.Spec.ClusterNetwork = new(parse[clusterv1.ClusterNetwork](t, tt.network))
+				cluster.Spec.ClusterNetwork = parse[clusterv1.ClusterNetwork](t, tt.network)
 				want["network"] = tree(t, tt.want)
 			}
 			if diff := cmp.Diff(want, clusterBuiltin(cluster)); diff != "" {
@@ -46,15 +46,15 @@ metadata:
   name: c
   uid: "123"
   labels: {region: west}
-  annotations: {contact: ops, kubectl.kubernetes.io/last-applied-configuration: "{}", cluster.x-k8s.io/conversion-data: x, runtime.cluster.x-k8s.io/pending-hooks: AfterClusterUpgrade}
-spec: {topology: {class: k, version: v1.30.0, controlPlane: {metadata: {labels: {tier: cp}}}}}`)
+  annotations: {contact: ops, kubectl.kubernetes.io/last-applied-configuration: "{}", cluster.x-k8s.io/conversion-data: x, conversion.cluster.x-k8s.io/older-version: y, runtime.cluster.x-k8s.io/pending-hooks: AfterClusterUpgrade}
+spec: {topology: {classRef: {name: k}, version: v1.30.0, controlPlane: {metadata: {labels: {tier: cp}}}}}`)
 	got := clusterBuiltin(&cluster)
 	delete(got, "topology")
 	want := tree(t, `{name: c, namespace: "", uid: "123", metadata: {labels: {region: west, cluster.x-k8s.io/cluster-name: c, topology.cluster.x-k8s.io/owned: ""}, annotations: {contact: ops}}}`)
 	if diff := cmp.Diff(want, any(got)); diff != "" {
 		t.Errorf("of the Cluster (-want +got):\n%s", diff)
 	}
-	if len(cluster.Labels) != 1 || len(cluster.Annotations) != 4 {
+	if len(cluster.Labels) != 1 || len(cluster.Annotations) != 5 {
 		t.Errorf("the Cluster was changed: %v, %v", cluster.Labels, cluster.Annotations)
 	}
 	cp := controlPlaneBuiltin(&cluster, &unstructured.Unstructured{Object: map[string]any{}})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Engine applies the patches of one generation of a class. It is immutable and safe for concurrent use.
@@ -45,10 +45,10 @@ func New(class *clusterv1.ClusterClass, extension Extension) (*Engine, error) {
 				class.Namespace, class.Name, patch.Name)
 		}
 		x := &external{patch: patch.DeepCopy(), extension: extension}
-		if patch.External.GenerateExtension != nil {
+		if patch.External.GeneratePatchesExtension != "" {
 			e.patches = append(e.patches, x)
 		}
-		if patch.External.ValidateExtension != nil {
+		if patch.External.ValidateTopologyExtension != "" {
 			e.checks = append(e.checks, x)
 		}
 	}

@@ -369,3 +369,26 @@ func TestApplyErrors(t *testing.T) {
 		})
 	}
 }
+
+// TestNewerControlPlane: in contract v1beta2, the topology sets fields elsewhere.
+func TestNewerControlPlane(t *testing.T) {
+	in := fixture(t, "[]", patch(onControlPlane, `
+    - {op: add, path: /spec/template/spec/kubeadmConfigSpec, valueFrom: {variable: builtin.controlPlane.machineTemplate.infrastructureRef.name}}
+    - {op: add, path: /spec/template/spec/machineTemplate, value: {spec: {minReadySeconds: 1, infrastructureRef: {name: z}, deletion: {nodeDrainTimeoutSeconds: 1}}}}`), "{}")
+	machines := tree(t, `{spec: {infrastructureRef: {kind: DockerMachineTemplate, name: c-cp}, deletion: {nodeDrainTimeoutSeconds: 10}}}`)
+	in.ControlPlane.Target.Object["spec"] = map[string]any{"version": "v1.25.0", "machineTemplate": machines}
+	e, err := New(in.Class, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Apply(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	want := tree(t, `
+version: v1.25.0
+kubeadmConfigSpec: c-cp
+machineTemplate: {spec: {minReadySeconds: 1, infrastructureRef: {kind: DockerMachineTemplate, name: c-cp}, deletion: {nodeDrainTimeoutSeconds: 10}}}`)
+	if diff := cmp.Diff(want, in.targets()["KubeadmControlPlane c-x"]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -9,7 +9,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 )
 
@@ -20,7 +20,7 @@ type external struct {
 }
 
 func (x *external) apply(ctx context.Context, r *run) error {
-	call, err := x.call(r, *x.patch.External.GenerateExtension)
+	call, err := x.call(r, x.patch.External.GeneratePatchesExtension)
 	if err != nil {
 		return fmt.Errorf("patch %q: %w", x.patch.Name, err)
 	}
@@ -70,7 +70,7 @@ func (i *item) replaceSpec(template any) error {
 }
 
 func (x *external) check(ctx context.Context, r *run) error {
-	call, err := x.call(r, *x.patch.External.ValidateExtension)
+	call, err := x.call(r, x.patch.External.ValidateTopologyExtension)
 	if err != nil {
 		return fmt.Errorf("patch %q: %w", x.patch.Name, err)
 	}
@@ -83,7 +83,7 @@ func (x *external) check(ctx context.Context, r *run) error {
 func (x *external) call(r *run, handler string) (Call, error) {
 	call := Call{Handler: handler, Settings: x.patch.External.Settings, Cluster: r.cluster}
 	var err error
-	call.Variables, err = r.encode(r.cluster.Spec.Topology.Variables, x.patch.Name, map[string]any{"cluster": r.builtin})
+	call.Variables, err = r.encode(r.cluster.Spec.Topology.Variables, variables.List{}, x.patch.Name, map[string]any{"cluster": r.builtin})
 	if err != nil {
 		return Call{}, err
 	}
@@ -92,7 +92,7 @@ func (x *external) call(r *run, handler string) (Call, error) {
 		if err != nil {
 			return Call{}, fmt.Errorf("%s: %w", i, err)
 		}
-		values, err := r.encode(i.overrides, x.patch.Name, i.builtin)
+		values, err := r.encode(i.overrides, i.list(), x.patch.Name, i.builtin)
 		if err != nil {
 			return Call{}, fmt.Errorf("%s: %w", i, err)
 		}
@@ -101,10 +101,12 @@ func (x *external) call(r *run, handler string) (Call, error) {
 	return call, nil
 }
 
-// encode returns the values that are visible to a patch, and the builtin variable unless it is empty.
-func (r *run) encode(values []clusterv1.ClusterVariable, from string, builtin map[string]any) ([]Variable, error) {
+// encode returns the values of a list that are visible to a patch, and the builtin variable unless it is empty.
+func (r *run) encode(
+	values []clusterv1.ClusterVariable, list variables.List, from string, builtin map[string]any,
+) ([]Variable, error) {
 	var out []Variable
-	for _, value := range r.visible(values, from) {
+	for _, value := range r.visible(values, list, from) {
 		out = append(out, Variable{Name: value.Name, Value: value.Value})
 	}
 	if len(builtin) == 0 {

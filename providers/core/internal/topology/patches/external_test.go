@@ -8,7 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 )
 
 // extension is an Extension that returns fixed results and records calls.
@@ -37,7 +38,7 @@ const externalPatches = `
     jsonPatches: [{op: add, path: /spec/template/spec/kubeadmConfigSpec, value: {inline: true}}]
 - name: ext
   enabledIf: "false"
-  external: {generateExtension: generate.x, validateExtension: validate.x, settings: {a: b}}
+  external: {generatePatchesExtension: generate.x, validateTopologyExtension: validate.x, settings: {a: b}}
 - name: after
   definitions:
   - ` + onControlPlane + `
@@ -52,9 +53,10 @@ func externalFixture(t *testing.T) *Input {
 variables:
 - {name: seen, value: 1}
 - {name: inlineOnly, value: 2}
-- {name: split, definitionFrom: inline, value: 3}
-- {name: split, definitionFrom: ext, value: 4}
+- {name: split, value: 3}
+- {name: split, value: 4}
 workers: {machineDeployments: [{class: default-worker, name: small, variables: {overrides: [{name: seen, value: 5}]}}]}`)
+	in.Sources = variables.Sources{variables.List{}: {"", "", "inline", "ext"}}
 	in.Class.Status.Variables = parse[[]clusterv1.ClusterClassStatusVariable](t, `
 - {name: seen, definitionsConflict: false, definitions: [{from: ext, required: false, schema: {openAPIV3Schema: {type: integer}}}]}
 - {name: inlineOnly, definitionsConflict: false, definitions: [{from: inline, required: false, schema: {openAPIV3Schema: {type: integer}}}]}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 )
 
@@ -83,8 +83,8 @@ func fixture(t testing.TB, definitions, patches, topology string) *Input {
 
 	cluster := &clusterv1.Cluster{}
 	cluster.Name, cluster.Namespace = "c", "default"
-	cluster.Spec.Topology = new(parse[clusterv1.Topology](t, topology))
-	cluster.Spec.Topology.Class, cluster.Spec.Topology.Version = "class", "v1.25.0"
+	cluster.Spec.Topology = parse[clusterv1.Topology](t, topology)
+	cluster.Spec.Topology.ClassRef.Name, cluster.Spec.Topology.Version = "class", "v1.25.0"
 
 	cpMachines := machines(t, "cp-machines", "c-cp")
 	in := &Input{
@@ -105,7 +105,7 @@ kubeadmConfigSpec: {clusterConfiguration: {apiServer: {certSANs: [localhost]}, c
 		}},
 		MachinePools: []Workers{{
 			Class: "default-pool", TopologyName: "pool", Name: "c-pool-x", Version: "v1.24.0", BootstrapName: "c-pool-b", InfrastructureName: "c-pool-i",
-			Overrides: overridesOf(cluster.Spec.Topology, "pool"),
+			Overrides: overridesOf(&cluster.Spec.Topology, "pool"),
 			Bootstrap: Template{
 				Source: object(t, bootstrapGroup, "KubeadmConfigTemplate", "pool", `{template: {spec: {files: []}}}`),
 				Target: object(t, bootstrapGroup, "KubeadmConfig", "c-pool-b", `{files: []}`),
@@ -120,7 +120,7 @@ kubeadmConfigSpec: {clusterConfiguration: {apiServer: {certSANs: [localhost]}, c
 		in.MachineDeployments = append(in.MachineDeployments, Workers{
 			Class: md.class, TopologyName: md.name, Name: "c-" + md.name + "-x", Version: "v1.24.0", Replicas: new(int32(2)),
 			BootstrapName: "c-" + md.name + "-b", InfrastructureName: "c-" + md.name + "-i",
-			Overrides: overridesOf(cluster.Spec.Topology, md.name),
+			Overrides: overridesOf(&cluster.Spec.Topology, md.name),
 			Bootstrap: bootstrap(t, md.class, "c-"+md.name+"-b"), Infrastructure: machines(t, md.class, "c-"+md.name+"-i"),
 		})
 	}
@@ -128,16 +128,13 @@ kubeadmConfigSpec: {clusterConfiguration: {apiServer: {certSANs: [localhost]}, c
 }
 
 func overridesOf(topology *clusterv1.Topology, name string) []clusterv1.ClusterVariable {
-	if topology.Workers == nil {
-		return nil
-	}
 	for i := range topology.Workers.MachineDeployments {
-		if md := &topology.Workers.MachineDeployments[i]; md.Name == name && md.Variables != nil {
+		if md := &topology.Workers.MachineDeployments[i]; md.Name == name {
 			return md.Variables.Overrides
 		}
 	}
 	for i := range topology.Workers.MachinePools {
-		if mp := &topology.Workers.MachinePools[i]; mp.Name == name && mp.Variables != nil {
+		if mp := &topology.Workers.MachinePools[i]; mp.Name == name {
 			return mp.Variables.Overrides
 		}
 	}

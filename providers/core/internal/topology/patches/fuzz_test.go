@@ -13,15 +13,16 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation/variable"
 )
 
 // onEverything selects the templates of the fixture's control plane and of its workers' machines.
 func onEverything(changes []clusterv1.JSONPatch) []clusterv1.PatchDefinition {
 	all := clusterv1.PatchSelectorMatch{
-		InfrastructureCluster: true, ControlPlane: true,
+		InfrastructureCluster: ptr.To(true), ControlPlane: ptr.To(true),
 		MachineDeploymentClass: &clusterv1.PatchSelectorMatchMachineDeploymentClass{Names: []string{"*"}},
 		MachinePoolClass:       &clusterv1.PatchSelectorMatchMachinePoolClass{Names: []string{"*"}},
 	}
@@ -58,13 +59,13 @@ func FuzzInline(f *testing.F) {
 		case value != "":
 			change.Value = &apiextensionsv1.JSON{Raw: []byte(value)}
 		case variable != "":
-			change.ValueFrom = &clusterv1.JSONPatchValue{Variable: &variable}
+			change.ValueFrom = &clusterv1.JSONPatchValue{Variable: variable}
 		case template != "":
-			change.ValueFrom = &clusterv1.JSONPatchValue{Template: &template}
+			change.ValueFrom = &clusterv1.JSONPatchValue{Template: template}
 		}
 		input := func() *Input {
 			in := fixture(t, "[{name: v, required: false, schema: {openAPIV3Schema: {type: object}}}]", "[]", "{}")
-			in.Class.Spec.Patches = []clusterv1.ClusterClassPatch{{Name: "p", EnabledIf: &enabledIf, Definitions: onEverything([]clusterv1.JSONPatch{change})}}
+			in.Class.Spec.Patches = []clusterv1.ClusterClassPatch{{Name: "p", EnabledIf: enabledIf, Definitions: onEverything([]clusterv1.JSONPatch{change})}}
 			in.Cluster.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "v", Value: apiextensionsv1.JSON{Raw: []byte(set)}}}
 			return in
 		}
@@ -142,7 +143,7 @@ func FuzzExternal(f *testing.F) {
 		if merge {
 			x.patches[0].Type = JSONMergePatch
 		}
-		in := fixture(t, "[]", "[{name: p, external: {generateExtension: g}}]", "{}")
+		in := fixture(t, "[]", "[{name: p, external: {generatePatchesExtension: g}}]", "{}")
 		engine, err := New(in.Class, x)
 		if err != nil {
 			t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/internal/gotemplate"
 )
 
@@ -34,8 +34,8 @@ func (c *change) String() string { return string(c.op) + " " + c.path.String() }
 
 func compileInline(p *gotemplate.Parser, patch *clusterv1.ClusterClassPatch) (*inline, error) {
 	out := &inline{name: patch.Name}
-	if patch.EnabledIf != nil {
-		enabledIf, err := p.Parse(*patch.EnabledIf)
+	if patch.EnabledIf != "" {
+		enabledIf, err := p.Parse(patch.EnabledIf)
 		if err != nil {
 			return nil, fmt.Errorf("enabledIf: %w", err)
 		}

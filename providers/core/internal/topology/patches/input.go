@@ -3,7 +3,8 @@ package patches
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 )
 
 // Input has the templates of a class, and the desired objects of one Cluster. Apply changes only the specs of the Targets.
@@ -13,6 +14,8 @@ type Input struct {
 	// Class is the class that the Engine was compiled from. Its status.variables determine which variables are visible to
 	// which patch.
 	Class *clusterv1.ClusterClass
+	// Sources are those of the values of the Cluster.
+	Sources variables.Sources
 
 	InfrastructureCluster Template
 	ControlPlane          ControlPlane
@@ -64,9 +67,7 @@ func ForMachineDeployment(
 	w := forMachines(&desired.Spec.Template.Spec)
 	w.Class, w.TopologyName, w.Name = topology.Class, topology.Name, desired.Name
 	w.Replicas, w.Metadata = topology.Replicas, topology.Metadata
-	if topology.Variables != nil {
-		w.Overrides = topology.Variables.Overrides
-	}
+	w.Overrides = topology.Variables.Overrides
 	w.Bootstrap, w.Infrastructure = bootstrap, infrastructure
 	return w
 }
@@ -76,20 +77,13 @@ func ForMachinePool(topology *clusterv1.MachinePoolTopology, desired *clusterv1.
 	w := forMachines(&desired.Spec.Template.Spec)
 	w.Class, w.TopologyName, w.Name = topology.Class, topology.Name, desired.Name
 	w.Replicas, w.Metadata = topology.Replicas, topology.Metadata
-	if topology.Variables != nil {
-		w.Overrides = topology.Variables.Overrides
-	}
+	w.Overrides = topology.Variables.Overrides
 	w.Bootstrap, w.Infrastructure = bootstrap, infrastructure
 	return w
 }
 
 func forMachines(machine *clusterv1.MachineSpec) Workers {
-	w := Workers{InfrastructureName: machine.InfrastructureRef.Name}
-	if machine.Version != nil {
-		w.Version = *machine.Version
+	return Workers{
+		Version: machine.Version, BootstrapName: machine.Bootstrap.ConfigRef.Name, InfrastructureName: machine.InfrastructureRef.Name,
 	}
-	if machine.Bootstrap.ConfigRef != nil {
-		w.BootstrapName = machine.Bootstrap.ConfigRef.Name
-	}
-	return w
 }

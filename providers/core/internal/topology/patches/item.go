@@ -8,7 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 )
 
 // place is where a topology uses a template.
@@ -18,8 +20,8 @@ const (
 	infrastructureCluster place = "infrastructure cluster"
 	controlPlane          place = "control plane"
 	controlPlaneMachines  place = "control plane machines"
-	machineDeployment     place = "MachineDeployment"
-	machinePool           place = "MachinePool"
+	machineDeployment     place = variables.OfMachineDeployment
+	machinePool           place = variables.OfMachinePool
 )
 
 // item is a template that is being patched.
@@ -48,6 +50,14 @@ func (i *item) String() string {
 	return fmt.Sprintf("%s %s/%s (%s)", i.source.GetKind(), i.source.GetNamespace(), i.source.GetName(), where)
 }
 
+// list returns the list that overrides are from.
+func (i *item) list() variables.List {
+	if i.topology == "" {
+		return variables.List{Kind: variables.OfControlPlane}
+	}
+	return variables.List{Kind: string(i.place), Name: i.topology}
+}
+
 // mutable returns root, and copies the spec first if necessary.
 func (i *item) mutable() map[string]any {
 	if i.root == nil {
@@ -67,16 +77,18 @@ func (i *item) object() map[string]any {
 	return out
 }
 
+// holderOf returns a holder of this group. Its version is that of the payloads of v1.7, also in those of v1beta2: extensions compare it.
+func holderOf(kind, namespace, name string) Holder {
+	return Holder{APIVersion: clusterv1beta1.GroupVersion.String(), Kind: kind, Namespace: namespace, Name: name}
+}
+
 // items returns the templates of an input, in a fixed order.
 func (in *Input) items() []*item {
 	namespace := in.Cluster.Namespace
-	cluster := Holder{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: namespace, Name: in.Cluster.Name}
+	cluster := holderOf("Cluster", namespace, in.Cluster.Name)
 	cp := in.ControlPlane.Target
 	cpBuiltin := map[string]any{"controlPlane": controlPlaneBuiltin(in.Cluster, cp)}
-	var cpOverrides []clusterv1.ClusterVariable
-	if v := in.Cluster.Spec.Topology.ControlPlane.Variables; v != nil {
-		cpOverrides = v.Overrides
-	}
+	cpOverrides := in.Cluster.Spec.Topology.ControlPlane.Variables.Overrides
 	out := []*item{
 		{
 			place:  infrastructureCluster,
@@ -102,7 +114,7 @@ func (in *Input) items() []*item {
 }
 
 func (w *Workers) items(p place, name, namespace string) []*item {
-	holder := Holder{APIVersion: clusterv1.GroupVersion.String(), Kind: string(p), Namespace: namespace, Name: w.Name}
+	holder := holderOf(string(p), namespace, w.Name)
 	base := item{place: p, class: w.Class, topology: w.TopologyName, overrides: w.Overrides,
 		builtin: map[string]any{name: w.builtinVariables()}}
 	bootstrap, infrastructure := base, base
@@ -113,7 +125,7 @@ func (w *Workers) items(p place, name, namespace string) []*item {
 	return []*item{&bootstrap, &infrastructure}
 }
 
-// topologyOwned are the fields of a control plane object that the topology sets. Patches cannot change them.
+// topologyOwned are the fields of a control plane object that the topology sets, in either contract. Patches cannot change them.
 var topologyOwned = [][]string{
 	{"replicas"},
 	{"version"},
@@ -122,6 +134,10 @@ var topologyOwned = [][]string{
 	{"machineTemplate", "nodeDrainTimeout"},
 	{"machineTemplate", "nodeVolumeDetachTimeout"},
 	{"machineTemplate", "nodeDeletionTimeout"},
+	{"machineTemplate", "spec", "infrastructureRef"},
+	{"machineTemplate", "spec", "deletion", "nodeDrainTimeoutSeconds"},
+	{"machineTemplate", "spec", "deletion", "nodeVolumeDetachTimeoutSeconds"},
+	{"machineTemplate", "spec", "deletion", "nodeDeletionTimeoutSeconds"},
 }
 
 // patchedSpec returns the resulting spec of the target, nil if no patch applies to the template.

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 func rendering(template string) clusterv1.JSONPatch {
-	return clusterv1.JSONPatch{Op: "add", Path: "/spec/template/spec/x", ValueFrom: &clusterv1.JSONPatchValue{Template: &template}}
+	return clusterv1.JSONPatch{Op: "add", Path: "/spec/template/spec/x", ValueFrom: &clusterv1.JSONPatchValue{Template: template}}
 }
 
 func times(n int, change clusterv1.JSONPatch) []clusterv1.JSONPatch {
@@ -54,7 +54,7 @@ func TestPatchesAreBounded(t *testing.T) {
 			[]clusterv1.JSONPatch{rendering("- &x " + strings.Repeat("x", 50_000) + "\n" + strings.Repeat("- *x\n", 30_000))},
 			where + "definition 0, jsonPatch 0 (add /spec/template/spec/x): the template rendered YAML with aliases that expand to more than"},
 		{"many copies of a large variable", "true",
-			times(300, clusterv1.JSONPatch{Op: "add", Path: "/spec/template/spec/x", ValueFrom: &clusterv1.JSONPatchValue{Variable: &big}}),
+			times(300, clusterv1.JSONPatch{Op: "add", Path: "/spec/template/spec/x", ValueFrom: &clusterv1.JSONPatchValue{Variable: big}}),
 			"(add /spec/template/spec/x): the template exceeds the limit"},
 		{"many templates within their own limits", "true", times(200, rendering(`{{ until 400000 | len }}`)),
 			"(add /spec/template/spec/x): the template exceeds the limit"},
@@ -63,7 +63,7 @@ func TestPatchesAreBounded(t *testing.T) {
 			in := fixture(t, "[{name: big, required: false, schema: {openAPIV3Schema: {type: string}}}]",
 				patch(onControlPlane, "    - {op: remove, path: /spec/template/spec/x}"),
 				"variables: [{name: big, value: "+strings.Repeat("x", 1<<20)+"}]")
-			in.Class.Spec.Patches[0].EnabledIf = &tc.enabledIf
+			in.Class.Spec.Patches[0].EnabledIf = tc.enabledIf
 			in.Class.Spec.Patches[0].Definitions[0].JSONPatches = tc.changes
 			engine, err := New(in.Class, nil)
 			if err != nil {
@@ -139,7 +139,7 @@ func TestManyPatchesOfATemplate(t *testing.T) {
 func TestTemplatesThatAreTooLongAreRejectedAtAdmission(t *testing.T) {
 	in := fixture(t, "[]", patch(onControlPlane, "    - {op: remove, path: /spec/template/spec/x}"), "{}")
 	long := strings.Repeat("x", 300<<10)
-	in.Class.Spec.Patches[0].EnabledIf = &long
+	in.Class.Spec.Patches[0].EnabledIf = long
 	errs := Validate(in.Class, false)
 	if len(errs) == 0 || errs[0].Error() != "spec.patches[0].enabledIf: Invalid value: the template has 307200 bytes: at most 262144 are allowed" {
 		t.Errorf("errors = %.500v", errs)

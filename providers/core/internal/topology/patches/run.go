@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"maps"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/providers/internal/gotemplate"
 )
@@ -14,6 +14,7 @@ type run struct {
 	cluster *clusterv1.Cluster
 	class   *clusterv1.ClusterClass
 	items   []*item
+	sources variables.Sources
 	builtin map[string]any             // builtin.cluster
 	defined map[string]map[string]bool // source -> variables that it defines
 	inline  map[string]any             // values of the Cluster for inline patches, once computed
@@ -21,7 +22,7 @@ type run struct {
 }
 
 func newRun(in *Input) *run {
-	r := &run{cluster: in.Cluster, class: in.Class, items: in.items(),
+	r := &run{cluster: in.Cluster, class: in.Class, items: in.items(), sources: in.Sources,
 		builtin: clusterBuiltin(in.Cluster), defined: map[string]map[string]bool{}, budget: gotemplate.NewBudget(runWork)}
 	for i := range in.Class.Status.Variables {
 		variable := &in.Class.Status.Variables[i]
@@ -54,14 +55,14 @@ func (r *run) commit() error {
 	return nil
 }
 
-// visible returns the values that are visible to a patch; from is clusterv1.VariableDefinitionFromInline or the name of the
-// patch. A value with definitionFrom is visible to that source only.
-func (r *run) visible(values []clusterv1.ClusterVariable, from string) []clusterv1.ClusterVariable {
+// visible returns the values of a list that are visible to a patch; from is clusterv1.VariableDefinitionFromInline or the name of the
+// patch. A value with a source is visible to that source only.
+func (r *run) visible(values []clusterv1.ClusterVariable, list variables.List, from string) []clusterv1.ClusterVariable {
 	var out []clusterv1.ClusterVariable
 	for i := range values {
-		value := &values[i]
-		if (value.DefinitionFrom == "" || value.DefinitionFrom == from) && r.defined[from][value.Name] {
-			out = append(out, *value)
+		source := r.sources.At(list, i)
+		if (source == "" || source == from) && r.defined[from][values[i].Name] {
+			out = append(out, values[i])
 		}
 	}
 	return out
@@ -74,13 +75,13 @@ func (r *run) inlineValues(i *item) (map[string]any, error) {
 		return i.inline, nil
 	}
 	if r.inline == nil {
-		global, err := decode(r.visible(r.cluster.Spec.Topology.Variables, clusterv1.VariableDefinitionFromInline))
+		global, err := decode(r.visible(r.cluster.Spec.Topology.Variables, variables.List{}, clusterv1.VariableDefinitionFromInline))
 		if err != nil {
 			return nil, err
 		}
 		r.inline = global
 	}
-	overrides, err := decode(r.visible(i.overrides, clusterv1.VariableDefinitionFromInline))
+	overrides, err := decode(r.visible(i.overrides, i.list(), clusterv1.VariableDefinitionFromInline))
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // wildcard matches any number of characters, at one end of the name of a class of workers.
@@ -18,9 +20,9 @@ func selects(s *clusterv1.PatchSelector, i *item) bool {
 	match := &s.MatchResources
 	switch i.place {
 	case infrastructureCluster:
-		return match.InfrastructureCluster
+		return ptr.Deref(match.InfrastructureCluster, false)
 	case controlPlane, controlPlaneMachines:
-		return match.ControlPlane
+		return ptr.Deref(match.ControlPlane, false)
 	case machineDeployment:
 		return match.MachineDeploymentClass != nil && matchesAny(match.MachineDeploymentClass.Names, i.class)
 	case machinePool:

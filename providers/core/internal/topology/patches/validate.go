@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation/variable"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
 	"sigs.k8s.io/cluster-api/providers/internal/gotemplate"
@@ -62,8 +62,8 @@ func validateName(name string, path *field.Path) field.ErrorList {
 
 func (v *validator) patch(patch *clusterv1.ClusterClassPatch, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if patch.EnabledIf != nil {
-		errs = append(errs, v.template(*patch.EnabledIf, path.Child("enabledIf"))...)
+	if patch.EnabledIf != "" {
+		errs = append(errs, v.template(patch.EnabledIf, path.Child("enabledIf"))...)
 	}
 	switch {
 	case patch.Definitions == nil && patch.External == nil:
@@ -88,8 +88,8 @@ func (v *validator) external(external *clusterv1.ExternalPatchDefinition, path *
 	if !v.runtimeSDK {
 		errs = append(errs, field.Forbidden(path, "external patches require the feature gate RuntimeSDK"))
 	}
-	if external.GenerateExtension == nil && external.ValidateExtension == nil {
-		errs = append(errs, field.Required(path, "set generateExtension, validateExtension or both"))
+	if external.GeneratePatchesExtension == "" && external.ValidateTopologyExtension == "" {
+		errs = append(errs, field.Required(path, "set generatePatchesExtension, validateTopologyExtension or both"))
 	}
 	return errs
 }
@@ -162,26 +162,26 @@ func (v *validator) value(patch *clusterv1.JSONPatch, path *field.Path) field.Er
 
 func (v *validator) valueFrom(from *clusterv1.JSONPatchValue, path *field.Path) field.ErrorList {
 	switch {
-	case from.Variable == nil && from.Template == nil:
+	case from.Variable == "" && from.Template == "":
 		return field.ErrorList{field.Required(path, "set either variable or template")}
-	case from.Variable != nil && from.Template != nil:
+	case from.Variable != "" && from.Template != "":
 		return field.ErrorList{field.Invalid(path, "", "variable and template are mutually exclusive: remove one of them")}
-	case from.Template != nil:
-		return v.template(*from.Template, path.Child("template"))
+	case from.Template != "":
+		return v.template(from.Template, path.Child("template"))
 	}
 	at := path.Child("variable")
-	l, err := variable.Parse(*from.Variable)
+	l, err := variable.Parse(from.Variable)
 	if err != nil {
-		return field.ErrorList{field.Invalid(at, *from.Variable, err.Error())}
+		return field.ErrorList{field.Invalid(at, from.Variable, err.Error())}
 	}
 	if l.Name() == variables.Builtin {
 		if !isBuiltin(l) {
-			return field.ErrorList{field.Invalid(at, *from.Variable, "unknown builtin variable")}
+			return field.ErrorList{field.Invalid(at, from.Variable, "unknown builtin variable")}
 		}
 		return nil
 	}
 	if !v.variables[l.Name()] {
-		return field.ErrorList{field.Invalid(at, *from.Variable, fmt.Sprintf("variable %q is not defined in spec.variables", l.Name()))}
+		return field.ErrorList{field.Invalid(at, from.Variable, fmt.Sprintf("variable %q is not defined in spec.variables", l.Name()))}
 	}
 	return nil
 }
@@ -190,34 +190,34 @@ func (v *validator) valueFrom(from *clusterv1.JSONPatchValue, path *field.Path) 
 func (v *validator) selector(s *clusterv1.PatchSelector, path *field.Path) field.ErrorList {
 	match, at := &s.MatchResources, path.Child("matchResources")
 	var errs field.ErrorList
-	if !match.InfrastructureCluster && !match.ControlPlane && match.MachineDeploymentClass == nil && match.MachinePoolClass == nil {
+	isInfrastructure, isControlPlane := ptr.Deref(match.InfrastructureCluster, false), ptr.Deref(match.ControlPlane, false)
+	if !isInfrastructure && !isControlPlane && match.MachineDeploymentClass == nil && match.MachinePoolClass == nil {
 		return field.ErrorList{
 			field.Required(at, "select at least one of infrastructureCluster, controlPlane, machineDeploymentClass and machinePoolClass"),
 		}
 	}
 	spec := &v.class.Spec
-	if match.InfrastructureCluster && !refersTo(s, spec.Infrastructure) {
-		errs = append(errs, noMatch(s, at.Child("infrastructureCluster"), "spec.infrastructure.ref"))
+	if isInfrastructure && !refersTo(s, spec.Infrastructure.TemplateRef) {
+		errs = append(errs, noMatch(s, at.Child("infrastructureCluster"), "spec.infrastructure.templateRef"))
 	}
-	if match.ControlPlane {
-		machines := spec.ControlPlane.MachineInfrastructure
-		if !refersTo(s, spec.ControlPlane.LocalObjectTemplate) && (machines == nil || !refersTo(s, *machines)) {
-			errs = append(errs, noMatch(s, at.Child("controlPlane"), "spec.controlPlane.ref or spec.controlPlane.machineInfrastructure.ref"))
-		}
+	if isControlPlane && !refersTo(s, spec.ControlPlane.TemplateRef) &&
+		!refersTo(s, spec.ControlPlane.MachineInfrastructure.TemplateRef) {
+		errs = append(errs, noMatch(s, at.Child("controlPlane"),
+			"spec.controlPlane.templateRef or spec.controlPlane.machineInfrastructure.templateRef"))
 	}
 	if match.MachineDeploymentClass != nil {
-		classes := map[string][]clusterv1.LocalObjectTemplate{}
+		classes := map[string][]clusterv1.ClusterClassTemplateReference{}
 		for i := range spec.Workers.MachineDeployments {
 			class := &spec.Workers.MachineDeployments[i]
-			classes[class.Class] = []clusterv1.LocalObjectTemplate{class.Template.Bootstrap, class.Template.Infrastructure}
+			classes[class.Class] = []clusterv1.ClusterClassTemplateReference{class.Bootstrap.TemplateRef, class.Infrastructure.TemplateRef}
 		}
 		errs = append(errs, classNames(s, match.MachineDeploymentClass.Names, classes, at.Child("machineDeploymentClass", "names"))...)
 	}
 	if match.MachinePoolClass != nil {
-		classes := map[string][]clusterv1.LocalObjectTemplate{}
+		classes := map[string][]clusterv1.ClusterClassTemplateReference{}
 		for i := range spec.Workers.MachinePools {
 			class := &spec.Workers.MachinePools[i]
-			classes[class.Class] = []clusterv1.LocalObjectTemplate{class.Template.Bootstrap, class.Template.Infrastructure}
+			classes[class.Class] = []clusterv1.ClusterClassTemplateReference{class.Bootstrap.TemplateRef, class.Infrastructure.TemplateRef}
 		}
 		errs = append(errs, classNames(s, match.MachinePoolClass.Names, classes, at.Child("machinePoolClass", "names"))...)
 	}
@@ -226,7 +226,7 @@ func (v *validator) selector(s *clusterv1.PatchSelector, path *field.Path) field
 
 // classNames reports patterns that match no class of workers with a template that the selector matches.
 func classNames(
-	s *clusterv1.PatchSelector, names []string, classes map[string][]clusterv1.LocalObjectTemplate, path *field.Path,
+	s *clusterv1.PatchSelector, names []string, classes map[string][]clusterv1.ClusterClassTemplateReference, path *field.Path,
 ) field.ErrorList {
 	if len(names) == 0 {
 		return field.ErrorList{field.Required(path, `specify at least one class, or "*" for all of them`)}
@@ -240,7 +240,8 @@ func classNames(
 		found := false
 		for class, templates := range classes {
 			found = found ||
-				matches(name, class) && slices.ContainsFunc(templates, func(t clusterv1.LocalObjectTemplate) bool { return refersTo(s, t) })
+				matches(name, class) && slices.ContainsFunc(templates,
+					func(ref clusterv1.ClusterClassTemplateReference) bool { return refersTo(s, ref) })
 		}
 		if !found {
 			errs = append(errs, noMatch(s, path.Index(i), fmt.Sprintf("the bootstrap and infrastructure templates of classes named %q", name)))
@@ -249,11 +250,10 @@ func classNames(
 	return errs
 }
 
-func refersTo(s *clusterv1.PatchSelector, template clusterv1.LocalObjectTemplate) bool {
-	return template.Ref != nil && template.Ref.Kind == s.Kind && template.Ref.APIVersion == s.APIVersion
+func refersTo(s *clusterv1.PatchSelector, ref clusterv1.ClusterClassTemplateReference) bool {
+	return ref.IsDefined() && ref.Kind == s.Kind && ref.APIVersion == s.APIVersion
 }
 
 func noMatch(s *clusterv1.PatchSelector, path *field.Path, where string) *field.Error {
-	ref := corev1.ObjectReference{APIVersion: s.APIVersion, Kind: s.Kind}
-	return field.Invalid(path, fmt.Sprintf("%s %s", ref.APIVersion, ref.Kind), "the selector's apiVersion and kind match none of "+where)
+	return field.Invalid(path, fmt.Sprintf("%s %s", s.APIVersion, s.Kind), "the selector's apiVersion and kind match none of "+where)
 }

@@ -5,27 +5,25 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 const validated = `
 metadata: {name: class, namespace: default}
 spec:
-  infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerClusterTemplate, name: a}}
+  infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerClusterTemplate, name: a}}
   controlPlane:
-    ref: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, name: a}
-    machineInfrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, name: a}}
+    templateRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, name: a}
+    machineInfrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, name: a}}
   workers:
     machineDeployments:
     - class: default-worker
-      template:
-        bootstrap: {ref: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: a}}
-        infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, name: a}}
+      bootstrap: {templateRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: a}}
+      infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachineTemplate, name: a}}
     machinePools:
     - class: default-pool
-      template:
-        bootstrap: {ref: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: a}}
-        infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachinePoolTemplate, name: a}}
+      bootstrap: {templateRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfigTemplate, name: a}}
+      infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: DockerMachinePoolTemplate, name: a}}
   variables:
   - {name: imageRepository, required: true, schema: {openAPIV3Schema: {type: string}}}
   - {name: list, required: true, schema: {openAPIV3Schema: {type: array, items: {type: string}}}}
@@ -61,13 +59,13 @@ func TestValidate(t *testing.T) {
 			want: []string{`spec.patches[0].name: Invalid value: "inline": the name is reserved for the variables of the class itself: choose another name`}},
 		{reason: "names are unique", patches: `[{name: a, definitions: []}, {name: a, definitions: []}]`, want: []string{`spec.patches[1].name: Duplicate value: "a"`}},
 		{reason: "a patch requires definitions or external", patches: `[{name: a}]`, want: []string{`spec.patches[0]: Required value: set either definitions or external`}},
-		{reason: "definitions and external are mutually exclusive", runtimeSDK: true, patches: `[{name: a, definitions: [], external: {generateExtension: x}}]`,
+		{reason: "definitions and external are mutually exclusive", runtimeSDK: true, patches: `[{name: a, definitions: [], external: {generatePatchesExtension: x}}]`,
 			want: []string{`spec.patches[0]: Invalid value: "a": definitions and external are mutually exclusive: split the patch in two`}},
-		{reason: "an external patch", runtimeSDK: true, patches: `[{name: a, external: {generateExtension: x}}]`},
-		{reason: "external patches require the feature gate", patches: `[{name: a, external: {validateExtension: x}}]`,
+		{reason: "an external patch", runtimeSDK: true, patches: `[{name: a, external: {generatePatchesExtension: x}}]`},
+		{reason: "external patches require the feature gate", patches: `[{name: a, external: {validateTopologyExtension: x}}]`,
 			want: []string{`spec.patches[0].external: Forbidden: external patches require the feature gate RuntimeSDK`}},
 		{reason: "an extension for variables alone is not enough", runtimeSDK: true, patches: `[{name: a, external: {discoverVariablesExtension: x}}]`,
-			want: []string{`spec.patches[0].external: Required value: set generateExtension, validateExtension or both`}},
+			want: []string{`spec.patches[0].external: Required value: set generatePatchesExtension, validateTopologyExtension or both`}},
 		{reason: "enabledIf must be a valid template", patches: `[{name: a, enabledIf: "{{ if }}", definitions: []}]`,
 			want: []string{`spec.patches[0].enabledIf: Invalid value: "{{ if }}": not a valid Go template: template: :1: missing value for if`}},
 		{reason: "enabledIf cannot read the environment", patches: `[{name: a, enabledIf: "{{ env \"HOME\" }}", definitions: []}]`,
@@ -77,10 +75,10 @@ func TestValidate(t *testing.T) {
 			want: []string{atMatch + `: Required value: select at least one of infrastructureCluster, controlPlane, machineDeploymentClass and machinePoolClass`}},
 		{reason: "the infrastructure cluster", patches: patch(selector("DockerClusterTemplate", "{infrastructureCluster: true}"), nothing)},
 		{reason: "another infrastructure", patches: patch(selector("AWSClusterTemplate", "{infrastructureCluster: true}"), nothing),
-			want: []string{atMatch + `.infrastructureCluster: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 AWSClusterTemplate": the selector's apiVersion and kind match none of spec.infrastructure.ref`}},
+			want: []string{atMatch + `.infrastructureCluster: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 AWSClusterTemplate": the selector's apiVersion and kind match none of spec.infrastructure.templateRef`}},
 		{reason: "the machines of the control plane", patches: patch(selector("DockerMachineTemplate", "{controlPlane: true}"), nothing)},
 		{reason: "not a control plane", patches: patch(selector("DockerClusterTemplate", "{controlPlane: true}"), nothing),
-			want: []string{atMatch + `.controlPlane: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 DockerClusterTemplate": the selector's apiVersion and kind match none of spec.controlPlane.ref or spec.controlPlane.machineInfrastructure.ref`}},
+			want: []string{atMatch + `.controlPlane: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 DockerClusterTemplate": the selector's apiVersion and kind match none of spec.controlPlane.templateRef or spec.controlPlane.machineInfrastructure.templateRef`}},
 		{reason: "classes by name and wildcard", patches: patch(selector("DockerMachineTemplate", `{machineDeploymentClass: {names: [default-worker, "*", "default-*", "*worker"]}}`), nothing)},
 		{reason: "every name must select something", patches: patch(selector("DockerMachineTemplate", `{machineDeploymentClass: {names: [default-worker, other]}}`), nothing),
 			want: []string{atMatch + `.machineDeploymentClass.names[1]: Invalid value: "infrastructure.cluster.x-k8s.io/v1beta1 DockerMachineTemplate": the selector's apiVersion and kind match none of the bootstrap and infrastructure templates of classes named "other"`}},

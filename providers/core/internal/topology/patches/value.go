@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation/variable"
 	"sigs.k8s.io/cluster-api/providers/internal/gotemplate"
 )
@@ -57,11 +57,11 @@ func compileValue(p *gotemplate.Parser, patch *clusterv1.JSONPatch) (value, erro
 	case patch.Value != nil:
 		parsed, err := parseJSON(patch.Value.Raw)
 		return constant{parsed}, err
-	case patch.ValueFrom != nil && patch.ValueFrom.Variable != nil:
-		l, err := variable.Parse(*patch.ValueFrom.Variable)
+	case patch.ValueFrom != nil && patch.ValueFrom.Variable != "":
+		l, err := variable.Parse(patch.ValueFrom.Variable)
 		return reference{l}, err
-	case patch.ValueFrom != nil && patch.ValueFrom.Template != nil:
-		parsed, err := p.Parse(*patch.ValueFrom.Template)
+	case patch.ValueFrom != nil && patch.ValueFrom.Template != "":
+		parsed, err := p.Parse(patch.ValueFrom.Template)
 		return rendered{parsed}, err
 	}
 	return nil, errors.New("neither value nor valueFrom is set")

@@ -4,12 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
 )
@@ -59,14 +58,14 @@ func (p *Planner) blueprint(
 		Workers: map[desired.WorkersID]desired.Templates{},
 	}
 	var err error
-	if b.InfrastructureCluster, err = p.template(ctx, class, class.Spec.Infrastructure.Ref); err != nil {
+	if b.InfrastructureCluster, err = p.template(ctx, class, class.Spec.Infrastructure.TemplateRef); err != nil {
 		return nil, err
 	}
-	if b.ControlPlane, err = p.template(ctx, class, class.Spec.ControlPlane.Ref); err != nil {
+	if b.ControlPlane, err = p.template(ctx, class, class.Spec.ControlPlane.TemplateRef); err != nil {
 		return nil, err
 	}
-	if machines := class.Spec.ControlPlane.MachineInfrastructure; machines != nil && machines.Ref != nil {
-		if b.ControlPlaneMachines, err = p.template(ctx, class, machines.Ref); err != nil {
+	if machines := class.Spec.ControlPlane.MachineInfrastructure.TemplateRef; machines.IsDefined() {
+		if b.ControlPlaneMachines, err = p.template(ctx, class, machines); err != nil {
 			return nil, err
 		}
 	}
@@ -98,9 +97,9 @@ func (p *Planner) addTemplates(ctx context.Context, b *desired.Blueprint, worker
 // template reads a template at the API version in the class, because the patches are written for that version: a newer version
 // of the provider must not change their result.
 func (p *Planner) template(
-	ctx context.Context, class *clusterv1.ClusterClass, ref *corev1.ObjectReference,
+	ctx context.Context, class *clusterv1.ClusterClass, ref clusterv1.ClusterClassTemplateReference,
 ) (*unstructured.Unstructured, error) {
-	template, err := p.External.Exact(ctx, ref, class.Namespace)
+	template, err := p.External.Exact(ctx, ref.ToObjectReference(class.Namespace), class.Namespace)
 	if err != nil {
 		return nil, fmt.Errorf("ClusterClass %s: reading a template: %w", client.ObjectKeyFromObject(class), err)
 	}

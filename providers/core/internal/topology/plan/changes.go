@@ -52,11 +52,11 @@ func (c *comparison) ordered() ([][]*unstructured.Unstructured, error) {
 	if check := c.want.ControlPlaneHealthCheck; check != nil && !c.want.ControlPlaneOnHold {
 		healthChecks = append(healthChecks, check)
 	}
-	second, err := desiredUnstructured(workers)
+	second, err := allUnstructured(workers)
 	if err != nil {
 		return nil, err
 	}
-	third, err := desiredUnstructured(healthChecks)
+	third, err := allUnstructured(healthChecks)
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,12 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/classes"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/patches"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
@@ -43,17 +44,22 @@ func (c *Classes) get(class *clusterv1.ClusterClass) (compiledClass, error) {
 	})
 }
 
-// withVariables returns a copy of the Cluster with defaulted and validated variables. Admission did the same, but the class
-// may have changed since.
-func (c compiledClass) withVariables(cluster *clusterv1.Cluster) (*clusterv1.Cluster, error) {
+// withVariables returns a copy of the Cluster with defaulted and validated variables, and their sources. Admission did the same, but the
+// class may have changed since.
+func (c compiledClass) withVariables(ctx context.Context, cluster *clusterv1.Cluster) (*clusterv1.Cluster, variables.Sources, error) {
+	sources, err := variables.ReadSources(ctx, cluster)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading for which definitions the variables are: %w", err)
+	}
 	cluster = cluster.DeepCopy()
-	path := field.NewPath("spec", "topology")
-	errs := c.definitions.Default(cluster.Spec.Topology, path)
+	topology, path := &cluster.Spec.Topology, field.NewPath("spec", "topology")
+	definitions := c.definitions.With(sources)
+	errs := append(definitions.Default(topology, path), definitions.DefaultConflicting(topology, path)...)
 	if len(errs) == 0 {
-		errs = c.definitions.Validate(cluster.Spec.Topology, path)
+		errs = definitions.Validate(topology, path)
 	}
 	if len(errs) > 0 {
-		return nil, fmt.Errorf("the topology is invalid for ClusterClass %s: %w", cluster.Spec.Topology.Class, errs.ToAggregate())
+		return nil, nil, fmt.Errorf("the topology is invalid for ClusterClass %s: %w", topology.ClassRef.Name, errs.ToAggregate())
 	}
-	return cluster, nil
+	return cluster, definitions.Sources(), nil
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/sdk/ssa"
 )
@@ -97,8 +97,8 @@ func (c *comparison) checkOwnership(live *unstructured.Unstructured) error {
 	if live == nil {
 		return nil
 	}
-	isReferenced := func(ref *corev1.ObjectReference) bool {
-		return ref != nil && ref.Kind == live.GetKind() && ref.Name == live.GetName()
+	isReferenced := func(ref clusterv1.ContractVersionedObjectReference) bool {
+		return ref.Kind == live.GetKind() && ref.Name == live.GetName()
 	}
 	_, owned := live.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
 	cluster := live.GetLabels()[clusterv1.ClusterNameLabel]

@@ -7,15 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// desiredUnstructured converts desired objects, without their status: its counters without omitempty would be applied as 0.
-func desiredUnstructured(all []runtime.Object) ([]*unstructured.Unstructured, error) {
+// allUnstructured converts objects.
+func allUnstructured(all []runtime.Object) ([]*unstructured.Unstructured, error) {
 	out := make([]*unstructured.Unstructured, 0, len(all))
 	for _, object := range all {
 		u, err := toUnstructured(object)
 		if err != nil {
 			return nil, err
 		}
-		delete(u.Object, "status")
 		out = append(out, u)
 	}
 	return out, nil

@@ -8,11 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 )
@@ -26,7 +25,7 @@ func (c *comparison) deletions(ctx context.Context) ([]*unstructured.Unstructure
 	var found []*unstructured.Unstructured
 	for _, key := range obsolete {
 		if TypedObject(key.kind) == nil {
-			// The reference may have a version that is no longer served.
+			// References have no version, or one that may no longer be served.
 			if key.kind, err = c.External.Versions.Newest(ctx, key.kind.GroupKind()); err != nil {
 				return nil, err
 			}
@@ -107,7 +106,7 @@ func (c *comparison) rotatedControlPlaneTemplate() ([]objectKey, error) {
 		return nil, nil
 	}
 	old, err := c.current.Fields().InfrastructureRef()
-	if err != nil || old == nil || identityOf(old) == identityOfObject(c.want.ControlPlaneMachines) {
+	if err != nil || old == nil || identityOfVersioned(old) == identityOfObject(c.want.ControlPlaneMachines) {
 		return nil, err
 	}
 	return []objectKey{{old.GroupVersionKind(), old.Name}}, nil
@@ -120,12 +119,11 @@ func (c *comparison) rotatedTemplates(ctx context.Context, md *desired.Workers) 
 	if current == nil {
 		return nil, nil
 	}
-	var old []*corev1.ObjectReference
-	if ref := current.Spec.Template.Spec.Bootstrap.ConfigRef; ref != nil && identityOf(ref) != identityOfObject(md.Bootstrap) {
-		old = append(old, ref)
-	}
-	if ref := &current.Spec.Template.Spec.InfrastructureRef; identityOf(ref) != identityOfObject(md.Infrastructure) {
-		old = append(old, ref)
+	var old []identity
+	for _, ref := range reference.OfMachine(&current.Spec.Template.Spec) {
+		if id := identityOf(ref); id != identityOfObject(md.Bootstrap) && id != identityOfObject(md.Infrastructure) {
+			old = append(old, id)
+		}
 	}
 	if len(old) == 0 {
 		return nil, nil
@@ -136,17 +134,17 @@ func (c *comparison) rotatedTemplates(ctx context.Context, md *desired.Workers) 
 		return nil, fmt.Errorf("listing the MachineSets of MachineDeployment %s: %w", current.Name, err)
 	}
 	var keys []objectKey
-	for _, ref := range old {
-		if !isUsed(sets.Items, ref) {
-			keys = append(keys, objectKey{ref.GroupVersionKind(), ref.Name})
+	for _, id := range old {
+		if !isUsed(sets.Items, id) {
+			keys = append(keys, objectKey{id.kind.WithVersion(""), id.name})
 		}
 	}
 	return keys, nil
 }
 
-func isUsed(sets []clusterv1.MachineSet, ref *corev1.ObjectReference) bool {
+func isUsed(sets []clusterv1.MachineSet, template identity) bool {
 	for i := range sets {
-		used := func(by *corev1.ObjectReference) bool { return identityOf(by) == identityOf(ref) }
+		used := func(by *clusterv1.ContractVersionedObjectReference) bool { return identityOf(by) == template }
 		if slices.ContainsFunc(reference.OfMachine(&sets[i].Spec.Template.Spec), used) {
 			return true
 		}

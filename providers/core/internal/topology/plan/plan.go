@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
 	"sigs.k8s.io/cluster-api/sdk/ssa"
@@ -24,7 +24,8 @@ func (p *Planner) Plan(ctx context.Context, cluster *clusterv1.Cluster) (*Plan, 
 	}
 	// Hooks get the Cluster as it is stored.
 	stored := cluster
-	if cluster, err = compiled.withVariables(stored); err != nil {
+	cluster, sources, err := compiled.withVariables(ctx, stored)
+	if err != nil {
 		return nil, err
 	}
 	blueprint, err := p.blueprint(ctx, cluster, class, compiled)
@@ -43,7 +44,9 @@ func (p *Planner) Plan(ctx context.Context, cluster *clusterv1.Cluster) (*Plan, 
 	if err != nil {
 		return nil, err
 	}
-	want, err := desired.Compute(ctx, desired.Input{Cluster: cluster, Blueprint: blueprint, Current: current, Versions: versions})
+	want, err := desired.Compute(ctx, desired.Input{
+		Cluster: cluster, Sources: sources, Blueprint: blueprint, Current: current, Versions: versions,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -66,16 +69,16 @@ func (p *Planner) Plan(ctx context.Context, cluster *clusterv1.Cluster) (*Plan, 
 func (c *comparison) plan(
 	ctx context.Context, class *clusterv1.ClusterClass, versions upgrade.Plan, classKinds []*unstructured.Unstructured,
 ) (*Plan, error) {
-	infrastructure, controlPlane, err := c.refreshReferences(ctx)
-	if err != nil {
+	if err := c.refreshMachines(ctx); err != nil {
 		return nil, err
 	}
 	versions.MachineDeployments.NameTaken, versions.MachinePools.NameTaken = c.want.DeploymentsWaiting, c.want.PoolsWaiting
 	plan := &Plan{
 		Class: class, Labels: desired.ClusterLabels(c.cluster), Versions: versions,
-		InfrastructureRef: infrastructure, ControlPlaneRef: controlPlane,
+		InfrastructureRef: desired.ContractRefTo(c.want.InfrastructureCluster), ControlPlaneRef: desired.ContractRefTo(c.want.ControlPlane),
 		Kinds: append(classKinds, c.want.InfrastructureCluster, c.want.ControlPlane),
 	}
+	var err error
 	if plan.Stages, err = c.stages(ctx); err != nil {
 		return nil, err
 	}

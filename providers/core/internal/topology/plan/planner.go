@@ -3,11 +3,10 @@ package plan
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/lifecycle"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -62,7 +61,7 @@ type Plan struct {
 	Class *clusterv1.ClusterClass
 	// Labels, InfrastructureRef and ControlPlaneRef are those that the Cluster must have.
 	Labels                             map[string]string
-	InfrastructureRef, ControlPlaneRef *corev1.ObjectReference
+	InfrastructureRef, ControlPlaneRef clusterv1.ContractVersionedObjectReference
 	// Stages are all desired objects, including those that are up to date, but not those on hold: parts that wait for their
 	// upgrade stay as they are until then. Objects of a stage do not depend on each other. The first stage has all templates.
 	Stages [][]Change

@@ -3,33 +3,19 @@ package plan
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
 )
 
-// refreshReferences updates the references in the desired objects to the newest API versions of their kinds, and returns the
-// references of the Cluster. Older versions in the class apply to templates and patches only: controllers that follow a
+// refreshMachines updates the reference of the desired control plane to the template of its machines to the newest API version of its
+// kind, if the contract has a version there. Older versions in the class apply to templates and patches only: controllers that follow a
 // reference update its version, and would have to do so again after each apply.
-func (c *comparison) refreshReferences(ctx context.Context) (infrastructure, controlPlane *corev1.ObjectReference, err error) {
-	infrastructure, controlPlane = desired.RefTo(c.want.InfrastructureCluster), desired.RefTo(c.want.ControlPlane)
-	refs := []*corev1.ObjectReference{infrastructure, controlPlane}
-	for _, w := range c.want.Workers {
-		machine := &w.Template().Spec
-		refs = append(refs, machine.Bootstrap.ConfigRef, &machine.InfrastructureRef)
+func (c *comparison) refreshMachines(ctx context.Context) error {
+	if c.want.ControlPlaneMachines == nil {
+		return nil
 	}
-	var machines *corev1.ObjectReference
-	if c.want.ControlPlaneMachines != nil {
-		machines = desired.RefTo(c.want.ControlPlaneMachines)
-		refs = append(refs, machines)
+	machines := desired.RefTo(c.want.ControlPlaneMachines)
+	if _, err := c.External.Versions.Refresh(ctx, machines); err != nil {
+		return err
 	}
-	for _, ref := range refs {
-		if _, err := c.External.Versions.Refresh(ctx, ref); err != nil {
-			return nil, nil, err
-		}
-	}
-	if machines != nil {
-		err = c.want.SetMachines(machines)
-	}
-	return infrastructure, controlPlane, err
+	return c.want.SetMachines(machines)
 }

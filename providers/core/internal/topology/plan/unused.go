@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 )
 
@@ -81,7 +81,7 @@ func (c *comparison) heldTemplates() (map[identity]bool, error) {
 			return nil, err
 		}
 		if ref != nil {
-			held[identityOf(ref)] = true
+			held[identityOfVersioned(ref)] = true
 		}
 	}
 	for _, w := range c.want.Workers {

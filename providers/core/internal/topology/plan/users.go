@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 )
@@ -20,7 +20,12 @@ type identity struct {
 	name string
 }
 
-func identityOf(ref *corev1.ObjectReference) identity {
+func identityOf(ref *clusterv1.ContractVersionedObjectReference) identity {
+	return identity{ref.GroupKind(), ref.Name}
+}
+
+// identityOfVersioned is identityOf for a reference with a version.
+func identityOfVersioned(ref *corev1.ObjectReference) identity {
 	return identity{ref.GroupVersionKind().GroupKind(), ref.Name}
 }
 

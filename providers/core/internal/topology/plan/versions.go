@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/desired"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/upgrade"
 )
@@ -39,7 +39,7 @@ func upgradeInput(cluster *clusterv1.Cluster, current *desired.Current) (in upgr
 	for _, t := range desired.RequestedBy(cluster) {
 		w := workersState(t.Name, t.Metadata)
 		if object, ok := current.Workers[t.WorkersID]; ok {
-			w.Exists, w.Object, w.Version = true, object.Object().GetName(), versionOf(object.Template())
+			w.Exists, w.Object, w.Version = true, object.Object().GetName(), object.Template().Spec.Version
 		}
 		if t.Kind == desired.MachinePoolKind {
 			in.MachinePools = append(in.MachinePools, w)
@@ -68,7 +68,7 @@ func (p *Planner) findUpgrading(ctx context.Context, cluster *clusterv1.Cluster,
 		w := &in.MachineDeployments[i]
 		w.Upgrading = w.Exists && slices.ContainsFunc(machines.Items, func(m clusterv1.Machine) bool {
 			return m.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel] == w.TopologyName &&
-				m.Spec.Version != nil && *m.Spec.Version != w.Version
+				m.Spec.Version != "" && m.Spec.Version != w.Version
 		})
 	}
 	if p.PoolVersions == nil {
@@ -91,13 +91,6 @@ func workersState(name string, meta clusterv1.ObjectMeta) upgrade.Workers {
 	_, deferred := meta.Annotations[clusterv1.ClusterTopologyDeferUpgradeAnnotation]
 	_, hold := meta.Annotations[clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation]
 	return upgrade.Workers{TopologyName: name, Deferred: deferred, Hold: hold}
-}
-
-func versionOf(t *clusterv1.MachineTemplateSpec) string {
-	if t.Spec.Version == nil {
-		return ""
-	}
-	return *t.Spec.Version
 }
 
 func concurrency(cluster *clusterv1.Cluster) (int, error) {

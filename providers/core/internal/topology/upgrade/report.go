@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // maxNames is how many objects a message lists.
@@ -15,7 +15,7 @@ const maxNames = 5
 // then MachineDeployments, then MachinePools. ok is false if nothing waits.
 func (p Plan) Waiting() (reason, message string, ok bool) {
 	if p.ControlPlanePending {
-		return clusterv1.TopologyReconciledControlPlaneUpgradePendingReason,
+		return clusterv1.TopologyReconciledControlPlaneUpgradePendingV1Beta1Reason,
 			fmt.Sprintf("Control plane rollout and upgrade to version %s on hold.%s", p.Version, p.inProgress()), true
 	}
 	for _, w := range p.waits() {
@@ -42,14 +42,14 @@ func (p Plan) waits() []wait {
 	const taken = "creation on hold until objects with the same name are deleted"
 	md, mp := p.MachineDeployments, p.MachinePools
 	return []wait{
-		{clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingReason, "MachineDeployment(s)", md.Pending, upgrade},
-		{clusterv1.TopologyReconciledMachineDeploymentsCreatePendingReason, "MachineDeployment(s) for topologies", md.Creating, creation},
-		{clusterv1.TopologyReconciledMachineDeploymentsCreatePendingReason, "MachineDeployment(s) for topologies", md.NameTaken, taken},
-		{clusterv1.TopologyReconciledMachineDeploymentsUpgradeDeferredReason, "MachineDeployment(s)", md.Deferred, deferred},
-		{clusterv1.TopologyReconciledMachinePoolsUpgradePendingReason, "MachinePool(s)", mp.Pending, upgrade},
-		{clusterv1.TopologyReconciledMachinePoolsCreatePendingReason, "MachinePool(s) for topologies", mp.Creating, creation},
-		{clusterv1.TopologyReconciledMachinePoolsCreatePendingReason, "MachinePool(s) for topologies", mp.NameTaken, taken},
-		{clusterv1.TopologyReconciledMachinePoolsUpgradeDeferredReason, "MachinePool(s)", mp.Deferred, deferred},
+		{clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingV1Beta1Reason, "MachineDeployment(s)", md.Pending, upgrade},
+		{clusterv1.TopologyReconciledMachineDeploymentsCreatePendingV1Beta1Reason, "MachineDeployment(s) for topologies", md.Creating, creation},
+		{clusterv1.TopologyReconciledMachineDeploymentsCreatePendingV1Beta1Reason, "MachineDeployment(s) for topologies", md.NameTaken, taken},
+		{clusterv1.TopologyReconciledMachineDeploymentsUpgradeDeferredV1Beta1Reason, "MachineDeployment(s)", md.Deferred, deferred},
+		{clusterv1.TopologyReconciledMachinePoolsUpgradePendingV1Beta1Reason, "MachinePool(s)", mp.Pending, upgrade},
+		{clusterv1.TopologyReconciledMachinePoolsCreatePendingV1Beta1Reason, "MachinePool(s) for topologies", mp.Creating, creation},
+		{clusterv1.TopologyReconciledMachinePoolsCreatePendingV1Beta1Reason, "MachinePool(s) for topologies", mp.NameTaken, taken},
+		{clusterv1.TopologyReconciledMachinePoolsUpgradeDeferredV1Beta1Reason, "MachinePool(s)", mp.Deferred, deferred},
 	}
 }
 

@@ -3,7 +3,7 @@ package upgrade
 import (
 	"testing"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // TestWaiting has every reason to wait, in the order in which they are reported: each case adds one that comes before the others.
@@ -18,43 +18,43 @@ func TestWaiting(t *testing.T) {
 		{reason: "nothing waits", add: func() {}},
 		{
 			reason: "the upgrade of a MachinePool is deferred", add: func() { p.MachinePools.Deferred = []string{"c-p"} },
-			want: clusterv1.TopologyReconciledMachinePoolsUpgradeDeferredReason, message: "MachinePool(s) c-p upgrade to version v2 deferred.",
+			want: clusterv1.TopologyReconciledMachinePoolsUpgradeDeferredV1Beta1Reason, message: "MachinePool(s) c-p upgrade to version v2 deferred.",
 		},
 		{
 			reason: "the name of a MachinePool is taken", add: func() { p.MachinePools.NameTaken = []string{"p"} },
-			want:    clusterv1.TopologyReconciledMachinePoolsCreatePendingReason,
+			want:    clusterv1.TopologyReconciledMachinePoolsCreatePendingV1Beta1Reason,
 			message: "MachinePool(s) for topologies p creation on hold until objects with the same name are deleted.",
 		},
 		{
 			reason: "a MachinePool is created later", add: func() { p.MachinePools.Creating = []string{"p"} },
-			want: clusterv1.TopologyReconciledMachinePoolsCreatePendingReason, message: "MachinePool(s) for topologies p creation with version v2 on hold.",
+			want: clusterv1.TopologyReconciledMachinePoolsCreatePendingV1Beta1Reason, message: "MachinePool(s) for topologies p creation with version v2 on hold.",
 		},
 		{
 			reason: "a MachinePool is upgraded later", add: func() { p.MachinePools.Pending = []string{"c-p"} },
-			want: clusterv1.TopologyReconciledMachinePoolsUpgradePendingReason, message: "MachinePool(s) c-p rollout and upgrade to version v2 on hold.",
+			want: clusterv1.TopologyReconciledMachinePoolsUpgradePendingV1Beta1Reason, message: "MachinePool(s) c-p rollout and upgrade to version v2 on hold.",
 		},
 		{
 			reason: "the upgrade of a MachineDeployment is deferred", add: func() { p.MachineDeployments.Deferred = []string{"c-md"} },
-			want: clusterv1.TopologyReconciledMachineDeploymentsUpgradeDeferredReason, message: "MachineDeployment(s) c-md upgrade to version v2 deferred.",
+			want: clusterv1.TopologyReconciledMachineDeploymentsUpgradeDeferredV1Beta1Reason, message: "MachineDeployment(s) c-md upgrade to version v2 deferred.",
 		},
 		{
 			reason: "the name of a MachineDeployment is taken", add: func() { p.MachineDeployments.NameTaken = []string{"md"} },
-			want:    clusterv1.TopologyReconciledMachineDeploymentsCreatePendingReason,
+			want:    clusterv1.TopologyReconciledMachineDeploymentsCreatePendingV1Beta1Reason,
 			message: "MachineDeployment(s) for topologies md creation on hold until objects with the same name are deleted.",
 		},
 		{
 			reason: "a MachineDeployment is created later", add: func() { p.MachineDeployments.Creating = []string{"md"} },
-			want:    clusterv1.TopologyReconciledMachineDeploymentsCreatePendingReason,
+			want:    clusterv1.TopologyReconciledMachineDeploymentsCreatePendingV1Beta1Reason,
 			message: "MachineDeployment(s) for topologies md creation with version v2 on hold.",
 		},
 		{
 			reason: "a MachineDeployment is upgraded later", add: func() { p.MachineDeployments.Pending = []string{"c-md"} },
-			want:    clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingReason,
+			want:    clusterv1.TopologyReconciledMachineDeploymentsUpgradePendingV1Beta1Reason,
 			message: "MachineDeployment(s) c-md rollout and upgrade to version v2 on hold.",
 		},
 		{
 			reason: "the control plane is upgraded later", add: func() { p.ControlPlanePending = true },
-			want: clusterv1.TopologyReconciledControlPlaneUpgradePendingReason, message: "Control plane rollout and upgrade to version v2 on hold.",
+			want: clusterv1.TopologyReconciledControlPlaneUpgradePendingV1Beta1Reason, message: "Control plane rollout and upgrade to version v2 on hold.",
 		},
 	} {
 		tt.add()

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Upgrading returns reason and message of the metav1 condition of a Cluster whose version is not reached everywhere; ok is false if it is.
@@ -22,13 +22,13 @@ func (p Plan) Upgrading(controlPlaneKind, blocking string) (reason, message stri
 	}
 	lines = append(lines, p.MachineDeployments.creating("MachineDeployment")...)
 	lines = append(lines, p.MachinePools.creating("MachinePool")...)
-	reason = clusterv1beta2.ClusterTopologyReconciledClusterUpgradingReason
+	reason = clusterv1.ClusterTopologyReconciledClusterUpgradingReason
 	switch {
 	case blocking != "" || p.ControlPlanePending || p.isControlPlaneUpgrading():
 	case p.MachineDeployments.onlyDeferred():
-		reason = clusterv1beta2.ClusterTopologyReconciledMachineDeploymentsUpgradeDeferredReason
+		reason = clusterv1.ClusterTopologyReconciledMachineDeploymentsUpgradeDeferredReason
 	case p.MachinePools.onlyDeferred():
-		reason = clusterv1beta2.ClusterTopologyReconciledMachinePoolsUpgradeDeferredReason
+		reason = clusterv1.ClusterTopologyReconciledMachinePoolsUpgradeDeferredReason
 	}
 	const item = "\n  * "
 	return reason, "Cluster is upgrading to " + p.Version + item + strings.Join(lines, item), true

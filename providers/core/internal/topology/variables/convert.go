@@ -8,8 +8,9 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // convert converts a variable's schema, a subset of OpenAPI, into the type that the Kubernetes libraries use.
@@ -36,15 +37,15 @@ func scalars(s *clusterv1.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 		Required:         s.Required,
 		MaxItems:         s.MaxItems,
 		MinItems:         s.MinItems,
-		UniqueItems:      s.UniqueItems,
+		UniqueItems:      ptr.Deref(s.UniqueItems, false),
 		Format:           s.Format,
 		MaxLength:        s.MaxLength,
 		MinLength:        s.MinLength,
 		Pattern:          s.Pattern,
 		Maximum:          float(s.Maximum),
-		ExclusiveMaximum: s.ExclusiveMaximum,
+		ExclusiveMaximum: ptr.Deref(s.ExclusiveMaximum, false),
 		Minimum:          float(s.Minimum),
-		ExclusiveMinimum: s.ExclusiveMinimum,
+		ExclusiveMinimum: ptr.Deref(s.ExclusiveMinimum, false),
 	}
 }
 
@@ -60,7 +61,7 @@ func float(n *int64) *float64 {
 // "type: object" alone accepts any object.
 func preserve(s *clusterv1.JSONSchemaProps) *bool {
 	freeForm := s.Type == "object" && len(s.Properties) == 0 && s.AdditionalProperties == nil
-	if !freeForm && !s.XPreserveUnknownFields {
+	if !freeForm && !ptr.Deref(s.XPreserveUnknownFields, false) {
 		return nil
 	}
 	yes := true

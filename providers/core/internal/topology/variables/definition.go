@@ -9,7 +9,7 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Builtin is the name of the builtin variable, which contains properties of the Cluster. It is reserved.
@@ -40,8 +40,9 @@ func ValidateDefinitions(ctx context.Context, variables []clusterv1.ClusterClass
 		}
 		seen[variable.Name] = true
 		errs = append(errs, validateName(variable.Name, at.Child("name"))...)
-		errs = append(errs, metav1validation.ValidateLabels(variable.Metadata.Labels, at.Child("metadata", "labels"))...)
-		errs = append(errs, apivalidation.ValidateAnnotations(variable.Metadata.Annotations, at.Child("metadata", "annotations"))...)
+		metadata, metadataPath := &variable.DeprecatedV1Beta1Metadata, at.Child("deprecatedV1Beta1Metadata")
+		errs = append(errs, metav1validation.ValidateLabels(metadata.Labels, metadataPath.Child("labels"))...)
+		errs = append(errs, apivalidation.ValidateAnnotations(metadata.Annotations, metadataPath.Child("annotations"))...)
 		errs = append(errs, validateSchema(ctx, &variable.Schema.OpenAPIV3Schema, at.Child("schema", "openAPIV3Schema"))...)
 	}
 	return errs[:min(len(errs), maxErrors)]

@@ -6,9 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // parse parses YAML into an API type. Unknown fields are errors.
@@ -97,8 +98,8 @@ func TestValidateDefinitions(t *testing.T) {
 			[]string{`spec.variables[0].name: Invalid value: "a.b": must not contain ".": it separates the fields of a variable in patches`}},
 		{"names are unique", "- {name: a, required: true, schema: {openAPIV3Schema: {type: string}}}\n- {name: a, required: true, schema: {openAPIV3Schema: {type: string}}}",
 			[]string{`spec.variables[1].name: Duplicate value: "a"`}},
-		{"labels are validated", `- {name: a, required: true, metadata: {labels: {"a b": c}}, schema: {openAPIV3Schema: {type: string}}}`,
-			[]string{`spec.variables[0].metadata.labels: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`}},
+		{"labels are validated", `- {name: a, required: true, deprecatedV1Beta1Metadata: {labels: {"a b": c}}, schema: {openAPIV3Schema: {type: string}}}`,
+			[]string{`spec.variables[0].deprecatedV1Beta1Metadata.labels: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`}},
 		{"a type is required", schema(`{type: ""}`),
 			[]string{at + `.type: Unsupported value: "": supported values: "array", "boolean", "integer", "number", "object", "string"`}},
 		{"nested types are validated", schema(`{type: object, properties: {a: {type: null}, b: {type: foo}}}`),
@@ -174,7 +175,7 @@ func TestMerge(t *testing.T) {
 	}
 	var summaries []summary
 	for _, v := range got {
-		s := summary{Name: v.Name, Conflict: v.DefinitionsConflict}
+		s := summary{Name: v.Name, Conflict: ptr.Deref(v.DefinitionsConflict, false)}
 		for _, d := range v.Definitions {
 			s.From = append(s.From, d.From)
 		}

@@ -9,8 +9,9 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 func raw(t *testing.T, value any) apiextensionsv1.JSON {
@@ -69,8 +70,8 @@ func TestExpensiveValues(t *testing.T) {
 		value  any
 		want   string
 	}{
-		{"a list of unique elements", clusterv1.JSONSchemaProps{Type: "array", UniqueItems: true, Items: &clusterv1.JSONSchemaProps{Type: "integer"}}, numbers, "too large to be validated"},
-		{"a short list of unique elements", clusterv1.JSONSchemaProps{Type: "array", UniqueItems: true, Items: &clusterv1.JSONSchemaProps{Type: "integer"}}, numbers[:500], ""},
+		{"a list of unique elements", clusterv1.JSONSchemaProps{Type: "array", UniqueItems: ptr.To(true), Items: &clusterv1.JSONSchemaProps{Type: "integer"}}, numbers, "too large to be validated"},
+		{"a short list of unique elements", clusterv1.JSONSchemaProps{Type: "array", UniqueItems: ptr.To(true), Items: &clusterv1.JSONSchemaProps{Type: "integer"}}, numbers[:500], ""},
 		{"a long list", clusterv1.JSONSchemaProps{Type: "array", Items: &clusterv1.JSONSchemaProps{Type: "integer"}}, numbers, ""},
 		{"a long string with a large pattern", clusterv1.JSONSchemaProps{Type: "string", Pattern: "^(a{0,500}b{0,500})*$"}, text, "too large to be validated"},
 		{"a long string with a small pattern", clusterv1.JSONSchemaProps{Type: "string", Pattern: "^a*$"}, text, ""},

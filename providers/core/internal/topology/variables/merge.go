@@ -5,8 +5,9 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Source is a set of variables and where they are defined.
@@ -33,10 +34,10 @@ func Merge(sources ...Source) ([]clusterv1.ClusterClassStatusVariable, error) {
 				out = append(out, clusterv1.ClusterClassStatusVariable{Name: variable.Name})
 			}
 			out[at].Definitions = append(out[at].Definitions, clusterv1.ClusterClassStatusVariableDefinition{
-				From:     source.From,
-				Required: variable.Required,
-				Metadata: variable.Metadata,
-				Schema:   variable.Schema,
+				From:                      source.From,
+				Required:                  ptr.To(ptr.Deref(variable.Required, false)),
+				DeprecatedV1Beta1Metadata: variable.DeprecatedV1Beta1Metadata,
+				Schema:                    variable.Schema,
 			})
 		}
 	}
@@ -45,7 +46,7 @@ func Merge(sources ...Source) ([]clusterv1.ClusterClassStatusVariable, error) {
 		if err != nil {
 			return nil, fmt.Errorf("variable %q: %w", out[i].Name, err)
 		}
-		out[i].DefinitionsConflict = conflict
+		out[i].DefinitionsConflict = ptr.To(conflict)
 	}
 	return out, nil
 }
@@ -64,15 +65,18 @@ func conflicting(definitions []clusterv1.ClusterClassStatusVariableDefinition) (
 		if err != nil {
 			return false, fmt.Errorf("schema from %q: %w", other.From, err)
 		}
-		if other.Required != definitions[0].Required || !reflect.DeepEqual(schema, first) {
+		if ptr.Deref(other.Required, false) != ptr.Deref(definitions[0].Required, false) || !reflect.DeepEqual(schema, first) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// canonical returns a schema in a form that does not depend on white space and the order of keys in raw values.
+// canonical returns a schema in a form that does not depend on white space and the order of keys in raw values, and on whether what is
+// false is set.
 func canonical(s *clusterv1.VariableSchema) (any, error) {
+	s = s.DeepCopy()
+	dropFalse(&s.OpenAPIV3Schema)
 	encoded, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
@@ -82,4 +86,30 @@ func canonical(s *clusterv1.VariableSchema) (any, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// dropFalse unsets what is false in a schema, at every depth.
+func dropFalse(s *clusterv1.JSONSchemaProps) {
+	if s == nil {
+		return
+	}
+	for _, flag := range []**bool{
+		&s.UniqueItems, &s.ExclusiveMaximum, &s.ExclusiveMinimum, &s.XPreserveUnknownFields, &s.XIntOrString,
+	} {
+		if !ptr.Deref(*flag, false) {
+			*flag = nil
+		}
+	}
+	for name, property := range s.Properties {
+		dropFalse(&property)
+		s.Properties[name] = property
+	}
+	for _, one := range []*clusterv1.JSONSchemaProps{s.AdditionalProperties, s.Items, s.Not} {
+		dropFalse(one)
+	}
+	for _, list := range [][]clusterv1.JSONSchemaProps{s.AllOf, s.OneOf, s.AnyOf} {
+		for i := range list {
+			dropFalse(&list[i])
+		}
+	}
 }

@@ -18,7 +18,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // wrapper is the only property of the object that wraps a value, because the structural schema libraries require objects, and a
@@ -105,6 +105,9 @@ func (s *schema) defaultValue(raw *apiextensionsv1.JSON) (*apiextensionsv1.JSON,
 	}
 	return &apiextensionsv1.JSON{Raw: encoded}, nil
 }
+
+// hasDefault reports whether the whole value has a default.
+func (s *schema) hasDefault() bool { return s.structural.Properties[wrapper].Default.Object != nil }
 
 // validate validates a value; path is the path of the value.
 func (s *schema) validate(raw *apiextensionsv1.JSON, path *field.Path) field.ErrorList {

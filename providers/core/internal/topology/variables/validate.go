@@ -6,25 +6,26 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Validate validates the values of a topology, after Default; path is the path of the topology. Required variables must have a
 // value for the Cluster; workers inherit it.
 func (d *Definitions) Validate(topology *clusterv1.Topology, path *field.Path) field.ErrorList {
-	errs := d.validate(topology.Variables, path.Child("variables"))
+	errs := d.validate(topology.Variables, List{}, path.Child("variables"))
 	errs = append(errs, d.missing(topology.Variables, path.Child("variables"))...)
 	return append(errs, overrides(topology, path, d.validate)...)
 }
 
-// missing reports required variables without a value.
+// missing reports required variables without a value. With conflicting definitions, those with a default are not missing: see
+// DefaultConflicting.
 func (d *Definitions) missing(values []clusterv1.ClusterVariable, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	set := sourcesByName(values)
+	set := d.sourcesByName(values, List{})
 	for i := range d.ordered {
 		v := &d.ordered[i]
 		for _, from := range v.unset(set[v.name]) {
-			if !v.find(from).required {
+			if !v.find(from).required || from != "" && v.find(from).schema.hasDefault() {
 				continue
 			}
 			message := fmt.Sprintf("variable %q is required: set a value for it", v.name)
@@ -38,20 +39,20 @@ func (d *Definitions) missing(values []clusterv1.ClusterVariable, path *field.Pa
 }
 
 // validate validates a list of values.
-func (d *Definitions) validate(values []clusterv1.ClusterVariable, path *field.Path) field.ErrorList {
+func (d *Definitions) validate(values []clusterv1.ClusterVariable, list List, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	set := sourcesByName(values)
+	set := d.sourcesByName(values, list)
 	type key struct{ name, from string }
 	seen := map[key]bool{}
 	for i := range values {
 		value, at := &values[i], path.Index(i)
-		id := key{value.Name, value.DefinitionFrom}
+		id := key{value.Name, d.sources.At(list, i)}
 		if seen[id] {
-			errs = append(errs, field.Duplicate(at, duplicateName(value)))
+			errs = append(errs, field.Duplicate(at, duplicateName(id.name, id.from)))
 			continue
 		}
 		seen[id] = true
-		definition, err := d.definition(value, set[value.Name], at)
+		definition, err := d.definition(value.Name, id.from, set[value.Name], at)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -65,35 +66,35 @@ func (d *Definitions) validate(values []clusterv1.ClusterVariable, path *field.P
 	return errs
 }
 
-func duplicateName(value *clusterv1.ClusterVariable) string {
-	if value.DefinitionFrom == "" {
-		return value.Name
+func duplicateName(name, source string) string {
+	if source == "" {
+		return name
 	}
-	return value.Name + " (definitionFrom " + value.DefinitionFrom + ")"
+	return name + " (definitionFrom " + source + ")"
 }
 
-// definition returns the definition of a value; set has the definitionFrom of all values of the same variable in the same
-// list.
-func (d *Definitions) definition(value *clusterv1.ClusterVariable, set []string, path *field.Path) (*definition, *field.Error) {
-	v := d.byName[value.Name]
+// definition returns the definition of a value with a name and a source; set has the sources of all values of the same variable in the
+// same list.
+func (d *Definitions) definition(name, source string, set []string, path *field.Path) (*definition, *field.Error) {
+	v := d.byName[name]
 	if v == nil {
 		return nil, field.Required(path.Child("name"), fmt.Sprintf(
-			"no definition for variable %q: the ClusterClass defines %s; remove the value or define the variable", value.Name, quoted(d.names())))
+			"no definition for variable %q: the ClusterClass defines %s; remove the value or define the variable", name, quoted(d.names())))
 	}
 	from := path.Child("definitionFrom")
-	if value.DefinitionFrom == "" && len(set) > 1 && slices.ContainsFunc(set, func(s string) bool { return s != "" }) {
+	if source == "" && len(set) > 1 && slices.ContainsFunc(set, func(s string) bool { return s != "" }) {
 		return nil, field.Invalid(from, "", fmt.Sprintf(
 			"variable %q has values with and without definitionFrom: set it on all of them, or keep one value without it", v.name))
 	}
-	found := v.find(value.DefinitionFrom)
+	found := v.find(source)
 	switch {
 	case found != nil:
 		return found, nil
-	case value.DefinitionFrom == "":
+	case source == "":
 		return nil, field.Required(from, fmt.Sprintf(
 			"variable %q has conflicting definitions: set one value for each of %s", v.name, quoted(v.sources())))
 	default:
-		return nil, field.Invalid(from, value.DefinitionFrom, fmt.Sprintf(
+		return nil, field.Invalid(from, source, fmt.Sprintf(
 			"variable %q is defined by %s only", v.name, quoted(v.sources())))
 	}
 }

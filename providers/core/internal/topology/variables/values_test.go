@@ -4,9 +4,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 // conflict is a variable that the class and an extension define differently, as in the documentation,
@@ -25,6 +28,21 @@ const conflict = `
   - {from: inline, required: true, schema: {openAPIV3Schema: {type: string, minLength: 1}}}
   - {from: lbImageRepository, required: true, schema: {openAPIV3Schema: {type: string, minLength: 1}}}
 `
+
+// topologyOf returns a topology of v1beta1 and the sources of its values.
+func topologyOf(t testing.TB, source string) (clusterv1.Topology, Sources) {
+	t.Helper()
+	older, cluster := &clusterv1beta1.Cluster{}, &clusterv1.Cluster{}
+	older.Spec.Topology = new(parse[clusterv1beta1.Topology](t, source))
+	if err := conversion.Shared().Convert(t.Context(), older, cluster); err != nil {
+		t.Fatal(err)
+	}
+	sources, err := ReadSources(t.Context(), cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster.Spec.Topology, sources
+}
 
 func class(t testing.TB, inline, status string) *clusterv1.ClusterClass {
 	t.Helper()
@@ -125,20 +143,35 @@ workers:
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			topology := parse[clusterv1.Topology](t, tt.topology)
-			got := texts(compiled(t, tt.inline, tt.status).Default(&topology, field.NewPath("spec", "topology")))
+			topology, sources := topologyOf(t, tt.topology)
+			d, path := compiled(t, tt.inline, tt.status).With(sources), field.NewPath("spec", "topology")
+			got := texts(append(d.Default(&topology, path), d.DefaultConflicting(&topology, path)...))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("%s: errors (-want +got):\n%s", tt.reason, diff)
 			}
-			if diff := cmp.Diff(parse[clusterv1.Topology](t, tt.wantTopology), topology); diff != "" {
-				t.Errorf("%s: topology (-want +got):\n%s", tt.reason, diff)
+			want, wantSources := topologyOf(t, tt.wantTopology)
+			if diff := cmp.Diff(want, topology) + cmp.Diff(wantSources, d.Sources(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s: topology and sources (-want +got):\n%s", tt.reason, diff)
 			}
 		})
 	}
 }
 
+// TestDefaultsThatCannotBeStored: the values of conflicting definitions need a source, which v1beta2 does not have.
+func TestDefaultsThatCannotBeStored(t *testing.T) {
+	topology, d, path := clusterv1.Topology{}, compiled(t, "", conflict), field.NewPath("spec", "topology")
+	errs := append(d.Default(&topology, path), d.Validate(&topology, path)...)
+	want := []string{
+		`spec.topology.variables: Required value: variable "http-proxy" is required by "lbImageRepository": set a value for it with definitionFrom "lbImageRepository"`,
+		`spec.topology.variables: Required value: variable "same" is required: set a value for it`,
+	}
+	if diff := cmp.Diff(want, texts(errs)); diff != "" || len(topology.Variables) > 0 {
+		t.Errorf("variables %v, errors (-want +got):\n%s", topology.Variables, diff)
+	}
+}
+
 func TestDefaultReportsInvalidJSON(t *testing.T) {
-	topology := parse[clusterv1.Topology](t, `{class: c, version: v1, variables: [{name: podSecurityStandard, value: {}}]}`)
+	topology, _ := topologyOf(t, `{class: c, version: v1, variables: [{name: podSecurityStandard, value: {}}]}`)
 	topology.Variables[0].Value.Raw = []byte(`{`)
 	errs := texts(compiled(t, documented, "").Default(&topology, field.NewPath("spec", "topology")))
 	want := []string{`spec.topology.variables[0].value: Invalid value: "{": variable "podSecurityStandard": not valid JSON: unexpected end of JSON input`}
@@ -229,8 +262,8 @@ variables:
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			topology := parse[clusterv1.Topology](t, tt.topology)
-			got := texts(compiled(t, tt.inline, tt.status).Validate(&topology, field.NewPath("spec", "topology")))
+			topology, sources := topologyOf(t, tt.topology)
+			got := texts(compiled(t, tt.inline, tt.status).With(sources).Validate(&topology, field.NewPath("spec", "topology")))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("%s: errors (-want +got):\n%s", tt.reason, diff)
 			}
@@ -250,7 +283,7 @@ func BenchmarkCompile(b *testing.B) {
 
 func BenchmarkDefaultAndValidate(b *testing.B) {
 	d := compiled(b, documented, "")
-	topology := parse[clusterv1.Topology](b, `
+	topology, _ := topologyOf(b, `
 class: c
 version: v1.29.0
 variables:
