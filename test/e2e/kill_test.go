@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/test/condition"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
@@ -58,7 +57,7 @@ func TestKilledControlPlane(t *testing.T) {
 func lacks(name string, condType clusterv1.ConditionType) journey.Condition {
 	return func(p *journey.Snapshot) error {
 		for _, m := range p.Machines.Items {
-			if m.Name == name && !condition.IsTrue(&m, condType) {
+			if m.Name == name && !journey.ConditionIsTrue(&m, condType) {
 				return nil
 			}
 		}

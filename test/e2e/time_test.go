@@ -14,7 +14,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
-	"sigs.k8s.io/cluster-api/test/condition"
 	"sigs.k8s.io/cluster-api/test/journey"
 )
 
@@ -68,7 +67,7 @@ func transitions(t *testing.T, c *journey.Subject, m *clusterv1.Machine, began t
 		t.Fatal(err)
 	}
 	text := fmt.Sprintf("%.0f s: created", m.CreationTimestamp.Sub(began).Seconds())
-	for _, o := range []condition.Getter{m, infra} {
+	for _, o := range []journey.Conditioned{m, infra} {
 		for _, found := range o.GetConditions() {
 			text += fmt.Sprintf(", %.0f s: %s", found.LastTransitionTime.Sub(began).Seconds(), found.Type)
 		}

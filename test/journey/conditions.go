@@ -10,7 +10,6 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // Condition returns nil if it is true in a Snapshot, and otherwise why not.
@@ -53,7 +52,7 @@ func Ready(p *Snapshot) error {
 		want = append(want, clusterv1.TopologyReconciledCondition)
 	}
 	for _, t := range want {
-		if !condition.IsTrue(c, t) {
+		if !ConditionIsTrue(c, t) {
 			return fmt.Errorf("the Cluster's condition %s is not True", t)
 		}
 	}
@@ -127,7 +126,7 @@ func running(machines []clusterv1.Machine, n int) error {
 			return fmt.Errorf("the phase of Machine %s is %s", m.Name, phase)
 		}
 		for _, t := range []clusterv1.ConditionType{clusterv1.ReadyCondition, clusterv1.MachineNodeHealthyCondition} {
-			if !condition.IsTrue(m, t) {
+			if !ConditionIsTrue(m, t) {
 				return fmt.Errorf("condition %s of Machine %s is not True", t, m.Name)
 			}
 		}

@@ -13,7 +13,6 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // machine returns a running Machine with changes.
@@ -26,8 +25,8 @@ func machine(name, version string, controlPlane bool, changes ...func(*clusterv1
 	if controlPlane {
 		m.Labels[clusterv1.MachineControlPlaneLabel] = ""
 	}
-	condition.Set(&m, condition.True(clusterv1.ReadyCondition))
-	condition.Set(&m, condition.True(clusterv1.MachineNodeHealthyCondition))
+	SetCondition(&m, TrueCondition(clusterv1.ReadyCondition))
+	SetCondition(&m, TrueCondition(clusterv1.MachineNodeHealthyCondition))
 	for _, change := range changes {
 		change(&m)
 	}
@@ -37,7 +36,7 @@ func machine(name, version string, controlPlane bool, changes ...func(*clusterv1
 func deleted(m *clusterv1.Machine) { m.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
 
 func unhealthy(m *clusterv1.Machine) {
-	condition.Set(m, condition.False(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityError, "NodeNotFound", ""))
+	SetCondition(m, FalseCondition(clusterv1.MachineNodeHealthyCondition, clusterv1.ConditionSeverityError, "NodeNotFound", ""))
 }
 
 func withoutNode(m *clusterv1.Machine) { m.Status.NodeRef = nil }

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // blocker is a possible obstacle to the deletion of a Machine.
@@ -135,7 +134,7 @@ func (c *Subject) waits(h blocker, m *clusterv1.Machine, p *Snapshot) error {
 	case h.waitsFor == "":
 		return errors.New("the Machine still exists")
 	}
-	if now := condition.Get(&p.Machines.Items[i], h.waitsFor); now == nil || now.Status != corev1.ConditionFalse || now.Reason != h.why {
+	if now := FindCondition(&p.Machines.Items[i], h.waitsFor); now == nil || now.Status != corev1.ConditionFalse || now.Reason != h.why {
 		return fmt.Errorf("condition %s is %+v, want False and %s", h.waitsFor, now, h.why)
 	}
 	node := &corev1.Node{}

@@ -15,7 +15,6 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/pki"
-	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // externalEtcd is a ClusterConfiguration with external etcd.
@@ -53,12 +52,12 @@ func (c *Subject) plane(change func(*controlplanev1.KubeadmControlPlane)) {
 
 // withoutEtcd is true when etcd is healthy by definition, and neither Machines nor Nodes have any.
 func (c *Subject) withoutEtcd(p *Snapshot) error {
-	if !condition.IsTrue(&p.ControlPlanes.Items[0], controlplanev1.EtcdClusterHealthyCondition) {
+	if !ConditionIsTrue(&p.ControlPlanes.Items[0], controlplanev1.EtcdClusterHealthyCondition) {
 		return fmt.Errorf("EtcdClusterHealthy of a control plane with external etcd is not True")
 	}
 	for _, m := range p.ControlPlane() {
 		for _, t := range []clusterv1.ConditionType{controlplanev1.MachineEtcdPodHealthyCondition, controlplanev1.MachineEtcdMemberHealthyCondition} {
-			if condition.Has(&m, t) {
+			if HasCondition(&m, t) {
 				return fmt.Errorf("Machine %s has condition %s, but no etcd", m.Name, t)
 			}
 		}
@@ -114,11 +113,11 @@ func (c *Subject) markUnhealthy(m clusterv1.Machine) {
 	c.t.Helper()
 	before := m.DeepCopy()
 	for _, mark := range []clusterv1.Condition{
-		condition.False(clusterv1.MachineHealthCheckSucceededCondition, clusterv1.ConditionSeverityWarning, clusterv1.UnhealthyNodeConditionReason, ""),
-		condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, ""),
+		FalseCondition(clusterv1.MachineHealthCheckSucceededCondition, clusterv1.ConditionSeverityWarning, clusterv1.UnhealthyNodeConditionReason, ""),
+		FalseCondition(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, ""),
 	} {
 		mark.LastTransitionTime = metav1.Now()
-		condition.Set(&m, mark)
+		SetCondition(&m, mark)
 	}
 	if err := c.Client.Status().Patch(c.t.Context(), &m, client.MergeFrom(before)); err != nil {
 		c.t.Fatalf("marking Machine %s: %v", m.Name, err)
@@ -143,7 +142,7 @@ func TestMissingSecretsOfUsers(t *testing.T) {
 			if len(p.ControlPlanes.Items) == 0 {
 				return fmt.Errorf("no control plane")
 			}
-			have := condition.Get(&p.ControlPlanes.Items[0], controlplanev1.CertificatesAvailableCondition)
+			have := FindCondition(&p.ControlPlanes.Items[0], controlplanev1.CertificatesAvailableCondition)
 			for _, word := range words {
 				if have == nil || have.Status != corev1.ConditionFalse || !strings.Contains(have.Message, word) {
 					return fmt.Errorf("condition %+v does not contain %q", have, word)

@@ -15,7 +15,6 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
-	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // TestMachinesLosePower checks that machines without power are reported, that no Machine is removed meanwhile, and that they recover.
@@ -145,7 +144,7 @@ func machineCondition(machine string, kind clusterv1.ConditionType, status corev
 			if m.Name != machine {
 				continue
 			}
-			if now := condition.Get(m, kind); now == nil || now.Status != status {
+			if now := FindCondition(m, kind); now == nil || now.Status != status {
 				return fmt.Errorf("condition %s of Machine %s is %+v, want %s", kind, machine, now, status)
 			}
 			return nil
@@ -170,7 +169,7 @@ func controlPlaneCondition(p *Snapshot, kind clusterv1.ConditionType, reason, wo
 	if len(p.ControlPlanes.Items) != 1 {
 		return errors.New("the KubeadmControlPlane does not exist")
 	}
-	now := condition.Get(&p.ControlPlanes.Items[0], kind)
+	now := FindCondition(&p.ControlPlanes.Items[0], kind)
 	if now == nil || now.Status != corev1.ConditionFalse || now.Reason != reason || !strings.Contains(now.Message, words) {
 		return fmt.Errorf("condition %s of the KubeadmControlPlane is %+v, want %s and %q", kind, now, reason, words)
 	}

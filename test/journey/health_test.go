@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // sick returns a check that finds Nodes whose condition Ready has been Unknown for a time.
@@ -109,7 +108,7 @@ func ownCheck(*Snapshot) string { return "own" }
 // allowance is true for a reason of condition RemediationAllowed, empty if it is True, and for counters.
 func allowance(reason string, healthy, expected int32) func(*clusterv1.MachineHealthCheck) error {
 	return func(h *clusterv1.MachineHealthCheck) error {
-		got := condition.Get(h, clusterv1.RemediationAllowedCondition)
+		got := FindCondition(h, clusterv1.RemediationAllowedCondition)
 		s := h.Status
 		if got == nil || got.Reason != reason || (got.Status == corev1.ConditionTrue) != (reason == "") || s.CurrentHealthy != healthy || s.ExpectedMachines != expected {
 			return fmt.Errorf("%d of %d Machines are healthy, condition %+v; want %d of %d and reason %q", s.CurrentHealthy, s.ExpectedMachines, got, healthy, expected, reason)
@@ -147,7 +146,7 @@ func kept(machines ...clusterv1.Machine) Condition {
 func unmarked(p *Snapshot) error {
 	for i := range p.Machines.Items {
 		m := &p.Machines.Items[i]
-		if !condition.IsTrue(m, clusterv1.MachineHealthCheckSucceededCondition) || condition.Has(m, clusterv1.MachineOwnerRemediatedCondition) {
+		if !ConditionIsTrue(m, clusterv1.MachineHealthCheckSucceededCondition) || HasCondition(m, clusterv1.MachineOwnerRemediatedCondition) {
 			return fmt.Errorf("Machine %s has conditions %+v", m.Name, m.Status.Conditions)
 		}
 	}
@@ -214,7 +213,7 @@ func TestUnreachableWorkloadCluster(t *testing.T) {
 	faults["unresponsive"] = true
 	c.inject(faults) // The manager does not learn that the second has recovered.
 	c.Eventually("the check reports that it knows nothing", c.check(workerCheck, func(h *clusterv1.MachineHealthCheck) error {
-		got := condition.Get(h, clusterv1.RemediationAllowedCondition)
+		got := FindCondition(h, clusterv1.RemediationAllowedCondition)
 		if got == nil || got.Reason != clusterv1.WorkloadClusterUnreachableReason {
 			return fmt.Errorf("condition %+v", got)
 		}

@@ -9,7 +9,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // TestUpgradesAreHeldBack checks the annotations that defer the upgrade of a MachineDeployment, or hold it and all that follow.
@@ -93,8 +92,8 @@ func ofVersions(versions ...string) Condition {
 // reconciled is true when TopologyReconciled is True, or, with a reason, when it is False with that reason.
 func reconciled(reason string) Condition {
 	return func(p *Snapshot) error {
-		now := condition.Get(p.Cluster, clusterv1.TopologyReconciledCondition)
-		if now == nil || now.Reason != reason || condition.IsTrue(p.Cluster, now.Type) != (reason == "") {
+		now := FindCondition(p.Cluster, clusterv1.TopologyReconciledCondition)
+		if now == nil || now.Reason != reason || ConditionIsTrue(p.Cluster, now.Type) != (reason == "") {
 			return fmt.Errorf("TopologyReconciled is %+v, want reason %q", now, reason)
 		}
 		return nil

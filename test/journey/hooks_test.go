@@ -17,7 +17,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
-	"sigs.k8s.io/cluster-api/test/condition"
 	"sigs.k8s.io/cluster-api/test/extensiontest"
 )
 
@@ -154,7 +153,7 @@ func blocks(hook string) Condition {
 // blockedBy is true when the condition of the Cluster has this message about hooks that block.
 func blockedBy(message string) Condition {
 	return func(p *Snapshot) error {
-		c := condition.Get(p.Cluster, clusterv1.TopologyReconciledCondition)
+		c := FindCondition(p.Cluster, clusterv1.TopologyReconciledCondition)
 		reason := clusterv1.TopologyReconciledHookBlockingReason
 		if p.Cluster.DeletionTimestamp != nil {
 			reason = clusterv1.DeletedReason // It has precedence.
@@ -186,7 +185,7 @@ func (c *Subject) hookExplained(hook string) Condition {
 			return fmt.Errorf("clusterctl describe cluster does not show the hook: %s", r)
 		}
 		r = c.Tools.Clusterctl(c.t.Context(), "", append(args, "--v1beta2=false")...)
-		if c := condition.Get(p.Cluster, clusterv1.TopologyReconciledCondition); r.Failed || c == nil || !strings.Contains(r.Out, c.Message) {
+		if c := FindCondition(p.Cluster, clusterv1.TopologyReconciledCondition); r.Failed || c == nil || !strings.Contains(r.Out, c.Message) {
 			return fmt.Errorf("clusterctl describe cluster does not show the hook in the form of v1beta1: %s", r)
 		}
 		return nil

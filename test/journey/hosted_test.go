@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 const hostedClass = `
@@ -91,7 +90,7 @@ func TestHostedControlPlane(t *testing.T) {
 	w.update(deployment, func() { deployment.Spec.Replicas = ptr.To[int32](1) })
 	c.Eventually("the Node is drained although there is no control plane Machine", func(p *Snapshot) error {
 		for _, m := range p.Workers() {
-			if drained := condition.Get(&m, clusterv1.DrainingSucceededCondition); m.Name == leaving.Name && drained != nil && strings.Contains(drained.Message, "cannot be evicted") {
+			if drained := FindCondition(&m, clusterv1.DrainingSucceededCondition); m.Name == leaving.Name && drained != nil && strings.Contains(drained.Message, "cannot be evicted") {
 				return nil
 			}
 		}
@@ -164,7 +163,7 @@ func TestHostedControlPlaneOfAClass(t *testing.T) {
 	})
 	c.Change(SetVersion(newer))
 	c.Eventually("the topology waits for the control plane", c.serves(older), func(p *Snapshot) error {
-		if reconciled := condition.Get(p.Cluster, clusterv1.TopologyReconciledCondition); reconciled == nil || !strings.Contains(reconciled.Message, "Control plane is upgrading to version "+newer) {
+		if reconciled := FindCondition(p.Cluster, clusterv1.TopologyReconciledCondition); reconciled == nil || !strings.Contains(reconciled.Message, "Control plane is upgrading to version "+newer) {
 			return fmt.Errorf("condition %+v", reconciled)
 		}
 		return nil

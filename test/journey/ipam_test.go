@@ -25,7 +25,6 @@ import (
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
-	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // ipamInstalled guards the installation of the IPAM provider, which the tests of this file share.
@@ -93,7 +92,7 @@ func (n *network) gets(m *corev1.ConfigMap, address string) {
 		if err := n.api.Get(n.t.Context(), client.ObjectKey{Namespace: m.Namespace, Name: claim.Status.AddressRef.Name}, got); err != nil {
 			return err
 		}
-		if got.Spec.Address != address || !condition.IsTrue(claim, clusterv1.ReadyCondition) {
+		if got.Spec.Address != address || !ConditionIsTrue(claim, clusterv1.ReadyCondition) {
 			return fmt.Errorf("address %s, conditions %v", got.Spec.Address, claim.Status.Conditions)
 		}
 		return nil
@@ -145,7 +144,7 @@ spec:
 	testenv.Eventually(t, "the claim reports that the pool is exhausted", func() error {
 		claim := &ipamv1.IPAddressClaim{}
 		testenv.Must(t, n.api.Get(t.Context(), client.ObjectKeyFromObject(d), claim))
-		if ready := condition.Get(claim, clusterv1.ReadyCondition); ready == nil || ready.Reason != "PoolExhausted" {
+		if ready := FindCondition(claim, clusterv1.ReadyCondition); ready == nil || ready.Reason != "PoolExhausted" {
 			return fmt.Errorf("conditions = %v", claim.Status.Conditions)
 		}
 		return nil

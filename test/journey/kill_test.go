@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // killPoint is when to kill the management cluster: as soon as the condition is true.
@@ -97,7 +96,7 @@ func creation() []killPoint {
 		{"the control plane has no Machines", func(p *Snapshot) error { return atLeast(len(p.ControlPlanes.Items), 1) }},
 		{"the first Machine is being created", func(p *Snapshot) error { return atLeast(len(p.ControlPlane()), 1) }},
 		{"the control plane has just been initialized", func(p *Snapshot) error {
-			if !condition.IsTrue(p.Cluster, clusterv1.ControlPlaneInitializedCondition) {
+			if !ConditionIsTrue(p.Cluster, clusterv1.ControlPlaneInitializedCondition) {
 				return fmt.Errorf("the control plane is not initialized")
 			}
 			return nil

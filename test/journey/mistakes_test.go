@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // mistake is invalid input for kubectl, and words that the error must contain: what is wrong, where, and what is valid.
@@ -159,7 +158,7 @@ func TestMissingTemplate(t *testing.T) {
 // topologyFails is true when TopologyReconciled is not True, with a message that contains name.
 func topologyFails(name string) Condition {
 	return func(p *Snapshot) error {
-		found := condition.Get(p.Cluster, clusterv1.TopologyReconciledCondition)
+		found := FindCondition(p.Cluster, clusterv1.TopologyReconciledCondition)
 		if found == nil || found.Status == "True" || !strings.Contains(found.Message, name) {
 			return fmt.Errorf("condition TopologyReconciled does not contain %s: %+v", name, found)
 		}

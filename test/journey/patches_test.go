@@ -30,7 +30,6 @@ import (
 	"sigs.k8s.io/cluster-api/exp/runtime/server"
 	"sigs.k8s.io/cluster-api/exp/runtime/topologymutation"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
-	"sigs.k8s.io/cluster-api/test/condition"
 	"sigs.k8s.io/cluster-api/test/extensiontest"
 	"sigs.k8s.io/cluster-api/test/managers"
 )
@@ -191,7 +190,7 @@ func (c *Subject) greets(words string) Condition {
 // notReconciled is true if the condition of the Cluster has this text.
 func notReconciled(text string) Condition {
 	return func(p *Snapshot) error {
-		found := condition.Get(p.Cluster, clusterv1.TopologyReconciledCondition)
+		found := FindCondition(p.Cluster, clusterv1.TopologyReconciledCondition)
 		if found == nil || found.Reason != clusterv1.TopologyReconcileFailedReason || !strings.Contains(found.Message, text) {
 			return fmt.Errorf("the condition is %+v, want %q", found, text)
 		}

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // Pools is true when exactly n Machines of MachinePools exist and run, and the MachinePools count them.
@@ -23,7 +22,7 @@ func Pools(n int) Condition {
 			switch {
 			case s.ObservedGeneration != pool.Generation:
 				return fmt.Errorf("generation %d of MachinePool %s is not observed", pool.Generation, pool.Name)
-			case s.GetTypedPhase() != clusterv1.MachinePoolPhaseRunning || !condition.IsTrue(pool, clusterv1.ReadyCondition):
+			case s.GetTypedPhase() != clusterv1.MachinePoolPhaseRunning || !ConditionIsTrue(pool, clusterv1.ReadyCondition):
 				return fmt.Errorf("MachinePool %s is %s", pool.Name, s.Phase)
 			case len(s.NodeRefs) != int(s.Replicas) || len(pool.Spec.ProviderIDList) != int(s.Replicas):
 				return fmt.Errorf("MachinePool %s has %d replicas, %d Nodes and %d provider IDs",

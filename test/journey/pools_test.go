@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 const (
@@ -147,9 +146,9 @@ func remediatePooled(t *testing.T, c *Subject) {
 	marked := before.Pooled()[0]
 	still := c.Always("one Machine is replaced", AvailablePools(1), AtMost(1, 2))
 	m := marked.DeepCopy()
-	mark := condition.False(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "")
+	mark := FalseCondition(clusterv1.MachineOwnerRemediatedCondition, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationReason, "")
 	mark.LastTransitionTime = metav1.Now()
-	condition.Set(m, mark)
+	SetCondition(m, mark)
 	if err := c.Client.Status().Patch(t.Context(), m, client.MergeFrom(&marked)); err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +206,7 @@ func poolTopology(name string, replicas int32, annotations map[string]string) cl
 // topologyWaits is true when TopologyReconciled is False with a reason, and the message has a text.
 func topologyWaits(reason, text string) Condition {
 	return func(p *Snapshot) error {
-		c := condition.Get(p.Cluster, clusterv1.TopologyReconciledCondition)
+		c := FindCondition(p.Cluster, clusterv1.TopologyReconciledCondition)
 		if c == nil || c.Reason != reason || !strings.Contains(c.Message, text) {
 			return fmt.Errorf("TopologyReconciled is %+v, want reason %s", c, reason)
 		}

@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/cluster-api/providers/core/topologyplan"
 	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
-	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // providerRelease is how a release of an infrastructure provider of another project is received.
@@ -389,7 +388,7 @@ func (p *providers) isProvisioning(c *clusterv1.Cluster) error {
 	if topology != nil && topology.Reason == clusterv1beta2.ClusterTopologyReconciledClusterClassNotReconciledReason {
 		return nil
 	}
-	if c.Spec.Topology != nil && !condition.IsTrue(c, clusterv1.TopologyReconciledCondition) {
+	if c.Spec.Topology != nil && !ConditionIsTrue(c, clusterv1.TopologyReconciledCondition) {
 		return fmt.Errorf("Cluster %s: conditions %v", c.Name, c.Status.Conditions)
 	}
 	if c.Status.GetTypedPhase() != clusterv1.ClusterPhaseProvisioning || c.Spec.InfrastructureRef == nil {

@@ -11,7 +11,6 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	"sigs.k8s.io/cluster-api/test/condition"
 )
 
 // Snapshot has the objects of one Cluster in the management cluster. It must not be modified.
@@ -67,7 +66,7 @@ func (p *Snapshot) machines(controlPlane bool) []clusterv1.Machine {
 // available returns the number of Machines with a healthy Node that are not being deleted.
 func available(machines []clusterv1.Machine) int {
 	return count(machines, func(m *clusterv1.Machine) bool {
-		return m.DeletionTimestamp.IsZero() && m.Status.NodeRef != nil && condition.IsTrue(m, clusterv1.MachineNodeHealthyCondition)
+		return m.DeletionTimestamp.IsZero() && m.Status.NodeRef != nil && ConditionIsTrue(m, clusterv1.MachineNodeHealthyCondition)
 	})
 }
 

@@ -3,6 +3,7 @@ package journey
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"os"
@@ -17,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -273,4 +275,12 @@ func thirdPartyDefinition(kind string, path ...string) *apiextensionsv1.CustomRe
 		})
 	}
 	return definition
+}
+
+// refersToVersion checks that a reference has a version of the provider's API.
+func refersToVersion(what, version string, ref *corev1.ObjectReference) error {
+	if want := (schema.GroupVersion{Group: thirdPartyGroup, Version: version}).String(); ref == nil || ref.APIVersion != want {
+		return fmt.Errorf("%s has reference %v, want version %s", what, ref, want)
+	}
+	return nil
 }

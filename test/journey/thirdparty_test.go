@@ -109,6 +109,31 @@ func provisioned(p *Snapshot) error {
 	return nil
 }
 
+// refersAsWritten is true when what the user wrote has references of the version in which it was written, so that a repository does not differ,
+// and when what controllers created refers to the newest version.
+func refersAsWritten(p *Snapshot) error {
+	if err := refersToVersion("the Cluster", olderVersion, p.Cluster.Spec.InfrastructureRef); err != nil {
+		return err
+	}
+	if err := refersToVersion("the Cluster", olderVersion, p.Cluster.Spec.ControlPlaneRef); err != nil {
+		return err
+	}
+	for i := range p.Deployments.Items {
+		if err := refersToVersion("a MachineDeployment", olderVersion, &p.Deployments.Items[i].Spec.Template.Spec.InfrastructureRef); err != nil {
+			return err
+		}
+	}
+	for i := range p.Machines.Items {
+		spec := &p.Machines.Items[i].Spec
+		for _, ref := range []*corev1.ObjectReference{&spec.InfrastructureRef, spec.Bootstrap.ConfigRef} {
+			if err := refersToVersion("a Machine", newestVersion, ref); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // copied is true when a Machine has the values of its infrastructure.
 func copied(p *Snapshot) error {
 	for _, m := range p.Workers() {
@@ -128,7 +153,7 @@ func TestThirdPartyProvider(t *testing.T) {
 	w.ThirdPartyProvider()
 	w.applyText(thirdPartyTemplates + "---" + thirdPartyCluster)
 	c := &Subject{World: w, Name: "c"}
-	c.Eventually("the Cluster becomes ready", provisioned, Workers(2), copied, c.ExplainsNothing)
+	c.Eventually("the Cluster becomes ready", provisioned, Workers(2), copied, refersAsWritten, c.ExplainsNothing)
 	w.nodesAreLabeled(c.Snapshot())
 
 	leaving, staying := c.Snapshot().Workers()[0], c.Snapshot().Workers()[1]
