@@ -17,6 +17,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
 // Deleting sets the deletion timestamp of obj to Now. Without a finalizer it gets one: that of its kind for Clusters and
@@ -107,6 +108,11 @@ func Running(at time.Time) func(*clusterv1.Machine) {
 		condition.Set(m, condition.True(clusterv1.MachineNodeHealthyV1Beta1Condition))
 		condition.Set(m, condition.True(clusterv1.ReadyV1Beta1Condition))
 		condition.Stamp(m, before, at)
+		for t, reason := range map[string]string{
+			clusterv1.ReadyCondition: clusterv1.ReadyReason, clusterv1.AvailableCondition: clusterv1.AvailableReason,
+		} {
+			report.Set(m, m.Generation, at, report.True(t, reason, ""))
+		}
 	}
 }
 

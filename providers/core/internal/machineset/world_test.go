@@ -91,7 +91,8 @@ func (w *world) eventually(what string, check func() error) {
 	testenv.Eventually(w, what, check)
 }
 
-// waitForStatus waits until the MachineSet's status has these numbers of replicas and ready replicas.
+// waitForStatus waits until the MachineSet's status has these numbers of replicas and ready replicas, and is of its generation. It has none
+// while its first reports are held back, because not all Machines are ready.
 func (w *world) waitForStatus(set *clusterv1.MachineSet, replicas, ready int32) []clusterv1.Machine {
 	w.Helper()
 	w.eventually(fmt.Sprintf("%d replicas, %d ready", replicas, ready), func() error {
@@ -99,7 +100,8 @@ func (w *world) waitForStatus(set *clusterv1.MachineSet, replicas, ready int32) 
 			return err
 		}
 		s, older := set.Status, set.GetV1Beta1Status()
-		if ptr.Deref(s.Replicas, 0) != replicas || ptr.Deref(older.ReadyReplicas, 0) != ready || s.ObservedGeneration != set.Generation {
+		observed := s.ObservedGeneration == set.Generation || s.ObservedGeneration == 0
+		if ptr.Deref(s.Replicas, 0) != replicas || ptr.Deref(older.ReadyReplicas, 0) != ready || !observed {
 			return fmt.Errorf("status = %+v, of v1beta1: %+v", s, older)
 		}
 		return nil
