@@ -61,6 +61,17 @@ func componentOf(d *apiextensionsv1.CustomResourceDefinition) (component, error)
 	return component{}, fmt.Errorf("no component owns group %q: add it to the list of components", d.Spec.Group)
 }
 
+// implementing returns the version of a definition that implements a contract; empty if there is none. Kinds that are newer than v1beta1
+// implement its contract, too: their only version has the fields of both.
+func (c component) implementing(d *apiextensionsv1.CustomResourceDefinition, contract string) string {
+	for _, version := range []string{c.implements[contract], c.implements[hubVersion]} {
+		if hasVersion(d, version) {
+			return version
+		}
+	}
+	return ""
+}
+
 // isFileFormat reports whether a kind is a file format, which API servers do not serve.
 func isFileFormat(d *apiextensionsv1.CustomResourceDefinition) bool {
 	return d.Spec.Group == "clusterctl.cluster.x-k8s.io" && d.Spec.Names.Kind == "Metadata"
@@ -88,8 +99,8 @@ func definitionOf(raw []byte) (*definition, error) {
 		return nil, err
 	}
 	d.Annotations = nil
-	for contract, version := range c.implements {
-		if hasVersion(d, version) {
+	for contract := range c.implements {
+		if version := c.implementing(d, contract); version != "" {
 			metav1.SetMetaDataLabel(&d.ObjectMeta, contractLabel+contract, version)
 		}
 	}

@@ -156,10 +156,10 @@ func TestDefinitionOf(t *testing.T) {
 				"devclusters", "v1beta1", label("v1beta1")+"    cluster.x-k8s.io/v1beta2: v1beta2\n", "type: string")))},
 		},
 		{
-			reason: "a kind with one version needs no conversion, and implements one contract",
+			reason: "a kind with one version needs no conversion, and implements both contracts",
 			raw:    raw(infrastructure, "DevMachinePool", "devmachinepools", "v1beta2", "{type: string}"),
 			want: &definition{dir: "providers/infrastructure-docker/config/crd", content: []byte(finished(infrastructure, "DevMachinePool",
-				"devmachinepools", "v1beta2", "  labels:\n    cluster.x-k8s.io/v1beta2: v1beta2\n", "type: string"))},
+				"devmachinepools", "v1beta2", "  labels:\n    cluster.x-k8s.io/v1beta1: v1beta2\n    cluster.x-k8s.io/v1beta2: v1beta2\n", "type: string"))},
 		},
 		{
 			reason: "two providers share a group, with different versions; a kind without v1beta2 stays as it is",

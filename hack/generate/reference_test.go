@@ -36,6 +36,8 @@ func TestV1Beta2(t *testing.T) {
 	// Fields of our own, which test/compatibility lists, too.
 	own := map[string]string{
 		"runtime.cluster.x-k8s.io_extensionconfigs.yaml":          ".status.properties.handlers.items.properties.payloadVersion.",
+		"infrastructure.cluster.x-k8s.io_devmachinepools.yaml":    ".status.properties.initialization.",
+		"infrastructure.cluster.x-k8s.io_devmachines.yaml":        ".status.properties.loadBalancerConfigured.",
 		"infrastructure.cluster.x-k8s.io_dockermachinepools.yaml": ".status.properties.initialization.",
 	}
 	reference, actual := references(t), generated(t)

@@ -13,10 +13,7 @@ const hubVersion = "v1beta2"
 
 // withoutController returns kinds that have types, but no controllers: nothing would happen to objects.
 func withoutController() []string {
-	return []string{
-		"DevCluster", "DevClusterTemplate", "DevMachine", "DevMachineTemplate", "DevMachinePool", "DevMachinePoolTemplate",
-		"MachineDrainRule",
-	}
+	return []string{"MachineDrainRule"}
 }
 
 // chooseVersions makes v1beta2 the version that stores objects. The one before is deprecated, and the manager converts between them:

@@ -1,5 +1,6 @@
 // Package docker is the Docker infrastructure provider: the machines of workload clusters are containers, for development and
-// tests. Users who can create its objects control the host of the container runtime: nodes are privileged containers.
+// tests. Those of Dev kinds may also be simulated: see package backend of the in-memory provider. Users who can create its objects
+// control the host of the container runtime: nodes are privileged containers.
 package docker
 
 import (
@@ -14,7 +15,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	dockerv1beta1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
@@ -24,9 +24,11 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/docker"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/events"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/machine"
 	pool "sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/machinepool"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/webhook"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/backend"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/feature"
 	"sigs.k8s.io/cluster-api/sdk/machinepool"
@@ -40,20 +42,25 @@ type flags struct {
 	concurrency       int
 	remoteConcurrency int
 	workloads         remote.Flags
+	simulation        backend.Flags
 }
+
+// ports is the default range of ports of simulated API servers. The in-memory provider has another one.
+const ports = "24001-28000"
 
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.concurrency, "concurrency", 10, "Number of objects of each kind to process at the same time")
 	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10,
 		"Accepted for compatibility: connections to workload clusters are established on demand")
 	f.workloads.AddTo(fs)
+	f.simulation.AddTo(fs, ports)
 }
 
 func (f *flags) validate() error {
 	if f.concurrency < 1 {
 		return errors.New("--concurrency must be at least 1")
 	}
-	return f.workloads.Validate()
+	return errors.Join(f.workloads.Validate(), f.simulation.Validate())
 }
 
 // NewComponent returns the Docker manager.
@@ -123,7 +130,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, c controllers) error {
 	if err := mgr.Add(c.events); err != nil {
 		return err
 	}
-	for _, add := range []func(context.Context, ctrl.Manager) error{c.clusters, c.machines, c.pools} {
+	for _, add := range []func(context.Context, ctrl.Manager) error{c.clusters, c.machines, c.pools, c.simulated} {
 		if err := add(ctx, mgr); err != nil {
 			return err
 		}
@@ -131,17 +138,27 @@ func setup(ctx context.Context, mgr ctrl.Manager, c controllers) error {
 	return webhook.Register(mgr, c.gates.Enabled(feature.ClusterTopology))
 }
 
-// clusters adds the controller of DockerClusters.
+// sets returns the kinds of objects whose machines are containers.
+func sets() []kinds.Set { return []kinds.Set{kinds.Docker(), kinds.Dev()} }
+
+// clusters adds the controllers of clusters.
 func (c controllers) clusters(ctx context.Context, mgr ctrl.Manager) error {
-	jobs := job.New(clock.RealClock{})
-	if err := mgr.Add(jobs); err != nil {
-		return err
+	for _, set := range sets() {
+		jobs := job.New(clock.RealClock{})
+		if err := mgr.Add(jobs); err != nil {
+			return err
+		}
+		err := cluster.Setup(ctx, mgr, cluster.Options{
+			Concurrency: c.flags.concurrency, Filter: c.filter, Kinds: set, Engine: c.engine, Events: c.events, Jobs: jobs,
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return cluster.Setup(ctx, mgr,
-		cluster.Options{Concurrency: c.flags.concurrency, Filter: c.filter, Engine: c.engine, Events: c.events, Jobs: jobs})
+	return nil
 }
 
-// machines adds the controller of DockerMachines, with its connections to workload clusters and its jobs.
+// machines adds the controllers of machines, with their connections to workload clusters and their jobs.
 func (c controllers) machines(ctx context.Context, mgr ctrl.Manager) error {
 	policy, err := c.flags.workloads.Policy(mgr.GetConfig())
 	if err != nil {
@@ -158,22 +175,42 @@ func (c controllers) machines(ctx context.Context, mgr ctrl.Manager) error {
 		Management:  mgr.GetConfig(),
 		CheckLeader: c.env.CheckLeader,
 	})
-	jobs := job.New(clock.RealClock{})
-	for _, runs := range []ctrlmanager.Runnable{clusters, jobs} {
-		if err := mgr.Add(runs); err != nil {
+	if err := mgr.Add(clusters); err != nil {
+		return err
+	}
+	for _, set := range sets() {
+		jobs := job.New(clock.RealClock{})
+		if err := mgr.Add(jobs); err != nil {
+			return err
+		}
+		err := machine.Setup(ctx, mgr, machine.Options{
+			Concurrency: c.flags.concurrency, Filter: c.filter, Kinds: set, Engine: c.engine, Events: c.events, Clusters: clusters, Jobs: jobs,
+			Pools: c.gates.Enabled(feature.MachinePool),
+		})
+		if err != nil {
 			return err
 		}
 	}
-	return machine.Setup(ctx, mgr, machine.Options{
-		Concurrency: c.flags.concurrency, Filter: c.filter, Engine: c.engine, Events: c.events, Clusters: clusters, Jobs: jobs,
-		Pools: c.gates.Enabled(feature.MachinePool),
-	})
+	return nil
 }
 
-// pools adds the controller of DockerMachinePools, if there are MachinePools.
+// pools adds the controllers of pools, if there are MachinePools.
 func (c controllers) pools(ctx context.Context, mgr ctrl.Manager) error {
 	if !c.gates.Enabled(feature.MachinePool) {
 		return nil
 	}
-	return machinepool.Setup(ctx, mgr, pool.Provider(), machinepool.Options{Concurrency: c.flags.concurrency, Filter: c.filter})
+	options := machinepool.Options{Concurrency: c.flags.concurrency, Filter: c.filter}
+	return errors.Join(
+		machinepool.Setup(ctx, mgr, pool.Provider(), options),
+		machinepool.Setup(ctx, mgr, pool.DevProvider(), options),
+	)
+}
+
+// simulated adds the controllers of the objects whose machines are simulated. They do not need the container runtime.
+func (c controllers) simulated(ctx context.Context, mgr ctrl.Manager) error {
+	_, err := backend.Dev(ctx, mgr, backend.Options{
+		Flags: &c.flags.simulation, Env: c.env, Filter: c.filter, Pools: c.gates.Enabled(feature.MachinePool),
+		ClusterConcurrency: c.flags.concurrency, MachineConcurrency: c.flags.concurrency,
+	})
+	return err
 }

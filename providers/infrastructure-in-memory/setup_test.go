@@ -30,7 +30,7 @@ func TestListeners(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := httptest.NewRecorder()
-	listeners(server).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), "GET", "/listeners", nil))
+	listeners(server.Addresses).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), "GET", "/listeners", nil))
 	want := `{"n/c":"https://` + endpoint.Address() + `"}` + "\n"
 	if diff := cmp.Diff(want, answer.Body.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -48,7 +48,9 @@ func TestDefaultsOfFlags(t *testing.T) {
 	if err := f.validate(); err != nil {
 		t.Error(err)
 	}
-	f.ports = "1-65535"
+	if err := set.Set("api-server-ports", "1-65535"); err != nil {
+		t.Fatal(err)
+	}
 	if err := f.validate(); err == nil || !strings.Contains(err.Error(), "--api-server-ports") {
 		t.Errorf("validating privileged ports: %v", err)
 	}

@@ -27,6 +27,9 @@ type Controller[T client.Object, S any] struct {
 	Name string
 	// New returns an empty object.
 	New func() T
+	// Selects reports whether the controller reconciles an object; others are left alone, whatever event led to them. Several controllers
+	// can thus share a kind. Nil: all objects.
+	Selects func(obj T) bool
 	// Cache has the objects of the kind. Nil: that of the manager has them. Clients.Client must read them from it, or from the API server.
 	Cache cache.Cache
 	// Events selects the events of objects of the kind itself. Nil: all, including the resyncs that --sync-period asks for.
@@ -147,6 +150,12 @@ func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, clients Cli
 		}
 	}
 	events := []predicate.Predicate{clients.Filter.Predicate()}
+	if c.Selects != nil {
+		events = append(events, predicate.NewPredicateFuncs(func(obj client.Object) bool {
+			typed, ok := obj.(T)
+			return ok && c.Selects(typed)
+		}))
+	}
 	if c.Events != nil {
 		events = append(events, c.Events)
 	}
@@ -169,8 +178,8 @@ func (c Controller[T, S]) Add(ctx context.Context, mgr ctrl.Manager, clients Cli
 // Runner returns the controller's reconciler.
 func (c Controller[T, S]) Runner(clients Clients) *Runner[T] {
 	return &Runner[T]{
-		Clients: clients, name: c.Name, newObject: c.New, conditions: c.Conditions, pausedBy: c.Paused, reconcile: c.reconcile,
-		observed: c.Observed, progress: c.Progress, metrics: newMetrics(ctrlmetrics.Registry),
+		Clients: clients, name: c.Name, newObject: c.New, selects: c.Selects, conditions: c.Conditions, pausedBy: c.Paused,
+		reconcile: c.reconcile, observed: c.Observed, progress: c.Progress, metrics: newMetrics(ctrlmetrics.Registry),
 		reports: c.Reports != nil, settle: c.Settle, whilePaused: c.WhilePaused,
 	}
 }

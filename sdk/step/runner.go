@@ -67,6 +67,7 @@ type Runner[T client.Object] struct {
 	Clients
 	name       string
 	newObject  func() T
+	selects    func(obj T) bool
 	conditions condition.Kind
 	pausedBy   func(ctx context.Context, obj T) (bool, error)
 	reconcile  func(ctx context.Context, obj T) (Result, error)
@@ -104,7 +105,7 @@ func (r *Runner[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		}
 		return ctrl.Result{}, fmt.Errorf("reading %s: %w", req.NamespacedName, err)
 	}
-	if !r.Filter.Selects(obj) {
+	if !r.Filter.Selects(obj) || r.selects != nil && !r.selects(obj) {
 		r.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}

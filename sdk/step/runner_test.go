@@ -379,3 +379,19 @@ func TestObjectsOfOtherManagersAreLeftAlone(t *testing.T) {
 		})
 	}
 }
+
+// TestObjectsOfOtherControllersAreLeftAlone: several controllers may share a kind.
+func TestObjectsOfOtherControllersAreLeftAlone(t *testing.T) {
+	for _, selected := range []bool{false, true} {
+		ran := false
+		w := newWorld(t, func(context.Context, *clusterv1.Machine) (Result, error) {
+			ran = true
+			return Done(), nil
+		}, machine())
+		w.runner.selects = func(*clusterv1.Machine) bool { return selected }
+		w.mustReconcile(t)
+		if ran != selected {
+			t.Errorf("ran = %t, although the controller selects the object: %t", ran, selected)
+		}
+	}
+}

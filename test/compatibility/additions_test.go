@@ -10,10 +10,7 @@ import (
 
 // added returns kinds that releases after v1.7 added, and that are not served here, and why.
 func added() map[string]string {
-	const dev = "the kinds of the test provider that replaces the Docker provider have no controllers here yet"
 	return map[string]string{
-		"DevCluster": dev, "DevClusterTemplate": dev, "DevMachine": dev, "DevMachineTemplate": dev,
-		"DevMachinePool": dev, "DevMachinePoolTemplate": dev,
 		"MachineDrainRule": "no controller follows the rules yet, and a rule that is ignored silently is worse than a missing kind",
 	}
 }

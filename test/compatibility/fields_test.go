@@ -38,6 +38,7 @@ func ourOwn() map[kindKey]map[string]string {
 	const hosted = "control planes without machines need an API server; without the field, none runs"
 	const version = "extensions of v1.7 and of v1.14 are told apart by it; if the field is lost, they are called with v1beta1"
 	const initialized = "contract v1beta2 has it; if the field is lost, status.ready has the same, and the manager writes both"
+	const registered = "DockerMachines have it; without the field, machines of a control plane wait for their load balancer forever"
 	const pruned = "versions are converted by apiVersion alone; without the field, an update by a client of this version removes it"
 	return map[kindKey]map[string]string{
 		{"IPAddressClaim", "ipam.cluster.x-k8s.io/v1alpha1"}: {"spec.clusterName": pruned, "status.v1beta2": pruned},
@@ -45,6 +46,9 @@ func ourOwn() map[kindKey]map[string]string {
 			"status.handlers[].payloadVersion": version,
 		},
 		{"ExtensionConfig", "runtime.cluster.x-k8s.io/v1beta2"}:          {"status.handlers[].payloadVersion": version},
+		{"DevMachine", "infrastructure.cluster.x-k8s.io/v1beta1"}:        {"status.loadBalancerConfigured": registered},
+		{"DevMachine", "infrastructure.cluster.x-k8s.io/v1beta2"}:        {"status.loadBalancerConfigured": registered},
+		{"DevMachinePool", "infrastructure.cluster.x-k8s.io/v1beta2"}:    {"status.initialization": initialized},
 		{"DockerMachinePool", "infrastructure.cluster.x-k8s.io/v1beta2"}: {"status.initialization": initialized},
 		{"InMemoryCluster", "infrastructure.cluster.x-k8s.io/v1alpha1"}: {
 			"status.port":                      "tenants must not be able to decide which cluster a port belongs to; if the field is lost, the oldest cluster has the port",

@@ -25,7 +25,13 @@ const nodeImage = "kindest/haproxy:v20230510-486859a6"
 func TestDockerManagerUsesItsPermissions(t *testing.T) {
 	requireImage(t)
 	w := start(t, managers.Programs()[0], managers.Docker())
-	w.walkDocker(fmt.Sprintf("b-%d", time.Now().UnixNano()%1e9))
+	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+	namespace.SetName(w.namespace)
+	w.eventually("creating the namespace", func(ctx context.Context) error { return w.Client.Create(ctx, namespace.DeepCopy()) })
+	for _, prefix := range []string{"Docker", "Dev"} {
+		w.walkDocker(fmt.Sprintf("b-%d", time.Now().UnixNano()%1e9), prefix)
+	}
+	w.checkMetrics()
 	// The core manager has another walk.
 	core := w.managers[0]
 	w.managers = w.managers[1:]
@@ -52,24 +58,30 @@ func requireImage(t *testing.T) {
 }
 
 // walkDocker creates and deletes a Cluster with a load balancer, whose configuration has a template, and a control plane machine. There
-// is nobody to bootstrap it: its bootstrap data fails.
-func (w *world) walkDocker(name string) {
+// is nobody to bootstrap it: its bootstrap data fails. The names of the kinds begin with a prefix, Docker or Dev.
+func (w *world) walkDocker(name, prefix string) {
 	w.t.Helper()
+	clusterKind, machineKind := prefix+"Cluster", prefix+"Machine"
+	spec := func(backend map[string]any) map[string]any {
+		if prefix == "Dev" {
+			return map[string]any{"backend": map[string]any{"docker": backend}}
+		}
+		return backend
+	}
 	infrastructure := func(kind string) map[string]any {
 		return map[string]any{"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": kind, "name": name}
 	}
 	labels := map[string]any{"cluster.x-k8s.io/cluster-name": name, "cluster.x-k8s.io/control-plane": ""}
 	objects := []map[string]any{
-		{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": w.namespace}},
 		{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"value": haproxyTemplate}},
 		{"apiVersion": "v1", "kind": "Secret", "type": "cluster.x-k8s.io/secret", "stringData": map[string]any{"value": "#cloud-config\nruncmd: [\"false\"]\n"}},
-		{"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "DockerCluster", "spec": map[string]any{
+		{"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": clusterKind, "spec": spec(map[string]any{
 			"loadBalancer": map[string]any{"customHAProxyConfigTemplateRef": map[string]any{"name": name}},
-		}},
-		{"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Cluster", "spec": map[string]any{"infrastructureRef": infrastructure("DockerCluster")}},
-		{"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "DockerMachine", "metadata": map[string]any{"labels": labels}, "spec": map[string]any{"customImage": nodeImage}},
+		})},
+		{"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Cluster", "spec": map[string]any{"infrastructureRef": infrastructure(clusterKind)}},
+		{"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": machineKind, "metadata": map[string]any{"labels": labels}, "spec": spec(map[string]any{"customImage": nodeImage})},
 		{"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine", "metadata": map[string]any{"labels": labels}, "spec": map[string]any{
-			"clusterName": name, "version": "v1.36.3", "bootstrap": map[string]any{"dataSecretName": name}, "infrastructureRef": infrastructure("DockerMachine"),
+			"clusterName": name, "version": "v1.36.3", "bootstrap": map[string]any{"dataSecretName": name}, "infrastructureRef": infrastructure(machineKind),
 		}},
 	}
 	var last *unstructured.Unstructured
@@ -93,7 +105,7 @@ func (w *world) walkDocker(name string) {
 		return o
 	}
 	w.eventually("the bootstrap data to fail", func(ctx context.Context) error {
-		m := of("DockerMachine")
+		m := of(machineKind)
 		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 			return err
 		}
@@ -105,12 +117,11 @@ func (w *world) walkDocker(name string) {
 		}
 		return fmt.Errorf("its status is %v", m.Object["status"])
 	})
-	w.checkMetrics()
 	if err := w.Client.Delete(w.t.Context(), of("Cluster")); err != nil {
 		w.t.Fatal(err)
 	}
 	w.eventually("the cluster to be gone", func(ctx context.Context) error {
-		for _, kind := range []string{"Cluster", "DockerCluster", "DockerMachine"} {
+		for _, kind := range []string{"Cluster", clusterKind, machineKind} {
 			o := of(kind)
 			if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
 				return errors.Join(fmt.Errorf("%s exists", kind), err)

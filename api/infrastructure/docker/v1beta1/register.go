@@ -12,6 +12,10 @@ var GroupVersion = schema.GroupVersion{Group: "infrastructure.cluster.x-k8s.io",
 // AddToScheme registers the kinds of this package and the standard request options of their group version.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
+		&DevCluster{}, &DevClusterList{},
+		&DevClusterTemplate{}, &DevClusterTemplateList{},
+		&DevMachine{}, &DevMachineList{},
+		&DevMachineTemplate{}, &DevMachineTemplateList{},
 		&DockerCluster{}, &DockerClusterList{},
 		&DockerClusterTemplate{}, &DockerClusterTemplateList{},
 		&DockerMachine{}, &DockerMachineList{},

@@ -106,6 +106,10 @@ type DevMachineStatus struct {
 	// +optional
 	Initialization InitializationStatus `json:"initialization,omitempty,omitzero"`
 
+	// loadBalancerConfigured is true once the load balancer forwards to this control plane machine, with backend docker.
+	// +optional
+	LoadBalancerConfigured bool `json:"loadBalancerConfigured,omitempty"`
+
 	// addresses of the machine.
 	// +optional
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`

@@ -40,6 +40,10 @@ type DevMachinePoolStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
+	// initialization is what was achieved once; controllers rely on it, conditions are for users.
+	// +optional
+	Initialization InitializationStatus `json:"initialization,omitempty,omitzero"`
+
 	// ready is true once every instance is.
 	// +optional
 	Ready bool `json:"ready"`
@@ -116,6 +120,14 @@ func (p *DevMachinePool) GetConditions() []metav1.Condition {
 func (p *DevMachinePool) SetConditions(conditions []metav1.Condition) {
 	p.Status.Conditions = conditions
 }
+
+// GetV1Beta1Conditions returns nil: the kind is not in v1beta1, whose conditions have no place in its status.
+func (*DevMachinePool) GetV1Beta1Conditions() clusterv1.Conditions {
+	return nil
+}
+
+// SetV1Beta1Conditions has no effect. See GetV1Beta1Conditions.
+func (*DevMachinePool) SetV1Beta1Conditions(clusterv1.Conditions) {}
 
 // DevMachinePoolList is a list of DevMachinePools.
 //

@@ -498,6 +498,7 @@ func (in *DevMachinePoolStatus) DeepCopyInto(out *DevMachinePoolStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	in.Initialization.DeepCopyInto(&out.Initialization)
 	if in.Instances != nil {
 		in, out := &in.Instances, &out.Instances
 		*out = make([]DevMachinePoolInstanceStatus, len(*in))

@@ -8,30 +8,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 )
 
 // backends returns the control plane machines that have an address, by the names of their containers, and those that leave
 // because they or their Machines are being deleted. These remain backends only if there are no others. An API server leaves
-// with the deletion of its Machine, and not only with that of its DockerMachine: in between, the control plane provider
+// with the deletion of its Machine, and not only with that of its infrastructure machine: in between, the control plane provider
 // removes its etcd member, and it can no longer serve requests.
 func (c *Controller) backends(
 	ctx context.Context, s *scope,
-) (backends map[string]*dockerv1.DockerMachine, left []*dockerv1.DockerMachine, err error) {
-	list := &dockerv1.DockerMachineList{}
+) (backends map[string]kinds.Machine, left []kinds.Machine, err error) {
+	list := c.kinds.Machines()
 	err = c.Client.List(ctx, list, client.InNamespace(s.obj.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
 	if err != nil {
-		return nil, nil, fmt.Errorf("listing DockerMachines: %w", err)
+		return nil, nil, fmt.Errorf("listing %ss: %w", c.kinds.MachineKind, err)
 	}
-	staying, leaving := map[string]*dockerv1.DockerMachine{}, map[string]*dockerv1.DockerMachine{}
-	for i := range list.Items {
-		m := &list.Items[i]
+	staying, leaving := map[string]kinds.Machine{}, map[string]kinds.Machine{}
+	for _, m := range c.kinds.MachineItems(list) {
 		if addressOf(m, isIPv6(s.cluster)) == "" {
 			continue
 		}
-		machine, err := ownership.MachineOf(ctx, c.Client, m)
+		machine, err := ownership.MachineOf(ctx, c.Client, m.Object)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -51,8 +50,8 @@ func (c *Controller) backends(
 }
 
 // isControlPlane reports whether a machine is one of a control plane, by the label of its Machine. The control plane provider
-// also labels the DockerMachine itself.
-func isControlPlane(m *dockerv1.DockerMachine, machine *clusterv1.Machine) bool {
+// also labels the infrastructure machine itself.
+func isControlPlane(m kinds.Machine, machine *clusterv1.Machine) bool {
 	_, labeled := m.Labels[clusterv1.MachineControlPlaneLabel]
 	if !labeled && machine != nil {
 		_, labeled = machine.Labels[clusterv1.MachineControlPlaneLabel]
@@ -61,9 +60,9 @@ func isControlPlane(m *dockerv1.DockerMachine, machine *clusterv1.Machine) bool 
 }
 
 // addressOf returns the internal address of a machine, of the preferred IP family if it has one; empty if it has none.
-func addressOf(m *dockerv1.DockerMachine, ipv6 bool) string {
+func addressOf(m kinds.Machine, ipv6 bool) string {
 	other := ""
-	for _, a := range m.Status.Addresses {
+	for _, a := range *m.Addresses {
 		ip, err := netip.ParseAddr(a.Address)
 		if a.Type != clusterv1.MachineInternalIP || err != nil {
 			continue

@@ -16,8 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/loadbalancer"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -37,11 +37,11 @@ const templateKey = "value"
 type loadRecord struct {
 	// Checksum is that of the configuration.
 	Checksum string `json:"checksum"`
-	// Machines are the names of the DockerMachines in it, sorted.
+	// Machines are the names of the infrastructure machines in it, sorted.
 	Machines []string `json:"machines,omitempty"`
 }
 
-func recordOf(config []byte, machines []*dockerv1.DockerMachine) loadRecord {
+func recordOf(config []byte, machines []kinds.Machine) loadRecord {
 	sum := sha256.Sum256(config)
 	r := loadRecord{Checksum: hex.EncodeToString(sum[:])}
 	for _, m := range machines {
@@ -62,7 +62,7 @@ func (c *Controller) configure(ctx context.Context, s *scope) (step.Result, erro
 	if err != nil {
 		return step.Done(), err
 	}
-	s.machines = slices.SortedFunc(maps.Values(backends), func(a, b *dockerv1.DockerMachine) int { return cmp.Compare(a.Name, b.Name) })
+	s.machines = slices.SortedFunc(maps.Values(backends), func(a, b kinds.Machine) int { return cmp.Compare(a.Name, b.Name) })
 	s.left = left
 	desired := recordOf(config, s.machines)
 	loaded, err := c.loaded(ctx, s)
@@ -82,7 +82,7 @@ func (c *Controller) configure(ctx context.Context, s *scope) (step.Result, erro
 
 // render renders the configuration, and reports whether HAProxy must validate it first.
 func (c *Controller) render(
-	ctx context.Context, s *scope, backends map[string]*dockerv1.DockerMachine,
+	ctx context.Context, s *scope, backends map[string]kinds.Machine,
 ) (config []byte, validate bool, err error) {
 	in := loadbalancer.Config{Port: portOf(s.obj), IPv6: isIPv6(s.cluster), Backends: map[string]string{}}
 	for name, m := range backends {
@@ -101,7 +101,7 @@ func (c *Controller) render(
 
 // template returns the template of the configuration. ConfigMaps are neither cached nor watched: most belong to users. A changed
 // one takes effect with the next reconcile, at the latest after --sync-period.
-func (c *Controller) template(ctx context.Context, obj *dockerv1.DockerCluster) (*loadbalancer.Template, error) {
+func (c *Controller) template(ctx context.Context, obj kinds.Cluster) (*loadbalancer.Template, error) {
 	ref := obj.Spec.LoadBalancer.CustomHAProxyConfigTemplateRef
 	if ref == nil {
 		return loadbalancer.BuiltIn()
@@ -109,20 +109,25 @@ func (c *Controller) template(ctx context.Context, obj *dockerv1.DockerCluster) 
 	found := &corev1.ConfigMap{}
 	err := c.Live.Get(ctx, client.ObjectKey{Namespace: obj.Namespace, Name: ref.Name}, found)
 	if apierrors.IsNotFound(err) {
-		return nil, failed("ConfigMap %s of spec.loadBalancer.customHAProxyConfigTemplateRef does not exist", ref.Name)
+		return nil, failed("ConfigMap %s of %s does not exist", ref.Name, templateRef(obj))
 	}
 	if err != nil {
-		return nil, failed("cannot read ConfigMap %s of spec.loadBalancer.customHAProxyConfigTemplateRef: %w", ref.Name, err)
+		return nil, failed("cannot read ConfigMap %s of %s: %w", ref.Name, templateRef(obj), err)
 	}
 	source, ok := found.Data[templateKey]
 	if !ok {
-		return nil, failed("ConfigMap %s of spec.loadBalancer.customHAProxyConfigTemplateRef has no key %q", ref.Name, templateKey)
+		return nil, failed("ConfigMap %s of %s has no key %q", ref.Name, templateRef(obj), templateKey)
 	}
 	template, err := loadbalancer.Parse(source)
 	if err != nil {
-		return nil, failed("ConfigMap %s of spec.loadBalancer.customHAProxyConfigTemplateRef: %w", ref.Name, err)
+		return nil, failed("ConfigMap %s of %s: %w", ref.Name, templateRef(obj), err)
 	}
 	return template, nil
+}
+
+// templateRef returns where the reference to the template is.
+func templateRef(obj kinds.Cluster) string {
+	return obj.Path + ".loadBalancer.customHAProxyConfigTemplateRef"
 }
 
 // loaded returns what HAProxy has loaded, as far as is known.
@@ -146,19 +151,19 @@ func (c *Controller) loaded(ctx context.Context, s *scope) (loadRecord, error) {
 func (c *Controller) confirmGone(ctx context.Context, s *scope, loaded loadRecord) error {
 	known := append(slices.Clone(s.machines), s.left...)
 	for _, name := range loaded.Machines {
-		if slices.ContainsFunc(known, func(m *dockerv1.DockerMachine) bool { return m.Name == name }) {
+		if slices.ContainsFunc(known, func(m kinds.Machine) bool { return m.Name == name }) {
 			continue
 		}
-		m := &dockerv1.DockerMachine{}
-		err := c.Live.Get(ctx, client.ObjectKey{Namespace: s.obj.Namespace, Name: name}, m)
+		live := c.kinds.NewMachine()
+		err := c.Live.Get(ctx, client.ObjectKey{Namespace: s.obj.Namespace, Name: name}, live)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if m.DeletionTimestamp.IsZero() && addressOf(m, isIPv6(s.cluster)) != "" {
-			return step.Stale("DockerMachine %s is in use, but the cache does not show that", name)
+		if m, ok := c.kinds.MachineOf(live); ok && m.DeletionTimestamp.IsZero() && addressOf(m, isIPv6(s.cluster)) != "" {
+			return step.Stale("%s %s is in use, but the cache does not show that", m.Kind, name)
 		}
 	}
 	return nil
@@ -171,7 +176,7 @@ func (c *Controller) validate(ctx context.Context, s *scope, config []byte) erro
 	}
 	err := c.engine.Exec(ctx, s.name, engine.Command{Args: []string{"haproxy", "-c", "-f", candidatePath}})
 	if exit := (*engine.ExitError)(nil); errors.As(err, &exit) {
-		return failed("HAProxy rejects the configuration of spec.loadBalancer.customHAProxyConfigTemplateRef: %s", firstAlert(exit.Output))
+		return failed("HAProxy rejects the configuration of %s: %s", templateRef(s.obj), firstAlert(exit.Output))
 	}
 	if err != nil {
 		return failed("%w", err)

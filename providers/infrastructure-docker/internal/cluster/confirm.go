@@ -4,7 +4,6 @@ import (
 	"context"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
@@ -15,6 +14,6 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 	if s.cluster != nil { // In deletion, it may be gone.
 		reads = append(reads, step.Reread(s.cluster, &clusterv1.Cluster{}, nil))
 	}
-	result, err := c.Latest(ctx, append(reads, step.Reread(s.obj, &dockerv1.DockerCluster{}, nil))...)
+	result, err := c.Latest(ctx, append(reads, step.Reread(s.obj.Object, c.kinds.NewCluster(), nil))...)
 	return result.KeepCondition(), err
 }

@@ -10,6 +10,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -25,7 +26,7 @@ func TestConfirm(t *testing.T) {
 		{"a new container", func(t *testing.T) *world { return newWorld(t, newCluster(), newInfra()) }, "Create " + lb},
 		{"a container whose creation was interrupted", func(t *testing.T) *world {
 			w := newWorld(t, newCluster(), newInfra())
-			w.runtime.Put(engine.State{ID: lb, Name: lb, Labels: (&scope{obj: newInfra()}).claim("test").Labels()})
+			w.runtime.Put(engine.State{ID: lb, Name: lb, Labels: (&scope{obj: kinds.OfDockerCluster(newInfra())}).claim("test").Labels()})
 			return w
 		}, "Create " + lb},
 		{"deletion", func(t *testing.T) *world {

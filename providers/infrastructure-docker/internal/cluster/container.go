@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/loadbalancer"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -142,7 +143,7 @@ func describe(s *scope, image string) (engine.Container, error) {
 
 // jobKey returns the key of a job for the object.
 func (s *scope) jobKey(name string) job.Key {
-	return job.Key{Object: client.ObjectKeyFromObject(s.obj), UID: s.obj.UID, Name: name}
+	return job.Key{Object: client.ObjectKeyFromObject(s.obj.Object), UID: s.obj.UID, Name: name}
 }
 
 // pullOf returns the key of the job that pulls the image.
@@ -152,7 +153,7 @@ func pullOf(s *scope) job.Key { return s.jobKey("pull " + imageOf(s.obj.Spec.Loa
 func retried(ctx context.Context, s *scope, ended job.State[struct{}]) step.Result {
 	is := condition.False(dockerv1.LoadBalancerAvailableV1Beta1Condition, clusterv1.ConditionSeverityWarning,
 		dockerv1.LoadBalancerProvisioningFailedV1Beta1Reason, "%v", ended.Err)
-	if before := condition.Get(s.obj, is.Type); before == nil || before.Message != is.Message {
+	if before := condition.Get(s.obj.Object, is.Type); before == nil || before.Message != is.Message {
 		step.Warning(ctx, is.Reason, "%s", is.Message)
 	}
 	return step.WaitAtMost(ended.RetryIn, "the next attempt: "+is.Message).WithConditions(is)
@@ -164,7 +165,7 @@ func (c *Controller) pull(ctx context.Context, s *scope, image string) step.Resu
 	pulled := job.Run(c.jobs, pullOf(s), func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, c.engine.EnsureImage(ctx, image)
 	})
-	before := condition.Get(s.obj, dockerv1.LoadBalancerAvailableV1Beta1Condition)
+	before := condition.Get(s.obj.Object, dockerv1.LoadBalancerAvailableV1Beta1Condition)
 	switch {
 	case pulled.Running && before != nil && before.Reason == dockerv1.LoadBalancerProvisioningFailedV1Beta1Reason:
 		return step.Wait("image " + image + " to be pulled").KeepCondition()
@@ -217,8 +218,8 @@ func hostname(name string) string {
 	return strings.TrimRight(name[:min(len(name), limit)], "-.")
 }
 
-func portOf(obj *dockerv1.DockerCluster) int {
-	if port := obj.Spec.ControlPlaneEndpoint.Port; port > 0 && port <= 65535 {
+func portOf(obj kinds.Cluster) int {
+	if port := obj.Endpoint.Port; port > 0 && port <= 65535 {
 		return int(port)
 	}
 	return loadbalancer.DefaultPort

@@ -18,12 +18,13 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/enginetest"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 func TestStepsAreDocumented(t *testing.T) {
-	testenv.StepsDocumented(t, (&Controller{}).declared().Names())
+	testenv.StepsDocumented(t, (&Controller{kinds: kinds.Docker()}).declared().Names())
 }
 
 func TestCreate(t *testing.T) {
@@ -243,10 +244,10 @@ func TestContainers(t *testing.T) {
 	foreign := func(labels map[string]string) engine.State {
 		return engine.State{Name: lb, Running: true, IPv4: "172.18.0.50", Started: metav1.Now().Time, Labels: labels}
 	}
-	ours := (&scope{obj: newInfra()}).claim("test").Labels()
+	ours := (&scope{obj: kinds.OfDockerCluster(newInfra())}).claim("test").Labels()
 	old := map[string]string{identity.ClusterLabel: "test", identity.RoleLabel: string(identity.LoadBalancer)}
 	other := func(key, value string) map[string]string {
-		labels := (&scope{obj: newInfra()}).claim("test").Labels()
+		labels := (&scope{obj: kinds.OfDockerCluster(newInfra())}).claim("test").Labels()
 		labels[key] = value
 		return labels
 	}
@@ -490,7 +491,7 @@ func TestIgnored(t *testing.T) {
 
 func TestMapping(t *testing.T) {
 	w := newWorld(t, newCluster(), newInfra())
-	c := &Controller{Clients: w.ForController()}
+	c := &Controller{Clients: w.ForController(), kinds: kinds.Docker()}
 	for container, want := range map[string]int{lb: 1, "test-1": 0, "other-lb": 0} {
 		if got := c.named(t.Context(), "test", container); len(got) != want {
 			t.Errorf("container %s of v1.7 leads to %v", container, got)

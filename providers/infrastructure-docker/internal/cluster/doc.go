@@ -1,4 +1,5 @@
-// Package cluster reconciles DockerClusters: each is a load balancer for the API servers of a cluster, HAProxy in a container.
+// Package cluster reconciles DockerClusters, and DevClusters with backend docker: each is a load balancer for the API servers of a
+// cluster, HAProxy in a container.
 //
 // The steps:
 //
@@ -17,6 +18,6 @@
 //
 // Before the container is created or removed, the object and its Cluster are read from the API server: one that is paused is left alone.
 //
-// Changes of the container, such as its removal by hand, arrive as events (package events). Externally managed DockerClusters
+// Changes of the container, such as its removal by hand, arrive as events (package events). Externally managed objects
 // (annotation cluster.x-k8s.io/managed-by) are ignored.
 package cluster

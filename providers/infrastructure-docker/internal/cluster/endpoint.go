@@ -16,15 +16,15 @@ func (c *Controller) endpoint(_ context.Context, s *scope) (step.Result, error) 
 	if isIPv6(s.cluster) {
 		address = cmp.Or(s.state.IPv6, s.state.IPv4)
 	}
-	at := &s.obj.Spec.ControlPlaneEndpoint
+	at := s.obj.Endpoint
 	if moved(at.Host, s.state.IPv4, s.state.IPv6) {
 		return step.Done(),
 			failed("container %q has the address %s, but the endpoint of the cluster is %s: it was restarted, and got another address. "+
 				"Stop the container that has the address now, and restart this one", s.name, address, at.Host)
 	}
 	at.Host, at.Port = cmp.Or(at.Host, address), int32(portOf(s.obj))
-	s.obj.Status.FailureDomains = s.obj.Spec.FailureDomains
-	s.obj.Status.Initialization.Provisioned = ptr.To(true)
+	*s.obj.FailureDomains = s.obj.Spec.FailureDomains
+	s.obj.Initialization.Provisioned = ptr.To(true)
 	return step.Done(), nil
 }
 

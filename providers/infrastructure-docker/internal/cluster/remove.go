@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -19,10 +18,10 @@ import (
 
 // remove removes the container, and then the finalizer.
 func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) {
-	if !controllerutil.ContainsFinalizer(s.obj, dockerv1.ClusterFinalizer) {
+	if !controllerutil.ContainsFinalizer(s.obj.Object, c.kinds.ClusterFinalizer) {
 		return step.Stop(), nil
 	}
-	c.jobs.ForgetAll(client.ObjectKeyFromObject(s.obj))
+	c.jobs.ForgetAll(client.ObjectKeyFromObject(s.obj.Object))
 	if result, err := c.confirm(ctx, s); err != nil || result.Ends() {
 		return result, err
 	}
@@ -33,7 +32,7 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 	if err := c.engine.RemoveNetwork(ctx, identity.Network); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Cannot remove the network of containers")
 	}
-	controllerutil.RemoveFinalizer(s.obj, dockerv1.ClusterFinalizer)
+	controllerutil.RemoveFinalizer(s.obj.Object, c.kinds.ClusterFinalizer)
 	return step.Stop(), nil
 }
 

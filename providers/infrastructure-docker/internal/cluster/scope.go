@@ -11,45 +11,48 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// kind is the kind of the objects.
-const kind = "DockerCluster"
-
-// Controller reconciles DockerClusters.
+// Controller reconciles the clusters of a set of kinds.
 type Controller struct {
 	step.Clients
+	kinds  kinds.Set
 	engine engine.Engine
 	jobs   *job.Jobs
 }
 
 // scope is the state that the steps share.
 type scope struct {
-	obj *dockerv1.DockerCluster
+	obj kinds.Cluster
 	// cluster is nil if it does not exist.
 	cluster *clusterv1.Cluster
 	// name is the name of the container, and state its state once it runs.
 	name  string
 	state *engine.State
 	// machines are the control plane machines in the configuration.
-	machines []*dockerv1.DockerMachine
+	machines []kinds.Machine
 	// left are those that are not, because they are being deleted.
-	left []*dockerv1.DockerMachine
+	left []kinds.Machine
 }
 
 // claim returns what the object says about its container.
 func (s *scope) claim(cluster string) identity.Claim {
 	return identity.Claim{
-		Kind: kind, Object: s.obj, Cluster: cluster, Role: identity.LoadBalancer,
-		Had: ptr.Deref(s.obj.Status.Initialization.Provisioned, false) || s.obj.Spec.ControlPlaneEndpoint.Host != "",
+		Kind: s.obj.Kind, Object: s.obj.Object, Cluster: cluster, Role: identity.LoadBalancer,
+		Had: ptr.Deref(s.obj.Initialization.Provisioned, false) || s.obj.Endpoint.Host != "",
 	}
 }
 
-func (c *Controller) scope(ctx context.Context, obj *dockerv1.DockerCluster) (*scope, error) {
+func (c *Controller) scope(ctx context.Context, obj step.Object) (*scope, error) {
+	of, err := c.kinds.Cluster(obj)
+	if err != nil {
+		return nil, err
+	}
 	cluster, err := ownership.ClusterOf(ctx, c.Client, obj)
-	return &scope{obj: obj, cluster: cluster}, err
+	return &scope{obj: of, cluster: cluster}, err
 }
 
 // failed returns an error that the condition of the load balancer reports. It is retried.

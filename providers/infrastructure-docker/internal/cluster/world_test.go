@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/enginetest"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/loadbalancer"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
@@ -35,6 +36,7 @@ var errStale = errors.New("the cache is stale")
 type world struct {
 	*fakeapi.Server
 	t       *testing.T
+	set     kinds.Set
 	runtime *enginetest.Fake
 	jobs    *job.Jobs
 	// loaded are the configurations that HAProxy loaded, one after another.
@@ -47,7 +49,7 @@ type world struct {
 // newWorld returns a world in which the image of the load balancer is present.
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	w := &world{t: t, runtime: enginetest.New()}
+	w := &world{t: t, set: kinds.Docker(), runtime: enginetest.New()}
 	w.Server = fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{dockerv1.AddToScheme}, Objects: objects})
 	w.jobs = job.New(w.Clock)
 	w.After = func(r fakeapi.Request, err error) error {
@@ -79,7 +81,7 @@ func (w *world) reconcile() error { return w.over(w.runtime) }
 
 // over runs the controller once over a container runtime.
 func (w *world) over(e engine.Engine) error {
-	c := &Controller{Clients: w.ForController(), engine: e, jobs: w.jobs}
+	c := &Controller{Clients: w.ForController(), kinds: w.set, engine: e, jobs: w.jobs}
 	result, err := c.declared().Runner(c.Clients).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: infraKey()})
 	if err == nil && result.RequeueAfter > 0 {
 		return errStale
@@ -158,7 +160,7 @@ func infraKey() types.NamespacedName {
 func newCluster() *clusterv1.Cluster {
 	return &clusterv1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "test", UID: "cluster-uid"},
-		Spec:       clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{Kind: kind, Name: "infra"}},
+		Spec:       clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{Kind: "DockerCluster", Name: "infra"}},
 	}
 }
 

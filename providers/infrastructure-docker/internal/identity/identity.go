@@ -25,7 +25,7 @@ const (
 	RoleLabel = "io.x-k8s.kind.role"
 	// FailureDomainLabel is the failure domain of a machine.
 	FailureDomainLabel = "io.x-k8s.cluster.failureDomain"
-	// PoolLabel is the name of the DockerMachinePool of a machine.
+	// PoolLabel is the name of the infrastructure pool of a machine.
 	PoolLabel = "docker.cluster.x-k8s.io/machine-pool"
 )
 

@@ -100,7 +100,7 @@ func (c *Controller) bootstrapFailed(ctx context.Context, s *scope, r bootstrap.
 	}
 	is := condition.False(dockerv1.BootstrapExecSucceededV1Beta1Condition, clusterv1.ConditionSeverityWarning,
 		dockerv1.BootstrapFailedV1Beta1Reason, "%s", message)
-	if before := condition.Get(s.obj, dockerv1.BootstrapExecSucceededV1Beta1Condition); before == nil || before.Message != is.Message {
+	if before := condition.Get(s.obj.Object, dockerv1.BootstrapExecSucceededV1Beta1Condition); before == nil || before.Message != is.Message {
 		step.Warning(ctx, dockerv1.BootstrapFailedV1Beta1Reason, "Attempt %d failed: %s. %s", r.Number, r.Why(), c.excerpt(s, r))
 	}
 	return step.WaitAtMost(left, fmt.Sprintf("attempt %d to bootstrap", r.Number+1)).WithConditions(is), nil

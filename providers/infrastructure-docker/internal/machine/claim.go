@@ -5,7 +5,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -13,8 +12,8 @@ import (
 // claim writes the finalizer and the identity. That write fails if the object in the cache is stale, so the object is up to date
 // after it.
 func (c *Controller) claim(_ context.Context, s *scope) (step.Result, error) {
-	added := controllerutil.AddFinalizer(s.obj, dockerv1.MachineFinalizer)
+	added := controllerutil.AddFinalizer(s.obj.Object, c.kinds.MachineFinalizer)
 	s.current = added
-	identity.Assign(s.obj)
+	identity.Assign(s.obj.Object)
 	return step.Checkpoint(), nil
 }

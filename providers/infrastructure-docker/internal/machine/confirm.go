@@ -4,7 +4,6 @@ import (
 	"context"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/node"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -17,13 +16,15 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 		reads = append(reads, step.Reread(s.cluster, &clusterv1.Cluster{}, nil))
 	}
 	if !s.current {
-		reads = append(reads, step.Reread(s.obj, &dockerv1.DockerMachine{}, same))
+		reads = append(reads, step.Reread(s.obj.Object, c.kinds.NewMachine(), c.same))
 	}
 	result, err := c.Latest(ctx, reads...)
 	return result.KeepCondition(), err
 }
 
 // same reports whether two versions of the object had a container, or both had none.
-func same(live, cached *dockerv1.DockerMachine) bool {
-	return node.Machine{Object: live}.HadContainer() == node.Machine{Object: cached}.HadContainer()
+func (c *Controller) same(live, cached step.Object) bool {
+	is, ok := c.kinds.MachineOf(live)
+	was, _ := c.kinds.MachineOf(cached)
+	return ok && node.Machine{Object: is}.HadContainer() == node.Machine{Object: was}.HadContainer()
 }

@@ -56,14 +56,14 @@ func (c *Controller) container(ctx context.Context, s *scope) (step.Result, erro
 }
 
 func running(s *scope, state *engine.State) step.Result {
-	s.obj.Status.Addresses = s.Addresses(state)
+	*s.obj.Addresses = s.Addresses(state)
 	return step.Done()
 }
 
 // gone reports that a container was removed by another client. Status and provider ID are kept.
 func (c *Controller) gone(ctx context.Context, s *scope) step.Result {
 	const format = "Container %s was removed: delete the Machine to replace it"
-	if before := condition.Get(s.obj, dockerv1.ContainerProvisionedV1Beta1Condition); before == nil ||
+	if before := condition.Get(s.obj.Object, dockerv1.ContainerProvisionedV1Beta1Condition); before == nil ||
 		before.Reason != dockerv1.ContainerDeletedV1Beta1Reason {
 		step.Warning(ctx, dockerv1.ContainerDeletedV1Beta1Reason, format, s.Container())
 	}
@@ -164,7 +164,8 @@ func (c *Controller) pull(ctx context.Context, s *scope, image string) step.Resu
 
 // working waits for a job. The failure of its previous attempt stays visible.
 func working(s *scope, t clusterv1.ConditionType, reason, what string) step.Result {
-	if is := condition.Get(s.obj, t); is != nil && is.Status == corev1.ConditionFalse && is.Severity != clusterv1.ConditionSeverityInfo {
+	is := condition.Get(s.obj.Object, t)
+	if is != nil && is.Status == corev1.ConditionFalse && is.Severity != clusterv1.ConditionSeverityInfo {
 		return step.Wait(what).KeepCondition()
 	}
 	return step.Wait(what).Because(reason)
@@ -173,7 +174,7 @@ func working(s *scope, t clusterv1.ConditionType, reason, what string) step.Resu
 // retried reports a failed job in a condition, and in an event if that is new. The job is attempted again after a pause.
 func retried[T any](ctx context.Context, s *scope, t clusterv1.ConditionType, reason string, ended job.State[T]) step.Result {
 	is := condition.False(t, clusterv1.ConditionSeverityWarning, reason, "%v", ended.Err)
-	if before := condition.Get(s.obj, t); before == nil || before.Message != is.Message {
+	if before := condition.Get(s.obj.Object, t); before == nil || before.Message != is.Message {
 		step.Warning(ctx, reason, "%s", condition.Truncate(is.Message, maxMessage))
 	}
 	return step.WaitAtMost(ended.RetryIn, "the next attempt: "+is.Message).WithConditions(is)

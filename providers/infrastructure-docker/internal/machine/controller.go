@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/events"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/node"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/machinepool"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -26,6 +26,8 @@ type Options struct {
 	// Filter selects the objects of this manager.
 	Filter watch.Filter
 	Engine engine.Engine
+	// Kinds are the kinds of the objects.
+	Kinds kinds.Set
 	// Events are the events of containers.
 	Events *events.Stream
 	// Clusters connects to workload clusters. It must cache Nodes.
@@ -37,13 +39,17 @@ type Options struct {
 }
 
 // conditions declares the conditions that Ready summarizes. Until the machine has a provider ID, Ready has a step counter.
-func conditions() condition.Kind {
+func (c *Controller) conditions() condition.Kind {
 	all := []clusterv1.ConditionType{dockerv1.ContainerProvisionedV1Beta1Condition, dockerv1.BootstrapExecSucceededV1Beta1Condition}
 	return condition.Kind{
 		Ready: all,
 		StepCounter: func(on condition.Getter) ([]clusterv1.ConditionType, bool) {
-			m, ok := on.(*dockerv1.DockerMachine)
-			return all, ok && m.DeletionTimestamp.IsZero() && m.Spec.ProviderID == ""
+			obj, ok := on.(step.Object)
+			if !ok {
+				return all, false
+			}
+			m, ok := c.kinds.MachineOf(obj)
+			return all, ok && m.DeletionTimestamp.IsZero() && *m.ProviderID == ""
 		},
 	}
 }
@@ -51,15 +57,15 @@ func conditions() condition.Kind {
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{
-		Clients: step.ClientsOf(mgr, "dockermachine-controller", o.Filter),
-		engine:  o.Engine, workloads: o.Clusters, jobs: o.Jobs, pools: o.Pools,
+		Clients: step.ClientsOf(mgr, o.Kinds.MachineController()+"-controller", o.Filter), kinds: o.Kinds,
+		engine: o.Engine, workloads: o.Clusters, jobs: o.Jobs, pools: o.Pools,
 	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = []step.Watch{
-		step.Mapped(&clusterv1.Machine{}, watch.Infrastructure(node.Kind), watch.Bootstrapped()),
+		step.Mapped(&clusterv1.Machine{}, watch.Infrastructure(o.Kinds.MachineKind), watch.Bootstrapped()),
 		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.Deleting, watch.InfrastructureReady)),
-		step.From(o.Events.Source(node.Kind, events.Lookup{All: c.all, Named: c.named})),
+		step.From(o.Events.Source(o.Kinds.MachineKind, events.Lookup{All: c.all, Named: c.named})),
 		step.From(o.Jobs.Source()),
 		step.From(o.Clusters.Source(remote.Events{
 			Connection: c.joining,
@@ -74,12 +80,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 }
 
 // declared returns the declaration of the controller.
-func (c *Controller) declared() step.Controller[*dockerv1.DockerMachine, *scope] {
-	return step.Controller[*dockerv1.DockerMachine, *scope]{
-		Name:    "dockermachine",
-		New:     func() *dockerv1.DockerMachine { return &dockerv1.DockerMachine{} },
-		Indexes: indexes(),
-		Paused:  ownership.PausedByCluster[*dockerv1.DockerMachine](c.Client),
+func (c *Controller) declared() step.Controller[step.Object, *scope] {
+	return step.Controller[step.Object, *scope]{
+		Name:    c.kinds.MachineController(),
+		New:     c.kinds.NewMachine,
+		Selects: c.kinds.IsMachine,
+		Indexes: indexes(c.kinds),
+		Paused:  ownership.PausedByCluster[step.Object](c.Client),
 		Scope:   c.scope,
 		Steps: []step.Step[*scope]{
 			step.Do("owners", c.owners),
@@ -92,7 +99,7 @@ func (c *Controller) declared() step.Controller[*dockerv1.DockerMachine, *scope]
 			step.Do("node", c.node),
 		},
 		Deletion:   []step.Step[*scope]{step.Do("remove", c.remove).Sets(dockerv1.ContainerProvisionedV1Beta1Condition)},
-		Conditions: conditions(),
+		Conditions: c.conditions(),
 		Progress:   &step.Progress{OnlyFirst: true},
 	}
 }

@@ -1,4 +1,5 @@
-// Package machine reconciles DockerMachines: each is a container that kubeadm makes a Node of its workload cluster.
+// Package machine reconciles DockerMachines, and DevMachines with backend docker: each is a container that kubeadm makes a Node of its
+// workload cluster.
 //
 // The steps, in order. Each can be interrupted at any point, and continues when it runs again:
 //
@@ -6,7 +7,7 @@
 //	prepare       waits for the cluster's infrastructure and for bootstrap data
 //	claim         finalizer and identity are in the API server, before there is a container to protect and to recognize
 //	container     the container exists and runs; its addresses are in the status
-//	preload       the images of spec.preLoadImages are in the container
+//	preload       the images of preLoadImages are in the container
 //	load-balancer control plane: waits until the load balancer forwards to the container
 //	bootstrap     the bootstrap data has run in the container; see package bootstrap
 //	node          the Node has its provider ID, and no taint of a missing cloud provider; the machine is ready

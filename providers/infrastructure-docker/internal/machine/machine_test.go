@@ -19,6 +19,7 @@ import (
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/enginetest"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/node"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
@@ -49,7 +50,7 @@ func TestWorker(t *testing.T) {
 	w.present(t)
 	w.must(t)
 	expect(t, "before its Node exists", w, conditionStates{"Ready": "True", "ContainerProvisioned": "True", "BootstrapExecSucceeded": "True"})
-	if m := w.read(t); isProvisioned(m) || !node.Bootstrapped(m) || m.Spec.ProviderID != "" {
+	if m := w.read(t); isProvisioned(kinds.OfDockerMachine(m)) || !node.Bootstrapped(kinds.OfDockerMachine(m)) || m.Spec.ProviderID != "" {
 		t.Errorf("before its Node exists: %+v %+v", m.Spec, m.Status)
 	}
 	w.joined(t, func(n *corev1.Node) {
@@ -116,7 +117,7 @@ func TestControlPlane(t *testing.T) {
 	w.joined(t)
 	w.must(t)
 	expect(t, "after all", w, conditionStates{"Ready": "True", "ContainerProvisioned": "True", "BootstrapExecSucceeded": "True"})
-	if m := w.read(t); !isProvisioned(m) || !m.Status.LoadBalancerConfigured {
+	if m := w.read(t); !isProvisioned(kinds.OfDockerMachine(m)) || !m.Status.LoadBalancerConfigured {
 		t.Errorf("%+v", m.Status)
 	}
 	if got, want := w.changing(), []string{"EnsureNetwork kind", "Create c-m", "Exec c-m"}; !slices.Equal(got, want) {
@@ -213,7 +214,7 @@ func killed(t *testing.T, reason string, isControlPlane bool, killAt int, killBe
 		persist(func() bool { return len(w.read(t).Status.Addresses) > 0 })
 		w.change(t, func(m *dockerv1.DockerMachine) { m.Status.LoadBalancerConfigured = true })
 	}
-	persist(func() bool { return isProvisioned(w.read(t)) })
+	persist(func() bool { return isProvisioned(kinds.OfDockerMachine(w.read(t))) })
 	expect(t, reason, w, conditionStates{"Ready": "True", "ContainerProvisioned": "True", "BootstrapExecSucceeded": "True"})
 	if got := w.runtime.Containers(); !slices.Equal(got, []string{container}) {
 		t.Errorf("%s: containers %v", reason, got)
@@ -275,7 +276,7 @@ func TestBootstrapFails(t *testing.T) {
 		}
 	}
 	expect(t, "after the third attempt", w, conditionStates{"ContainerProvisioned": "True", "BootstrapExecSucceeded": "True"})
-	if m := w.read(t); !isProvisioned(m) {
+	if m := w.read(t); !isProvisioned(kinds.OfDockerMachine(m)) {
 		t.Errorf("%+v", m.Status)
 	}
 	if got := w.attempts["c-m1"].number; got != 3 {
@@ -329,11 +330,11 @@ func provisioned(t *testing.T, with ...func(*clusterv1.Machine, *dockerv1.Docker
 	w.present(t)
 	w.joined(t)
 	w.must(t)
-	if w.read(t).Status.Addresses != nil && !isProvisioned(w.read(t)) {
+	if w.read(t).Status.Addresses != nil && !isProvisioned(kinds.OfDockerMachine(w.read(t))) {
 		w.change(t, func(m *dockerv1.DockerMachine) { m.Status.LoadBalancerConfigured = true })
 		w.must(t)
 	}
-	if !isProvisioned(w.read(t)) {
+	if !isProvisioned(kinds.OfDockerMachine(w.read(t))) {
 		t.Fatalf("%+v", w.read(t).Status)
 	}
 	w.runtime.Forget()
@@ -350,7 +351,7 @@ func TestContainerRemovedByOthers(t *testing.T) {
 	w.must(t)
 	const gone = "False Error ContainerDeleted: Container c-m was removed: delete the Machine to replace it"
 	expect(t, "removed", w, conditionStates{"Ready": gone, "ContainerProvisioned": gone, "BootstrapExecSucceeded": "True"})
-	if m := w.read(t); !isProvisioned(m) || m.Spec.ProviderID == "" {
+	if m := w.read(t); !isProvisioned(kinds.OfDockerMachine(m)) || m.Spec.ProviderID == "" {
 		t.Errorf("%+v %+v", m.Spec, m.Status)
 	}
 	if got := w.changing(); len(got) > 0 {
@@ -478,7 +479,7 @@ func TestContainersOfEarlierVersions(t *testing.T) {
 	}
 	w.must(t)
 	expect(t, "taken over", w, conditionStates{"Ready": "True", "ContainerProvisioned": "True", "BootstrapExecSucceeded": "True"})
-	if m := w.read(t); !isProvisioned(m) || m.Status.Addresses[1].Address != "172.18.0.9" {
+	if m := w.read(t); !isProvisioned(kinds.OfDockerMachine(m)) || m.Status.Addresses[1].Address != "172.18.0.9" {
 		t.Errorf("%+v", m.Status)
 	}
 	if got := w.changing(); len(got) > 0 {
@@ -540,14 +541,14 @@ func TestRuntimeFails(t *testing.T) {
 			return err
 		}
 		w.must(t)
-		if node.Bootstrapped(w.read(t)) {
+		if node.Bootstrapped(kinds.OfDockerMachine(w.read(t))) {
 			t.Error("the result is unknown")
 		}
 		fails = false
 		w.all(t.Context()) // The runtime is back.
 		w.must(t)
-		if m := w.read(t); !node.Bootstrapped(m) || w.attempts["c-m1"].number != 1 {
-			t.Errorf("bootstrapped %v, attempts %d", node.Bootstrapped(m), w.attempts["c-m1"].number)
+		if m := w.read(t); !node.Bootstrapped(kinds.OfDockerMachine(m)) || w.attempts["c-m1"].number != 1 {
+			t.Errorf("bootstrapped %v, attempts %d", node.Bootstrapped(kinds.OfDockerMachine(m)), w.attempts["c-m1"].number)
 		}
 	})
 }
@@ -594,7 +595,7 @@ func TestNode(t *testing.T) {
 			if (err != nil) != tt.fails || result.RequeueAfter != tt.again {
 				t.Errorf("%v, %v", result, err)
 			}
-			if m := w.read(t); isProvisioned(m) != tt.ready || (m.Spec.ProviderID != "") != tt.ready || !node.Bootstrapped(m) {
+			if m := w.read(t); isProvisioned(kinds.OfDockerMachine(m)) != tt.ready || (m.Spec.ProviderID != "") != tt.ready || !node.Bootstrapped(kinds.OfDockerMachine(m)) {
 				t.Errorf("%+v %+v", m.Spec, m.Status)
 			}
 		})
@@ -670,8 +671,8 @@ func TestEvents(t *testing.T) {
 		"Node of another cluster":               len(w.ofNode(t.Context(), types.NamespacedName{Namespace: "default", Name: "x"}, w.node(t))),
 		"Cluster":                               len(w.ofCluster(t.Context(), newCluster())),
 		"the stream of containers was restored": len(w.all(t.Context())),
-		"Machine":                               len(watch.Infrastructure(node.Kind)(t.Context(), &clusterv1.Machine{Spec: clusterv1.MachineSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{Kind: "DockerMachine", Name: "m"}}})),
-		"Machine of another provider":           len(watch.Infrastructure(node.Kind)(t.Context(), &clusterv1.Machine{Spec: clusterv1.MachineSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{Kind: "X", Name: "m"}}})),
+		"Machine":                               len(watch.Infrastructure("DockerMachine")(t.Context(), &clusterv1.Machine{Spec: clusterv1.MachineSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{Kind: "DockerMachine", Name: "m"}}})),
+		"Machine of another provider":           len(watch.Infrastructure("DockerMachine")(t.Context(), &clusterv1.Machine{Spec: clusterv1.MachineSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{Kind: "X", Name: "m"}}})),
 	}
 	want := map[string]int{
 		"a Node, of machines that are ready": 0, "connection": 1, "Node": 1, "Node of another name": 0, "Node of another cluster": 0,

@@ -22,7 +22,7 @@ const connectingBackstop = 10 * time.Second
 
 // node gives the Node its provider ID. A machine that was ready is not checked again: provider IDs are immutable.
 func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
-	if isProvisioned(s.obj) && s.obj.Spec.ProviderID != "" {
+	if isProvisioned(s.obj) && *s.obj.ProviderID != "" {
 		return step.Done(), nil
 	}
 	workload, err := c.workloads.Get(ctx, client.ObjectKeyFromObject(s.cluster))
@@ -48,8 +48,8 @@ func (c *Controller) node(ctx context.Context, s *scope) (step.Result, error) {
 	if err := identify(ctx, workload, found, s.ProviderID()); err != nil {
 		return step.Done(), err
 	}
-	s.obj.Spec.ProviderID = s.ProviderID()
-	s.obj.Status.Initialization.Provisioned = ptr.To(true)
+	*s.obj.ProviderID = s.ProviderID()
+	s.obj.Initialization.Provisioned = ptr.To(true)
 	return step.Done(), nil
 }
 

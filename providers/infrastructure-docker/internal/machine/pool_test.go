@@ -13,6 +13,7 @@ import (
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 )
 
@@ -51,7 +52,7 @@ func TestMachineOfPool(t *testing.T) {
 	w.joined(t)
 	w.must(t)
 	expect(t, "with data", w, conditionStates{"Ready": "True", "ContainerProvisioned": "True", "BootstrapExecSucceeded": "True"})
-	if m := w.read(t); !isProvisioned(m) || m.Spec.ProviderID != "docker:////c-m" {
+	if m := w.read(t); !isProvisioned(kinds.OfDockerMachine(m)) || m.Spec.ProviderID != "docker:////c-m" {
 		t.Errorf("%+v %+v", m.Spec, m.Status)
 	}
 	state, err := w.runtime.Inspect(t.Context(), container)

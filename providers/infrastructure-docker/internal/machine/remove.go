@@ -12,7 +12,6 @@ import (
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
-	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/node"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -25,8 +24,8 @@ const drainTimeout = 10 * time.Second
 func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) {
 	deleting := condition.False(dockerv1.ContainerProvisionedV1Beta1Condition, clusterv1.ConditionSeverityInfo,
 		clusterv1.DeletingV1Beta1Reason, "")
-	c.jobs.ForgetAll(client.ObjectKeyFromObject(s.obj))
-	if !controllerutil.ContainsFinalizer(s.obj, dockerv1.MachineFinalizer) {
+	c.jobs.ForgetAll(client.ObjectKeyFromObject(s.obj.Object))
+	if !controllerutil.ContainsFinalizer(s.obj.Object, c.kinds.MachineFinalizer) {
 		return step.Stop(), nil
 	}
 	if left := c.drains(s); left > 0 {
@@ -42,13 +41,13 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 	if err != nil { // It is the reason that the object still exists.
 		return step.Done(), &step.Error{Reason: clusterv1.DeletingV1Beta1Reason, Severity: clusterv1.ConditionSeverityInfo, Err: err}
 	}
-	controllerutil.RemoveFinalizer(s.obj, dockerv1.MachineFinalizer)
+	controllerutil.RemoveFinalizer(s.obj.Object, c.kinds.MachineFinalizer)
 	return step.Done().WithConditions(deleting), nil
 }
 
 // drains returns how long to wait at most for the load balancer of a cluster that continues to exist.
 func (c *Controller) drains(s *scope) time.Duration {
-	if !s.obj.Status.LoadBalancerConfigured || s.cluster == nil || !s.cluster.DeletionTimestamp.IsZero() {
+	if !s.obj.LoadBalancerConfigured || s.cluster == nil || !s.cluster.DeletionTimestamp.IsZero() {
 		return 0
 	}
 	return s.obj.DeletionTimestamp.Add(drainTimeout).Sub(c.Clock.Now())
@@ -58,7 +57,7 @@ func (c *Controller) drains(s *scope) time.Duration {
 // created. Other containers are left out.
 func (c *Controller) containers(ctx context.Context, s *scope) ([]string, error) {
 	labeled, err := c.engine.List(ctx, map[string]string{
-		identity.KindLabel: node.Kind, identity.NamespaceLabel: s.obj.Namespace, identity.NameLabel: s.obj.Name,
+		identity.KindLabel: s.obj.Kind, identity.NamespaceLabel: s.obj.Namespace, identity.NameLabel: s.obj.Name,
 	})
 	if err != nil {
 		return nil, err

@@ -11,26 +11,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/node"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/watch"
 )
 
-// byHostname is the index of DockerMachines by the name of their Node.
+// byHostname is the index of machines by the name of their Node.
 const byHostname = "status.addresses.hostname"
 
-func indexes() []step.Index {
-	return []step.Index{{Object: &dockerv1.DockerMachine{}, Field: byHostname, Values: hostnames}}
+func indexes(of kinds.Set) []step.Index {
+	return []step.Index{{Object: of.NewMachine(), Field: byHostname, Values: func(obj client.Object) []string {
+		m, ok := of.MachineOf(obj)
+		if !ok {
+			return nil
+		}
+		return hostnames(m)
+	}}}
 }
 
-func hostnames(obj client.Object) []string {
-	m, ok := obj.(*dockerv1.DockerMachine)
-	if !ok {
-		return nil
-	}
-	for _, a := range m.Status.Addresses {
+func hostnames(m kinds.Machine) []string {
+	for _, a := range *m.Addresses {
 		if a.Type == clusterv1.MachineHostName {
 			return []string{a.Address}
 		}
@@ -40,47 +42,53 @@ func hostnames(obj client.Object) []string {
 
 // ofPool returns the machines of a MachinePool that may wait for its bootstrap data.
 func (c *Controller) ofPool(ctx context.Context, obj client.Object) []reconcile.Request {
-	return watch.RequestsFor(ctx, c.Client, &dockerv1.DockerMachineList{}, unready, client.InNamespace(obj.GetNamespace()),
+	return c.requestsFor(ctx, unready, client.InNamespace(obj.GetNamespace()),
 		client.MatchingLabels{clusterv1.MachinePoolNameLabel: naming.LabelValue(obj.GetName())})
 }
 
 func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {
-	return watch.Requests(ctx, c.Client, &dockerv1.DockerMachineList{}, inCluster(client.ObjectKeyFromObject(obj))...)
+	return watch.Requests(ctx, c.Client, c.kinds.Machines(), inCluster(client.ObjectKeyFromObject(obj))...)
 }
 
 func inCluster(cluster types.NamespacedName) []client.ListOption {
 	return []client.ListOption{client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}}
 }
 
-// all returns all DockerMachines, after events of containers may have been lost. The container runtime may have been unavailable, so
+// all returns all machines, after events of containers may have been lost. The container runtime may have been unavailable, so
 // what failed is attempted again.
 func (c *Controller) all(ctx context.Context) []reconcile.Request {
 	c.jobs.RetryAll()
-	return watch.Requests(ctx, c.Client, &dockerv1.DockerMachineList{})
+	return watch.Requests(ctx, c.Client, c.kinds.Machines())
 }
 
-// named returns the DockerMachines whose container has a name, which an earlier version created. They have a provider ID.
+// named returns the machines whose container has a name, which an earlier version created. They have a provider ID.
 func (c *Controller) named(ctx context.Context, cluster, container string) []reconcile.Request {
-	has := func(m *dockerv1.DockerMachine) bool {
-		return m.Spec.ProviderID != "" && node.Machine{Object: m, Cluster: cluster}.Container() == container
+	has := func(m kinds.Machine) bool {
+		return *m.ProviderID != "" && node.Machine{Object: m, Cluster: cluster}.Container() == container
 	}
-	return watch.RequestsFor(ctx, c.Client, &dockerv1.DockerMachineList{}, has, client.MatchingLabels{clusterv1.ClusterNameLabel: cluster})
+	return c.requestsFor(ctx, has, client.MatchingLabels{clusterv1.ClusterNameLabel: cluster})
 }
 
 // joining returns the machines of a workload cluster that wait for its API server.
 func (c *Controller) joining(ctx context.Context, cluster types.NamespacedName) []reconcile.Request {
-	return watch.RequestsFor(ctx, c.Client, &dockerv1.DockerMachineList{}, unready, inCluster(cluster)...)
+	return c.requestsFor(ctx, unready, inCluster(cluster)...)
 }
 
-func unready(m *dockerv1.DockerMachine) bool { return !isProvisioned(m) }
-
-func isProvisioned(m *dockerv1.DockerMachine) bool {
-	return ptr.Deref(m.Status.Initialization.Provisioned, false)
+// requestsFor returns the machines for which matters returns true.
+func (c *Controller) requestsFor(ctx context.Context, matters func(kinds.Machine) bool, which ...client.ListOption) []reconcile.Request {
+	return watch.RequestsFor(ctx, c.Client, c.kinds.Machines(), func(obj client.Object) bool {
+		m, ok := c.kinds.MachineOf(obj)
+		return ok && matters(m)
+	}, which...)
 }
+
+func unready(m kinds.Machine) bool { return !isProvisioned(m) }
+
+func isProvisioned(m kinds.Machine) bool { return ptr.Deref(m.Initialization.Provisioned, false) }
 
 // ofNode returns the machine of a Node, if it waits for it.
 func (c *Controller) ofNode(ctx context.Context, cluster types.NamespacedName, obj client.Object) []reconcile.Request {
-	return watch.RequestsFor(ctx, c.Client, &dockerv1.DockerMachineList{}, unready,
+	return c.requestsFor(ctx, unready,
 		append(inCluster(cluster), client.MatchingFields{byHostname: obj.GetName()})...)
 }
 

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/enginetest"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/job"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
@@ -45,8 +46,9 @@ const (
 type world struct {
 	*fakeapi.Server
 	*Controller
+	set      kinds.Set
 	runtime  *enginetest.Fake
-	runner   *step.Runner[*dockerv1.DockerMachine]
+	runner   *step.Runner[step.Object]
 	workload *fakeapi.Workload
 
 	lock sync.Mutex
@@ -69,8 +71,14 @@ type attempts struct {
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
+	return newWorldOf(t, kinds.Docker(), objects...)
+}
+
+func newWorldOf(t *testing.T, set kinds.Set, objects ...client.Object) *world {
+	t.Helper()
 	w := &world{
-		Server:  fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{dockerv1.AddToScheme}, Objects: objects, Indexes: indexes()}),
+		set:     set,
+		Server:  fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{dockerv1.AddToScheme}, Objects: objects, Indexes: indexes(set)}),
 		runtime: enginetest.New(), attempts: map[string]*attempts{},
 		outcome: func(int) (int, bool, string, string) { return 0, true, "", "" },
 	}
@@ -104,7 +112,7 @@ func (w *world) restart(t *testing.T) {
 	w.lock.Lock()
 	w.dead, w.killAt, w.count = false, 0, 0
 	w.lock.Unlock()
-	w.Controller = &Controller{Clients: w.ForController(), engine: w.runtime, workloads: w.workload, jobs: job.New(w.Server.Clock), pools: true}
+	w.Controller = &Controller{Clients: w.ForController(), kinds: w.set, engine: w.runtime, workloads: w.workload, jobs: job.New(w.Server.Clock), pools: true}
 	w.runner = w.declared().Runner(w.Clients)
 }
 

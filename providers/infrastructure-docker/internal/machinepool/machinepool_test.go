@@ -196,7 +196,7 @@ func TestMounts(t *testing.T) {
 		pool, m := &dockerv1.DockerMachinePool{}, &dockerv1.DockerMachine{}
 		pool.Spec.Template.ExtraMounts = []dockerv1.Mount{{HostPath: "/a", ContainerPath: "/b", Readonly: readOnly}}
 		m.Spec.ExtraMounts = []dockerv1.Mount{{HostPath: "/a", ContainerPath: "/b"}}
-		if got := outdated(pool, m, true); (got != "") != ptr.Deref(readOnly, false) {
+		if got := outdated(&pool.Spec.Template, "spec.template", &m.Spec.DockerMachineBackendSpec, true); (got != "") != ptr.Deref(readOnly, false) {
 			t.Errorf("read-only %v: outdated %q", readOnly, got)
 		}
 	}

@@ -1,8 +1,9 @@
-// Package machinepool declares DockerMachinePools: groups of equal machines, each a container. What controls them is
-// sdk/machinepool, and what makes a machine a container is the controller of DockerMachines.
+// Package machinepool declares DockerMachinePools and DevMachinePools: groups of equal machines, each a container. What controls them is
+// sdk/machinepool, and what makes a machine a container is the controller of the machines.
 package machinepool
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,93 +15,181 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/node"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/machinepool"
 	"sigs.k8s.io/cluster-api/sdk/naming"
+	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// Kind is the kind of the pools.
+// Kind is the kind of the pools of DockerMachines.
 const Kind = "DockerMachinePool"
+
+// DevKind is the kind of the pools of DevMachines.
+const DevKind = "DevMachinePool"
 
 // ordinalAnnotation is on pools and machines: see machinepool.Annotations.
 const ordinalAnnotation = "docker.cluster.x-k8s.io/pool-ordinal"
 
 // Provider returns the declaration of DockerMachinePools.
 func Provider() machinepool.Provider[*dockerv1.DockerMachinePool, *dockerv1.DockerMachine] {
-	return machinepool.Provider[*dockerv1.DockerMachinePool, *dockerv1.DockerMachine]{
-		Name:        "dockermachinepool",
-		Pool:        dockerv1.GroupVersion.WithKind(Kind),
-		Machine:     dockerv1.GroupVersion.WithKind(node.Kind),
-		NewPool:     func() *dockerv1.DockerMachinePool { return &dockerv1.DockerMachinePool{} },
-		NewPools:    func() client.ObjectList { return &dockerv1.DockerMachinePoolList{} },
-		NewMachines: func() client.ObjectList { return &dockerv1.DockerMachineList{} },
-		Finalizer:   dockerv1.MachinePoolFinalizer,
+	provider := declare(pools[*dockerv1.DockerMachinePool, *dockerv1.DockerMachine]{
+		templatePath: "spec.template",
+		template: func(p *dockerv1.DockerMachinePool) *dockerv1.DockerMachinePoolMachineTemplate {
+			return &p.Spec.Template
+		},
+		providerID: func(p *dockerv1.DockerMachinePool) *string { return &p.Spec.ProviderID },
+		instances:  func(p *dockerv1.DockerMachinePool, all []instance) { p.Status.Instances = all },
+		newMachine: func() *dockerv1.DockerMachine { return &dockerv1.DockerMachine{} },
+		of:         kinds.OfDockerMachine,
+	})
+	set := kinds.Docker()
+	provider.Name = "dockermachinepool"
+	provider.Pool, provider.Machine = dockerv1.GroupVersion.WithKind(Kind), dockerv1.GroupVersion.WithKind(set.MachineKind)
+	provider.NewPool = func() *dockerv1.DockerMachinePool { return &dockerv1.DockerMachinePool{} }
+	provider.NewPools = func() client.ObjectList { return &dockerv1.DockerMachinePoolList{} }
+	provider.NewMachines = set.Machines
+	provider.Finalizer = dockerv1.MachinePoolFinalizer
+	provider.Fields = func(p *dockerv1.DockerMachinePool) machinepool.Fields {
+		return machinepool.Fields{
+			ProviderIDs: &p.Spec.ProviderIDList, MachineKind: &p.Status.InfrastructureMachineKind,
+			Replicas: &p.Status.Replicas, Ready: &p.Status.Ready, Provisioned: &p.Status.Initialization.Provisioned,
+			ObservedGeneration: &p.Status.ObservedGeneration,
+		}
+	}
+	return provider
+}
+
+// DevProvider returns the declaration of DevMachinePools. Their only backend is docker.
+func DevProvider() machinepool.Provider[*dockerv1.DevMachinePool, *dockerv1.DevMachine] {
+	provider := declare(pools[*dockerv1.DevMachinePool, *dockerv1.DevMachine]{
+		templatePath: "spec.backend.docker",
+		template: func(p *dockerv1.DevMachinePool) *dockerv1.DockerMachinePoolMachineTemplate {
+			return cmp.Or(p.Spec.Backend.Docker, &dockerv1.DockerMachinePoolMachineTemplate{})
+		},
+		providerID: func(p *dockerv1.DevMachinePool) *string { return &p.Spec.ProviderID },
+		instances: func(p *dockerv1.DevMachinePool, all []instance) {
+			p.Status.Instances = nil
+			for _, i := range all {
+				p.Status.Instances = append(p.Status.Instances, dockerv1.DevMachinePoolInstanceStatus{
+					Addresses: i.Addresses, InstanceName: i.InstanceName, ProviderID: i.ProviderID, Version: i.Version, Ready: i.Ready,
+				})
+			}
+		},
+		newMachine: func() *dockerv1.DevMachine {
+			backend := dockerv1.DevMachineBackendSpec{Docker: &dockerv1.DockerMachineBackendSpec{}}
+			return &dockerv1.DevMachine{Spec: dockerv1.DevMachineSpec{Backend: backend}}
+		},
+		of: devMachine,
+	})
+	set := kinds.Dev()
+	provider.Name = "devmachinepool"
+	provider.Pool, provider.Machine = dockerv1.GroupVersion.WithKind(DevKind), dockerv1.GroupVersion.WithKind(set.MachineKind)
+	provider.NewPool = func() *dockerv1.DevMachinePool { return &dockerv1.DevMachinePool{} }
+	provider.NewPools = func() client.ObjectList { return &dockerv1.DevMachinePoolList{} }
+	provider.NewMachines = set.Machines
+	provider.Finalizer = dockerv1.DevMachinePoolFinalizer
+	provider.Fields = func(p *dockerv1.DevMachinePool) machinepool.Fields {
+		return machinepool.Fields{
+			ProviderIDs: &p.Spec.ProviderIDList, MachineKind: &p.Status.InfrastructureMachineKind,
+			Replicas: &p.Status.Replicas, Ready: &p.Status.Ready, Provisioned: &p.Status.Initialization.Provisioned,
+			ObservedGeneration: &p.Status.ObservedGeneration,
+		}
+	}
+	return provider
+}
+
+// devMachine returns the parts of a DevMachine of a pool. Users can give it another backend: it then differs from the template.
+func devMachine(m *dockerv1.DevMachine) kinds.Machine {
+	out := kinds.OfDevMachine(m)
+	out.Spec = cmp.Or(out.Spec, &dockerv1.DockerMachineBackendSpec{})
+	return out
+}
+
+// instance is the status of an instance.
+type instance = dockerv1.DockerMachinePoolInstanceStatus
+
+// pools is what tells kinds of pools apart.
+type pools[P, M step.Object] struct {
+	// template returns the template of a pool, and templatePath is where it is.
+	template     func(P) *dockerv1.DockerMachinePoolMachineTemplate
+	templatePath string
+	// providerID returns spec.providerID of a pool, and instances sets status.instances.
+	providerID func(P) *string
+	instances  func(P, []instance)
+	// newMachine returns an empty machine, and of the parts of a machine.
+	newMachine func() M
+	of         func(M) kinds.Machine
+}
+
+// declare returns what all kinds of pools have in common.
+func declare[P, M step.Object](k pools[P, M]) machinepool.Provider[P, M] {
+	return machinepool.Provider[P, M]{
 		Annotations: machinepool.Annotations{
 			Ordinal: ordinalAnnotation, Domain: identity.FailureDomainLabel, Data: "docker.cluster.x-k8s.io/bootstrap-data",
 		},
-		Fields: func(p *dockerv1.DockerMachinePool) machinepool.Fields {
-			return machinepool.Fields{
-				ProviderIDs: &p.Spec.ProviderIDList, MachineKind: &p.Status.InfrastructureMachineKind,
-				Replicas: &p.Status.Replicas, Ready: &p.Status.Ready, Provisioned: &p.Status.Initialization.Provisioned,
-				ObservedGeneration: &p.Status.ObservedGeneration,
-			}
+		Claim: func(p P, cluster *clusterv1.Cluster) {
+			*k.providerID(p) = "docker:////" + cluster.Name + "-dmp-" + p.GetName()
 		},
-		Claim: func(p *dockerv1.DockerMachinePool, cluster *clusterv1.Cluster) {
-			p.Spec.ProviderID = "docker:////" + cluster.Name + "-dmp-" + p.Name
+		Report:      k.report,
+		MachineName: nameOf[P],
+		NewMachine:  k.machine,
+		Observe: func(m M) machinepool.Observation {
+			of := k.of(m)
+			return machinepool.Observation{ProviderID: *of.ProviderID, Joined: joined(of)}
 		},
-		Report:      report,
-		MachineName: nameOf,
-		NewMachine:  newMachine,
-		Observe: func(m *dockerv1.DockerMachine) machinepool.Observation {
-			return machinepool.Observation{ProviderID: m.Spec.ProviderID, Joined: joined(m)}
+		Outdated: func(p P, m M, recorded bool) string {
+			return outdated(k.template(p), k.templatePath, k.of(m).Spec, recorded)
 		},
-		Outdated: outdated,
-		SameTemplate: func(a, b *dockerv1.DockerMachinePool) bool {
-			return equality.Semantic.DeepEqual(a.Spec.Template, b.Spec.Template)
+		SameTemplate: func(a, b P) bool {
+			return equality.Semantic.DeepEqual(k.template(a), k.template(b))
 		},
-		Changed: func(before, after *dockerv1.DockerMachine) bool {
-			return !equality.Semantic.DeepEqual(before.Status.Addresses, after.Status.Addresses)
+		Changed: func(before, after M) bool {
+			return !equality.Semantic.DeepEqual(k.of(before).Addresses, k.of(after).Addresses)
 		},
 	}
 }
 
-// nameOf returns the name of a DockerMachine, "worker-" and six characters, from its ordinal.
-func nameOf(pool *dockerv1.DockerMachinePool, ordinal int) string {
-	uid, number := string(pool.UID), strconv.Itoa(ordinal)
+// nameOf returns the name of a machine, "worker-" and six characters, from its ordinal.
+func nameOf[P step.Object](pool P, ordinal int) string {
+	uid, number := string(pool.GetUID()), strconv.Itoa(ordinal)
 	return "worker-" + naming.Suffix(uid, number) + naming.Suffix(uid, number, "")[:1]
 }
 
-func newMachine(pool *dockerv1.DockerMachinePool) *dockerv1.DockerMachine {
-	template := pool.Spec.Template.DeepCopy()
-	obj := &dockerv1.DockerMachine{}
-	obj.Spec.CustomImage, obj.Spec.PreLoadImages, obj.Spec.ExtraMounts = template.CustomImage, template.PreLoadImages, template.ExtraMounts
-	obj.Labels = map[string]string{identity.PoolLabel: naming.LabelValue(pool.Name)}
+// machine returns a new machine of a pool.
+func (k pools[P, M]) machine(pool P) M {
+	template := k.template(pool).DeepCopy()
+	obj := k.newMachine()
+	spec := k.of(obj).Spec
+	spec.CustomImage, spec.PreLoadImages, spec.ExtraMounts = template.CustomImage, template.PreLoadImages, template.ExtraMounts
+	obj.SetLabels(map[string]string{identity.PoolLabel: naming.LabelValue(pool.GetName())})
 	return obj
 }
 
 // joined reports whether the Node of a machine joined the cluster, and its container was not removed since.
-func joined(m *dockerv1.DockerMachine) bool {
-	container := condition.Get(m, dockerv1.ContainerProvisionedV1Beta1Condition)
-	return ptr.Deref(m.Status.Initialization.Provisioned, false) &&
+func joined(m kinds.Machine) bool {
+	container := condition.Get(m.Object, dockerv1.ContainerProvisionedV1Beta1Condition)
+	return ptr.Deref(m.Initialization.Provisioned, false) &&
 		(container == nil || container.Reason != dockerv1.ContainerDeletedV1Beta1Reason)
 }
 
-// outdated returns why a machine must be replaced; empty if it is up to date.
+// outdated returns why a machine must be replaced; empty if it is up to date. path is where the template is in the pool.
 //
 // Cluster API v1.7 did not record all of the template in the DockerMachines that it created. Of these, only the image is compared, so
 // that an upgrade of the management cluster replaces no machines.
-func outdated(pool *dockerv1.DockerMachinePool, m *dockerv1.DockerMachine, recorded bool) string {
-	template := &pool.Spec.Template
+func outdated(
+	template *dockerv1.DockerMachinePoolMachineTemplate, path string, m *dockerv1.DockerMachineBackendSpec, recorded bool,
+) string {
 	switch {
-	case m.Spec.CustomImage != template.CustomImage:
-		return fmt.Sprintf("its image is %q instead of %q", m.Spec.CustomImage, template.CustomImage)
+	case m.CustomImage != template.CustomImage:
+		return fmt.Sprintf("its image is %q instead of %q", m.CustomImage, template.CustomImage)
 	case !recorded:
 		return ""
-	case !equality.Semantic.DeepEqual(m.Spec.PreLoadImages, template.PreLoadImages):
-		return "spec.template.preLoadImages of the pool has changed"
-	case !slices.EqualFunc(m.Spec.ExtraMounts, template.ExtraMounts, sameMount):
-		return "spec.template.extraMounts of the pool has changed"
+	case !equality.Semantic.DeepEqual(m.PreLoadImages, template.PreLoadImages):
+		return path + ".preLoadImages of the pool has changed"
+	case !slices.EqualFunc(m.ExtraMounts, template.ExtraMounts, sameMount):
+		return path + ".extraMounts of the pool has changed"
 	}
 	return ""
 }
@@ -111,19 +200,21 @@ func sameMount(a, b dockerv1.Mount) bool {
 }
 
 // report sets the instances in the status.
-func report(pool *dockerv1.DockerMachinePool, members []machinepool.Member[*dockerv1.DockerMachine]) {
-	pool.Status.Instances = nil
+func (k pools[P, M]) report(pool P, members []machinepool.Member[M]) {
+	var all []instance
 	for _, m := range members {
-		out := dockerv1.DockerMachinePoolInstanceStatus{
-			Addresses: m.Object.Status.Addresses, Ready: m.Joined, Bootstrapped: node.Bootstrapped(m.Object),
-			InstanceName: node.Machine{Object: m.Object, Owner: m.Machine, Cluster: pool.Labels[clusterv1.ClusterNameLabel]}.Container(),
+		of := k.of(m.Object)
+		out := instance{
+			Addresses: *of.Addresses, Ready: m.Joined, Bootstrapped: node.Bootstrapped(of),
+			InstanceName: node.Machine{Object: of, Owner: m.Machine, Cluster: pool.GetLabels()[clusterv1.ClusterNameLabel]}.Container(),
 		}
-		if id := m.Object.Spec.ProviderID; id != "" {
+		if id := *of.ProviderID; id != "" {
 			out.ProviderID = ptr.To(id)
 		}
 		if m.Machine != nil && m.Machine.Spec.Version != "" {
 			out.Version = ptr.To(m.Machine.Spec.Version)
 		}
-		pool.Status.Instances = append(pool.Status.Instances, out)
+		all = append(all, out)
 	}
+	k.instances(pool, all)
 }

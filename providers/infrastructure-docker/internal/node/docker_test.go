@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/bootstrap"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine/docker"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/node"
 )
 
@@ -79,7 +80,7 @@ func create(t *testing.T, e engine.Engine, m node.Machine) string {
 func newMachine(cluster, name string, labels map[string]string) node.Machine {
 	meta := metav1.ObjectMeta{Namespace: "default", Name: name, UID: "uid-1", Labels: labels}
 	return node.Machine{
-		Object:  &dockerv1.DockerMachine{ObjectMeta: meta},
+		Object:  kinds.OfDockerMachine(&dockerv1.DockerMachine{ObjectMeta: meta}),
 		Owner:   &clusterv1.Machine{ObjectMeta: meta, Spec: clusterv1.MachineSpec{Version: version}},
 		Cluster: cluster,
 	}

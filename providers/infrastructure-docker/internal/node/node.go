@@ -5,7 +5,6 @@
 package node
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -17,13 +16,12 @@ import (
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/identity"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 )
 
 const (
-	// Kind is the kind of the objects that have these containers.
-	Kind = "DockerMachine"
 	// APIServerPort is the port of the API server in containers of control planes.
 	APIServerPort = 6443
 
@@ -33,9 +31,9 @@ const (
 	maxHostname = 63
 )
 
-// Machine is a DockerMachine with what else its container depends on.
+// Machine is an infrastructure machine with what else its container depends on.
 type Machine struct {
-	Object *dockerv1.DockerMachine
+	Object kinds.Machine
 	// Owner is the Machine, nil if it no longer exists.
 	Owner *clusterv1.Machine
 	// Cluster is the name of the Cluster.
@@ -47,7 +45,7 @@ type Machine struct {
 // Container returns the name of the container: that in the provider ID or else, as the machine may have been created by an
 // earlier version, one that is derived from the names of Cluster and Machine.
 func (m Machine) Container() string {
-	if name, ok := strings.CutPrefix(m.Object.Spec.ProviderID, providerIDPrefix); ok && name != "" {
+	if name, ok := strings.CutPrefix(*m.Object.ProviderID, providerIDPrefix); ok && name != "" {
 		return name
 	}
 	name := m.Object.Name
@@ -81,13 +79,13 @@ func (m Machine) IsControlPlane() bool {
 
 // HadContainer reports whether the object shows that it had a container before, which was bootstrapped.
 func (m Machine) HadContainer() bool {
-	return m.Object.Spec.ProviderID != "" || m.Bootstrapped || Bootstrapped(m.Object)
+	return *m.Object.ProviderID != "" || m.Bootstrapped || Bootstrapped(m.Object)
 }
 
 // Bootstrapped reports whether the bootstrap data has run in the container of a machine. The condition tells, so that it does not run
 // again: it does not become False later.
-func Bootstrapped(m *dockerv1.DockerMachine) bool {
-	return condition.IsTrue(m, dockerv1.BootstrapExecSucceededV1Beta1Condition)
+func Bootstrapped(m kinds.Machine) bool {
+	return condition.IsTrue(m.Object, dockerv1.BootstrapExecSucceededV1Beta1Condition)
 }
 
 // Claim is what the object says about its container.
@@ -96,7 +94,7 @@ func (m Machine) Claim() identity.Claim {
 	if m.IsControlPlane() {
 		role = identity.ControlPlane
 	}
-	return identity.Claim{Kind: Kind, Object: m.Object, Cluster: m.Cluster, Role: role, Had: m.HadContainer()}
+	return identity.Claim{Kind: m.Object.Kind, Object: m.Object.Object, Cluster: m.Cluster, Role: role, Had: m.HadContainer()}
 }
 
 // Image returns the image of the container: the custom image, or that of the Kubernetes version.
@@ -109,7 +107,7 @@ func (m Machine) Image() (string, error) {
 		version = m.Owner.Spec.Version
 	}
 	if version == "" {
-		return "", errors.New("the image is unknown: set spec.version of the Machine, or spec.customImage of the DockerMachine")
+		return "", fmt.Errorf("the image is unknown: set spec.version of the Machine, or %s.customImage of the %s", m.Object.Path, m.Object.Kind)
 	}
 	if !strings.HasPrefix(version, "v") {
 		version = "v" + version
@@ -162,7 +160,7 @@ func (m Machine) mounts() ([]engine.Mount, error) {
 	for i, in := range m.Object.Spec.ExtraMounts {
 		for field, value := range map[string]string{"hostPath": in.HostPath, "containerPath": in.ContainerPath} {
 			if !path.IsAbs(value) {
-				return nil, fmt.Errorf("spec.extraMounts[%d].%s is %q: it must be an absolute path", i, field, value)
+				return nil, fmt.Errorf("%s.extraMounts[%d].%s is %q: it must be an absolute path", m.Object.Path, i, field, value)
 			}
 		}
 		mounts = append(mounts, engine.Mount{HostPath: in.HostPath, ContainerPath: in.ContainerPath, ReadOnly: ptr.Deref(in.Readonly, false)})

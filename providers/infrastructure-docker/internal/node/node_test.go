@@ -12,11 +12,12 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	dockerv1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/engine"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-docker/internal/kinds"
 )
 
 func machine(with ...func(*Machine)) Machine {
 	m := Machine{
-		Object:  &dockerv1.DockerMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "infra", UID: "uid"}},
+		Object:  kinds.OfDockerMachine(&dockerv1.DockerMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "infra", UID: "uid"}}),
 		Owner:   &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m"}, Spec: clusterv1.MachineSpec{Version: "v1.36.3"}},
 		Cluster: "c",
 	}
@@ -95,8 +96,8 @@ func TestNames(t *testing.T) {
 	}{
 		{"cluster and Machine", machine(), "c-m", "c-m"},
 		{"the name of the cluster is not repeated", machine(func(m *Machine) { m.Owner.Name = "c-m" }), "c-m", "c-m"},
-		{"the provider ID decides, also for machines of earlier versions", machine(func(m *Machine) { m.Object.Spec.ProviderID = "docker:////old" }), "old", "old"},
-		{"an empty provider ID does not", machine(func(m *Machine) { m.Object.Spec.ProviderID = "docker:////" }), "c-m", "c-m"},
+		{"the provider ID decides, also for machines of earlier versions", machine(func(m *Machine) { *m.Object.ProviderID = "docker:////old" }), "old", "old"},
+		{"an empty provider ID does not", machine(func(m *Machine) { *m.Object.ProviderID = "docker:////" }), "c-m", "c-m"},
 		{"without a Machine", machine(func(m *Machine) { m.Owner = nil }), "c-infra", "c-infra"},
 		{"Linux limits hostnames", machine(func(m *Machine) { m.Owner.Name = long }), long, "c-" + strings.Repeat("x", 56) + "sv5x4"},
 	} {

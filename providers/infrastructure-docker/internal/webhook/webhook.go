@@ -1,12 +1,13 @@
-// Package webhook serves the admission webhooks of the Docker kinds: the default port of endpoints, what schemas do not
+// Package webhook serves the admission webhooks of the Docker and Dev kinds: the default port of endpoints, what schemas do not
 // validate, and immutable templates.
 //
-// DockerMachinePools and their templates have no webhooks: everything that their schemas allow is valid, and may change.
+// Pools and their templates have no webhooks: everything that their schemas allow is valid, and may change.
 package webhook
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -29,8 +30,13 @@ import (
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-dockermachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=dockermachines,versions=v1beta1;v1beta2,name=validation.dockermachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-dockermachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=dockermachinetemplates,versions=v1beta1;v1beta2,name=validation.dockermachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1;v1beta1
 
-// Register serves the webhooks. topology is the gate ClusterTopology, without which DockerClusterTemplates cannot be created.
+// Register serves the webhooks. topology is the gate ClusterTopology, without which templates of clusters cannot be created.
 func Register(mgr ctrl.Manager, topology bool) error {
+	return errors.Join(registerDocker(mgr, topology), registerDev(mgr, topology))
+}
+
+// registerDocker serves the webhooks of the Docker kinds.
+func registerDocker(mgr ctrl.Manager, topology bool) error {
 	kind := dockerv1.GroupVersion.WithKind
 	if err := webhooks.Register(mgr, &dockerv1.DockerCluster{}, clusters{}, webhooks.Check(kind("DockerCluster"), checkCluster)); err != nil {
 		return err
@@ -89,15 +95,25 @@ func checkCluster(_ context.Context, _, c *dockerv1.DockerCluster) field.ErrorLi
 }
 
 func checkClusterSpec(s *dockerv1.DockerClusterSpec, path *field.Path) field.ErrorList {
-	var all field.ErrorList
-	if port := s.ControlPlaneEndpoint.Port; port < 0 || port > 65535 {
-		all = append(all,
-			field.Invalid(path.Child("controlPlaneEndpoint", "port"), port, "must be a port between 1 and 65535, or 0 for the default"))
+	return append(checkPort(s.ControlPlaneEndpoint, path), checkClusterBackend(&s.DockerClusterBackendSpec, path)...)
+}
+
+func checkPort(at clusterv1.APIEndpoint, path *field.Path) field.ErrorList {
+	if at.Port >= 0 && at.Port <= 65535 {
+		return nil
 	}
+	return field.ErrorList{
+		field.Invalid(path.Child("controlPlaneEndpoint", "port"), at.Port, "must be a port between 1 and 65535, or 0 for the default"),
+	}
+}
+
+func checkClusterBackend(s *dockerv1.DockerClusterBackendSpec, path *field.Path) field.ErrorList {
 	if ref := s.LoadBalancer.CustomHAProxyConfigTemplateRef; ref != nil && ref.Name == "" {
-		all = append(all, field.Required(path.Child("loadBalancer", "customHAProxyConfigTemplateRef", "name"), "must be the name of a ConfigMap"))
+		return field.ErrorList{
+			field.Required(path.Child("loadBalancer", "customHAProxyConfigTemplateRef", "name"), "must be the name of a ConfigMap"),
+		}
 	}
-	return all
+	return nil
 }
 
 // check validates a template. Templates that were stored before a default existed are compared with it.
@@ -105,22 +121,32 @@ func (w clusterTemplates) check(_ context.Context, before, t *dockerv1.DockerClu
 	path := field.NewPath("spec", "template", "spec")
 	if before == nil {
 		if !w.topology {
-			return field.ErrorList{field.Forbidden(field.NewPath("spec"), "can be set only if the ClusterTopology feature flag is enabled")}
+			return withoutTopology()
 		}
 		return checkClusterSpec(&t.Spec.Template.Spec, path)
 	}
 	old := before.Spec.Template.Spec.DeepCopy()
-	if old.ControlPlaneEndpoint.Port == 0 && t.Spec.Template.Spec.ControlPlaneEndpoint.Port == loadbalancer.DefaultPort {
-		old.ControlPlaneEndpoint.Port = loadbalancer.DefaultPort
-	}
+	keepDefaultPort(&old.ControlPlaneEndpoint, t.Spec.Template.Spec.ControlPlaneEndpoint)
 	return immutable(clusterSpec(old), clusterSpec(&t.Spec.Template.Spec), path, "DockerClusterTemplate")
 }
 
-func checkMachine(_ context.Context, _, m *dockerv1.DockerMachine) field.ErrorList {
-	return checkMachineSpec(&m.Spec, field.NewPath("spec"))
+// withoutTopology is why templates of clusters cannot be created.
+func withoutTopology() field.ErrorList {
+	return field.ErrorList{field.Forbidden(field.NewPath("spec"), "can be set only if the ClusterTopology feature flag is enabled")}
 }
 
-func checkMachineSpec(s *dockerv1.DockerMachineSpec, path *field.Path) field.ErrorList {
+// keepDefaultPort sets the port of a stored endpoint if a request only adds the default.
+func keepDefaultPort(stored *clusterv1.APIEndpoint, requested clusterv1.APIEndpoint) {
+	if stored.Port == 0 && requested.Port == loadbalancer.DefaultPort {
+		stored.Port = loadbalancer.DefaultPort
+	}
+}
+
+func checkMachine(_ context.Context, _, m *dockerv1.DockerMachine) field.ErrorList {
+	return checkMachineBackend(&m.Spec.DockerMachineBackendSpec, field.NewPath("spec"))
+}
+
+func checkMachineBackend(s *dockerv1.DockerMachineBackendSpec, path *field.Path) field.ErrorList {
 	if t := s.BootstrapTimeout; t != nil && t.Duration < 0 {
 		return field.ErrorList{field.Invalid(path.Child("bootstrapTimeout"), t.Duration.String(), "must not be negative")}
 	}
@@ -134,26 +160,36 @@ func checkMachineTemplate(ctx context.Context, before, t *dockerv1.DockerMachine
 	if before != nil && !webhooks.TopologyDryRun(ctx, t) {
 		return immutable(machineSpec(&before.Spec.Template.Spec), machineSpec(&t.Spec.Template.Spec), path, "DockerMachineTemplate")
 	}
-	return checkMachineSpec(&t.Spec.Template.Spec, path)
+	return checkMachineBackend(&t.Spec.Template.Spec.DockerMachineBackendSpec, path)
 }
 
-// clusterSpec returns a spec without what v1beta1 cannot tell: the order of failure domains, and whether false is unset.
+// clusterSpec returns a spec without what v1beta1 cannot tell: see clusterBackend.
 func clusterSpec(s *dockerv1.DockerClusterSpec) *dockerv1.DockerClusterSpec {
 	s = s.DeepCopy()
+	clusterBackend(&s.DockerClusterBackendSpec)
+	return s
+}
+
+// clusterBackend removes what v1beta1 cannot tell: the order of failure domains, and whether false is unset.
+func clusterBackend(s *dockerv1.DockerClusterBackendSpec) {
 	slices.SortFunc(s.FailureDomains, func(a, b clusterv1.FailureDomain) int { return strings.Compare(a.Name, b.Name) })
 	for i := range s.FailureDomains {
 		unsetFalse(&s.FailureDomains[i].ControlPlane)
 	}
+}
+
+// machineSpec returns a spec without what v1beta1 cannot tell: see machineBackend.
+func machineSpec(s *dockerv1.DockerMachineSpec) *dockerv1.DockerMachineSpec {
+	s = s.DeepCopy()
+	machineBackend(&s.DockerMachineBackendSpec)
 	return s
 }
 
-// machineSpec returns a spec without what v1beta1 cannot tell: whether false is unset.
-func machineSpec(s *dockerv1.DockerMachineSpec) *dockerv1.DockerMachineSpec {
-	s = s.DeepCopy()
+// machineBackend removes what v1beta1 cannot tell: whether false is unset.
+func machineBackend(s *dockerv1.DockerMachineBackendSpec) {
 	for i := range s.ExtraMounts {
 		unsetFalse(&s.ExtraMounts[i].Readonly)
 	}
-	return s
 }
 
 func unsetFalse(b **bool) {

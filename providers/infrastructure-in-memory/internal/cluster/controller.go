@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/kinds"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -20,40 +20,49 @@ type Options struct {
 	// Filter selects the objects of this manager.
 	Filter watch.Filter
 	Lab    *lab.Lab
+	// Kinds are the kinds of the objects.
+	Kinds kinds.Set
 }
 
-// Controller reconciles InMemoryClusters.
+// Controller reconciles the clusters of a set of kinds.
 type Controller struct {
 	step.Clients
-	lab *lab.Lab
+	kinds kinds.Set
+	lab   *lab.Lab
 }
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Clients: step.ClientsOf(mgr, "inmemorycluster-controller", o.Filter), lab: o.Lab}
+	c := &Controller{Clients: step.ClientsOf(mgr, o.Kinds.ClusterController()+"-controller", o.Filter), kinds: o.Kinds, lab: o.Lab}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	return step.Add(ctx, mgr, c.Clients, declared)
 }
 
-// declared returns the declaration of the controller. It ignores externally managed InMemoryClusters.
-func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryCluster, *inmemoryv1.InMemoryCluster] {
-	ours := func(obj *inmemoryv1.InMemoryCluster) bool { return !ownership.ManagedExternally(obj) }
-	return step.Controller[*inmemoryv1.InMemoryCluster, *inmemoryv1.InMemoryCluster]{
-		Name: "inmemorycluster",
-		New:  func() *inmemoryv1.InMemoryCluster { return &inmemoryv1.InMemoryCluster{} },
+// declared returns the declaration of the controller. It ignores externally managed objects.
+func (c *Controller) declared() step.Controller[step.Object, kinds.Cluster] {
+	ours := func(obj kinds.Cluster) bool { return !ownership.ManagedExternally(obj.Object) }
+	return step.Controller[step.Object, kinds.Cluster]{
+		Name:    c.kinds.ClusterController(),
+		New:     c.kinds.NewCluster,
+		Selects: c.kinds.IsCluster,
 		Watches: []step.Watch{
-			step.Mapped(&clusterv1.Cluster{}, watch.Infrastructure("InMemoryCluster"), ofClusters()),
-			step.Handled(&inmemoryv1.InMemoryCluster{}, handler.Funcs{DeleteFunc: c.gone}),
+			step.Mapped(&clusterv1.Cluster{}, watch.Infrastructure(c.kinds.ClusterKind), ofClusters()),
+			step.Handled(c.kinds.NewCluster(), handler.Funcs{DeleteFunc: c.gone}),
 		},
-		Paused: ownership.PausedByCluster[*inmemoryv1.InMemoryCluster](c.Client),
-		Scope:  step.Self[*inmemoryv1.InMemoryCluster],
-		Steps: []step.Step[*inmemoryv1.InMemoryCluster]{
+		Paused: ownership.PausedByCluster[step.Object](c.Client),
+		Scope:  c.scope,
+		Steps: []step.Step[kinds.Cluster]{
 			step.When(ours, step.Do("open", c.open).Sets(clusterv1.ReadyV1Beta1Condition)),
 			step.When(ours, step.Do("host", c.host)),
 		},
-		Deletion: []step.Step[*inmemoryv1.InMemoryCluster]{
+		Deletion: []step.Step[kinds.Cluster]{
 			step.When(ours, step.Do("close", c.close)),
 		},
 	}
+}
+
+// scope returns what an object has.
+func (c *Controller) scope(_ context.Context, obj step.Object) (kinds.Cluster, error) {
+	return c.kinds.Cluster(obj)
 }

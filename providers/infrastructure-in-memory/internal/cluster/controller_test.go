@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/kinds"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -44,7 +45,7 @@ var (
 type world struct {
 	*fakeapi.Server
 	lab    *lab.Lab
-	runner *step.Runner[*inmemoryv1.InMemoryCluster]
+	runner *step.Runner[step.Object]
 	gone   func(context.Context, event.DeleteEvent, workqueue.TypedRateLimitingInterface[reconcile.Request])
 	// ports is the range of the next process. Zero: the default.
 	ports lab.Ports
@@ -69,8 +70,8 @@ func (w *world) restart(t *testing.T) {
 		testenv.Must(t, w.lab.Server.Close())
 	}
 	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1", Ports: w.ports,
-		Claims: Claims(w.Client)}
-	c := &Controller{Clients: w.ForController(), lab: w.lab}
+		Claims: Claims(w.Client, kinds.InMemory())}
+	c := &Controller{Clients: w.ForController(), kinds: kinds.InMemory(), lab: w.lab}
 	w.gone = c.gone
 	w.runner = c.declared().Runner(c.Clients)
 }

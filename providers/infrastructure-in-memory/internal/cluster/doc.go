@@ -1,4 +1,5 @@
-// Package cluster reconciles InMemoryClusters: each is a workload cluster in the simulated cloud with its own endpoint.
+// Package cluster reconciles InMemoryClusters, and DevClusters with backend inMemory: each is a workload cluster in the simulated
+// cloud with its own endpoint.
 //
 // The steps:
 //
@@ -7,5 +8,5 @@
 //	host   the API server of a hosted control plane is running, if the spec requests one
 //	close  in deletion: the workload cluster is shut down
 //
-// Externally managed InMemoryClusters (annotation cluster.x-k8s.io/managed-by) are ignored.
+// Externally managed objects (annotation cluster.x-k8s.io/managed-by) are ignored.
 package cluster

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/kinds"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -19,15 +19,15 @@ import (
 const caBackstop = 5 * time.Second
 
 // host starts the API server of a hosted control plane, and stops it if it is no longer requested.
-func (c *Controller) host(ctx context.Context, obj *inmemoryv1.InMemoryCluster) (step.Result, error) {
+func (c *Controller) host(ctx context.Context, obj kinds.Cluster) (step.Result, error) {
 	key := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Labels[clusterv1.ClusterNameLabel]}
 	endpoint, open := c.lab.Server.Endpoint(key)
 	if !open || endpoint.Group().UID() != obj.UID {
 		return step.Done(), nil // The step open returned early.
 	}
-	requested := obj.Spec.HostedControlPlane
+	requested := obj.HostedControlPlane()
 	if requested == nil {
-		obj.Status.HostedControlPlaneVersion = ""
+		obj.Hosted("")
 		endpoint.Host("")
 		return step.Done(), nil
 	}
@@ -40,6 +40,6 @@ func (c *Controller) host(ctx context.Context, obj *inmemoryv1.InMemoryCluster) 
 		return step.Done(), err
 	}
 	endpoint.Host(requested.Version)
-	obj.Status.HostedControlPlaneVersion = requested.Version
+	obj.Hosted(requested.Version)
 	return step.Done(), nil
 }

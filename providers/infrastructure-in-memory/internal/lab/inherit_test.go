@@ -7,6 +7,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/kinds"
 )
 
 func TestInherit(t *testing.T) {
@@ -24,7 +25,7 @@ func TestInherit(t *testing.T) {
 	} {
 		c := newCluster("uid")
 		c.Spec.ControlPlaneEndpoint = test.have
-		newLab(t).Inherit(c, &clusterv1.Cluster{Spec: clusterv1.ClusterSpec{ControlPlaneEndpoint: test.at}})
+		newLab(t).Inherit(kinds.OfInMemoryCluster(c), &clusterv1.Cluster{Spec: clusterv1.ClusterSpec{ControlPlaneEndpoint: test.at}})
 		if diff := cmp.Diff(test.want, c.Spec.ControlPlaneEndpoint); diff != "" {
 			t.Errorf("%s, -want +got:\n%s", test.reason, diff)
 		}

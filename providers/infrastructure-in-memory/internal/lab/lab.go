@@ -1,4 +1,4 @@
-// Package lab connects the simulated cloud with its servers: it opens the workload cluster of an InMemoryCluster, restores it after a
+// Package lab connects the simulated cloud with its servers: it opens the workload cluster of an infrastructure object, restores it after a
 // restart, and issues the serving certificates.
 //
 // Controllers decide when to open a cluster and what happens in it.
@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/kinds"
 )
 
 // Ports is an inclusive range of ports.
@@ -50,22 +51,22 @@ func (p Ports) contains(port int) bool { return p.First <= port && port <= p.Las
 var ErrInvalidEndpoint = errors.New("invalid spec.controlPlaneEndpoint")
 
 // Lab is the simulated cloud with its servers. Workload API servers listen on Host, at Ports, and nowhere else: users who
-// may write InMemoryClusters must not open the manager's other addresses.
+// may write these objects must not open the manager's other addresses.
 type Lab struct {
 	Cloud  *cloud.Cloud
 	Server *apiserver.Server
 	Host   string
 	// Ports defaults to DefaultPorts.
 	Ports Ports
-	// Claims returns the ports to which other InMemoryClusters have a prior claim, whether they listen or not. It is
+	// Claims returns the ports to which other objects have a prior claim, whether they listen or not. It is
 	// called before a port is opened. Nil means none.
-	Claims func(ctx context.Context, c *inmemoryv1.InMemoryCluster) (map[int]bool, error)
+	Claims func(ctx context.Context, c kinds.Cluster) (map[int]bool, error)
 }
 
 // Open ensures that the workload cluster exists and listens at spec.controlPlaneEndpoint. It chooses and sets what is
 // empty there.
 func (l *Lab) Open(
-	ctx context.Context, c *inmemoryv1.InMemoryCluster, cluster types.NamespacedName,
+	ctx context.Context, c kinds.Cluster, cluster types.NamespacedName,
 ) (*cloud.Group, *apiserver.Endpoint, error) {
 	endpoint, open := l.Server.Endpoint(cluster)
 	if err := l.accept(c); err != nil {
@@ -78,16 +79,16 @@ func (l *Lab) Open(
 			return nil, nil, fmt.Errorf("open the API server of %s: %w", cluster, err)
 		}
 	}
-	if port := c.Spec.ControlPlaneEndpoint.Port; taken[port] {
-		return nil, nil, fmt.Errorf("open the API server of %s: port %d in spec.controlPlaneEndpoint is in use by another InMemoryCluster",
-			cluster, port)
+	if _, port := c.Endpoint(); taken[port] {
+		return nil, nil, fmt.Errorf("open the API server of %s: port %d in spec.controlPlaneEndpoint is in use by another %s",
+			cluster, port, c.Kind)
 	}
 	group, err := l.Cloud.EnsureGroup(cluster, c.UID)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the resource group of %s: %w", cluster, err)
 	}
 	if open && endpoint.Group() != group {
-		// Left over from an earlier InMemoryCluster of this name.
+		// Left over from an earlier object of this name.
 		if err := endpoint.Close(); err != nil {
 			return nil, nil, err
 		}
@@ -98,25 +99,26 @@ func (l *Lab) Open(
 			return nil, nil, fmt.Errorf("open the API server of %s: %w", cluster, err)
 		}
 	}
-	if port := c.Spec.ControlPlaneEndpoint.Port; port != 0 && port != endpoint.Port() {
+	if _, port := c.Endpoint(); port != 0 && port != endpoint.Port() {
 		return nil, nil, fmt.Errorf("%w: port %d: the API server of %s already listens on port %d", ErrInvalidEndpoint, port, cluster,
 			endpoint.Port())
 	}
-	c.Spec.ControlPlaneEndpoint.Host, c.Spec.ControlPlaneEndpoint.Port = l.Host, endpoint.Port()
+	c.SetEndpoint(l.Host, endpoint.Port())
 	return group, endpoint, nil
 }
 
 // Inherit sets the endpoint of the Cluster if the object has none: the user has set it there, or the object replaces another one. The
 // endpoint of a Cluster never changes.
-func (l *Lab) Inherit(c *inmemoryv1.InMemoryCluster, cluster *clusterv1.Cluster) {
-	if at := cluster.Spec.ControlPlaneEndpoint; c.Spec.ControlPlaneEndpoint.Port == 0 && at.Host == l.Host {
-		c.Spec.ControlPlaneEndpoint.Host, c.Spec.ControlPlaneEndpoint.Port = at.Host, int(at.Port)
+func (l *Lab) Inherit(c kinds.Cluster, cluster *clusterv1.Cluster) {
+	at := cluster.Spec.ControlPlaneEndpoint
+	if _, port := c.Endpoint(); port == 0 && at.Host == l.Host {
+		c.SetEndpoint(at.Host, int(at.Port))
 	}
 }
 
 // accept rejects endpoints that this provider must not open.
-func (l *Lab) accept(c *inmemoryv1.InMemoryCluster) error {
-	host, port := c.Spec.ControlPlaneEndpoint.Host, c.Spec.ControlPlaneEndpoint.Port
+func (l *Lab) accept(c kinds.Cluster) error {
+	host, port := c.Endpoint()
 	if host != "" && host != l.Host {
 		return fmt.Errorf("%w: host %q: API servers only listen on %s. One that was opened on another host, by another manager or before "+
 			"its address changed, is no longer reachable", ErrInvalidEndpoint, host, l.Host)
@@ -135,7 +137,7 @@ func (l *Lab) ports() Ports {
 }
 
 // Faults returns the faults in the annotation.
-func Faults(c *inmemoryv1.InMemoryCluster) (faults.Faults, error) {
+func Faults(c kinds.Cluster) (faults.Faults, error) {
 	text, found := c.Annotations[inmemoryv1.FaultsAnnotation]
 	if !found {
 		return faults.Faults{}, nil
@@ -149,12 +151,12 @@ func Faults(c *inmemoryv1.InMemoryCluster) (faults.Faults, error) {
 
 // listen opens the cluster's port, or a free one of the range that no other cluster claims. The search starts at a port
 // that depends on the cluster, so that clusters, and several labs on one machine, rarely collide.
-func (l *Lab) listen(c *inmemoryv1.InMemoryCluster, group *cloud.Group, taken map[int]bool) (*apiserver.Endpoint, error) {
-	if port := c.Spec.ControlPlaneEndpoint.Port; port != 0 {
+func (l *Lab) listen(c kinds.Cluster, group *cloud.Group, taken map[int]bool) (*apiserver.Endpoint, error) {
+	if _, port := c.Endpoint(); port != 0 {
 		endpoint, err := l.Server.Open(group, l.Host, port)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("%w: InMemoryCluster %s/%s has this port in spec.controlPlaneEndpoint, stop the program that listens there",
-				err, c.Namespace, c.Name)
+			return nil, fmt.Errorf("%w: %s %s/%s has this port in spec.controlPlaneEndpoint, stop the program that listens there",
+				err, c.Kind, c.Namespace, c.Name)
 		}
 		return endpoint, err
 	}
@@ -176,8 +178,8 @@ func (l *Lab) listen(c *inmemoryv1.InMemoryCluster, group *cloud.Group, taken ma
 	return nil, fmt.Errorf("no port of %s is free on %s", ports, l.Host)
 }
 
-// Close shuts down the workload cluster of an InMemoryCluster and deletes everything in it. cluster must be the one it
-// was opened for; those of other InMemoryClusters are never affected.
+// Close shuts down the workload cluster of an object and deletes everything in it. cluster must be the one it
+// was opened for; those of other objects are never affected.
 func (l *Lab) Close(cluster types.NamespacedName, uid types.UID) error {
 	if err := l.Drop(uid); err != nil {
 		return fmt.Errorf("close the API server of %s: %w", cluster, err)
@@ -185,7 +187,7 @@ func (l *Lab) Close(cluster types.NamespacedName, uid types.UID) error {
 	return l.Cloud.DiscardOf(cluster, uid)
 }
 
-// Drop shuts down the workload cluster of an InMemoryCluster that was deleted without being closed, because its finalizer
+// Drop shuts down the workload cluster of an object that was deleted without being closed, because its finalizer
 // was removed. A successor with another UID is not affected.
 func (l *Lab) Drop(uid types.UID) error {
 	for _, cluster := range l.Cloud.Groups() {
@@ -203,8 +205,8 @@ func (l *Lab) Drop(uid types.UID) error {
 	return nil
 }
 
-// Sweep removes journals of earlier processes whose InMemoryCluster no longer exists. living returns the UIDs of all existing
-// ones. It is called last, because a journal is never older than its InMemoryCluster.
+// Sweep removes journals of earlier processes whose object no longer exists. living returns the UIDs of all existing
+// ones. It is called last, because a journal is never older than its object.
 func (l *Lab) Sweep(living func() (map[types.UID]bool, error)) error {
 	left, err := l.Cloud.Leftovers()
 	if err != nil || len(left) == 0 {

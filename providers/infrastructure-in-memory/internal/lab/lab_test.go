@@ -15,6 +15,7 @@ import (
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/kinds"
 )
 
 func newLab(t *testing.T) *Lab {
@@ -36,7 +37,7 @@ func newCluster(uid types.UID) *inmemoryv1.InMemoryCluster {
 
 func TestOpenChoosesEndpointOnce(t *testing.T) {
 	l, c := newLab(t), newCluster("uid")
-	group, endpoint, err := l.Open(t.Context(), c, key)
+	group, endpoint, err := l.Open(t.Context(), kinds.OfInMemoryCluster(c), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestOpenChoosesEndpointOnce(t *testing.T) {
 		t.Errorf("endpoint %v at %s, want a port of the range on the lab's host", chosen, endpoint.Address())
 	}
 	for reason, again := range map[string]*inmemoryv1.InMemoryCluster{"the same object": c, "one whose endpoint was not saved": newCluster("uid")} {
-		g, e, err := l.Open(t.Context(), again, key)
+		g, e, err := l.Open(t.Context(), kinds.OfInMemoryCluster(again), key)
 		if err != nil || g != group || e != endpoint {
 			t.Errorf("%s: group or endpoint changed, err = %v", reason, err)
 		}
@@ -57,14 +58,14 @@ func TestOpenChoosesEndpointOnce(t *testing.T) {
 
 func TestOpenAfterRestart(t *testing.T) {
 	first, c := newLab(t), newCluster("uid")
-	if _, _, err := first.Open(t.Context(), c, key); err != nil {
+	if _, _, err := first.Open(t.Context(), kinds.OfInMemoryCluster(c), key); err != nil {
 		t.Fatal(err)
 	}
 	want := c.Spec.ControlPlaneEndpoint
 	if err := first.Server.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := newLab(t).Open(t.Context(), c, key); err != nil {
+	if _, _, err := newLab(t).Open(t.Context(), kinds.OfInMemoryCluster(c), key); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, c.Spec.ControlPlaneEndpoint); diff != "" {
@@ -82,7 +83,7 @@ func TestPortInUse(t *testing.T) {
 	c.Spec.ControlPlaneEndpoint = endpointAt(taken.Addr())
 	l := newLab(t)
 	l.Ports = Ports{First: 1024, Last: 65535}
-	_, _, err = l.Open(t.Context(), c, key)
+	_, _, err = l.Open(t.Context(), kinds.OfInMemoryCluster(c), key)
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		t.Fatalf("err = %v, want that the port is in use", err)
 	}
@@ -94,7 +95,7 @@ func TestPortInUse(t *testing.T) {
 	if err := taken.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := l.Open(t.Context(), c, key); err != nil {
+	if _, _, err := l.Open(t.Context(), kinds.OfInMemoryCluster(c), key); err != nil {
 		t.Errorf("opening when the port is free: %v", err)
 	}
 }
@@ -117,7 +118,7 @@ func TestInvalidEndpoints(t *testing.T) {
 	} {
 		l, c := newLab(t), newCluster("uid")
 		c.Spec.ControlPlaneEndpoint = test.at
-		_, _, err := l.Open(t.Context(), c, key)
+		_, _, err := l.Open(t.Context(), kinds.OfInMemoryCluster(c), key)
 		if !errors.Is(err, ErrInvalidEndpoint) || !strings.Contains(err.Error(), test.message) {
 			t.Errorf("%s: %v", test.reason, err)
 		}
@@ -129,12 +130,12 @@ func TestInvalidEndpoints(t *testing.T) {
 
 func TestEndpointDoesNotMove(t *testing.T) {
 	l, c := newLab(t), newCluster("uid")
-	if _, _, err := l.Open(t.Context(), c, key); err != nil {
+	if _, _, err := l.Open(t.Context(), kinds.OfInMemoryCluster(c), key); err != nil {
 		t.Fatal(err)
 	}
 	before := l.Server.Addresses()[key]
 	c.Spec.ControlPlaneEndpoint.Port = c.Spec.ControlPlaneEndpoint.Port%1000 + 22000
-	if _, _, err := l.Open(t.Context(), c, key); !errors.Is(err, ErrInvalidEndpoint) {
+	if _, _, err := l.Open(t.Context(), kinds.OfInMemoryCluster(c), key); !errors.Is(err, ErrInvalidEndpoint) {
 		t.Errorf("opening with another port in spec: %v", err)
 	}
 	if got := l.Server.Addresses()[key]; got != before {
@@ -145,19 +146,19 @@ func TestEndpointDoesNotMove(t *testing.T) {
 func TestPortsOfOthers(t *testing.T) {
 	l, c := newLab(t), newCluster("uid")
 	c.Spec.ControlPlaneEndpoint.Port = 20007
-	l.Claims = func(context.Context, *inmemoryv1.InMemoryCluster) (map[int]bool, error) {
+	l.Claims = func(context.Context, kinds.Cluster) (map[int]bool, error) {
 		return map[int]bool{20007: true}, nil
 	}
-	if _, _, err := l.Open(t.Context(), c, key); err == nil || !strings.Contains(err.Error(), "port 20007") || len(l.Server.Addresses()) != 0 {
+	if _, _, err := l.Open(t.Context(), kinds.OfInMemoryCluster(c), key); err == nil || !strings.Contains(err.Error(), "port 20007") || len(l.Server.Addresses()) != 0 {
 		t.Errorf("a port that another InMemoryCluster claims: %v", err)
 	}
 	l.Ports, c.Spec.ControlPlaneEndpoint.Port = Ports{20007, 20007}, 0
-	if _, _, err := l.Open(t.Context(), c, key); err == nil || !strings.Contains(err.Error(), "no port of 20007-20007 is free") {
+	if _, _, err := l.Open(t.Context(), kinds.OfInMemoryCluster(c), key); err == nil || !strings.Contains(err.Error(), "no port of 20007-20007 is free") {
 		t.Errorf("no other port is free: %v", err)
 	}
 	failed := errors.New("unreachable")
-	l.Claims = func(context.Context, *inmemoryv1.InMemoryCluster) (map[int]bool, error) { return nil, failed }
-	if _, _, err := l.Open(t.Context(), c, key); !errors.Is(err, failed) || len(l.Server.Addresses()) != 0 {
+	l.Claims = func(context.Context, kinds.Cluster) (map[int]bool, error) { return nil, failed }
+	if _, _, err := l.Open(t.Context(), kinds.OfInMemoryCluster(c), key); !errors.Is(err, failed) || len(l.Server.Addresses()) != 0 {
 		t.Errorf("claims are unknown: %v", err)
 	}
 }
@@ -175,7 +176,7 @@ func TestParsePorts(t *testing.T) {
 
 func TestCloseRequiresOwner(t *testing.T) {
 	l, mine := newLab(t), newCluster("mine")
-	if _, _, err := l.Open(t.Context(), mine, key); err != nil {
+	if _, _, err := l.Open(t.Context(), kinds.OfInMemoryCluster(mine), key); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(key, "another UID"); err != nil || len(l.Server.Addresses()) != 1 || len(l.Cloud.Groups()) != 1 {
@@ -185,13 +186,13 @@ func TestCloseRequiresOwner(t *testing.T) {
 
 func TestOpenForAnotherOwner(t *testing.T) {
 	l, old := newLab(t), newCluster("old")
-	before, _, err := l.Open(t.Context(), old, key)
+	before, _, err := l.Open(t.Context(), kinds.OfInMemoryCluster(old), key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	made := newCluster("new")
 	made.Spec = old.Spec
-	after, endpoint, err := l.Open(t.Context(), made, key)
+	after, endpoint, err := l.Open(t.Context(), kinds.OfInMemoryCluster(made), key)
 	if err != nil {
 		t.Fatalf("opening a cluster of an earlier owner: %v", err)
 	}
@@ -202,7 +203,7 @@ func TestOpenForAnotherOwner(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	l, c := newLab(t), newCluster("uid")
-	_, endpoint, err := l.Open(t.Context(), c, key)
+	_, endpoint, err := l.Open(t.Context(), kinds.OfInMemoryCluster(c), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +240,7 @@ func TestSweep(t *testing.T) {
 	l := start()
 	for cluster, uid := range map[types.NamespacedName]types.UID{key: "one", second: "two"} {
 		c := newCluster(uid)
-		if _, _, err := l.Open(t.Context(), c, cluster); err != nil {
+		if _, _, err := l.Open(t.Context(), kinds.OfInMemoryCluster(c), cluster); err != nil {
 			t.Fatal(err)
 		}
 	}

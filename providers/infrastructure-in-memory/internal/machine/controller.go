@@ -7,6 +7,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/kinds"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -20,19 +21,25 @@ type Options struct {
 	// Filter selects the objects of this manager.
 	Filter watch.Filter
 	Lab    *lab.Lab
+	// Kinds are the kinds of the objects.
+	Kinds kinds.Set
 	// Pools is whether MachinePools exist: their Machines use the pool's bootstrap data.
 	Pools bool
 }
 
 // conditions declares the conditions that Ready summarizes. While a machine is starting, Ready has a step counter.
-func conditions() condition.Kind {
+func (c *Controller) conditions() condition.Kind {
 	worker := []clusterv1.ConditionType{inmemoryv1.VMProvisionedCondition, inmemoryv1.NodeProvisionedCondition}
 	all := append(worker[:2:2], inmemoryv1.EtcdProvisionedCondition, inmemoryv1.APIServerProvisionedCondition)
 	return condition.Kind{
 		Ready: all,
 		StepCounter: func(on condition.Getter) ([]clusterv1.ConditionType, bool) {
-			m, ok := on.(*inmemoryv1.InMemoryMachine)
-			if !ok || m.Spec.ProviderID != nil {
+			obj, ok := on.(step.Object)
+			if !ok {
+				return nil, false
+			}
+			m, ok := c.kinds.MachineOf(obj)
+			if !ok || m.ProviderID() != "" {
 				return nil, false
 			}
 			if _, controlPlane := m.Labels[clusterv1.MachineControlPlaneLabel]; controlPlane {
@@ -45,19 +52,22 @@ func conditions() condition.Kind {
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := &Controller{Clients: step.ClientsOf(mgr, "inmemorymachine-controller", o.Filter), lab: o.Lab, pools: o.Pools}
+	c := &Controller{
+		Clients: step.ClientsOf(mgr, o.Kinds.MachineController()+"-controller", o.Filter), kinds: o.Kinds, lab: o.Lab, pools: o.Pools,
+	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	return step.Add(ctx, mgr, c.Clients, declared)
 }
 
 // declared returns the declaration of the controller.
-func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryMachine, *scope] {
-	return step.Controller[*inmemoryv1.InMemoryMachine, *scope]{
-		Name:    "inmemorymachine",
-		New:     func() *inmemoryv1.InMemoryMachine { return &inmemoryv1.InMemoryMachine{} },
+func (c *Controller) declared() step.Controller[step.Object, *scope] {
+	return step.Controller[step.Object, *scope]{
+		Name:    c.kinds.MachineController(),
+		New:     c.kinds.NewMachine,
+		Selects: c.kinds.IsMachine,
 		Watches: c.watches(),
-		Paused:  ownership.PausedByCluster[*inmemoryv1.InMemoryMachine](c.Client),
+		Paused:  ownership.PausedByCluster[step.Object](c.Client),
 		Scope:   c.scope,
 		Steps: []step.Step[*scope]{
 			step.Do("owners", c.owners),
@@ -69,7 +79,7 @@ func (c *Controller) declared() step.Controller[*inmemoryv1.InMemoryMachine, *sc
 			step.Do("addons", c.addons),
 		},
 		Deletion:   []step.Step[*scope]{step.Do("remove", c.remove)},
-		Conditions: conditions(),
+		Conditions: c.conditions(),
 		// The beginning of the startup is read after a restart of this process.
 		Progress: &step.Progress{OnlyFirst: true, Immediate: []string{inmemoryv1.WaitingForStartupTimeoutReason}},
 	}

@@ -1,7 +1,7 @@
-// Package machine reconciles InMemoryMachines: each is a simulated machine with a Node in its workload cluster, and possibly
-// a control plane.
+// Package machine reconciles InMemoryMachines, and DevMachines with backend inMemory: each is a simulated machine with a Node in its
+// workload cluster, and possibly a control plane.
 //
-// The steps, in order. Each takes as long as specified in spec.behaviour, and is idempotent, so that the workload cluster is
+// The steps, in order. Each takes as long as the object specifies, and is idempotent, so that the workload cluster is
 // the same after a restart:
 //
 //	owners     the Machine and its Cluster exist

@@ -3,9 +3,10 @@ package machine
 import (
 	"testing"
 
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/kinds"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 func TestStepsAreDocumented(t *testing.T) {
-	testenv.StepsDocumented(t, (&Controller{}).declared().Names())
+	testenv.StepsDocumented(t, (&Controller{kinds: kinds.InMemory()}).declared().Names())
 }

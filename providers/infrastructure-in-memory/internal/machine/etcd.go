@@ -71,7 +71,7 @@ func (c *Controller) etcd(ctx context.Context, s *scope) (step.Result, error) {
 // member makes the machine a member of the cluster's etcd, as kubeadm does: kubeadm init always creates an etcd cluster, even
 // if one exists; kubeadm join joins the existing one.
 func (c *Controller) member(s *scope, machine etcd.Machine) error {
-	if s.running.Restored || condition.IsTrue(s.obj, inmemoryv1.EtcdProvisionedCondition) {
+	if s.running.Restored || condition.IsTrue(s.obj.Object, inmemoryv1.EtcdProvisionedCondition) {
 		return etcd.Restore(s.group, machine)
 	}
 	switch s.data.Action {

@@ -5,6 +5,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/kinds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -21,7 +22,7 @@ const (
 
 // kubeadmFails reports why kubeadm fails, and retries until the timeout.
 func (c *Controller) kubeadmFails(s *scope, t clusterv1.ConditionType, why error) (step.Result, error) {
-	before := condition.Get(s.obj, t)
+	before := condition.Get(s.obj.Object, t)
 	if before != nil && before.Reason == inmemoryv1.KubeadmFailedReason && c.Clock.Since(before.LastTransitionTime.Time) >= kubeadmTimeout {
 		return step.Stop().WithConditions(condition.False(t, clusterv1.ConditionSeverityError, inmemoryv1.KubeadmFailedReason,
 			"kubeadm gave up: %v", why)), nil
@@ -31,7 +32,7 @@ func (c *Controller) kubeadmFails(s *scope, t clusterv1.ConditionType, why error
 }
 
 // gaveUp reports whether kubeadm gave up. It never retries on this machine.
-func gaveUp(obj *inmemoryv1.InMemoryMachine, t clusterv1.ConditionType) bool {
-	c := condition.Get(obj, t)
+func gaveUp(obj kinds.Machine, t clusterv1.ConditionType) bool {
+	c := condition.Get(obj.Object, t)
 	return c != nil && c.Reason == inmemoryv1.KubeadmFailedReason && c.Severity == clusterv1.ConditionSeverityError
 }

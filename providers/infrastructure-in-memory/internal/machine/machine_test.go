@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/kinds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -93,7 +94,7 @@ func TestDeadWithoutNode(t *testing.T) {
 	testenv.Must(t, w.Get(t.Context(), client.ObjectKeyFromObject(infra), infra))
 	before := infra.DeepCopy()
 	infra.Annotations = nil
-	if !opened().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: infra}) {
+	if !(&Controller{kinds: kinds.InMemory()}).opened().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: infra}) {
 		t.Error("removing the fault does not trigger a reconcile")
 	}
 	testenv.Must(t, w.Update(t.Context(), infra))
@@ -121,7 +122,7 @@ func TestClusterWithoutInfrastructure(t *testing.T) {
 	again := w.reconcile(t, "m").RequeueAfter
 	w.Clock.Step(again)
 	w.reconcile(t, "m")
-	const want = "Waiting for spec.infrastructureRef of Cluster test to be an InMemoryCluster"
+	const want = "Waiting for spec.infrastructureRef of Cluster test to name a resource of kind InMemoryCluster"
 	if c := condition.Get(w.read(t, "m"), inmemoryv1.VMProvisionedCondition); c == nil || c.Message != want {
 		t.Errorf("condition %v, want the message %q", c, want)
 	}
@@ -315,7 +316,7 @@ func TestMachinesOfOthersAreKept(t *testing.T) {
 	other := newMachine("w1", false)[1].(*inmemoryv1.InMemoryMachine)
 	other.UID = "of another cluster"
 	group, _ := w.lab.Cloud.Group(key)
-	c := &Controller{lab: w.lab}
+	c := &Controller{kinds: kinds.InMemory(), lab: w.lab}
 	testenv.Must(t, c.removeOwn(group, key, etcd.Machine{Name: other.Name, UID: other.UID}))
 	if diff := cmp.Diff(before, snapshot(t, w)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -341,7 +342,8 @@ func TestStartupOf(t *testing.T) {
 		obj.Spec.Behaviour = &inmemoryv1.InMemoryMachineBehaviour{VM: &inmemoryv1.InMemoryVMBehaviour{
 			Provisioning: inmemoryv1.CommonProvisioningSettings{
 				StartupDuration: metav1.Duration{Duration: test.duration}, StartupJitter: test.jitter}}}
-		delay, err := startupOf(obj, "vm")
+		of, _ := kinds.InMemory().MachineOf(obj)
+		delay, err := startupOf(of, "vm")
 		if (err != nil) != test.fails || delay < 0 || err == nil && delay < time.Second {
 			t.Errorf("%s: %s, %v", test.reason, delay, err)
 		}
@@ -376,7 +378,7 @@ func TestMachinesDoNotReopenDeletedCluster(t *testing.T) {
 
 func TestTriggersOfMachines(t *testing.T) {
 	w := newWorld(t, three()...)
-	c := &Controller{Clients: step.Clients{Client: w.Client}}
+	c := &Controller{Clients: step.Clients{Client: w.Client}, kinds: kinds.InMemory()}
 	ready, unready := newInfra(), newInfra()
 	ready.Status.Ready = true
 	for _, test := range []struct {
@@ -388,7 +390,7 @@ func TestTriggersOfMachines(t *testing.T) {
 		{"no change", ready, ready, false},
 		{"not open", unready, unready, false},
 	} {
-		if got := opened().Update(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}); got != test.want {
+		if got := (&Controller{kinds: kinds.InMemory()}).opened().Update(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}); got != test.want {
 			t.Errorf("%s: %v, want %v", test.reason, got, test.want)
 		}
 	}

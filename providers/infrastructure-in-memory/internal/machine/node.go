@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/kinds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -35,16 +36,16 @@ func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 	if remaining > 0 {
 		return starting(remaining, "the kubelet")
 	}
-	if s.dead && !condition.IsTrue(s.obj, inmemoryv1.NodeProvisionedCondition) {
+	if s.dead && !condition.IsTrue(s.obj.Object, inmemoryv1.NodeProvisionedCondition) {
 		// No kubelet has run yet. Removing the fault triggers a reconcile.
-		return step.Wait("removal of the machine from deadMachines in annotation " + inmemoryv1.FaultsAnnotation + " of the InMemoryCluster").
-			Because(inmemoryv1.WaitingForStartupTimeoutReason), nil
+		return step.Wait("removal of the machine from deadMachines in annotation " + inmemoryv1.FaultsAnnotation + " of the " +
+			c.kinds.ClusterKind).Because(inmemoryv1.WaitingForStartupTimeoutReason), nil
 	}
 	if err := c.joins(s); err != nil {
 		return c.kubeadmFails(s, inmemoryv1.NodeProvisionedCondition, err)
 	}
 	since := metav1.NewTime(c.Clock.Now())
-	if provisioned := condition.Get(s.obj, inmemoryv1.NodeProvisionedCondition); provisioned != nil &&
+	if provisioned := condition.Get(s.obj.Object, inmemoryv1.NodeProvisionedCondition); provisioned != nil &&
 		provisioned.Status == corev1.ConditionTrue {
 		since = provisioned.LastTransitionTime // It was running before a restart of this process.
 	}
@@ -59,7 +60,7 @@ func (c *Controller) node(_ context.Context, s *scope) (step.Result, error) {
 
 // joins returns why kubeadm fails to register the machine's Node, or nil. If the Node exists, kubeadm has succeeded before.
 func (c *Controller) joins(s *scope) error {
-	if s.running.Restored || condition.IsTrue(s.obj, inmemoryv1.NodeProvisionedCondition) {
+	if s.running.Restored || condition.IsTrue(s.obj.Object, inmemoryv1.NodeProvisionedCondition) {
 		return nil
 	}
 	node, err := store.Get[corev1.Node](s.group, "", s.obj.Name)
@@ -84,7 +85,7 @@ func (c *Controller) joins(s *scope) error {
 	return s.data.Check(found, s.obj.Name, c.Clock.Now())
 }
 
-func nodeUID(obj *inmemoryv1.InMemoryMachine) types.UID { return cloud.UID(string(obj.UID), "node") }
+func nodeUID(obj kinds.Machine) types.UID { return cloud.UID(string(obj.UID), "node") }
 
 // newNode returns the Node as a kubelet registers it at a time.
 func newNode(s *scope, at metav1.Time) *corev1.Node {
@@ -96,7 +97,7 @@ func newNode(s *scope, at metav1.Time) *corev1.Node {
 				corev1.LabelHostname: s.obj.Name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
 			},
 		},
-		Spec: corev1.NodeSpec{ProviderID: *s.obj.Spec.ProviderID},
+		Spec: corev1.NodeSpec{ProviderID: s.obj.ProviderID()},
 		Status: corev1.NodeStatus{
 			Conditions: machines.NodeConditions(at),
 			// kubectl describe computes the Pods' share of it.
@@ -108,7 +109,7 @@ func newNode(s *scope, at metav1.Time) *corev1.Node {
 			},
 		},
 	}
-	if zone := cmp.Or(s.machine.Spec.FailureDomain, s.obj.Spec.FailureDomain); zone != "" {
+	if zone := cmp.Or(s.machine.Spec.FailureDomain, s.obj.FailureDomain()); zone != "" {
 		node.Labels[corev1.LabelTopologyZone] = zone // as the cloud provider of a real cloud does
 	}
 	if s.isControlPlane() {

@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/kinds"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
@@ -28,7 +29,7 @@ func TestMachineOfPool(t *testing.T) {
 	obj.Labels[clusterv1.MachinePoolNameLabel] = "p"
 	obj.Spec.FailureDomain = "a"
 	w := newWorld(t, append(objects, pool, newCluster(), newInfra())...)
-	c := &Controller{Clients: w.ForController(), lab: w.lab, pools: true}
+	c := &Controller{Clients: w.ForController(), kinds: kinds.InMemory(), lab: w.lab, pools: true}
 	w.runner = c.declared().Runner(c.Clients)
 
 	w.reconcile(t, "m")

@@ -10,6 +10,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/kinds"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -20,7 +21,7 @@ import (
 func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error) {
 	switch {
 	case !s.cluster.Spec.InfrastructureRef.IsDefined():
-		return step.Wait("spec.infrastructureRef of Cluster " + s.cluster.Name + " to be an InMemoryCluster").
+		return step.Wait("spec.infrastructureRef of Cluster " + s.cluster.Name + " to name a resource of kind " + c.kinds.ClusterKind).
 			Because(inmemoryv1.WaitingForClusterInfrastructureReason), nil
 	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		return step.Wait("the infrastructure of Cluster " + s.cluster.Name).Because(inmemoryv1.WaitingForClusterInfrastructureReason), nil
@@ -30,19 +31,32 @@ func (c *Controller) prepare(ctx context.Context, s *scope) (step.Result, error)
 	default:
 		return step.Wait("the bootstrap data of Machine " + s.machine.Name).Because(inmemoryv1.WaitingForBootstrapDataReason), nil
 	}
-	infrastructure := &inmemoryv1.InMemoryCluster{}
-	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name},
-		infrastructure); err != nil {
-		return step.Done(), fmt.Errorf("reading InMemoryCluster %s: %w", s.cluster.Spec.InfrastructureRef.Name, err)
+	infrastructure, ok, err := c.infrastructure(ctx, s.cluster)
+	if err != nil {
+		return step.Done(), err
+	}
+	if !ok {
+		return step.Wait("spec.infrastructureRef of Cluster " + s.cluster.Name + " to name a " + c.kinds.ClusterKind + " with backend inMemory").
+			Because(inmemoryv1.WaitingForClusterInfrastructureReason), nil
 	}
 	if !infrastructure.DeletionTimestamp.IsZero() {
 		// Opening the workload cluster now would recreate it, and nothing would close it.
-		return step.Wait("deletion: InMemoryCluster " + infrastructure.Name + " is being deleted"), nil
+		return step.Wait("deletion: " + infrastructure.Kind + " " + infrastructure.Name + " is being deleted"), nil
 	}
-	// The cloud may not have the faults of the annotation yet. The controller of the InMemoryCluster reports invalid ones.
+	// The cloud may not have the faults of the annotation yet. The controller of that object reports invalid ones.
 	faults, err := lab.Faults(infrastructure)
 	s.dead = err == nil && slices.Contains(faults.DeadMachines, s.obj.Name)
-	c.lab.Inherit(infrastructure, s.cluster) // The controller of InMemoryClusters ignores externally managed ones.
+	c.lab.Inherit(infrastructure, s.cluster) // The controller of clusters ignores externally managed ones.
 	s.group, s.endpoint, err = c.lab.Open(ctx, infrastructure, client.ObjectKeyFromObject(s.cluster))
 	return step.Done().KeepCondition(), err
+}
+
+// infrastructure returns the infrastructure of a Cluster, which may have another backend: then it returns false.
+func (c *Controller) infrastructure(ctx context.Context, cluster *clusterv1.Cluster) (kinds.Cluster, bool, error) {
+	obj, name := c.kinds.NewCluster(), cluster.Spec.InfrastructureRef.Name
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, obj); err != nil {
+		return kinds.Cluster{}, false, fmt.Errorf("reading %s %s: %w", c.kinds.ClusterKind, name, err)
+	}
+	of, ok := c.kinds.ClusterOf(obj)
+	return of, ok, nil
 }

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/store"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/etcd"
@@ -34,7 +33,7 @@ func (c *Controller) remove(ctx context.Context, s *scope) (step.Result, error) 
 			return step.Done(), err
 		}
 	}
-	controllerutil.RemoveFinalizer(s.obj, inmemoryv1.MachineFinalizer)
+	controllerutil.RemoveFinalizer(s.obj.Object, c.kinds.MachineFinalizer)
 	return step.Stop(), nil
 }
 
@@ -44,9 +43,8 @@ func (c *Controller) reopen(ctx context.Context, s *scope) error {
 	if s.cluster == nil || !s.cluster.Spec.InfrastructureRef.IsDefined() {
 		return nil
 	}
-	infrastructure := &inmemoryv1.InMemoryCluster{}
-	err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}, infrastructure)
-	if err != nil || !infrastructure.DeletionTimestamp.IsZero() {
+	infrastructure, ok, err := c.infrastructure(ctx, s.cluster)
+	if err != nil || !ok || !infrastructure.DeletionTimestamp.IsZero() {
 		return client.IgnoreNotFound(err)
 	}
 	_, err = c.lab.Cloud.EnsureGroup(client.ObjectKeyFromObject(s.cluster), infrastructure.UID)

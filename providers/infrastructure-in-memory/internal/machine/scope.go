@@ -6,27 +6,28 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/bootstrap"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/kinds"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
 	"sigs.k8s.io/cluster-api/sdk/machinepool"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// Controller reconciles InMemoryMachines.
+// Controller reconciles the machines of a set of kinds.
 type Controller struct {
 	step.Clients
+	kinds kinds.Set
 	lab   *lab.Lab
 	pools bool
 }
 
 // scope is the state that the steps share.
 type scope struct {
-	obj      *inmemoryv1.InMemoryMachine
+	obj      kinds.Machine
 	machine  *clusterv1.Machine
 	cluster  *clusterv1.Cluster
 	group    *cloud.Group
@@ -47,9 +48,12 @@ func (s *scope) isControlPlane() bool {
 	return ok
 }
 
-func (c *Controller) scope(ctx context.Context, obj *inmemoryv1.InMemoryMachine) (*scope, error) {
-	s := &scope{obj: obj}
-	var err error
+func (c *Controller) scope(ctx context.Context, obj step.Object) (*scope, error) {
+	of, err := c.kinds.Machine(obj)
+	if err != nil {
+		return nil, err
+	}
+	s := &scope{obj: of}
 	if s.machine, err = ownership.MachineOf(ctx, c.Client, obj); err != nil {
 		return nil, err
 	}

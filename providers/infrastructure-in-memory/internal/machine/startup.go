@@ -9,6 +9,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/machines"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/kinds"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -20,14 +21,14 @@ func starting(remaining time.Duration, what string) (step.Result, error) {
 
 // remaining returns the rest of a stage's startup, which begins at the end of an earlier stage.
 func (c *Controller) remaining(s *scope, stage string, t, after clusterv1.ConditionType) (time.Duration, error) {
-	if condition.IsTrue(s.obj, t) {
+	if condition.IsTrue(s.obj.Object, t) {
 		return 0, nil
 	}
 	startup, err := startupOf(s.obj, stage)
 	if err != nil || startup == 0 {
 		return 0, err
 	}
-	since := condition.Get(s.obj, after).LastTransitionTime.Time
+	since := condition.Get(s.obj.Object, after).LastTransitionTime.Time
 	if since.IsZero() {
 		since = c.Clock.Now() // The earlier stage ended in this reconcile.
 	}
@@ -35,18 +36,18 @@ func (c *Controller) remaining(s *scope, stage string, t, after clusterv1.Condit
 }
 
 // startupOf returns the duration of a stage, with its jitter, which is stable.
-func startupOf(obj *inmemoryv1.InMemoryMachine, stage string) (time.Duration, error) {
-	settings := settingsOf(obj.Spec.Behaviour, stage)
+func startupOf(obj kinds.Machine, stage string) (time.Duration, error) {
+	settings := settingsOf(obj.Behaviour(), stage)
 	if settings.StartupDuration.Duration < 0 {
-		return 0, step.Terminal(fmt.Errorf("spec.behaviour.%s.provisioning.startupDuration is %s: it must not be negative", stage,
+		return 0, step.Terminal(fmt.Errorf("%s.%s.provisioning.startupDuration is %s: it must not be negative", obj.BehaviourPath(), stage,
 			settings.StartupDuration.Duration))
 	}
 	startup := machines.Startup{Duration: settings.StartupDuration.Duration}
 	if settings.StartupJitter != "" {
 		jitter, err := strconv.ParseFloat(settings.StartupJitter, 64)
 		if err != nil || !(jitter >= 0) || math.IsInf(jitter, 0) {
-			return 0, step.Terminal(fmt.Errorf("spec.behaviour.%s.provisioning.startupJitter is %q: it must be a non-negative number such as "+
-				"0.2", stage, settings.StartupJitter))
+			return 0, step.Terminal(fmt.Errorf("%s.%s.provisioning.startupJitter is %q: it must be a non-negative number such as 0.2",
+				obj.BehaviourPath(), stage, settings.StartupJitter))
 		}
 		startup.Jitter = jitter
 	}

@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -20,7 +19,7 @@ import (
 
 // vm starts the machine.
 func (c *Controller) vm(ctx context.Context, s *scope) (step.Result, error) {
-	controllerutil.AddFinalizer(s.obj, inmemoryv1.MachineFinalizer)
+	controllerutil.AddFinalizer(s.obj.Object, c.kinds.MachineFinalizer)
 	var err error
 	if s.running, err = c.machine(ctx, s); err != nil {
 		return step.Done(), fmt.Errorf("starting the machine: %w", err)
@@ -28,15 +27,16 @@ func (c *Controller) vm(ctx context.Context, s *scope) (step.Result, error) {
 	if s.data, err = bootstrap.Decode(s.running.UserData); err != nil {
 		return step.Done(), step.Terminal(err)
 	}
-	if remaining := s.running.RunningAt.Sub(c.Clock.Now()); remaining > 0 && !condition.IsTrue(s.obj, inmemoryv1.VMProvisionedCondition) {
+	remaining := s.running.RunningAt.Sub(c.Clock.Now())
+	if remaining > 0 && !condition.IsTrue(s.obj.Object, inmemoryv1.VMProvisionedCondition) {
 		return starting(remaining, "the machine")
 	}
-	s.obj.Spec.ProviderID = ptr.To(s.running.ProviderID())
-	s.obj.Status.Ready, s.obj.Status.Initialization.Provisioned = true, ptr.To(true)
+	s.obj.SetProviderID(s.running.ProviderID())
+	s.obj.SetReady()
 	return step.Done(), nil
 }
 
-// machine returns the machine in the cloud, and creates it if it does not exist. A machine of an earlier InMemoryMachine with
+// machine returns the machine in the cloud, and creates it if it does not exist. A machine of an earlier object with
 // this name, whose finalizer was removed by others, is removed first.
 func (c *Controller) machine(ctx context.Context, s *scope) (machines.Machine, error) {
 	found, err := s.group.Machine(s.obj.Name)
@@ -56,14 +56,14 @@ func (c *Controller) machine(ctx context.Context, s *scope) (machines.Machine, e
 	} else if spec.UserData, err = c.userData(ctx, s); err != nil {
 		return machines.Machine{}, err
 	}
-	if condition.IsTrue(s.obj, inmemoryv1.VMProvisionedCondition) {
+	if condition.IsTrue(s.obj.Object, inmemoryv1.VMProvisionedCondition) {
 		spec.Created = s.obj.CreationTimestamp.Time // It was running before a restart of this process.
 		return s.group.EnsureMachine(spec)
 	}
 	if spec.Startup, err = startupOf(s.obj, "vm"); err != nil {
 		return machines.Machine{}, err
 	}
-	if starting := condition.Get(s.obj, inmemoryv1.VMProvisionedCondition); starting != nil &&
+	if starting := condition.Get(s.obj.Object, inmemoryv1.VMProvisionedCondition); starting != nil &&
 		starting.Reason == inmemoryv1.WaitingForStartupTimeoutReason {
 		spec.Created = starting.LastTransitionTime.Time // A restart of this process does not restart the machine.
 	}
@@ -73,14 +73,14 @@ func (c *Controller) machine(ctx context.Context, s *scope) (machines.Machine, e
 // cameUp reports whether the machine was running before a restart of this process. An object without status, as after a move
 // to another management cluster, still has its provider ID, also if it has been reported meanwhile that it waits for its cluster.
 func cameUp(s *scope) bool {
-	vm := condition.Get(s.obj, inmemoryv1.VMProvisionedCondition)
+	vm := condition.Get(s.obj.Object, inmemoryv1.VMProvisionedCondition)
 	if vm == nil || vm.Status != corev1.ConditionTrue && vm.Reason != inmemoryv1.WaitingForStartupTimeoutReason {
-		return s.obj.Spec.ProviderID != nil
+		return s.obj.ProviderID() != ""
 	}
 	if s.isControlPlane() {
-		return condition.IsTrue(s.obj, inmemoryv1.EtcdProvisionedCondition)
+		return condition.IsTrue(s.obj.Object, inmemoryv1.EtcdProvisionedCondition)
 	}
-	return condition.IsTrue(s.obj, inmemoryv1.NodeProvisionedCondition)
+	return condition.IsTrue(s.obj.Object, inmemoryv1.NodeProvisionedCondition)
 }
 
 // userData reads the bootstrap data for the first start of the machine. It costs a request, because bootstrap data is not

@@ -19,9 +19,9 @@ import (
 // watches returns what changes machines. MachinePools exist only if their feature is enabled.
 func (c *Controller) watches() []step.Watch {
 	all := []step.Watch{
-		step.Mapped(&clusterv1.Machine{}, watch.Infrastructure("InMemoryMachine"), watch.Bootstrapped()),
+		step.Mapped(&clusterv1.Machine{}, watch.Infrastructure(c.kinds.MachineKind), watch.Bootstrapped()),
 		step.Mapped(&clusterv1.Cluster{}, c.ofCluster, watch.Cluster(watch.Paused, watch.InfrastructureReady)),
-		step.Mapped(&inmemoryv1.InMemoryCluster{}, c.ofInfrastructure, opened()),
+		step.Mapped(c.kinds.NewCluster(), c.ofInfrastructure, c.opened()),
 	}
 	if c.pools {
 		all = append(all, step.Mapped(&clusterv1.MachinePool{}, c.ofPool, machinepool.Bootstrapped()))
@@ -29,19 +29,24 @@ func (c *Controller) watches() []step.Watch {
 	return all
 }
 
-// opened selects InMemoryClusters whose workload cluster was opened: a replacement is empty, and its machines must be
+// opened selects infrastructure of clusters whose workload cluster was opened: a replacement is empty, and its machines must be
 // recreated. It also selects those whose faults change, because a dead machine may continue.
-func opened() predicate.Predicate {
-	return watch.Updated(func(before, after *inmemoryv1.InMemoryCluster) bool {
-		return !before.Status.Ready && after.Status.Ready ||
-			before.Annotations[inmemoryv1.FaultsAnnotation] != after.Annotations[inmemoryv1.FaultsAnnotation]
+func (c *Controller) opened() predicate.Predicate {
+	return watch.Updated(func(old, current client.Object) bool {
+		before, is := c.kinds.ClusterOf(old)
+		after, remains := c.kinds.ClusterOf(current)
+		return is && remains && (!before.Ready() && after.Ready() ||
+			before.Annotations[inmemoryv1.FaultsAnnotation] != after.Annotations[inmemoryv1.FaultsAnnotation])
 	})
 }
 
 // ofPool returns the machines of a MachinePool that may wait for its bootstrap data.
 func (c *Controller) ofPool(ctx context.Context, obj client.Object) []reconcile.Request {
-	waits := func(m *inmemoryv1.InMemoryMachine) bool { return !m.Status.Ready }
-	return watch.RequestsFor(ctx, c.Client, &inmemoryv1.InMemoryMachineList{}, waits,
+	waits := func(obj client.Object) bool {
+		m, ok := c.kinds.MachineOf(obj)
+		return ok && !m.Ready()
+	}
+	return watch.RequestsFor(ctx, c.Client, c.kinds.Machines(), waits,
 		client.InNamespace(obj.GetNamespace()), client.MatchingLabels{clusterv1.MachinePoolNameLabel: naming.LabelValue(obj.GetName())})
 }
 
@@ -54,5 +59,5 @@ func (c *Controller) ofInfrastructure(ctx context.Context, obj client.Object) []
 }
 
 func (c *Controller) ofClusterNamed(ctx context.Context, cluster client.ObjectKey) []reconcile.Request {
-	return watch.Requests(ctx, c.Client, &inmemoryv1.InMemoryMachineList{}, ownership.InCluster(cluster.Namespace, cluster.Name))
+	return watch.Requests(ctx, c.Client, c.kinds.Machines(), ownership.InCluster(cluster.Namespace, cluster.Name))
 }

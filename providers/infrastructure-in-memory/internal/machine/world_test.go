@@ -16,6 +16,7 @@ import (
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/apiserver"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud"
+	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/kinds"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/lab"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -32,12 +33,18 @@ var (
 
 type world struct {
 	*fakeapi.Server
+	set    kinds.Set
 	lab    *lab.Lab
 	disk   string // the folder for journals; empty for memory only
-	runner *step.Runner[*inmemoryv1.InMemoryMachine]
+	runner *step.Runner[step.Object]
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	return newWorldOf(t, kinds.InMemory(), inmemoryv1.AddToScheme, objects...)
+}
+
+func newWorldOf(t *testing.T, set kinds.Set, scheme func(*runtime.Scheme) error, objects ...client.Object) *world {
 	t.Helper()
 	// Bootstrap data in an unsupported format.
 	objects = append(objects, build.BootstrapData("data", "#!/bin/sh\n"))
@@ -55,7 +62,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		}
 		objects = append(objects, pki.NewSecret(key, purpose, pair.Data(), nil))
 	}
-	w := &world{Server: fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{inmemoryv1.AddToScheme}, Objects: objects})}
+	w := &world{set: set, Server: fakeapi.New(t, fakeapi.Options{Kinds: []func(*runtime.Scheme) error{scheme}, Objects: objects})}
 	w.restart(t)
 	t.Cleanup(func() {
 		if err := w.lab.Server.Close(); err != nil {
@@ -72,7 +79,7 @@ func (w *world) restart(t *testing.T) {
 		testenv.Must(t, w.lab.Server.Close())
 	}
 	w.lab = &lab.Lab{Cloud: cloud.New(cloud.Options{Clock: w.Clock, Directory: w.disk}), Server: apiserver.New(apiserver.Options{}), Host: "127.0.0.1"}
-	c := &Controller{Clients: w.ForController(), lab: w.lab}
+	c := &Controller{Clients: w.ForController(), kinds: w.set, lab: w.lab}
 	w.runner = c.declared().Runner(c.Clients)
 }
 

@@ -15,7 +15,7 @@ func checkPool(_ context.Context, _, p *inmemoryv1.InMemoryMachinePool) field.Er
 }
 
 func checkPoolSpec(s *inmemoryv1.InMemoryMachinePoolSpec, path *field.Path) field.ErrorList {
-	all := validate(s.Template.Behaviour, path.Child("template", "behaviour"))
+	all := CheckBehaviour(s.Template.Behaviour, path.Child("template", "behaviour"))
 	if s.Replicas != nil && *s.Replicas < 0 {
 		all = append(all, field.Invalid(path.Child("replicas"), *s.Replicas, "must not be negative"))
 	}

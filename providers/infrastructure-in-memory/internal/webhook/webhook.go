@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/version"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	inmemoryv1 "sigs.k8s.io/cluster-api/api/infrastructure/inmemory/v1alpha1"
 	"sigs.k8s.io/cluster-api/providers/infrastructure-in-memory/internal/cloud/faults"
@@ -56,20 +57,15 @@ func (capacity) Default(_ context.Context, t *inmemoryv1.InMemoryMachineTemplate
 }
 
 func checkMachine(_ context.Context, _, m *inmemoryv1.InMemoryMachine) field.ErrorList {
-	return validate(m.Spec.Behaviour, field.NewPath("spec", "behaviour"))
+	return CheckBehaviour(m.Spec.Behaviour, field.NewPath("spec", "behaviour"))
 }
 
 func checkTemplate(_ context.Context, _, t *inmemoryv1.InMemoryMachineTemplate) field.ErrorList {
-	return validate(t.Spec.Template.Spec.Behaviour, field.NewPath("spec", "template", "spec", "behaviour"))
+	return CheckBehaviour(t.Spec.Template.Spec.Behaviour, field.NewPath("spec", "template", "spec", "behaviour"))
 }
 
 func checkCluster(_ context.Context, _, c *inmemoryv1.InMemoryCluster) field.ErrorList {
-	var all field.ErrorList
-	if text, found := c.Annotations[inmemoryv1.FaultsAnnotation]; found {
-		if _, err := faults.Parse(text); err != nil {
-			all = append(all, field.Invalid(field.NewPath("metadata", "annotations").Key(inmemoryv1.FaultsAnnotation), text, err.Error()))
-		}
-	}
+	all := CheckFaults(c)
 	spec := field.NewPath("spec")
 	if hosted := c.Spec.HostedControlPlane; hosted != nil {
 		if _, err := version.ParseSemantic(hosted.Version); err != nil {
@@ -88,10 +84,24 @@ func checkCluster(_ context.Context, _, c *inmemoryv1.InMemoryCluster) field.Err
 	return all
 }
 
+// CheckFaults returns what is wrong with the faults in the annotation of the infrastructure of a cluster.
+func CheckFaults(obj client.Object) field.ErrorList {
+	text, found := obj.GetAnnotations()[inmemoryv1.FaultsAnnotation]
+	if !found {
+		return nil
+	}
+	if _, err := faults.Parse(text); err != nil {
+		path := field.NewPath("metadata", "annotations").Key(inmemoryv1.FaultsAnnotation)
+		return field.ErrorList{field.Invalid(path, text, err.Error())}
+	}
+	return nil
+}
+
 // maxFailureDomains is the maximum number of failure domains: the status of the Cluster repeats them.
 const maxFailureDomains = 100
 
-func validate(b *inmemoryv1.InMemoryMachineBehaviour, path *field.Path) field.ErrorList {
+// CheckBehaviour returns what is wrong with the behavior of a machine.
+func CheckBehaviour(b *inmemoryv1.InMemoryMachineBehaviour, path *field.Path) field.ErrorList {
 	if b == nil {
 		return nil
 	}

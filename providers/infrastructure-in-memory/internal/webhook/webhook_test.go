@@ -52,7 +52,7 @@ func TestValidate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		for _, e := range validate(tt.behaviour, field.NewPath("b")) {
+		for _, e := range CheckBehaviour(tt.behaviour, field.NewPath("b")) {
 			got = append(got, e.Field)
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {

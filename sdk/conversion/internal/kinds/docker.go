@@ -8,10 +8,9 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/conversion/internal/lossless"
 )
 
-// dockerKinds returns the kinds of the Docker provider. Those whose names begin with Dev have no Go types in v1beta1.
+// dockerKinds returns the kinds of the Docker provider that are in both versions.
 func dockerKinds() []*lossless.Kind {
 	old := infrav1beta1.GroupVersion
-	untyped := func(kind string) lossless.Version { return lossless.Version{GroupVersionKind: old.WithKind(kind)} }
 	cluster, template := path{"spec"}, path{"spec", "template", "spec"}
 	backend := path{"backend", "docker"}
 	return []*lossless.Kind{
@@ -26,12 +25,13 @@ func dockerKinds() []*lossless.Kind {
 			at[infrav1beta1.DockerMachinePool](old, "DockerMachinePool")),
 		similar(at[infrav1.DockerMachinePoolTemplate](infrav1.GroupVersion, "DockerMachinePoolTemplate"),
 			at[infrav1beta1.DockerMachinePoolTemplate](old, "DockerMachinePoolTemplate")),
-		docker(at[infrav1.DevCluster](infrav1.GroupVersion, "DevCluster"), untyped("DevCluster"),
+		docker(at[infrav1.DevCluster](infrav1.GroupVersion, "DevCluster"), at[infrav1beta1.DevCluster](old, "DevCluster"),
 			append(slices.Clip(cluster), backend...), path{"status"}),
-		docker(at[infrav1.DevClusterTemplate](infrav1.GroupVersion, "DevClusterTemplate"), untyped("DevClusterTemplate"),
-			append(slices.Clip(template), backend...)),
-		docker(at[infrav1.DevMachine](infrav1.GroupVersion, "DevMachine"), untyped("DevMachine")),
-		docker(at[infrav1.DevMachineTemplate](infrav1.GroupVersion, "DevMachineTemplate"), untyped("DevMachineTemplate")),
+		docker(at[infrav1.DevClusterTemplate](infrav1.GroupVersion, "DevClusterTemplate"),
+			at[infrav1beta1.DevClusterTemplate](old, "DevClusterTemplate"), append(slices.Clip(template), backend...)),
+		docker(at[infrav1.DevMachine](infrav1.GroupVersion, "DevMachine"), at[infrav1beta1.DevMachine](old, "DevMachine")),
+		docker(at[infrav1.DevMachineTemplate](infrav1.GroupVersion, "DevMachineTemplate"),
+			at[infrav1beta1.DevMachineTemplate](old, "DevMachineTemplate")),
 	}
 }
 

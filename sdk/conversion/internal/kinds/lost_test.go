@@ -96,7 +96,7 @@ func TestFieldsThatNeedAnnotations(t *testing.T) {
 		"value",               //
 	}
 	wantSpoke := []string{
-		"apiVersion", "bootstrapped", "clusterName", "definitionFrom", "dnsDomain", "failureDomains", "fieldPath",
+		"apiVersion", "bootstrapped", "clusterName", "definitionFrom", "dnsDomain", "fieldPath",
 		"kubernetesVersion", "minHealthyPeriod", "namespace", "nodeDeletionTimeout", "nodeDrainTimeout", "nodeStartupTimeout",
 		"nodeVolumeDetachTimeout", "podSubnet", "progressDeadlineSeconds", "resourceVersion", "retryPeriod", "revisionHistoryLimit",
 		"rolloutAfter", "serviceSubnet", "timeout", "timeoutForControlPlane", "ttl", "uid", "useExperimentalRetryJoin",
