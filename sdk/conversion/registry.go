@@ -45,11 +45,32 @@ type kind struct {
 	spokes map[string]*lossless.Kind
 }
 
-// New returns the registry. If lookup is nil, or does not find a kind, references have the version v1beta1 unless a client wrote
-// another one.
-func New(lookup Lookup) *Registry {
+// Kind is a kind of another provider with two versions. Infrastructure makes one.
+type Kind struct{ between *lossless.Kind }
+
+// Infrastructure returns a kind of an infrastructure provider with a version for contract v1beta2, the hub, and one for contract v1beta1,
+// the spoke. In the status, ready becomes initialization.provisioned, the map failureDomains becomes a list, conditions with severities
+// and failures move below deprecated.v1beta1, and the other conditions are those of v1beta2.conditions. All other fields are the same in
+// both versions.
+func Infrastructure[Hub, Spoke any, HubPointer interface {
+	*Hub
+	client.Object
+}, SpokePointer interface {
+	*Spoke
+	client.Object
+}](hub, spoke schema.GroupVersion, kind string) Kind {
+	return Kind{kinds.Infrastructure[Hub, Spoke, HubPointer, SpokePointer](hub, spoke, kind)}
+}
+
+// New returns the registry, with further kinds. If lookup is nil, or does not find a kind, references have the version v1beta1 unless a
+// client wrote another one.
+func New(lookup Lookup, further ...Kind) *Registry {
 	r := &Registry{kinds: map[schema.GroupKind]*kind{}, types: map[reflect.Type]schema.GroupVersionKind{}}
-	for _, conversion := range kinds.All(lookup) {
+	all := kinds.All(lookup)
+	for _, k := range further {
+		all = append(all, k.between)
+	}
+	for _, conversion := range all {
 		of := r.kinds[conversion.Hub.GroupKind()]
 		if of == nil {
 			of = &kind{hub: conversion.Hub, spokes: map[string]*lossless.Kind{}}

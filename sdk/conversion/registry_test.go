@@ -19,6 +19,8 @@ import (
 
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	infrav1beta1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
+	infrav1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	ipamv1alpha1 "sigs.k8s.io/cluster-api/api/ipam/v1alpha1"
 	ipamv1beta1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -197,5 +199,36 @@ func TestConvertErrors(t *testing.T) {
 		return 1
 	}) {
 		t.Errorf("kinds are not sorted: %v", kinds)
+	}
+}
+
+// Other providers have kinds of which a field has another shape in each contract.
+func TestFurtherKinds(t *testing.T) {
+	group := schema.GroupVersion{Group: "infrastructure.cluster.x-k8s.io", Version: "v1alpha2"}
+	older := schema.GroupVersion{Group: group.Group, Version: "v1alpha1"}
+	registry := New(nil, Infrastructure[infrav1.DockerCluster, infrav1beta1.DockerCluster](group, older, "RackCluster"))
+	if diff := cmp.Diff([]string{"v1alpha2", "v1alpha1"}, registry.Versions(group.WithKind("RackCluster").GroupKind())); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+	status := map[string]any{
+		"ready": true, "failureDomains": map[string]any{"a": map[string]any{"controlPlane": true}},
+		"conditions": []any{map[string]any{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"}},
+	}
+	written := newTree(older.WithKind("RackCluster"))
+	written.Object["status"] = status
+	now, back := newTree(group.WithKind("RackCluster")), newTree(older.WithKind("RackCluster"))
+	if err := errors.Join(registry.Convert(t.Context(), written, now), registry.Convert(t.Context(), now, back)); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"initialization": map[string]any{"provisioned": true},
+		"failureDomains": []any{map[string]any{"name": "a", "controlPlane": true}},
+		"deprecated":     map[string]any{"v1beta1": map[string]any{"conditions": status["conditions"]}},
+	}
+	if diff := cmp.Diff(want, now.Object["status"]); diff != "" {
+		t.Errorf("status for contract v1beta2 (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(status, back.Object["status"]); diff != "" {
+		t.Errorf("status after it was converted back (-want +got):\n%s", diff)
 	}
 }

@@ -3,6 +3,9 @@ package kinds
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	infrav1beta1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta1"
 	infrav1 "sigs.k8s.io/cluster-api/api/infrastructure/docker/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/conversion/internal/lossless"
@@ -72,4 +75,17 @@ func docker(hub, spoke lossless.Version, domains ...path) *lossless.Kind {
 		Verbatim: []string{"spec"},
 		Grouping: statusGrouping(),
 	}
+}
+
+// Infrastructure is how a kind of another infrastructure provider is converted: its status differs as the contracts do.
+func Infrastructure[Hub, Spoke any, HubPointer interface {
+	*Hub
+	client.Object
+}, SpokePointer interface {
+	*Spoke
+	client.Object
+}](hub, spoke schema.GroupVersion, kind string) *lossless.Kind {
+	between := docker(at[Hub, HubPointer](hub, kind), at[Spoke, SpokePointer](spoke, kind), path{"status"})
+	between.AsWritten = isTemplate(kind)
+	return between
 }

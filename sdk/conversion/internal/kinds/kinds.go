@@ -19,10 +19,12 @@ func All(lookup Lookup) []*lossless.Kind {
 	all := slices.Concat(coreKinds(), kubeadmKinds(), addonKinds(), dockerKinds())
 	for _, kind := range all {
 		kind.Lookup = lookup
-		kind.AsWritten = strings.HasSuffix(kind.Hub.Kind, "Template")
+		kind.AsWritten = isTemplate(kind.Hub.Kind)
 	}
 	return all
 }
+
+func isTemplate(kind string) bool { return strings.HasSuffix(kind, "Template") }
 
 type (
 	// object is the JSON of an object.
