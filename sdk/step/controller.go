@@ -222,6 +222,7 @@ func (c Controller[T, S]) reconcile(ctx context.Context, obj T) (Result, error) 
 		result, err = c.Conclude(ctx, s, result, err)
 	}
 	if r, ok := current.Of(ctx); ok && c.Reports != nil {
+		c.Conditions.Summarize(conditionsOf(obj)) // Reports may repeat Ready.
 		r.Report(c.Reports(s))
 	}
 	if err != nil && c.ErrorEvent != "" && !IsStale(err) {

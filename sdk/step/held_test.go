@@ -67,6 +67,32 @@ func TestHeldReports(t *testing.T) {
 	}
 }
 
+// TestReportsRepeatReady: Reports finds the conditions that are derived, so that it can return the same as those with severities.
+func TestReportsRepeatReady(t *testing.T) {
+	w := newWorld(t, nil, machine())
+	kind := condition.Kind{Ready: []clusterv1.ConditionType{clusterv1.BootstrapReadyV1Beta1Condition}}
+	w.runner.reports, w.runner.conditions = true, kind
+	w.runner.reconcile = Controller[*clusterv1.Machine, *clusterv1.Machine]{
+		Scope: Self[*clusterv1.Machine],
+		Steps: []Step[*clusterv1.Machine]{Do("x", func(context.Context, *clusterv1.Machine) (Result, error) {
+			return Wait("it").Because("Waiting"), nil
+		}).Sets(clusterv1.BootstrapReadyV1Beta1Condition)},
+		Conditions: kind,
+		Reports: func(m *clusterv1.Machine) []metav1.Condition {
+			return condition.Metav1(m.GetV1Beta1Conditions(), m.Generation)
+		},
+	}.reconcile
+	w.mustReconcile(t)
+	m := w.machine(t)
+	if ready := report.Get(m, "Ready"); ready == nil || ready.Reason != "Waiting" || ready.Message != "Waiting for it" {
+		t.Errorf("the conditions are %v, and with severities %v", m.GetConditions(), m.GetV1Beta1Conditions())
+	}
+	w.mustReconcile(t)
+	if len(w.writes) != 1 {
+		t.Errorf("an equal result is written: %v", w.writes)
+	}
+}
+
 // TestHeldByMany: the more objects change at the same time, the longer their reports are held back, up to a minute.
 func TestHeldByMany(t *testing.T) {
 	var h held
