@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
+	hostsv1alpha2 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha2"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/cluster"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/host"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/machine"
@@ -28,11 +30,12 @@ func NewComponent() manager.Component {
 		Purpose:          "The hosts infrastructure provider: gives machines that exist already to clusters, over SSH.",
 		Namespace:        "hosts-system",
 		LeaderElectionID: "hosts-controller-leader-election",
-		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, hostsv1.AddToScheme},
+		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, hostsv1.AddToScheme, hostsv1alpha2.AddToScheme},
 		AddConverted:     conversion.AddToScheme,
-		Conversions:      conversion.New(nil),
+		Conversions:      conversion.New(nil, hostsv1alpha2.Conversions()...),
 		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
 		WebhookService:   "hosts-webhook-service",
+		Definitions:      labels.SelectorFromSet(labels.Set{clusterv1.ProviderNameLabel: "infrastructure-hosts"}),
 		Setup: func(ctx context.Context, mgr ctrl.Manager, env manager.Environment) error {
 			clients := step.ClientsOf(mgr, "hosts-manager", watch.Filter(env.WatchFilter))
 			return errors.Join(webhook.Register(mgr), step.Add(ctx, mgr, clients,

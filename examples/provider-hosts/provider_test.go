@@ -26,13 +26,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
-	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	hosts "sigs.k8s.io/cluster-api/examples/provider-hosts"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
+	hostsv1alpha2 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha2"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/sshtest"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/manager"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -77,15 +78,15 @@ func (l *logs) add(prefix, args string) {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	env := server.Start(t, "providers/core/config/crd", "examples/provider-hosts/config/crd")
-	w := &world{Client: env.NewClient(t, testenv.Scheme(t, hostsv1.AddToScheme)), t: t, env: env, namespace: env.Namespace(t)}
+	w := &world{Client: env.NewClient(t, testenv.Scheme(t, hostsv1.AddToScheme, hostsv1alpha2.AddToScheme)), t: t, env: env, namespace: env.Namespace(t)}
 	w.build.Namespace = w.namespace
 	w.permissions()
 	w.cluster = w.build.Cluster(func(c *clusterv1.Cluster) {
 		c.Spec.InfrastructureRef = *object.Reference(hostsv1.GroupVersion.WithKind("HostCluster"), "c")
 	})
 	w.create(w.cluster)
-	infrastructure := object.ControlledBy(&hostsv1.HostCluster{ObjectMeta: w.meta("c")}, w.cluster)
-	infrastructure.Spec.ControlPlaneEndpoint = clusterv1beta1.APIEndpoint{Host: "10.0.0.9", Port: 6443}
+	infrastructure := object.ControlledBy(&hostsv1alpha2.HostCluster{ObjectMeta: w.meta("c")}, w.cluster)
+	infrastructure.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "10.0.0.9", Port: 6443}
 	w.create(infrastructure)
 	return w
 }
@@ -154,8 +155,8 @@ func (w *world) manage() (stop func()) {
 // infrastructureReady does what core does once the HostCluster is ready.
 func (w *world) infrastructureReady() {
 	w.t.Helper()
-	infrastructure := &hostsv1.HostCluster{}
-	w.eventually("the HostCluster to be ready", infrastructure, "c", func() bool { return infrastructure.Status.Ready })
+	infrastructure := &hostsv1alpha2.HostCluster{}
+	w.eventually("the HostCluster to be ready", infrastructure, "c", func() bool { return infrastructure.Status.Initialization.Provisioned })
 	w.cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	testenv.Must(w.t, w.Status().Update(w.t.Context(), w.cluster))
 }
@@ -248,7 +249,9 @@ func (w *world) eventuallyReason(name string, of clusterv1.ConditionType, reason
 func (w *world) eventuallyReady(name string) *hostsv1.HostMachine {
 	w.t.Helper()
 	hm := &hostsv1.HostMachine{}
-	w.eventually("the HostMachine to be ready", hm, name, func() bool { return hm.Status.Ready && condition.IsTrue(hm, clusterv1.ReadyV1Beta1Condition) })
+	w.eventually("the HostMachine to be ready", hm, name, func() bool {
+		return hm.Status.Ready && condition.IsTrue(hm, clusterv1.ReadyV1Beta1Condition) && report.IsTrue(hm, clusterv1.ReadyCondition)
+	})
 	return hm
 }
 
@@ -278,15 +281,18 @@ func TestLife(t *testing.T) {
 	if diff := cmp.Diff(want, hm.Spec); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)
 	}
+	if !hm.Status.Initialization.Provisioned || hm.Status.FailureDomain != "rack-1" || !report.IsFalse(hm, clusterv1.PausedCondition) {
+		t.Errorf("contract v1beta2 reads in the status %+v", hm.Status)
+	}
 	if diff := cmp.Diff([]clusterv1.MachineAddress{{Type: clusterv1.MachineInternalIP, Address: "127.0.0.1"}}, hm.Status.Addresses); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(id+"\njoin "+secret+"\n", s.Read(t, "var/lib/ran")); diff != "" {
 		t.Errorf("what ran (-want +got):\n%s", diff)
 	}
-	infrastructure := &hostsv1.HostCluster{}
+	infrastructure := &hostsv1alpha2.HostCluster{}
 	w.eventually("the HostCluster to know its zones", infrastructure, "c", func() bool {
-		return cmp.Equal(clusterv1beta1.FailureDomains{"rack-1": {ControlPlane: true}}, infrastructure.Status.FailureDomains)
+		return cmp.Equal([]clusterv1.FailureDomain{{Name: "rack-1", ControlPlane: ptr.To(true)}}, infrastructure.Status.FailureDomains)
 	})
 	w.delete("m")
 	w.eventuallyGone("m")
@@ -476,7 +482,10 @@ func TestBootstrapFails(t *testing.T) {
 		t.Errorf("the condition's message (-want +got):\n%s", diff)
 	}
 	hm := &hostsv1.HostMachine{}
-	w.eventually("the failure to be reported", hm, "m", func() bool { return hm.Status.FailureReason != nil })
+	w.eventually("the failure to be reported in contract v1beta1", hm, "m", func() bool { return hm.Status.FailureReason != nil })
+	if ready := report.Get(hm, clusterv1.ReadyCondition); ready == nil || ready.Reason != hostsv1.BootstrapFailedReason || ready.Message != want {
+		t.Errorf("contract v1beta2 has the condition %v", ready)
+	}
 	w.nothingSecret()
 }
 
@@ -503,7 +512,8 @@ func TestPaused(t *testing.T) {
 	w.eventuallyReady("n")
 	paused := &hostsv1.HostMachine{}
 	testenv.Must(t, w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "m"}, paused))
-	if len(paused.Finalizers) > 0 || len(paused.Status.Conditions) > 0 {
+	w.eventually("the pause to be reported", paused, "m", func() bool { return report.IsTrue(paused, clusterv1.PausedCondition) })
+	if len(paused.Finalizers) > 0 || len(paused.Status.Conditions) > 1 {
 		t.Errorf("a paused HostMachine was touched: %+v", paused)
 	}
 }

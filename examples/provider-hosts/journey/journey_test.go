@@ -12,47 +12,87 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/sshtest"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
+// TestCluster takes a Cluster through its life in each contract: the definitions have the label of one alone.
 func TestCluster(t *testing.T) {
 	w := newWorld(t)
 	w.webhooks()
-	w.host("rack1-control", hostsv1.RoleControlPlane)
-	workers := []string{w.host("rack1-a", hostsv1.RoleWorker), w.host("rack2-b", hostsv1.RoleWorker)}
+	for _, tc := range []struct {
+		contract string
+		// version is that of HostClusters, which differs because status.failureDomains does.
+		version string
+		workers int
+		then    func(*world)
+	}{
+		{"v1beta2", "v1alpha2", 1, (*world).scaled},
+		{"v1beta1", "v1alpha1", 0, func(*world) {}},
+	} {
+		t.Run("contract "+tc.contract, func(t *testing.T) {
+			w.labels(t, tc.contract)
+			w := w.cluster(t)
+			w.host("rack1-control", hostsv1.RoleControlPlane)
+			w.host("rack1-a", hostsv1.RoleWorker)
+			w.host("rack2-b", hostsv1.RoleWorker)
+			w.clusterctl("generate", "cluster", "demo", "--infrastructure", "hosts", "--target-namespace", w.namespace, "--kubernetes-version", "v1.31.2",
+				"--control-plane-machine-count", "1", "--worker-machine-count", strconv.Itoa(tc.workers))
+			w.apply(w.output)
+			w.eventuallyRunning(1 + tc.workers)
+			w.eventuallyReady(tc.version)
+			tc.then(w)
+			w.deleted()
+		})
+	}
+}
 
-	w.clusterctl("generate", "cluster", "demo", "--infrastructure", "hosts", "--target-namespace", w.namespace, "--kubernetes-version", "v1.31.2",
-		"--control-plane-machine-count", "1", "--worker-machine-count", "1")
-	w.apply(w.output)
-	w.eventuallyRunning(2)
+// eventuallyReady waits until the Cluster is ready and has its failure domains. References of v1beta1 show the version of the HostCluster
+// that core reads.
+func (w *world) eventuallyReady(version string) {
+	w.t.Helper()
 	w.eventually("the Cluster to be ready", func() error {
-		cluster := &clusterv1.Cluster{}
-		if err := w.Get(t.Context(), w.key("demo"), cluster); err != nil || !condition.IsTrue(cluster, clusterv1.ReadyV1Beta1Condition) {
-			return fmt.Errorf("its conditions are %v, %w", cluster.GetV1Beta1Conditions(), err)
+		cluster, older := &clusterv1.Cluster{}, &clusterv1beta1.Cluster{}
+		if err := errors.Join(w.Get(w.t.Context(), w.key("demo"), cluster), w.Get(w.t.Context(), w.key("demo"), older)); err != nil {
+			return err
 		}
-		if !slices.ContainsFunc(cluster.Status.FailureDomains, func(d clusterv1.FailureDomain) bool { return d.Name == "rack1" }) {
-			return fmt.Errorf("its failure domains are %v", cluster.Status.FailureDomains)
+		if !condition.IsTrue(cluster, clusterv1.ReadyV1Beta1Condition) || !report.IsTrue(cluster, clusterv1.InfrastructureReadyCondition) {
+			return fmt.Errorf("its conditions are %v and %v", cluster.GetConditions(), cluster.GetV1Beta1Conditions())
+		}
+		want := []clusterv1.FailureDomain{{Name: "rack1", ControlPlane: ptr.To(true)}, {Name: "rack2"}}
+		if diff := cmp.Diff(want, cluster.Status.FailureDomains); diff != "" {
+			return fmt.Errorf("its failure domains (-want +got):\n%s", diff)
+		}
+		if ref := older.Spec.InfrastructureRef; ref == nil || ref.GroupVersionKind().Version != version {
+			return fmt.Errorf("it refers to %v, want %s", ref, version)
 		}
 		return nil
 	})
+}
 
+// scaled adds and removes workers.
+func (w *world) scaled() {
+	w.t.Helper()
 	w.scale(2)
 	w.eventuallyRunning(3)
 	first := w.claims()
 	if want := []string{"rack1-a", "rack1-control", "rack2-b"}; !cmp.Equal(want, slices.Sorted(maps.Keys(first))) {
-		t.Errorf("the Hosts are claimed by %v", first)
+		w.t.Errorf("the Hosts are claimed by %v", first)
 	}
 
 	w.scale(1)
@@ -60,7 +100,7 @@ func TestCluster(t *testing.T) {
 	var free string
 	w.eventually("a Host to be released", func() error {
 		claims := w.claims()
-		for _, worker := range workers {
+		for _, worker := range []string{"rack1-a", "rack2-b"} {
 			if _, claimed := claims[worker]; !claimed {
 				free = worker
 				return nil
@@ -73,9 +113,13 @@ func TestCluster(t *testing.T) {
 	w.scale(2)
 	w.eventuallyRunning(3)
 	if again := w.claims()[free]; again == "" || again == first[free] {
-		t.Errorf("the Host that was released is claimed by %q, before it was by %q", again, first[free])
+		w.t.Errorf("the Host that was released is claimed by %q, before it was by %q", again, first[free])
 	}
+}
 
+// deleted deletes the Cluster, and checks that nothing of it is left.
+func (w *world) deleted() {
+	w.t.Helper()
 	w.clusterctl("delete", "cluster", "demo", "--namespace", w.namespace, "--wait")
 	w.eventually("all Hosts to be released", func() error {
 		if claims := w.claims(); len(claims) > 0 {
@@ -87,8 +131,8 @@ func TestCluster(t *testing.T) {
 		w.clean(name)
 	}
 	list := &hostsv1.HostMachineList{}
-	if err := w.List(t.Context(), list, client.InNamespace(w.namespace)); err != nil || len(list.Items) > 0 {
-		t.Errorf("HostMachines are left: %v, %v", list.Items, err)
+	if err := w.List(w.t.Context(), list, client.InNamespace(w.namespace)); err != nil || len(list.Items) > 0 {
+		w.t.Errorf("HostMachines are left: %v, %v", list.Items, err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,12 +18,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	hosts "sigs.k8s.io/cluster-api/examples/provider-hosts"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/sshtest"
@@ -46,7 +49,7 @@ func TestMain(m *testing.M) {
 	server.Main(m)
 }
 
-// world is a management cluster with the providers, and an API server that waits to become the workload cluster's.
+// world is a management cluster with the providers.
 type world struct {
 	client.Client
 	t         *testing.T
@@ -54,8 +57,10 @@ type world struct {
 	namespace string
 	dir       string
 	// output is what clusterctl printed last.
-	output     string
-	variables  []string
+	output    string
+	variables []string
+
+	// Those of one Cluster.
 	workload   client.Client
 	kubeconfig string
 	servers    map[string]*sshtest.Server
@@ -64,10 +69,34 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	env := server.Start(t)
-	w := &world{Client: env.NewClient(t, testenv.Scheme(t, hostsv1.AddToScheme)), t: t, env: env, namespace: env.Namespace(t), dir: t.TempDir(), servers: map[string]*sshtest.Server{}}
-	w.controlPlane()
+	w := &world{Client: env.NewClient(t, testenv.Scheme(t, clusterv1beta1.AddToScheme, hostsv1.AddToScheme)), t: t, env: env, namespace: env.Namespace(t), dir: t.TempDir()}
 	w.install()
 	return w
+}
+
+// cluster returns the world with an empty namespace, and an API server that waits to become the workload cluster's.
+func (w *world) cluster(t *testing.T) *world {
+	t.Helper()
+	of := *w
+	of.t, of.namespace, of.variables, of.servers = t, w.env.Namespace(t), slices.Clone(w.variables), map[string]*sshtest.Server{}
+	of.controlPlane(t.TempDir())
+	return &of
+}
+
+// labels gives the definitions the label of one contract alone.
+func (w *world) labels(t *testing.T, contract string) {
+	t.Helper()
+	other := map[string]string{"v1beta1": "v1beta2", "v1beta2": "v1beta1"}[contract]
+	for _, plural := range []string{"hostclusters", "hostclustertemplates", "hostmachines", "hostmachinetemplates"} {
+		version := "v1alpha1"
+		if contract == "v1beta2" && strings.HasPrefix(plural, "hostcluster") {
+			version = "v1alpha2"
+		}
+		definition := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: plural + "." + hostsv1.GroupVersion.Group}}
+		definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+		testenv.Must(t, w.Patch(t.Context(), definition, client.RawPatch(types.MergePatchType,
+			fmt.Appendf(nil, `{"metadata":{"labels":{"cluster.x-k8s.io/%s":%q,"cluster.x-k8s.io/%s":null}}}`, contract, version, other))))
+	}
 }
 
 func (w *world) key(name string) client.ObjectKey {
@@ -100,15 +129,14 @@ func (w *world) clusterctl(args ...string) {
 
 // controlPlane starts the API server of the workload cluster, in place of those that kubeadm init and a load balancer would be. Its CA is
 // the one that the user brings for the Cluster.
-func (w *world) controlPlane() {
+func (w *world) controlPlane(dir string) {
 	w.t.Helper()
 	binary := os.Getenv(testenv.BinaryVariable)
 	if binary == "" {
 		binary = filepath.Join(w.env.Root, "bin", "capi")
 	}
-	dir := filepath.Join(w.dir, "workload")
-	w.kubeconfig = filepath.Join(w.dir, "workload.kubeconfig")
-	p, err := process.Start(binary, filepath.Join(w.dir, "workload.log"), nil, "serve", "--components=false", "--data-dir", dir, "--secure-port", "0",
+	w.kubeconfig = filepath.Join(dir, "workload.kubeconfig")
+	p, err := process.Start(binary, filepath.Join(dir, "workload.log"), nil, "serve", "--components=false", "--data-dir", dir, "--secure-port", "0",
 		"--kubeconfig", w.kubeconfig, "--unsafe-no-fsync")
 	if err != nil {
 		w.t.Fatal(err)
@@ -140,6 +168,7 @@ func (w *world) install() {
 	repository := filepath.Join(w.dir, "repository")
 	w.run("release", "go", "run", "./cmd/release", "--root", "..", "--version", "v2.0.0", "--out", repository)
 	w.run("examples/provider-hosts", "./release.sh", repository, "v0.1.0")
+	w.clusterctl("check", "provider", filepath.Join(repository, "infrastructure-hosts", "v0.1.0"))
 	w.edit(filepath.Join(repository, "clusterctl.yaml"), "providers:\n",
 		"providers:\n- name: hosts\n  type: InfrastructureProvider\n  url: "+repository+"/infrastructure-hosts/latest/infrastructure-components.yaml\n")
 	webhooks, err := net.Listen("tcp", "127.0.0.1:0")
@@ -160,7 +189,9 @@ func (w *world) clients(components string, port int) {
 	w.t.Helper()
 	w.edit(components, "  ports:\n  - port: 443\n    targetPort: webhook-server\n  selector:\n    cluster.x-k8s.io/provider: infrastructure-hosts\n",
 		"  type: ExternalName\n  externalName: 127.0.0.1\n")
-	w.edit(components, "      name: hosts-webhook-service\n", "      name: hosts-webhook-service\n      port: "+strconv.Itoa(port)+"\n")
+	for _, indent := range []string{"\n      ", "\n          "} { // of webhooks, and of conversions
+		w.edit(components, indent+"name: hosts-webhook-service\n", indent+"name: hosts-webhook-service"+indent+"port: "+strconv.Itoa(port)+"\n")
+	}
 }
 
 func (w *world) edit(file, from, to string) {

@@ -4,7 +4,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // HostClusterSpec specifies how the control plane is reached.
@@ -15,7 +14,7 @@ type HostClusterSpec struct {
 	ControlPlaneEndpoint clusterv1beta1.APIEndpoint `json:"controlPlaneEndpoint,omitempty"`
 }
 
-// HostClusterStatus reports the infrastructure of a Cluster.
+// HostClusterStatus reports the infrastructure of a Cluster, for contract v1beta1.
 type HostClusterStatus struct {
 	// ready is true once there is an endpoint.
 	// +optional
@@ -25,14 +24,26 @@ type HostClusterStatus struct {
 	FailureDomains clusterv1beta1.FailureDomains `json:"failureDomains,omitempty"`
 	// conditions describe the present state.
 	// +optional
-	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+	Conditions clusterv1beta1.Conditions `json:"conditions,omitempty"`
+	// v1beta2 has the conditions of contract v1beta2.
+	// +optional
+	V1Beta2 *HostClusterV1Beta2Status `json:"v1beta2,omitempty"`
 }
 
-// HostCluster is the infrastructure of a Cluster whose Machines are Hosts.
+// HostClusterV1Beta2Status is the part of the status that is for contract v1beta2.
+type HostClusterV1Beta2Status struct {
+	// conditions describe the present state.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// HostCluster is the infrastructure of a Cluster whose Machines are Hosts, as contract v1beta1 has it. v1alpha2 is what is stored.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=hostclusters,scope=Namespaced,categories=cluster-api
-// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1alpha1"}
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1alpha1","cluster.x-k8s.io/v1beta2=v1alpha2"}
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Ready",type="boolean",JSONPath=".status.ready"
 // +kubebuilder:printcolumn:name="Endpoint",type="string",JSONPath=".spec.controlPlaneEndpoint.host"
@@ -42,14 +53,6 @@ type HostCluster struct {
 
 	Spec   HostClusterSpec   `json:"spec,omitempty"`
 	Status HostClusterStatus `json:"status,omitempty"`
-}
-
-// GetV1Beta1Conditions returns the conditions of the status.
-func (c *HostCluster) GetV1Beta1Conditions() clusterv1.Conditions { return c.Status.Conditions }
-
-// SetV1Beta1Conditions replaces the conditions of the status.
-func (c *HostCluster) SetV1Beta1Conditions(conditions clusterv1.Conditions) {
-	c.Status.Conditions = conditions
 }
 
 // HostClusterList is a list of HostClusters.
@@ -76,11 +79,11 @@ type HostClusterTemplateResource struct {
 	Spec HostClusterSpec `json:"spec"`
 }
 
-// HostClusterTemplate is what a ClusterClass makes HostClusters from.
+// HostClusterTemplate is what a ClusterClass makes HostClusters from. v1alpha2 is what is stored.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=hostclustertemplates,scope=Namespaced,categories=cluster-api
-// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1alpha1"}
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1alpha1","cluster.x-k8s.io/v1beta2=v1alpha2"}
 type HostClusterTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

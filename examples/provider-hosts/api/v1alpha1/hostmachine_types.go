@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -47,7 +48,7 @@ type HostMachineSpec struct {
 	// providerID is hosts://<namespace>/<Host>, set once the Host is bootstrapped. The provider writes it.
 	// +optional
 	ProviderID *string `json:"providerID,omitempty"`
-	// failureDomain is the zone of the Host. The provider writes it.
+	// failureDomain is the zone of the Host, for contract v1beta1. The provider writes it.
 	// +optional
 	FailureDomain *string `json:"failureDomain,omitempty"`
 	// host is what the HostMachine has claimed. The provider writes it.
@@ -73,33 +74,45 @@ type HostReference struct {
 	Claim types.UID `json:"claim"`
 }
 
-// HostMachineStatus reports a machine.
+// HostMachineStatus reports a machine, for contracts v1beta1 and v1beta2.
 type HostMachineStatus struct {
-	// ready is true once the bootstrap data succeeded.
+	// initialization reports what happened once.
 	// +optional
-	Ready bool `json:"ready"`
+	Initialization Initialization `json:"initialization,omitempty,omitzero"`
 	// addresses of the Host.
 	// +optional
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
-	// failureReason is set when the bootstrap data failed permanently: the Machine must be replaced.
+	// failureDomain is the zone of the Host.
+	// +optional
+	FailureDomain string `json:"failureDomain,omitempty"`
+	// conditions describe the present state.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// deprecated has the conditions with severities.
+	// +optional
+	Deprecated *Deprecated `json:"deprecated,omitempty"`
+	// ready is the same as initialization.provisioned, for contract v1beta1.
+	// +optional
+	Ready bool `json:"ready,omitempty"`
+	// failureReason is set when the bootstrap data failed permanently: the Machine must be replaced. Only contract v1beta1 reads it.
 	// +optional
 	FailureReason *clusterv1beta1.MachineStatusError `json:"failureReason,omitempty"`
 	// failureMessage describes what failed.
 	// +optional
 	FailureMessage *string `json:"failureMessage,omitempty"`
-	// conditions describe the present state.
-	// +optional
-	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
 }
 
 // HostMachine is a Machine on a Host.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=hostmachines,scope=Namespaced,categories=cluster-api
-// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1alpha1"}
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1alpha1","cluster.x-k8s.io/v1beta2=v1alpha1"}
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Host",type="string",JSONPath=".spec.host.name"
-// +kubebuilder:printcolumn:name="Ready",type="boolean",JSONPath=".status.ready"
+// +kubebuilder:printcolumn:name="Ready",type="boolean",JSONPath=".status.initialization.provisioned"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].reason"
 type HostMachine struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -109,12 +122,25 @@ type HostMachine struct {
 	Status HostMachineStatus `json:"status,omitempty"`
 }
 
-// GetV1Beta1Conditions returns the conditions of the status.
-func (m *HostMachine) GetV1Beta1Conditions() clusterv1.Conditions { return m.Status.Conditions }
+// SetProvisioned reports, for both contracts, that the machine was provisioned.
+func (m *HostMachine) SetProvisioned() {
+	m.Status.Initialization.Provisioned, m.Status.Ready = true, true
+}
 
-// SetV1Beta1Conditions replaces the conditions of the status.
+// GetConditions returns the conditions of the status.
+func (m *HostMachine) GetConditions() []metav1.Condition { return m.Status.Conditions }
+
+// SetConditions replaces the conditions of the status.
+func (m *HostMachine) SetConditions(conditions []metav1.Condition) { m.Status.Conditions = conditions }
+
+// GetV1Beta1Conditions returns the conditions with severities.
+func (m *HostMachine) GetV1Beta1Conditions() clusterv1.Conditions {
+	return m.Status.Deprecated.V1Beta1Conditions()
+}
+
+// SetV1Beta1Conditions replaces the conditions with severities.
 func (m *HostMachine) SetV1Beta1Conditions(conditions clusterv1.Conditions) {
-	m.Status.Conditions = conditions
+	m.Status.Deprecated = WithV1Beta1Conditions(conditions)
 }
 
 // HostMachineList is a list of HostMachines.
@@ -141,16 +167,42 @@ type HostMachineTemplateResource struct {
 	Spec HostMachineSpec `json:"spec"`
 }
 
+// HostMachineTemplateStatus describes the Hosts that a template selects. The cluster autoscaler reads it to scale from zero. The provider does
+// not know it: users set it.
+type HostMachineTemplateStatus struct {
+	// capacity of every such Host.
+	// +optional
+	Capacity corev1.ResourceList `json:"capacity,omitempty"`
+	// nodeInfo of every such Host.
+	// +optional
+	NodeInfo NodeInfo `json:"nodeInfo,omitempty,omitzero"`
+}
+
+// NodeInfo is the platform of a Host.
+// +kubebuilder:validation:MinProperties=1
+type NodeInfo struct {
+	// architecture of the processor.
+	// +kubebuilder:validation:Enum=amd64;arm64;s390x;ppc64le
+	// +optional
+	Architecture string `json:"architecture,omitempty"`
+	// operatingSystem, such as linux.
+	// +optional
+	OperatingSystem string `json:"operatingSystem,omitempty"`
+}
+
 // HostMachineTemplate is what HostMachines are made from.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=hostmachinetemplates,scope=Namespaced,categories=cluster-api
-// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1alpha1"}
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1alpha1","cluster.x-k8s.io/v1beta2=v1alpha1"}
+// +kubebuilder:subresource:status
 type HostMachineTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec HostMachineTemplateSpec `json:"spec"`
+	// +optional
+	Status HostMachineTemplateStatus `json:"status,omitempty,omitzero"`
 }
 
 // HostMachineTemplateList is a list of HostMachineTemplates.

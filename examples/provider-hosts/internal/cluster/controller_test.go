@@ -9,9 +9,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
+	hostsv1alpha2 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
@@ -20,7 +20,7 @@ import (
 
 func TestReconcile(t *testing.T) {
 	const host, port = "10.0.0.9", 6443
-	endpoint := clusterv1beta1.APIEndpoint{Host: host, Port: port}
+	endpoint := clusterv1.APIEndpoint{Host: host, Port: port}
 	var build object.Builder
 	in := func(zone string, roles ...hostsv1.Role) *hostsv1.Host {
 		h := &hostsv1.Host{ObjectMeta: build.Meta("Host", "host-"+zone)}
@@ -31,32 +31,34 @@ func TestReconcile(t *testing.T) {
 	tests := []struct {
 		reason  string
 		cluster func(*clusterv1.Cluster)
-		change  func(*hostsv1.HostCluster)
+		change  func(*hostsv1alpha2.HostCluster)
 		hosts   []client.Object
 		ready   bool
-		at      clusterv1beta1.APIEndpoint
-		zones   clusterv1beta1.FailureDomains
+		at      clusterv1.APIEndpoint
+		zones   []clusterv1.FailureDomain
 		because string
 	}{
-		{reason: "the endpoint is the user's", change: func(c *hostsv1.HostCluster) { c.Spec.ControlPlaneEndpoint = endpoint }, ready: true, at: endpoint},
-		{reason: "a Cluster of a class has its own endpoint", cluster: func(c *clusterv1.Cluster) { c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint(endpoint) }, ready: true, at: endpoint},
+		{reason: "the endpoint is the user's", change: func(c *hostsv1alpha2.HostCluster) { c.Spec.ControlPlaneEndpoint = endpoint }, ready: true, at: endpoint},
+		{reason: "a Cluster of a class has its own endpoint", cluster: func(c *clusterv1.Cluster) { c.Spec.ControlPlaneEndpoint = endpoint }, ready: true, at: endpoint},
 		{reason: "without an endpoint, nothing is ready", because: "WaitingForEndpoint"},
-		{reason: "half an endpoint is none", change: func(c *hostsv1.HostCluster) { c.Spec.ControlPlaneEndpoint.Host = host }, at: clusterv1beta1.APIEndpoint{Host: host}, because: "WaitingForEndpoint"},
+		{reason: "half an endpoint is none", change: func(c *hostsv1alpha2.HostCluster) { c.Spec.ControlPlaneEndpoint.Host = host }, at: clusterv1.APIEndpoint{Host: host}, because: "WaitingForEndpoint"},
 		{reason: "a paused Cluster is left alone", cluster: func(c *clusterv1.Cluster) {
 			c.Spec.Paused = ptr.To(true)
-			c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint(endpoint)
+			c.Spec.ControlPlaneEndpoint = endpoint
 		}},
-		{reason: "a HostCluster that something else manages is left alone", cluster: func(c *clusterv1.Cluster) { c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint(endpoint) },
-			change: func(c *hostsv1.HostCluster) { c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: ""} }},
-		{reason: "a HostCluster that no Cluster owns is left alone", change: func(c *hostsv1.HostCluster) { c.OwnerReferences = nil }},
-		{reason: "zones are those of Hosts; control planes go where a Host is for them", change: func(c *hostsv1.HostCluster) { c.Spec.ControlPlaneEndpoint = endpoint },
+		{reason: "a HostCluster that something else manages is left alone", cluster: func(c *clusterv1.Cluster) { c.Spec.ControlPlaneEndpoint = endpoint },
+			change: func(c *hostsv1alpha2.HostCluster) {
+				c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: ""}
+			}},
+		{reason: "a HostCluster that no Cluster owns is left alone", change: func(c *hostsv1alpha2.HostCluster) { c.OwnerReferences = nil }},
+		{reason: "zones are those of Hosts; control planes go where a Host is for them", change: func(c *hostsv1alpha2.HostCluster) { c.Spec.ControlPlaneEndpoint = endpoint },
 			hosts: []client.Object{in("a"), in("b", hostsv1.RoleWorker), in("")}, ready: true, at: endpoint,
-			zones: clusterv1beta1.FailureDomains{"a": {ControlPlane: true}, "b": {}}},
+			zones: []clusterv1.FailureDomain{{Name: "a", ControlPlane: ptr.To(true)}, {Name: "b", ControlPlane: ptr.To(false)}}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
 			cluster := build.Cluster()
-			obj := object.ControlledBy(&hostsv1.HostCluster{ObjectMeta: build.Meta("HostCluster", "c")}, cluster)
+			obj := object.ControlledBy(&hostsv1alpha2.HostCluster{ObjectMeta: build.Meta("HostCluster", "c")}, cluster)
 			if tc.cluster != nil {
 				tc.cluster(cluster)
 			}
@@ -64,7 +66,7 @@ func TestReconcile(t *testing.T) {
 				tc.change(obj)
 			}
 			there := fakeapi.New(t, fakeapi.Options{
-				Kinds: []func(*runtime.Scheme) error{hostsv1.AddToScheme}, Objects: append(tc.hosts, cluster, obj),
+				Kinds: []func(*runtime.Scheme) error{hostsv1.AddToScheme, hostsv1alpha2.AddToScheme}, Objects: append(tc.hosts, cluster, obj),
 			})
 			c := &Controller{there.ForController()}
 			key := client.ObjectKeyFromObject(obj)
@@ -76,8 +78,8 @@ func TestReconcile(t *testing.T) {
 			if ready := condition.Get(obj, clusterv1.ReadyV1Beta1Condition); ready != nil {
 				because = ready.Reason
 			}
-			if obj.Status.Ready != tc.ready || because != tc.because {
-				t.Errorf("ready is %t because of %q", obj.Status.Ready, because)
+			if obj.Status.Initialization.Provisioned != tc.ready || because != tc.because {
+				t.Errorf("ready is %t because of %q", obj.Status.Initialization.Provisioned, because)
 			}
 			if diff := cmp.Diff(tc.at, obj.Spec.ControlPlaneEndpoint); diff != "" {
 				t.Errorf("endpoint (-want +got):\n%s", diff)

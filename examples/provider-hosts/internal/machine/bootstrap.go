@@ -53,7 +53,8 @@ func (c *Controller) bootstrap(ctx context.Context, s *scope) (step.Result, erro
 		kind = clusterv1.MachineInternalIP
 	}
 	s.obj.Status.Addresses = []clusterv1.MachineAddress{{Type: kind, Address: s.host.Spec.Address}}
-	s.obj.Status.Ready = true
+	s.obj.Status.FailureDomain = s.host.Labels[hostsv1.ZoneLabel]
+	s.obj.SetProvisioned()
 	return step.Done(), nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -65,13 +66,16 @@ func (c *Controller) Declared() step.Controller[*hostsv1.HostMachine, *scope] {
 			),
 		},
 		Deletion: []step.Step[*scope]{step.Do("release", c.release).Sets(hostsv1.HostReleasedCondition)},
+		Reports: func(s *scope) []metav1.Condition {
+			return condition.Metav1(s.obj.GetV1Beta1Conditions(), s.obj.Generation)
+		},
 		Conditions: condition.Kind{Ready: []clusterv1.ConditionType{
 			hostsv1.HostReleasedCondition, hostsv1.HostClaimedCondition, hostsv1.BootstrappedCondition,
 		}},
 	}
 }
 
-// healthy reports whether the HostMachine has not failed. Failures are terminal.
+// healthy reports whether the HostMachine has not failed. Failures are terminal in both contracts.
 func (s *scope) healthy() bool { return s.obj.Status.FailureReason == nil }
 
 func (c *Controller) scope(ctx context.Context, obj *hostsv1.HostMachine) (*scope, error) {

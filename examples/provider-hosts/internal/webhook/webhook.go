@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
+	hostsv1alpha2 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha2"
 	"sigs.k8s.io/cluster-api/examples/provider-hosts/internal/ssh"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
@@ -17,7 +18,7 @@ import (
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-host,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=hosts,versions=v1alpha1,name=validation.host.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-hostmachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=hostmachines,versions=v1alpha1,name=validation.hostmachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-hostmachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=hostmachinetemplates,versions=v1alpha1,name=validation.hostmachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
-// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha1-hostclustertemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=hostclustertemplates,versions=v1alpha1,name=validation.hostclustertemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1alpha2-hostclustertemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=hostclustertemplates,versions=v1alpha1;v1alpha2,name=validation.hostclustertemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
 // Register serves the webhooks.
 func Register(mgr ctrl.Manager) error {
@@ -26,7 +27,8 @@ func Register(mgr ctrl.Manager) error {
 		webhooks.Register(mgr, &hostsv1.Host{}, nil, webhooks.Check(kind("Host"), host)),
 		webhooks.Register(mgr, &hostsv1.HostMachine{}, nil, webhooks.Check(kind("HostMachine"), machine)),
 		webhooks.Register(mgr, &hostsv1.HostMachineTemplate{}, nil, webhooks.Check(kind("HostMachineTemplate"), machineTemplate)),
-		webhooks.Register(mgr, &hostsv1.HostClusterTemplate{}, nil, webhooks.Check(kind("HostClusterTemplate"), clusterTemplate)),
+		webhooks.Register(mgr, &hostsv1alpha2.HostClusterTemplate{}, nil,
+			webhooks.Check(hostsv1alpha2.GroupVersion.WithKind("HostClusterTemplate"), clusterTemplate)),
 	)
 }
 
@@ -71,7 +73,7 @@ func machineTemplate(ctx context.Context, before, after *hostsv1.HostMachineTemp
 	return webhooks.Immutable(path, before.Spec.Template.Spec, spec)
 }
 
-func clusterTemplate(_ context.Context, before, after *hostsv1.HostClusterTemplate) field.ErrorList {
+func clusterTemplate(_ context.Context, before, after *hostsv1alpha2.HostClusterTemplate) field.ErrorList {
 	if before == nil {
 		return nil
 	}

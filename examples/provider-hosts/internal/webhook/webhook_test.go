@@ -13,6 +13,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
+	hostsv1alpha2 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha2"
 )
 
 const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJOzuyhpjmj8+DhvX+CbUVx1XSkxZKvyQmyQH1XDITh9 root@h"
@@ -100,14 +101,14 @@ func TestMachineTemplate(t *testing.T) {
 }
 
 func TestClusterTemplate(t *testing.T) {
-	with := func(host string) *hostsv1.HostClusterTemplate {
-		template := &hostsv1.HostClusterTemplate{}
+	with := func(host string) *hostsv1alpha2.HostClusterTemplate {
+		template := &hostsv1alpha2.HostClusterTemplate{}
 		template.Spec.Template.Spec.ControlPlaneEndpoint.Host = host
 		return template
 	}
 	for _, tc := range []struct {
 		reason        string
-		before, after *hostsv1.HostClusterTemplate
+		before, after *hostsv1alpha2.HostClusterTemplate
 		want          string
 	}{
 		{"new", nil, with("a"), ""},
