@@ -32,7 +32,7 @@ func NewComponent() manager.Component {
 		LeaderElectionID: "hosts-controller-leader-election",
 		AddToScheme:      []func(*runtime.Scheme) error{clusterv1.AddToScheme, hostsv1.AddToScheme, hostsv1alpha2.AddToScheme},
 		AddConverted:     conversion.AddToScheme,
-		Conversions:      conversion.New(nil, hostsv1alpha2.Conversions()...),
+		Conversions:      conversions(),
 		Cache:            func(o *cache.Options) { o.DefaultTransform = cache.TransformStripManagedFields() },
 		WebhookService:   "hosts-webhook-service",
 		Definitions:      labels.SelectorFromSet(labels.Set{clusterv1.ProviderNameLabel: "infrastructure-hosts"}),
@@ -45,4 +45,13 @@ func NewComponent() manager.Component {
 			))
 		},
 	}
+}
+
+// conversions has the kinds with several versions, besides those of Cluster API.
+func conversions() *conversion.Registry {
+	hub, spoke := hostsv1alpha2.GroupVersion, hostsv1.GroupVersion
+	return conversion.New(nil,
+		conversion.Infrastructure[hostsv1alpha2.HostCluster, hostsv1.HostCluster](hub, spoke, "HostCluster"),
+		conversion.Infrastructure[hostsv1alpha2.HostClusterTemplate, hostsv1.HostClusterTemplate](hub, spoke, "HostClusterTemplate"),
+	)
 }

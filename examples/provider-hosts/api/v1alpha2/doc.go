@@ -9,9 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
-	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 // GroupVersion is the group and version of the kinds of this package.
@@ -22,12 +19,4 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &HostCluster{}, &HostClusterList{}, &HostClusterTemplate{}, &HostClusterTemplateList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
-}
-
-// Conversions are how the kinds of this package are converted from and to v1alpha1.
-func Conversions() []conversion.Kind {
-	return []conversion.Kind{
-		conversion.Infrastructure[HostCluster, hostsv1.HostCluster](GroupVersion, hostsv1.GroupVersion, "HostCluster"),
-		conversion.Infrastructure[HostClusterTemplate, hostsv1.HostClusterTemplate](GroupVersion, hostsv1.GroupVersion, "HostClusterTemplate"),
-	}
 }

@@ -1,4 +1,4 @@
-package v1alpha2_test
+package hosts_test
 
 import (
 	"testing"
@@ -10,9 +10,9 @@ import (
 
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	hosts "sigs.k8s.io/cluster-api/examples/provider-hosts"
 	hostsv1 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha1"
 	hostsv1alpha2 "sigs.k8s.io/cluster-api/examples/provider-hosts/api/v1alpha2"
-	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 // TestConversion converts in both directions: each version has what its contract reads, and nothing is lost.
@@ -59,7 +59,7 @@ func TestConversion(t *testing.T) {
 		},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
-			registry := conversion.New(nil, hostsv1alpha2.Conversions()...)
+			registry := hosts.NewComponent().Conversions
 			older, now := tc.empty()
 			for _, c := range []struct{ from, to, want client.Object }{{tc.older, now, tc.now}, {tc.now, older, tc.older}} {
 				if err := registry.Convert(t.Context(), c.from, c.to); err != nil {
