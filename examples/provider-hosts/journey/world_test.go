@@ -168,7 +168,7 @@ func (w *world) install() {
 	repository := filepath.Join(w.dir, "repository")
 	w.run("release", "go", "run", "./cmd/release", "--root", "..", "--version", "v2.0.0", "--out", repository)
 	w.run("examples/provider-hosts", "./release.sh", repository, "v0.1.0")
-	w.clusterctl("check", "provider", filepath.Join(repository, "infrastructure-hosts", "v0.1.0"))
+	w.conforms(filepath.Join(repository, "infrastructure-hosts", "v0.1.0"))
 	w.edit(filepath.Join(repository, "clusterctl.yaml"), "providers:\n",
 		"providers:\n- name: hosts\n  type: InfrastructureProvider\n  url: "+repository+"/infrastructure-hosts/latest/infrastructure-components.yaml\n")
 	webhooks, err := net.Listen("tcp", "127.0.0.1:0")
@@ -184,7 +184,17 @@ func (w *world) install() {
 	})
 }
 
-// outside makes the components those of a manager that runs as a process outside the cluster, as the book describes it.
+// conforms checks the release as one of each contract.
+func (w *world) conforms(folder string) {
+	w.t.Helper()
+	metadata := filepath.Join(folder, "metadata.yaml")
+	w.edit(metadata, "contract: v1beta2", "contract: v1beta1")
+	w.clusterctl("check", "provider", folder)
+	w.edit(metadata, "contract: v1beta1", "contract: v1beta2")
+	w.clusterctl("check", "provider", folder)
+}
+
+// clients makes the components those of a manager that runs as a process outside the cluster, as the book describes it.
 func (w *world) clients(components string, port int) {
 	w.t.Helper()
 	w.edit(components, "  ports:\n  - port: 443\n    targetPort: webhook-server\n  selector:\n    cluster.x-k8s.io/provider: infrastructure-hosts\n",
