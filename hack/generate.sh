@@ -12,6 +12,6 @@ for webhooks in providers/*/internal/webhook; do
 done
 CONTROLLER_GEN=$PWD/bin/controller-gen examples/provider-hosts/generate.sh
 
-# The OpenAPI document of the runtime hooks, from the compiled types.
+# The OpenAPI documents of the runtime hooks, from the compiled types.
 cd hack
 go run ./cmd/openapi ..

@@ -1,5 +1,5 @@
-// Package openapi generates the OpenAPI document of the runtime hooks: the paths from the catalog of hooks, the schemas from the Go types.
-// Authors of runtime extensions in other languages generate servers from it.
+// Package openapi generates the OpenAPI documents of the runtime hooks: the paths from the catalogs of hooks, the schemas from the Go types.
+// Authors of runtime extensions in other languages generate servers from them.
 package openapi
 
 import (
@@ -12,39 +12,79 @@ import (
 	"sigs.k8s.io/yaml"
 
 	runtimecatalog "sigs.k8s.io/cluster-api/api/runtime/catalog"
-	runtimehooksv1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	hooksv1beta1 "sigs.k8s.io/cluster-api/exp/runtime/hooks/api/v1alpha1"
 )
 
-// File is the name of the document, also among the files of a release.
-const File = "runtime-sdk-openapi.yaml"
+const (
+	// File is the name of the document with payloads in v1beta2 and all hooks, as releases of Cluster API v1.14 have it.
+	File = "runtime-sdk-openapi.yaml"
+	// OlderFile is the name of the document with payloads in v1beta1 and the hooks of Cluster API v1.7.
+	OlderFile = "runtime-sdk-openapi-v1beta1.yaml"
+)
 
 const (
 	mediaType   = "application/json"
 	description = "The services that Cluster API calls while it manages the lifecycle of Clusters: " +
-		"runtime hooks. Runtime extensions implement them."
+		"runtime hooks. Runtime extensions implement them. "
 	handlerName = "The name of the handler, unique on the server."
 	success     = "The request was processed. Whether it succeeded is in the fields of the response, such as status and message."
+	later       = " Defined for later: this version of Cluster API does not call the hook, and does not accept handlers for it."
 )
 
-// typesPatterns are the packages with the types of the hooks.
-func typesPatterns() []string {
-	return []string{"./exp/runtime/hooks/api/...", "./api/runtime/hooks/..."}
+// edition is a document: hooks with their payloads in one version.
+type edition struct {
+	payloads string
+	// hooks adds them to a catalog.
+	hooks func(*runtimecatalog.Catalog) error
+	// types are the packages with their types.
+	types []string
 }
 
-// Generate returns the document, as YAML, for the repository at root.
-func Generate(root string) ([]byte, error) {
-	catalog := runtimecatalog.New()
-	if err := runtimehooksv1.AddToCatalog(catalog); err != nil {
+func editions() map[string]edition {
+	return map[string]edition{
+		File: {
+			payloads: "Clusters, Machines and definitions of variables are in v1beta2: responses of Discovery request it by payloadVersion.",
+			hooks:    runtimehooksv1.AddToCatalog, types: []string{"./api/runtime/hooks/..."},
+		},
+		OlderFile: {
+			payloads: "Clusters and definitions of variables are in v1beta1, which servers get unless they request v1beta2.",
+			hooks:    hooksv1beta1.AddToCatalog, types: []string{"./exp/runtime/hooks/api/...", "./api/runtime/hooks/..."},
+		},
+	}
+}
+
+// Generate returns the documents, as YAML, by the names of their files, for the repository at root.
+func Generate(root string) (map[string][]byte, error) {
+	called := runtimecatalog.New()
+	if err := hooksv1beta1.AddToCatalog(called); err != nil {
 		return nil, err
 	}
-	types, err := load(root)
+	out := map[string][]byte{}
+	for file, e := range editions() {
+		content, err := e.generate(root, called)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		out[file] = content
+	}
+	return out, nil
+}
+
+// generate returns the document. Hooks that are not in called are marked.
+func (e edition) generate(root string, called *runtimecatalog.Catalog) ([]byte, error) {
+	catalog := runtimecatalog.New()
+	if err := e.hooks(catalog); err != nil {
+		return nil, err
+	}
+	types, err := load(root, e.types)
 	if err != nil {
 		return nil, err
 	}
 	out := document{
 		OpenAPI: "3.0.0",
 		Info: info{
-			Title: "Cluster API - Runtime SDK", Version: "v1alpha1", Description: description,
+			Title: "Cluster API - Runtime SDK", Version: "v1alpha1", Description: description + e.payloads,
 			License: license{Name: "Apache 2.0", URL: "http://www.apache.org/licenses/LICENSE-2.0.html"},
 		},
 		Paths: map[string]path{},
@@ -53,6 +93,9 @@ func Generate(root string) ([]byte, error) {
 		post, err := operationOf(catalog, hook, types)
 		if err != nil {
 			return nil, fmt.Errorf("hook %s: %w", hook, err)
+		}
+		if !called.IsHookRegistered(hook) {
+			post.Description += later
 		}
 		name := ""
 		if len(post.Parameters) > 0 {

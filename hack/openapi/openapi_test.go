@@ -14,13 +14,34 @@ import (
 	"sigs.k8s.io/cluster-api/hack/openapi"
 )
 
-// TestDocument compares the generated document with the one of Cluster API v1.7, which is not part of this repository and may not exist:
-// paths, operations, and the fields of requests and responses with their types.
-func TestDocument(t *testing.T) {
-	generated, err := openapi.Generate(filepath.Join("..", ".."))
+// root is the root of the repository.
+var root = filepath.Join("..", "..")
+
+// TestPublished checks that the documents in release/files are the generated ones.
+func TestPublished(t *testing.T) {
+	for name, want := range generate(t) {
+		got, err := os.ReadFile(filepath.Join(root, "release", "files", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s is not up to date, run `make generate` (-generated +published)\n%s", name, diff)
+		}
+	}
+}
+
+func generate(t *testing.T) map[string][]byte {
+	t.Helper()
+	out, err := openapi.Generate(root)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return out
+}
+
+// TestOlderDocument compares the document in v1beta1 with the one of Cluster API v1.7, which is not part of this repository and may not
+// exist: paths, operations, and the fields of requests and responses with their types.
+func TestOlderDocument(t *testing.T) {
 	published, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "facts", "data", openapi.File))
 	if os.IsNotExist(err) {
 		t.Skip("there is no document of Cluster API v1.7")
@@ -28,7 +49,7 @@ func TestDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, got := meaning(t, published), meaning(t, generated)
+	want, got := meaning(t, published), meaning(t, generate(t)[openapi.OlderFile])
 	withoutAdditions(want, got, false)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-v1.7 +generated)\n%s", diff)
@@ -72,6 +93,9 @@ func withoutAdditions(want, got any, inObject bool) {
 	}
 }
 
+// intOrString is the type that is written in several ways.
+const intOrString = "IntOrString"
+
 // document is a parsed document.
 type document struct {
 	t       *testing.T
@@ -80,14 +104,19 @@ type document struct {
 	open []string
 }
 
-// meaning returns the operations with their types expanded, without texts.
-func meaning(t *testing.T, content []byte) map[string]any {
+func parse(t *testing.T, content []byte) (*document, map[string]any) {
 	t.Helper()
 	var parsed map[string]any
 	if err := yaml.Unmarshal(content, &parsed); err != nil {
 		t.Fatal(err)
 	}
-	d := &document{t: t, schemas: parsed["components"].(map[string]any)["schemas"].(map[string]any)}
+	return &document{t: t, schemas: parsed["components"].(map[string]any)["schemas"].(map[string]any)}, parsed
+}
+
+// meaning returns the operations with their types expanded, without texts.
+func meaning(t *testing.T, content []byte) map[string]any {
+	t.Helper()
+	d, parsed := parse(t, content)
 	for name, schema := range d.schemas {
 		// Whether a variable is required may be left out here: it is false then.
 		if fields, ok := schema.(map[string]any)["required"].([]any); ok && strings.HasSuffix(name, "ClusterClassVariable") {
@@ -128,6 +157,9 @@ func (d *document) expand(value any) any {
 		if ref, ok := v["$ref"].(string); ok {
 			return d.refer(strings.TrimPrefix(ref, "#/components/schemas/"))
 		}
+		if v["x-kubernetes-int-or-string"] == true {
+			return intOrString
+		}
 		out := map[string]any{}
 		for name, field := range v {
 			if d.means(name, field) {
@@ -144,8 +176,8 @@ func (d *document) refer(name string) any {
 	if slices.Contains(d.open, name) {
 		return "recursion to " + short
 	}
-	if short == "IntOrString" {
-		return short // Written in two ways.
+	if short == intOrString {
+		return short
 	}
 	found, ok := d.schemas[name]
 	if !ok {

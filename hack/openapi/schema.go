@@ -3,6 +3,7 @@ package openapi
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,11 +26,11 @@ type schemas struct {
 	roots  map[string]*loader.Package
 }
 
-// load reads the packages with the types of the hooks.
-func load(root string) (*schemas, error) {
-	loaded, err := loader.LoadRootsWithConfig(&packages.Config{Dir: root}, typesPatterns()...)
+// load reads the packages that match the patterns, which have the types of the hooks.
+func load(root string, patterns []string) (*schemas, error) {
+	loaded, err := loader.LoadRootsWithConfig(&packages.Config{Dir: root}, patterns...)
 	if err != nil {
-		return nil, fmt.Errorf("loading %s: %w", typesPatterns(), err)
+		return nil, fmt.Errorf("loading %s: %w", patterns, err)
 	}
 	registry := &markers.Registry{}
 	if err := crdmarkers.Register(registry); err != nil {
@@ -59,7 +60,7 @@ func metadata(p *crd.Parser, pkg *loader.Package) {
 func (s *schemas) need(pkgPath, name string) (string, error) {
 	pkg, ok := s.roots[pkgPath]
 	if !ok {
-		return "", fmt.Errorf("package %s is not one of %s", pkgPath, typesPatterns())
+		return "", fmt.Errorf("type %s: package %s is not one of %s", name, pkgPath, slices.Sorted(maps.Keys(s.roots)))
 	}
 	s.parser.NeedSchemaFor(crd.TypeIdent{Package: pkg, Name: name})
 	return prefix + nameOf(pkgPath, name), nil

@@ -1,4 +1,4 @@
-// Command openapi writes the OpenAPI document of the runtime hooks into release/files of the repository in its argument.
+// Command openapi writes the OpenAPI documents of the runtime hooks into release/files of the repository in its argument.
 package main
 
 import (
@@ -20,9 +20,14 @@ func run(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("want the root of the repository as argument, got %q", args)
 	}
-	document, err := openapi.Generate(args[0])
+	documents, err := openapi.Generate(args[0])
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(args[0], "release", "files", openapi.File), document, 0o600)
+	for name, content := range documents {
+		if err := os.WriteFile(filepath.Join(args[0], "release", "files", name), content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -18,8 +18,9 @@ const (
 	// argoFile and fluxFile tell Argo CD and Flux when objects are healthy.
 	argoFile = "argocd-health.yaml"
 	fluxFile = "flux-health.yaml"
-	// hooksFile is the OpenAPI document of the runtime hooks.
-	hooksFile = "runtime-sdk-openapi.yaml"
+	// hooksFile and olderHooksFile are the OpenAPI documents of the runtime hooks, with payloads in v1beta2 and v1beta1.
+	hooksFile      = "runtime-sdk-openapi.yaml"
+	olderHooksFile = "runtime-sdk-openapi-v1beta1.yaml"
 )
 
 // folder has the files of a release. Components share it, so file names must be unique.
@@ -88,7 +89,7 @@ func (r release) manifests(f *folder, components []component) error {
 	if err := f.write(defaultsFile, all, 0o600, join(defaults)); err != nil {
 		return err
 	}
-	for _, file := range []string{"metadata.yaml", stateMetricsFile, olderStateMetricsFile, argoFile, fluxFile, hooksFile} {
+	for _, file := range []string{"metadata.yaml", stateMetricsFile, olderStateMetricsFile, argoFile, fluxFile, hooksFile, olderHooksFile} {
 		if err := f.copy(filepath.Join(r.files, file), all); err != nil {
 			return err
 		}
