@@ -91,12 +91,20 @@ func TestMissingClasses(t *testing.T) {
 ---
 {apiVersion: other.io/v1, kind: Cluster, metadata: {name: f}, spec: {topology: {class: x}}}
 ---
+{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {name: g}, spec: {topology: {classRef: {name: m}}}}
+---
+{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {name: h, namespace: ours}, spec: {topology: {classRef: {name: o, namespace: ours}}}}
+---
+{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {name: i, namespace: ours}, spec: {topology: {classRef: {name: p, namespace: shared}}}}
+---
+{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: j, namespace: ours}, spec: {topology: {class: q, classNamespace: shared}}}
+---
 {apiVersion: cluster.x-k8s.io/v1beta1, kind: ClusterClass, metadata: {name: here}}
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"a", "z"}, missingClasses(objects)); diff != "" {
+	if diff := cmp.Diff([]string{"a", "m", "o", "z"}, missingClasses(objects)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

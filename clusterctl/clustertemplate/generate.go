@@ -14,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/clusterctl/iostreams"
 	"sigs.k8s.io/cluster-api/clusterctl/management"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
 	"sigs.k8s.io/cluster-api/packages/catalog"
 	"sigs.k8s.io/cluster-api/packages/config"
 	"sigs.k8s.io/cluster-api/packages/manifest"
@@ -159,7 +160,8 @@ func (g *Generator) classes(
 	return classes, nil
 }
 
-// missingClasses returns the sorted names of classes that Clusters in objects use and that are not in objects.
+// missingClasses returns the sorted names of classes that Clusters in objects use and that are not in objects. Classes in other namespaces
+// are not part of what is generated.
 func missingClasses(objects []unstructured.Unstructured) []string {
 	var used, present []string
 	for _, o := range objects {
@@ -168,8 +170,8 @@ func missingClasses(objects []unstructured.Unstructured) []string {
 		}
 		switch o.GetKind() {
 		case "Cluster":
-			if class, _, _ := unstructured.NestedString(o.Object, "spec", "topology", "class"); class != "" {
-				used = append(used, class)
+			if class, _ := tree.Class(&o); class.Name != "" && class.Namespace == o.GetNamespace() {
+				used = append(used, class.Name)
 			}
 		case "ClusterClass":
 			present = append(present, o.GetName())

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/cluster-api/clusterctl/tree"
 )
 
 // templates checks the cluster templates and ClusterClass definitions.
@@ -52,10 +52,13 @@ func (c *checker) clusterTemplate(file string, names []string) error {
 			continue
 		case "Cluster":
 			clusters++
-			if class, _, _ := unstructured.NestedString(d.Object, "spec", "topology", "class"); class != "" &&
-				!slices.Contains(names, "clusterclass-"+class+".yaml") {
-				c.add(Warning, file, d.line("spec", "topology", "class"), chapterTemplates,
-					"%s uses ClusterClass %s, but there is no clusterclass-%s.yaml: users have to create the class first", describe(d), class, class)
+			if class, path := tree.Class(&d.Unstructured); class.Name != "" && !slices.Contains(names, "clusterclass-"+class.Name+".yaml") {
+				var field []any
+				for _, name := range path {
+					field = append(field, name)
+				}
+				c.add(Warning, file, d.line(field...), chapterTemplates, "%s uses ClusterClass %s, but there is no clusterclass-%s.yaml: "+
+					"users have to create the class first", describe(d), class.Name, class.Name)
 			}
 		}
 		if namespaces[d.GetNamespace()] = true; len(namespaces) == 2 {

@@ -15,11 +15,11 @@ import (
 
 // TestLegacyWorkloadCluster uses API servers and etcd that have only the features of Cluster API v1.7's in-memory provider, as
 // third-party providers may do: no server-side apply, no bookmarks, resource versions that are not numbers. It also uses CAs
-// with RSA keys that a user has created.
+// with RSA keys that a user has created, and manifests in v1beta1.
 func TestLegacyWorkloadCluster(t *testing.T) {
 	t.Parallel()
 	w := shared.World(t)
-	objects, err := readObjects(w.Tools.ProjectTemplate().Class)
+	objects, err := readObjects(w.Tools.OlderTemplate().Class)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestLegacyWorkloadCluster(t *testing.T) {
 		}
 		w.Applied(o)
 	}
-	cluster := w.Generated(w.Tools.ProjectTemplate(), "legacy", older, 1, 1)
+	cluster := w.Generated(w.Tools.OlderTemplate(), "legacy", older, 1, 1)
 	createKeys(t, w, client.ObjectKeyFromObject(cluster), pki.RSA2048)
 	c := w.Subject(cluster)
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), Version(older))

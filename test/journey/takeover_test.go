@@ -55,7 +55,7 @@ func TestUpgradeFromV17(t *testing.T) {
 	prepareCertManager(t, s.kubeconfig())
 	testenv.Must(t, r.Tools.install(t.Context(), s.kubeconfig()))
 	w := s.Management().World(t)
-	c := w.Subject(NewCluster("kept", w.Class(w.Tools.ProjectTemplate())).Workers(1).Build())
+	c := w.Subject(NewCluster("kept", w.Class(w.Tools.OlderTemplate())).Workers(1).Build())
 	c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), c.WorkloadMatches)
 	if old := w.storeOldVersions(); old < 15 {
 		t.Errorf("only %d CRDs have stored old versions", old)

@@ -8,10 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 // Template has the files of a cluster template and of its ClusterClass.
@@ -22,6 +25,12 @@ type Template struct {
 // ProjectTemplate returns the template that this project releases.
 func (t *Tools) ProjectTemplate() Template {
 	dir := filepath.Join(t.Root, "providers", "infrastructure-in-memory", "config", "templates")
+	return Template{Cluster: filepath.Join(dir, "cluster-template.yaml"), Class: filepath.Join(dir, "clusterclass-in-memory.yaml")}
+}
+
+// OlderTemplate returns the same template in v1beta1, as users have written it before there was v1beta2.
+func (t *Tools) OlderTemplate() Template {
+	dir := filepath.Join(t.Root, "test", "journey", "testdata", "v1beta1")
 	return Template{Cluster: filepath.Join(dir, "cluster-template.yaml"), Class: filepath.Join(dir, "clusterclass-in-memory.yaml")}
 }
 
@@ -63,11 +72,26 @@ func (w *World) Generated(template Template, name, version string, controlPlanes
 	if r.Failed {
 		w.t.Fatal(r)
 	}
-	cluster := &clusterv1.Cluster{}
-	if err := yaml.UnmarshalStrict([]byte(r.Out), cluster); err != nil {
+	cluster, err := w.readCluster([]byte(r.Out))
+	if err != nil {
 		w.t.Fatalf("parsing the Cluster that clusterctl generated: %v\n%s", err, r.Out)
 	}
 	return cluster
+}
+
+// readCluster reads a Cluster in v1beta1 or v1beta2.
+func (w *World) readCluster(content []byte) (*clusterv1.Cluster, error) {
+	cluster, newer, written := &clusterv1.Cluster{}, &clusterv1beta2.Cluster{}, metav1.TypeMeta{}
+	if err := yaml.Unmarshal(content, &written); err != nil {
+		return nil, err
+	}
+	if written.APIVersion == clusterv1.GroupVersion.String() {
+		return cluster, yaml.UnmarshalStrict(content, cluster)
+	}
+	if err := yaml.UnmarshalStrict(content, newer); err != nil {
+		return nil, err
+	}
+	return cluster, conversion.Shared().Convert(w.t.Context(), newer, cluster)
 }
 
 func readObjects(path string) ([]*unstructured.Unstructured, error) {

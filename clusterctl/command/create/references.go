@@ -53,14 +53,12 @@ func checkReferences(ctx context.Context, c client.Reader, objects []unstructure
 	return nil
 }
 
-// targets returns the references of an object: a ClusterClass by name, everything else by maps of apiVersion, kind and
-// name.
+// targets returns the references of an object: a ClusterClass by name, everything else by maps of apiVersion, or apiGroup in v1beta2, kind
+// and name.
 func targets(o *unstructured.Unstructured) []target {
 	var list []target
-	if class := tree.Text(o, "spec", "topology", "class"); class != "" && o.GroupVersionKind().GroupKind() == tree.ClusterKind.GroupKind() {
-		list = append(list, target{
-			clusterv1beta1.GroupVersion.WithKind("ClusterClass"), types.NamespacedName{Namespace: o.GetNamespace(), Name: class},
-		})
+	if class, _ := tree.Class(o); class.Name != "" && o.GroupVersionKind().GroupKind() == tree.ClusterKind.GroupKind() {
+		list = append(list, target{clusterv1beta1.GroupVersion.WithKind("ClusterClass"), class})
 	}
 	var walk func(value any)
 	walk = func(value any) {
@@ -88,12 +86,15 @@ func targets(o *unstructured.Unstructured) []target {
 	return list
 }
 
-// reference reads a map that references a provider's object.
+// reference reads a map that references a provider's object. A reference by group has no version.
 func reference(m map[string]any, namespace string) (target, bool) {
 	field := func(key string) string { s, _ := m[key].(string); return s }
 	t := target{
 		schema.FromAPIVersionAndKind(field("apiVersion"), field("kind")),
 		types.NamespacedName{Namespace: cmp.Or(field("namespace"), namespace), Name: field("name")},
+	}
+	if group := field("apiGroup"); group != "" {
+		t.kind.Group, t.kind.Version = group, ""
 	}
 	return t, t.kind.Kind != "" && t.name.Name != "" && strings.Contains(t.kind.Group, ".")
 }
@@ -109,7 +110,7 @@ func found(ctx context.Context, c client.Reader, t target) error {
 	case meta.IsNoMatchError(err):
 		return fmt.Errorf("whose kind (%s) does not exist in the management cluster: "+
 			"install its provider with `clusterctl init`, or `clusterctl operator init` where the operator manages providers",
-			t.kind.GroupVersion())
+			strings.TrimSuffix(t.kind.GroupVersion().String(), "/"))
 	case apierrors.IsNotFound(err):
 		return errors.New("which does not exist: create it first, or add it to the template")
 	default:

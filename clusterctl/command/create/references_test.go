@@ -36,6 +36,28 @@ spec:
 			want: []string{"ToyClusterTemplate ns/i", "ToyConfigTemplate ns/b"},
 		},
 		{
+			reason: "references in v1beta2 have a group; the class may be in another namespace",
+			object: `
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: c1}
+spec:
+  topology: {classRef: {name: toy, namespace: shared}}
+  infrastructureRef: {apiGroup: toys.example.org, kind: ToyCluster, name: i}`,
+			want: []string{"ClusterClass shared/toy", "ToyCluster ns/i"},
+		},
+		{
+			reason: "a class in v1beta2 refers to its templates by version",
+			object: `
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: ClusterClass
+metadata: {name: toy}
+spec:
+  infrastructure: {templateRef: {apiVersion: example.org/v1, kind: ToyClusterTemplate, name: i}}
+  workers: {machineDeployments: [{class: w, bootstrap: {templateRef: {apiVersion: example.org/v1, kind: ToyConfigTemplate, name: b}}}]}`,
+			want: []string{"ToyClusterTemplate ns/i", "ToyConfigTemplate ns/b"},
+		},
+		{
 			reason: "other kinds are ignored",
 			object: `{apiVersion: cluster.x-k8s.io/v1beta1, kind: Machine, metadata: {name: m}, spec: {x: {apiVersion: v1, kind: Secret, name: s}}}`,
 		},

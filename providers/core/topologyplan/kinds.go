@@ -12,6 +12,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 const definitionKind = "CustomResourceDefinition"
@@ -75,12 +76,24 @@ func forEachReference(value any, f func(apiVersion, kind string)) {
 	}
 }
 
+// contracts returns the labels of a definition: v1beta2 of the kinds that this project converts has the contract v1beta2. Versions of others do
+// not tell, and have v1beta1.
+func contracts(kind schema.GroupKind, versions []string) map[string]string {
+	labels := map[string]string{}
+	for _, version := range versions {
+		label := contract.V1Beta1.Label()
+		if version == clusterv1.GroupVersion.Version && conversion.Shared().Versions(kind) != nil {
+			label = contract.V1Beta2.Label()
+		}
+		labels[label] = strings.TrimPrefix(labels[label]+"_"+version, "_")
+	}
+	return labels
+}
+
 func definition(kind schema.GroupKind, versions []string) *apiextensionsv1.CustomResourceDefinition {
 	name := contract.CRDName(kind)
 	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Generation: 1, Labels: map[string]string{contract.V1Beta1.Label(): strings.Join(versions, "_")},
-		},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1, Labels: contracts(kind, versions)},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind.Kind, Plural: strings.TrimSuffix(name, "."+kind.Group)},

@@ -133,27 +133,40 @@ func TestInvalidInput(t *testing.T) {
 	}
 }
 
-// TestNewerVersion plans the same objects in v1beta2, and rejects fields that this version does not have.
-func TestNewerVersion(t *testing.T) {
-	older, err := compute(t, Input{Objects: objects(t, cluster)})
+// TestVersions plans the same objects in v1beta1 and v1beta2, and rejects fields that this version does not have. A control plane has the
+// fields of the contract of its version.
+func TestVersions(t *testing.T) {
+	in := Input{Objects: objects(t, cluster)}
+	inVersion := func(version string) Input {
+		var all []*unstructured.Unstructured
+		for _, u := range in.Objects {
+			converted := u
+			if u.GroupVersionKind().Group == clusterv1.GroupVersion.Group {
+				var err error
+				converted, err = conversion.Shared().In(t.Context(), version, u)
+				testenv.Must(t, err)
+			}
+			all = append(all, converted)
+		}
+		return Input{Objects: all}
+	}
+	older, err := compute(t, inVersion("v1beta1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, registry := Input{Objects: objects(t, cluster)}, conversion.New(nil)
-	for i, u := range in.Objects {
-		if u.GroupVersionKind().Group != clusterv1.GroupVersion.Group {
-			continue
-		}
-		in.Objects[i] = &unstructured.Unstructured{}
-		in.Objects[i].SetGroupVersionKind(clusterv1.GroupVersion.WithKind(u.GetKind()))
-		testenv.Must(t, registry.Convert(t.Context(), u, in.Objects[i]))
-	}
+	in = inVersion("v1beta2")
 	newer, err := compute(t, in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(summary(older), summary(newer)); diff != "" {
 		t.Errorf("changes (-v1beta1 +v1beta2):\n%s", diff)
+	}
+	for _, c := range newer.Rounds[0].Changes {
+		ref, _, _ := unstructured.NestedStringMap(c.After.Object, "spec", "machineTemplate", "spec", "infrastructureRef")
+		if c.After.GetKind() == "KubeadmControlPlane" && ref["apiGroup"] != "infrastructure.cluster.x-k8s.io" {
+			t.Errorf("%s of the KubeadmControlPlane refers to %v", c.After.GetAPIVersion(), ref)
+		}
 	}
 	for _, u := range in.Objects {
 		if u.GetKind() == "Cluster" {
