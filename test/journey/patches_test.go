@@ -137,11 +137,12 @@ func (g *greeter) serve(t *testing.T) (stop func()) {
 	return stop
 }
 
-// register registers the extension, and returns a class that it patches, besides the class's own patches, and with changes.
+// register registers the extension, and returns a class that it patches, besides the class's own patches, and with changes. The templates of the
+// class are in v1beta1, which the extension reads.
 func (g *greeter) register(w *World, changes ...func(*clusterv1.ClusterClass)) *clusterv1.ClusterClass {
 	t := w.t
 	t.Helper()
-	name := w.Class(w.Tools.ProjectTemplate())
+	name := w.Class(w.Tools.OlderTemplate())
 	config := extensionConfig("greeter", g.endpoint)
 	config.SetAnnotations(map[string]string{"runtime.cluster.x-k8s.io/cacheable": ""})
 	testenv.Must(t, w.Client.Create(t.Context(), config))
@@ -362,8 +363,8 @@ func TestAHangingExtensionDelaysNoOthers(t *testing.T) {
 	testenv.Must(t, w.Client.Create(t.Context(), config))
 	w.discovered("windows", "True hangs.windows")
 	others := w.Management.World(t)
-	class := w.Class(w.Tools.ProjectTemplate())
-	others.Class(w.Tools.ProjectTemplate())
+	class := w.Class(w.Tools.OlderTemplate())
+	others.Class(w.Tools.OlderTemplate())
 	for n := range 40 {
 		w.Applied(NewCluster(fmt.Sprintf("waits-%d", n), class).Build())
 	}

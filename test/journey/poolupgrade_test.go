@@ -23,7 +23,7 @@ func versionedPatches() []any {
 		}
 	}
 	return []any{map[string]any{"name": "version", "definitions": []any{
-		definition(poolBootstrap, "KubeadmConfigTemplate", "/spec/template/spec/preKubeadmCommands", "[echo {{ .builtin.machinePool.version }}]"),
+		definition("bootstrap.cluster.x-k8s.io/v1beta2", "KubeadmConfigTemplate", "/spec/template/spec/preKubeadmCommands", "[echo {{ .builtin.machinePool.version }}]"),
 		definition(poolInfrastructure, "InMemoryMachinePoolTemplate", "/spec/template/spec/template/behaviour/vm/provisioning",
 			`{startupDuration: {{ if eq .builtin.machinePool.version "`+older+`" }}100ms{{ else }}200ms{{ end }}}`),
 	}}}
