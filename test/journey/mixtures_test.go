@@ -101,7 +101,7 @@ func TestMixedContracts(t *testing.T) {
 			management.show(t, "bootstrap.cluster.x-k8s.io", m.bootstrap, both)
 			management.show(t, "controlplane.cluster.x-k8s.io", m.controlPlane, both)
 			w := management.World(t)
-			class := w.Class(w.Tools.ProjectTemplate())
+			class := w.Class(w.Tools.OlderTemplate()) // Its references are in a version that all mixtures serve under the contract v1beta1.
 			c := w.Subject(NewCluster("c", class).Version(older).Variable("startupDuration", "100ms").Workers(1).Build())
 			c.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), Workers(1), Version(older), refersTo(m))
 			before := c.Snapshot()

@@ -130,11 +130,11 @@ func classChanges() []randomChange {
 			p.class.Spec.ControlPlane.MachineHealthCheck.NodeStartupTimeout = &metav1.Duration{Duration: time.Duration(p.i+1) * time.Minute}
 		}},
 		{"an inline patch of the class for workers", func(p *proposal, _ *Subject, _ *rand.Rand) {
-			p.patch("bootstrap.cluster.x-k8s.io/v1beta2", "KubeadmConfigTemplate", "/spec/template/spec/postKubeadmCommands",
+			p.patch("bootstrap.cluster.x-k8s.io/v1beta1", "KubeadmConfigTemplate", "/spec/template/spec/postKubeadmCommands",
 				clusterv1.PatchSelectorMatch{MachineDeploymentClass: &clusterv1.PatchSelectorMatchMachineDeploymentClass{Names: []string{"default-worker"}}})
 		}},
 		{"an inline patch of the class for the control plane", func(p *proposal, _ *Subject, _ *rand.Rand) {
-			p.patch("controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlaneTemplate", "/spec/template/spec/kubeadmConfigSpec/postKubeadmCommands",
+			p.patch("controlplane.cluster.x-k8s.io/v1beta1", "KubeadmControlPlaneTemplate", "/spec/template/spec/kubeadmConfigSpec/postKubeadmCommands",
 				clusterv1.PatchSelectorMatch{ControlPlane: true})
 		}},
 		{"another template with the same content", func(p *proposal, c *Subject, _ *rand.Rand) {
