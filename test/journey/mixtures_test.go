@@ -84,7 +84,8 @@ func (m mixture) inPairs() bool {
 }
 
 // TestMixedContracts creates, upgrades, scales and deletes a Cluster in each mixture of contracts: of infrastructure, bootstrap and control
-// plane provider; half of them in soak tests only. What the in-memory provider shows is in one version of its API; both contracts have fields of their own in it.
+// plane provider; half of them in soak tests only. What the in-memory provider shows is in one version of its API; both contracts have fields
+// of their own in it.
 func TestMixedContracts(t *testing.T) {
 	t.Parallel()
 	s := NewStandalone(t, shared.Management(t).Tools)
@@ -107,8 +108,8 @@ func TestMixedContracts(t *testing.T) {
 			before := c.Snapshot()
 			c.Change(SetVersion(newer))
 			c.Change(SetWorkers(2))
-			c.Eventually("it is upgraded and scaled", Ready, ControlPlanes(1), Workers(2), Version(newer), refersTo(m), c.WorkloadMatches, c.ExplainsNothing,
-				NewMachines((*Snapshot).ControlPlane, before), NewMachines((*Snapshot).Workers, before))
+			c.Eventually("it is upgraded and scaled", Ready, ControlPlanes(1), Workers(2), Version(newer), refersTo(m), c.WorkloadMatches,
+				c.ExplainsNothing, NewMachines((*Snapshot).ControlPlane, before), NewMachines((*Snapshot).Workers, before))
 			c.Gone()
 		})
 	}

@@ -167,8 +167,8 @@ type HostMachineTemplateResource struct {
 	Spec HostMachineSpec `json:"spec"`
 }
 
-// HostMachineTemplateStatus describes the Hosts that a template selects. The cluster autoscaler reads it to scale from zero. The provider does
-// not know it: users set it.
+// HostMachineTemplateStatus describes the Hosts that a template selects. The cluster autoscaler reads it to scale from zero. The provider
+// does not know it: users set it.
 type HostMachineTemplateStatus struct {
 	// capacity of every such Host.
 	// +optional
