@@ -29,18 +29,24 @@ func managedServer(port int) string {
 // freePort returns a port that nothing listens on, in the range of the in-memory provider's API servers. No other test gets it.
 func (w *World) freePort() int {
 	w.t.Helper()
+	return w.freePortBelow(w.t, 24000)
+}
+
+// freePortBelow returns a port below a limit that nothing listens on. Each is returned once.
+func (m *Management) freePortBelow(t testing.TB, limit int) int {
+	t.Helper()
 	for range 1000 {
-		port := 24000 - int(w.ports.Add(1))
+		port := limit - int(m.ports.Add(1))
 		listener, err := net.Listen("tcp", net.JoinHostPort(managedHost, strconv.Itoa(port)))
 		if err != nil {
 			continue
 		}
 		if err := listener.Close(); err != nil {
-			w.t.Fatal(err)
+			t.Fatal(err)
 		}
 		return port
 	}
-	w.t.Fatal("no port is free")
+	t.Fatal("no port is free")
 	return 0
 }
 

@@ -18,9 +18,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -35,6 +36,9 @@ type providerRelease struct {
 	version, namespace string
 	// rejected has a part of the error of each template that is not accepted.
 	rejected map[string]string
+	// whole is the template whose Cluster becomes ready. Those of others do in soak tests, except those with Windows, because simulated
+	// machines run Linux.
+	whole string
 	// variables are the values of the required variables, of components and templates.
 	variables map[string]string
 }
@@ -42,7 +46,7 @@ type providerRelease struct {
 func providerReleases() map[string]providerRelease {
 	return map[string]providerRelease{
 		"aws": {
-			version: "v2.11.1", namespace: "capa-system",
+			version: "v2.11.1", namespace: "capa-system", whole: "cluster-template-flatcar.yaml",
 			rejected: map[string]string{"cluster-template-eks-nodeadm-clusterclass.yaml": `unknown field "spec.controlPlane.ref"`},
 			variables: map[string]string{
 				"AWS_B64ENCODED_CREDENTIALS": "eA==", "AWS_SSH_KEY_NAME": "default", "AWS_REGION": "eu-central-1",
@@ -51,7 +55,7 @@ func providerReleases() map[string]providerRelease {
 			},
 		},
 		"azure": {
-			version: "v1.26.0", namespace: "capz-system",
+			version: "v1.26.0", namespace: "capz-system", whole: "cluster-template.yaml",
 			// Its ClusterClass is not among the files.
 			rejected: map[string]string{"cluster-template-topology.yaml": "(as clusterclass-default.yaml)"},
 			variables: map[string]string{
@@ -63,14 +67,14 @@ func providerReleases() map[string]providerRelease {
 			},
 		},
 		"hetzner": {
-			version: "v1.1.8", namespace: "caph-system",
+			version: "v1.1.8", namespace: "caph-system", whole: "cluster-template-hetzner-hcloud-control-planes.yaml",
 			variables: map[string]string{
 				"HCLOUD_REGION": "fsn1", "HCLOUD_WORKER_MACHINE_TYPE": "cpx31", "HCLOUD_CONTROL_PLANE_MACHINE_TYPE": "cpx31",
 				"BAREMETAL_POOL": "pool", "SSH_KEY_NAME": "key",
 			},
 		},
 		"metal3": {
-			version: "v1.13.2", namespace: "capm3-system",
+			version: "v1.13.2", namespace: "capm3-system", whole: "clusterctl-cluster.yaml",
 			rejected: map[string]string{
 				// Pools are those of another controller, which users install themselves.
 				"cluster.yaml": `no matches for kind "IPPool" in version "ipam.metal3.io/v1alpha1"`,
@@ -79,12 +83,12 @@ func providerReleases() map[string]providerRelease {
 			},
 			variables: map[string]string{
 				"IMAGE_URL": "http://172.22.0.1/images/node.img", "IMAGE_FORMAT": "raw", "IMAGE_CHECKSUM": "abcd", "IMAGE_CHECKSUM_TYPE": "sha256",
-				"CLUSTER_APIENDPOINT_HOST": "192.168.111.249", "CLUSTER_APIENDPOINT_PORT": "'6443'",
+				"CLUSTER_APIENDPOINT_HOST":     managedHost,
 				"WORKERS_KUBEADM_EXTRA_CONFIG": "''", "CTLPLANE_KUBEADM_EXTRA_CONFIG": "''",
 			},
 		},
 		"openstack": {
-			version: "v0.14.7", namespace: "capo-system",
+			version: "v0.14.7", namespace: "capo-system", whole: "cluster-template.yaml",
 			rejected: map[string]string{
 				// Images are those of another controller, which users install themselves.
 				"image-template-node.yaml":    `no matches for kind "Image" in version "openstack.k-orc.cloud/v1alpha1"`,
@@ -100,7 +104,7 @@ func providerReleases() map[string]providerRelease {
 			},
 		},
 		"vsphere": {
-			version: "v1.16.1", namespace: "capv-system",
+			version: "v1.16.1", namespace: "capv-system", whole: "cluster-template.yaml",
 			// These kinds are in another file of the release, which replaces its components.
 			rejected: map[string]string{
 				"cluster-template-supervisor.yaml":      `no matches for kind "VSphereCluster" in version "vmware.infrastructure.cluster.x-k8s.io/v1beta2"`,
@@ -111,7 +115,7 @@ func providerReleases() map[string]providerRelease {
 				"VSPHERE_DATASTORE": "ds", "VSPHERE_NETWORK": "VM Network", "VSPHERE_FOLDER": "vm", "VSPHERE_RESOURCE_POOL": "'*/Resources'",
 				"VSPHERE_TEMPLATE": "ubuntu", "VSPHERE_IMAGE_NAME": "ubuntu", "VSPHERE_MACHINE_CLASS_NAME": "small", "VSPHERE_STORAGE_CLASS": "gold",
 				"VSPHERE_STORAGE_POLICY": "gold", "VSPHERE_SSH_AUTHORIZED_KEY": "ssh-rsa AAAA", "VSPHERE_TLS_THUMBPRINT": "AA:BB",
-				"CONTROL_PLANE_ENDPOINT_IP": "10.0.0.2", "CPI_IMAGE_K8S_VERSION": "v1.30.0", "NAMESERVER": "8.8.8.8", "NODE_IPAM_POOL_NAME": "pool",
+				"CONTROL_PLANE_ENDPOINT_IP": managedHost, "CPI_IMAGE_K8S_VERSION": "v1.30.0", "NAMESERVER": "8.8.8.8", "NODE_IPAM_POOL_NAME": "pool",
 				"NODE_IPAM_POOL_KIND": "InClusterIPPool", "NODE_IPAM_POOL_API_GROUP": "ipam.cluster.x-k8s.io", "COREOS_CUSTOM_HOSTNAME": "host",
 				"OUTPUT": "/run/metadata/coreos", "CLUSTER_CLASS_NAME": "template",
 			},
@@ -133,11 +137,14 @@ type providers struct {
 	namespaces []string
 	plans      map[string]planned
 	applied    []*unstructured.Unstructured
+	// ports has the port of the API server of each template, by namespace, and whole those whose Clusters become ready.
+	ports map[string]int
+	whole map[string]bool
 }
 
 // TestProvidersOfOtherProjects takes released infrastructure providers of other projects, in place, through what users do with
-// clusterctl: init, upgrade plan, generate, plan, apply, delete. cert-manager and webhooks are simulated; the managers, which
-// would call clouds, do not run, so that no infrastructure is ever ready, except where the test says so.
+// clusterctl: init, upgrade plan, generate, plan, apply, use, delete. cert-manager and webhooks are simulated; the managers, which
+// would call clouds, do not run. When every Cluster waits for its infrastructure, simulation stands in for them.
 func TestProvidersOfOtherProjects(t *testing.T) {
 	t.Parallel()
 	p := newProviders(t)
@@ -153,7 +160,9 @@ func TestProvidersOfOtherProjects(t *testing.T) {
 	}
 	p.provisioning()
 	p.nothingPlanned()
-	p.controlPlanes()
+	p.secrets()
+	startSimulation(t, p.Management, p.definitions(), &simulation{ports: p.ports, whole: p.whole})
+	p.ready()
 	p.delete()
 }
 
@@ -168,14 +177,13 @@ func newProviders(t *testing.T) *providers {
 	}
 	p := &providers{
 		t: t, tools: NewRepository(t, tools).Tools, folder: folder, releases: providerReleases(),
-		plans: map[string]planned{},
+		plans: map[string]planned{}, ports: map[string]int{}, whole: map[string]bool{},
 	}
 	p.configure(tools.config)
 	s := NewStandalone(t, p.tools)
-	if r := p.tools.Clusterctl(t.Context(), "", "init", "--kubeconfig", s.kubeconfig(), "--wait-providers"); r.Failed {
-		t.Fatal(r)
-	}
+	testenv.Must(t, p.tools.install(t.Context(), s.kubeconfig()))
 	p.Management = s.Management()
+	p.moveInMemoryPorts(t)
 	p.webhooks = newProviderWebhooks(t, p.Client)
 	return p
 }
@@ -241,6 +249,20 @@ func (p *providers) toolsFor(name string) *Tools {
 	return &tools
 }
 
+// toolsWithPort returns tools with the variables of a provider and of a template, which has the next port.
+func (p *providers) toolsWithPort(name, namespace string) *Tools {
+	p.ports[namespace] = p.freePortBelow(p.t, simulatedLimit)
+	tools := *p.toolsFor(name)
+	config, err := os.ReadFile(tools.config)
+	testenv.Must(p.t, err)
+	for _, variable := range []string{"CONTROL_PLANE_ENDPOINT_PORT", "CLUSTER_APIENDPOINT_PORT"} {
+		config = fmt.Appendf(config, "%s: '%d'\n", variable, p.ports[namespace])
+	}
+	tools.config = filepath.Join(filepath.Dir(tools.config), namespace+".yaml")
+	testenv.Must(p.t, os.WriteFile(tools.config, config, 0o600))
+	return &tools
+}
+
 // clusterctl runs clusterctl with the management cluster's kubeconfig.
 func (p *providers) clusterctl(tools *Tools, args ...string) Result {
 	return tools.Clusterctl(p.t.Context(), "", append(args, "--kubeconfig", p.Kubeconfig)...)
@@ -298,6 +320,7 @@ func (p *providers) template(t *testing.T, name, file string, dry bool) error {
 	t.Helper()
 	base := strings.TrimSuffix(filepath.Base(file), ".yaml")
 	cluster := name + "-" + strings.TrimPrefix(base, "cluster-template-")
+	p.whole[cluster] = filepath.Base(file) == p.releases[name].whole || testenv.Soaks() && !strings.Contains(base, "windows")
 	args := []string{
 		"generate", "cluster", cluster, "--target-namespace", cluster, "--kubernetes-version", older,
 		"--control-plane-machine-count", "1", "--worker-machine-count", "2",
@@ -307,7 +330,7 @@ func (p *providers) template(t *testing.T, name, file string, dry bool) error {
 	} else {
 		args = append(args, "--from", file)
 	}
-	result := p.clusterctl(p.toolsFor(name), args...)
+	result := p.clusterctl(p.toolsWithPort(name, cluster), args...)
 	if result.Failed {
 		return errors.New(result.String())
 	}
@@ -463,66 +486,81 @@ func (p *providers) nothingPlanned() {
 	}
 }
 
-// controlPlanes reports that the infrastructure of Clusters is ready, as its provider would, and waits until every KubeadmControlPlane has a
-// Machine with bootstrap data and with infrastructure from the provider's template.
-func (p *providers) controlPlanes() {
+// secrets creates the Secrets with files of Machines that infrastructure providers would create.
+func (p *providers) secrets() {
+	p.t.Helper()
+	for kind, path := range map[schema.GroupVersionKind][]string{
+		bootstrapv1.GroupVersion.WithKind("KubeadmConfigTemplate"):  {"spec", "template", "spec", "files"},
+		controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"): {"spec", "kubeadmConfigSpec", "files"},
+	} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		testenv.Must(p.t, p.Client.List(p.t.Context(), list))
+		for _, o := range list.Items {
+			files, _, err := unstructured.NestedSlice(o.Object, path...)
+			testenv.Must(p.t, err)
+			for _, file := range files {
+				from, found, err := unstructured.NestedStringMap(file.(map[string]any), "contentFrom", "secret")
+				testenv.Must(p.t, err)
+				if !found {
+					continue
+				}
+				secret := &corev1.Secret{
+					ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: from["name"]},
+					Data:       map[string][]byte{from["key"]: []byte("{}")},
+				}
+				testenv.Must(p.t, client.IgnoreAlreadyExists(p.Client.Create(p.t.Context(), secret)))
+			}
+		}
+	}
+}
+
+// ready waits until every Cluster with a KubeadmControlPlane has got as far as it can: whole ones are ready, with all Machines of control
+// plane and MachineDeployments; others have a control plane Machine whose infrastructure is from the provider's template, and never starts.
+func (p *providers) ready() {
 	p.t.Helper()
 	list := &clusterv1.ClusterList{}
 	testenv.Must(p.t, p.Client.List(p.t.Context(), list))
-	var started []string
+	whole := 0
 	for i := range list.Items {
 		c := &list.Items[i]
 		if ref := c.Spec.ControlPlaneRef; ref == nil || ref.Kind != "KubeadmControlPlane" {
 			continue
 		}
-		ref := c.Spec.InfrastructureRef
-		infrastructure := object(ref.APIVersion, ref.Kind, c.Namespace, ref.Name)
-		p.secrets(c)
-		endpoint := `{"spec":{"controlPlaneEndpoint":{"host":"127.0.0.1","port":1}}}` // Nothing listens there.
-		// A definition has the field of its contract, or of both; others are dropped.
-		provisioned := `{"status":{"ready":true,"initialization":{"provisioned":true}}}`
-		testenv.Must(p.t,
-			p.Client.Patch(p.t.Context(), infrastructure, client.RawPatch(types.MergePatchType, []byte(endpoint))),
-			p.Client.Status().Patch(p.t.Context(), infrastructure, client.RawPatch(types.MergePatchType, []byte(provisioned))))
-		started = append(started, c.Namespace)
-	}
-	for _, namespace := range started {
-		testenv.Eventually(p.t, "the control plane of "+namespace, func() error { return p.hasControlPlane(namespace) })
-	}
-}
-
-// secrets creates the Secrets with files of a control plane that its infrastructure provider would create.
-func (p *providers) secrets(c *clusterv1.Cluster) {
-	p.t.Helper()
-	controlPlane := &controlplanev1.KubeadmControlPlane{}
-	testenv.Must(p.t, p.Client.Get(p.t.Context(), client.ObjectKey{Namespace: c.Namespace, Name: c.Spec.ControlPlaneRef.Name}, controlPlane))
-	for _, file := range controlPlane.Spec.KubeadmConfigSpec.Files {
-		if file.ContentFrom == nil {
+		subject := &Subject{World: &World{Management: p.Management, Namespace: c.Namespace, t: p.t, timeout: conditionTimeout}, Name: c.Name}
+		if !p.whole[c.Namespace] {
+			subject.Eventually("the control plane has a Machine", p.startedControlPlane)
 			continue
 		}
-		secret := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: file.ContentFrom.Secret.Name},
-			Data:       map[string][]byte{file.ContentFrom.Secret.Key: []byte("{}")},
-		}
-		testenv.Must(p.t, client.IgnoreAlreadyExists(p.Client.Create(p.t.Context(), secret)))
+		whole++
+		subject.Eventually("the Cluster becomes ready", Ready, ControlPlanes(1), desiredWorkers, Version(older), subject.WorkloadMatches)
+	}
+	if whole < len(p.releases) {
+		p.t.Errorf("%d Clusters became ready, want one of each of the %d providers", whole, len(p.releases))
 	}
 }
 
-func (p *providers) hasControlPlane(namespace string) error {
-	list := &clusterv1.MachineList{}
-	err := p.Client.List(p.t.Context(), list, client.InNamespace(namespace), client.HasLabels{clusterv1.MachineControlPlaneLabel})
-	if err != nil {
-		return err
+// startedControlPlane is true when the control plane has one Machine, with bootstrap data and infrastructure.
+func (p *providers) startedControlPlane(s *Snapshot) error {
+	machines := s.ControlPlane()
+	if len(machines) != 1 {
+		return fmt.Errorf("there are %d Machines", len(machines))
 	}
-	if len(list.Items) != 1 {
-		return fmt.Errorf("there are %d Machines", len(list.Items))
+	if phase := machines[0].Status.GetTypedPhase(); phase != clusterv1.MachinePhaseProvisioning {
+		return fmt.Errorf("the phase of Machine %s is %s", machines[0].Name, phase)
 	}
-	if s := list.Items[0].Status; s.GetTypedPhase() != clusterv1.MachinePhaseProvisioning {
-		return fmt.Errorf("Machine %s: phase %s, conditions %v", list.Items[0].Name, s.Phase, s.Conditions)
-	}
-	ref := list.Items[0].Spec.InfrastructureRef
-	infrastructure := object(ref.APIVersion, ref.Kind, namespace, ref.Name)
+	ref := machines[0].Spec.InfrastructureRef
+	infrastructure := object(ref.APIVersion, ref.Kind, machines[0].Namespace, ref.Name)
 	return p.Client.Get(p.t.Context(), client.ObjectKeyFromObject(infrastructure), infrastructure)
+}
+
+// desiredWorkers is true when the MachineDeployments have as many Machines as they want, which run.
+func desiredWorkers(p *Snapshot) error {
+	n := 0
+	for _, d := range p.Deployments.Items {
+		n += int(ptr.Deref(d.Spec.Replicas, 0))
+	}
+	return Workers(n)(p)
 }
 
 // delete deletes everything: first what users applied, which --include-crd protects.
