@@ -166,7 +166,7 @@ func TestTemplates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(raw), "class: "+class+"\n") {
+		if !strings.Contains(string(raw), "    classRef:\n      name: "+class+"\n") {
 			t.Errorf("template %q does not use class %s", flavor, class)
 		}
 		for _, variable := range []string{"CLUSTER_NAME", "NAMESPACE", "KUBERNETES_VERSION", "CONTROL_PLANE_MACHINE_COUNT", "WORKER_MACHINE_COUNT", "SERVICE_CIDR", "POD_CIDR", "SERVICE_DOMAIN"} {

@@ -232,6 +232,13 @@ kubeadmConfigSpec: {}`},
 			want: map[string]string{"KubeadmConfig c-pool-b": `{files: [a, b]}`},
 		},
 		{
+			reason: "a patch may replace the whole spec",
+			patches: patch(onWorkers, `
+    - {op: add, path: /spec, value: {template: {spec: {}}}}
+    - {op: add, path: /spec/template/spec/a, value: 1}`),
+			want: map[string]string{"DockerMachineTemplate c-small-i": `{template: {spec: {a: 1}}}`, "DockerMachineTemplate c-large-i": `{template: {spec: {a: 1}}}`},
+		},
+		{
 			reason:  "a selector with another apiVersion selects nothing",
 			patches: patch(`selector: {apiVersion: controlplane.cluster.x-k8s.io/v1, kind: KubeadmControlPlaneTemplate, matchResources: {controlPlane: true}}`, `    - {op: remove, path: /spec/x}`),
 		},

@@ -61,7 +61,7 @@ func compileChange(p *gotemplate.Parser, patch *clusterv1.JSONPatch) (change, er
 	if !slices.Contains(operations, patch.Op) {
 		return c, fmt.Errorf("op %q is not supported: it must be one of %v", patch.Op, operations)
 	}
-	if !strings.HasPrefix(patch.Path, specPrefix) {
+	if !strings.HasPrefix(patch.Path+"/", specPrefix) {
 		return c, fmt.Errorf("path %q is not below %s", patch.Path, specPrefix)
 	}
 	if c.op == remove {
