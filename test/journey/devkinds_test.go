@@ -1,6 +1,7 @@
 package journey
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,11 +74,11 @@ func (c *Subject) devMachines(n int) Condition {
 
 // devMachine returns why a DevMachine is not complete.
 func devMachine(m *unstructured.Unstructured, provisioned ...string) error {
-	if is, _, err := unstructured.NestedBool(m.Object, provisioned...); err != nil || !is {
-		return fmt.Errorf("%s is not true (%v)", strings.Join(provisioned, "."), err)
+	if is, _, _ := unstructured.NestedBool(m.Object, provisioned...); !is {
+		return fmt.Errorf("%s is not true", strings.Join(provisioned, "."))
 	}
-	if id, _, err := unstructured.NestedString(m.Object, "spec", "providerID"); err != nil || id == "" {
-		return fmt.Errorf("it has no provider ID (%v)", err)
+	if id, _, _ := unstructured.NestedString(m.Object, "spec", "providerID"); id == "" {
+		return errors.New("it has no provider ID")
 	}
 	if !slices.Contains(m.GetFinalizers(), dockerv1.DevMachineFinalizer) {
 		return fmt.Errorf("its finalizers are %v", m.GetFinalizers())

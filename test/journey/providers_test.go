@@ -109,6 +109,8 @@ func providerReleases() map[string]providerRelease {
 			rejected: map[string]string{
 				"cluster-template-supervisor.yaml":      `no matches for kind "VSphereCluster" in version "vmware.infrastructure.cluster.x-k8s.io/v1beta2"`,
 				"clusterclass-template-supervisor.yaml": `no matches for kind "VSphereClusterTemplate" in version "vmware.infrastructure.cluster.x-k8s.io/v1beta2"`,
+				// The class has the name of another flavor's, whose variables it does not set.
+				"cluster-template-topology-supervisor.yaml": `variable "infraServer" is required`,
 			},
 			variables: map[string]string{
 				"VSPHERE_USERNAME": "user", "VSPHERE_PASSWORD": "secret", "VSPHERE_SERVER": "10.0.0.1", "VSPHERE_DATACENTER": "dc",

@@ -202,7 +202,7 @@ func (r *reader) unresolved() []tree.Reference {
 		if r.in.Objects.Get(gk, ref.Name) != nil || ref.From.GetDeletionTimestamp() != nil {
 			continue
 		}
-		if _, err := r.client.RESTMapper().RESTMapping(gk, ref.Kind.Version); meta.IsNoMatchError(err) {
+		if _, err := snapshot.Served(r.client.RESTMapper(), ref.Kind); meta.IsNoMatchError(err) {
 			r.in.NoKind[gk] = true
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,8 +22,8 @@ import (
 )
 
 // Read returns the objects of a Cluster's tree. Missing objects and kinds are left out, even the Cluster.
-func Read(ctx context.Context, c client.Reader, cluster types.NamespacedName, o tree.Options) (*tree.Objects, error) {
-	r := &reader{Reader: c, cluster: cluster, objects: tree.NewObjects(), done: map[tree.Selection]bool{}}
+func Read(ctx context.Context, c client.Client, cluster types.NamespacedName, o tree.Options) (*tree.Objects, error) {
+	r := &reader{Client: c, cluster: cluster, objects: tree.NewObjects(), done: map[tree.Selection]bool{}}
 	for {
 		open := r.open(tree.Selections(cluster, r.objects, o))
 		if len(open) == 0 {
@@ -42,7 +43,7 @@ func Read(ctx context.Context, c client.Reader, cluster types.NamespacedName, o 
 }
 
 type reader struct {
-	client.Reader
+	client.Client
 	cluster types.NamespacedName
 	done    map[tree.Selection]bool
 
@@ -80,6 +81,9 @@ func (r *reader) read(ctx context.Context, selections []tree.Selection, labeled 
 }
 
 func (r *reader) one(ctx context.Context, s tree.Selection, labeled bool) error {
+	if served, err := Served(r.RESTMapper(), s.Kind); err == nil {
+		s.Kind = served // Otherwise, the request fails.
+	}
 	if s.Name != "" {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(s.Kind)
@@ -107,6 +111,20 @@ func (r *reader) add(u *unstructured.Unstructured) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.objects.Add(u)
+}
+
+// Served returns the kind in a version that the API server serves: the given one, or else the one that it prefers. A reference by group has
+// no version; where this program converts it to v1beta1, it is guessed. The error is that of the mapper.
+func Served(mapper meta.RESTMapper, kind schema.GroupVersionKind) (schema.GroupVersionKind, error) {
+	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if !meta.IsNoMatchError(err) {
+		return kind, err
+	}
+	served, err := mapper.RESTMapping(kind.GroupKind())
+	if err != nil {
+		return kind, err
+	}
+	return served.GroupVersionKind, nil
 }
 
 func listOf(s tree.Selection) *unstructured.UnstructuredList {

@@ -57,7 +57,7 @@ type server struct {
 
 func newServer(objects ...client.Object) *server {
 	s := &server{}
-	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{toyMachine.GroupVersion()})
 	scheme := runtime.NewScheme()
 	for _, kind := range servedKinds {
 		mapper.Add(kind, meta.RESTScopeNamespace)
@@ -158,6 +158,40 @@ func TestReadFindsUnlabeledObjects(t *testing.T) {
 	}
 	if n := len(slices.DeleteFunc(s.requests, func(r string) bool { return !strings.HasPrefix(r, "list ToyMachine") })); n != 2 {
 		t.Errorf("one more list must do, got %v", s.requests)
+	}
+}
+
+// TestOtherVersions reads objects whose references have a version that the API server does not serve, in one that it serves.
+func TestOtherVersions(t *testing.T) {
+	owner, machine := object(tree.ClusterKind, "c1", nil, "ToyCluster"), object(tree.MachineKind, "m1", labeled, "ToyMachine")
+	for _, from := range []*unstructured.Unstructured{owner, machine} {
+		if err := unstructured.SetNestedField(from.Object, "infrastructure.cluster.x-k8s.io/v1", "spec", "infrastructureRef", "apiVersion"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := newServer(owner, machine, object(toyCluster, "c1", nil, ""), object(toyMachine, "m1", labeled, ""))
+	want := []string{"Cluster/c1", "Machine/m1", "ToyCluster/c1", "ToyMachine/m1"}
+	got, err := Read(t.Context(), s, cluster, tree.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, names(got)); diff != "" {
+		t.Errorf("read: -want +got:\n%s", diff)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	w := Watch(ctx, s, cluster, tree.Options{})
+	defer w.Wait()
+	defer stop()
+	for {
+		objects, complete := w.Objects(ctx)
+		if complete && cmp.Equal(want, names(objects)) {
+			return
+		}
+		select {
+		case <-w.Changed():
+		case <-ctx.Done():
+			t.Fatalf("watched: %v, want %v: %v", names(objects), want, w.Err())
+		}
 	}
 }
 

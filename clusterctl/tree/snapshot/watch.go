@@ -123,11 +123,12 @@ func (w *Watcher) follow(ctx context.Context, known *tree.Objects) bool {
 		if _, ok := w.sources[s]; ok {
 			continue
 		}
-		if _, err := w.client.RESTMapper().RESTMapping(s.Kind.GroupKind(), s.Kind.Version); meta.IsNoMatchError(err) {
+		kind, err := Served(w.client.RESTMapper(), s.Kind)
+		if meta.IsNoMatchError(err) {
 			w.sources[s] = nil
 			continue
 		}
-		w.sources[s] = w.start(ctx, s)
+		w.sources[s] = w.start(ctx, tree.Selection{Kind: kind, Namespace: s.Namespace, Name: s.Name})
 		started = true
 	}
 	return started

@@ -3,6 +3,7 @@ package patches
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,6 +12,7 @@ import (
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/variables"
+	"sigs.k8s.io/cluster-api/sdk/conversion"
 )
 
 // place is where a topology uses a template.
@@ -157,10 +159,39 @@ func (i *item) patchedSpec() (map[string]any, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: %s must be an object, but is a %s after all patches", i, strings.Join(fields, "."), jsonType(spec))
 	}
+	kind := i.source.GroupVersionKind()
+	if kind.Version == clusterv1.GroupVersion.Version && conversion.Shared().Versions(kind.GroupKind()) != nil {
+		object = withoutEmptyLists(object)
+	}
 	if i.place != controlPlane {
 		return object, nil
 	}
 	return object, i.keepTopologyOwned(object)
+}
+
+// withoutEmptyLists returns a copy of an object in v1beta2, in which no list may be empty. Released classes add empty lists, to which other
+// patches append.
+func withoutEmptyLists(object map[string]any) map[string]any {
+	out := make(map[string]any, len(object))
+	for name, value := range object {
+		switch v := value.(type) {
+		case []any:
+			if len(v) == 0 {
+				continue
+			}
+			items := slices.Clone(v)
+			for n := range items {
+				if item, ok := items[n].(map[string]any); ok {
+					items[n] = withoutEmptyLists(item)
+				}
+			}
+			value = items
+		case map[string]any:
+			value = withoutEmptyLists(v)
+		}
+		out[name] = value
+	}
+	return out
 }
 
 func (i *item) keepTopologyOwned(spec map[string]any) error {
