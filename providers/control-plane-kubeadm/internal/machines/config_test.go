@@ -28,6 +28,8 @@ func TestConfigsOfClientsOfV1beta1(t *testing.T) {
 		{"only a timeout", `{"clusterConfiguration": {"apiServer": {"timeoutForControlPlane": "90s"}}}`},
 		{"less than a second", `{"clusterConfiguration": {"apiServer": {"timeoutForControlPlane": "1500ms"}}, "joinConfiguration": {"discovery": {"timeout": "2500ms"}}}`},
 		{"empty sections", `{"clusterConfiguration": {}, "initConfiguration": {}, "joinConfiguration": {"controlPlane": {}}}`},
+		{"empty texts", `{"preKubeadmCommands": ["", "a"], "users": [{"name": "u", "sshAuthorizedKeys": [""]}],
+			"clusterConfiguration": {"apiServer": {"certSANs": ["", "x"]}}, "initConfiguration": {"skipPhases": [""]}}`},
 		{"an empty section", `{"clusterConfiguration": {"etcd": {"local": {}}}}`},
 		{"other fields", `{"files": [{"path": "/x", "content": "y"}], "users": [{"name": "u", "inactive": false}], "ntp": {}, "format": "cloud-config"}`},
 	} {

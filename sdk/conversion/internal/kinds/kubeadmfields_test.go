@@ -78,6 +78,14 @@ func conversionsOfConfigs() map[string]conversion {
 			hub:   `{spec: {joinConfiguration: {controlPlane: {}, nodeRegistration: {taints: []}}}}`,
 			lossy: true,
 		},
+		"empty texts in lists are dropped": {
+			kind: "KubeadmConfig",
+			spoke: `{spec: {preKubeadmCommands: ["", a], users: [{name: u, sshAuthorizedKeys: [""]}], mounts: [[a, ""]],
+				clusterConfiguration: {apiServer: {certSANs: ["", x]}}}}`,
+			hub: `{spec: {preKubeadmCommands: [a], users: [{name: u}], mounts: [[a, ""]],
+				clusterConfiguration: {apiServer: {certSANs: [x]}}}}`,
+			lossy: true,
+		},
 		"conditions and failures are those of v1beta1": {
 			kind: "KubeadmConfig",
 			spoke: `{status: {ready: true, dataSecretName: s, observedGeneration: 2, failureReason: r, failureMessage: m,

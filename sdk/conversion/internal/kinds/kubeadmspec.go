@@ -1,6 +1,10 @@
 package kinds
 
-import "sigs.k8s.io/cluster-api/sdk/conversion/internal/lossless"
+import (
+	"slices"
+
+	"sigs.k8s.io/cluster-api/sdk/conversion/internal/lossless"
+)
 
 // Fields that v1beta1 has elsewhere, or as a duration.
 const (
@@ -16,6 +20,7 @@ func specUp(spec object) {
 		return
 	}
 	delete(spec, "useExperimentalRetryJoin")
+	dropEmptyItems(spec)
 	cluster, initialization := lossless.At(spec, clusterConfiguration), lossless.At(spec, initConfiguration)
 	for _, name := range []string{"apiVersion", "kind", "clusterName", "kubernetesVersion", "networking"} {
 		delete(cluster, name)
@@ -43,6 +48,30 @@ func specUp(spec object) {
 	lossless.MoveDuration(spec, from, path{initConfiguration, "timeouts", healthCheckSeconds})
 	if seconds, ok := lossless.At(spec, initConfiguration, "timeouts")[healthCheckSeconds]; ok {
 		lossless.Put(spec, seconds, joinConfiguration, "timeouts", healthCheckSeconds)
+	}
+}
+
+// dropEmptyItems removes empty texts from lists: v1beta2 does not allow them, and manifests in v1beta1 have them, for example where a variable
+// of a template is empty. The columns of mounts are the exception: their positions count.
+func dropEmptyItems(fields object) {
+	for name, value := range fields {
+		switch value := value.(type) {
+		case object:
+			dropEmptyItems(value)
+		case []any:
+			for _, item := range value {
+				if item, ok := item.(object); ok {
+					dropEmptyItems(item)
+				}
+			}
+			if !slices.Contains(value, any("")) {
+				continue
+			}
+			left := slices.DeleteFunc(slices.Clone(value), func(item any) bool { return item == "" })
+			if fields[name] = left; len(left) == 0 {
+				delete(fields, name)
+			}
+		}
 	}
 }
 

@@ -101,6 +101,13 @@ func TestFieldsThatNeedAnnotations(t *testing.T) {
 		"nodeVolumeDetachTimeout", "podSubnet", "progressDeadlineSeconds", "resourceVersion", "retryPeriod", "revisionHistoryLimit",
 		"rolloutAfter", "serviceSubnet", "timeout", "timeoutForControlPlane", "ttl", "uid", "useExperimentalRetryJoin",
 	}
+	for _, list := range []string{ // with empty texts
+		"bootCommands", "caCertHashes", "certSANs", "endpoints", "extraOpts", "groups", "ignorePreflightErrors", "peerCertSANs",
+		"postKubeadmCommands", "preKubeadmCommands", "serverCertSANs", "servers", "skipPhases", "sshAuthorizedKeys", "usages",
+	} {
+		wantSpoke = append(wantSpoke, list+"[]")
+	}
+	slices.Sort(wantSpoke)
 	if diff := cmp.Diff(wantHub, slices.Sorted(maps.Keys(hub))); diff != "" {
 		t.Errorf("hub (-want +got):\n%s", diff)
 	}

@@ -191,7 +191,13 @@ type kindTest struct {
 }
 
 // hub returns a random object of the hub.
-func (k kindTest) hub(t *testing.T) object { return fill(t, k.filler, k.kind.Hub.New()) }
+func (k kindTest) hub(t *testing.T) object {
+	hub := fill(t, k.filler, k.kind.Hub.New())
+	if strings.HasPrefix(k.kind.Hub.Kind, "Kubeadm") {
+		dropEmptyItems(hub) // Its schema does not allow them.
+	}
+	return hub
+}
 
 // spoke returns a random object of the spoke. Without a Go type, it is what a random object of the hub becomes.
 func (k kindTest) spoke(t *testing.T) object {
