@@ -1,5 +1,5 @@
-// Package openapi generates the OpenAPI documents of the runtime hooks: the paths from the catalogs of hooks, the schemas from the Go types.
-// Authors of runtime extensions in other languages generate servers from them.
+// Package openapi generates the OpenAPI documents of the runtime hooks: the paths from the catalogs of hooks, the schemas from the Go
+// types. Authors of runtime extensions in other languages generate servers from them.
 package openapi
 
 import (

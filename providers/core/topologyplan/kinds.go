@@ -76,8 +76,8 @@ func forEachReference(value any, f func(apiVersion, kind string)) {
 	}
 }
 
-// contracts returns the labels of a definition: v1beta2 of the kinds that this project converts has the contract v1beta2. Versions of others do
-// not tell, and have v1beta1.
+// contracts returns the labels of a definition: v1beta2 of the kinds that this project converts has the contract v1beta2. Versions of
+// others do not tell, and have v1beta1.
 func contracts(kind schema.GroupKind, versions []string) map[string]string {
 	labels := map[string]string{}
 	for _, version := range versions {

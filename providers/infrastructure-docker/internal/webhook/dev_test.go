@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -53,150 +54,60 @@ func TestDefaultPortOfDevClusters(t *testing.T) {
 	}
 }
 
+// devCheck is a check of an object of a Dev kind, and the fields that it rejects.
+type devCheck struct {
+	reason string
+	got    field.ErrorList
+	want   []string
+}
+
+func devCluster(b dockerv1.DevClusterBackendSpec, with ...func(*dockerv1.DevCluster)) *dockerv1.DevCluster {
+	c := &dockerv1.DevCluster{Spec: dockerv1.DevClusterSpec{Backend: b}}
+	for _, f := range with {
+		f(c)
+	}
+	return c
+}
+
+// endpoint sets the endpoint of a DevCluster.
+func endpoint(host string, port int32) func(*dockerv1.DevCluster) {
+	return func(c *dockerv1.DevCluster) {
+		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: host, Port: port}
+	}
+}
+
+func devClusterTemplate(b dockerv1.DevClusterBackendSpec, port int32) *dockerv1.DevClusterTemplate {
+	out := &dockerv1.DevClusterTemplate{}
+	out.Spec.Template.Spec = dockerv1.DevClusterSpec{Backend: b, ControlPlaneEndpoint: clusterv1.APIEndpoint{Port: port}}
+	return out
+}
+
+// inDomains returns a backend with failure domains.
+func inDomains(names ...string) dockerv1.DevClusterBackendSpec {
+	out := &dockerv1.DockerClusterBackendSpec{}
+	for _, name := range names {
+		out.FailureDomains = append(out.FailureDomains, clusterv1.FailureDomain{Name: name})
+	}
+	return dockerv1.DevClusterBackendSpec{Docker: out}
+}
+
+func devMachine(b dockerv1.DevMachineBackendSpec) *dockerv1.DevMachine {
+	return &dockerv1.DevMachine{Spec: dockerv1.DevMachineSpec{Backend: b}}
+}
+
+func devMachineTemplate(b dockerv1.DevMachineBackendSpec) *dockerv1.DevMachineTemplate {
+	out := &dockerv1.DevMachineTemplate{}
+	out.Spec.Template.Spec.Backend = b
+	return out
+}
+
+// withMount returns a backend with a mount.
+func withMount(readOnly *bool) dockerv1.DevMachineBackendSpec {
+	return dockerv1.DevMachineBackendSpec{Docker: &dockerv1.DockerMachineBackendSpec{ExtraMounts: []dockerv1.Mount{{Readonly: readOnly}}}}
+}
+
 func TestChecksOfDevKinds(t *testing.T) {
-	cluster := func(b dockerv1.DevClusterBackendSpec, with ...func(*dockerv1.DevCluster)) *dockerv1.DevCluster {
-		c := &dockerv1.DevCluster{Spec: dockerv1.DevClusterSpec{Backend: b}}
-		for _, f := range with {
-			f(c)
-		}
-		return c
-	}
-	at := func(host string, port int32) func(*dockerv1.DevCluster) {
-		return func(c *dockerv1.DevCluster) {
-			c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: host, Port: port}
-		}
-	}
-	clusterTemplate := func(b dockerv1.DevClusterBackendSpec, port int32) *dockerv1.DevClusterTemplate {
-		out := &dockerv1.DevClusterTemplate{}
-		out.Spec.Template.Spec = dockerv1.DevClusterSpec{Backend: b, ControlPlaneEndpoint: clusterv1.APIEndpoint{Port: port}}
-		return out
-	}
-	domains := func(names ...string) dockerv1.DevClusterBackendSpec {
-		out := &dockerv1.DockerClusterBackendSpec{}
-		for _, name := range names {
-			out.FailureDomains = append(out.FailureDomains, clusterv1.FailureDomain{Name: name})
-		}
-		return dockerv1.DevClusterBackendSpec{Docker: out}
-	}
-	machine := func(b dockerv1.DevMachineBackendSpec) *dockerv1.DevMachine {
-		return &dockerv1.DevMachine{Spec: dockerv1.DevMachineSpec{Backend: b}}
-	}
-	machineTemplate := func(b dockerv1.DevMachineBackendSpec) *dockerv1.DevMachineTemplate {
-		out := &dockerv1.DevMachineTemplate{}
-		out.Spec.Template.Spec.Backend = b
-		return out
-	}
-	mount := func(readOnly *bool) dockerv1.DevMachineBackendSpec {
-		return dockerv1.DevMachineBackendSpec{Docker: &dockerv1.DockerMachineBackendSpec{ExtraMounts: []dockerv1.Mount{{Readonly: readOnly}}}}
-	}
-	negative := metav1.Duration{Duration: -time.Second}
-	topology := devClusterTemplates{topology: true}
-	const spec, template = "spec", "spec.template.spec"
-	tests := []struct {
-		reason string
-		got    field.ErrorList
-		want   []string
-	}{
-		{reason: "a DevCluster with one backend", got: checkDevCluster(t.Context(), nil, cluster(dockerCluster))},
-		{reason: "a DevCluster in memory", got: checkDevCluster(t.Context(), nil, cluster(inMemoryCluster))},
-		{
-			reason: "a DevCluster without a backend", got: checkDevCluster(t.Context(), nil, cluster(dockerv1.DevClusterBackendSpec{})),
-			want: []string{spec + ".backend"},
-		},
-		{
-			reason: "a DevCluster with both backends",
-			got: checkDevCluster(t.Context(), nil, cluster(dockerv1.DevClusterBackendSpec{
-				Docker: dockerCluster.Docker, InMemory: inMemoryCluster.InMemory,
-			})),
-			want: []string{spec + ".backend"},
-		},
-		{
-			reason: "another backend", got: checkDevCluster(t.Context(), cluster(dockerCluster), cluster(inMemoryCluster)),
-			want: []string{spec + ".backend"},
-		},
-		{
-			reason: "the port of another cluster",
-			got:    checkDevCluster(t.Context(), cluster(inMemoryCluster, at("h", 20001)), cluster(inMemoryCluster, at("h", 20002))),
-			want:   []string{spec + ".controlPlaneEndpoint"},
-		},
-		{
-			reason: "an endpoint that is removed",
-			got:    checkDevCluster(t.Context(), cluster(inMemoryCluster, at("h", 20001)), cluster(inMemoryCluster)),
-			want:   []string{spec + ".controlPlaneEndpoint"},
-		},
-		{
-			reason: "the manager completes an endpoint",
-			got:    checkDevCluster(t.Context(), cluster(inMemoryCluster, at("", 20001)), cluster(inMemoryCluster, at("h", 20001))),
-		},
-		{
-			reason: "the port of a load balancer",
-			got:    checkDevCluster(t.Context(), cluster(dockerCluster, at("h", 1)), cluster(dockerCluster, at("h", 2))),
-		},
-		{
-			reason: "a reference without a name",
-			got: checkDevCluster(t.Context(), nil, cluster(dockerv1.DevClusterBackendSpec{Docker: &dockerv1.DockerClusterBackendSpec{
-				LoadBalancer: dockerv1.DockerLoadBalancer{CustomHAProxyConfigTemplateRef: &corev1.LocalObjectReference{}},
-			}})),
-			want: []string{spec + ".backend.docker.loadBalancer.customHAProxyConfigTemplateRef.name"},
-		},
-		{
-			reason: "faults that cannot be read", got: checkDevCluster(t.Context(), nil, cluster(inMemoryCluster, func(c *dockerv1.DevCluster) {
-				c.Annotations = map[string]string{inmemoryv1.FaultsAnnotation: "x"}
-			})),
-			want: []string{"metadata.annotations[" + inmemoryv1.FaultsAnnotation + "]"},
-		},
-		{
-			reason: "a template without the feature", got: devClusterTemplates{}.check(t.Context(), nil, clusterTemplate(dockerCluster, 0)),
-			want: []string{spec},
-		},
-		{reason: "a template", got: topology.check(t.Context(), nil, clusterTemplate(inMemoryCluster, 0))},
-		{
-			reason: "the default is not a change",
-			got:    topology.check(t.Context(), clusterTemplate(dockerCluster, 0), clusterTemplate(dockerCluster, 6443)),
-		},
-		{
-			reason: "the order of failure domains is not a change",
-			got:    topology.check(t.Context(), clusterTemplate(domains("a", "b"), 0), clusterTemplate(domains("b", "a"), 0)),
-		},
-		{
-			reason: "a template is immutable", got: topology.check(t.Context(), clusterTemplate(dockerCluster, 0), clusterTemplate(inMemoryCluster, 0)),
-			want: []string{template},
-		},
-		{reason: "a DevMachine", got: checkDevMachine(t.Context(), nil, machine(dockerMachine))},
-		{reason: "a DevMachine in memory", got: checkDevMachine(t.Context(), nil, machine(inMemoryMachine))},
-		{
-			reason: "another backend of a machine", got: checkDevMachine(t.Context(), machine(inMemoryMachine), machine(dockerMachine)),
-			want: []string{spec + ".backend"},
-		},
-		{
-			reason: "a negative timeout",
-			got: checkDevMachine(t.Context(), nil, machine(dockerv1.DevMachineBackendSpec{
-				Docker: &dockerv1.DockerMachineBackendSpec{BootstrapTimeout: &negative},
-			})),
-			want: []string{spec + ".backend.docker.bootstrapTimeout"},
-		},
-		{
-			reason: "a negative time to start",
-			got: checkDevMachine(t.Context(), nil, machine(dockerv1.DevMachineBackendSpec{InMemory: &dockerv1.InMemoryMachineBackendSpec{
-				Etcd: &dockerv1.InMemoryEtcd{Provisioning: dockerv1.CommonProvisioningSettings{StartupDuration: negative, StartupJitter: "x"}},
-			}})),
-			want: []string{
-				spec + ".backend.inMemory.etcd.provisioning.startupDuration", spec + ".backend.inMemory.etcd.provisioning.startupJitter",
-			},
-		},
-		{
-			reason: "false is not a change", got: checkDevMachineTemplate(t.Context(), machineTemplate(mount(nil)), machineTemplate(mount(ptr.To(false)))),
-		},
-		{
-			reason: "a template of machines is immutable",
-			got:    checkDevMachineTemplate(t.Context(), machineTemplate(mount(nil)), machineTemplate(mount(ptr.To(true)))), want: []string{template},
-		},
-		{
-			reason: "a new template of machines without a backend",
-			got:    checkDevMachineTemplate(t.Context(), nil, machineTemplate(dockerv1.DevMachineBackendSpec{})), want: []string{template + ".backend"},
-		},
-	}
-	for _, tc := range tests {
+	for _, tc := range slices.Concat(devClusterChecks(t), devClusterTemplateChecks(t), devMachineChecks(t)) {
 		t.Run(tc.reason, func(t *testing.T) {
 			var got []string
 			for _, err := range tc.got {
@@ -206,5 +117,123 @@ func TestChecksOfDevKinds(t *testing.T) {
 				t.Errorf("fields (-want +got):\n%s\n%v", diff, tc.got.ToAggregate())
 			}
 		})
+	}
+}
+
+func devClusterChecks(t *testing.T) []devCheck {
+	t.Helper()
+	return []devCheck{
+		{reason: "a DevCluster with one backend", got: checkDevCluster(t.Context(), nil, devCluster(dockerCluster))},
+		{reason: "a DevCluster in memory", got: checkDevCluster(t.Context(), nil, devCluster(inMemoryCluster))},
+		{
+			reason: "a DevCluster without a backend", got: checkDevCluster(t.Context(), nil, devCluster(dockerv1.DevClusterBackendSpec{})),
+			want: []string{"spec.backend"},
+		},
+		{
+			reason: "a DevCluster with both backends",
+			got: checkDevCluster(t.Context(), nil, devCluster(dockerv1.DevClusterBackendSpec{
+				Docker: dockerCluster.Docker, InMemory: inMemoryCluster.InMemory,
+			})),
+			want: []string{"spec.backend"},
+		},
+		{
+			reason: "another backend", got: checkDevCluster(t.Context(), devCluster(dockerCluster), devCluster(inMemoryCluster)),
+			want: []string{"spec.backend"},
+		},
+		{
+			reason: "the port of another cluster",
+			got:    checkDevCluster(t.Context(), devCluster(inMemoryCluster, endpoint("h", 20001)), devCluster(inMemoryCluster, endpoint("h", 20002))),
+			want:   []string{"spec.controlPlaneEndpoint"},
+		},
+		{
+			reason: "an endpoint that is removed",
+			got:    checkDevCluster(t.Context(), devCluster(inMemoryCluster, endpoint("h", 20001)), devCluster(inMemoryCluster)),
+			want:   []string{"spec.controlPlaneEndpoint"},
+		},
+		{
+			reason: "the manager completes an endpoint",
+			got:    checkDevCluster(t.Context(), devCluster(inMemoryCluster, endpoint("", 20001)), devCluster(inMemoryCluster, endpoint("h", 20001))),
+		},
+		{
+			reason: "the port of a load balancer",
+			got:    checkDevCluster(t.Context(), devCluster(dockerCluster, endpoint("h", 1)), devCluster(dockerCluster, endpoint("h", 2))),
+		},
+		{
+			reason: "a reference without a name",
+			got: checkDevCluster(t.Context(), nil, devCluster(dockerv1.DevClusterBackendSpec{Docker: &dockerv1.DockerClusterBackendSpec{
+				LoadBalancer: dockerv1.DockerLoadBalancer{CustomHAProxyConfigTemplateRef: &corev1.LocalObjectReference{}},
+			}})),
+			want: []string{"spec.backend.docker.loadBalancer.customHAProxyConfigTemplateRef.name"},
+		},
+		{
+			reason: "faults that cannot be read", got: checkDevCluster(t.Context(), nil, devCluster(inMemoryCluster, func(c *dockerv1.DevCluster) {
+				c.Annotations = map[string]string{inmemoryv1.FaultsAnnotation: "x"}
+			})),
+			want: []string{"metadata.annotations[" + inmemoryv1.FaultsAnnotation + "]"},
+		},
+	}
+}
+
+func devClusterTemplateChecks(t *testing.T) []devCheck {
+	t.Helper()
+	topology := devClusterTemplates{topology: true}
+	return []devCheck{
+		{
+			reason: "a template without the feature", got: devClusterTemplates{}.check(t.Context(), nil, devClusterTemplate(dockerCluster, 0)),
+			want: []string{"spec"},
+		},
+		{reason: "a template", got: topology.check(t.Context(), nil, devClusterTemplate(inMemoryCluster, 0))},
+		{
+			reason: "the default is not a change",
+			got:    topology.check(t.Context(), devClusterTemplate(dockerCluster, 0), devClusterTemplate(dockerCluster, 6443)),
+		},
+		{
+			reason: "the order of failure domains is not a change",
+			got:    topology.check(t.Context(), devClusterTemplate(inDomains("a", "b"), 0), devClusterTemplate(inDomains("b", "a"), 0)),
+		},
+		{
+			reason: "a template is immutable", got: topology.check(t.Context(), devClusterTemplate(dockerCluster, 0), devClusterTemplate(inMemoryCluster, 0)),
+			want: []string{"spec.template.spec"},
+		},
+	}
+}
+
+func devMachineChecks(t *testing.T) []devCheck {
+	t.Helper()
+	negative := metav1.Duration{Duration: -time.Second}
+	return []devCheck{
+		{reason: "a DevMachine", got: checkDevMachine(t.Context(), nil, devMachine(dockerMachine))},
+		{reason: "a DevMachine in memory", got: checkDevMachine(t.Context(), nil, devMachine(inMemoryMachine))},
+		{
+			reason: "another backend of a machine", got: checkDevMachine(t.Context(), devMachine(inMemoryMachine), devMachine(dockerMachine)),
+			want: []string{"spec.backend"},
+		},
+		{
+			reason: "a negative timeout",
+			got: checkDevMachine(t.Context(), nil, devMachine(dockerv1.DevMachineBackendSpec{
+				Docker: &dockerv1.DockerMachineBackendSpec{BootstrapTimeout: &negative},
+			})),
+			want: []string{"spec.backend.docker.bootstrapTimeout"},
+		},
+		{
+			reason: "a negative time to start",
+			got: checkDevMachine(t.Context(), nil, devMachine(dockerv1.DevMachineBackendSpec{InMemory: &dockerv1.InMemoryMachineBackendSpec{
+				Etcd: &dockerv1.InMemoryEtcd{Provisioning: dockerv1.CommonProvisioningSettings{StartupDuration: negative, StartupJitter: "x"}},
+			}})),
+			want: []string{
+				"spec.backend.inMemory.etcd.provisioning.startupDuration", "spec.backend.inMemory.etcd.provisioning.startupJitter",
+			},
+		},
+		{
+			reason: "false is not a change", got: checkDevMachineTemplate(t.Context(), devMachineTemplate(withMount(nil)), devMachineTemplate(withMount(ptr.To(false)))),
+		},
+		{
+			reason: "a template of machines is immutable",
+			got:    checkDevMachineTemplate(t.Context(), devMachineTemplate(withMount(nil)), devMachineTemplate(withMount(ptr.To(true)))), want: []string{"spec.template.spec"},
+		},
+		{
+			reason: "a new template of machines without a backend",
+			got:    checkDevMachineTemplate(t.Context(), nil, devMachineTemplate(dockerv1.DevMachineBackendSpec{})), want: []string{"spec.template.spec.backend"},
+		},
 	}
 }

@@ -51,8 +51,8 @@ func specUp(spec object) {
 	}
 }
 
-// dropEmptyItems removes empty texts from lists: v1beta2 does not allow them, and manifests in v1beta1 have them, for example where a variable
-// of a template is empty. The columns of mounts are the exception: their positions count.
+// dropEmptyItems removes empty texts from lists: v1beta2 does not allow them, and manifests in v1beta1 have them, for example where a
+// variable of a template is empty. The columns of mounts are the exception: their positions count.
 func dropEmptyItems(fields object) {
 	for name, value := range fields {
 		switch value := value.(type) {
