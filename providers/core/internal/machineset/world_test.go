@@ -100,7 +100,8 @@ func (w *world) waitForStatus(set *clusterv1.MachineSet, replicas, ready int32) 
 			return err
 		}
 		s, older := set.Status, set.GetV1Beta1Status()
-		observed := s.ObservedGeneration == set.Generation || s.ObservedGeneration == 0
+		heldBack := s.ObservedGeneration == 0 && (ready == 0 || ready < replicas)
+		observed := s.ObservedGeneration == set.Generation || heldBack
 		if ptr.Deref(s.Replicas, 0) != replicas || ptr.Deref(older.ReadyReplicas, 0) != ready || !observed {
 			return fmt.Errorf("status = %+v, of v1beta1: %+v", s, older)
 		}
