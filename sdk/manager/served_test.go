@@ -1,51 +1,60 @@
 package manager
 
 import (
+	"maps"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
-// lateMapper knows kinds from the second time that it is asked.
+// lateMapper knows a kind from when it is asked for the nth time; 0: never.
 type lateMapper struct {
 	meta.RESTMapper
-	asked map[schema.GroupKind]int
+	from  map[string]int
+	asked map[string]int
 }
 
 func (m *lateMapper) RESTMapping(kind schema.GroupKind, _ ...string) (*meta.RESTMapping, error) {
-	m.asked[kind]++
-	if m.asked[kind] < 2 {
+	m.asked[kind.Kind]++
+	if from := m.from[kind.Kind]; from == 0 || m.asked[kind.Kind] < from {
 		return nil, &meta.NoKindMatchError{GroupKind: kind}
 	}
 	return &meta.RESTMapping{}, nil
 }
 
 func TestAwaitServed(t *testing.T) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, ipamv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	mapper := &lateMapper{asked: map[schema.GroupKind]int{}}
-	start := time.Now()
-	awaitServed(t.Context(), logr.Discard(), scheme, mapper)
-	if took := time.Since(start); took > servedWait/2 {
-		t.Errorf("waited %s for kinds that were served at the second look", took)
-	}
-	want := map[schema.GroupKind]int{
-		ipamv1.GroupVersion.WithKind("IPAddress").GroupKind():      2,
-		ipamv1.GroupVersion.WithKind("IPAddressClaim").GroupKind(): 2,
-	}
-	if diff := cmp.Diff(want, mapper.asked); diff != "" {
-		t.Errorf("only our kinds are requested until they are served, -want +got:\n%s", diff)
+	for name, tc := range map[string]struct {
+		from map[string]int
+		want time.Duration
+	}{
+		"kinds that are being installed":          {from: map[string]int{"IPAddress": 2, "IPAddressClaim": 3}, want: 2 * servedPoll},
+		"no kinds":                                {want: servedWait},
+		"definitions of a release without a kind": {from: map[string]int{"IPAddress": 3}, want: 2*servedPoll + restWait},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			testenv.Must(t, clientgoscheme.AddToScheme(scheme), ipamv1.AddToScheme(scheme))
+			synctest.Test(t, func(t *testing.T) {
+				mapper := &lateMapper{from: tc.from, asked: map[string]int{}}
+				start := time.Now()
+				awaitServed(t.Context(), logr.Discard(), scheme, mapper)
+				if took := time.Since(start); took != tc.want {
+					t.Errorf("waited %s, want %s", took, tc.want)
+				}
+				if kinds := slices.Sorted(maps.Keys(mapper.asked)); !slices.Equal(kinds, []string{"IPAddress", "IPAddressClaim"}) {
+					t.Errorf("kinds %v are awaited, want ours only", kinds)
+				}
+			})
+		})
 	}
 }

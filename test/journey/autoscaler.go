@@ -298,10 +298,21 @@ func (g *nodeGroup) deleteNode(ctx context.Context, node *corev1.Node) (machine 
 		if id == "" || last(id) != last(node.Spec.ProviderID) {
 			continue
 		}
-		resource := clusterv1.GroupVersion.WithResource("machines")
-		live, err := g.autoscaler.dynamic.Resource(resource).Namespace(m.GetNamespace()).Get(ctx, m.GetName(), metav1.GetOptions{})
-		if err != nil {
+		if err := g.markForDeletion(ctx, m); err != nil {
 			return "", err
+		}
+		return m.GetName(), g.resize(ctx, func(n int32) int32 { return n - 1 })
+	}
+	return "", fmt.Errorf("Node %s has no Machine in %s", node.Name, g.GetName())
+}
+
+// markForDeletion annotates a Machine, so that it is deleted when the number of replicas is lowered.
+func (g *nodeGroup) markForDeletion(ctx context.Context, m *unstructured.Unstructured) error {
+	machines := g.autoscaler.dynamic.Resource(clusterv1.GroupVersion.WithResource("machines")).Namespace(m.GetNamespace())
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		live, err := machines.Get(ctx, m.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
 		}
 		annotations := live.GetAnnotations()
 		if annotations == nil {
@@ -309,10 +320,7 @@ func (g *nodeGroup) deleteNode(ctx context.Context, node *corev1.Node) (machine 
 		}
 		annotations[clusterv1.DeleteMachineAnnotation], annotations[oldDeletion] = time.Now().String(), time.Now().String()
 		live.SetAnnotations(annotations)
-		if _, err := g.autoscaler.dynamic.Resource(resource).Namespace(m.GetNamespace()).Update(ctx, live, metav1.UpdateOptions{}); err != nil {
-			return "", err
-		}
-		return m.GetName(), g.resize(ctx, func(n int32) int32 { return n - 1 })
-	}
-	return "", fmt.Errorf("Node %s has no Machine in %s", node.Name, g.GetName())
+		_, err = machines.Update(ctx, live, metav1.UpdateOptions{})
+		return err
+	})
 }

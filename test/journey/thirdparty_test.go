@@ -9,6 +9,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -160,14 +161,17 @@ func TestThirdPartyProvider(t *testing.T) {
 	w.update(&leaving, func() { metav1.SetMetaDataAnnotation(&leaving.ObjectMeta, clusterv1.DeleteMachineAnnotation, "") })
 	deployment := c.Snapshot().Deployments.Items[0].DeepCopy()
 	scale := &autoscalingv1.Scale{}
-	if err := w.Client.SubResource("scale").Get(t.Context(), deployment, scale); err != nil {
-		t.Fatal(err)
-	}
-	if want := "cluster.x-k8s.io/cluster-name=c,cluster.x-k8s.io/deployment-name=workers"; scale.Status.Selector != want || scale.Status.Replicas != 2 {
-		t.Errorf("autoscalers read %d replicas and selector %q, want 2 and %q", scale.Status.Replicas, scale.Status.Selector, want)
-	}
-	scale.Spec.Replicas = 1
-	if err := w.Client.SubResource("scale").Update(t.Context(), deployment, client.WithSubResourceBody(scale)); err != nil {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { // Controllers write the MachineDeployment, too.
+		if err := w.Client.SubResource("scale").Get(t.Context(), deployment, scale); err != nil {
+			return err
+		}
+		if want := "cluster.x-k8s.io/cluster-name=c,cluster.x-k8s.io/deployment-name=workers"; scale.Status.Selector != want || scale.Status.Replicas != 2 {
+			t.Errorf("autoscalers read %d replicas and selector %q, want 2 and %q", scale.Status.Replicas, scale.Status.Selector, want)
+		}
+		scale.Spec.Replicas = 1
+		return w.Client.SubResource("scale").Update(t.Context(), deployment, client.WithSubResourceBody(scale))
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	c.Eventually("the marked Machine is drained and deleted, with an externally managed control plane", Workers(1), func(p *Snapshot) error {

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,12 +31,15 @@ const (
 	candidatePath = "/usr/local/etc/haproxy/candidate.cfg"
 )
 
+// startTime is how long HAProxy takes at most from the start of its container until it handles signals: before, they are lost.
+const startTime = 5 * time.Second
+
 // templateKey is the key of templates in ConfigMaps.
 const templateKey = "value"
 
 // loadRecord is what HAProxy has loaded.
 type loadRecord struct {
-	// Checksum is that of the configuration.
+	// Checksum is that of the configuration. It is empty if HAProxy may have been starting when it was told to load the configuration.
 	Checksum string `json:"checksum"`
 	// Machines are the names of the infrastructure machines in it, sorted.
 	Machines []string `json:"machines,omitempty"`
@@ -77,7 +81,7 @@ func (c *Controller) configure(ctx context.Context, s *scope) (step.Result, erro
 			return step.Done(), err
 		}
 	}
-	return step.Done().KeepCondition(), c.load(ctx, s, config, desired)
+	return c.load(ctx, s, config, desired)
 }
 
 // render renders the configuration, and reports whether HAProxy must validate it first.
@@ -195,11 +199,16 @@ func firstAlert(output string) string {
 }
 
 // load replaces the configuration and makes HAProxy load it. The record is empty in between: a process that is killed does not
-// leave a record of something that was not loaded.
-func (c *Controller) load(ctx context.Context, s *scope, config []byte, desired loadRecord) error {
+// leave a record of something that was not loaded. What is loaded while HAProxy may be starting is loaded once more afterwards.
+func (c *Controller) load(ctx context.Context, s *scope, config []byte, desired loadRecord) (step.Result, error) {
+	result := step.Done()
+	// By another clock, a container can start in the future. It is then not known when it was started.
+	if age := c.Clock.Since(s.state.Started); age >= 0 && age < startTime {
+		result, desired.Checksum = step.Again(startTime-age), ""
+	}
 	recorded, err := desired.encode()
 	if err != nil {
-		return err
+		return step.Done(), err
 	}
 	err = c.engine.Copy(ctx, s.name, engine.File{Path: recordPath}, engine.File{Path: loadbalancer.Path, Content: bytes.Clone(config)})
 	if err == nil {
@@ -209,7 +218,7 @@ func (c *Controller) load(ctx context.Context, s *scope, config []byte, desired 
 		err = c.engine.Copy(ctx, s.name, engine.File{Path: recordPath, Content: recorded})
 	}
 	if err != nil {
-		return failed("%w", err)
+		return step.Done(), failed("%w", err)
 	}
-	return nil
+	return result.KeepCondition(), nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -131,6 +132,32 @@ func TestReplaceIsInterrupted(t *testing.T) {
 			w.t.Error("HAProxy loads a configuration again that it has loaded")
 		}
 	})
+}
+
+// TestLoadWhileStarting checks that a configuration is loaded again that HAProxy was told to load while it may have been starting: a
+// signal that arrives before it handles signals is lost.
+func TestLoadWhileStarting(t *testing.T) {
+	w := newWorld(t, newCluster(), newInfra())
+	w.must()
+	state, err := w.runtime.Inspect(t.Context(), lb)
+	testenv.Must(t, err, w.Create(t.Context(), newMachine("test-1", "172.18.0.9")))
+	w.runtime.OnSignal = nil // It is lost.
+	w.loaded = nil
+	w.Clock.SetTime(state.Started.Add(startTime - time.Second))
+	if err := w.reconcile(); !errors.Is(err, errStale) {
+		t.Errorf("error %v, want that the controller runs again", err)
+	}
+	if diff := cmp.Diff([]string{"test-1"}, w.registered()); diff != "" {
+		t.Errorf("registered, -want +got:\n%s", diff)
+	}
+
+	w.runtime.OnSignal = func(name, _ string) { w.load(name) }
+	w.Clock.SetTime(state.Started.Add(startTime))
+	w.must()
+	w.must()
+	if len(w.loaded) != 1 {
+		t.Errorf("HAProxy loads the configuration %d times after it has started, want 1", len(w.loaded))
+	}
 }
 
 // TestRevertAfterKill checks that a configuration is loaded that is equal to one before the last, which was loaded by a process

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -85,8 +86,14 @@ func newHAProxy(t *testing.T) *haproxy {
 	return h
 }
 
-// reconcile runs the controller over the container runtime.
-func (h *haproxy) reconcile() error { return h.over(h.engine) }
+// reconcile runs the controller over the container runtime. It may have to run again, because HAProxy may be starting.
+func (h *haproxy) reconcile() error {
+	h.Clock.SetTime(time.Now())
+	if err := h.over(h.engine); !errors.Is(err, errStale) {
+		return err
+	}
+	return nil
+}
 
 func (h *haproxy) must() {
 	h.t.Helper()
@@ -149,7 +156,7 @@ func (h *haproxy) ask(c *http.Client) (string, error) {
 	return string(body), err
 }
 
-// eventually asks over new connections until a machine responds.
+// eventually asks over new connections until a machine responds. Meanwhile the controller runs, as it does until HAProxy has started.
 func (h *haproxy) eventually(name string) {
 	h.t.Helper()
 	var got string
@@ -158,6 +165,7 @@ func (h *haproxy) eventually(name string) {
 		if got, err = h.ask(newHTTPClient(false)); err == nil && got == name {
 			return
 		}
+		h.must()
 	}
 	h.t.Fatalf("machine %s does not respond, but %q, error %v", name, got, err)
 }
