@@ -215,11 +215,16 @@ func (v *view) deletion(m *unstructured.Unstructured) *Cause {
 		return v.hooks(m, c, clusterv1.PreDrainDeleteHookAnnotationPrefix)
 	}
 	if c := failing(m, clusterv1.DrainingSucceededV1Beta1Condition); c != nil && c.Message != "" {
-		if blocked := strings.Contains(c.Message, "cannot be evicted"); blocked || severe(c) {
+		stuck := strings.Contains(c.Message, "do not terminate")
+		if blocked := strings.Contains(c.Message, "cannot be evicted"); blocked || stuck || severe(c) {
+			advice := "Run more replicas of the application, or relax its PodDisruptionBudget"
+			if stuck && !blocked {
+				advice = "Find out what keeps the Pods: their finalizers, or a kubelet that does not respond"
+			}
 			cause := v.cause(DrainBlocked, Blocked, m, c, "the Node cannot be drained: "+c.Message).
 				do(fmt.Sprintf("In the workload cluster, see `kubectl get poddisruptionbudgets -A` and "+
 					"`kubectl get pods -A --field-selector spec.nodeName=%s`", tree.Text(m, "status", "nodeRef", "name")),
-					"Run more replicas of the application, or relax its PodDisruptionBudget",
+					advice,
 					fmt.Sprintf("To delete the Machine without draining: `kubectl annotate machine %s -n %s %s=`, or set spec.nodeDrainTimeout",
 						m.GetName(), m.GetNamespace(), clusterv1.ExcludeNodeDrainingAnnotation))
 			return &cause

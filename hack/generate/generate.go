@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"sort"
 	"strings"
 
@@ -63,7 +62,7 @@ func Run(root string) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("finish CustomResourceDefinition %s: %w", name, err)
 		}
-		if c == nil || slices.Contains(withoutController(), c.kind) {
+		if c == nil {
 			continue
 		}
 		files[filepath.Join(root, c.dir, name)] = c.content

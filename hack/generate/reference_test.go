@@ -68,9 +68,6 @@ func TestServedVersions(t *testing.T) {
 	next := generated(t)
 	for name, content := range references(t) {
 		want, got := parsed(t, content), parsed(t, next[name].content)
-		if slices.Contains(withoutController(), want.Spec.Names.Kind) {
-			continue
-		}
 		// Versions that are not served are those of v1.7, see unservedVersions.
 		got.Spec.Versions = slices.DeleteFunc(got.Spec.Versions, func(v version) bool { return !v.Served })
 		if diff := cmp.Diff(states(want), states(got)); diff != "" {

@@ -11,11 +11,6 @@ import (
 // hubVersion is the version that stores objects and to which all others are converted, of the kinds that have it.
 const hubVersion = "v1beta2"
 
-// withoutController returns kinds that have types, but no controllers: nothing would happen to objects.
-func withoutController() []string {
-	return []string{"MachineDrainRule"}
-}
-
 // chooseVersions makes v1beta2 the version that stores objects. The one before is deprecated, and the manager converts between them:
 // release builds replace names and namespaces of services. Kinds without v1beta2 stay as they are.
 func chooseVersions(d *apiextensionsv1.CustomResourceDefinition) {

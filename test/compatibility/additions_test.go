@@ -8,13 +8,6 @@ import (
 	"testing"
 )
 
-// added returns kinds that releases after v1.7 added, and that are not served here, and why.
-func added() map[string]string {
-	return map[string]string{
-		"MachineDrainRule": "no controller follows the rules yet, and a rule that is ignored silently is worse than a missing kind",
-	}
-}
-
 // loosened returns fields that v1.14 requires or limits less than v1.7, and why. Ours are as in v1.14.
 func loosened() map[kindKey]map[string]string {
 	const endpoint = "the host may be known before the port, and the other way round"
@@ -96,16 +89,12 @@ func replacedRules() map[string]replacedRule {
 // replacedRule is what the schema has in place of a rule.
 type replacedRule struct{ pattern, reason string }
 
-// hubVersion has no predecessor in v1.7, and stores objects once it is served.
-const hubVersion = "v1beta2"
-
 // supersets returns the fields that our CRDs must have, by version: those of v1.7 with their limits, and those that v1.14 added with
 // its limits. It reports every other difference between the two that is in no table.
 func supersets(t *testing.T) map[kindKey]map[string]field {
 	t.Helper()
 	older := fieldsOf(t, readDefinitions(t, filepath.Join(facts(t, "crds-v1.7"), "*", "*.yaml")))
 	newer := fieldsOf(t, readDefinitions(t, filepath.Join(facts(t, "crds-v1.14"), "*", "*.yaml")))
-	served := servedFields(t)
 	all := map[kindKey]map[string]field{}
 	for key, fields := range older {
 		all[key] = fields
@@ -118,10 +107,6 @@ func supersets(t *testing.T) map[kindKey]map[string]field {
 	}
 	for key, fields := range newer {
 		if _, ok := older[key]; ok {
-			continue
-		}
-		_, has := served[key]
-		if _, ok := added()[key.Kind]; !has && (ok || strings.HasSuffix(key.GroupVersion, "/"+hubVersion)) {
 			continue
 		}
 		all[key] = fields

@@ -29,7 +29,7 @@ const (
 	MachineDrainRuleKind = "MachineDrainRule"
 )
 
-// AddToScheme registers the kinds of this package that are served, and their lists, in the scheme. MachineDrainRules are not served yet.
+// AddToScheme registers the kinds of this package, and their lists, in the scheme.
 func AddToScheme(s *runtime.Scheme) error {
 	return (&runtime.SchemeBuilder{addKnownTypes}).AddToScheme(s)
 }
@@ -48,6 +48,7 @@ func addKnownTypes(s *runtime.Scheme) error {
 		&MachineDeployment{}, &MachineDeploymentList{},
 		&MachinePool{}, &MachinePoolList{},
 		&MachineHealthCheck{}, &MachineHealthCheckList{},
+		&MachineDrainRule{}, &MachineDrainRuleList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

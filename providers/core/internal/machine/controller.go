@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/drain"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -32,7 +33,7 @@ type Options struct {
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{
-		Clients: step.ClientsOf(mgr, "machine-controller", o.Filter), workloads: o.Clusters, drainer: evictor{timeout: o.DrainTimeout},
+		Clients: step.ClientsOf(mgr, "machine-controller", o.Filter), workloads: o.Clusters, drainer: drain.Evictor{Timeout: o.DrainTimeout},
 	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency

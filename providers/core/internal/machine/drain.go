@@ -3,14 +3,16 @@ package machine
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/drain"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -19,50 +21,14 @@ import (
 const (
 	// drainFailedRetry is the delay after an attempt that failed before it evicted any Pod.
 	drainFailedRetry = 20 * time.Second
-	// rejectedRetry is the delay while evictions are rejected. A disruption budget that permits them triggers no event.
-	rejectedRetry = 5 * time.Second
-	// terminatingRetry is the delay while Pods terminate. Pods are not watched: there are too many of them.
-	terminatingRetry = 2 * time.Second
-	// maxListedPods is the maximum number of Pods that a condition lists.
-	maxListedPods = 5
-	draining      = "Draining the node before deletion"
+	draining         = "Draining the node before deletion"
 )
 
 // drainer evicts Pods from a Node. Tests use a fake.
 type drainer interface {
 	// Drain cordons the Node and evicts its Pods. It does not wait for them, but returns the ones that are left. It returns an
 	// error if it could not request the evictions.
-	Drain(ctx context.Context, workload *remote.Cluster, node *corev1.Node) (remainingPods, error)
-}
-
-// remainingPods are the Pods that are still on a Node that is being drained.
-type remainingPods struct {
-	// pods is their number.
-	pods int
-	// rejected lists the Pods whose eviction was rejected, each with the reason, sorted.
-	rejected []string
-}
-
-// delay returns the time until the next attempt.
-func (r remainingPods) delay() time.Duration {
-	if len(r.rejected) > 0 {
-		return rejectedRetry
-	}
-	return terminatingRetry
-}
-
-// message returns the message of the condition. It does not count terminating Pods, because then it would change with each of
-// them.
-func (r remainingPods) message() string {
-	if len(r.rejected) == 0 {
-		return draining
-	}
-	listed := r.rejected[:min(len(r.rejected), maxListedPods)]
-	message := draining + "; cannot be evicted: " + strings.Join(listed, ", ")
-	if len(listed) < len(r.rejected) {
-		message += ", ..."
-	}
-	return message
+	Drain(ctx context.Context, workload *remote.Cluster, node *corev1.Node, rules drain.Rules) (drain.Left, error)
 }
 
 // drain drains the Node, with one attempt per reconcile.
@@ -87,19 +53,34 @@ func (c *Controller) drain(ctx context.Context, s *scope) (step.Result, error) {
 		condition.Set(m, condition.True(kind))
 		return step.Done(), nil
 	}
-	left, err := c.drainer.Drain(ctx, workload, node)
+	left, err := c.drainOnce(ctx, s, workload, node)
 	switch {
 	case err != nil:
 		c.setKeepingTime(m, condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedV1Beta1Reason, "%v", err))
 		step.Warning(ctx, "FailedDrainNode", "error draining Machine's node %q: %v", node.Name, err)
 		return c.retry(m, kind, limit, drainFailedRetry, "Node "+node.Name+" to be drained"), nil
-	case left.pods > 0:
-		c.setKeepingTime(m, condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.DrainingV1Beta1Reason, "%s", left.message()))
-		return c.retry(m, kind, limit, left.delay(), fmt.Sprintf("%d Pods to leave Node %s", left.pods, node.Name)), nil
+	case left.Pods() > 0:
+		s.found.pods = &left
+		c.setKeepingTime(m, condition.False(kind, clusterv1.ConditionSeverityInfo, clusterv1.DrainingV1Beta1Reason, "%s", left.Message()))
+		return c.retry(m, kind, limit, left.Delay(), fmt.Sprintf("%d Pods to leave Node %s", left.Pods(), node.Name)), nil
 	}
 	condition.Set(m, condition.True(kind))
 	step.Event(ctx, "SuccessfulDrainNode", "success draining Machine's node %q", node.Name)
 	return step.Done(), nil
+}
+
+// drainOnce makes one attempt, by the rules of the Machine's namespace.
+func (c *Controller) drainOnce(ctx context.Context, s *scope, workload *remote.Cluster, node *corev1.Node) (drain.Left, error) {
+	list := &clusterv1.MachineDrainRuleList{}
+	// Management clusters with the definitions of v1.7 do not have the kind.
+	if err := c.Client.List(ctx, list, client.InNamespace(s.machine.Namespace)); err != nil && !meta.IsNoMatchError(err) {
+		return drain.Left{}, fmt.Errorf("listing MachineDrainRules: %w", err)
+	}
+	rules, err := drain.RulesFor(s.machine, s.cluster, list.Items)
+	if err != nil {
+		return drain.Left{}, err
+	}
+	return c.drainer.Drain(ctx, workload, node, rules)
 }
 
 // setKeepingTime sets a condition and keeps its transition time: a new message must not restart the timeout.

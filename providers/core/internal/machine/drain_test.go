@@ -7,15 +7,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/drain"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
+	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 )
 
 // since sets a condition with a transition time that is d ago.
@@ -41,14 +44,14 @@ func TestDrain(t *testing.T) {
 		return condition.False(kind, clusterv1.ConditionSeverityWarning, clusterv1.DrainingFailedV1Beta1Reason, "%s", message)
 	}
 	begun, succeeded := waiting(draining), condition.True(kind)
-	terminating, rejected := remainingPods{pods: 2}, remainingPods{pods: 2, rejected: []string{"Pod a/b (no)"}}
+	terminating, rejected := drain.Left{Leaving: 2}, drain.Left{Leaving: 1, Rejected: []drain.Rejection{{Pod: "a/b", Reason: "no"}}}
 	stuck := waiting("Draining the node before deletion; cannot be evicted: Pod a/b (no)")
 	cases := map[string]struct {
 		reason   string
 		machine  *clusterv1.Machine
 		gone     bool
 		away     error
-		left     remainingPods
+		left     drain.Left
 		fails    error
 		want     *clusterv1.Condition
 		after    time.Duration
@@ -88,6 +91,85 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// TestDrainRules checks which rules a drain follows, and that it evicts no Pod if one of them cannot be read.
+func TestDrainRules(t *testing.T) {
+	rule := func(namespace string, selector *metav1.LabelSelector) *clusterv1.MachineDrainRule {
+		r := &clusterv1.MachineDrainRule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}}
+		r.Spec.Machines = []clusterv1.MachineDrainRuleMachineSelector{{Selector: selector}}
+		return r
+	}
+	matching := &metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineSetNameLabel: "set"}}
+	other := &metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineSetNameLabel: "other"}}
+	invalid := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
+	for name, tc := range map[string]struct {
+		rule     *clusterv1.MachineDrainRule
+		rules    int
+		attempts int
+	}{
+		"of the Machine":           {rule(metav1.NamespaceDefault, matching), 1, 1},
+		"of other Machines":        {rule(metav1.NamespaceDefault, other), 0, 1},
+		"of another namespace":     {rule("other", matching), 0, 1},
+		"with an invalid selector": {rule(metav1.NamespaceDefault, invalid), 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tc.rule)
+			testenv.Must(t, w.workload.Client.Create(t.Context(), node()))
+			m := machine(withNode)
+			_, err := w.step(t, "drain", &scope{machine: m, cluster: build.Cluster()})
+			testenv.Must(t, err)
+			if len(w.rules) != tc.rules || w.drained != tc.attempts {
+				t.Errorf("%d attempts with %d rules, want %d with %d", w.drained, len(w.rules), tc.attempts, tc.rules)
+			}
+			c := condition.Get(m, clusterv1.DrainingSucceededV1Beta1Condition)
+			if failed := c != nil && c.Reason == clusterv1.DrainingFailedV1Beta1Reason; failed != (tc.attempts == 0) {
+				t.Errorf("condition %+v", c)
+			}
+		})
+	}
+}
+
+// TestDrainWithoutTheKind checks that Nodes are drained in management clusters with the definitions of v1.7.
+func TestDrainWithoutTheKind(t *testing.T) {
+	w := newWorld(t)
+	testenv.Must(t, w.workload.Client.Create(t.Context(), node()))
+	w.Before = func(r fakeapi.Request) error {
+		if r.Kind == clusterv1.MachineDrainRuleKind+"List" || r.Kind == clusterv1.MachineDrainRuleKind {
+			return &meta.NoKindMatchError{GroupKind: clusterv1.GroupVersion.WithKind(clusterv1.MachineDrainRuleKind).GroupKind()}
+		}
+		return nil
+	}
+	_, err := w.step(t, "drain", &scope{machine: machine(withNode), cluster: build.Cluster()})
+	if err != nil || w.drained != 1 {
+		t.Errorf("drained %d times, error %v", w.drained, err)
+	}
+}
+
+// TestDrainReports lists what the metav1 conditions say about a drain that has left Pods.
+func TestDrainReports(t *testing.T) {
+	begun := condition.False(clusterv1.DrainingSucceededV1Beta1Condition, clusterv1.ConditionSeverityInfo, clusterv1.DrainingV1Beta1Reason, "%s", draining)
+	left := drain.Left{Running: []string{"a/job"}, Later: []string{"a/store"}}
+	for name, tc := range map[string]struct {
+		since time.Duration
+		ready string
+	}{
+		"a short drain": {time.Minute, "Machine deletion in progress, stage: DrainingNode"},
+		"a long drain":  {6 * time.Minute, "Machine deletion in progress, stage: DrainingNode, delay likely due to Pods not completed yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{machine: machine(withNode, deleting, since(begun, tc.since)), now: now}
+			s.found.pods = &left
+			want := "Drain not completed yet (started at " + now.Add(-tc.since).UTC().Format(time.RFC3339) + "):\n* Pod a/job: waiting for completion\n" +
+				"After above Pods have been removed from the Node, the following Pods will be evicted: a/store"
+			if got := drainStage(s); got != want {
+				t.Errorf("stage %q, want %q", got, want)
+			}
+			if got := s.deletionSummary(clusterv1.MachineDeletingDrainingNodeReason); got != tc.ready {
+				t.Errorf("summary %q, want %q", got, tc.ready)
+			}
+		})
+	}
+}
+
 // connecting returns the error of a connection before its first attempt.
 func connecting(t *testing.T) error {
 	t.Helper()
@@ -102,23 +184,4 @@ func connecting(t *testing.T) error {
 		t.Fatalf("err = %v, want one for a connection that is being opened", err)
 	}
 	return err
-}
-
-func TestRemainsMessage(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		left   remainingPods
-		want   string
-	}{
-		"Terminating": {"terminating Pods are not listed", remainingPods{pods: 3}, "Draining the node before deletion"},
-		"Rejected":    {"rejected evictions are listed", remainingPods{pods: 3, rejected: []string{"a", "b"}}, "Draining the node before deletion; cannot be evicted: a, b"},
-		"Many":        {"at most five are listed", remainingPods{pods: 6, rejected: []string{"a", "b", "c", "d", "e", "f"}}, "Draining the node before deletion; cannot be evicted: a, b, c, d, e, ..."},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := tc.left.message(); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
-		})
-	}
 }

@@ -22,6 +22,10 @@ func healthy(n *corev1.Node) {
 	n.Status.NodeInfo.KubeletVersion = "v1.30.0"
 }
 
+func unresponsive(n *corev1.Node) {
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+}
+
 func TestNode(t *testing.T) {
 	state := func(c clusterv1.Condition) clusterv1.Conditions { return clusterv1.Conditions{c} }
 	const kind = clusterv1.MachineNodeHealthyV1Beta1Condition

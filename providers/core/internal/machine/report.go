@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/drain"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/report"
@@ -21,6 +22,8 @@ type findings struct {
 	node                      nodeFinding
 	// stage is what the deletion waits for.
 	stage deletionStage
+	// pods are the Pods that are left on the Node after an attempt to drain it; nil if there was none, or it failed.
+	pods *drain.Left
 	// revision is what the Machine is compared with; nil if nothing decides whether it is up to date.
 	revision *revision
 	// minReady is how long the Machine must be ready until it is available.

@@ -47,12 +47,17 @@ func (s *scope) deletingReport() metav1.Condition {
 	return report.True(t, s.found.stage.reason, "%s", s.found.stage.message)
 }
 
-// drainStage says what the drain does, in the words of the condition that users of v1beta1 see.
+// drainStage says which Pods the drain waits for, or why it fails.
 func drainStage(s *scope) string {
-	if c := condition.Get(s.machine, clusterv1.DrainingSucceededV1Beta1Condition); c != nil && c.Message != "" {
-		return "Drain not completed yet (started at " + c.LastTransitionTime.UTC().Format(time.RFC3339) + "):\n* " + c.Message
+	c := condition.Get(s.machine, clusterv1.DrainingSucceededV1Beta1Condition)
+	if c == nil || c.Message == "" {
+		return "Waiting for a connection to the workload cluster to drain the Node"
 	}
-	return "Waiting for a connection to the workload cluster to drain the Node"
+	lines := "* " + c.Message
+	if s.found.pods != nil {
+		lines = s.found.pods.Lines()
+	}
+	return "Drain not completed yet (started at " + c.LastTransitionTime.UTC().Format(time.RFC3339) + "):\n" + lines
 }
 
 func leavingInfrastructure(s *scope) string { return leaving(s.machine.Spec.InfrastructureRef.Kind) }

@@ -2,11 +2,13 @@ package machine
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
@@ -52,8 +54,12 @@ func isGone(c metav1.Condition) bool {
 	}, c.Reason)
 }
 
-// longDeletion is how long a deletion may take until it is called slow.
-const longDeletion = 15 * time.Minute
+const (
+	// longDeletion is how long a deletion may take until it is called slow.
+	longDeletion = 15 * time.Minute
+	// longDrain is how long a drain may take until it is said what delays it.
+	longDrain = 5 * time.Minute
+)
 
 // deletionSummary is a short form of the condition Deleting, whose message may be long.
 func (s *scope) deletionSummary(stage string) string {
@@ -61,7 +67,20 @@ func (s *scope) deletionSummary(stage string) string {
 	if s.now.Sub(s.machine.DeletionTimestamp.Time) > longDeletion {
 		summary += " since more than 15m"
 	}
-	return summary + ", stage: " + stage
+	summary += ", stage: " + stage
+	if causes := s.delays(); len(causes) > 0 {
+		summary += ", delay likely due to " + strings.Join(causes, ", ")
+	}
+	return summary
+}
+
+// delays returns what delays the drain, once it takes long.
+func (s *scope) delays() []string {
+	c := condition.Get(s.machine, clusterv1.DrainingSucceededV1Beta1Condition)
+	if s.found.pods == nil || c == nil || s.now.Sub(c.LastTransitionTime.Time) <= longDrain {
+		return nil
+	}
+	return s.found.pods.Causes()
 }
 
 // componentGates are the readiness gates of the Pods of a control plane.

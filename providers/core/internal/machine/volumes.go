@@ -5,6 +5,7 @@ import (
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/drain"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
@@ -32,7 +33,7 @@ func (c *Controller) volumes(ctx context.Context, s *scope) (step.Result, error)
 		return step.Done(), err
 	}
 	attached := node != nil && len(node.Status.VolumesAttached) > 0
-	if !attached || unreachable(node) {
+	if !attached || drain.Unreachable(node) {
 		if !condition.IsTrue(m, kind) {
 			condition.Set(m, condition.True(kind))
 			announceVolumes(ctx, m.Status.NodeRef.Name, attached)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/drain"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/reference"
@@ -72,7 +73,7 @@ func nodeChanged(before, after client.Object) bool {
 	}
 	b, ok := after.(*corev1.Node)
 	return ok && (a.Spec.ProviderID != b.Spec.ProviderID || healthOf(a) != healthOf(b) || statusesOf(a) != statusesOf(b) ||
-		unreachable(a) != unreachable(b) ||
+		drain.Unreachable(a) != drain.Unreachable(b) ||
 		a.Status.NodeInfo != b.Status.NodeInfo ||
 		!equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints) || !maps.Equal(a.Labels, b.Labels) ||
 		!maps.Equal(a.Annotations, b.Annotations) ||

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/drain"
 	"sigs.k8s.io/cluster-api/sdk/remote"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/step/steptest"
@@ -38,9 +39,11 @@ type world struct {
 	*Controller
 	workload *fakeapi.Workload
 	// left is the result of attempts to drain, drainFails their error, and drained their number.
-	left       remainingPods
+	left       drain.Left
 	drainFails error
 	drained    int
+	// rules are those of the last attempt.
+	rules drain.Rules
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -64,8 +67,9 @@ func (w *world) step(t *testing.T, name string, s *scope) (step.Result, error) {
 }
 
 // Drain implements drainer.
-func (w *world) Drain(context.Context, *remote.Cluster, *corev1.Node) (remainingPods, error) {
+func (w *world) Drain(_ context.Context, _ *remote.Cluster, _ *corev1.Node, rules drain.Rules) (drain.Left, error) {
 	w.drained++
+	w.rules = rules
 	return w.left, w.drainFails
 }
 

@@ -61,6 +61,7 @@ func Register(mgr ctrl.Manager, o Options) error {
 		webhooks.Register(mgr, &clusterv1.MachineDeployment{}, MachineDeployment{}, MachineDeployment{}, olderMachineDeployment()),
 		webhooks.Register(mgr, &clusterv1.MachinePool{}, pool, pool, olderMachinePool()),
 		webhooks.Register(mgr, &clusterv1.MachineHealthCheck{}, MachineHealthCheck{}, MachineHealthCheck{}, olderMachineHealthCheck()),
+		webhooks.Register(mgr, &clusterv1.MachineDrainRule{}, nil, drainRuleValidator()),
 		webhooks.Register(mgr, &ipamv1.IPAddressClaim{}, nil, claimValidator()),
 		webhooks.Register(mgr, &ipamv1.IPAddress{}, nil, IPAddress{Claims: o.Reader}.validator(), olderIPAddress(), oldestIPAddress()),
 		webhooks.Register(mgr, &addonsv1.ClusterResourceSet{}, resourceSet, resourceSet.validator()),

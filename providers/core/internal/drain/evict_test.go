@@ -1,4 +1,4 @@
-package machine
+package drain
 
 import (
 	"context"
@@ -21,7 +21,14 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"sigs.k8s.io/cluster-api/sdk/remote"
+	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
+
+func node(with ...func(*corev1.Node)) *corev1.Node { return object.Node("node-1", with...) }
+
+func healthy(n *corev1.Node) {
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+}
 
 // pod returns a Pod of a ReplicaSet on Node node-1, changed by with.
 func pod(name string, with ...func(*corev1.Pod)) *corev1.Pod {
@@ -76,27 +83,27 @@ func TestDrainOnce(t *testing.T) {
 		objects []runtime.Object
 		err     error
 		evicted []string
-		want    remainingPods
+		want    Left
 	}{
 		"Empty":         {reason: "there are no Pods"},
-		"Two":           {"both are evicted, in order", node(), []runtime.Object{pod("b"), pod("a")}, nil, []string{"a", "b"}, remainingPods{pods: 2}},
-		"Daemon":        {"its DaemonSet would create it again", node(), []runtime.Object{daemons, pod("a", controlled("DaemonSet"))}, nil, nil, remainingPods{}},
-		"OrphanDaemon":  {"its DaemonSet no longer exists", node(), []runtime.Object{pod("a", controlled("DaemonSet"))}, nil, []string{"a"}, remainingPods{pods: 1}},
-		"Mirror":        {"static Pods cannot be evicted", node(), []runtime.Object{pod("a", mirrored, unmanaged)}, nil, nil, remainingPods{}},
-		"Terminating":   {"it is not evicted again", node(), []runtime.Object{pod("a", terminating(time.Hour))}, nil, nil, remainingPods{pods: 1}},
-		"Unconfirmed":   {"the unresponsive kubelet cannot confirm the deletion", node(unresponsive), []runtime.Object{pod("a", terminating(time.Hour))}, nil, nil, remainingPods{}},
-		"Recent":        {"it was evicted a moment ago", node(unresponsive), []runtime.Object{pod("a", terminating(0))}, nil, nil, remainingPods{pods: 1}},
-		"Soon":          {"a minute is enough", node(unresponsive), []runtime.Object{pod("a", terminating(time.Minute))}, nil, nil, remainingPods{}},
-		"Shortened":     {"its grace period ends in an hour, and the kubelet cannot use it", node(unresponsive), []runtime.Object{pod("a", terminating(-time.Hour))}, nil, []string{"a"}, remainingPods{pods: 1}},
-		"OwnGrace":      {"the kubelet responds: it may use its grace period", node(healthy), []runtime.Object{pod("a", terminating(-time.Hour))}, nil, nil, remainingPods{pods: 1}},
-		"BudgetHolds":   {"the budget applies to unreachable Nodes, too", node(unresponsive), []runtime.Object{pod("a")}, budget(), []string{"a"}, remainingPods{1, []string{"Pod default/a (its disruption budget does not allow it)"}}},
-		"Unmanaged":     {"it is evicted although no controller replaces it", node(), []runtime.Object{pod("a", unmanaged)}, nil, []string{"a"}, remainingPods{pods: 1}},
-		"Data":          {"it is evicted although its data is lost", node(), []runtime.Object{pod("a", withData)}, nil, []string{"a"}, remainingPods{pods: 1}},
-		"Finished":      {"finished Pods are evicted, too", node(), []runtime.Object{pod("a", unmanaged, finished)}, nil, []string{"a"}, remainingPods{pods: 1}},
-		"Budget":        {"its disruption budget rejects the eviction", node(), []runtime.Object{pod("a")}, budget(), []string{"a"}, remainingPods{1, []string{"Pod default/a (its disruption budget does not allow it)"}}},
-		"NamespaceGoes": {"its namespace is being deleted", node(), []runtime.Object{pod("a")}, namespaceGoes, []string{"a"}, remainingPods{1, []string{"Pod default/a (its namespace is being deleted)"}}},
-		"GoneMeanwhile": {"it is deleted before the eviction", node(), []runtime.Object{pod("a"), pod("b")}, apierrors.NewNotFound(corev1.Resource("pods"), "a"), []string{"a", "b"}, remainingPods{}},
-		"Broken":        {"other errors are passed on", node(), []runtime.Object{pod("a")}, errors.New("two budgets"), []string{"a"}, remainingPods{1, []string{"Pod default/a (two budgets)"}}},
+		"Two":           {"both are evicted, in order", node(), []runtime.Object{pod("b"), pod("a")}, nil, []string{"a", "b"}, Left{Leaving: 2}},
+		"Daemon":        {"its DaemonSet would create it again", node(), []runtime.Object{daemons, pod("a", controlled("DaemonSet"))}, nil, nil, Left{}},
+		"OrphanDaemon":  {"its DaemonSet no longer exists", node(), []runtime.Object{pod("a", controlled("DaemonSet"))}, nil, []string{"a"}, Left{Leaving: 1}},
+		"Mirror":        {"static Pods cannot be evicted", node(), []runtime.Object{pod("a", mirrored, unmanaged)}, nil, nil, Left{}},
+		"Terminating":   {"it is not evicted again", node(), []runtime.Object{pod("a", terminating(time.Hour))}, nil, nil, Left{Stuck: []string{"default/a"}}},
+		"Unconfirmed":   {"the unresponsive kubelet cannot confirm the deletion", node(unresponsive), []runtime.Object{pod("a", terminating(time.Hour))}, nil, nil, Left{}},
+		"Recent":        {"it was evicted a moment ago", node(unresponsive), []runtime.Object{pod("a", terminating(0))}, nil, nil, Left{Leaving: 1}},
+		"Soon":          {"a minute is enough", node(unresponsive), []runtime.Object{pod("a", terminating(time.Minute))}, nil, nil, Left{}},
+		"Shortened":     {"its grace period ends in an hour, and the kubelet cannot use it", node(unresponsive), []runtime.Object{pod("a", terminating(-time.Hour))}, nil, []string{"a"}, Left{Leaving: 1}},
+		"OwnGrace":      {"the kubelet responds: it may use its grace period", node(healthy), []runtime.Object{pod("a", terminating(-time.Hour))}, nil, nil, Left{Leaving: 1}},
+		"BudgetHolds":   {"the budget applies to unreachable Nodes, too", node(unresponsive), []runtime.Object{pod("a")}, budget(), []string{"a"}, Left{Rejected: []Rejection{{"default/a", true, "its disruption budget does not allow it: needs 1 healthy pods and has 1"}}}},
+		"Unmanaged":     {"it is evicted although no controller replaces it", node(), []runtime.Object{pod("a", unmanaged)}, nil, []string{"a"}, Left{Leaving: 1}},
+		"Data":          {"it is evicted although its data is lost", node(), []runtime.Object{pod("a", withData)}, nil, []string{"a"}, Left{Leaving: 1}},
+		"Finished":      {"finished Pods are evicted, too", node(), []runtime.Object{pod("a", unmanaged, finished)}, nil, []string{"a"}, Left{Leaving: 1}},
+		"Budget":        {"its disruption budget rejects the eviction", node(), []runtime.Object{pod("a")}, budget(), []string{"a"}, Left{Rejected: []Rejection{{"default/a", true, "its disruption budget does not allow it: needs 1 healthy pods and has 1"}}}},
+		"NamespaceGoes": {"its namespace is being deleted", node(), []runtime.Object{pod("a")}, namespaceGoes, []string{"a"}, Left{Rejected: []Rejection{{"default/a", false, "its namespace is being deleted"}}}},
+		"GoneMeanwhile": {"it is deleted before the eviction", node(), []runtime.Object{pod("a"), pod("b")}, apierrors.NewNotFound(corev1.Resource("pods"), "a"), []string{"a", "b"}, Left{}},
+		"Broken":        {"other errors are passed on", node(), []runtime.Object{pod("a")}, errors.New("two budgets"), []string{"a"}, Left{Rejected: []Rejection{{"default/a", false, "two budgets"}}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -105,11 +112,11 @@ func TestDrainOnce(t *testing.T) {
 			}
 			set, evicted := evictions(tc.err, append(tc.objects, tc.node)...)
 			set.PrependReactor("create", "pods", graceOf(t, tc.node))
-			got, err := drainOnce(t.Context(), set, tc.node)
+			got, err := drainOnce(t.Context(), set, tc.node, nil)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(remainingPods{})); diff != "" {
+			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: Pods left, -want +got:\n%s", tc.reason, diff)
 			}
 			if !slices.Equal(tc.evicted, *evicted) {
@@ -150,8 +157,8 @@ func graceOf(t *testing.T, node *corev1.Node) clienttesting.ReactionFunc {
 	return func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if create, ok := a.(clienttesting.CreateAction); ok && a.GetSubresource() == "eviction" {
 			options := create.GetObject().(*policyv1.Eviction).DeleteOptions
-			if short := options != nil && options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 1; short != unreachable(node) {
-				t.Errorf("the grace period is shortened: %t; the Node is unreachable: %t", short, unreachable(node))
+			if short := options != nil && options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 1; short != Unreachable(node) {
+				t.Errorf("the grace period is shortened: %t; the Node is unreachable: %t", short, Unreachable(node))
 			}
 		}
 		return false, nil, nil
@@ -161,8 +168,8 @@ func graceOf(t *testing.T, node *corev1.Node) clienttesting.ReactionFunc {
 func TestServerWithoutEvictions(t *testing.T) {
 	set := fake.NewClientset(node(), pod("a"))
 	set.Resources = []*metav1.APIResourceList{{GroupVersion: "v1"}}
-	left, err := drainOnce(t.Context(), set, node())
-	if err != nil || left.pods != 1 {
+	left, err := drainOnce(t.Context(), set, node(), nil)
+	if err != nil || left.Pods() != 1 {
 		t.Errorf("left = %v, err = %v", left, err)
 	}
 	if _, err := set.CoreV1().Pods("default").Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -172,12 +179,12 @@ func TestServerWithoutEvictions(t *testing.T) {
 
 func TestDrainFails(t *testing.T) {
 	set, _ := evictions(nil)
-	if _, err := drainOnce(t.Context(), set, node()); err == nil {
+	if _, err := drainOnce(t.Context(), set, node(), nil); err == nil {
 		t.Error("want an error if the Node cannot be cordoned")
 	}
 	set, evicted := evictions(nil, node(), pod("a"))
 	set.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no") })
-	if _, err := drainOnce(t.Context(), set, node()); err == nil || len(*evicted) != 0 {
+	if _, err := drainOnce(t.Context(), set, node(), nil); err == nil || len(*evicted) != 0 {
 		t.Errorf("err = %v, evicted %q; want an error if Pods cannot be listed", err, *evicted)
 	}
 }
@@ -188,7 +195,7 @@ func TestDrainTimesOut(t *testing.T) {
 	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-done }))
 	defer hangs.Close()
 	defer close(done)
-	_, err := evictor{timeout: 50 * time.Millisecond}.Drain(t.Context(), &remote.Cluster{Config: &rest.Config{Host: hangs.URL}}, node())
+	_, err := Evictor{Timeout: 50 * time.Millisecond}.Drain(t.Context(), &remote.Cluster{Config: &rest.Config{Host: hangs.URL}}, node(), nil)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("err = %v, want a timeout", err)
 	}
@@ -202,8 +209,8 @@ func TestDrainStopsAtItsDeadline(t *testing.T) {
 		cancel()
 		return true, nil, context.Canceled
 	})
-	left, err := drainOnce(ctx, set, node())
-	if err != nil || len(left.rejected) != 0 || left.pods != 2 || len(*evicted) != 0 {
+	left, err := drainOnce(ctx, set, node(), nil)
+	if err != nil || len(left.Rejected) != 0 || left.Pods() != 2 || len(*evicted) != 0 {
 		t.Errorf("left = %+v, err = %v", left, err)
 	}
 }
@@ -223,7 +230,7 @@ func TestUnreachable(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := unreachable(tc.node); got != tc.want {
+			if got := Unreachable(tc.node); got != tc.want {
 				t.Errorf("%s: got %v", tc.reason, got)
 			}
 		})
