@@ -246,6 +246,39 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestWatchListsTheLatest checks that a Cluster that has just been created is found by an API server whose cache lags behind: it may serve
+// any older state if the client does not ask for the latest.
+func TestWatchListsTheLatest(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s := newServer(object(tree.ClusterKind, "c1", nil, ""))
+	s.WithWatch = interceptor.NewClient(s.WithWatch, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if raw := (&client.ListOptions{}).ApplyOptions(opts).Raw; raw.ResourceVersion == "0" {
+				return nil // Before the Cluster was created.
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+	w := Watch(ctx, s, cluster, tree.Options{})
+	defer w.Wait()
+	defer cancel()
+	for {
+		objects, complete := w.Objects(ctx)
+		if complete {
+			if objects.Cluster(cluster) == nil {
+				t.Error("the Cluster is not found")
+			}
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatal(w.Err())
+		case <-w.Changed():
+		}
+	}
+}
+
 func TestWatchTellsErrors(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

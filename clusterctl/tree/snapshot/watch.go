@@ -198,8 +198,12 @@ func (r *requests) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return r.WatchWithContext(context.Background(), o)
 }
 
-// ListWithContext reads all objects, and records the error.
+// ListWithContext reads all objects, and records the error. The user may just have created some: a list of any version, which informers ask
+// for first, can be older.
 func (r *requests) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if o.ResourceVersion == "0" {
+		o.ResourceVersion = ""
+	}
 	list := listOf(r.selection)
 	err := r.w.client.List(ctx, list, r.options(o))
 	if ctx.Err() == nil {
