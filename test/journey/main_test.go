@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
 	if !chosen {
-		if err := flag.Set("test.parallel", "12"); err != nil {
+		if err := flag.Set("test.parallel", "8"); err != nil {
 			println(err.Error())
 			os.Exit(1)
 		}

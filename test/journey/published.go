@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 )
 
 const (
@@ -100,7 +102,9 @@ func (p published) components(ours, definitions string) (string, error) {
 		return "", err
 	}
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
-		return slices.ContainsFunc(theirs, func(crd *unstructured.Unstructured) bool { return crd.GetName() == o.GetName() })
+		// MachineDrainRules came later.
+		return o.GetName() == "machinedrainrules."+clusterv1.GroupVersion.Group ||
+			slices.ContainsFunc(theirs, func(crd *unstructured.Unstructured) bool { return crd.GetName() == o.GetName() })
 	})
 	for _, o := range objects {
 		switch o.GetKind() {
