@@ -1,20 +1,19 @@
 #!/usr/bin/env bash
-# All tests: unit, compatibility, journeys with a real API server, and a sample of faults. What waits for clusters (test/...) runs beside
-# what computes (everything else), one package at a time, so that 2 cores are busy, and requests still get their answers in time. All run,
-# even if some fail.
+# All tests: unit, compatibility, journeys with a real API server, and a sample of faults. Journeys, which mostly wait, run beside everything
+# else, one package at a time, so that 2 cores are busy, and requests still get their answers in time. All run, even if some fail.
 set -uom pipefail # -m: what runs in the background is a process group, which can be ended as a whole.
 cd "$(dirname "$0")/.."
 export CAPI_REQUIRE_ENV=1 CAPI_REQUIRE_KUBEADM=1
 readonly flags=(-vet=off -timeout 45m) # golangci-lint runs vet, with more analyzers.
 
-go test "${flags[@]}" -p 2 ./test/journey ./test/... &
-clusters=$!
-trap 'kill -- -$clusters 2>/dev/null' EXIT
+go test "${flags[@]}" ./test/journey &
+journeys=$!
+trap 'kill -- -$journeys 2>/dev/null' EXIT
 failed=0
-go test "${flags[@]}" -p 1 $(go list ./... | grep -v /cluster-api/test/) || failed=1
+go test "${flags[@]}" -p 1 $(go list ./... | grep -v /test/journey$) || failed=1
 for module in $(git ls-files '*/go.mod' | xargs -n1 dirname | sort); do
 	echo "module $module"
 	(cd "$module" && go test "${flags[@]}" -p 1 ./...) || failed=1
 done
-wait $clusters || failed=1
+wait $journeys || failed=1
 exit $failed

@@ -109,7 +109,7 @@ func New(config *rest.Config, namespace string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to %s: %w", config.Host, err)
 	}
-	return &Cluster{Client: c, Namespace: namespace, Host: config.Host, Versions: versions, Resources: versions, Config: config}, nil
+	return &Cluster{Client: stored{c}, Namespace: namespace, Host: config.Host, Versions: versions, Resources: versions, Config: config}, nil
 }
 
 // Key returns the key of an object; without a namespace, that of the kubeconfig's context.

@@ -23,7 +23,7 @@ func TestSample(t *testing.T) {
 	}{
 		{
 			reason:    "the faults that found most bugs, where most decisions are made",
-			scenarios: []string{"upgrade-1x1", "remediate-control-plane"}, families: []string{"kill", "stale", "leaders"},
+			scenarios: []string{"upgrade-1x1"}, families: []string{"kill", "stale", "leaders"},
 		},
 		{
 			reason:    "the operator is killed after every eighth write",

@@ -29,7 +29,7 @@ func TestExtensionOfTheBook(t *testing.T) {
 	w := newExtensionWorld(t)
 	program := buildOutside(t, w.Tools.Root, listing)
 	log, endpoint := startExtension(t, program)
-	testenv.Must(t, w.Client.Create(t.Context(), extensionConfig("book", endpoint)))
+	testenv.Must(t, w.Client.Create(t.Context(), w.extensionConfig("book", endpoint)))
 	w.discovered("book", "True before-cluster-create.book before-cluster-upgrade.book")
 	c := w.Subject(NewCluster("c", w.Class(w.Tools.ProjectTemplate())).Version("v1.29.2").Variable("startupDuration", "100ms").Workers(1).Build())
 	c.Eventually("the Cluster is created", Ready, ControlPlanes(1), Workers(1))

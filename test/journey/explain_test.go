@@ -1,6 +1,7 @@
 package journey
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // fault is something that goes wrong in a fleet, and the root cause that `clusterctl explain` reports.
@@ -253,6 +255,14 @@ func TestExplainsProviders(t *testing.T) {
 			}
 		}
 		scale("0")
+		if namespace == "capi-system" {
+			testenv.Eventually(t, "the webhook that converts Clusters stops", func() error {
+				if c.Client.Get(t.Context(), client.ObjectKey{Namespace: c.Namespace, Name: c.Name}, &clusterv1.Cluster{}) == nil {
+					return errors.New("the API server still converts")
+				}
+				return nil
+			})
+		}
 		c.Eventually(name+" is scaled to 0", c.Explains("ProviderUnavailable Deployment/"+name, "is scaled to 0 replicas"))
 		scale("1")
 		c.Eventually(name+" is back", c.ExplainsNothing)

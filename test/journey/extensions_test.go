@@ -3,8 +3,6 @@ package journey
 import (
 	"encoding/base64"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,20 +18,26 @@ import (
 // withVariable returns these tools with a variable of clusterctl.yaml.
 func (t *Tools) withVariable(tb testing.TB, name, value string) *Tools {
 	tb.Helper()
-	config, err := os.ReadFile(t.config)
+	out, err := t.with(tb.TempDir(), name, value)
 	testenv.Must(tb, err)
-	out := *t
-	out.config = filepath.Join(tb.TempDir(), "clusterctl.yaml")
-	testenv.Must(tb, os.WriteFile(out.config, fmt.Appendf(config, "\n%s: %q\n", name, value), 0o600))
-	return &out
+	return out
 }
 
-// newExtensionWorld returns a namespace of a management cluster of its own, with the feature gate RuntimeSDK.
+// newExtensionWorld returns a namespace of the management cluster of tests with extensions, with the feature gate RuntimeSDK. Tests use
+// different names of ExtensionConfigs.
 func newExtensionWorld(t *testing.T) *World {
 	t.Helper()
-	s := NewStandalone(t, shared.Management(t).Tools.withVariable(t, "EXP_RUNTIME_SDK", "true"))
-	testenv.Must(t, s.tools.install(t.Context(), s.kubeconfig()))
-	return s.Management().World(t)
+	shared.Management(t) // It builds the tools.
+	return extensible.World(t)
+}
+
+// extensionConfig returns an ExtensionConfig for a server, which is called for Clusters of this namespace.
+func (w *World) extensionConfig(name string, server map[string]any) *unstructured.Unstructured {
+	w.t.Helper()
+	o := extensionConfig(name, server)
+	labels := map[string]any{corev1.LabelMetadataName: w.Namespace}
+	testenv.Must(w.t, unstructured.SetNestedMap(o.Object, labels, "spec", "namespaceSelector", "matchLabels"))
+	return o
 }
 
 // byURL returns how to reach a server.
@@ -79,9 +83,9 @@ func TestExtensionsAreDiscovered(t *testing.T) {
 		"discovery": map[string]any{"status": "Success", "message": "", "handlers": []any{handler}},
 	}))
 	hanging := extensiontest.Serve(t, extensiontest.Options{}, extensiontest.Hang())
-	fromSecret := extensionConfig("from-secret", map[string]any{"url": server.URL})
+	fromSecret := w.extensionConfig("from-secret", map[string]any{"url": server.URL})
 	fromSecret.SetAnnotations(map[string]string{"runtime.cluster.x-k8s.io/inject-ca-from-secret": w.Namespace + "/ca"})
-	for _, o := range []*unstructured.Unstructured{extensionConfig("hanging", byURL(hanging)), fromSecret, extensionConfig("by-url", byURL(server))} {
+	for _, o := range []*unstructured.Unstructured{w.extensionConfig("hanging", byURL(hanging)), fromSecret, w.extensionConfig("by-url", byURL(server))} {
 		testenv.Must(t, w.Client.Create(t.Context(), o))
 	}
 	w.discovered("by-url", "True wait-for-backup.by-url")
@@ -90,7 +94,7 @@ func TestExtensionsAreDiscovered(t *testing.T) {
 	w.discovered("from-secret", "True wait-for-backup.from-secret")
 	w.discovered("hanging", "False error in discovery: the server did not respond in time")
 
-	err := w.Client.Create(t.Context(), extensionConfig("plain", map[string]any{"url": "http://extension.example.com"}))
+	err := w.Client.Create(t.Context(), w.extensionConfig("plain", map[string]any{"url": "http://extension.example.com"}))
 	if err == nil || !strings.Contains(err.Error(), "spec.clientConfig.url: Invalid value: must have the scheme https") {
 		t.Errorf("the webhook answered %v", err)
 	}

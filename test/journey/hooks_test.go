@@ -117,7 +117,7 @@ func (h *hooks) release(hook string) {
 // later before the ExtensionConfig, and the Cluster would be created without the hooks.
 func (h *hooks) applied(w *World, name string) *unstructured.Unstructured {
 	h.t.Helper()
-	config := extensionConfig(name, byURL(h.Server))
+	config := w.extensionConfig(name, byURL(h.Server))
 	testenv.Must(h.t, w.Client.Create(h.t.Context(), config))
 	ctx, cancel := context.WithTimeout(h.t.Context(), conditionTimeout)
 	defer cancel()
@@ -145,9 +145,12 @@ func (h *hooks) history() []string {
 	return slices.Clone(h.calls)
 }
 
-// blocks is true when the condition of the Cluster says that this hook blocks.
-func blocks(hook string) Condition {
-	return blockedBy(fmt.Sprintf("hook %q is blocking: %s (extension %s.windows)", hook, blockingMessage, strings.ToLower(hook)))
+// blocks is true when the condition of the Cluster says that this hook of extension windows blocks.
+func blocks(hook string) Condition { return blocksFor("windows", hook) }
+
+// blocksFor is blocks for another extension.
+func blocksFor(extension, hook string) Condition {
+	return blockedBy(fmt.Sprintf("hook %q is blocking: %s (extension %s.%s)", hook, blockingMessage, strings.ToLower(hook), extension))
 }
 
 // blockedBy is true when the condition of the Cluster has this message about hooks that block.
@@ -263,9 +266,9 @@ func TestHooksEndWithTheirExtension(t *testing.T) {
 	failing := newHooks(t)
 	failing.status = "Failure"
 	class := w.Class(w.Tools.ProjectTemplate())
-	config, other := h.applied(w, "windows"), extensionConfig("failing", byURL(failing.Server))
+	config, other := h.applied(w, "ends"), w.extensionConfig("failing", byURL(failing.Server))
 	c := w.Subject(NewCluster("c", class).Variable("startupDuration", "100ms").Build())
-	c.Eventually("the creation is blocked", blocks("BeforeClusterCreate"))
+	c.Eventually("the creation is blocked", blocksFor("ends", "BeforeClusterCreate"))
 	testenv.Must(t, w.Client.Delete(t.Context(), config))
 	c.Eventually("the Cluster is created", Ready, ControlPlanes(1), nonePending)
 

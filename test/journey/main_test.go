@@ -19,12 +19,12 @@ func TestMain(m *testing.M) {
 	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
 	if !chosen {
-		if err := flag.Set("test.parallel", "8"); err != nil {
+		if err := flag.Set("test.parallel", "4"); err != nil {
 			println(err.Error())
 			os.Exit(1)
 		}
 	}
-	shared.Main(m)
+	testenv.Main(m, &shared.server, &extensible.server)
 }
 
 // forEachTemplate runs a journey with the project's own template and, in soak tests, with the unmodified one of Cluster API v1.7 if it

@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	// conditionTimeout is how long a Condition may take to become true: many times what it takes on an idle machine, because
-	// all journeys share two cores. slowTimeout is for machines that take a minute to start, one after another.
-	conditionTimeout = 4 * time.Minute
+	// conditionTimeout is how long a Condition may take to become true: many times what it takes on an idle machine, because all journeys
+	// share two cores, and some machines are half as fast. slowTimeout is for machines that take a minute to start, one after another.
+	conditionTimeout = 8 * time.Minute
 	slowTimeout      = 15 * time.Minute
 	// tick is how often a Condition is checked if nothing changes in the management cluster: it may depend on the workload
 	// cluster.

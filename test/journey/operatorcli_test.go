@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/registry"
+
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // clusterctl runs a command that must succeed, and returns its output and messages.
@@ -40,6 +42,7 @@ func (o *operatorCluster) says(text string, words ...string) {
 // TestOperatorCommands operates a management cluster with `clusterctl operator` alone: it declares providers, upgrades them and the operator,
 // and deletes everything, while a Cluster exists.
 func TestOperatorCommands(t *testing.T) {
+	testenv.Soak(t) // Pages of the book have the same commands.
 	t.Parallel()
 	r := NewRepository(t, shared.Management(t).Tools)
 	r.Release("v2.0.0")

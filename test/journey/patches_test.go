@@ -37,6 +37,7 @@ import (
 // greeter is a runtime extension, written with the library for authors: it makes Machines greet, with the words of a variable that it
 // defines.
 type greeter struct {
+	name    string // of its ExtensionConfig
 	decoder runtime.Decoder
 
 	mu sync.Mutex
@@ -97,12 +98,12 @@ func (*greeter) discover(_ context.Context, _ *runtimehooksv1.DiscoverVariablesR
 }
 
 // newGreeter returns the extension, which is not served yet.
-func newGreeter(t *testing.T) *greeter {
+func newGreeter(t *testing.T, name string) *greeter {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	testenv.Must(t, controlplanev1.AddToScheme(scheme))
 	testenv.Must(t, bootstrapv1.AddToScheme(scheme))
-	g := &greeter{decoder: serializer.NewCodecFactory(scheme).UniversalDecoder(controlplanev1.GroupVersion, bootstrapv1.GroupVersion)}
+	g := &greeter{name: name, decoder: serializer.NewCodecFactory(scheme).UniversalDecoder(controlplanev1.GroupVersion, bootstrapv1.GroupVersion)}
 	dir, authority := servingCertificate(t)
 	port, err := managers.FreePort()
 	testenv.Must(t, err)
@@ -143,15 +144,15 @@ func (g *greeter) register(w *World, changes ...func(*clusterv1.ClusterClass)) *
 	t := w.t
 	t.Helper()
 	name := w.Class(w.Tools.OlderTemplate())
-	config := extensionConfig("greeter", g.endpoint)
+	config := w.extensionConfig(g.name, g.endpoint)
 	config.SetAnnotations(map[string]string{"runtime.cluster.x-k8s.io/cacheable": ""})
 	testenv.Must(t, w.Client.Create(t.Context(), config))
-	w.discovered("greeter", "True discover.greeter generate.greeter validate.greeter")
+	w.discovered(g.name, strings.ReplaceAll("True discover.NAME generate.NAME validate.NAME", "NAME", g.name))
 	class := &clusterv1.ClusterClass{}
 	testenv.Must(t, w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: name}, class))
 	before := class.DeepCopy()
 	class.Spec.Patches = append(class.Spec.Patches, clusterv1.ClusterClassPatch{Name: "greet", External: &clusterv1.ExternalPatchDefinition{
-		GenerateExtension: ptr.To("generate.greeter"), ValidateExtension: ptr.To("validate.greeter"), DiscoverVariablesExtension: ptr.To("discover.greeter"),
+		GenerateExtension: ptr.To("generate." + g.name), ValidateExtension: ptr.To("validate." + g.name), DiscoverVariablesExtension: ptr.To("discover." + g.name),
 	}})
 	for _, change := range changes {
 		change(class)
@@ -204,7 +205,7 @@ func notReconciled(text string) Condition {
 func TestExternalPatches(t *testing.T) {
 	t.Parallel()
 	w := newExtensionWorld(t)
-	g := newGreeter(t)
+	g := newGreeter(t, "greeter")
 	g.serve(t)
 	class := g.register(w)
 
@@ -260,7 +261,7 @@ func detachTimeout(c *Subject, timeout time.Duration) {
 func TestExtensionIsDown(t *testing.T) {
 	t.Parallel()
 	w := newExtensionWorld(t)
-	g := newGreeter(t)
+	g := newGreeter(t, "down")
 	stop := g.serve(t)
 	class := g.register(w)
 	c := w.Subject(NewCluster("c", class.Name).Variable("startupDuration", "100ms").Workers(1).Build())
@@ -281,7 +282,7 @@ func TestExtensionIsDown(t *testing.T) {
 		return nil
 	})
 	c.Change(setVariable("greeting", "moin"))
-	const refused = "calling extension generate.greeter of hook GeneratePatches: the server refused the connection"
+	const refused = "calling extension generate.down of hook GeneratePatches: the server refused the connection"
 	c.Eventually("the condition says which extension is down", notReconciled(refused), c.Explains("ExtensionFailed Cluster/c", refused))
 	c.Change(SetWorkers(2))
 	c.Eventually("so do those after the next change", notReconciled(refused), Workers(1))
@@ -295,7 +296,7 @@ func TestExtensionIsDown(t *testing.T) {
 func TestConflictingVariables(t *testing.T) {
 	t.Parallel()
 	w := newExtensionWorld(t)
-	g := newGreeter(t)
+	g := newGreeter(t, "conflicting")
 	g.serve(t)
 	class := g.register(w, func(class *clusterv1.ClusterClass) {
 		class.Spec.Variables = append(class.Spec.Variables, clusterv1.ClusterClassVariable{
@@ -341,7 +342,9 @@ func TestConflictingVariables(t *testing.T) {
 // another namespace, which the server is not called for: it is created while the first calls are still in progress.
 func TestAHangingExtensionDelaysNoOthers(t *testing.T) {
 	t.Parallel()
-	w := newExtensionWorld(t)
+	s := NewStandalone(t, shared.Management(t).Tools.withVariable(t, "EXP_RUNTIME_SDK", "true"))
+	testenv.Must(t, s.tools.install(t.Context(), s.kubeconfig()))
+	w := s.Management().World(t)
 	var ended atomic.Int32 // calls that timed out
 	server := extensiontest.Serve(t, extensiontest.Options{}, func(out http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/discovery") {
@@ -357,10 +360,7 @@ func TestAHangingExtensionDelaysNoOthers(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	config := extensionConfig("windows", byURL(server))
-	labels := map[string]any{"kubernetes.io/metadata.name": w.Namespace}
-	testenv.Must(t, unstructured.SetNestedMap(config.Object, labels, "spec", "namespaceSelector", "matchLabels"))
-	testenv.Must(t, w.Client.Create(t.Context(), config))
+	testenv.Must(t, w.Client.Create(t.Context(), w.extensionConfig("windows", byURL(server))))
 	w.discovered("windows", "True hangs.windows")
 	others := w.Management.World(t)
 	class := w.Class(w.Tools.OlderTemplate())

@@ -191,7 +191,7 @@ func (p *proposal) rotate(c *Subject, name string, capacity map[string]any) {
 // plannedCluster creates a Cluster of a class with an external patch, and waits until it is ready.
 func plannedCluster(t *testing.T, w *World) *Subject {
 	t.Helper()
-	g := newGreeter(t)
+	g := newGreeter(t, "planned")
 	g.serve(t)
 	class := g.register(w)
 	c := w.Subject(NewCluster("planned", class.Name).Workers(1).Variable("startupDuration", "0ms").Variable("greeting", "hello").Build())

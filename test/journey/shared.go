@@ -12,8 +12,12 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
-// shared is the management cluster of this package's tests.
-var shared Shared // TestMain cannot pass it to the tests otherwise.
+// shared is the management cluster of this package's tests, extensible that of tests with extensions. TestMain cannot pass them to the
+// tests otherwise.
+var (
+	shared     Shared
+	extensible = Shared{build: func(dir string) (*Tools, error) { return shared.management.Tools.with(dir, "EXP_RUNTIME_SDK", "true") }}
+)
 
 // installTime is the timeout for building the programs and installing the providers.
 const installTime = 10 * time.Minute
@@ -26,6 +30,8 @@ type Shared struct {
 	// Infrastructure is the infrastructure provider that is installed; empty: the in-memory provider.
 	Infrastructure string
 
+	// build returns the tools; dir is for their files. nil: it builds them.
+	build      func(dir string) (*Tools, error)
 	server     testenv.Server
 	once       sync.Once
 	management *Management
@@ -58,7 +64,10 @@ func (s *Shared) start(e *testenv.Env) error {
 	ctx := context.Background()
 	building, done := context.WithTimeout(ctx, installTime)
 	defer done()
-	tools, err := build(building, e.Root, dir)
+	if s.build == nil {
+		s.build = func(dir string) (*Tools, error) { return build(building, e.Root, dir) }
+	}
+	tools, err := s.build(dir)
 	if err != nil {
 		return err
 	}

@@ -17,13 +17,11 @@ import (
 // they are released.
 func TestTestExtension(t *testing.T) {
 	t.Parallel()
-	s := NewStandalone(t, shared.Management(t).Tools.withVariable(t, "EXP_RUNTIME_SDK", "true"))
-	testenv.Must(t, s.tools.install(t.Context(), s.kubeconfig()))
-	if r := s.tools.Clusterctl(t.Context(), "", "init", "--kubeconfig", s.kubeconfig(), "--runtime-extension", "test", "--wait-providers"); r.Failed {
+	w := newExtensionWorld(t)
+	if r := w.Tools.Clusterctl(t.Context(), "", "init", "--kubeconfig", w.Kubeconfig, "--runtime-extension", "test", "--wait-providers"); r.Failed {
 		t.Fatal(r)
 	}
-	w := s.Management().World(t)
-	config := extensionConfig("try", map[string]any{"service": map[string]any{"namespace": "test-extension-system", "name": "test-extension-webhook-service"}})
+	config := w.extensionConfig("try", map[string]any{"service": map[string]any{"namespace": "test-extension-system", "name": "test-extension-webhook-service"}})
 	config.SetAnnotations(map[string]string{"runtime.cluster.x-k8s.io/inject-ca-from-secret": "test-extension-system/test-extension-webhook-service-cert"})
 	testenv.Must(t, w.Client.Create(t.Context(), config))
 	w.discovered("try", "True after-cluster-upgrade.try after-control-plane-initialized.try after-control-plane-upgrade.try before-cluster-create.try "+

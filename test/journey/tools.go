@@ -43,6 +43,17 @@ func build(ctx context.Context, root, dir string) (*Tools, error) {
 	return t, nil
 }
 
+// with returns these tools with a variable of clusterctl.yaml, which is copied to dir.
+func (t *Tools) with(dir, name, value string) (*Tools, error) {
+	config, err := os.ReadFile(t.config)
+	if err != nil {
+		return nil, err
+	}
+	out := *t
+	out.config = filepath.Join(dir, "clusterctl.yaml")
+	return &out, os.WriteFile(out.config, fmt.Appendf(config, "\n%s: %q\n", name, value), 0o600)
+}
+
 // Result is the output of a program.
 type Result struct {
 	Command, Out, Err string
