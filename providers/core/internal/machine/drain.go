@@ -21,7 +21,9 @@ import (
 const (
 	// drainFailedRetry is the delay after an attempt that failed before it evicted any Pod.
 	drainFailedRetry = 20 * time.Second
-	draining         = "Draining the node before deletion"
+	// rulesTimeout is how long the cache may take to read all MachineDrainRules. Without permission, it would take forever.
+	rulesTimeout = 10 * time.Second
+	draining     = "Draining the node before deletion"
 )
 
 // drainer evicts Pods from a Node. Tests use a fake.
@@ -72,8 +74,14 @@ func (c *Controller) drain(ctx context.Context, s *scope) (step.Result, error) {
 // drainOnce makes one attempt, by the rules of the Machine's namespace.
 func (c *Controller) drainOnce(ctx context.Context, s *scope, workload *remote.Cluster, node *corev1.Node) (drain.Left, error) {
 	list := &clusterv1.MachineDrainRuleList{}
+	reading, done := context.WithTimeout(ctx, rulesTimeout)
+	defer done()
 	// Management clusters with the definitions of v1.7 do not have the kind.
-	if err := c.Client.List(ctx, list, client.InNamespace(s.machine.Namespace)); err != nil && !meta.IsNoMatchError(err) {
+	if err := c.Client.List(reading, list, client.InNamespace(s.machine.Namespace)); err != nil && !meta.IsNoMatchError(err) {
+		if reading.Err() != nil {
+			return drain.Left{}, fmt.Errorf("MachineDrainRules could not be read within %s: the manager must be allowed to list and watch them: %w",
+				rulesTimeout, err)
+		}
 		return drain.Left{}, fmt.Errorf("listing MachineDrainRules: %w", err)
 	}
 	rules, err := drain.RulesFor(s.machine, s.cluster, list.Items)

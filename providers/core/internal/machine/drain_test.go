@@ -1,8 +1,11 @@
 package machine
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -142,6 +145,33 @@ func TestDrainWithoutTheKind(t *testing.T) {
 	if err != nil || w.drained != 1 {
 		t.Errorf("drained %d times, error %v", w.drained, err)
 	}
+}
+
+// unreadable is a cache that never has all MachineDrainRules, as without permission to watch them.
+type unreadable struct{ client.Client }
+
+// List implements client.Reader.
+func (u unreadable) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if _, ok := list.(*clusterv1.MachineDrainRuleList); ok {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return u.Client.List(ctx, list, opts...)
+}
+
+// TestDrainWithoutPermission checks that a drain whose rules cannot be read evicts no Pod, and that the condition says why.
+func TestDrainWithoutPermission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Controller.Client = unreadable{w.Controller.Client}
+		testenv.Must(t, w.workload.Client.Create(t.Context(), node()))
+		m := machine(withNode)
+		_, err := w.step(t, "drain", &scope{machine: m, cluster: build.Cluster()})
+		c := condition.Get(m, clusterv1.DrainingSucceededV1Beta1Condition)
+		if err != nil || w.drained != 0 || c == nil || !strings.Contains(c.Message, "the manager must be allowed to list and watch them") {
+			t.Errorf("drained %d times, condition %+v, error %v", w.drained, c, err)
+		}
+	})
 }
 
 // TestDrainReports lists what the metav1 conditions say about a drain that has left Pods.
