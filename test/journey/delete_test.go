@@ -9,7 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -21,8 +23,9 @@ import (
 // blocker is a possible obstacle to the deletion of a Machine.
 type blocker struct {
 	reason string
-	// protected: a disruption budget prevents the eviction of a Pod. attached: a volume is attached.
-	protected, attached bool
+	// protected: a disruption budget prevents the eviction of a Pod. attached: a volume is attached. detaching: only a VolumeAttachment says so.
+	// kept: the volume is that of a Pod that stays.
+	protected, attached, detaching, kept bool
 	// machine changes the Machine before it is deleted.
 	machine func(*clusterv1.Machine)
 	// waitsFor is the condition that is False, with its reason in why. Empty: the Machine is deleted without waiting.
@@ -53,6 +56,8 @@ func blockers() []blocker {
 		{reason: "a volume", attached: true, waitsFor: clusterv1.VolumeDetachSucceededCondition, why: clusterv1.WaitingForVolumeDetachReason, cause: "VolumesAttached Machine", cordoned: true},
 		{reason: "volumes are ignored", attached: true, machine: annotated(clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation)},
 		{reason: "detaching times out", attached: true, machine: func(m *clusterv1.Machine) { m.Spec.NodeVolumeDetachTimeout = soon }},
+		{reason: "a VolumeAttachment", detaching: true, waitsFor: clusterv1.VolumeDetachSucceededCondition, why: clusterv1.WaitingForVolumeDetachReason, cause: "VolumesAttached Machine", cordoned: true},
+		{reason: "the volume of a Pod that stays", attached: true, kept: true},
 		{reason: "a pre-drain hook", machine: annotated(preDrain), waitsFor: clusterv1.PreDrainDeleteHookSucceededCondition, why: clusterv1.WaitingExternalHookReason, cause: "DeletionHook Machine"},
 		{
 			reason: "a pre-terminate hook", machine: annotated(preTerminate),
@@ -119,7 +124,52 @@ func (c *Subject) block(h blocker, m *clusterv1.Machine) {
 		c.guard(m)
 	}
 	if h.attached {
-		c.attach(m, []corev1.AttachedVolume{{Name: "v", DevicePath: "/dev/v"}})
+		c.attach(m, []corev1.AttachedVolume{{Name: "kubernetes.io/csi/example^v", DevicePath: "/dev/v"}})
+	}
+	if h.detaching {
+		c.create(attachmentOf(m))
+	}
+	if h.kept {
+		c.keep(m)
+	}
+}
+
+func attachmentOf(m *clusterv1.Machine) *storagev1.VolumeAttachment {
+	return &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: m.Name}, Spec: storagev1.VolumeAttachmentSpec{
+		Attacher: "example", NodeName: m.Status.NodeRef.Name, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &m.Name},
+	}}
+}
+
+// keep runs a Pod that drains skip on a Machine. It has the volume that block attaches.
+func (c *Subject) keep(m *clusterv1.Machine) {
+	c.t.Helper()
+	csi := &corev1.CSIPersistentVolumeSource{Driver: "example", VolumeHandle: "v"}
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	source := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: m.Name}}
+	pod := &corev1.Pod{ObjectMeta: named(m), Spec: corev1.PodSpec{
+		NodeName: m.Status.NodeRef.Name, Containers: []corev1.Container{{Name: "c", Image: "i"}},
+		Volumes: []corev1.Volume{{Name: "v", VolumeSource: source}},
+	}}
+	pod.Labels["cluster.x-k8s.io/drain"] = "skip"
+	c.create(
+		&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: m.Name}, Spec: corev1.PersistentVolumeSpec{
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: csi}, Capacity: size, AccessModes: modes,
+		}},
+		&corev1.PersistentVolumeClaim{ObjectMeta: named(m), Spec: corev1.PersistentVolumeClaimSpec{
+			VolumeName: m.Name, AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size},
+		}},
+		pod,
+	)
+}
+
+// create creates objects in the workload cluster.
+func (c *Subject) create(objects ...client.Object) {
+	c.t.Helper()
+	for _, o := range objects {
+		if err := c.Workload().client.Create(c.t.Context(), o); err != nil {
+			c.t.Fatal(err)
+		}
 	}
 }
 
@@ -157,6 +207,10 @@ func (c *Subject) release(h blocker, m *clusterv1.Machine) {
 		}
 	case h.attached:
 		c.attach(m, nil)
+	case h.detaching:
+		if err := c.Workload().client.Delete(c.t.Context(), attachmentOf(m)); err != nil {
+			c.t.Fatal(err)
+		}
 	default:
 		c.update(m, func() {
 			delete(m.Annotations, preDrain)
@@ -179,14 +233,9 @@ func (c *Subject) guard(m *clusterv1.Machine) {
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: named(m), Spec: policyv1.PodDisruptionBudgetSpec{
 		MinAvailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: pod.Labels},
 	}}
-	workload := c.Workload().client
-	for _, o := range []client.Object{pod, budget} {
-		if err := workload.Create(c.t.Context(), o); err != nil {
-			c.t.Fatal(err)
-		}
-	}
+	c.create(pod, budget)
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
-	if err := workload.Status().Update(c.t.Context(), pod); err != nil {
+	if err := c.Workload().client.Status().Update(c.t.Context(), pod); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -26,11 +26,13 @@ const (
 	draining     = "Draining the node before deletion"
 )
 
-// drainer evicts Pods from a Node. Tests use a fake.
+// drainer evicts Pods from a Node, and finds its volumes. Tests use a fake.
 type drainer interface {
 	// Drain cordons the Node and evicts its Pods. It does not wait for them, but returns the ones that are left. It returns an
 	// error if it could not request the evictions.
 	Drain(ctx context.Context, workload *remote.Cluster, node *corev1.Node, rules drain.Rules) (drain.Left, error)
+	// Volumes returns the volumes that have to be detached from the Node, without those of Pods that stay on it.
+	Volumes(ctx context.Context, workload *remote.Cluster, node *corev1.Node, rules drain.Rules) ([]string, error)
 }
 
 // drain drains the Node, with one attempt per reconcile.
@@ -73,22 +75,27 @@ func (c *Controller) drain(ctx context.Context, s *scope) (step.Result, error) {
 
 // drainOnce makes one attempt, by the rules of the Machine's namespace.
 func (c *Controller) drainOnce(ctx context.Context, s *scope, workload *remote.Cluster, node *corev1.Node) (drain.Left, error) {
+	rules, err := c.drainRules(ctx, s)
+	if err != nil {
+		return drain.Left{}, err
+	}
+	return c.drainer.Drain(ctx, workload, node, rules)
+}
+
+// drainRules returns the rules of the Machine's namespace that apply to the Machine.
+func (c *Controller) drainRules(ctx context.Context, s *scope) (drain.Rules, error) {
 	list := &clusterv1.MachineDrainRuleList{}
 	reading, done := context.WithTimeout(ctx, rulesTimeout)
 	defer done()
 	// Management clusters with the definitions of v1.7 do not have the kind.
 	if err := c.Client.List(reading, list, client.InNamespace(s.machine.Namespace)); err != nil && !meta.IsNoMatchError(err) {
 		if reading.Err() != nil {
-			return drain.Left{}, fmt.Errorf("MachineDrainRules could not be read within %s: the manager must be allowed to list and watch them: %w",
+			return nil, fmt.Errorf("MachineDrainRules could not be read within %s: the manager must be allowed to list and watch them: %w",
 				rulesTimeout, err)
 		}
-		return drain.Left{}, fmt.Errorf("listing MachineDrainRules: %w", err)
+		return nil, fmt.Errorf("listing MachineDrainRules: %w", err)
 	}
-	rules, err := drain.RulesFor(s.machine, s.cluster, list.Items)
-	if err != nil {
-		return drain.Left{}, err
-	}
-	return c.drainer.Drain(ctx, workload, node, rules)
+	return drain.RulesFor(s.machine, s.cluster, list.Items)
 }
 
 // setKeepingTime sets a condition and keeps its transition time: a new message must not restart the timeout.

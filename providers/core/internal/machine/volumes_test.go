@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -34,12 +35,14 @@ func TestVolumes(t *testing.T) {
 		reason  string
 		machine *clusterv1.Machine
 		node    *corev1.Node
+		fails   error
 		want    *clusterv1.Condition
 		after   time.Duration
 	}{
 		"None":        {reason: "no volumes are attached", machine: machine(withNode), node: node(), want: &succeeded},
 		"NodeGone":    {reason: "the Node does not exist", machine: machine(withNode), want: &succeeded},
 		"Attached":    {reason: "an event of the Node ends the wait", machine: machine(withNode), node: node(attached), want: at(0), after: 30 * time.Second},
+		"Fails":       {reason: "what cannot be read may be attached, and the timeout counts", machine: machine(withNode), node: node(), fails: errors.New("timeout"), want: at(0), after: 30 * time.Second},
 		"Unreachable": {reason: "the kubelet cannot detach volumes", machine: machine(withNode, since(waiting, time.Hour)), node: node(attached, unresponsive), want: &succeeded},
 		"LimitNear":   {reason: "the reconcile runs again when the timeout has passed", machine: machine(withNode, volumeLimit(time.Hour), since(waiting, time.Hour-5*time.Second)), node: node(attached), want: at(time.Hour - 5*time.Second), after: 5 * time.Second},
 		"LimitPassed": {reason: "the timeout has passed", machine: machine(withNode, volumeLimit(time.Hour), since(waiting, time.Hour)), node: node(attached), want: at(time.Hour)},
@@ -48,6 +51,7 @@ func TestVolumes(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
+			w.volumesFail = tc.fails
 			if tc.node != nil {
 				testenv.Must(t, w.workload.Client.Create(t.Context(), tc.node))
 			}

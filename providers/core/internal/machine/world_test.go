@@ -39,9 +39,10 @@ type world struct {
 	*Controller
 	workload *fakeapi.Workload
 	// left is the result of attempts to drain, drainFails their error, and drained their number.
-	left       drain.Left
-	drainFails error
-	drained    int
+	left        drain.Left
+	drainFails  error
+	volumesFail error
+	drained     int
 	// rules are those of the last attempt.
 	rules drain.Rules
 }
@@ -71,6 +72,15 @@ func (w *world) Drain(_ context.Context, _ *remote.Cluster, _ *corev1.Node, rule
 	w.drained++
 	w.rules = rules
 	return w.left, w.drainFails
+}
+
+// Volumes implements drainer: what the Node reports, without Pods.
+func (w *world) Volumes(_ context.Context, _ *remote.Cluster, node *corev1.Node, _ drain.Rules) ([]string, error) {
+	var attached []string
+	for _, v := range node.Status.VolumesAttached {
+		attached = append(attached, string(v.Name))
+	}
+	return attached, w.volumesFail
 }
 
 func kindOf(kind, group string) schema.GroupVersionKind {
