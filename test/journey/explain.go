@@ -24,10 +24,25 @@ func (c *Subject) explained() (explain.Report, error) {
 	return report, json.Unmarshal([]byte(r.Out), &report)
 }
 
+// explainInterval is the shortest time between two runs of `clusterctl explain` for a condition: each makes some twenty requests.
+const explainInterval = 2 * time.Second
+
+// seldom returns a condition that is not checked again before explainInterval has passed if it is false.
+func seldom(condition Condition) Condition {
+	var last error
+	var checked time.Time
+	return func(p *Snapshot) error {
+		if last == nil || time.Since(checked) >= explainInterval {
+			last, checked = condition(p), time.Now()
+		}
+		return last
+	}
+}
+
 // Explains is true when `clusterctl explain` reports this root cause, as "Reason Kind" or "Reason Kind/name", with these words in
 // its message.
 func (c *Subject) Explains(cause string, words ...string) Condition {
-	return func(*Snapshot) error {
+	return seldom(func(*Snapshot) error {
 		report, err := c.explained()
 		if err != nil {
 			return err
@@ -36,12 +51,12 @@ func (c *Subject) Explains(cause string, words ...string) Condition {
 			return fmt.Errorf("clusterctl explain finds nothing, want %s", cause)
 		}
 		return matches(&report.Causes[0], cause, words)
-	}
+	})
 }
 
 // ExplainsAll is true when `clusterctl explain` reports all these causes, in any order.
 func (c *Subject) ExplainsAll(causes ...string) Condition {
-	return func(*Snapshot) error {
+	return seldom(func(*Snapshot) error {
 		report, err := c.explained()
 		if err != nil {
 			return err
@@ -56,7 +71,7 @@ func (c *Subject) ExplainsAll(causes ...string) Condition {
 			}
 		}
 		return nil
-	}
+	})
 }
 
 // ExplainsNothing is true when `clusterctl explain` finds nothing wrong.
@@ -124,12 +139,14 @@ func (c *Subject) NeverBlocked() (still func()) {
 
 // pause waits for a change, and then a moment: samples are many requests.
 func pause(ctx context.Context, changed <-chan struct{}) {
-	for _, next := range []<-chan struct{}{changed, nil} {
-		select {
-		case <-next:
-		case <-time.After(tick):
-		case <-ctx.Done():
-		}
+	select {
+	case <-changed:
+	case <-time.After(tick):
+	case <-ctx.Done():
+	}
+	select {
+	case <-time.After(explainInterval):
+	case <-ctx.Done():
 	}
 }
 

@@ -3,6 +3,7 @@ package create
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"os"
@@ -276,8 +277,15 @@ func TestConflict(t *testing.T) {
 
 func TestTimeoutSaysWhatIsMissing(t *testing.T) {
 	c := newCLI(t)
-	out, stderr, err := c.run(template, "c1", "--timeout", "300ms")
-	if err == nil || !strings.Contains(err.Error(), "is not ready after 300ms: still waiting for the infrastructure to be ready; the control plane to be initialized") {
+	timeout := 300 * time.Millisecond
+	out, stderr, err := c.run(template, "c1", "--timeout", timeout.String())
+	// A longer timeout, if the objects could not be read within a short one.
+	for err != nil && strings.Contains(err.Error(), "objects to be read") {
+		timeout *= 2
+		out, stderr, err = c.run(template, "c1", "--timeout", timeout.String())
+	}
+	want := fmt.Sprintf("is not ready after %s: still waiting for the infrastructure to be ready; the control plane to be initialized", timeout)
+	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("want what is waited for, got %v\n%s", err, stderr)
 	}
 	if !strings.Contains(out, "ClusterInfrastructure - InMemoryCluster/c1") {

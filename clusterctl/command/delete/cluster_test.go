@@ -2,6 +2,7 @@ package delete
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -90,8 +91,14 @@ func TestDelete(t *testing.T) {
 	if diff := cmp.Diff("Deleting cluster NS/c1: first its Machines, the Cluster itself last\n", stderr); diff != "" || err != nil {
 		t.Errorf("%v: -want +got:\n%s", err, diff)
 	}
-	stderr, err = w.run("c1", "--timeout", "200ms")
-	if err == nil || !strings.Contains(err.Error(), "is not gone after 200ms: still waiting for 1 Cluster to be deleted") || !strings.Contains(stderr, "already being deleted, since ") {
+	// A longer timeout, if the objects could not be read within a short one.
+	timeout := 200 * time.Millisecond
+	for stderr, err = w.run("c1", "--timeout", timeout.String()); err != nil && strings.Contains(err.Error(), "objects to be read"); {
+		timeout *= 2
+		stderr, err = w.run("c1", "--timeout", timeout.String())
+	}
+	want := fmt.Sprintf("is not gone after %s: still waiting for 1 Cluster to be deleted", timeout)
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(stderr, "already being deleted, since ") {
 		t.Errorf("again, it must wait, and say for what in the end; got %v\n%s", err, stderr)
 	}
 	w.release(cluster)
