@@ -20,11 +20,11 @@ var server testenv.Server
 
 func TestMain(m *testing.M) { server.Main(m) }
 
-// TestManyClaims creates a thousand claims at once for a pool of ten thousand addresses, and deletes them.
+// TestManyClaims creates many claims at once for a pool of ten thousand addresses, and deletes them.
 func TestManyClaims(t *testing.T) {
-	count := 1000
-	if testing.Short() {
-		count = 100
+	count := 100
+	if testenv.Soaks() {
+		count = 1000
 	}
 	e := server.Start(t, "providers/core/config/crd", "providers/ipam-in-cluster/config/crd")
 	s := testenv.Scheme(t, ipamv1.AddToScheme, inclusterv1.AddToScheme)
