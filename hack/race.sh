@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests with the race detector: packages that start goroutines or share memory, without tests that need an API server. With ALL=1,
-# all packages and all their tests, which takes about an hour.
+# all packages and all their tests, which takes about an hour. MODULES selects modules by their folders.
 #
 # Tests of whole clusters are excluded (test/journey, test/e2e, test/book, test/fault itself): the code under test runs in other
 # processes, without the race detector.
@@ -20,7 +20,7 @@ concurrent() {
 failed=0
 flags=(-race -vet=off -timeout 60m)
 [ -n "${ALL:-}" ] || flags+=(-short)
-for module in . sdk release hack standalone examples/provider-hosts providers/infrastructure-docker/nodeimage; do
+for module in ${MODULES:-. sdk release hack standalone examples/provider-hosts providers/infrastructure-docker/nodeimage}; do
 	chosen=()
 	while read -r package dir; do
 		[[ $package =~ $apart ]] && continue
