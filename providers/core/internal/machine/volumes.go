@@ -25,7 +25,8 @@ func (c *Controller) volumes(ctx context.Context, s *scope) (step.Result, error)
 	m := s.machine
 	limit := seconds(m.Spec.Deletion.NodeVolumeDetachTimeoutSeconds)
 	_, excluded := m.Annotations[clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation]
-	if excluded || c.elapsed(m, kind, limit) {
+	// Once is enough: after that, the API server of a control plane may be the one that is being deleted.
+	if excluded || condition.IsTrue(m, kind) || c.elapsed(m, kind, limit) {
 		return step.Done(), nil
 	}
 	workload, r, err := c.reach(ctx, s, kind, limit)
@@ -64,12 +65,9 @@ func (c *Controller) attachedVolumes(ctx context.Context, s *scope, workload *re
 	return c.drainer.Volumes(ctx, workload, node, rules)
 }
 
-// volumesDone reports once that the step has ended; attached: although volumes are attached to the Node, which is unreachable.
+// volumesDone reports that the step has ended; attached: although volumes are attached to the Node, which is unreachable.
 func (c *Controller) volumesDone(ctx context.Context, m *clusterv1.Machine, attached bool) {
 	const kind = clusterv1.VolumeDetachSucceededV1Beta1Condition
-	if condition.IsTrue(m, kind) {
-		return
-	}
 	condition.Set(m, condition.True(kind))
 	announceVolumes(ctx, m.Status.NodeRef.Name, attached)
 }

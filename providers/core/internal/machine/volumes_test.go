@@ -30,6 +30,11 @@ func TestVolumes(t *testing.T) {
 		return &c
 	}
 	succeeded := condition.True(kind)
+	detached := func(age time.Duration) *clusterv1.Condition {
+		c := succeeded
+		c.LastTransitionTime = metav1.NewTime(now.Add(-age))
+		return &c
+	}
 	attached := func(n *corev1.Node) { n.Status.VolumesAttached = []corev1.AttachedVolume{{Name: "v"}} }
 	cases := map[string]struct {
 		reason  string
@@ -43,6 +48,7 @@ func TestVolumes(t *testing.T) {
 		"NodeGone":    {reason: "the Node does not exist", machine: machine(withNode), want: &succeeded},
 		"Attached":    {reason: "an event of the Node ends the wait", machine: machine(withNode), node: node(attached), want: at(0), after: 30 * time.Second},
 		"Fails":       {reason: "what cannot be read may be attached, and the timeout counts", machine: machine(withNode), node: node(), fails: errors.New("timeout"), want: at(0), after: 30 * time.Second},
+		"Once":        {reason: "nothing is read again when all were detached", machine: machine(withNode, since(succeeded, time.Hour)), node: node(attached), fails: errors.New("timeout"), want: detached(time.Hour)},
 		"Unreachable": {reason: "the kubelet cannot detach volumes", machine: machine(withNode, since(waiting, time.Hour)), node: node(attached, unresponsive), want: &succeeded},
 		"LimitNear":   {reason: "the reconcile runs again when the timeout has passed", machine: machine(withNode, volumeLimit(time.Hour), since(waiting, time.Hour-5*time.Second)), node: node(attached), want: at(time.Hour - 5*time.Second), after: 5 * time.Second},
 		"LimitPassed": {reason: "the timeout has passed", machine: machine(withNode, volumeLimit(time.Hour), since(waiting, time.Hour)), node: node(attached), want: at(time.Hour)},
