@@ -59,7 +59,7 @@ func volumes(ctx context.Context, set kubernetes.Interface, node *corev1.Node, r
 	return attached, nil
 }
 
-// attachments returns the names of the PersistentVolumes that VolumeAttachments attach to a Node. One for an inline volume has its own name.
+// attachments returns the names of the PersistentVolumes that VolumeAttachments attach to a Node. One for an inline volume has its own.
 func attachments(ctx context.Context, set kubernetes.Interface, node string) ([]string, error) {
 	var names []string
 	list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
