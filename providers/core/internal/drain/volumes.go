@@ -71,13 +71,17 @@ func attachments(ctx context.Context, set kubernetes.Interface, node string) ([]
 		}
 		return nil
 	})
-	if apierrors.IsNotFound(err) { // The workload cluster does not have the kind.
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !lacksStorage(set) {
 		return nil, fmt.Errorf("listing the VolumeAttachments of the workload cluster: %w", err)
 	}
 	return names, nil
+}
+
+// lacksStorage reports whether an API server does not serve VolumeAttachments. Its groups say so, not the error of a list: an API
+// server that is not of Kubernetes, such as that of Cluster API v1.7's in-memory provider, may answer with any.
+func lacksStorage(set kubernetes.Interface) bool {
+	groups, err := set.Discovery().ServerGroups()
+	return err == nil && !slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == storagev1.GroupName })
 }
 
 func volumeOf(a *storagev1.VolumeAttachment) string {

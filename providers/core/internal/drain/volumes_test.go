@@ -66,6 +66,7 @@ func TestVolumes(t *testing.T) {
 		rules   Rules
 		objects []runtime.Object
 		fails   error // of the list of VolumeAttachments
+		lacks   bool  // The API server has no group of storage.
 		want    []string
 		err     bool
 	}{
@@ -83,12 +84,17 @@ func TestVolumes(t *testing.T) {
 		"Completed":       {reason: "the volumes of a Pod that has completed are detached", node: node(attaches("pv-1")), rules: skipped, objects: objects(pod("db", claims("data"), finished)), want: []string{"kubernetes.io/csi/csi.example.com^handle-pv-1"}},
 		"OfOthers":        {reason: "only the volumes of Pods that stay do not count", node: node(attaches("pv-1", "pv-2")), objects: objects(append(bound("other", "pv-2"), attachment("pv-1", "node-1"), attachment("pv-2", "node-1"), pod("db", claims("data"), labeled("cluster.x-k8s.io/drain=skip")), pod("other", claims("other")))...), want: []string{"pv-2"}},
 		"Unbound":         {reason: "a claim without a volume is no reason", node: node(attaches("pv-1")), rules: skipped, objects: []runtime.Object{&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data"}}, pod("db", claims("data"), claims("missing"))}, want: []string{"kubernetes.io/csi/csi.example.com^handle-pv-1"}},
-		"WithoutTheKind":  {reason: "the API server has no VolumeAttachments", node: node(attaches("pv-1")), objects: objects(), fails: apierrors.NewNotFound(storagev1.Resource("volumeattachments"), ""), want: []string{"kubernetes.io/csi/csi.example.com^handle-pv-1"}},
+		"WithoutTheKind":  {reason: "the API server has no VolumeAttachments", node: node(attaches("pv-1")), objects: objects(), fails: apierrors.NewNotFound(storagev1.Resource("volumeattachments"), ""), lacks: true, want: []string{"kubernetes.io/csi/csi.example.com^handle-pv-1"}},
+		"UnknownGroup":    {reason: "an API server may answer with any error for a group that it lacks", node: node(), objects: objects(), fails: apierrors.NewInternalError(errors.New("unknown group")), lacks: true},
+		"Broken":          {reason: "an internal error says nothing about what is attached", node: node(), objects: objects(), fails: apierrors.NewInternalError(errors.New("etcd")), err: true},
 		"CannotBeListed":  {reason: "what cannot be read may be attached", node: node(), objects: objects(), fails: errors.New("timeout"), err: true},
 		"WithoutAnObject": {reason: "a volume whose claim is gone counts", node: node(attaches("pv-9")), rules: skipped, objects: []runtime.Object{pod("db", claims("gone"))}, want: []string{"kubernetes.io/csi/csi.example.com^handle-pv-9"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := fake.NewClientset(tc.objects...)
+			if !tc.lacks {
+				set.Resources = []*metav1.APIResourceList{{GroupVersion: storagev1.SchemeGroupVersion.String()}}
+			}
 			if tc.fails != nil {
 				set.PrependReactor("list", "volumeattachments", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.fails })
 			}
