@@ -162,6 +162,9 @@ const (
 	// UnhealthyNodeConditionV1Beta1Reason means that a Node condition was unhealthy for too long.
 	UnhealthyNodeConditionV1Beta1Reason = "UnhealthyNode"
 
+	// UnhealthyMachineV1Beta1Reason means that a Machine condition was unhealthy for too long.
+	UnhealthyMachineV1Beta1Reason = "UnhealthyMachine"
+
 	// MachineOwnerRemediatedV1Beta1Condition is False while the owner has to replace an unhealthy Machine, True once it has
 	// started.
 	MachineOwnerRemediatedV1Beta1Condition ConditionType = "OwnerRemediated"

@@ -56,6 +56,7 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineHealthCheck, *
 		New:  func() *clusterv1.MachineHealthCheck { return &clusterv1.MachineHealthCheck{} },
 		Watches: []step.Watch{
 			step.Mapped(&clusterv1.Machine{}, c.ofMachine, machineChanges()),
+			step.Mapped(&clusterv1.Machine{}, c.ofConditions, statusesChanged()),
 			step.Mapped(&clusterv1.Cluster{}, c.ofCluster,
 				watch.Cluster(watch.Paused, watch.Deleting, watch.InfrastructureReady, watch.ControlPlaneInitialized)),
 		},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -58,17 +59,41 @@ func TestFailedNodeIsRemediatedExactlyOnTime(t *testing.T) {
 	after, err = w.reconcile(w.check)
 	testenv.Must(t, err)
 	equal(t, "next reconcile", badFor-time.Minute-countersDelay+timerSlack, after)
-	equal(t, "events", []string{"Normal DetectedUnhealthy Condition Ready of Node a is Unknown; remediation begins at 2026-01-02T03:08:08Z if that does not change"},
+	equal(t, "events", []string{"Normal DetectedUnhealthy Condition Ready on Node a is reporting status Unknown; remediation begins at 2026-01-02T03:08:08Z if that does not change"},
 		w.Events())
 	equal(t, "live reads before", nil, w.LiveReads)
 	w.Clock.Step(after)
 	w.settled()
 	equal(t, "marks", []string{"a: False UnhealthyNode" + waiting, "b: True", "c: True"}, w.marks())
-	equal(t, "events", []string{"Normal MachineMarkedUnhealthy Machine is unhealthy and will be replaced: Condition Ready of Node a has been Unknown for more than 5m0s"},
+	equal(t, "events", []string{"Normal MachineMarkedUnhealthy Machine is unhealthy and will be replaced: Condition Ready on Node a is reporting status Unknown for more than 5m0s"},
 		w.Events())
 	equal(t, "live reads", []string{"get MachineHealthCheck h", "get Cluster c", "list Machine", "list Node"}, w.LiveReads)
 	equal(t, "writes", []string{"patch MachineHealthCheck/status h", "patch Machine/status a"}, w.Writes)
 	equal(t, "status", "2/3, 0 allowed, True", w.status())
+}
+
+// TestFailedConditionOfAMachine checks that a condition of a Machine is a reason to remediate it.
+func TestFailedConditionOfAMachine(t *testing.T) {
+	detached := check("40%", func(h *clusterv1.MachineHealthCheck) {
+		h.Spec.Checks.UnhealthyMachineConditions = []clusterv1.UnhealthyMachineCondition{
+			{Type: "NetworkReady", Status: metav1.ConditionFalse, TimeoutSeconds: ptr.To[int32](60)},
+		}
+	})
+	w := newWorld(t, detached, running("a", "b", "c")...)
+	w.begin()
+	w.change("a", func(m *clusterv1.Machine) {
+		m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{
+			Type: "NetworkReady", Status: metav1.ConditionFalse, Reason: "Detached", LastTransitionTime: metav1.NewTime(w.Clock.Now()),
+		})
+	})
+	w.settled()
+	equal(t, "marks", []string{"a: True", "b: True", "c: True"}, w.marks())
+	w.Clock.Step(61 * time.Second)
+	w.settled()
+	equal(t, "marks", []string{"a: False UnhealthyMachine" + waiting, "b: True", "c: True"}, w.marks())
+	got := apimeta.FindStatusCondition(w.machine("a").Status.Conditions, clusterv1.MachineHealthCheckSucceededCondition)
+	equal(t, "message", "Health check failed:\n  * Condition NetworkReady on Machine is reporting status False with reason Detached for more than 1m0s",
+		got.Message)
 }
 
 // TestStartingClusterCostsOneStatusWrite checks that the counters of a new check are held back while Machines start, and that no event

@@ -95,17 +95,18 @@ func (c *Controller) cachedNodes(ctx context.Context, s *scope, targets []*clust
 	return nodes, nil
 }
 
-// announce records an event for each Machine that was healthy, and whose Node began to fail.
+// announce records an event for each Machine that was healthy, and that or whose Node began to fail.
 func (c *Controller) announce(s *scope) {
 	failing := map[string]bool{}
 	for _, f := range s.plan.Findings {
 		if f.Verdict != diagnosis.Failing || !condition.IsTrue(f.Machine, clusterv1.MachineHealthCheckSucceededV1Beta1Condition) {
 			continue
 		}
-		failing[string(f.Machine.UID)+f.Message] = true
-		if !c.memory.announced(s.check, string(f.Machine.UID)+f.Message) {
+		failure := string(f.Machine.UID) + f.Message()
+		failing[failure] = true
+		if !c.memory.announced(s.check, failure) {
 			c.Recorder.Eventf(f.Machine, corev1.EventTypeNormal, "DetectedUnhealthy", "%s; remediation begins at %s if that does not change",
-				f.Message, f.Due.UTC().Format(time.RFC3339))
+				f.Message(), f.Due.UTC().Format(time.RFC3339))
 		}
 	}
 	c.memory.announce(s.check, failing)

@@ -75,6 +75,9 @@ func TestRequests(t *testing.T) {
 	}
 	other("labels", func(h *clusterv1.MachineHealthCheck) { h.Spec.Selector.MatchLabels = map[string]string{"pool": "x"} })
 	other("cluster", func(h *clusterv1.MachineHealthCheck) { h.Spec.ClusterName = "o" })
+	other("conditions", func(h *clusterv1.MachineHealthCheck) {
+		h.Spec.Checks.UnhealthyMachineConditions = []clusterv1.UnhealthyMachineCondition{{Type: "NetworkReady", Status: "False"}}
+	})
 	c := w.check.control
 	names := func(requests []reconcile.Request) (out []string) {
 		for _, r := range requests {
@@ -86,13 +89,14 @@ func TestRequests(t *testing.T) {
 	request := build.Provided(requestKind, "a", object.Fields{})
 	request.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Machine", Name: "a"}})
 	for reason, tt := range map[string]struct{ got, want []string }{
-		"a Machine":            {names(c.ofMachine(t.Context(), w.machine("a"))), []string{"h"}},
-		"its Node":             {names(c.ofNode(t.Context(), cluster, object.Node("a"))), []string{"h"}},
+		"a Machine":            {names(c.ofMachine(t.Context(), w.machine("a"))), []string{"conditions", "h"}},
+		"its conditions":       {names(c.ofConditions(t.Context(), w.machine("a"))), []string{"conditions"}},
+		"its Node":             {names(c.ofNode(t.Context(), cluster, object.Node("a"))), []string{"conditions", "h"}},
 		"another Node":         {names(c.ofNode(t.Context(), cluster, object.Node("b"))), nil},
 		"another cluster":      {names(c.ofNode(t.Context(), types.NamespacedName{Namespace: "default", Name: "o"}, object.Node("a"))), nil},
-		"a connection":         {names(c.ofConnection(t.Context(), cluster)), []string{"h", "labels"}},
-		"the Cluster":          {names(c.ofCluster(t.Context(), build.Cluster())), []string{"h", "labels"}},
-		"a request":            {names(c.ofRequest(t.Context(), request)), []string{"h"}},
+		"a connection":         {names(c.ofConnection(t.Context(), cluster)), []string{"conditions", "h", "labels"}},
+		"the Cluster":          {names(c.ofCluster(t.Context(), build.Cluster())), []string{"conditions", "h", "labels"}},
+		"a request":            {names(c.ofRequest(t.Context(), request)), []string{"conditions", "h"}},
 		"an object of another": {names(c.ofRequest(t.Context(), client.Object(build.Provided(requestKind, "a", object.Fields{})))), nil},
 	} {
 		if diff := cmp.Diff(tt.want, tt.got); diff != "" {

@@ -3,6 +3,7 @@ package healthcheck
 import (
 	"context"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,6 +75,15 @@ func conditionChanged(before, after *clusterv1.Machine) bool {
 	return false
 }
 
+// statusesChanged selects changes of the metav1 conditions of Machines. Messages do not count.
+func statusesChanged() predicate.Predicate {
+	return watch.Updated(func(before, after *clusterv1.Machine) bool {
+		return !slices.EqualFunc(before.Status.Conditions, after.Status.Conditions, func(was, is metav1.Condition) bool {
+			return was.Type == is.Type && was.Status == is.Status && was.LastTransitionTime.Equal(&is.LastTransitionTime)
+		})
+	})
+}
+
 // nodeChanged reports whether a condition of a Node changed. Heartbeats of kubelets do not count.
 func nodeChanged(before, after client.Object) bool {
 	a, ok := before.(*corev1.Node)
@@ -101,6 +111,17 @@ func (c *Controller) ofMachine(ctx context.Context, obj client.Object) []reconci
 	}
 	return c.checks(ctx, types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName},
 		func(h *clusterv1.MachineHealthCheck) bool { return diagnosis.Selects(h, m) })
+}
+
+// ofConditions returns the checks that select a Machine and depend on its conditions.
+func (c *Controller) ofConditions(ctx context.Context, obj client.Object) []reconcile.Request {
+	m, ok := obj.(*clusterv1.Machine)
+	if !ok {
+		return nil
+	}
+	return c.checks(ctx, types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName}, func(h *clusterv1.MachineHealthCheck) bool {
+		return len(h.Spec.Checks.UnhealthyMachineConditions) > 0 && diagnosis.Selects(h, m)
+	})
 }
 
 func (c *Controller) ofCluster(ctx context.Context, obj client.Object) []reconcile.Request {

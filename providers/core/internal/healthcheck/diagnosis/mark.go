@@ -1,6 +1,8 @@
 package diagnosis
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -50,11 +52,11 @@ func (p *Plan) mark(f Finding) Mark {
 	was, owner := condition.Get(f.Machine, checked), condition.Get(f.Machine, remediated)
 	switch f.Verdict {
 	case Unhealthy:
-		now := condition.False(checked, clusterv1.ConditionSeverityWarning, f.Reason, "%s", f.Message)
+		now := condition.False(checked, clusterv1.ConditionSeverityWarning, f.Reason, "%s", condition.Brief(f.Message()))
 		if was == nil || !condition.SameState(*was, now) {
 			m.Set = append(m.Set, now)
 			m.Reports = append(m.Reports, report.False(clusterv1.MachineHealthCheckSucceededCondition, reportedAs(f.Reason),
-				"Health check failed:\n  * %s", f.Message))
+				"%s", f.report()))
 		}
 		if p.Allowed && !p.External && owner == nil {
 			m.Set = append(m.Set, condition.False(remediated, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationV1Beta1Reason, ""))
@@ -77,6 +79,14 @@ func (p *Plan) mark(f Finding) Mark {
 	case Failing, Starting, Unknown, Recovering, Deleting:
 	}
 	return m
+}
+
+// report returns the message of the metav1 condition of an unhealthy Machine.
+func (f Finding) report() string {
+	if f.Reason == clusterv1.HasRemediateMachineAnnotationV1Beta1Reason {
+		return "Health check failed: " + f.Message()
+	}
+	return "Health check failed:\n  * " + strings.Join(f.Problems, "\n  * ")
 }
 
 // reportedAs returns the reason of v1beta2 for one of v1beta1.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -82,6 +83,10 @@ func (s *story) command(words []string) {
 			Type: corev1.NodeConditionType(args[0]), Status: corev1.ConditionStatus(args[1]),
 			TimeoutSeconds: ptr.To(int32(s.duration(args[2]) / time.Second)),
 		})
+	case "badmachine":
+		spec.Checks.UnhealthyMachineConditions = append(spec.Checks.UnhealthyMachineConditions, clusterv1.UnhealthyMachineCondition{
+			Type: args[0], Status: metav1.ConditionStatus(args[1]), TimeoutSeconds: ptr.To(int32(s.duration(args[2]) / time.Second)),
+		})
 	case "max":
 		spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo = ptr.To(intstr.Parse(args[0]))
 	case "range":
@@ -144,6 +149,12 @@ func (s *story) event(what, name string) {
 		m.Annotations = map[string]string{clusterv1.RemediateMachineAnnotation: ""}
 	case "skip":
 		m.Annotations = map[string]string{clusterv1.MachineSkipRemediationAnnotation: ""}
+	case "detach":
+		s.condition(m, metav1.ConditionFalse, "Detached")
+	case "attach":
+		s.condition(m, metav1.ConditionTrue, "Attached")
+	case "hide":
+		s.condition(m, metav1.ConditionUnknown, "ConnectionDown")
 	case "fail":
 		older := m.GetV1Beta1Status()
 		older.FailureMessage = ptr.To("no quota")
@@ -154,6 +165,13 @@ func (s *story) event(what, name string) {
 	default:
 		s.Fatalf("unknown event %q", what)
 	}
+}
+
+// condition sets the condition NetworkReady of a Machine.
+func (s *story) condition(m *clusterv1.Machine, status metav1.ConditionStatus, reason string) {
+	apimeta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
+		Type: "NetworkReady", Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(s.now),
+	})
 }
 
 func (s *story) node(name string, status corev1.ConditionStatus) {
@@ -203,7 +221,7 @@ func (s *story) plan() []string {
 	}
 	out := []string{summary}
 	for _, f := range p.Findings {
-		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", f.Machine.Name, f.Verdict, f.Reason, f.Message)))
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", f.Machine.Name, f.Verdict, f.Reason, f.Message())))
 	}
 	for _, mark := range p.Marks() {
 		out = append(out, s.write(mark))
