@@ -301,7 +301,7 @@ func (v *view) restricted() []Cause {
 	var list []Cause
 	for _, h := range v.Objects.Of(tree.MachineHealthCheckKind, v.Cluster) {
 		if c := failing(h, clusterv1.RemediationAllowedV1Beta1Condition); c != nil &&
-			c.Reason == clusterv1.TooManyUnhealthyV1Beta1Reason && v.marked(h) {
+			(c.Reason == clusterv1.TooManyUnhealthyV1Beta1Reason || c.Reason == clusterv1.FleetUnhealthyV1Beta1Reason) && v.marked(h) {
 			list = append(list, v.cause(RemediationRestricted, Blocked, h, c, c.Message).
 				do("Find what the Machines that are not healthy have in common, such as a zone, a network or an image: "+
 					"`kubectl get machines -n "+v.Cluster.Namespace+"`",

@@ -58,6 +58,7 @@ type flags struct {
 	machine, set, deployment, pool, resourceSet, healthCheck int
 	drainTimeout                                             time.Duration
 	namedAfterTemplates                                      bool
+	maxUnhealthyClusters, maxUnhealthyMachines               string
 	workloads                                                remote.Flags
 	certificate                                              wire.CertificateFiles
 }
@@ -78,6 +79,11 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	workers(&f.pool, "machinepool", "MachinePools")
 	workers(&f.resourceSet, "clusterresourceset", "ClusterResourceSets")
 	workers(&f.healthCheck, "machinehealthcheck", "MachineHealthChecks")
+	fs.StringVar(&f.maxUnhealthyClusters, "remediation-max-unhealthy-clusters", "30%",
+		"Number or percentage of Clusters; while more have unhealthy Machines at the same time, no Machine is remediated: a network may "+
+			"be cut. Only Clusters with health checks count. A percentage allows at least 10. 100% disables it")
+	fs.StringVar(&f.maxUnhealthyMachines, "remediation-max-unhealthy-machines", "30%",
+		"The same for Machines. A percentage allows at least 50")
 	fs.DurationVar(&f.drainTimeout, "node-drain-client-timeout-duration", 10*time.Second,
 		"Timeout of requests that drain a Node; must be positive")
 	fs.BoolVar(&f.namedAfterTemplates, "use-deprecated-infra-machine-naming", false,
@@ -95,6 +101,9 @@ func (f *flags) validate() error {
 	}
 	if (f.certificate.Certificate == "") != (f.certificate.Key == "") {
 		return errors.New("set both --runtime-extension-client-cert-file and --runtime-extension-client-key-file, or none of them")
+	}
+	if err := healthcheck.ValidateLimits(f.maxUnhealthyClusters, f.maxUnhealthyMachines); err != nil {
+		return fmt.Errorf("invalid --remediation-max-unhealthy-clusters or --remediation-max-unhealthy-machines: %w", err)
 	}
 	return f.workloads.Validate()
 }
@@ -213,7 +222,10 @@ func (s *setup) controllers(ctx context.Context) error {
 			NamedAfterTemplates: s.flags.namedAfterTemplates,
 		}),
 		machinedeployment.Setup(ctx, s.mgr, machinedeployment.Options{Concurrency: s.flags.deployment, Filter: filter, Recent: s.recent}),
-		healthcheck.Setup(ctx, s.mgr, healthcheck.Options{Concurrency: s.flags.healthCheck, Filter: filter, Clusters: s.clusters}),
+		healthcheck.Setup(ctx, s.mgr, healthcheck.Options{
+			Concurrency: s.flags.healthCheck, Filter: filter, Clusters: s.clusters,
+			MaxUnhealthyClusters: s.flags.maxUnhealthyClusters, MaxUnhealthyMachines: s.flags.maxUnhealthyMachines,
+		}),
 	)
 }
 

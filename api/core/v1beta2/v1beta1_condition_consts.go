@@ -202,6 +202,10 @@ const (
 	// WorkloadClusterUnreachableV1Beta1Reason means that the API server of the workload cluster is unreachable, so that the Nodes are
 	// unknown. Only Machines with the annotation cluster.x-k8s.io/remediate-machine are remediated.
 	WorkloadClusterUnreachableV1Beta1Reason = "WorkloadClusterUnreachable"
+
+	// FleetUnhealthyV1Beta1Reason means that too many Clusters or Machines are unhealthy at the same time, in the whole management
+	// cluster: what they have in common may have failed.
+	FleetUnhealthyV1Beta1Reason = "FleetUnhealthy"
 )
 
 // Conditions and reasons of MachineSets, some also of control planes.

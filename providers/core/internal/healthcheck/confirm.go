@@ -58,9 +58,9 @@ func (c *Controller) confirm(ctx context.Context, s *scope) (step.Result, error)
 		}
 	}
 	in.Now = c.Clock.Now()
-	if s.plan, err = diagnosis.New(in); err != nil {
+	if s.plan, err = c.plan(ctx, in); err != nil {
 		s.plan = nil
-		return step.Done(), step.Terminal(err)
+		return step.Done(), err
 	}
 	if next := c.wake(s); result.After() == 0 {
 		result = next

@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -22,11 +23,23 @@ type Options struct {
 	Filter watch.Filter
 	// Clusters connects to workload clusters. It must cache Nodes.
 	Clusters *remote.Clusters
+	// MaxUnhealthyClusters and MaxUnhealthyMachines are numbers or percentages: while more are unhealthy, nothing is remediated.
+	MaxUnhealthyClusters, MaxUnhealthyMachines string
+}
+
+// ValidateLimits returns an error unless both are numbers or percentages.
+func ValidateLimits(maxUnhealthyClusters, maxUnhealthyMachines string) error {
+	_, err := diagnosis.NewFleetLimits(maxUnhealthyClusters, maxUnhealthyMachines)
+	return err
 }
 
 // Setup adds the controller to a manager. It requires the indexes of the Machine controller.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	c := newController(step.ClientsOf(mgr, "machinehealthcheck-controller", o.Filter), o.Clusters)
+	limits, err := diagnosis.NewFleetLimits(o.MaxUnhealthyClusters, o.MaxUnhealthyMachines)
+	if err != nil {
+		return err
+	}
+	c := newController(step.ClientsOf(mgr, "machinehealthcheck-controller", o.Filter), o.Clusters, limits)
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	declared.Watches = append(declared.Watches, step.From(o.Clusters.Source(remote.Events{
@@ -42,10 +55,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 }
 
 // newController returns a Controller without watches of requests.
-func newController(clients step.Clients, workloads Workloads) *Controller {
+func newController(clients step.Clients, workloads Workloads, limits diagnosis.FleetLimits) *Controller {
 	return &Controller{
 		Clients: clients, workloads: workloads, memory: newMemory(), suspects: newSuspects(),
 		external: external.Reader{Client: clients.Client, Versions: contract.APIVersions{Reader: clients.Client}},
+		fleet:    &fleet{machines: clients.Client, limits: limits, clock: clients.Clock},
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/pki"
 	"sigs.k8s.io/cluster-api/sdk/remote"
@@ -126,6 +127,46 @@ func TestStartingClusterCostsOneStatusWrite(t *testing.T) {
 			equal(t, tc.reason, tc.want, w.status())
 		})
 	}
+}
+
+// TestFleetHoldsRemediationBack checks that nothing is remediated while too many Clusters have unhealthy Machines, that this costs no
+// requests, and that it ends by itself.
+func TestFleetHoldsRemediationBack(t *testing.T) {
+	w := newWorld(t, check("100%"), running("a", "b")...)
+	w.begin()
+	limits, err := diagnosis.NewFleetLimits("1", "100%")
+	testenv.Must(t, err)
+	w.check.control.fleet.limits = limits
+	other := build.Machine("o", object.WithNode("o"), func(m *clusterv1.Machine) {
+		m.Spec.ClusterName = "other"
+		condition.Set(m, condition.False(clusterv1.MachineHealthCheckSucceededV1Beta1Condition, clusterv1.ConditionSeverityWarning, "UnhealthyNode", ""))
+	})
+	testenv.Must(t, w.Create(t.Context(), other))
+	w.becomes(corev1.ConditionUnknown, time.Hour, "a")
+	w.change("a", func(m *clusterv1.Machine) {
+		condition.Set(m, condition.Unknown(clusterv1.MachineNodeHealthyV1Beta1Condition, "NodeConditionsFailed", ""))
+	})
+	w.settled()
+	equal(t, "marks", []string{"a: False UnhealthyNode", "b: True", "o: False UnhealthyNode"}, w.marks())
+	equal(t, "status", "1/2, 0 allowed, False FleetUnhealthy", w.status())
+	equal(t, "events", []string{"Warning RemediationRestricted No Machine is remediated: more Clusters are unhealthy at the same time than " +
+		"--remediation-max-unhealthy-clusters=1 allows. Find what they have in common, such as a network: remediation resumes when fewer are. " +
+		"Machines with annotation cluster.x-k8s.io/remediate-machine are remediated regardless: 2 of 2 Clusters have unhealthy Machines"},
+		w.Events())
+
+	w.Writes, w.LiveReads = nil, nil
+	w.Clock.Step(brakeBackstop)
+	after, err := w.reconcile(w.check)
+	testenv.Must(t, err)
+	equal(t, "next reconcile", brakeBackstop, after)
+	equal(t, "writes while it lasts", nil, w.Writes)
+	equal(t, "live reads while it lasts", nil, w.LiveReads)
+
+	testenv.Must(t, w.Delete(t.Context(), w.machine("o")))
+	w.Clock.Step(after)
+	w.settled()
+	equal(t, "marks", []string{"a: False UnhealthyNode" + waiting, "b: True"}, w.marks())
+	equal(t, "status", "1/2, 1 allowed, True", w.status())
 }
 
 // TestTooManyUnhealthy checks that a dead zone is recorded, not remediated, and announced once.

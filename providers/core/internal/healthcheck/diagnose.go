@@ -35,9 +35,9 @@ func (c *Controller) diagnose(ctx context.Context, s *scope) (step.Result, error
 			return step.Done(), err
 		}
 	}
-	if s.plan, err = diagnosis.New(in); err != nil {
+	if s.plan, err = c.plan(ctx, in); err != nil {
 		s.plan = nil
-		return step.Done(), step.Terminal(err)
+		return step.Done(), err
 	}
 	c.announce(s)
 	if err := c.readRequests(ctx, s); err != nil {
@@ -49,10 +49,17 @@ func (c *Controller) diagnose(ctx context.Context, s *scope) (step.Result, error
 	return c.wake(s), nil
 }
 
-// wake requeues the check when the next verdict changes.
+// wake requeues the check when the next verdict changes, or the fleet may have recovered.
 func (c *Controller) wake(s *scope) step.Result {
+	var after time.Duration
 	if next := s.plan.Next(); !next.IsZero() {
-		return step.Again(max(next.Sub(c.Clock.Now()), 0) + timerSlack)
+		after = max(next.Sub(c.Clock.Now()), 0) + timerSlack
+	}
+	if s.plan.Brake != nil && (after == 0 || after > brakeBackstop) {
+		after = brakeBackstop
+	}
+	if after > 0 {
+		return step.Again(after)
 	}
 	if remote.IsConnecting(s.unreachable) {
 		return step.Again(connectingBackstop)

@@ -21,6 +21,9 @@
 // While the API server of the workload cluster is unreachable, the Nodes are unknown. Then only Machines that a user has
 // annotated are remediated, the counters are kept, and condition RemediationAllowed reports it.
 //
+// While too many Clusters or Machines of the whole management cluster are unhealthy, no remediation begins: fleet.go counts them in the
+// cache, when one is about to begin.
+//
 // Timers are exact: the next reconcile is due when the next condition has lasted long enough.
 //
 // Package diagnosis decides; this package reads and writes. The Machines' owners remediate: MachineSets, MachinePools, control planes.

@@ -28,6 +28,7 @@ type Controller struct {
 	requestKinds *external.Watcher
 	memory       *memory
 	suspects     *suspects
+	fleet        *fleet
 }
 
 // scope is the state of one reconcile, shared by its steps.

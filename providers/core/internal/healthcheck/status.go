@@ -51,11 +51,11 @@ func (c *Controller) status(ctx context.Context, s *scope) (step.Result, error) 
 	condition.Set(h, allowance)
 	was := condition.Get(before, clusterv1.RemediationAllowedV1Beta1Condition)
 	restricted := s.plan.Restricted()
-	wasRestricted := c.memory.restrict(h, restricted) && was != nil && was.Reason == clusterv1.TooManyUnhealthyV1Beta1Reason
+	wasRestricted := c.memory.restrict(h, restricted) && was != nil && was.Reason == allowance.Reason
 	if was == nil || was.Status != allowance.Status || was.Reason != allowance.Reason || wasRestricted != restricted ||
 		h.Status.ObservedGeneration != h.Generation {
 		if restricted && !wasRestricted {
-			step.WarningTransition(ctx, "RemediationRestricted", "%s", allowance.Message)
+			step.WarningTransition(ctx, "RemediationRestricted", "%s", s.plan.Restriction())
 		}
 		c.memory.settled(h)
 		return step.Done(), nil

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/healthcheck/diagnosis"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/step"
 	"sigs.k8s.io/cluster-api/sdk/testenv"
@@ -27,6 +28,9 @@ var (
 	build object.Builder
 )
 
+// generous are the limits of a fleet that are never exceeded.
+var generous, _ = diagnosis.NewFleetLimits("100%", "100%")
+
 // badFor is how long Ready must be Unknown.
 const badFor = 5 * time.Minute
 
@@ -35,6 +39,7 @@ type world struct {
 	*testing.T
 	*fakeapi.Server
 	workload *fakeapi.Workload
+	limits   diagnosis.FleetLimits
 	// check is the process under test.
 	check *process
 }
@@ -52,7 +57,7 @@ func newWorld(t *testing.T, h *clusterv1.MachineHealthCheck, machines ...*cluste
 	for _, m := range machines {
 		objects = append(objects, m)
 	}
-	w := &world{T: t, Server: fakeapi.New(t, fakeapi.Options{Objects: objects, Indexes: indexes()})}
+	w := &world{T: t, limits: generous, Server: fakeapi.New(t, fakeapi.Options{Objects: objects, Indexes: indexes()})}
 	w.workload = w.NewWorkload(t)
 	for _, m := range machines {
 		if m.Status.NodeRef.IsDefined() {
@@ -65,7 +70,7 @@ func newWorld(t *testing.T, h *clusterv1.MachineHealthCheck, machines ...*cluste
 
 // newProcess returns a manager with the current caches.
 func (w *world) newProcess() *process {
-	c := newController(w.ForController(), w.workload)
+	c := newController(w.ForController(), w.workload, w.limits)
 	c.requestKinds = fakeapi.Follower(w, c.Clients, &clusterv1.MachineHealthCheckList{}).Watcher
 	return &process{Runner: c.declared().Runner(c.Clients), control: c}
 }

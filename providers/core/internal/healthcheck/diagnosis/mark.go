@@ -58,7 +58,7 @@ func (p *Plan) mark(f Finding) Mark {
 			m.Reports = append(m.Reports, report.False(clusterv1.MachineHealthCheckSucceededCondition, reportedAs(f.Reason),
 				"%s", f.report()))
 		}
-		if p.Allowed && !p.External && owner == nil {
+		if p.remediates(f) && !p.External && owner == nil {
 			m.Set = append(m.Set, condition.False(remediated, clusterv1.ConditionSeverityWarning, clusterv1.WaitingForRemediationV1Beta1Reason, ""))
 			m.Reports = append(m.Reports, report.False(clusterv1.MachineOwnerRemediatedCondition,
 				clusterv1.MachineOwnerRemediatedWaitingForRemediationReason, "Waiting for remediation"))

@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -23,6 +24,8 @@ type Plan struct {
 	Observed bool
 	// External reports whether Machines are remediated by external requests, not by their owners.
 	External bool
+	// Brake is why no Machine of any Cluster is remediated, except those that a user annotated. Nil: they are.
+	Brake *Brake
 }
 
 // New returns the plan for an input.
@@ -61,7 +64,7 @@ func (p *Plan) Unhealthy() int { return p.Expected - p.Healthy }
 
 // RemediationsAllowed returns how many more Machines may become unhealthy.
 func (p *Plan) RemediationsAllowed() int {
-	if !p.Allowed {
+	if !p.Allowed || p.Brake != nil {
 		return 0
 	}
 	return p.Limit.Max - p.Unhealthy()
@@ -85,10 +88,31 @@ func (p *Plan) Next() time.Time {
 
 // Restricted reports whether Machines should be remediated, but are not. Remediation may also be disallowed without such Machines: if the
 // limit is a range such as [3-5], and all Machines are healthy, or if they are only starting.
-func (p *Plan) Restricted() bool { return !p.Allowed && len(p.with(Unhealthy)) > 0 }
+func (p *Plan) Restricted() bool {
+	return len(p.with(Unhealthy)) > len(p.Remediable()) && (!p.Allowed || p.Begins())
+}
+
+// Begins reports whether a remediation has to begin that a Brake can stop: of an unhealthy Machine whose owner was not asked yet, and that
+// no user annotated.
+func (p *Plan) Begins() bool {
+	return slices.ContainsFunc(p.Findings, func(f Finding) bool {
+		return f.Verdict == Unhealthy && !f.asked() &&
+			(p.External || !condition.Has(f.Machine, clusterv1.MachineOwnerRemediatedV1Beta1Condition))
+	})
+}
+
+// asked reports whether a user asked for the remediation of an unhealthy Machine.
+func (f Finding) asked() bool { return f.Reason == clusterv1.HasRemediateMachineAnnotationV1Beta1Reason }
+
+// remediates reports whether an unhealthy Machine may be remediated.
+func (p *Plan) remediates(f Finding) bool { return p.Allowed && (p.Brake == nil || f.asked()) }
 
 // Allowance returns condition RemediationAllowed of a plan whose counters are Observed.
 func (p *Plan) Allowance() clusterv1.Condition {
+	if p.Allowed && p.Brake != nil && p.Restricted() {
+		return condition.False(clusterv1.RemediationAllowedV1Beta1Condition, clusterv1.ConditionSeverityWarning,
+			clusterv1.FleetUnhealthyV1Beta1Reason, "%s", p.Brake.message())
+	}
 	if p.Allowed {
 		return condition.True(clusterv1.RemediationAllowedV1Beta1Condition)
 	}
@@ -101,16 +125,28 @@ func (p *Plan) Allowance() clusterv1.Condition {
 		p.Unhealthy(), p.Expected, p.Limit.describe())
 }
 
+// Restriction returns the message of an event about a plan that is Restricted.
+func (p *Plan) Restriction() string {
+	text := p.Allowance().Message
+	if p.Brake != nil {
+		text += ": " + p.Brake.Count
+	}
+	return text
+}
+
 func (l Limit) describe() string {
 	return fmt.Sprintf("%s (%d to %d Machines)", l.Field, l.Min, l.Max)
 }
 
 // Remediable returns the Machines that are remediated now: the unhealthy ones, if that is allowed.
 func (p *Plan) Remediable() []*clusterv1.Machine {
-	if !p.Allowed {
-		return nil
+	var out []*clusterv1.Machine
+	for _, f := range p.Findings {
+		if f.Verdict == Unhealthy && p.remediates(f) {
+			out = append(out, f.Machine)
+		}
 	}
-	return p.with(Unhealthy)
+	return out
 }
 
 // Recovered returns the healthy Machines.

@@ -1,0 +1,112 @@
+package diagnosis
+
+import (
+	"fmt"
+	"math"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/bounds"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+)
+
+// What a percentage allows at least: a small fleet has too few Clusters and Machines to tell a cut network from a few failures.
+const (
+	minUnhealthyClusters = 10
+	minUnhealthyMachines = 50
+)
+
+// Fleet counts the Clusters and Machines that have health checks.
+type Fleet struct {
+	// UnhealthyClusters are the Clusters with unhealthy Machines.
+	Clusters, UnhealthyClusters int
+	Machines, UnhealthyMachines int
+}
+
+// FleetOf counts Machines of all Clusters. A Machine is under a health check since one has found it healthy or unhealthy. It is unhealthy
+// if it is marked, or as soon as its Node is not known to be healthy: when a network is cut, the Nodes of all Clusters fail at the same
+// time, but the timeouts of their health checks expire one after another.
+func FleetOf(machines []clusterv1.Machine) Fleet {
+	var f Fleet
+	unhealthy := map[types.NamespacedName]bool{}
+	for i := range machines {
+		m := &machines[i]
+		marked := condition.IsFalse(m, clusterv1.MachineHealthCheckSucceededV1Beta1Condition)
+		if !marked && (!m.DeletionTimestamp.IsZero() || !condition.Has(m, clusterv1.MachineHealthCheckSucceededV1Beta1Condition)) {
+			continue
+		}
+		bad := marked || !condition.IsTrue(m, clusterv1.MachineNodeHealthyV1Beta1Condition)
+		f.Machines++
+		if bad {
+			f.UnhealthyMachines++
+		}
+		cluster := types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName}
+		unhealthy[cluster] = unhealthy[cluster] || bad
+	}
+	f.Clusters = len(unhealthy)
+	for _, bad := range unhealthy {
+		if bad {
+			f.UnhealthyClusters++
+		}
+	}
+	return f
+}
+
+// FleetLimits are how many Clusters may have unhealthy Machines at the same time, and how many Machines may be unhealthy. Percentages are
+// rounded down, and allow at least 10 Clusters and 50 Machines.
+type FleetLimits struct{ Clusters, Machines intstr.IntOrString }
+
+// NewFleetLimits parses limits: each is a number or a percentage.
+func NewFleetLimits(clusters, machines string) (FleetLimits, error) {
+	l := FleetLimits{intstr.Parse(clusters), intstr.Parse(machines)}
+	for _, v := range []*intstr.IntOrString{&l.Clusters, &l.Machines} {
+		switch n, err := bounds.Scaled(v, 100, false); {
+		case err != nil:
+			return l, fmt.Errorf("%q: %w", v.String(), err)
+		case n < 0:
+			return l, fmt.Errorf("%q: must not be negative", v.String())
+		}
+	}
+	return l, nil
+}
+
+// Brake is why no Machine of any Cluster is remediated.
+type Brake struct {
+	// Limit is the flag that sets the limit, with its value, and of what.
+	Limit, Of string
+	// Count is how many are unhealthy. It changes all the time, so that it does not belong into conditions.
+	Count string
+}
+
+// Exceeded returns which limit a fleet exceeds; nil if none.
+func (l FleetLimits) Exceeded(f Fleet) *Brake {
+	switch {
+	case exceeds(l.Clusters, f.UnhealthyClusters, f.Clusters, minUnhealthyClusters):
+		return &Brake{"--remediation-max-unhealthy-clusters=" + l.Clusters.String(), "Clusters",
+			fmt.Sprintf("%d of %d Clusters have unhealthy Machines", f.UnhealthyClusters, f.Clusters)}
+	case exceeds(l.Machines, f.UnhealthyMachines, f.Machines, minUnhealthyMachines):
+		return &Brake{"--remediation-max-unhealthy-machines=" + l.Machines.String(), "Machines of all Clusters",
+			fmt.Sprintf("%d of %d Machines are unhealthy", f.UnhealthyMachines, f.Machines)}
+	}
+	return nil
+}
+
+func exceeds(limit intstr.IntOrString, unhealthy, total, least int) bool {
+	most, err := bounds.Scaled(&limit, int32(min(total, math.MaxInt32)), false)
+	if err != nil {
+		return false // The flags were validated.
+	}
+	if limit.Type == intstr.String {
+		most = max(most, int32(least))
+	}
+	return unhealthy > int(most)
+}
+
+// message returns the message of condition RemediationAllowed.
+func (b *Brake) message() string {
+	return fmt.Sprintf("No Machine is remediated: more %s are unhealthy at the same time than %s allows. Find what they have in common, "+
+		"such as a network: remediation resumes when fewer are. Machines with annotation %s are remediated regardless",
+		b.Of, b.Limit, clusterv1.RemediateMachineAnnotation)
+}
