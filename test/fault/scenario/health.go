@@ -35,6 +35,9 @@ func remediations() []Scenario {
 		lose("remediate-control-plane", deployed(3, 1), true, 1, replaced(deployed(3, 1)), Limits{
 			MaxControlPlanes: 3, MaxWorkers: 1, MinControlPlanes: 2, MinWorkers: 1, NewControlPlanes: 1,
 		}),
+		lose("remediate-two-control-planes", deployed(5, 1), true, 2, replaced(deployed(5, 1)), Limits{
+			MaxControlPlanes: 5, MaxWorkers: 1, MinControlPlanes: 3, MinWorkers: 1, NewControlPlanes: 2,
+		}),
 		lose("remediate-worker", deployed(1, 3), false, 1, replaced(deployed(1, 3)), Limits{
 			MaxControlPlanes: 1, MaxWorkers: 3, MinControlPlanes: 1, MinWorkers: 2, NewWorkers: 1,
 		}),

@@ -87,6 +87,15 @@ func (c Cluster) MayRemove(name string) string {
 	return ""
 }
 
+// MayAdd returns what is missing before a member can be added: even if it never starts, a quorum must be healthy. It is empty if a member
+// can be added.
+func (c Cluster) MayAdd() string {
+	if quorum := (len(c.Members)+1)/2 + 1; len(c.Healthy) < quorum {
+		return fmt.Sprintf("%s (found %d)", healthyMembers(quorum), len(c.Healthy))
+	}
+	return ""
+}
+
 func healthyMembers(n int) string {
 	if n == 1 {
 		return "a healthy etcd member"

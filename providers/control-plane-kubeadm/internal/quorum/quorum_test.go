@@ -98,3 +98,25 @@ func TestMayRemoveWithUnhealthyMembers(t *testing.T) {
 		})
 	}
 }
+
+// TestMayAdd checks that a quorum is healthy even if the new member never starts.
+func TestMayAdd(t *testing.T) {
+	for _, tc := range []struct {
+		reason          string
+		members, health int
+		want            string
+	}{
+		{"the only member is healthy, but two would need both", 1, 1, "2 healthy etcd members (found 1)"},
+		{"two of two", 2, 2, ""},
+		{"one of two", 2, 1, "2 healthy etcd members (found 1)"},
+		{"two of three", 3, 2, "3 healthy etcd members (found 2)"},
+		{"three of three", 3, 3, ""},
+		{"three of four: one more is five", 4, 3, ""},
+		{"no member responds", 0, 0, "a healthy etcd member (found 0)"},
+	} {
+		names := []string{"a", "b", "c", "d"}
+		if got := (Cluster{Members: names[:tc.members], Healthy: names[:tc.health]}).MayAdd(); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/providers/internal/preflight"
@@ -44,13 +45,27 @@ func checks() []preflight.Check[request] {
 		}
 	}
 	return []preflight.Check[request]{
-		{Name: "RetryPeriod", Run: retryPeriod},
-		{Name: "MaxRetry", Run: maxRetry},
-		{Name: "NotTheOnlyMachine", Run: initialized(notTheOnlyMachine)},
+		{Name: checkRetryPeriod, Run: retryPeriod},
+		{Name: checkMaxRetry, Run: maxRetry},
+		{Name: checkNotTheOnlyMachine, Run: initialized(notTheOnlyMachine)},
 		{Name: "NoMachineDeleting", Run: initialized(noMachineDeleting)},
 		{Name: "NoMachineProvisioning", Run: initialized(noMachineProvisioning)},
 		{Name: "WorkloadClusterReachable", Run: initialized(workloadClusterReachable)},
+		{Name: checkHealthyMachineRemains, Run: initialized(healthyMachineRemains)},
 	}
+}
+
+// The names of checks that do not pass by waiting.
+const (
+	checkRetryPeriod           = "RetryPeriod"
+	checkMaxRetry              = "MaxRetry"
+	checkNotTheOnlyMachine     = "NotTheOnlyMachine"
+	checkHealthyMachineRemains = "HealthyMachineRemains"
+)
+
+// cannot reports whether a Machine cannot be remediated because a check fails; otherwise its remediation is deferred.
+func cannot(check string) bool {
+	return slices.Contains([]string{checkRetryPeriod, checkMaxRetry, checkNotTheOnlyMachine, checkHealthyMachineRemains}, check)
 }
 
 func retryPeriod(r request) []preflight.Failure {
@@ -94,6 +109,17 @@ func noMachineProvisioning(r request) []preflight.Failure {
 		}
 	}
 	return nil
+}
+
+// healthyMachineRemains fails if the API server, the controller manager and the scheduler would not all run on one of the other Machines.
+func healthyMachineRemains(r request) []preflight.Failure {
+	healthy := func(m *snapshot.Machine) bool {
+		return !slices.ContainsFunc(health.Types(false), func(t clusterv1.ConditionType) bool { return !condition.IsTrue(m, t) })
+	}
+	if slices.ContainsFunc(r.Machines, func(m *snapshot.Machine) bool { return m != r.machine && !m.Deleting() && healthy(m) }) {
+		return nil
+	}
+	return preflight.Because("No other Machine has healthy control plane components")
 }
 
 func workloadClusterReachable(r request) []preflight.Failure {

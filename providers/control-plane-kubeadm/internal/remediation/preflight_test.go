@@ -7,10 +7,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/kcptest"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
+	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -26,6 +28,11 @@ func failing(state membership.State) []string {
 	return names
 }
 
+// fails makes a condition of a Machine False.
+func fails(m *snapshot.Machine, t clusterv1.ConditionType) {
+	condition.Set(m, condition.False(t, clusterv1.ConditionSeverityError, "", ""))
+}
+
 func TestPreflight(t *testing.T) {
 	external := bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{External: bootstrapv1.ExternalEtcd{CAFile: "ca"}}}
 	cases := []struct {
@@ -36,7 +43,7 @@ func TestPreflight(t *testing.T) {
 	}{
 		{reason: "all checks pass", given: func(*testing.T, *kcptest.World, *membership.State) {}},
 		{
-			reason: "a replacement cannot join without the only Machine", want: []string{"NotTheOnlyMachine"}, message: "The only Machine of a control plane cannot be replaced",
+			reason: "a replacement cannot join without the only Machine", want: []string{"NotTheOnlyMachine", "HealthyMachineRemains"}, message: "The only Machine of a control plane cannot be replaced",
 			given: func(_ *testing.T, w *kcptest.World, _ *membership.State) { w.Machines = w.Machines[1:2] },
 		},
 		{
@@ -63,6 +70,18 @@ func TestPreflight(t *testing.T) {
 			given: func(_ *testing.T, _ *kcptest.World, state *membership.State) { state.Observed = nil },
 		},
 		{
+			reason: "the only API server must not be deleted", want: []string{"HealthyMachineRemains"}, message: "No other Machine has healthy control plane components",
+			given: func(_ *testing.T, w *kcptest.World, _ *membership.State) {
+				fails(w.Named("a"), controlplanev1.MachineAPIServerPodHealthyV1Beta1Condition)
+				fails(w.Named("c"), controlplanev1.MachineSchedulerPodHealthyV1Beta1Condition)
+			},
+		},
+		{
+			reason: "one healthy Machine is enough", given: func(_ *testing.T, w *kcptest.World, _ *membership.State) {
+				fails(w.Named("a"), controlplanev1.MachineAPIServerPodHealthyV1Beta1Condition)
+			},
+		},
+		{
 			reason: "the members of an external etcd do not matter", given: func(_ *testing.T, w *kcptest.World, state *membership.State) {
 				w.KCP.Spec.KubeadmConfigSpec.ClusterConfiguration, state.Observed = external, nil
 			},
@@ -73,7 +92,7 @@ func TestPreflight(t *testing.T) {
 			},
 		},
 		{
-			reason: "the first check that fails is reported", want: []string{"NotTheOnlyMachine", "WorkloadClusterReachable"}, message: "The only Machine of a control plane cannot be replaced",
+			reason: "the first check that fails is reported", want: []string{"NotTheOnlyMachine", "WorkloadClusterReachable", "HealthyMachineRemains"}, message: "The only Machine of a control plane cannot be replaced",
 			given: func(_ *testing.T, w *kcptest.World, state *membership.State) {
 				w.Machines, state.Observed = w.Machines[1:2], nil
 			},

@@ -9,7 +9,6 @@ import (
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/health"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/machines"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/membership"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
@@ -33,16 +32,14 @@ func (r Remediator) Remediate(ctx context.Context, state membership.State) (step
 	if err != nil {
 		return step.Done(), err
 	}
-	m := candidate(state.ControlPlane, inProgress)
-	switch {
-	case m == nil:
+	all := candidates(state.ControlPlane, inProgress)
+	if len(all) == 0 {
 		return step.Done(), nil
-	case m.Deleting():
-		return step.Wait("Machine " + m.Name + " to be deleted"), nil
 	}
 	now := r.Manager.Clock.Now()
-	if failure := firstFailure(state, m, inProgress, now); failure != nil {
-		return r.report(ctx, m, waiting(failure.Reason, failure.RetryAfter))
+	m, blocked := choose(ctx, state, all, inProgress, now)
+	if m == nil {
+		return r.report(ctx, all[0], blocked)
 	}
 	if stale, err := r.Manager.Confirm().Decision(ctx, state.ControlPlane); stale != "" || err != nil {
 		return stale.Wait(), err
@@ -65,27 +62,18 @@ func (r Remediator) Remediate(ctx context.Context, state membership.State) (step
 func (r Remediator) delete(
 	ctx context.Context, state membership.State, m *snapshot.Machine, record *record,
 ) (step.Result, error) {
-	if state.Initialized() && state.StackedEtcd() {
-		switch why := state.MayRemove(ctx, m); why {
-		case "":
-		case membership.NoSuccessor:
-			return r.report(ctx, m, status{
-				clusterv1.RemediationFailedV1Beta1Reason, clusterv1.ConditionSeverityWarning,
-				"There is no healthy etcd member that can become the leader", health.EtcdBackstop,
-			})
-		default:
-			return r.report(ctx, m, waiting("Waiting for "+why, health.EtcdBackstop))
-		}
+	if blocked := unsafe(ctx, state, m); blocked != nil {
+		return r.report(ctx, m, *blocked)
 	}
 	if err := r.Manager.Delete(ctx, state.ControlPlane, m); err != nil {
 		if step.IsStale(err) {
 			return step.Done(), err
 		}
-		failed := status{clusterv1.RemediationFailedV1Beta1Reason, clusterv1.ConditionSeverityError, "The Machine cannot be deleted", 0}
+		failed := status{reason: clusterv1.RemediationFailedV1Beta1Reason, severity: clusterv1.ConditionSeverityError, message: "The Machine cannot be deleted"}
 		_, saveErr := r.report(ctx, m, failed)
 		return step.Done(), errors.Join(err, saveErr)
 	}
-	_, err := r.report(ctx, m, status{clusterv1.RemediationInProgressV1Beta1Reason, clusterv1.ConditionSeverityWarning, "", 0})
+	_, err := r.report(ctx, m, status{reason: clusterv1.RemediationInProgressV1Beta1Reason, severity: clusterv1.ConditionSeverityWarning})
 	return step.Wait(fmt.Sprintf("Machine %s to be deleted, which is being remediated (retry %d)", m.Name, record.RetryCount)), err
 }
 
@@ -96,31 +84,33 @@ type status struct {
 	message  string
 	// after is when the remediation is retried without an event; zero means never.
 	after time.Duration
+	// cannot is true if time alone does not let the Machine be remediated. Only v1beta2 distinguishes that.
+	cannot bool
 }
 
 // waiting is the status of a Machine whose remediation has to wait.
-func waiting(message string, after time.Duration) status {
-	return status{clusterv1.WaitingForRemediationV1Beta1Reason, clusterv1.ConditionSeverityWarning, message, after}
+func waiting(message string, after time.Duration, cannot bool) status {
+	return status{clusterv1.WaitingForRemediationV1Beta1Reason, clusterv1.ConditionSeverityWarning, message, after, cannot}
 }
 
 // report sets the condition of the Machine, and lets the steps that follow continue.
 func (r Remediator) report(ctx context.Context, m *snapshot.Machine, s status) (step.Result, error) {
 	remediated := condition.False(clusterv1.MachineOwnerRemediatedV1Beta1Condition, s.severity, s.reason, "%s", s.message)
 	err := r.Manager.SetReports(ctx, m.Machine, []clusterv1.Condition{remediated},
-		report.False(clusterv1.MachineOwnerRemediatedCondition, reportedAs(s.reason), "%s", s.message))
+		report.False(clusterv1.MachineOwnerRemediatedCondition, s.reported(), "%s", s.message))
 	if err != nil || s.after == 0 {
 		return step.Done(), err
 	}
 	return step.Again(s.after), nil
 }
 
-// reportedAs returns the reason of v1beta2 for one of v1beta1.
-func reportedAs(reason string) string {
-	switch reason {
-	case clusterv1.WaitingForRemediationV1Beta1Reason:
-		return clusterv1.MachineOwnerRemediatedRemediationDeferredReason
-	case clusterv1.RemediationInProgressV1Beta1Reason:
+// reported returns the reason of v1beta2.
+func (s status) reported() string {
+	switch {
+	case s.reason == clusterv1.RemediationInProgressV1Beta1Reason:
 		return clusterv1.MachineOwnerRemediatedMachineDeletingReason
+	case s.reason == clusterv1.WaitingForRemediationV1Beta1Reason && !s.cannot:
+		return clusterv1.MachineOwnerRemediatedRemediationDeferredReason
 	}
 	return clusterv1.MachineOwnerRemediatedCannotBeRemediatedReason
 }
@@ -175,23 +165,4 @@ func finished(cp *snapshot.ControlPlane, current *record) bool {
 func unhealthy(m *snapshot.Machine) bool {
 	return condition.IsFalse(m, clusterv1.MachineHealthCheckSucceededV1Beta1Condition) &&
 		condition.IsFalse(m, clusterv1.MachineOwnerRemediatedV1Beta1Condition)
-}
-
-// candidate returns the Machine to remediate, nil if there is none: if a remediation is in progress, only its Machine;
-// otherwise the oldest one without a Node, or else the oldest one.
-func candidate(cp *snapshot.ControlPlane, inProgress *record) *snapshot.Machine {
-	if inProgress != nil {
-		m := cp.Named(inProgress.Machine)
-		if m == nil || m.Deleting() {
-			return nil // because its replacement comes first
-		}
-		return m
-	}
-	var first *snapshot.Machine
-	for _, m := range cp.Machines {
-		if unhealthy(m) && (first == nil || m.Node() == "" && first.Node() != "") {
-			first = m
-		}
-	}
-	return first
 }

@@ -20,11 +20,14 @@ type Machine struct {
 	Outdated bool
 	// Unwanted is true if a user has marked the Machine to be deleted first.
 	Unwanted bool
+	HasNode  bool
 	// Problems are the reasons, with a few words each, why the Machine is not healthy. Empty if it is.
 	Problems []string
 	// Broken is true if it is broken (ownership.Broken), or one of its control plane components is known to be unhealthy. A Machine that is
 	// joining is neither: its etcd member may have been added already, and without it etcd may have no quorum.
 	Broken bool
+	// Marked is true if a health check found it unhealthy.
+	Marked bool
 	// Held is true if it is being deleted and waits until its etcd member can be removed.
 	Held bool
 }
@@ -42,6 +45,10 @@ type Input struct {
 	FailureDomains []string
 	// OrphanedMembers are etcd members without a Machine.
 	OrphanedMembers []string
+	// Replacing is true if the next Machine replaces one that was remediated.
+	Replacing bool
+	// NoQuorum is why etcd could lose its quorum if another member joined. Empty if it could not.
+	NoQuorum string
 	// Unreachable is why the state of the workload cluster is unknown. Empty if it is known.
 	Unreachable string
 }

@@ -21,7 +21,7 @@ func parse(t *testing.T, words string) []Machine {
 	for i, word := range strings.Fields(words) {
 		facts := strings.Split(word, ",")
 		name, domain, _ := strings.Cut(facts[0], "@")
-		m := Machine{Name: name, FailureDomain: domain, Created: epoch.Add(time.Duration(i) * time.Hour)}
+		m := Machine{Name: name, FailureDomain: domain, HasNode: true, Created: epoch.Add(time.Duration(i) * time.Hour)}
 		for _, fact := range facts[1:] {
 			switch fact {
 			case "outdated":
@@ -35,7 +35,9 @@ func parse(t *testing.T, words string) []Machine {
 			case "broken":
 				m.Broken, m.Problems = true, []string{"broken"}
 			case "starting":
-				m.Problems = []string{"no Node"}
+				m.HasNode, m.Problems = false, []string{"no Node"}
+			case "marked":
+				m.Marked = true
 			default:
 				t.Fatalf("unknown fact %q", fact)
 			}
@@ -58,6 +60,8 @@ func TestNext(t *testing.T) {
 		away     string
 		before   bool
 		orphaned []string
+		replaces bool
+		noQuorum string
 		want     Action
 	}{
 		{reason: "the first Machine needs no checks", desired: 3, away: "never there", want: Action{Kind: Initialize}},
@@ -133,11 +137,29 @@ func TestNext(t *testing.T) {
 			want: Action{Kind: ScaleUp, Blocked: blocked("", NoOrphanedMembers, `etcd member "x" has no Machine`)},
 		},
 		{reason: "orphaned etcd members do not prevent a deletion", machines: "a b c", desired: 1, orphaned: []string{"x"}, want: Action{Kind: ScaleDown, Machine: "a"}},
+		{reason: "a Machine is replaced although others are unhealthy", machines: "a b,broken c d", desired: 5, replaces: true, want: Action{Kind: ScaleUp}},
+		{
+			reason: "not if etcd could lose its quorum", machines: "a b,broken", desired: 3, replaces: true, noQuorum: "2 healthy etcd members (found 1)",
+			want: Action{Kind: ScaleUp, Blocked: blocked("b", MachinesHealthy, "broken")},
+		},
+		{
+			reason: "not without a healthy Machine", machines: "a,broken b,broken", desired: 3, replaces: true,
+			want: Action{Kind: ScaleUp, Blocked: []preflight.Failure{{Check: MachinesHealthy, Machine: "a", Reason: "broken"}, {Check: MachinesHealthy, Machine: "b", Reason: "broken"}}},
+		},
+		{
+			reason: "not while another one joins", machines: "a b,starting c d", desired: 5, replaces: true,
+			want: Action{Kind: ScaleUp, Blocked: blocked("b", MachinesHealthy, "no Node")},
+		},
+		{reason: "unless it was given up", machines: "a b,starting,marked c d", desired: 5, replaces: true, want: Action{Kind: ScaleUp}},
+		{
+			reason: "no Machine is deleted while another one is unhealthy", machines: "a b,broken c,outdated", desired: 2, replaces: true,
+			want: Action{Kind: ScaleDown, Rollout: true, Machine: "c", Blocked: blocked("b", MachinesHealthy, "broken")},
+		},
 		{reason: "an outdated Machine that is being deleted requires no rollout", machines: "a,outdated,deleting b", desired: 2, surge: 1, want: Action{Kind: Nothing}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
-			in := Input{Desired: tc.desired, MaxSurge: tc.surge, Machines: parse(t, tc.machines), FailureDomains: tc.domains, Unreachable: tc.away, Initialized: tc.before, OrphanedMembers: tc.orphaned}
+			in := Input{Desired: tc.desired, MaxSurge: tc.surge, Machines: parse(t, tc.machines), FailureDomains: tc.domains, Unreachable: tc.away, Initialized: tc.before, OrphanedMembers: tc.orphaned, Replacing: tc.replaces, NoQuorum: tc.noQuorum}
 			if diff := cmp.Diff(tc.want, Next(in)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

@@ -40,6 +40,10 @@ func input(state membership.State, unreachable string) Input {
 		}
 	}
 	slices.Sort(in.FailureDomains)
+	_, in.Replacing = state.KCP.Annotations[controlplanev1.RemediationInProgressAnnotation]
+	if state.StackedEtcd() && state.Observed != nil {
+		in.NoQuorum = state.Observed.EtcdCluster().MayAdd()
+	}
 	if state.Observed == nil {
 		in.Unreachable = cmp.Or(unreachable, "the workload cluster has not been inspected yet")
 	}
@@ -54,6 +58,7 @@ func machine(m *snapshot.Machine, stackedEtcd bool) Machine {
 	p := Machine{
 		Name: m.Name, Created: m.CreationTimestamp.Time,
 		Unwanted: ownership.Marked(m), Broken: ownership.Broken(m.Machine),
+		HasNode: m.Node() != "", Marked: condition.IsFalse(m, clusterv1.MachineHealthCheckSucceededV1Beta1Condition),
 		Deleting: m.Deleting(), Held: m.Deleting() && membership.HasHook(m.Machine), Outdated: len(m.Outdated) > 0,
 		FailureDomain: m.Spec.FailureDomain,
 	}

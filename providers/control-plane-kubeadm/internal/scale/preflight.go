@@ -2,6 +2,7 @@ package scale
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/cluster-api/providers/internal/preflight"
@@ -57,11 +58,19 @@ func noMachineDeleting(p proposal) []preflight.Failure {
 func machinesHealthy(p proposal) []preflight.Failure {
 	var failures []preflight.Failure
 	for _, m := range p.Machines {
-		if !m.Deleting && m.Name != p.action.Machine && len(m.Problems) > 0 {
+		if !m.Deleting && m.Name != p.action.Machine && len(m.Problems) > 0 && !p.tolerates(m) {
 			failures = append(failures, preflight.Failure{Machine: m.Name, Reason: strings.Join(m.Problems, ", ")})
 		}
 	}
 	return failures
+}
+
+// tolerates reports whether a Machine may be unhealthy because another one is being replaced: if several fail at the same time, the first
+// must be replaced before the next is remediated. Etcd must keep its quorum, even if the member of the new Machine never starts, and one
+// Machine must be healthy. A Machine that is joining, which no health check has given up, may still change both.
+func (p proposal) tolerates(m Machine) bool {
+	return p.action.Kind == ScaleUp && p.Replacing && p.NoQuorum == "" && (m.HasNode || m.Marked) &&
+		slices.ContainsFunc(p.Machines, func(m Machine) bool { return !m.Deleting && len(m.Problems) == 0 })
 }
 
 func noOrphanedMembers(p proposal) []preflight.Failure {
