@@ -4,15 +4,24 @@ import (
 	"context"
 	"errors"
 
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
 )
 
-// adopt adds the cluster name label and the Cluster as owner.
-func adopt(_ context.Context, s *scope) (step.Result, error) {
+// adopt adds the cluster name label and the Cluster as owner. A MachineDeployment that has no revision yet is new, and gets the finalizer:
+// the revision is going to be written, too.
+func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	ownership.AddCluster(s.deployment, s.cluster)
-	return step.Done(), nil
+	var err error
+	s.guarded, err = c.guard.Enabled(ctx)
+	if _, old := s.deployment.Annotations[clusterv1.RevisionAnnotation]; s.guarded && !old {
+		controllerutil.AddFinalizer(s.deployment, clusterv1.MachineDeploymentFinalizer)
+	}
+	return step.Done(), err
 }
 
 // ownTemplates makes the Cluster an owner of the templates. The MachineSet controller does that if there is a current MachineSet.

@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/children"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -34,6 +35,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c.Recent = o.Recent
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
+	c.guard = children.NewGuard(mgr.GetClient(), machineDeploymentKind, clusterv1.MachineDeploymentFinalizer)
 	return step.Add(ctx, mgr, c.Clients, declared)
 }
 
@@ -45,12 +47,15 @@ func newController(clients step.Clients) *Controller {
 	}
 }
 
-// declared returns the declaration of the controller. It has no steps for deletion: the garbage collector deletes the
-// MachineSets, in the foreground if requested.
+// declared returns the declaration of the controller. If a MachineDeployment has no finalizer, the garbage collector deletes the MachineSets,
+// in the foreground if requested.
 func (c *Controller) declared() step.Controller[*clusterv1.MachineDeployment, *scope] {
 	return step.Controller[*clusterv1.MachineDeployment, *scope]{
 		Name: "machinedeployment",
 		New:  func() *clusterv1.MachineDeployment { return &clusterv1.MachineDeployment{} },
+		Selects: func(md *clusterv1.MachineDeployment) bool {
+			return children.Selects(md, clusterv1.MachineDeploymentFinalizer)
+		},
 		Watches: []step.Watch{
 			step.Owned(&clusterv1.MachineSet{}),
 			step.Mapped(&clusterv1.MachineSet{}, c.ofOrphan, watch.Orphaned()),
@@ -61,13 +66,18 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineDeployment, *s
 		Scope:  c.scope,
 		Steps: []step.Step[*scope]{
 			step.Do("check", c.check),
-			step.Do("adopt", adopt),
+			step.Do("adopt", c.adopt),
 			step.Do("collect", c.collect),
 			step.Do("choose", c.choose),
 			step.Do("plan", c.plan),
 			step.Do("confirm", c.confirm),
 			step.Do("write", c.write),
 			step.Do("clean", c.clean),
+		},
+		Deletion: []step.Step[*scope]{
+			step.Do("left", c.left),
+			step.Do("delete-sets", c.deleteSets),
+			step.Do("finish", finish),
 		},
 		Report:     []step.Step[*scope]{step.Do("status", status)},
 		Reports:    c.reports,

@@ -30,7 +30,7 @@ func (s *scope) desired(live *clusterv1.MachineSet, target rollout.Target) *clus
 			Namespace: md.Namespace, Name: id.name,
 			Annotations:     s.annotations(live, current, target),
 			OwnerReferences: []metav1.OwnerReference{ownership.Reference(md, clusterv1.GroupVersion.WithKind(machineDeploymentKind), true)},
-			Finalizers:      finalizers(md, live),
+			Finalizers:      s.finalizers(live),
 		},
 		Spec: clusterv1.MachineSetSpec{
 			ClusterName: md.Spec.ClusterName,
@@ -76,17 +76,20 @@ func selector(md *clusterv1.MachineDeployment, live *clusterv1.MachineSet, id id
 	return *metav1.AddLabelToSelector(md.Spec.Selector.DeepCopy(), clusterv1.MachineDeploymentUniqueLabel, id.hash)
 }
 
-// finalizers returns the finalizer that keeps a MachineSet of a topology until its templates are deleted. It is set at creation,
-// and not changed afterwards.
-func finalizers(md *clusterv1.MachineDeployment, live *clusterv1.MachineSet) []string {
-	_, needed := md.Labels[clusterv1.ClusterTopologyOwnedLabel]
-	if live != nil {
-		needed = slices.Contains(live.Finalizers, clusterv1.MachineSetTopologyFinalizer)
+// finalizers returns the finalizers that keep a MachineSet until its Machines are gone, and one of a topology until its templates are
+// deleted. They are set at creation, and not changed afterwards.
+func (s *scope) finalizers(live *clusterv1.MachineSet) []string {
+	_, topology := s.deployment.Labels[clusterv1.ClusterTopologyOwnedLabel]
+	var out []string
+	for _, f := range []struct {
+		name string
+		new  bool
+	}{{clusterv1.MachineSetTopologyFinalizer, topology}, {clusterv1.MachineSetFinalizer, s.guarded}} {
+		if live == nil && f.new || live != nil && slices.Contains(live.Finalizers, f.name) {
+			out = append(out, f.name)
+		}
 	}
-	if !needed {
-		return nil
-	}
-	return []string{clusterv1.MachineSetTopologyFinalizer}
+	return out
 }
 
 // ownAnnotations lists the annotations that each MachineSet has on its own, and that are not copied from the deployment.

@@ -11,6 +11,15 @@
 //	confirm    if something has to be written, the plan is based on the API server, not on the cache
 //	write      the MachineSets are as planned, with at most one write each
 //	clean      old MachineSets without replicas beyond the history limit are deleted
+//
+// When a MachineDeployment is deleted that has the finalizer:
+//
+//	left         the MachineSets that are left are listed
+//	delete-sets  they are deleted, and gone with their Machines
+//	finish       the finalizer is removed
+//
+// Last:
+//
 //	status     counters, phase and conditions reflect the MachineSets and Machines
 //
 // Fields of the template that can change without replacing Machines (labels, annotations, timeouts) are updated in place and

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/children"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machinedeployment/rollout"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machineset"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -31,6 +32,7 @@ type Controller struct {
 	step.Clients
 	external external.Reader
 	sets     applier
+	guard    children.Guard
 }
 
 // scope is the state of one reconcile, shared by its steps.
@@ -54,6 +56,8 @@ type scope struct {
 	current *clusterv1.MachineSet
 	// newIdentity is the identity of the current set if it has to be created.
 	newIdentity identity
+	// guarded is whether new MachineSets get the finalizer.
+	guarded bool
 	// surge and unavailable are the resolved maxSurge and maxUnavailable; zero for OnDelete.
 	surge, unavailable int32
 	targets            rollout.Targets

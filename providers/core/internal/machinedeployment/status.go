@@ -32,6 +32,9 @@ func status(_ context.Context, s *scope) (step.Result, error) {
 	older.UpdatedReplicas, older.ReadyReplicas = &n.updated, &n.ready
 	older.AvailableReplicas, older.UnavailableReplicas = &n.available, &n.unavailable
 	md.SetV1Beta1Status(older)
+	if !md.DeletionTimestamp.IsZero() {
+		return step.Done(), nil // Only the counters still change.
+	}
 	md.Status.SetTypedPhase(s.phase(n))
 	s.setAvailable(n.available)
 	s.setMachineSetReady()

@@ -4,7 +4,9 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/reference"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -16,7 +18,9 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 	set := s.set
 	ownership.AddClusterLabel(set, s.cluster)
 	if metav1.GetControllerOf(set) == nil {
-		ownership.AddCluster(set, s.cluster)
+		if err := c.own(ctx, s); err != nil {
+			return step.Done(), err
+		}
 	}
 	for _, ref := range reference.OfMachine(&set.Spec.Template.Spec) {
 		// A template that cannot be read must not stop the other steps. If it does not exist, cloning reports it when it is needed.
@@ -24,4 +28,19 @@ func (c *Controller) adopt(ctx context.Context, s *scope) (step.Result, error) {
 		s.report(err)
 	}
 	return step.Done(), nil
+}
+
+// own makes the Cluster the owner of a MachineSet without MachineDeployment. A new one gets the finalizer in the same write.
+func (c *Controller) own(ctx context.Context, s *scope) error {
+	if !ownership.Has(s.set, s.cluster) {
+		guarded, err := c.guard.Enabled(ctx)
+		if err != nil {
+			return err
+		}
+		if guarded {
+			controllerutil.AddFinalizer(s.set, clusterv1.MachineSetFinalizer)
+		}
+	}
+	ownership.AddCluster(s.set, s.cluster)
+	return nil
 }

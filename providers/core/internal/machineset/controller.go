@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/children"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -35,6 +36,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c.Recent, c.namedAfterTemplates = o.Recent, o.NamedAfterTemplates
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
+	c.guard = children.NewGuard(mgr.GetClient(), machineSetKind, clusterv1.MachineSetFinalizer)
 	return step.Add(ctx, mgr, c.Clients, declared)
 }
 
@@ -46,12 +48,13 @@ func newController(clients step.Clients, preflight bool) *Controller {
 	}
 }
 
-// declared returns the declaration of the controller. It has no steps for deletion: the garbage collector deletes the Machines,
-// in the foreground if requested.
+// declared returns the declaration of the controller. If a MachineSet has no finalizer, the garbage collector deletes the Machines, in the
+// foreground if requested.
 func (c *Controller) declared() step.Controller[*clusterv1.MachineSet, *scope] {
 	return step.Controller[*clusterv1.MachineSet, *scope]{
-		Name: "machineset",
-		New:  func() *clusterv1.MachineSet { return &clusterv1.MachineSet{} },
+		Name:    "machineset",
+		New:     func() *clusterv1.MachineSet { return &clusterv1.MachineSet{} },
+		Selects: func(set *clusterv1.MachineSet) bool { return children.Selects(set, clusterv1.MachineSetFinalizer) },
 		Watches: []step.Watch{
 			step.Owned(&clusterv1.Machine{}),
 			step.Mapped(&clusterv1.Machine{}, c.ofOrphan, watch.Orphaned()),
@@ -70,6 +73,11 @@ func (c *Controller) declared() step.Controller[*clusterv1.MachineSet, *scope] {
 			step.Do("complete", c.complete),
 			step.Do("remediate", c.remediate),
 			step.Do("scale", c.scale),
+		},
+		Deletion: []step.Step[*scope]{
+			step.Do("left", c.left),
+			step.Do("delete-machines", c.deleteMachines),
+			step.Do("finish", finish),
 		},
 		Report: []step.Step[*scope]{
 			step.Do("status", c.status),

@@ -12,6 +12,15 @@
 //	complete   the bootstrap config and infrastructure machine of every Machine exist
 //	remediate  Machines that are marked for remediation are deleted, as many at a time as the MachineDeployment allows
 //	scale      the Machines that confirm decided on are created or deleted
+//
+// When a MachineSet is deleted that has the finalizer:
+//
+//	left             the Machines that are left are listed
+//	delete-machines  they are deleted, and gone
+//	finish           the finalizer is removed
+//
+// Last:
+//
 //	status     counters and conditions reflect the Machines
 //	problems   errors of individual Machines are returned
 //

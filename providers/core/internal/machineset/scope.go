@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/children"
 	"sigs.k8s.io/cluster-api/sdk/external"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
 	"sigs.k8s.io/cluster-api/sdk/ssa"
@@ -23,6 +24,7 @@ type Controller struct {
 	// namedAfterTemplates is Options.NamedAfterTemplates.
 	namedAfterTemplates bool
 	names               *namesInUse
+	guard               children.Guard
 }
 
 // scope is the state of one reconcile, shared by its steps.

@@ -46,6 +46,9 @@ func (c *Controller) status(_ context.Context, s *scope) (step.Result, error) {
 	older := set.GetV1Beta1Status()
 	older.FullyLabeledReplicas, older.ReadyReplicas, older.AvailableReplicas = &fullyLabeled, &counts.Ready, &counts.Available
 	set.SetV1Beta1Status(older)
+	if !set.DeletionTimestamp.IsZero() {
+		return step.Done(), nil // Only the counters still change.
+	}
 	setResized(set, len(s.machines), int(counts.Ready))
 	if c, ok := condition.Aggregate(clusterv1.MachinesReadyV1Beta1Condition, children); ok {
 		condition.Set(set, c)

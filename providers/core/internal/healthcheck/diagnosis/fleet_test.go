@@ -90,7 +90,9 @@ func TestFleetLimits(t *testing.T) {
 
 // TestBrake checks what a brake stops.
 func TestBrake(t *testing.T) {
-	asked := func(m *clusterv1.Machine) { m.Annotations = map[string]string{clusterv1.RemediateMachineAnnotation: ""} }
+	asked := func(m *clusterv1.Machine) {
+		m.Annotations = map[string]string{clusterv1.RemediateMachineAnnotation: ""}
+	}
 	begun := func(m *clusterv1.Machine) {
 		condition.Set(m, condition.False(clusterv1.MachineOwnerRemediatedV1Beta1Condition, clusterv1.ConditionSeverityWarning, "WaitingForRemediation", ""))
 	}

@@ -102,7 +102,9 @@ func (p *Plan) Begins() bool {
 }
 
 // asked reports whether a user asked for the remediation of an unhealthy Machine.
-func (f Finding) asked() bool { return f.Reason == clusterv1.HasRemediateMachineAnnotationV1Beta1Reason }
+func (f Finding) asked() bool {
+	return f.Reason == clusterv1.HasRemediateMachineAnnotationV1Beta1Reason
+}
 
 // remediates reports whether an unhealthy Machine may be remediated.
 func (p *Plan) remediates(f Finding) bool { return p.Allowed && (p.Brake == nil || f.asked()) }
