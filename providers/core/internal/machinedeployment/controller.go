@@ -35,7 +35,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c.Recent = o.Recent
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	c.guard = children.NewGuard(mgr.GetClient(), machineDeploymentKind, clusterv1.MachineDeploymentFinalizer)
+	c.guard = children.NewGuard(mgr.GetClient(), machineDeploymentKind)
 	return step.Add(ctx, mgr, c.Clients, declared)
 }
 

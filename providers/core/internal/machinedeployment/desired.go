@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/core/internal/children"
 	"sigs.k8s.io/cluster-api/providers/core/internal/machinedeployment/rollout"
 	"sigs.k8s.io/cluster-api/sdk/conversion"
 	"sigs.k8s.io/cluster-api/sdk/ownership"
@@ -77,15 +78,18 @@ func selector(md *clusterv1.MachineDeployment, live *clusterv1.MachineSet, id id
 }
 
 // finalizers returns the finalizers that keep a MachineSet until its Machines are gone, and one of a topology until its templates are
-// deleted. They are set at creation, and not changed afterwards.
+// deleted. They are set at creation, and not added later.
 func (s *scope) finalizers(live *clusterv1.MachineSet) []string {
 	_, topology := s.deployment.Labels[clusterv1.ClusterTopologyOwnedLabel]
 	var out []string
 	for _, f := range []struct {
-		name string
-		new  bool
-	}{{clusterv1.MachineSetTopologyFinalizer, topology}, {clusterv1.MachineSetFinalizer, s.guarded}} {
-		if live == nil && f.new || live != nil && slices.Contains(live.Finalizers, f.name) {
+		name       string
+		add, leave bool
+	}{
+		{clusterv1.MachineSetTopologyFinalizer, topology, true},
+		{clusterv1.MachineSetFinalizer, s.policy == children.Add, s.policy != children.Remove},
+	} {
+		if live == nil && f.add || live != nil && f.leave && slices.Contains(live.Finalizers, f.name) {
 			out = append(out, f.name)
 		}
 	}

@@ -36,7 +36,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c.Recent, c.namedAfterTemplates = o.Recent, o.NamedAfterTemplates
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
-	c.guard = children.NewGuard(mgr.GetClient(), machineSetKind, clusterv1.MachineSetFinalizer)
+	c.guard = children.NewGuard(mgr.GetClient(), machineSetKind)
 	return step.Add(ctx, mgr, c.Clients, declared)
 }
 
