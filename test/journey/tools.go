@@ -70,9 +70,15 @@ func (t *Tools) Clusterctl(ctx context.Context, input string, args ...string) Re
 	return run(ctx, input, t.clusterctl, append([]string{"--config", t.config}, args...)...)
 }
 
-// Kubectl runs kubectl with input.
+// Kubectl runs kubectl with input. On a busy machine, a connection may take longer than the 10 seconds that kubectl allows: then the
+// command has not reached the API server, and is run again.
 func (t *Tools) Kubectl(ctx context.Context, input string, args ...string) Result {
-	return run(ctx, input, t.Capi, append([]string{"kubectl"}, args...)...)
+	for {
+		r := run(ctx, input, t.Capi, append([]string{"kubectl"}, args...)...)
+		if ctx.Err() != nil || !r.Failed || !strings.Contains(r.Err, "TLS handshake timeout") {
+			return r
+		}
+	}
 }
 
 func run(ctx context.Context, input, program string, args ...string) Result {

@@ -53,7 +53,9 @@ func rank(m *snapshot.Machine) int {
 
 // choose returns the first Machine that can be remediated now. If there is none, it returns nil, and why the first one cannot: a Machine
 // that cannot be removed must not keep one from being replaced that can.
-func choose(ctx context.Context, state membership.State, all []*snapshot.Machine, inProgress *record, now time.Time) (*snapshot.Machine, status) {
+func choose(
+	ctx context.Context, state membership.State, all []*snapshot.Machine, inProgress *record, now time.Time,
+) (*snapshot.Machine, status) {
 	var first status
 	for i, m := range all {
 		blocked := blocker(ctx, state, m, inProgress, now)

@@ -69,7 +69,9 @@ func (r Remediator) delete(
 		if step.IsStale(err) {
 			return step.Done(), err
 		}
-		failed := status{reason: clusterv1.RemediationFailedV1Beta1Reason, severity: clusterv1.ConditionSeverityError, message: "The Machine cannot be deleted"}
+		failed := status{
+			reason: clusterv1.RemediationFailedV1Beta1Reason, severity: clusterv1.ConditionSeverityError, message: "The Machine cannot be deleted",
+		}
 		_, saveErr := r.report(ctx, m, failed)
 		return step.Done(), errors.Join(err, saveErr)
 	}

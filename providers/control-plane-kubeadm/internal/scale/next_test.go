@@ -60,8 +60,6 @@ func TestNext(t *testing.T) {
 		away     string
 		before   bool
 		orphaned []string
-		replaces bool
-		noQuorum string
 		want     Action
 	}{
 		{reason: "the first Machine needs no checks", desired: 3, away: "never there", want: Action{Kind: Initialize}},
@@ -137,29 +135,11 @@ func TestNext(t *testing.T) {
 			want: Action{Kind: ScaleUp, Blocked: blocked("", NoOrphanedMembers, `etcd member "x" has no Machine`)},
 		},
 		{reason: "orphaned etcd members do not prevent a deletion", machines: "a b c", desired: 1, orphaned: []string{"x"}, want: Action{Kind: ScaleDown, Machine: "a"}},
-		{reason: "a Machine is replaced although others are unhealthy", machines: "a b,broken c d", desired: 5, replaces: true, want: Action{Kind: ScaleUp}},
-		{
-			reason: "not if etcd could lose its quorum", machines: "a b,broken", desired: 3, replaces: true, noQuorum: "2 healthy etcd members (found 1)",
-			want: Action{Kind: ScaleUp, Blocked: blocked("b", MachinesHealthy, "broken")},
-		},
-		{
-			reason: "not without a healthy Machine", machines: "a,broken b,broken", desired: 3, replaces: true,
-			want: Action{Kind: ScaleUp, Blocked: []preflight.Failure{{Check: MachinesHealthy, Machine: "a", Reason: "broken"}, {Check: MachinesHealthy, Machine: "b", Reason: "broken"}}},
-		},
-		{
-			reason: "not while another one joins", machines: "a b,starting c d", desired: 5, replaces: true,
-			want: Action{Kind: ScaleUp, Blocked: blocked("b", MachinesHealthy, "no Node")},
-		},
-		{reason: "unless it was given up", machines: "a b,starting,marked c d", desired: 5, replaces: true, want: Action{Kind: ScaleUp}},
-		{
-			reason: "no Machine is deleted while another one is unhealthy", machines: "a b,broken c,outdated", desired: 2, replaces: true,
-			want: Action{Kind: ScaleDown, Rollout: true, Machine: "c", Blocked: blocked("b", MachinesHealthy, "broken")},
-		},
 		{reason: "an outdated Machine that is being deleted requires no rollout", machines: "a,outdated,deleting b", desired: 2, surge: 1, want: Action{Kind: Nothing}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
-			in := Input{Desired: tc.desired, MaxSurge: tc.surge, Machines: parse(t, tc.machines), FailureDomains: tc.domains, Unreachable: tc.away, Initialized: tc.before, OrphanedMembers: tc.orphaned, Replacing: tc.replaces, NoQuorum: tc.noQuorum}
+			in := Input{Desired: tc.desired, MaxSurge: tc.surge, Machines: parse(t, tc.machines), FailureDomains: tc.domains, Unreachable: tc.away, Initialized: tc.before, OrphanedMembers: tc.orphaned}
 			if diff := cmp.Diff(tc.want, Next(in)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -217,4 +197,42 @@ func follow(t *testing.T, desired, count, old, surge int) {
 		}
 	}
 	t.Errorf("%s: no end", start)
+}
+
+// TestReplacement checks when a Machine that was remediated is replaced although others are unhealthy.
+func TestReplacement(t *testing.T) {
+	blocked := func(machines ...string) []preflight.Failure {
+		var all []preflight.Failure
+		for i := 0; i < len(machines); i += 2 {
+			all = append(all, preflight.Failure{Check: MachinesHealthy, Machine: machines[i], Reason: machines[i+1]})
+		}
+		return all
+	}
+	for _, tc := range []struct {
+		reason   string
+		machines string
+		desired  int
+		noQuorum string
+		want     Action
+	}{
+		{reason: "others are unhealthy", machines: "a b,broken c d", desired: 5, want: Action{Kind: ScaleUp}},
+		{
+			reason: "not if etcd could lose its quorum", machines: "a b,broken", desired: 3, noQuorum: "2 healthy etcd members (found 1)",
+			want: Action{Kind: ScaleUp, Blocked: blocked("b", "broken")},
+		},
+		{reason: "not without a healthy Machine", machines: "a,broken b,broken", desired: 3, want: Action{Kind: ScaleUp, Blocked: blocked("a", "broken", "b", "broken")}},
+		{reason: "not while another one joins", machines: "a b,starting c d", desired: 5, want: Action{Kind: ScaleUp, Blocked: blocked("b", "no Node")}},
+		{reason: "unless it was given up", machines: "a b,starting,marked c d", desired: 5, want: Action{Kind: ScaleUp}},
+		{
+			reason: "no Machine is deleted while another one is unhealthy", machines: "a b,broken c,outdated", desired: 2,
+			want: Action{Kind: ScaleDown, Rollout: true, Machine: "c", Blocked: blocked("b", "broken")},
+		},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			in := Input{Desired: tc.desired, Machines: parse(t, tc.machines), Initialized: true, Replacing: true, NoQuorum: tc.noQuorum}
+			if diff := cmp.Diff(tc.want, Next(in)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
 }

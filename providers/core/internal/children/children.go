@@ -75,7 +75,9 @@ func Selects(obj client.Object, finalizer string) bool {
 
 // Delete deletes the children of an object that is being deleted, and waits until they are gone. If a user deletes the object with
 // --cascade=orphan, it waits until the garbage collector has removed the owner references instead.
-func Delete[T client.Object](ctx context.Context, clients step.Clients, owner client.Object, children []T, what string) (step.Result, error) {
+func Delete[T client.Object](
+	ctx context.Context, clients step.Clients, owner client.Object, children []T, what string,
+) (step.Result, error) {
 	if controllerutil.ContainsFinalizer(owner, metav1.FinalizerOrphanDependents) {
 		return step.Wait("the garbage collector to orphan the " + what + "s"), nil
 	}

@@ -104,7 +104,7 @@ func (c *Controller) setKeepingTime(m *clusterv1.Machine, to clusterv1.Condition
 	condition.Set(m, to)
 }
 
-// begin sets a condition to False unless it is False already. Timeouts count from its transition time.
+// begin sets a condition to False, unless it is False already, and records when the step began.
 func (c *Controller) begin(m *clusterv1.Machine, t clusterv1.ConditionType, reason, message string) {
 	if condition.IsFalse(m, t) {
 		return
@@ -112,6 +112,7 @@ func (c *Controller) begin(m *clusterv1.Machine, t clusterv1.ConditionType, reas
 	begun := condition.False(t, clusterv1.ConditionSeverityInfo, reason, "%s", message)
 	begun.LastTransitionTime = metav1.NewTime(c.Clock.Now().UTC().Truncate(time.Second))
 	condition.Set(m, begun)
+	record(m, t, begun.LastTransitionTime)
 }
 
 // seconds returns the timeout of a step of the deletion; zero, which is no timeout, if it is nil.
@@ -119,14 +120,14 @@ func seconds(timeout *int32) time.Duration { return time.Duration(ptr.Deref(time
 
 // elapsed reports whether the timeout of a step has passed since it began.
 func (c *Controller) elapsed(m *clusterv1.Machine, t clusterv1.ConditionType, limit time.Duration) bool {
-	since := condition.Get(m, t)
-	return limit > 0 && since != nil && c.Clock.Since(since.LastTransitionTime.Time) >= limit
+	since, begun := began(m, t)
+	return limit > 0 && begun && c.Clock.Since(since) >= limit
 }
 
 // retry waits for the delay, or until the timeout of the step has passed if that is sooner.
 func (c *Controller) retry(m *clusterv1.Machine, t clusterv1.ConditionType, limit, delay time.Duration, what string) step.Result {
-	if since := condition.Get(m, t); since != nil && limit > 0 {
-		left := limit - c.Clock.Since(since.LastTransitionTime.Time)
+	if since, begun := began(m, t); begun && limit > 0 {
+		left := limit - c.Clock.Since(since)
 		delay = max(min(delay, left), time.Second)
 	}
 	return step.WaitAtMost(delay, what)

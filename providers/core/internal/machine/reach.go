@@ -50,8 +50,8 @@ func (c *Controller) stillConnecting(err error) bool {
 // unreachableLeft returns how long to wait for an unreachable cluster from now on.
 func (c *Controller) unreachableLeft(m *clusterv1.Machine, t clusterv1.ConditionType, limit time.Duration, err error) time.Duration {
 	if limit > 0 {
-		if begun := condition.Get(m, t); begun != nil {
-			return limit - c.Clock.Since(begun.LastTransitionTime.Time)
+		if since, begun := began(m, t); begun {
+			return limit - c.Clock.Since(since)
 		}
 		return limit
 	}

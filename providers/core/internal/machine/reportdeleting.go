@@ -57,7 +57,8 @@ func drainStage(s *scope) string {
 	if s.found.pods != nil {
 		lines = s.found.pods.Lines()
 	}
-	return "Drain not completed yet (started at " + c.LastTransitionTime.UTC().Format(time.RFC3339) + "):\n" + lines
+	since, _ := began(s.machine, c.Type)
+	return "Drain not completed yet (started at " + since.UTC().Format(time.RFC3339) + "):\n" + lines
 }
 
 func leavingInfrastructure(s *scope) string { return leaving(s.machine.Spec.InfrastructureRef.Kind) }

@@ -47,8 +47,8 @@ func newController(clients step.Clients) *Controller {
 	}
 }
 
-// declared returns the declaration of the controller. If a MachineDeployment has no finalizer, the garbage collector deletes the MachineSets,
-// in the foreground if requested.
+// declared returns the declaration of the controller. If a MachineDeployment has no finalizer, the garbage collector deletes the
+// MachineSets, in the foreground if requested.
 func (c *Controller) declared() step.Controller[*clusterv1.MachineDeployment, *scope] {
 	return step.Controller[*clusterv1.MachineDeployment, *scope]{
 		Name: "machinedeployment",

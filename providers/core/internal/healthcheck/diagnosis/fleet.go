@@ -26,7 +26,7 @@ type Fleet struct {
 }
 
 // FleetOf counts Machines of all Clusters. A Machine is under a health check since one has found it healthy or unhealthy. It is unhealthy
-// if it is marked, or as soon as its Node is not known to be healthy: when a network is cut, the Nodes of all Clusters fail at the same
+// if it is marked, or as soon as its condition NodeHealthy is not True: when a network is cut, the Nodes of all Clusters fail at the same
 // time, but the timeouts of their health checks expire one after another.
 func FleetOf(machines []clusterv1.Machine) Fleet {
 	var f Fleet
