@@ -27,16 +27,14 @@ import (
 
 // flags are the component's own.
 type flags struct {
-	concurrency, remoteConcurrency, clusterConcurrency int
-	tokenTTL                                           time.Duration
-	keyAlgorithm                                       pki.KeyAlgorithm
-	workloads                                          remote.Flags
+	concurrency, clusterConcurrency int
+	tokenTTL                        time.Duration
+	keyAlgorithm                    pki.KeyAlgorithm
+	workloads                       remote.Flags
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.concurrency, "kubeadmconfig-concurrency", 10, "Number of KubeadmConfigs to process at the same time")
-	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10,
-		"Accepted for compatibility: connections to workload clusters are established on demand")
 	fs.IntVar(&f.clusterConcurrency, "cluster-concurrency", 10, "Accepted for compatibility: it has no effect")
 	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 15*time.Minute, "Lifetime of bootstrap tokens")
 	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)

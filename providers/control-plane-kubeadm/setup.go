@@ -32,7 +32,7 @@ import (
 
 // flags are the flags of this component.
 type flags struct {
-	concurrency, remoteConcurrency   int
+	concurrency                      int
 	etcdDialTimeout, etcdCallTimeout time.Duration
 	keyAlgorithm                     pki.KeyAlgorithm
 	namedAfterTemplates              bool
@@ -41,10 +41,11 @@ type flags struct {
 
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.concurrency, "kubeadmcontrolplane-concurrency", 10, "Number of KubeadmControlPlanes to process at the same time")
-	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10,
-		"Accepted for compatibility: connections to workload clusters are established on demand")
 	fs.DurationVar(&f.etcdDialTimeout, "etcd-dial-timeout-duration", etcd.DefaultDialTimeout, "Timeout for connecting to an etcd member")
 	fs.DurationVar(&f.etcdCallTimeout, "etcd-call-timeout-duration", etcd.DefaultCallTimeout, "Timeout for a call to an etcd member")
+	fs.StringVar(new(string), "etcd-client-log-level", "info", "Accepted for compatibility, without effect: -v decides what is logged")
+	fs.DurationVar(new(time.Duration), "remote-conditions-grace-period", 5*time.Minute,
+		"Accepted for compatibility, without effect: conditions of control plane Machines follow the connection")
 	fs.Var(&f.keyAlgorithm, "key-algorithm", pki.AlgorithmUsage)
 	fs.BoolVar(&f.namedAfterTemplates, "use-deprecated-infra-machine-naming", false,
 		"Name new infrastructure machines after their template instead of their Machine, as before v1.7")

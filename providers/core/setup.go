@@ -54,9 +54,9 @@ import (
 
 // flags are the flags of this component.
 type flags struct {
-	topology, class, cluster, remote, extension              int
+	topology, class, cluster, extension                      int
 	machine, set, deployment, pool, resourceSet, healthCheck int
-	drainTimeout                                             time.Duration
+	drainTimeout, connectionGrace, conditionsGrace           time.Duration
 	namedAfterTemplates                                      bool
 	maxUnhealthyClusters, maxUnhealthyMachines               string
 	workloads                                                remote.Flags
@@ -70,8 +70,6 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	workers(&f.topology, "clustertopology", "Clusters of a ClusterClass")
 	workers(&f.class, "clusterclass", "ClusterClasses")
 	workers(&f.cluster, "cluster", "Clusters")
-	fs.IntVar(&f.remote, "clustercachetracker-concurrency", 10,
-		"Accepted for compatibility, without effect: connections to workload clusters are opened on demand")
 	workers(&f.extension, "extensionconfig", "ExtensionConfigs")
 	workers(&f.machine, "machine", "Machines")
 	workers(&f.set, "machineset", "MachineSets")
@@ -86,6 +84,10 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"The same for Machines. A percentage allows at least 50")
 	fs.DurationVar(&f.drainTimeout, "node-drain-client-timeout-duration", 10*time.Second,
 		"Timeout of requests that drain a Node; must be positive")
+	fs.DurationVar(&f.connectionGrace, "remote-connection-grace-period", 50*time.Second,
+		"How long the connection to a workload cluster may be down before condition RemoteConnectionProbe of the Cluster is False")
+	fs.DurationVar(&f.conditionsGrace, "remote-conditions-grace-period", 5*time.Minute,
+		"How long the connection to a workload cluster may be down before conditions about its Nodes become Unknown")
 	fs.BoolVar(&f.namedAfterTemplates, "use-deprecated-infra-machine-naming", false,
 		"Name new infrastructure machines after their template instead of their Machine, as before v1.7")
 	fs.StringVar(&f.certificate.Certificate, "runtime-extension-client-cert-file", "",
@@ -98,6 +100,10 @@ func (f *flags) register(fs *pflag.FlagSet) {
 func (f *flags) validate() error {
 	if f.drainTimeout <= 0 {
 		return fmt.Errorf("invalid --node-drain-client-timeout-duration %s: must be positive", f.drainTimeout)
+	}
+	if f.connectionGrace <= 0 || f.conditionsGrace <= 0 {
+		return fmt.Errorf("invalid --remote-connection-grace-period %s or --remote-conditions-grace-period %s: both must be positive",
+			f.connectionGrace, f.conditionsGrace)
 	}
 	if (f.certificate.Certificate == "") != (f.certificate.Key == "") {
 		return errors.New("set both --runtime-extension-client-cert-file and --runtime-extension-client-key-file, or none of them")
@@ -212,10 +218,11 @@ func (s *setup) controllers(ctx context.Context) error {
 		cluster.Setup(ctx, s.mgr, cluster.Options{
 			Concurrency: s.flags.cluster, Filter: filter, Forget: s.clusters.Forget, Recent: s.recent,
 			LifecycleHooks: s.gates.Enabled(feature.RuntimeSDK) && s.gates.Enabled(feature.ClusterTopology),
-			Clusters:       s.clusters,
+			Clusters:       s.clusters, ConnectionGrace: s.flags.connectionGrace,
 		}),
 		machine.Setup(ctx, s.mgr, machine.Options{
 			Concurrency: s.flags.machine, Filter: filter, Clusters: s.clusters, DrainTimeout: s.flags.drainTimeout,
+			ConnectionGrace: s.flags.conditionsGrace,
 		}),
 		machineset.Setup(ctx, s.mgr, machineset.Options{
 			Concurrency: s.flags.set, Filter: filter, Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks), Recent: s.recent,

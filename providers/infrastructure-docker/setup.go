@@ -39,10 +39,9 @@ import (
 
 // flags are the flags of this component.
 type flags struct {
-	concurrency       int
-	remoteConcurrency int
-	workloads         remote.Flags
-	simulation        backend.Flags
+	concurrency int
+	workloads   remote.Flags
+	simulation  backend.Flags
 }
 
 // ports is the default range of ports of simulated API servers. The in-memory provider has another one.
@@ -50,8 +49,6 @@ const ports = "24001-28000"
 
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.concurrency, "concurrency", 10, "Number of objects of each kind to process at the same time")
-	fs.IntVar(&f.remoteConcurrency, "clustercachetracker-concurrency", 10,
-		"Accepted for compatibility: connections to workload clusters are established on demand")
 	f.workloads.AddTo(fs)
 	f.simulation.AddTo(fs, ports)
 }

@@ -35,6 +35,20 @@ const (
 	MachineSetPreflightChecks Feature = "MachineSetPreflightChecks"
 )
 
+// Gates of v1.8 to v1.14 that nothing depends on: they are accepted, so that arguments of those releases work.
+const (
+	// PriorityQueue is without effect: queues always have priorities.
+	PriorityQueue Feature = "PriorityQueue"
+	// ReconcilerRateLimiting is without effect.
+	ReconcilerRateLimiting Feature = "ReconcilerRateLimiting"
+	// ConsiderVolumeAttachments is without effect: deletions always wait for VolumeAttachments.
+	ConsiderVolumeAttachments Feature = "MachineWaitForVolumeDetachConsiderVolumeAttachments"
+	// InPlaceUpdates is not implemented yet.
+	InPlaceUpdates Feature = "InPlaceUpdates"
+	// MachineTaintPropagation is not implemented yet.
+	MachineTaintPropagation Feature = "MachineTaintPropagation"
+)
+
 // specs returns the stage and default of every gate.
 func specs() map[Feature]featuregate.FeatureSpec {
 	return map[Feature]featuregate.FeatureSpec{
@@ -44,6 +58,11 @@ func specs() map[Feature]featuregate.FeatureSpec {
 		RuntimeSDK:                     {Default: false, PreRelease: featuregate.Alpha},
 		KubeadmBootstrapFormatIgnition: {Default: false, PreRelease: featuregate.Alpha},
 		MachineSetPreflightChecks:      {Default: false, PreRelease: featuregate.Alpha},
+		PriorityQueue:                  {Default: true, PreRelease: featuregate.Beta},
+		ReconcilerRateLimiting:         {Default: true, PreRelease: featuregate.Beta},
+		ConsiderVolumeAttachments:      {Default: true, PreRelease: featuregate.GA},
+		InPlaceUpdates:                 {Default: false, PreRelease: featuregate.Alpha},
+		MachineTaintPropagation:        {Default: false, PreRelease: featuregate.Alpha},
 	}
 }
 
@@ -76,6 +95,17 @@ func (g *Gates) Enabled(f Feature) bool {
 // Uses reports whether the component supports a gate, on or off.
 func (g *Gates) Uses(f Feature) bool {
 	return g != nil && slices.Contains(g.used, f)
+}
+
+// Unimplemented returns the gates that are on although the component does not implement the feature yet, sorted.
+func (g *Gates) Unimplemented() []string {
+	var names []string
+	for _, f := range []Feature{InPlaceUpdates, MachineTaintPropagation} {
+		if g.Enabled(f) {
+			names = append(names, string(f))
+		}
+	}
+	return names
 }
 
 // Set sets gates from a list such as "Name=true,Other=false", the value of --feature-gates. The names AllAlpha and AllBeta

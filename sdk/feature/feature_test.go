@@ -70,6 +70,12 @@ func TestFlag(t *testing.T) {
 				"ClusterTopology": true, "KubeadmBootstrapFormatIgnition": true, "MachineSetPreflightChecks": true,
 			}),
 		},
+		"gates of v1.14": {
+			reason: "the list of a Deployment of v1.14 is accepted",
+			args: []string{"--feature-gates=MachineWaitForVolumeDetachConsiderVolumeAttachments=true,PriorityQueue=false," +
+				"ReconcilerRateLimiting=false,InPlaceUpdates=false,MachineTaintPropagation=false"},
+			want: defaults(nil),
+		},
 		"unknown": {
 			reason:  "a misspelled gate is an error that names the flag and the gate",
 			args:    []string{"--feature-gates=ClusterTopologie=true"},
@@ -110,6 +116,19 @@ func TestGatesAreIndependent(t *testing.T) {
 	}
 	if other.Enabled(feature.RuntimeSDK) {
 		t.Error("switching a gate of one component switched another component's")
+	}
+}
+
+func TestUnimplemented(t *testing.T) {
+	g := feature.New()
+	if got := g.Unimplemented(); len(got) > 0 {
+		t.Errorf("the defaults warn about %q", got)
+	}
+	if err := g.Set("InPlaceUpdates=true"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"InPlaceUpdates"}, g.Unimplemented()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

@@ -38,10 +38,12 @@ const (
 	allowLinkLocal = "link-local"
 )
 
-// The flags that limit requests; v1.7 named them after the part of it that connects to workload clusters.
+// The flags that limit requests; v1.7 and v1.9 named them after the part of them that connects to workload clusters.
 const (
-	qpsFlag   = "clustercachetracker-client-qps"
-	burstFlag = "clustercachetracker-client-burst"
+	qpsFlag        = "clustercache-client-qps"
+	burstFlag      = "clustercache-client-burst"
+	olderQPSFlag   = "clustercachetracker-client-qps"
+	olderBurstFlag = "clustercachetracker-client-burst"
 )
 
 // Flags are the flags of managers that connect to workload clusters.
@@ -57,6 +59,11 @@ func (f *Flags) AddTo(fs *pflag.FlagSet) {
 	fs.Float32Var(&f.QPS, qpsFlag, -1,
 		"Requests per second to the API server of each workload cluster, on average. Negative: no limit.")
 	fs.IntVar(&f.Burst, burstFlag, 30, "Maximum number of requests to the API server of a workload cluster in a burst.")
+	fs.Float32Var(&f.QPS, olderQPSFlag, -1, "The same as --"+qpsFlag+", as in v1.7.")
+	fs.IntVar(&f.Burst, olderBurstFlag, 30, "The same as --"+burstFlag+", as in v1.7.")
+	fs.IntVar(new(int), "clustercache-concurrency", 100,
+		"Accepted for compatibility, without effect: connections to workload clusters are opened on demand.")
+	fs.IntVar(new(int), "clustercachetracker-concurrency", 10, "The same, as in v1.7.")
 	fs.StringSliceVar(&f.allow, allowFlag, nil,
 		"What kubeconfig Secrets of workload clusters may use beyond inline credentials and TLS, comma-separated: "+
 			allowExec+" (run programs in this process's environment), "+allowFiles+" (read files of this process), "+

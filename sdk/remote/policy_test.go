@@ -227,6 +227,7 @@ func TestRateOfRequests(t *testing.T) {
 	}{
 		{"no limit by default", nil, 0, ""},
 		{"both limits", []string{"--clustercachetracker-client-qps=50", "--clustercachetracker-client-burst=60"}, 50, ""},
+		{"as in v1.14", []string{"--clustercache-client-qps=50", "--clustercache-client-burst=60", "--clustercache-concurrency=5"}, 50, ""},
 		{"a burst of nothing would allow nothing", []string{"--clustercachetracker-client-qps=50", "--clustercachetracker-client-burst=0"}, 50, "must be positive"},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {

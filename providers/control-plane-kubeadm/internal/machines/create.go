@@ -16,6 +16,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/control-plane-kubeadm/internal/snapshot"
+	"sigs.k8s.io/cluster-api/providers/internal/nametemplate"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
 	"sigs.k8s.io/cluster-api/sdk/external"
@@ -53,7 +54,10 @@ func (mgr *Manager) Create(ctx context.Context, cp *snapshot.ControlPlane, failu
 }
 
 func (mgr *Manager) create(ctx context.Context, cp *snapshot.ControlPlane, failureDomain string, role Role) error {
-	name := machineName(cp)
+	name, err := machineName(cp)
+	if err != nil {
+		return failed(controlplanev1.MachineGenerationFailedV1Beta1Reason, err)
+	}
 	infrastructure, err := mgr.clone(ctx, cp, mgr.infrastructureName(cp, name))
 	if err != nil {
 		return failed(controlplanev1.InfrastructureTemplateCloningFailedV1Beta1Reason, err)
@@ -118,14 +122,23 @@ func announce(ctx context.Context, cp *snapshot.ControlPlane, err error) {
 // machineName derives a name from the UIDs of the existing Machines, which are unique over time: creating a Machine twice from
 // the same state of the cache results in a name collision. The record of the remediation in progress is part of it: after a
 // Machine that failed was deleted, the others are the same as before its creation, but its replacement needs another name.
-func machineName(cp *snapshot.ControlPlane) string {
+func machineName(cp *snapshot.ControlPlane) (string, error) {
 	parts := []string{string(cp.KCP.UID), cp.KCP.Annotations[controlplanev1.RemediationInProgressAnnotation]}
 	var uids []string
 	for _, m := range cp.Machines {
 		uids = append(uids, string(m.UID))
 	}
 	slices.Sort(uids)
-	return naming.WithSuffix(cp.KCP.Name, naming.Suffix(append(parts, uids...)...))
+	random := naming.Suffix(append(parts, uids...)...)
+	template := cp.KCP.Spec.MachineNaming.Template
+	if template == "" {
+		return naming.WithSuffix(cp.KCP.Name, random), nil
+	}
+	name, err := nametemplate.Render(template, nametemplate.OfMachine(cp.Cluster.Name, "kubeadmControlPlane", cp.KCP.Name), random)
+	if err != nil {
+		return "", fmt.Errorf("spec.machineNaming.template: %w", err)
+	}
+	return name, nil
 }
 
 // infrastructureName returns the name of a new Machine's infrastructure machine.

@@ -19,16 +19,30 @@ import (
 
 func TestMachineNames(t *testing.T) {
 	b := kcptest.New(t)
-	first := machineName(b.ControlPlane)
-	if again := machineName(b.ControlPlane); first != again {
+	name := func() string {
+		t.Helper()
+		n, err := machineName(b.ControlPlane)
+		testenv.Must(t, err)
+		return n
+	}
+	first := name()
+	if again := name(); first != again {
 		t.Errorf("the same Machines result in two names, %s and %s", first, again)
 	}
 	b.Machines = []*snapshot.Machine{{Machine: &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{UID: "a"}}}}
-	second := machineName(b.ControlPlane)
+	second := name()
 	b.Machines[0].UID = "b"
-	third := machineName(b.ControlPlane)
+	third := name()
 	if first == second || second == third || !strings.HasPrefix(first, "cp-") || len(first) != len("cp-")+5 {
 		t.Errorf("names %s, %s, %s", first, second, third)
+	}
+	b.KCP.Spec.MachineNaming.Template = "{{ .cluster.name }}-cp-{{ .random }}"
+	if got, want := name(), b.Cluster.Name+"-cp-"+strings.TrimPrefix(third, "cp-"); got != want {
+		t.Errorf("by a template: %s, want %s", got, want)
+	}
+	b.KCP.Spec.MachineNaming.Template = "{{ .machineSet.name }}-{{ .random }}"
+	if _, err := machineName(b.ControlPlane); err == nil || !strings.Contains(err.Error(), "spec.machineNaming.template") {
+		t.Errorf("error %v, want one that names the field", err)
 	}
 }
 

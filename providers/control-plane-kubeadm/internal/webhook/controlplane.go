@@ -52,6 +52,7 @@ func (w controlPlanes) ValidateCreate(ctx context.Context, kcp *controlplanev1.K
 	if err != nil {
 		return nil, err
 	}
+	all = append(all, validateNaming(kcp.Spec.MachineNaming, field.NewPath("spec"))...)
 	return nil, invalid("KubeadmControlPlane", kcp.Name, all)
 }
 
@@ -67,6 +68,9 @@ func (w controlPlanes) ValidateUpdate(ctx context.Context, before, kcp *controlp
 	}
 	for _, path := range changes {
 		all = append(all, field.Forbidden(path, "cannot be modified"))
+	}
+	if before.Spec.MachineNaming != kcp.Spec.MachineNaming {
+		all = append(all, validateNaming(kcp.Spec.MachineNaming, field.NewPath("spec"))...)
 	}
 	all = append(all, validateVersionChange(before, kcp)...)
 	all = append(all, validateEtcdChange(before, kcp)...)

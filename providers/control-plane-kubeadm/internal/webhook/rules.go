@@ -14,6 +14,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/internal/kubeadm"
+	"sigs.k8s.io/cluster-api/providers/internal/nametemplate"
 )
 
 // leastExpiryDays is the minimum of certificatesExpiryDays: a rollout takes time.
@@ -135,4 +136,8 @@ func tolerant(text string) (semver.Version, error) {
 // isVersion reports whether a version has the format that all kinds of Cluster API require.
 func isVersion(version string) bool {
 	return regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)([-0-9a-zA-Z_\.+]*)?$`).MatchString(version)
+}
+
+func validateNaming(n controlplanev1.MachineNamingSpec, path *field.Path) field.ErrorList {
+	return nametemplate.CheckMachine(n.Template, "kubeadmControlPlane", path.Child("machineNaming", "template"))
 }

@@ -44,6 +44,7 @@ func (w templates) ValidateCreate(ctx context.Context, t *controlplanev1.Kubeadm
 	all := validateMetadata(t.Spec.Template.ObjectMeta, path.Child("template", "metadata"))
 	all = append(all, validateMetadata(s.MachineTemplate.ObjectMeta, at.Child("machineTemplate", "metadata"))...)
 	all = append(all, validateRollout(s.Rollout, nil, at.Child("rollout"))...)
+	all = append(all, validateNaming(s.MachineNaming, at)...)
 	config := at.Child("kubeadmConfigSpec")
 	all = append(all, validateClusterConfiguration(&s.KubeadmConfigSpec.ClusterConfiguration, config.Child("clusterConfiguration"))...)
 	all = append(all, kubeadm.ValidateConfigSpec(nil, &s.KubeadmConfigSpec, config, w.gates.Ignition)...)

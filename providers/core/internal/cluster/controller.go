@@ -34,13 +34,15 @@ type Options struct {
 	Forget func(cluster types.NamespacedName)
 	// Clusters connects to workload clusters. Nil: the connections are not reported.
 	Clusters *remote.Clusters
+	// ConnectionGrace is how long a connection may be down before the Cluster reports that. Zero: 50 seconds.
+	ConnectionGrace time.Duration
 }
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	kind := clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind)
 	c := &Controller{Clients: step.ClientsOf(mgr, "cluster-controller", o.Filter), forget: o.Forget, hooks: o.LifecycleHooks}
-	c.Recent = o.Recent
+	c.Recent, c.connectionGrace = o.Recent, o.ConnectionGrace
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	if o.Clusters != nil {

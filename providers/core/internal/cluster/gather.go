@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,8 +103,8 @@ type connection struct {
 	since time.Time
 }
 
-// connectionGrace is how long a connection may be down before the Cluster reports that.
-const connectionGrace = 50 * time.Second
+// defaultConnectionGrace is Options.ConnectionGrace if it is not set.
+const defaultConnectionGrace = 50 * time.Second
 
 // observeConnection asks for a connection to an initialized control plane, and looks again when a lost one has to be reported.
 func (c *Controller) observeConnection(ctx context.Context, s *scope) step.Result {
@@ -112,7 +113,8 @@ func (c *Controller) observeConnection(ctx context.Context, s *scope) step.Resul
 	}
 	found := c.connection(ctx, client.ObjectKeyFromObject(s.Cluster))
 	s.connection = &found
-	left := found.since.Add(connectionGrace).Sub(s.now)
+	s.connectionGrace = cmp.Or(c.connectionGrace, defaultConnectionGrace)
+	left := found.since.Add(s.connectionGrace).Sub(s.now)
 	if found.up || left <= 0 {
 		return step.Done()
 	}

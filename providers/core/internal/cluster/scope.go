@@ -22,6 +22,8 @@ type Controller struct {
 	hooks  bool
 	// connection returns the state of the connection to the API server of a Cluster. Nil: connections are not reported.
 	connection func(ctx context.Context, cluster types.NamespacedName) connection
+	// connectionGrace is Options.ConnectionGrace.
+	connectionGrace time.Duration
 }
 
 // scope is the state of one reconcile, shared by its steps.
@@ -40,6 +42,8 @@ type scope struct {
 	family *family
 	// connection is nil if none is expected.
 	connection *connection
+	// connectionGrace is how long a connection may be down before that is reported.
+	connectionGrace time.Duration
 	// isHeld is set while extensions have not allowed the deletion.
 	isHeld bool
 	// now is the time of the conditions.

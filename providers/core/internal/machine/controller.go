@@ -28,12 +28,15 @@ type Options struct {
 	Clusters *remote.Clusters
 	// DrainTimeout is the timeout of one attempt to drain a Node.
 	DrainTimeout time.Duration
+	// ConnectionGrace is how long conditions keep what was known of a Node before the connection was lost. Zero: 5 minutes.
+	ConnectionGrace time.Duration
 }
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{
 		Clients: step.ClientsOf(mgr, "machine-controller", o.Filter), workloads: o.Clusters, drainer: drain.Evictor{Timeout: o.DrainTimeout},
+		connectionGrace: o.ConnectionGrace,
 	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -15,8 +16,8 @@ import (
 	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
-// connectionGrace is how long conditions keep what was known of a Node before the connection was lost.
-const connectionGrace = 5 * time.Minute
+// defaultConnectionGrace is Options.ConnectionGrace if it is not set.
+const defaultConnectionGrace = 5 * time.Minute
 
 // nodeFinding is what a step found out about the Node.
 type nodeFinding struct {
@@ -68,7 +69,7 @@ func (s *scope) nodeAbsent(now time.Time) (status metav1.ConditionStatus, reason
 	case found.looked:
 		return unknown, clusterv1.MachineNodeDoesNotExistReason,
 			fmt.Sprintf("Waiting for a Node with spec.providerID %s to exist", m.Spec.ProviderID)
-	case lost && now.Sub(since) >= connectionGrace:
+	case lost && now.Sub(since) >= cmp.Or(s.connectionGrace, defaultConnectionGrace):
 		return unknown, clusterv1.ConnectionDownReason, "Last successful probe at " + since.UTC().Format(time.RFC3339)
 	case remote.IsNotConnected(found.err) && first:
 		return unknown, clusterv1.ConnectionDownReason, "Remote connection not established yet"

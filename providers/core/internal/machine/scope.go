@@ -27,6 +27,8 @@ type Controller struct {
 	follow    *reference.Follower
 	workloads Workloads
 	drainer   drainer
+	// connectionGrace is Options.ConnectionGrace.
+	connectionGrace time.Duration
 }
 
 // scope is the state of one reconcile, shared by its steps.
@@ -41,10 +43,12 @@ type scope struct {
 	// now is when the reconcile began.
 	now   time.Time
 	found findings
+	// connectionGrace is Options.ConnectionGrace.
+	connectionGrace time.Duration
 }
 
 func (c *Controller) scope(ctx context.Context, m *clusterv1.Machine) (*scope, error) {
-	s := &scope{machine: m, now: c.Clock.Now()}
+	s := &scope{machine: m, now: c.Clock.Now(), connectionGrace: c.connectionGrace}
 	var err error
 	s.cluster, err = ownership.ClusterNamed(ctx, c.Client, s.key())
 	return s, err

@@ -39,6 +39,8 @@ func (s *scope) desired(live *clusterv1.MachineSet, target rollout.Target) *clus
 			Deletion:    clusterv1.MachineSetDeletionSpec{Order: cmp.Or(md.Spec.Deletion.Order, clusterv1.RandomMachineSetDeletionOrder)},
 			Selector:    selector(md, live, id),
 			Template:    *md.Spec.Template.DeepCopy(),
+			// It only concerns new Machines, so that it may change at any time.
+			MachineNaming: md.Spec.MachineNaming,
 		},
 	}
 	if !current {

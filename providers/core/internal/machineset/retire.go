@@ -2,6 +2,7 @@ package machineset
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"sync"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/utils/lru"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/providers/internal/nametemplate"
 	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/step"
@@ -69,13 +71,21 @@ func generationOf(obj metav1.Object) int {
 	return n
 }
 
-// nameOf returns the name of a Machine from its generation and ordinal.
-func nameOf(set *clusterv1.MachineSet, generation, ordinal int) string {
+// nameOf returns the name of a Machine from its generation and ordinal, by the template of the set if it has one.
+func nameOf(set *clusterv1.MachineSet, generation, ordinal int) (string, error) {
 	parts := []string{string(set.UID), "", strconv.Itoa(ordinal)}
 	if generation > 0 {
 		parts[1] = strconv.Itoa(generation)
 	}
-	return naming.WithSuffix(set.Name, naming.Suffix(parts...))
+	random := naming.Suffix(parts...)
+	if set.Spec.MachineNaming.Template == "" {
+		return naming.WithSuffix(set.Name, random), nil
+	}
+	name, err := nametemplate.Render(set.Spec.MachineNaming.Template, nametemplate.OfMachine(set.Spec.ClusterName, "machineSet", set.Name), random)
+	if err != nil {
+		return "", step.Terminal(fmt.Errorf("spec.machineNaming.template of MachineSet %s: %w", set.Name, err))
+	}
+	return name, nil
 }
 
 // maxTrackedSets is the maximum number of MachineSets in namesInUse.

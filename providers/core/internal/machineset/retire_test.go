@@ -2,6 +2,7 @@ package machineset
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +11,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/testenv"
 )
 
 // named returns a Machine with a name of a generation.
@@ -77,11 +79,26 @@ func TestNameOf(t *testing.T) {
 	seen := map[string]bool{}
 	for generation := range 20 {
 		for ordinal := range 20 {
-			name := nameOf(set, generation, ordinal)
-			if name != nameOf(set, generation, ordinal) || seen[name] {
+			name, err := nameOf(set, generation, ordinal)
+			if again, _ := nameOf(set, generation, ordinal); err != nil || name != again || seen[name] {
 				t.Errorf("ordinal %d of generation %d has name %s; want it to be stable and unique", ordinal, generation, name)
 			}
 			seen[name] = true
 		}
+	}
+}
+
+// TestNamesByTemplate checks that names follow the template, and that one that was admitted by a release without a check cannot loop.
+func TestNamesByTemplate(t *testing.T) {
+	set := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "uid"}, Spec: clusterv1.MachineSetSpec{ClusterName: "c"}}
+	plain, err := nameOf(set, 0, 0)
+	testenv.Must(t, err)
+	set.Spec.MachineNaming.Template = "{{ .cluster.name }}-node-{{ .machineSet.name }}-{{ .random }}"
+	if name, err := nameOf(set, 0, 0); err != nil || name != "c-node-"+plain {
+		t.Errorf("got %q, %v, want c-node-%s", name, err, plain)
+	}
+	set.Spec.MachineNaming.Template = "{{ .unknown }}"
+	if _, err := nameOf(set, 0, 0); err == nil || !strings.Contains(err.Error(), "spec.machineNaming.template of MachineSet s") {
+		t.Errorf("error %v, want one that names the field", err)
 	}
 }

@@ -88,13 +88,21 @@ func (c *Controller) freeName(ctx context.Context, s *scope) (string, error) {
 	for _, m := range s.machines {
 		taken[m.Name] = true
 	}
+	previous := ""
 	for ordinal := 0; ; ordinal++ {
-		name := nameOf(s.set, s.generation, ordinal)
-		if taken[name] {
+		name, err := nameOf(s.set, s.generation, ordinal)
+		switch {
+		case err != nil:
+			return "", err
+		case taken[name] && name == previous:
+			return "", step.Terminal(fmt.Errorf("spec.machineNaming.template of MachineSet %s gives several Machines the name %s: "+
+				"it must contain {{ .random }}", s.set.Name, name))
+		case taken[name]:
+			previous = name
 			continue
 		}
 		found := &clusterv1.Machine{}
-		err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.set.Namespace, Name: name}, found)
+		err = c.Client.Get(ctx, client.ObjectKey{Namespace: s.set.Namespace, Name: name}, found)
 		if apierrors.IsNotFound(err) {
 			return name, nil
 		}

@@ -11,6 +11,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+	"sigs.k8s.io/cluster-api/providers/internal/nametemplate"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
 
@@ -95,10 +96,19 @@ func validateMachineDeployment(old, md *clusterv1.MachineDeployment) field.Error
 	template := spec.Child("template")
 	errs = append(errs, validateSelector(&md.Spec.Selector, md.Spec.Template.Labels)...)
 	errs = append(errs, webhooks.WithoutOld(deploymentNumbers(old), deploymentNumbers(md))...)
+	errs = append(errs, webhooks.WithoutOld(deploymentNaming(old), deploymentNaming(md))...)
 	errs = append(errs, validateVersion(md.Spec.Template.Spec.Version, template.Child("spec", "version"))...)
 	errs = append(errs, check.Metadata(&md.Spec.Template.ObjectMeta, template.Child("metadata"))...)
 	if old != nil {
 		errs = append(errs, validateClusterName(old.Spec.ClusterName, md.Spec.ClusterName)...)
 	}
 	return errs
+}
+
+// deploymentNaming validates the template of names of Machines; the MachineDeployment may be nil.
+func deploymentNaming(md *clusterv1.MachineDeployment) field.ErrorList {
+	if md == nil {
+		return nil
+	}
+	return nametemplate.CheckMachine(md.Spec.MachineNaming.Template, "machineSet", field.NewPath("spec", "machineNaming", "template"))
 }

@@ -11,6 +11,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/core/internal/topology/check"
+	"sigs.k8s.io/cluster-api/providers/internal/nametemplate"
 	"sigs.k8s.io/cluster-api/sdk/naming"
 	"sigs.k8s.io/cluster-api/sdk/webhooks"
 )
@@ -73,6 +74,7 @@ func (w MachineSet) validate(old, set *clusterv1.MachineSet) field.ErrorList {
 	errs = append(errs, validateVersion(set.Spec.Template.Spec.Version, template.Child("spec", "version"))...)
 	errs = append(errs, check.Metadata(&set.Spec.Template.ObjectMeta, template.Child("metadata"))...)
 	errs = append(errs, webhooks.WithoutOld(setNumbers(old), setNumbers(set))...)
+	errs = append(errs, webhooks.WithoutOld(setNaming(old), setNaming(set))...)
 	if w.Preflight {
 		errs = append(errs, validateSkippedChecks(set)...)
 	}
@@ -100,4 +102,12 @@ func validateSkippedChecks(set *clusterv1.MachineSet) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// setNaming validates the template of names of Machines; the MachineSet may be nil.
+func setNaming(set *clusterv1.MachineSet) field.ErrorList {
+	if set == nil {
+		return nil
+	}
+	return nametemplate.CheckMachine(set.Spec.MachineNaming.Template, "machineSet", field.NewPath("spec", "machineNaming", "template"))
 }

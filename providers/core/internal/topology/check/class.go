@@ -83,6 +83,7 @@ func machinePools(class *clusterv1.ClusterClass) []workerClass {
 func Class(class *clusterv1.ClusterClass) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := template(&class.Spec.Infrastructure.TemplateRef, spec.Child("infrastructure"))
+	errs = append(errs, naming(class.Spec.Infrastructure.Naming.Template, names.InfrastructureStrategy, spec.Child("infrastructure"))...)
 	errs = append(errs, controlPlane(&class.Spec.ControlPlane, spec.Child("controlPlane"))...)
 	errs = append(errs, workers(machineDeployments(class))...)
 	return append(errs, workers(machinePools(class))...)

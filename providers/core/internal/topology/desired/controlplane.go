@@ -11,9 +11,13 @@ import (
 )
 
 func infrastructureCluster(in Input) (*unstructured.Unstructured, error) {
+	name, err := names.InfrastructureCluster(in.Cluster, in.Blueprint.Class)
+	if err != nil {
+		return nil, err
+	}
 	return contract.Clone(contract.CloneInput{
 		Template:    in.Blueprint.InfrastructureCluster,
-		Name:        names.InfrastructureCluster(in.Cluster),
+		Name:        name,
 		Namespace:   in.Cluster.Namespace,
 		ClusterName: in.Cluster.Name,
 		Owner:       controller(in.Cluster),

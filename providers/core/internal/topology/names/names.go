@@ -24,12 +24,13 @@ const (
 	ForInfrastructure = "Infrastructure"
 )
 
-// InfrastructureCluster returns the name of the Cluster's infrastructure object: the current name, or a derived one.
-func InfrastructureCluster(cluster *clusterv1.Cluster) string {
+// InfrastructureCluster returns the name of the Cluster's infrastructure object: the current name, or one by the class's strategy.
+func InfrastructureCluster(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass) (string, error) {
 	if ref := cluster.Spec.InfrastructureRef; ref.IsDefined() {
-		return ref.Name
+		return ref.Name, nil
 	}
-	return naming.WithSuffix(cluster.Name, suffix(cluster, "InfrastructureCluster"))
+	return InfrastructureStrategy(class.Spec.Infrastructure.Naming.Template,
+		Data{Cluster: cluster.Name, Random: suffix(cluster, "InfrastructureCluster")})
 }
 
 // ControlPlane returns the name of the Cluster's control plane object: the current name, or one by the class's strategy.

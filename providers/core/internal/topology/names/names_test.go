@@ -20,11 +20,11 @@ func TestNamesOfClusterObjects(t *testing.T) {
 	custom := "cp-of-{{ .cluster.name }}"
 	long := strings.Repeat("c", 70)
 	cases := map[string]struct {
-		reason   string
-		cluster  *clusterv1.Cluster
-		strategy string
-		infra    string
-		cp       string
+		reason                  string
+		cluster                 *clusterv1.Cluster
+		strategy, infraStrategy string
+		infra                   string
+		cp                      string
 	}{
 		"Derived": {
 			reason:  "suffixes derive from the UID and the purpose",
@@ -34,6 +34,10 @@ func TestNamesOfClusterObjects(t *testing.T) {
 		"Strategy": {
 			reason: "the class has a naming strategy for the control plane", cluster: cluster("c"), strategy: custom,
 			infra: "c-" + naming.Suffix("uid", "InfrastructureCluster"), cp: "cp-of-c",
+		},
+		"Infrastructure": {
+			reason: "the class has one for the infrastructure", cluster: cluster("c"), infraStrategy: "{{ .cluster.name }}-infra-{{ .random }}",
+			infra: "c-infra-" + naming.Suffix("uid", "InfrastructureCluster"), cp: "c-" + naming.Suffix("uid", "ControlPlane"),
 		},
 		"Existing": {
 			reason: "existing names are kept",
@@ -54,12 +58,16 @@ func TestNamesOfClusterObjects(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			class := &clusterv1.ClusterClass{}
-			class.Spec.ControlPlane.Naming.Template = tc.strategy
+			class.Spec.ControlPlane.Naming.Template, class.Spec.Infrastructure.Naming.Template = tc.strategy, tc.infraStrategy
 			cp, err := ControlPlane(tc.cluster, class)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]string{tc.infra, tc.cp}, []string{InfrastructureCluster(tc.cluster), cp}); diff != "" {
+			infra, err := InfrastructureCluster(tc.cluster, class)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{tc.infra, tc.cp}, []string{infra, cp}); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"maps"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
-	"sigs.k8s.io/cluster-api/providers/internal/gotemplate"
-	"sigs.k8s.io/cluster-api/sdk/naming"
+	"sigs.k8s.io/cluster-api/providers/internal/nametemplate"
 )
 
 // Default templates.
 const (
+	infrastructureTemplate    = "{{ .cluster.name }}-{{ .random }}"
 	controlPlaneTemplate      = "{{ .cluster.name }}-{{ .random }}"
 	machineDeploymentTemplate = "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}-{{ .random }}"
 	machinePoolTemplate       = "{{ .cluster.name }}-{{ .machinePool.topologyName }}-{{ .random }}"
@@ -35,6 +33,11 @@ func Sample() Data { return Data{Cluster: "cluster", Topology: "topology", Rando
 // Strategy computes a name from a template. An empty template means the default.
 type Strategy func(template string, d Data) (string, error)
 
+// InfrastructureStrategy is the Strategy of infrastructure objects of Clusters.
+func InfrastructureStrategy(source string, d Data) (string, error) {
+	return render(source, infrastructureTemplate, d, nil)
+}
+
 // ControlPlaneStrategy is the Strategy of control plane objects.
 func ControlPlaneStrategy(source string, d Data) (string, error) {
 	return render(source, controlPlaneTemplate, d, nil)
@@ -50,29 +53,13 @@ func MachinePoolStrategy(source string, d Data) (string, error) {
 	return render(source, machinePoolTemplate, d, map[string]any{"machinePool": map[string]string{"topologyName": d.Topology}})
 }
 
-// Limits of a template: bytes rendered, and work in units of gotemplate.Budget. Names are truncated further.
-const (
-	maxRendered = 1 << 10
-	maxWork     = 1 << 16
-)
-
-// render executes a template. A name that is too long for a label value is truncated and ends with the random characters, so
-// that it stays unique.
+// render executes a template.
 func render(source, fallback string, d Data, values map[string]any) (string, error) {
-	parser := gotemplate.NewParser(gotemplate.Options{Name: "name", Strict: true, Output: maxRendered, Work: maxWork})
-	parsed, err := parser.Parse(cmp.Or(source, fallback))
-	if err != nil {
-		return "", fmt.Errorf("naming strategy: %w", err)
-	}
-	data := map[string]any{"cluster": map[string]string{"name": d.Cluster}, "random": d.Random}
+	data := nametemplate.Named("cluster", d.Cluster)
 	maps.Copy(data, values)
-	out, err := parsed.Execute(data, nil)
+	name, err := nametemplate.Render(cmp.Or(source, fallback), data, d.Random)
 	if err != nil {
 		return "", fmt.Errorf("naming strategy: %w", err)
-	}
-	name := string(out)
-	if len(name) > validation.LabelValueMaxLength {
-		name = naming.Limit(name, d.Random)
 	}
 	return name, nil
 }
