@@ -59,6 +59,9 @@ type flags struct {
 	drainTimeout, connectionGrace, conditionsGrace           time.Duration
 	namedAfterTemplates                                      bool
 	maxUnhealthyClusters, maxUnhealthyMachines               string
+	syncLabels, syncAnnotations                              []string
+	selection                                                machine.Selection
+	preflightChecks                                          machineset.Checks
 	workloads                                                remote.Flags
 	certificate                                              wire.CertificateFiles
 }
@@ -88,6 +91,14 @@ func (f *flags) register(fs *pflag.FlagSet) {
 		"How long the connection to a workload cluster may be down before condition RemoteConnectionProbe of the Cluster is False")
 	fs.DurationVar(&f.conditionsGrace, "remote-conditions-grace-period", 5*time.Minute,
 		"How long the connection to a workload cluster may be down before conditions about its Nodes become Unknown")
+	fs.StringSliceVar((*[]string)(&f.preflightChecks), "machineset-preflight-checks", []string{"All"},
+		"Preflight checks of MachineSets, comma-separated, if the feature gate MachineSetPreflightChecks is on: All, KubeadmVersionSkew, "+
+			"KubernetesVersionSkew, ControlPlaneIsStable, ControlPlaneVersionSkew")
+	fs.StringSliceVar(&f.syncLabels, "additional-sync-machine-labels", nil,
+		"Regular expressions, comma-separated, of labels that are copied from Machines to Nodes, besides those of node-role.kubernetes.io, "+
+			"node-restriction.kubernetes.io and node.cluster.x-k8s.io")
+	fs.StringSliceVar(&f.syncAnnotations, "additional-sync-machine-annotations", nil,
+		"The same for annotations, besides those of node.cluster.x-k8s.io")
 	fs.BoolVar(&f.namedAfterTemplates, "use-deprecated-infra-machine-naming", false,
 		"Name new infrastructure machines after their template instead of their Machine, as before v1.7")
 	fs.StringVar(&f.certificate.Certificate, "runtime-extension-client-cert-file", "",
@@ -107,6 +118,13 @@ func (f *flags) validate() error {
 	}
 	if (f.certificate.Certificate == "") != (f.certificate.Key == "") {
 		return errors.New("set both --runtime-extension-client-cert-file and --runtime-extension-client-key-file, or none of them")
+	}
+	err := f.preflightChecks.Validate()
+	if err != nil {
+		return fmt.Errorf("invalid --machineset-preflight-checks: %w", err)
+	}
+	if f.selection, err = machine.NewSelection(f.syncLabels, f.syncAnnotations); err != nil {
+		return fmt.Errorf("invalid --additional-sync-machine-labels or --additional-sync-machine-annotations: %w", err)
 	}
 	if err := healthcheck.ValidateLimits(f.maxUnhealthyClusters, f.maxUnhealthyMachines); err != nil {
 		return fmt.Errorf("invalid --remediation-max-unhealthy-clusters or --remediation-max-unhealthy-machines: %w", err)
@@ -222,11 +240,11 @@ func (s *setup) controllers(ctx context.Context) error {
 		}),
 		machine.Setup(ctx, s.mgr, machine.Options{
 			Concurrency: s.flags.machine, Filter: filter, Clusters: s.clusters, DrainTimeout: s.flags.drainTimeout,
-			ConnectionGrace: s.flags.conditionsGrace,
+			ConnectionGrace: s.flags.conditionsGrace, Selection: s.flags.selection,
 		}),
 		machineset.Setup(ctx, s.mgr, machineset.Options{
 			Concurrency: s.flags.set, Filter: filter, Preflight: s.gates.Enabled(feature.MachineSetPreflightChecks), Recent: s.recent,
-			NamedAfterTemplates: s.flags.namedAfterTemplates,
+			NamedAfterTemplates: s.flags.namedAfterTemplates, Checks: s.flags.preflightChecks,
 		}),
 		machinedeployment.Setup(ctx, s.mgr, machinedeployment.Options{Concurrency: s.flags.deployment, Filter: filter, Recent: s.recent}),
 		healthcheck.Setup(ctx, s.mgr, healthcheck.Options{

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
@@ -116,6 +118,44 @@ func (c ControlPlane) SetNodeTimeouts(t clusterv1.MachineDeletionSpec) error {
 		}
 	}
 	return nil
+}
+
+// SetReadinessGates sets the readiness gates of the control plane's Machines; none are left to the template.
+func (c ControlPlane) SetReadinessGates(gates []clusterv1.MachineReadinessGate) error {
+	return setList(c, gates, c.machineSpec("readinessGates")...)
+}
+
+// SetTaints sets the taints of the control plane's Machines; none are left to the template.
+func (c ControlPlane) SetTaints(taints []clusterv1.MachineTaint) error {
+	return setList(c, taints, c.machineSpec("taints")...)
+}
+
+func setList[T any](c ControlPlane, items []T, path ...string) error {
+	if len(items) == 0 {
+		return nil
+	}
+	list := make([]any, 0, len(items))
+	for i := range items {
+		item, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&items[i])
+		if err != nil {
+			return c.errorf(path, "cannot be written: %w", err)
+		}
+		list = append(list, item)
+	}
+	return c.set(list, path...)
+}
+
+// SetRolloutAfter sets when Machines that are older are replaced: spec.rollout.after, or spec.rolloutAfter in V1Beta1. The zero time
+// leaves it to the template.
+func (c ControlPlane) SetRolloutAfter(after metav1.Time) error {
+	if after.IsZero() {
+		return nil
+	}
+	text := after.UTC().Format(time.RFC3339)
+	if c.Contract == V1Beta2 {
+		return c.set(text, "spec", "rollout", "after")
+	}
+	return c.set(text, "spec", "rolloutAfter")
 }
 
 // Endpoint returns spec.controlPlaneEndpoint; zero if absent: most control planes leave it to the infrastructure.

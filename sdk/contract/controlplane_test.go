@@ -2,9 +2,11 @@ package contract
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
@@ -95,6 +97,8 @@ func TestControlPlaneFieldsRoundTrip(t *testing.T) {
 				"metadata":            map[string]any{"annotations": map[string]any{"a": "b"}},
 				"infrastructureRef":   map[string]any{"apiVersion": "g/v1", "kind": "K", "name": "n", "namespace": "ns"},
 				"nodeDrainTimeout":    "1m0s",
+				"readinessGates":      []any{map[string]any{"conditionType": "G"}},
+				"taints":              []any{map[string]any{"key": "k", "effect": "NoExecute", "propagation": "Always"}},
 				"nodeDeletionTimeout": "1m",
 			},
 			ref: corev1.ObjectReference{APIVersion: "g/v1", Kind: "K", Name: "n", Namespace: "ns"},
@@ -107,6 +111,8 @@ func TestControlPlaneFieldsRoundTrip(t *testing.T) {
 				"spec": map[string]any{
 					"infrastructureRef": map[string]any{"apiGroup": "g", "kind": "K", "name": "n"},
 					"deletion":          map[string]any{"nodeDrainTimeoutSeconds": int64(60), "nodeDeletionTimeoutSeconds": int64(60)},
+					"readinessGates":    []any{map[string]any{"conditionType": "G"}},
+					"taints":            []any{map[string]any{"key": "k", "effect": "NoExecute", "propagation": "Always"}},
 				},
 			},
 			ref: corev1.ObjectReference{APIVersion: "g/", Kind: "K", Name: "n"},
@@ -119,12 +125,21 @@ func TestControlPlaneFieldsRoundTrip(t *testing.T) {
 		for _, err := range []error{
 			c.SetVersion("v1.30.0"), c.SetReplicas(3), c.SetInfrastructureRef(ref), c.SetMachineMetadata(meta),
 			c.SetNodeTimeouts(clusterv1.MachineDeletionSpec{NodeDrainTimeoutSeconds: ptr.To[int32](60)}),
+			c.SetReadinessGates([]clusterv1.MachineReadinessGate{{ConditionType: "G"}}), c.SetReadinessGates(nil),
+			c.SetTaints([]clusterv1.MachineTaint{{Key: "k", Effect: "NoExecute", Propagation: clusterv1.MachineTaintPropagationAlways}}),
+			c.SetRolloutAfter(metav1.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), c.SetRolloutAfter(metav1.Time{}),
 		} {
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		want := map[string]any{"version": "v1.30.0", "replicas": int64(3), "machineTemplate": tc.want}
+		const after = "2026-01-02T03:04:05Z"
+		want["rolloutAfter"] = after
+		if tc.contract == V1Beta2 {
+			delete(want, "rolloutAfter")
+			want["rollout"] = map[string]any{"after": after}
+		}
 		if diff := cmp.Diff(want, u.Object["spec"]); diff != "" {
 			t.Errorf("%s: spec (-want +got):\n%s", tc.contract, diff)
 		}

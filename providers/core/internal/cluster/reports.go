@@ -82,7 +82,8 @@ func (s *scope) probeReport() metav1.Condition {
 		return report.True(t, clusterv1.ClusterRemoteConnectionProbeSucceededReason, "")
 	case before == nil:
 		lost = "Remote connection not established yet"
-	case s.connection == nil, before.Status != metav1.ConditionTrue, s.now.Sub(s.connection.since) < cmp.Or(s.connectionGrace, defaultConnectionGrace):
+	case s.connection == nil, before.Status != metav1.ConditionTrue,
+		s.now.Sub(s.connection.since) < cmp.Or(s.connectionGrace, defaultConnectionGrace):
 		return *before
 	default:
 		lost = "Remote connection probe failed, probe last succeeded at " + s.connection.since.UTC().Format(time.RFC3339)

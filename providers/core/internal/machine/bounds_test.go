@@ -103,7 +103,7 @@ func TestUserLabelsAreKept(t *testing.T) {
 		n.Labels = map[string]string{"users": "", "node.cluster.x-k8s.io/ours": ""}
 		n.Annotations = map[string]string{clusterv1.LabelsFromMachineAnnotation: "users,node.cluster.x-k8s.io/ours"}
 	})
-	syncLabels(n, machine())
+	Selection{}.sync(n, machine())
 	if diff := cmp.Diff(map[string]string{"users": ""}, n.Labels); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -30,13 +30,15 @@ type Options struct {
 	DrainTimeout time.Duration
 	// ConnectionGrace is how long conditions keep what was known of a Node before the connection was lost. Zero: 5 minutes.
 	ConnectionGrace time.Duration
+	// Selection is what is copied to Nodes in addition.
+	Selection Selection
 }
 
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := &Controller{
 		Clients: step.ClientsOf(mgr, "machine-controller", o.Filter), workloads: o.Clusters, drainer: drain.Evictor{Timeout: o.DrainTimeout},
-		connectionGrace: o.ConnectionGrace,
+		connectionGrace: o.ConnectionGrace, selection: o.Selection,
 	}
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency

@@ -149,6 +149,35 @@ func TestNodeChanged(t *testing.T) {
 	}
 }
 
+// TestSelection checks which labels and annotations are copied to a Node, and which of those are removed again.
+func TestSelection(t *testing.T) {
+	s, err := NewSelection([]string{`^cost/`}, []string{`^example\.com/rack$`})
+	testenv.Must(t, err)
+	m := machine(func(m *clusterv1.Machine) {
+		m.Labels = map[string]string{"cost/center": "1", "other": "2"}
+		m.Annotations = map[string]string{"example.com/rack": "r1", "example.com/racks": "r2", "node.cluster.x-k8s.io/note": "n"}
+	})
+	n := node(func(n *corev1.Node) {
+		n.Labels = map[string]string{"cost/old": "", "users": ""}
+		n.Annotations = map[string]string{
+			clusterv1.LabelsFromMachineAnnotation:      "cost/old,users",
+			clusterv1.AnnotationsFromMachineAnnotation: "node.cluster.x-k8s.io/old,kept", "node.cluster.x-k8s.io/old": "", "kept": "",
+		}
+	})
+	s.sync(n, m)
+	wantLabels := map[string]string{"cost/center": "1", "users": ""}
+	wantAnnotations := map[string]string{
+		"example.com/rack": "r1", "node.cluster.x-k8s.io/note": "n", "kept": "", clusterv1.LabelsFromMachineAnnotation: "cost/center",
+		clusterv1.AnnotationsFromMachineAnnotation: "example.com/rack,node.cluster.x-k8s.io/note",
+	}
+	if diff := cmp.Diff(wantLabels, n.Labels) + cmp.Diff(wantAnnotations, n.Annotations); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if _, err := NewSelection(nil, []string{"("}); err == nil {
+		t.Error("an invalid expression must be rejected")
+	}
+}
+
 func TestSyncNode(t *testing.T) {
 	revision := func(kind interface{ SetAnnotations(map[string]string) }, n string) {
 		kind.SetAnnotations(map[string]string{clusterv1.RevisionAnnotation: n})

@@ -29,6 +29,8 @@ type Controller struct {
 	drainer   drainer
 	// connectionGrace is Options.ConnectionGrace.
 	connectionGrace time.Duration
+	// selection is Options.Selection.
+	selection Selection
 }
 
 // scope is the state of one reconcile, shared by its steps.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,8 +30,8 @@ func (c *Controller) syncNode(ctx context.Context, s *scope, workload client.Wri
 		return err
 	}
 	after := node.DeepCopy()
+	c.selection.sync(after, m)
 	annotate(after, m)
-	syncLabels(after, m)
 	if _, exists := after.Labels[clusterv1.InterruptibleLabel]; interruptible && !exists {
 		after.Labels[clusterv1.InterruptibleLabel] = ""
 		step.Event(ctx, "SuccessfulSetInterruptibleNodeLabel", "%s", node.Name)
@@ -56,32 +57,86 @@ func annotate(node *corev1.Node, m *clusterv1.Machine) {
 	}
 }
 
-// syncLabels copies the Machine's labels that belong on Nodes, and removes those that it copied before and that the Machine no
-// longer has.
-func syncLabels(node *corev1.Node, m *clusterv1.Machine) {
-	if node.Labels == nil {
-		node.Labels = map[string]string{}
+// Selection decides which labels and annotations of a Machine belong on its Node, besides those that always do.
+type Selection struct{ labels, annotations []*regexp.Regexp }
+
+// NewSelection parses regular expressions. A key belongs on Nodes if any of them matches a part of it.
+func NewSelection(labels, annotations []string) (Selection, error) {
+	var s Selection
+	var err error
+	if s.labels, err = expressions(labels); err != nil {
+		return s, fmt.Errorf("labels: %w", err)
 	}
+	if s.annotations, err = expressions(annotations); err != nil {
+		return s, fmt.Errorf("annotations: %w", err)
+	}
+	return s, nil
+}
+
+func expressions(sources []string) ([]*regexp.Regexp, error) {
+	var all []*regexp.Regexp
+	for _, source := range sources {
+		e, err := regexp.Compile(source)
+		if err != nil {
+			return nil, fmt.Errorf("invalid regular expression %q: %w", source, err)
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+func (s Selection) label(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	return domain == clusterv1.NodeRoleLabelPrefix || under(domain, clusterv1.NodeRestrictionLabelDomain) ||
+		under(domain, clusterv1.ManagedNodeLabelDomain) || matchesAny(s.labels, key)
+}
+
+func (s Selection) annotation(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	return under(domain, clusterv1.ManagedNodeLabelDomain) || matchesAny(s.annotations, key)
+}
+
+func under(domain, parent string) bool {
+	return domain == parent || strings.HasSuffix(domain, "."+parent)
+}
+
+func matchesAny(expressions []*regexp.Regexp, key string) bool {
+	return slices.ContainsFunc(expressions, func(e *regexp.Regexp) bool { return e.MatchString(key) })
+}
+
+// sync copies the labels and annotations of a Machine that belong on its Node, and removes those that it copied before and that the Machine
+// no longer has. Annotations of the Node list what was copied.
+func (s Selection) sync(node *corev1.Node, m *clusterv1.Machine) {
+	for _, all := range []*map[string]string{&node.Labels, &node.Annotations} {
+		if *all == nil {
+			*all = map[string]string{}
+		}
+	}
+	labels := replace(node.Labels, m.Labels, node.Annotations[clusterv1.LabelsFromMachineAnnotation], s.label)
+	before, existed := node.Annotations[clusterv1.AnnotationsFromMachineAnnotation]
+	annotations := replace(node.Annotations, m.Annotations, before, s.annotation)
+	node.Annotations[clusterv1.LabelsFromMachineAnnotation] = labels
+	if annotations != "" || existed { // Without the condition, each Node of a fleet would be written once.
+		node.Annotations[clusterv1.AnnotationsFromMachineAnnotation] = annotations
+	}
+}
+
+// replace copies the entries that belong on Nodes, removes others that were copied before, and returns the keys of what it copied.
+func replace(to, from map[string]string, before string, belongs func(key string) bool) string {
 	synced := map[string]string{}
-	for key, value := range m.Labels {
-		if syncsToNode(key) {
+	for key, value := range from {
+		if belongs(key) {
 			synced[key] = value
 		}
 	}
-	for key := range strings.SplitSeq(node.Annotations[clusterv1.LabelsFromMachineAnnotation], ",") {
-		// Users of the workload cluster can edit the annotation: never remove labels that cannot come from Machines.
-		if _, ok := synced[key]; !ok && syncsToNode(key) {
-			delete(node.Labels, key)
+	for key := range strings.SplitSeq(before, ",") {
+		// Users of the workload cluster can edit the annotation: never remove what cannot come from Machines.
+		if _, ok := synced[key]; !ok && belongs(key) {
+			delete(to, key)
 		}
 	}
-	maps.Copy(node.Labels, synced)
-	node.Annotations[clusterv1.LabelsFromMachineAnnotation] = strings.Join(slices.Sorted(maps.Keys(synced)), ",")
-}
-
-func syncsToNode(key string) bool {
-	domain, _, _ := strings.Cut(key, "/")
-	under := func(parent string) bool { return domain == parent || strings.HasSuffix(domain, "."+parent) }
-	return domain == clusterv1.NodeRoleLabelPrefix || under(clusterv1.NodeRestrictionLabelDomain) || under(clusterv1.ManagedNodeLabelDomain)
+	maps.Copy(to, synced)
+	return strings.Join(slices.Sorted(maps.Keys(synced)), ",")
 }
 
 func (c *Controller) interruptible(ctx context.Context, s *scope) (bool, error) {

@@ -26,6 +26,8 @@ type Options struct {
 	Recent *step.Recent
 	// Preflight enables preflight checks, which delay Machines until the control plane is stable and of a compatible version.
 	Preflight bool
+	// Checks are those that Preflight enables.
+	Checks Checks
 	// NamedAfterTemplates names new infrastructure machines after their template, as before v1.7, instead of their Machine.
 	NamedAfterTemplates bool
 }
@@ -33,7 +35,7 @@ type Options struct {
 // Setup adds the controller to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	c := newController(step.ClientsOf(mgr, "machineset-controller", o.Filter), o.Preflight)
-	c.Recent, c.namedAfterTemplates = o.Recent, o.NamedAfterTemplates
+	c.Recent, c.namedAfterTemplates, c.checks = o.Recent, o.NamedAfterTemplates, o.Checks
 	declared := c.declared()
 	declared.Concurrency = o.Concurrency
 	c.guard = children.NewGuard(mgr.GetClient(), machineSetKind)

@@ -11,13 +11,16 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/providers/internal/preflight"
+	"sigs.k8s.io/cluster-api/sdk/condition"
 	"sigs.k8s.io/cluster-api/sdk/contract"
+	"sigs.k8s.io/cluster-api/sdk/report"
 )
 
 // creation is what preflight checks of new Machines depend on.
 type creation struct {
-	set   *clusterv1.MachineSet
-	plane contract.ControlPlane
+	set     *clusterv1.MachineSet
+	cluster *clusterv1.Cluster
+	plane   contract.ControlPlane
 	// version is the version of the control plane.
 	version semver.Version
 }
@@ -28,7 +31,29 @@ func preflightChecks() []preflight.Check[creation] {
 		{Name: string(clusterv1.MachineSetPreflightCheckControlPlaneIsStable), Run: controlPlaneIsStable},
 		{Name: string(clusterv1.MachineSetPreflightCheckKubernetesVersionSkew), Run: kubernetesVersionSkew},
 		{Name: string(clusterv1.MachineSetPreflightCheckKubeadmVersionSkew), Run: kubeadmVersionSkew},
+		{Name: string(clusterv1.MachineSetPreflightCheckControlPlaneVersionSkew), Run: controlPlaneVersionSkew},
 	}
+}
+
+// Checks are the names of the preflight checks to run. Empty, or All: all of them.
+type Checks []string
+
+// Validate returns an error for names of checks that do not exist.
+func (c Checks) Validate() error {
+	known := []string{string(clusterv1.MachineSetPreflightCheckAll)}
+	for _, check := range preflightChecks() {
+		known = append(known, check.Name)
+	}
+	for _, name := range c {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("unknown preflight check %q: must be one of %s", name, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+func (c Checks) runs(name string) bool {
+	return len(c) == 0 || slices.Contains(c, name) || slices.Contains(c, string(clusterv1.MachineSetPreflightCheckAll))
 }
 
 // preflightFailure returns why Machines must not be created now; empty if all checks passed. Without a control plane object that
@@ -54,10 +79,10 @@ func (c *Controller) preflightFailure(ctx context.Context, s *scope) (string, er
 		return "", fmt.Errorf("parsing version %q of the control plane: %w", *spec, err)
 	}
 	checks := slices.DeleteFunc(preflightChecks(), func(check preflight.Check[creation]) bool {
-		return skips(s.set, clusterv1.MachineSetPreflightCheck(check.Name))
+		return !c.checks.runs(check.Name) || skips(s.set, clusterv1.MachineSetPreflightCheck(check.Name))
 	})
 	var reasons []string
-	for _, failure := range preflight.All(checks, creation{set: s.set, plane: plane, version: version}) {
+	for _, failure := range preflight.All(checks, creation{set: s.set, cluster: s.cluster, plane: plane, version: version}) {
 		if failure.Err != nil {
 			return "", failure.Err
 		}
@@ -79,8 +104,42 @@ func controlPlaneIsStable(c creation) []preflight.Failure {
 	if provisioning, err := c.plane.IsProvisioning(); err != nil || provisioning {
 		return when(provisioning, "the control plane is being provisioned", err)
 	}
-	upgrading, err := c.plane.IsUpgrading()
-	return when(upgrading, "the control plane is being upgraded", err)
+	if upgrading, err := c.plane.IsUpgrading(); err != nil || upgrading {
+		return when(upgrading, "the control plane is being upgraded", err)
+	}
+	next, pending := c.pendingUpgrade()
+	return when(pending, "the control plane is going to be upgraded to v"+next.String(), nil)
+}
+
+// pendingUpgrade returns the version that the topology is going to give the control plane. While a lifecycle hook blocks the upgrade, which
+// may last for days, it is not pending: Machines that fail must be replaced.
+func (c creation) pendingUpgrade() (next semver.Version, pending bool) {
+	topology := c.cluster.Spec.Topology
+	if !topology.IsDefined() || topologyReason(c.cluster) == clusterv1.TopologyReconciledHookBlockingV1Beta1Reason {
+		return next, false
+	}
+	next, err := semver.ParseTolerant(topology.Version)
+	return next, err == nil && !next.EQ(c.version)
+}
+
+// topologyReason returns the reason of condition TopologyReconciled.
+func topologyReason(cluster *clusterv1.Cluster) string {
+	if c := condition.Get(cluster, clusterv1.TopologyReconciledV1Beta1Condition); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+// controlPlaneVersionSkew checks that Machines of a topology would not be replaced soon, because their version is not that of the control
+// plane. Where a user defers the upgrade of MachineDeployments, they stay.
+func controlPlaneVersionSkew(c creation) []preflight.Failure {
+	own, ok, err := versionOf(c.set)
+	reported := report.Get(c.cluster, clusterv1.ClusterTopologyReconciledCondition)
+	deferred := reported != nil && reported.Reason == clusterv1.ClusterTopologyReconciledMachineDeploymentsUpgradeDeferredReason
+	if err != nil || !ok || !c.cluster.Spec.Topology.IsDefined() || deferred {
+		return when(false, "", err)
+	}
+	return when(!own.EQ(c.version), fmt.Sprintf("version v%s is not yet that of the control plane, v%s", own, c.version), nil)
 }
 
 // when returns a failure if a check failed or could not be made.

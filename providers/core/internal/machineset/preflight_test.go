@@ -4,11 +4,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/sdk/condition"
+	"sigs.k8s.io/cluster-api/sdk/report"
 	"sigs.k8s.io/cluster-api/sdk/testenv/fakeapi"
 	"sigs.k8s.io/cluster-api/sdk/testenv/object"
 )
@@ -37,6 +40,10 @@ func TestPreflight(t *testing.T) {
 		version   string
 		bootstrap string // kind of the bootstrap template
 		skip      string
+		only      Checks
+		topology  string // its version
+		reason1   string // of condition TopologyReconciled in v1beta1
+		reason2   string // in v1beta2
 		want      string
 	}{
 		"Passed":  {reason: "all checks pass", plane: stable("v1.30.1"), version: "v1.30.0", bootstrap: "KubeadmConfigTemplate"},
@@ -60,7 +67,14 @@ func TestPreflight(t *testing.T) {
 		"Kubeadm": {reason: "kubeadm requires the same minor version", plane: stable("v1.30.0"), version: "v1.29.0", bootstrap: "KubeadmConfigTemplate",
 			want: "KubeadmVersionSkew: kubeadm v1.29.0 cannot join a control plane of v1.30.0: the minor versions must be equal"},
 		"OtherBootstrap": {reason: "other bootstrap providers have no such requirement", plane: stable("v1.30.0"), version: "v1.29.0", bootstrap: "OtherTemplate"},
-		"NoVersion":      {reason: "the MachineSet has no version", plane: stable("v1.30.0"), bootstrap: "KubeadmConfigTemplate"},
+		"Pending": {reason: "the topology is going to upgrade the control plane", plane: stable("v1.30.1"), version: "v1.30.1", topology: "v1.31.0",
+			want: "ControlPlaneIsStable: the control plane is going to be upgraded to v1.31.0"},
+		"Blocked": {reason: "a hook blocks the upgrade, for days", plane: stable("v1.30.1"), version: "v1.30.1", topology: "v1.31.0", reason1: "LifecycleHookBlocking"},
+		"Behind": {reason: "the MachineSet is going to be upgraded", plane: stable("v1.31.0"), version: "v1.30.1", topology: "v1.31.0",
+			want: "ControlPlaneVersionSkew: version v1.30.1 is not yet that of the control plane, v1.31.0"},
+		"Deferred":  {reason: "a user defers the upgrade", plane: stable("v1.31.0"), version: "v1.30.1", topology: "v1.31.0", reason2: "MachineDeploymentsUpgradeDeferred"},
+		"Selected":  {reason: "the flag selects other checks", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.35.0", only: Checks{"KubeadmVersionSkew"}},
+		"NoVersion": {reason: "the MachineSet has no version", plane: stable("v1.30.0"), bootstrap: "KubeadmConfigTemplate"},
 		"Two": {reason: "all failures are reported", plane: plane("v1.30.1", "v1.30.0", true), version: "v1.31.0",
 			want: "ControlPlaneIsStable: the control plane is being upgraded; KubernetesVersionSkew: version v1.31.0 is incompatible with the control plane's v1.30.1: it must not be newer, and at most 3 minor versions older"},
 	}
@@ -70,7 +84,7 @@ func TestPreflight(t *testing.T) {
 			if tc.plane != nil {
 				objects = append(objects, tc.plane)
 			}
-			c := &Controller{Clients: fakeapi.New(t, fakeapi.Options{Objects: objects}).ForController(), preflight: !tc.off}
+			c := &Controller{Clients: fakeapi.New(t, fakeapi.Options{Objects: objects}).ForController(), preflight: !tc.off, checks: tc.only}
 			c.external = fakeapi.External(c.Clients)
 			set := &clusterv1.MachineSet{}
 			if tc.skip != "" {
@@ -82,7 +96,18 @@ func TestPreflight(t *testing.T) {
 			if tc.bootstrap != "" {
 				set.Spec.Template.Spec.Bootstrap.ConfigRef = *object.Reference(bootstrap(tc.bootstrap), "")
 			}
-			cluster := object.Builder{}.Cluster(func(c *clusterv1.Cluster) { c.Spec.ControlPlaneRef = *object.Reference(planeKind, "cp") })
+			cluster := object.Builder{}.Cluster(func(c *clusterv1.Cluster) {
+				c.Spec.ControlPlaneRef = *object.Reference(planeKind, "cp")
+				if tc.topology != "" {
+					c.Spec.Topology = clusterv1.Topology{ClassRef: clusterv1.ClusterClassRef{Name: "class"}, Version: tc.topology}
+				}
+				if tc.reason1 != "" {
+					condition.Set(c, condition.False(clusterv1.TopologyReconciledV1Beta1Condition, clusterv1.ConditionSeverityInfo, tc.reason1, ""))
+				}
+				if tc.reason2 != "" {
+					c.Status.Conditions = []metav1.Condition{report.False(clusterv1.ClusterTopologyReconciledCondition, tc.reason2, "")}
+				}
+			})
 			got, err := c.preflightFailure(t.Context(), &scope{set: set, cluster: cluster})
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
@@ -91,5 +116,14 @@ func TestPreflight(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+func TestValidateChecks(t *testing.T) {
+	if err := (Checks{"All", "ControlPlaneIsStable"}).Validate(); err != nil {
+		t.Error(err)
+	}
+	if err := (Checks{"ControlPlaneIsStabel"}).Validate(); err == nil {
+		t.Error("a misspelled name must be rejected")
 	}
 }

@@ -81,7 +81,8 @@ func nameOf(set *clusterv1.MachineSet, generation, ordinal int) (string, error) 
 	if set.Spec.MachineNaming.Template == "" {
 		return naming.WithSuffix(set.Name, random), nil
 	}
-	name, err := nametemplate.Render(set.Spec.MachineNaming.Template, nametemplate.OfMachine(set.Spec.ClusterName, "machineSet", set.Name), random)
+	data := nametemplate.OfMachine(set.Spec.ClusterName, "machineSet", set.Name)
+	name, err := nametemplate.Render(set.Spec.MachineNaming.Template, data, random)
 	if err != nil {
 		return "", step.Terminal(fmt.Errorf("spec.machineNaming.template of MachineSet %s: %w", set.Name, err))
 	}

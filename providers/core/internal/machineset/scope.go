@@ -21,6 +21,8 @@ type Controller struct {
 	external  external.Reader
 	applier   *ssa.Applier
 	preflight bool
+	// checks is Options.Checks.
+	checks Checks
 	// namedAfterTemplates is Options.NamedAfterTemplates.
 	namedAfterTemplates bool
 	names               *namesInUse

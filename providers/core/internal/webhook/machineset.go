@@ -93,6 +93,7 @@ func validateSkippedChecks(set *clusterv1.MachineSet) field.ErrorList {
 	known := []clusterv1.MachineSetPreflightCheck{
 		clusterv1.MachineSetPreflightCheckAll, clusterv1.MachineSetPreflightCheckKubeadmVersionSkew,
 		clusterv1.MachineSetPreflightCheckKubernetesVersionSkew, clusterv1.MachineSetPreflightCheckControlPlaneIsStable,
+		clusterv1.MachineSetPreflightCheckControlPlaneVersionSkew,
 	}
 	path := field.NewPath("metadata", "annotations").Key(clusterv1.MachineSetSkipPreflightChecksAnnotation)
 	var errs field.ErrorList

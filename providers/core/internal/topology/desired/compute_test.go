@@ -60,12 +60,16 @@ func TestMachineDeployment(t *testing.T) {
 	in := input(t, func(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass) {
 		of := &class.Spec.Workers.MachineDeployments[0]
 		of.Metadata = clusterv1.ObjectMeta{Labels: map[string]string{"a": "class", "b": "class"}, Annotations: map[string]string{"x": "class"}}
+		of.ReadinessGates = []clusterv1.MachineReadinessGate{{ConditionType: "Class"}}
+		of.Taints = []clusterv1.MachineTaint{{Key: "class", Effect: "NoExecute", Propagation: clusterv1.MachineTaintPropagationAlways}}
 		of.MinReadySeconds, of.Deletion.NodeDrainTimeoutSeconds, of.FailureDomain = &five, &minute, zone
 		md := &cluster.Spec.Topology.Workers.MachineDeployments[0]
 		md.Metadata = clusterv1.ObjectMeta{Labels: map[string]string{"b": "topology"}, Annotations: map[string]string{
 			clusterv1.ClusterTopologyDeferUpgradeAnnotation: "", clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation: "",
 		}}
 		md.Replicas, md.MinReadySeconds = &five, &seven
+		md.ReadinessGates = []clusterv1.MachineReadinessGate{{ConditionType: "Topology"}}
+		md.Rollout.After = metav1.Unix(5, 0)
 	})
 	md := compute(t, in).Workers[0]
 	labels := map[string]string{
@@ -81,7 +85,7 @@ func TestMachineDeployment(t *testing.T) {
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: "Cluster", Name: "c", UID: "uid"}},
 		},
 		Spec: clusterv1.MachineDeploymentSpec{
-			ClusterName: "c", Replicas: &five,
+			ClusterName: "c", Replicas: &five, Rollout: clusterv1.MachineDeploymentRolloutSpec{After: metav1.Unix(5, 0)},
 			Selector: metav1.LabelSelector{MatchLabels: map[string]string{
 				clusterv1.ClusterNameLabel: "c", clusterv1.ClusterTopologyOwnedLabel: "", clusterv1.ClusterTopologyMachineDeploymentNameLabel: "md",
 			}},
@@ -89,6 +93,8 @@ func TestMachineDeployment(t *testing.T) {
 				ObjectMeta: clusterv1.ObjectMeta{Labels: labels, Annotations: map[string]string{"x": "class"}},
 				Spec: clusterv1.MachineSpec{
 					ClusterName: "c", Version: version, FailureDomain: zone, MinReadySeconds: &seven,
+					ReadinessGates:    []clusterv1.MachineReadinessGate{{ConditionType: "Topology"}},
+					Taints:            []clusterv1.MachineTaint{{Key: "class", Effect: "NoExecute", Propagation: clusterv1.MachineTaintPropagationAlways}},
 					Deletion:          clusterv1.MachineDeletionSpec{NodeDrainTimeoutSeconds: &minute},
 					Bootstrap:         clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{APIGroup: "test", Kind: "BootstrapTemplate", Name: md.Bootstrap.GetName()}},
 					InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: "test", Kind: "MachineTemplate", Name: md.Infrastructure.GetName()},

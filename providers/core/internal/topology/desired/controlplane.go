@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -71,7 +72,20 @@ func controlPlane(in Input, name string, machines *unstructured.Unstructured) (*
 			return nil, err
 		}
 	}
-	return object, setTimeouts(fields, topology, class)
+	return object, errors.Join(
+		setTimeouts(fields, topology, class),
+		fields.SetReadinessGates(firstSet(topology.ReadinessGates, class.ReadinessGates)),
+		fields.SetTaints(firstSet(topology.Taints, class.Taints)),
+		fields.SetRolloutAfter(topology.Rollout.After),
+	)
+}
+
+// firstSet returns the list of a topology, or else that of its class.
+func firstSet[T any](topology, class []T) []T {
+	if len(topology) > 0 {
+		return topology
+	}
+	return class
 }
 
 // setMachines sets the infrastructure template and the metadata of the control plane's machines. Metadata from the control

@@ -117,6 +117,9 @@ func machineDeployment(
 	machine.FailureDomain = cmp.Or(topology.FailureDomain, class.FailureDomain)
 	machine.MinReadySeconds = or(topology.MinReadySeconds, class.MinReadySeconds)
 	machine.Deletion = timeouts(timeoutsOf(topology.Deletion), timeoutsOf(class.Deletion))
+	machine.ReadinessGates = firstSet(topology.ReadinessGates, class.ReadinessGates)
+	machine.Taints = firstSet(topology.Taints, class.Taints)
+	out.Deployment.Spec.Rollout.After = topology.Rollout.After
 	return out
 }
 
@@ -193,6 +196,7 @@ func machinePool(
 	machine := &out.Pool.Spec.Template.Spec
 	machine.MinReadySeconds = or(topology.MinReadySeconds, class.MinReadySeconds)
 	machine.Deletion = timeouts(topology.Deletion, class.Deletion)
+	machine.Taints = firstSet(topology.Taints, class.Taints)
 	return out, nil
 }
 
